@@ -79,7 +79,9 @@ CREATE TABLE IF NOT EXISTS scim_mappings (
   group_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   workspace_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   role VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  version INT UNSIGNED NOT NULL DEFAULT 1,
   created_at BIGINT NOT NULL,
+  last_updated_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, id),
   UNIQUE KEY scim_mappings_group (organisation_id, group_id, workspace_id),
   KEY scim_mappings_workspace (organisation_id, workspace_id)

@@ -47,6 +47,7 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/scim/v2/Users/{id}': () => ({ userName: `${randomUUID()}@example.com` }),
   '/scim/v2/Groups': () => ({ displayName: randomUUID() }),
   '/scim/v2/Groups/{id}': () => ({ displayName: randomUUID() }),
+  '/scim/workspaces/{id}': () => ({ role: 'admin' }),
   '/scim/workspaces': ({ ids }) => ({
     ...{ workspace_id: ids.workspaces, role: 'Member', scim_group_name: randomUUID() },
   }),
@@ -293,6 +294,9 @@ export class RightRequests {
       method === 'PUT'
     ) {
       await this.server.request('DELETE', found);
+    }
+    if (path.endsWith('/scim/workspaces/{id}')) {
+      return found.replace(/[^/]+$/, await this.#make('/v2/scim/workspaces'));
     }
     if (path.includes('/guardrail-exclusions')) return this.#placeOfExclusion(method, found);
     if (path.endsWith('/sessions/{sessionId}')) {

@@ -32,7 +32,6 @@ import { mcpUserAccessRoutes } from './mcp/mcp-user-access.ts';
 import { inviteRoutes } from './people/invites.ts';
 import { scimDiscoveryRoutes } from './people/scim-discovery.ts';
 import { scimGroupRoutes } from './people/scim-groups.ts';
-import { scimMappingRoutes } from './people/scim-mappings.ts';
 import { scimUserRoutes } from './people/scim-users.ts';
 import { sessionRoutes } from './people/sessions.ts';
 import { signInRoutes } from './people/sign-in.ts';
@@ -83,7 +82,6 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...userRoutes(deps),
     ...inviteRoutes(deps),
     ...sessionRoutes(deps),
-    ...governed(['scim'], scimMappingRoutes(deps)),
     ...governed(['scim'], scimDiscoveryRoutes()),
     ...governed(['scim'], scimUserRoutes(deps)),
     ...governed(['scim'], scimGroupRoutes(deps)),

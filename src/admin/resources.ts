@@ -8,6 +8,7 @@ import { guardrailMappingResource } from './guardrails/guardrail-mappings.ts';
 import { guardrailResource } from './guardrails/guardrails.ts';
 import { mcpIntegrationResource } from './mcp/mcp-integrations.ts';
 import { mcpServerResource } from './mcp/mcp-servers.ts';
+import { scimMappingResource } from './people/scim-mappings.ts';
 import { rateLimitPolicyResource } from './policies/rate-limit-policies.ts';
 import { usageLimitPolicyResource } from './policies/usage-limit-policies.ts';
 import { promptCollectionResource } from './prompts/prompt-collections.ts';
@@ -42,4 +43,5 @@ export const resources: readonly Resource[] = [
   guardrailExclusionResource,
   workspaceGuardrailsResource,
   deploymentResource,
+  scimMappingResource,
 ];

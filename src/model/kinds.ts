@@ -43,6 +43,7 @@ export const kindNames = [
   'GuardrailExclusion',
   'WorkspaceGuardrails',
   'Deployment',
+  'ScimMapping',
 ] as const;
 
 /** `metadata.name` of a kind of which there is one at most in its place. */
@@ -74,6 +75,8 @@ export interface Kind extends Addressed {
   readonly workspaced: 'none' | 'required' | 'optional';
   /** Whether there is one at most in its place; it is called {@link onlyName} then. */
   readonly isOnlyOne?: true;
+  /** The field that is the name which the API shows, where that is not `name`. */
+  readonly title?: string;
   readonly references: readonly ReferenceField[];
   /** Write-only values: given by `valueFrom`, compared by fingerprint, never printed. */
   readonly secrets: readonly string[];
@@ -368,5 +371,16 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     sets: ['auth_settings.workspaces_allowed', 'auth_settings.jwt_subs_allowed'],
     ...collection('/v2/deployments'),
     makeBody: async () => (await import('./gateway-deployment.ts')).DeploymentCreate.strict(),
+  },
+
+  ScimMapping: {
+    plural: 'scim-mappings',
+    ...plain,
+    workspaced: 'required',
+    title: 'scim_group_name',
+    references: [workspaceReference],
+    immutable: ['workspace_id', 'scim_group_name'],
+    ...collection('/v2/scim/workspaces'),
+    makeBody: async () => (await import('./scim-mapping.ts')).makeScimMappingSpec(),
   },
 };

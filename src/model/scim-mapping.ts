@@ -20,6 +20,21 @@ export const ScimMappingCreate = z
   );
 export type ScimMappingCreate = z.infer<typeof ScimMappingCreate>;
 
+/** Body of PUT /scim/workspaces/{id}. */
+export const ScimMappingUpdate = z.object({ role: MappedRole.optional() });
+export type ScimMappingUpdate = z.infer<typeof ScimMappingUpdate>;
+
+/** What a manifest's spec must parse to: groups by name, since ids are of one server. */
+export function makeScimMappingSpec() {
+  return z.strictObject({
+    workspace_id: WorkspaceReference.optional(),
+    role: Role.describe('What the people of the group are in the workspace.'),
+    scim_group_name: ResourceName.describe(
+      'Group of the directory; one of this name is made where there is none.',
+    ),
+  });
+}
+
 const ranks: readonly WorkspaceRole[] = ['member', 'manager', 'admin'];
 
 /** What somebody is by several groups: the most of it. Undefined for none. */

@@ -79,6 +79,7 @@ const tableOfKind: Readonly<Record<KindName, string>> = {
   GuardrailExclusion: 'guardrail_exclusions',
   WorkspaceGuardrails: 'workspaces',
   Deployment: 'gateway_deployments',
+  ScimMapping: 'scim_mappings',
 };
 
 /** Where the subjects of counters are. */

@@ -48,6 +48,7 @@ const kindsOf: Readonly<Partial<Record<Feature, readonly string[]>>> = {
   ],
   mcp: ['McpIntegration', 'McpServer'],
   policy: ['UsageLimitPolicy', 'RateLimitPolicy'],
+  scim: ['ScimMapping'],
   usageLimits: ['UsageLimitPolicy'],
 };
 

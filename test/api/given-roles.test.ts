@@ -49,6 +49,12 @@ const ways = {
       await server.request('POST', path, { body: { users } });
       return send('PUT', `${path}/${id}`, { body: { role } });
     },
+    'change of a group of a directory': async (send: Send, role: string) => {
+      const made = await server.request('POST', '/v1/scim/workspaces', {
+        body: { workspace_id: workspace, role: 'member', scim_group_name: randomUUID() },
+      });
+      return send('PUT', `/v1/scim/workspaces/${made.body.id}`, { body: { role } });
+    },
     'group of a directory': async (send: Send, role: string) =>
       send('POST', '/v1/scim/workspaces', {
         body: { workspace_id: workspace, role, scim_group_name: randomUUID() },

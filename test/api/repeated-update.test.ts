@@ -108,6 +108,17 @@ const cases: Case[] = [
     alike: { name: 'west', deployment_config: { b: 3, a: 2 } },
   },
   {
+    pattern: '/v2/scim/workspaces/{id}',
+    make: async () => {
+      count += 1;
+      const group = { scim_group_name: `crew ${count}`, role: 'member' };
+      const body = { ...group, workspace_id: workspaceId };
+      return { path: `/v2/scim/workspaces/${await post('/v2/scim/workspaces', body)}` };
+    },
+    update: { role: 'admin' },
+    alike: { role: 'Admin' },
+  },
+  {
     pattern: '/v2/logs/exports/{exportId}',
     make: made('/v2/logs/exports', { filters: exported }),
     update: {

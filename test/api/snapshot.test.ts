@@ -139,6 +139,9 @@ async function fill(): Promise<typeof made> {
     ...{ name: 'east', tags: { a: 'b' } },
     auth_settings: { workspaces_allowed: [workspace.slug] },
   });
+  const mapping = await create('/v2/scim/workspaces', {
+    ...{ workspace_id: workspace.id, role: 'Manager', scim_group_name: 'Support' },
+  });
   return {
     Workspace: workspace,
     Guardrail: guardrail,
@@ -160,6 +163,7 @@ async function fill(): Promise<typeof made> {
     GuardrailExclusion: exclusion,
     WorkspaceGuardrails: guarded,
     Deployment: deployment,
+    ScimMapping: mapping,
   };
 }
 

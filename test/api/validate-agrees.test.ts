@@ -188,6 +188,7 @@ const bodies: Record<KindName, Body> = {
       allow_all_workspaces: false,
     },
   },
+  ScimMapping: { scim_group_name: 'Support', role: 'member' },
 };
 
 beforeAll(async () => {

@@ -43,6 +43,7 @@ const unsaid: Readonly<Partial<Record<KindName, Readonly<Record<string, string>>
     'auth_settings.remove_workspaces_allowed': 'what is declared is whole',
     'auth_settings.remove_subs_allowed': 'what is declared is whole',
   },
+  ScimMapping: { scim_group_id: 'ids are of one server; a group is named' },
 };
 
 /** In every body: whose it is. */
@@ -53,7 +54,7 @@ const ofNoKind: readonly (readonly [RegExp, string])[] = [
   [/^\/(?:oauth2|iam\/v1)\//, 'the access service is not configured by sync'],
   [/^\/gatewright\//, 'sync itself'],
   [/^\/admin\/(?:users|workspaces\/:id\/users)\b/, 'people are no configuration'],
-  [/^\/scim\//, 'directories bring people'],
+  [/^\/scim\/v2\//, 'directories bring people'],
   [/^\/(?:feedback|logs)\b/, 'is about what was'],
   [/\/(?:rotate|render|test|sync|makeDefault)$/, 'is an order and no state'],
   [/^\/mcp-servers\/:mcpServerId\/tokens$/, 'tokens are of people'],

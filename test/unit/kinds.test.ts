@@ -16,6 +16,7 @@ import { PromptCollectionUpdate } from '../../src/model/prompt-collection.ts';
 import { PromptLabelUpdate } from '../../src/model/prompt-label.ts';
 import { PromptPartialUpdate } from '../../src/model/prompt-partial.ts';
 import { RateLimitPolicyUpdate } from '../../src/model/rate-limit-policy.ts';
+import { ScimMappingUpdate } from '../../src/model/scim-mapping.ts';
 import { SecretReferenceUpdate } from '../../src/model/secret-reference.ts';
 import { UsageLimitPolicyUpdate } from '../../src/model/usage-limit-policy.ts';
 import { WorkspaceUpdate } from '../../src/model/workspace.ts';
@@ -39,6 +40,7 @@ const updates = {
   GuardrailExclusion: GuardrailExclusionUpdate,
   WorkspaceGuardrails: WorkspaceGuardrailsUpdate,
   Deployment: DeploymentUpdate,
+  ScimMapping: ScimMappingUpdate,
 };
 
 const bodies = Object.fromEntries(

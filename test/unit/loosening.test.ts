@@ -724,6 +724,12 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/auth_settings/allow_all_workspaces', '/auth_settings/is_playground_proxy_allowed'],
     ],
   ],
+  ScimMapping: [
+    ['a role that may more', { role: 'member' }, { role: 'admin' }, ['/role']],
+    ['a role that may less', { role: 'admin' }, { role: 'manager' }, []],
+    ['another group', { scim_group_name: 'a' }, { scim_group_name: 'b' }, ['/scim_group_name']],
+    ['another workspace', { workspace_id: 'a' }, { workspace_id: 'b' }, ['/workspace_id']],
+  ],
 };
 
 describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
@@ -742,7 +748,7 @@ describe.each(kindNames.map((kind) => [kind]))('%s', (kind) => {
   it('created and deleted', () => {
     const creating = planOf(kind, null, { name: 'a' }).changes.map(({ loosens }) => loosens);
     const deleting = planOf(kind, { name: 'a' }, null).changes.map(({ loosens }) => loosens);
-    const opening = ['ApiKey', 'McpServer', 'Provider', 'GuardrailExclusion'];
+    const opening = ['ApiKey', 'McpServer', 'Provider', 'GuardrailExclusion', 'ScimMapping'];
     expect(creating).toEqual([opening.includes(kind)]);
     const policies = ['UsageLimitPolicy', 'RateLimitPolicy'];
     const lists = ['OrganisationDefaults', 'WorkspaceGuardrails'];
@@ -811,6 +817,7 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
     ...['auth_settings.gateway_base_url', 'auth_settings.mcp_gateway_base_url'],
     'auth_settings.is_dataservice_hosted',
   ],
+  ScimMapping: [],
 };
 
 describe('every place of every kind', () => {

@@ -235,6 +235,7 @@ const specs: Record<KindName, Document> = {
       allowAllWorkspaces: false,
     },
   },
+  ScimMapping: { scimGroupName: 'Support', role: 'manager' },
 };
 
 function documentOf(kind: KindName, spec: unknown): Document {

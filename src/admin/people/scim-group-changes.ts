@@ -75,9 +75,8 @@ export async function remove(deps: AdminDeps, request: Request): Promise<void> {
     const { row, members } = await lockGroup(tx, request);
     const { organisation_id, id } = row;
     await regroup(tx, deps, request, row, new Set(members), new Set());
-    for (const mapping of await scimMappings.listByGroup(tx, organisation_id, id)) {
-      await scimMappings.deleteById(tx, organisation_id, mapping.id);
-    }
+    const mappings = await scimMappings.listByGroup(tx, organisation_id, id);
+    await scimMappings.deleteWithClaims(tx, organisation_id, mappings);
     await scimGroups.deleteById(tx, organisation_id, id);
     await auditGroup(tx, deps, request, 'delete', id, { name: row.name });
   });

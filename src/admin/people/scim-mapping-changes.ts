@@ -1,53 +1,106 @@
-/** Knows how groups are mapped to workspaces and unmapped, with the members that come and go by it. */
+/** Knows how groups are mapped to workspaces, in which role, and unmapped, with the members that come and go by it. */
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
-import type { ScimMappingCreate } from '../../model/scim-mapping.ts';
+import type { ScimMappingCreate, ScimMappingUpdate } from '../../model/scim-mapping.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import * as scimGroups from '../../store/tables/scim-groups.ts';
 import * as scimMappings from '../../store/tables/scim-mappings.ts';
-import { auditChange } from '../request/change.ts';
-import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import type { BodyRequest } from '../request/frame-fields.ts';
+import { type Author, auditChange } from '../request/change.ts';
+import type { AdminDeps } from '../request/deps.ts';
+import type { BodyRequest, CreateFields, UpdateFields } from '../request/frame-fields.ts';
 import { requireGrantableRole } from '../request/grantable.ts';
-import { idOr404, resolveWorkspaceForWrite } from '../request/scoping.ts';
+import {
+  type Changing,
+  createResource,
+  deleteResource,
+  updateResource,
+} from '../request/resource-change.ts';
+import { idOr404 } from '../request/scoping.ts';
 import { settle } from './scim-membership.ts';
 import { refuseBound } from './user-changes.ts';
 
 /** Answers the row with the name of its group. */
 export async function create(
   deps: AdminDeps,
-  request: BodyRequest<ScimMappingCreate>,
+  request: BodyRequest<ScimMappingCreate & CreateFields>,
 ): Promise<scimMappings.NamedScimMapping> {
   const { body, caller, now } = request;
   refuseBound(caller);
   requireGrantableRole(caller, 'workspace', body.role);
-  return deps.database.transaction(async (tx) => {
-    const workspace = await resolveWorkspaceForWrite(tx, caller, body.workspace_id, 'shared');
+  return createResource(deps, request, 'ScimMapping', async (tx, workspace) => {
     const group = await lockGroup(tx, deps, request);
     const row: scimMappings.StoredScimMapping = {
       ...{ id: newId(), organisation_id: caller.organisationId, group_id: group.id },
-      ...{ workspace_id: workspace!.id, role: body.role, created_at: now },
+      ...{ workspace_id: workspace!.id, role: body.role, version: 1 },
+      ...{ created_at: now, last_updated_at: now },
     };
-    const others = await scimMappings.listByGroup(tx, caller.organisationId, group.id);
-    if (others.some(({ role }) => role !== body.role)) {
-      const message = `must be ${others[0]!.role}, as in the other mappings of the group`;
-      throw validationError({ path: ['role'], message });
-    }
+    await requireOneRole(tx, row, body);
     try {
       await scimMappings.insert(tx, row);
     } catch (error) {
       if (!isDuplicateEntry(error)) throw error;
       throw new ApiError('conflict', 'The group is mapped to this workspace already');
     }
-    await auditChange(tx, deps, request, {
-      ...{ action: 'create', kind: 'ScimMapping', resourceId: row.id },
-      ...{ workspaceId: row.workspace_id, changes: { group: group.name, role: row.role } },
-    });
     await settleAll(tx, deps, request, row);
-    return { ...row, group_name: group.name };
+    const changes = { group: group.name, role: row.role };
+    return { row: { ...row, group_name: group.name }, changes };
   });
+}
+
+/**
+ * Manifests say of each mapping what its role is, one after the other, so that those of a group may
+ * differ while they do.
+ *
+ * @throws ApiError `invalid` where another mapping of the group has another role.
+ */
+async function requireOneRole(
+  tx: Db,
+  { id, organisation_id, group_id }: scimMappings.StoredScimMapping,
+  body: Pick<ScimMappingUpdate & CreateFields, 'role' | 'managed_by'>,
+): Promise<void> {
+  if (body.role === undefined || body.managed_by !== undefined) return;
+  const all = await scimMappings.listByGroup(tx, organisation_id, group_id);
+  const other = all.find((one) => one.id !== id && one.role !== body.role);
+  if (other === undefined) return;
+  const message = `must be ${other.role}, as in the other mappings of the group`;
+  throw validationError({ path: ['role'], message });
+}
+
+/** Who changes a mapping has its group, and so what follows of it, alone. */
+const changing: Changing<scimMappings.StoredScimMapping> = {
+  kind: 'ScimMapping',
+  param: 'id',
+  lock: async (tx, organisationId, reference) => {
+    const id = idOr404(reference);
+    const found = await scimMappings.findById(tx, organisationId, id);
+    if (found === undefined) return undefined;
+    await scimGroups.findForUpdate(tx, organisationId, 'id', found.group_id);
+    // Asked again, now that nobody else can take it away.
+    return scimMappings.findByIdForUpdate(tx, organisationId, id);
+  },
+  write: scimMappings.update,
+};
+
+/** Answers `{}`; those who are members by the mapping have the role from now on. */
+export async function update(
+  deps: AdminDeps,
+  request: BodyRequest<ScimMappingUpdate & UpdateFields>,
+): Promise<Record<string, never>> {
+  const { body, caller } = request;
+  refuseBound(caller);
+  if (body.role !== undefined) requireGrantableRole(caller, 'workspace', body.role);
+  await updateResource(deps, request, changing, {
+    columns: async (tx, row) => {
+      if (body.role !== row.role) await requireOneRole(tx, row, body);
+      return { role: body.role };
+    },
+    follow: async (tx, row, changed) => {
+      if (changed.role !== undefined) await settleAll(tx, deps, request, row);
+    },
+  });
+  return {};
 }
 
 /** The group that the body means; a name that nobody has makes one. */
@@ -87,25 +140,15 @@ async function lockGroup(
 }
 
 /** Answers `{ success: true }`. */
-export async function remove(deps: AdminDeps, request: AdminRequest): Promise<{ success: true }> {
-  const { caller, params } = request;
-  refuseBound(caller);
-  const { organisationId } = caller;
-  await deps.database.transaction(async (tx) => {
-    const id = idOr404(params.id!);
-    const found = await scimMappings.findById(tx, organisationId, id);
-    if (found !== undefined) {
-      await scimGroups.findForUpdate(tx, organisationId, 'id', found.group_id);
-    }
-    // Asked again, now that nobody else can take it away.
-    const row = found && (await scimMappings.findById(tx, organisationId, id));
-    if (row === undefined) throw new ApiError('notFound');
-    await scimMappings.deleteById(tx, organisationId, id);
-    await auditChange(tx, deps, request, {
-      ...{ action: 'delete', kind: 'ScimMapping', resourceId: id },
-      ...{ workspaceId: row.workspace_id, changes: {} },
-    });
+export async function remove(
+  deps: AdminDeps,
+  request: Parameters<typeof deleteResource>[1],
+): Promise<{ success: true }> {
+  refuseBound(request.caller);
+  await deleteResource(deps, request, changing, async (tx, row) => {
+    await scimMappings.deleteById(tx, row.organisation_id, row.id);
     await settleAll(tx, deps, request, row);
+    return {};
   });
   return { success: true };
 }
@@ -113,7 +156,7 @@ export async function remove(deps: AdminDeps, request: AdminRequest): Promise<{ 
 async function settleAll(
   tx: Db,
   deps: AdminDeps,
-  request: BodyRequest<unknown> | AdminRequest,
+  request: Author,
   { organisation_id, group_id, workspace_id }: scimMappings.StoredScimMapping,
 ): Promise<void> {
   const members = await scimGroups.listMembers(tx, organisation_id, { groupIds: [group_id] });

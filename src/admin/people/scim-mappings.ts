@@ -2,17 +2,31 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
+import { ApiError } from '../../model/errors.ts';
 import { pageQuery, toPage, wholeNumber } from '../../model/paging.ts';
 import { WorkspaceRole } from '../../model/person.ts';
 import { WorkspaceReference } from '../../model/resource-fields.ts';
-import { MappedRole, ScimMappingCreate } from '../../model/scim-mapping.ts';
+import { MappedRole, ScimMappingCreate, ScimMappingUpdate } from '../../model/scim-mapping.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import * as scimGroups from '../../store/tables/scim-groups.ts';
 import * as scimMappings from '../../store/tables/scim-mappings.ts';
-import { type AdminDeps, everyMount, everyMountByKeys } from '../request/deps.ts';
-import type { QueryRequest } from '../request/frame-fields.ts';
-import { resolveWorkspace } from '../request/scoping.ts';
-import { create, remove } from './scim-mapping-changes.ts';
+import {
+  type AdminDeps,
+  type AdminRequest,
+  everyMount,
+  everyMountByKeys,
+  forOwners,
+} from '../request/deps.ts';
+import {
+  createFields,
+  type QueryRequest,
+  someField,
+  updateFields,
+} from '../request/frame-fields.ts';
+import { type Resource, snapshotOf } from '../request/resource.ts';
+import { idOr404, resolveWorkspace } from '../request/scoping.ts';
+import { versioned } from '../request/version.ts';
+import { create, remove, update } from './scim-mapping-changes.ts';
 import { refuseBound } from './user-changes.ts';
 
 const ScimMapping = z.object({
@@ -56,14 +70,35 @@ const GroupList = z.object({ groups: z.array(ScimGroup), total_count: z.int().mi
 /** There are no scopes for directories alone: whoever changes users may. */
 const scope = 'organisation_users.update';
 
-export function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
+const CreateBody = ScimMappingCreate.safeExtend(createFields);
+const UpdateBody = ScimMappingUpdate.extend(updateFields).meta(someField);
+
+export const scimMappingResource: Resource = {
+  kind: 'ScimMapping',
+  features: ['scim'],
+  routes: scimMappingRoutes,
+  snapshot: snapshotOf(
+    async (tx, organisationId, which) =>
+      (await scimMappings.listAllForOrganisation(tx, organisationId, which)).map((row) => ({
+        ...row,
+        name: row.group_name,
+      })),
+    ({ workspace_id, role, group_name: scim_group_name }) => ({
+      ...{ workspace_id, role, scim_group_name },
+    }),
+  ),
+};
+
+function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
   const all = { mounts: everyMount, scope, path: '/scim/workspaces' } as const;
+  const item = { ...all, path: '/scim/workspaces/:id' } as const;
   return [
     route({
       ...all,
+      ...forOwners,
       method: 'POST',
       summary: 'Make the people of a group members of a workspace',
-      body: ScimMappingCreate,
+      body: CreateBody,
       response: ScimMapping,
       handle: async (request) => present(await create(deps, request)),
     }),
@@ -76,9 +111,27 @@ export function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => listMappings(deps, request),
     }),
     route({
-      ...all,
+      ...item,
+      method: 'GET',
+      summary: 'Get which group leads into which workspace',
+      response: ScimMapping,
+      handle: (request) => get(deps, request),
+    }),
+    route({
+      ...item,
+      ...forOwners,
+      method: 'PUT',
+      versioned: true,
+      summary: 'Give the people of a group another role in a workspace',
+      body: UpdateBody,
+      response: z.object({}),
+      handle: (request) => update(deps, request),
+    }),
+    route({
+      ...item,
+      ...forOwners,
       method: 'DELETE',
-      path: `${all.path}/:id`,
+      versioned: true,
       summary: 'End that a group leads into a workspace',
       response: z.object({ success: z.literal(true) }),
       handle: (request) => remove(deps, request),
@@ -94,6 +147,14 @@ export function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => listGroups(deps, request),
     }),
   ];
+}
+
+async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
+  refuseBound(caller);
+  const { readable } = deps.database;
+  const row = await scimMappings.findNamed(readable, caller.organisationId, idOr404(params.id!));
+  if (row === undefined) throw new ApiError('notFound');
+  return versioned(present(row), row);
 }
 
 async function listMappings(

@@ -49,13 +49,7 @@ export async function recordChange(
 }
 
 /** What has no manifest, because people are no configuration. */
-type PeopleKind =
-  | 'User'
-  | 'UserSession'
-  | 'UserInvite'
-  | 'WorkspaceMember'
-  | 'ScimGroup'
-  | 'ScimMapping';
+type PeopleKind = 'User' | 'UserSession' | 'UserInvite' | 'WorkspaceMember' | 'ScimGroup';
 
 /** What has no manifest, because its credential is told once, to whoever asked, or is one of a person's own. */
 type CredentialKind = 'McpConnection';

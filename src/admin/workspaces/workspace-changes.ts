@@ -185,7 +185,8 @@ export async function remove(
     await workspaceMembers.deleteByWorkspace(tx, organisationId, row.id);
     await guardrailExclusions.deleteWithWorkspace(tx, place);
     await managedResources.deleteByResource(tx, organisationId, 'WorkspaceGuardrails', row.id);
-    await scimMappings.deleteByWorkspace(tx, organisationId, row.id);
+    const mappings = await scimMappings.listByWorkspace(tx, organisationId, row.id);
+    await scimMappings.deleteWithClaims(tx, organisationId, mappings);
     await closeBudget(tx, ownerOf(row));
     for (const item of items) {
       await recordChange(tx, deps, request, {

@@ -51,6 +51,7 @@ const hasSlug: {
   ...{ guardrail_mcp_mappings: false, gateway_deployments: true, prompt_labels: false },
   ...{ prompt_collections: true, prompts: true, prompt_partials: true },
   ...{ organisation_defaults: false, guardrail_exclusions: false },
+  ...{ scim_mappings: false },
 };
 
 interface PlaceFilter {

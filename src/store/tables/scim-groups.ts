@@ -6,6 +6,7 @@ import type { Db } from '../connection/db.ts';
 import { listPage } from './paging.ts';
 import { stampOf } from './people-marks.ts';
 import { peopleTable } from './resource-table.ts';
+import * as snapshotMarks from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 
 interface ScimGroupRow extends Versioned {
@@ -33,7 +34,14 @@ declare module '../connection/db.ts' {
 export type StoredScimGroup = Selectable<ScimGroupRow>;
 
 /** What must be unique is the name. */
-export const { insert, update, deleteById } = peopleTable('scim_groups');
+const table = peopleTable('scim_groups');
+export const { insert, deleteById } = table;
+
+/** As of any table of people; snapshots tell the names of groups with their mappings. */
+export function update(...[tx, row, columns]: Parameters<typeof table.update>): Promise<void> {
+  snapshotMarks.replaceOne(tx, row.organisation_id);
+  return table.update(tx, row, columns);
+}
 
 export function findById(
   db: Db,

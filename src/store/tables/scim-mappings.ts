@@ -3,16 +3,18 @@ import type { Insertable, Selectable } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { WorkspaceRole } from '../../model/person.ts';
 import type { Db } from '../connection/db.ts';
+import * as managedResources from './managed-resources.ts';
 import { listJoined } from './paging.ts';
 import * as peopleMarks from './people-marks.ts';
+import { resourceTable, type Which } from './resource-table.ts';
+import type { Versioned } from './versioned.ts';
 
-interface ScimMappingRow {
+interface ScimMappingRow extends Versioned {
   id: string;
   organisation_id: string;
   group_id: string;
   workspace_id: string;
   role: WorkspaceRole;
-  created_at: number;
 }
 
 declare module '../connection/db.ts' {
@@ -24,10 +26,57 @@ declare module '../connection/db.ts' {
 /** A mapping as stored. */
 export type StoredScimMapping = Selectable<ScimMappingRow>;
 
+const table = resourceTable('scim_mappings');
+export const { findByIdForUpdate } = table;
+
 /** Throws errno 1062 when the group is mapped to the workspace already. */
 export async function insert(tx: Db, row: Insertable<ScimMappingRow>): Promise<void> {
   peopleMarks.replaceOne(tx, row.organisation_id);
-  await tx.insertInto('scim_mappings').values(row).execute();
+  await table.insert(tx, row);
+}
+
+/** Writes columns and counts the write. */
+export async function update(
+  tx: Db,
+  organisationId: string,
+  id: string,
+  columns: Partial<Pick<StoredScimMapping, 'role' | 'last_updated_at'>>,
+): Promise<void> {
+  peopleMarks.replaceOne(tx, organisationId);
+  await table.update(tx, organisationId, id, columns);
+}
+
+function named(db: Db, organisationId: string) {
+  return db
+    .selectFrom('scim_mappings')
+    .innerJoin('scim_groups as g', (join) =>
+      join
+        .onRef('g.organisation_id', '=', 'scim_mappings.organisation_id')
+        .onRef('g.id', '=', 'scim_mappings.group_id'),
+    )
+    .selectAll('scim_mappings')
+    .select('g.name as group_name')
+    .where('scim_mappings.organisation_id', '=', organisationId);
+}
+
+export function findNamed(
+  db: Db,
+  organisationId: string,
+  id: string,
+): Promise<NamedScimMapping | undefined> {
+  return named(db, organisationId).where('scim_mappings.id', '=', id).executeTakeFirst();
+}
+
+/** With the names of their groups, oldest first; `which` leaves some out. */
+export function listAllForOrganisation(
+  db: Db,
+  organisationId: string,
+  which: Which | null,
+): Promise<NamedScimMapping[]> {
+  return named(db, organisationId)
+    .$if(which !== null, (rows) => rows.where(which!('scim_mappings', false)))
+    .orderBy('scim_mappings.id')
+    .execute();
 }
 
 export function findById(
@@ -111,22 +160,31 @@ export async function list(
 
 export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
   peopleMarks.replaceOne(tx, organisationId);
-  await tx
-    .deleteFrom('scim_mappings')
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .execute();
+  await table.deleteById(tx, organisationId, id);
 }
 
-export async function deleteByWorkspace(
+/** Those of a group or a workspace that goes, with what manifests say of them. */
+export async function deleteWithClaims(
   tx: Db,
   organisationId: string,
-  workspaceId: string,
+  mappings: readonly Pick<StoredScimMapping, 'id'>[],
 ): Promise<void> {
-  peopleMarks.replaceOne(tx, organisationId);
-  await tx
-    .deleteFrom('scim_mappings')
+  for (const { id } of mappings) {
+    await deleteById(tx, organisationId, id);
+    await managedResources.deleteByResource(tx, organisationId, 'ScimMapping', id);
+  }
+}
+
+export function listByWorkspace(
+  db: Db,
+  organisationId: string,
+  workspaceId: string,
+): Promise<StoredScimMapping[]> {
+  return db
+    .selectFrom('scim_mappings')
+    .selectAll()
     .where('organisation_id', '=', organisationId)
     .where('workspace_id', '=', workspaceId)
+    .orderBy('id')
     .execute();
 }

@@ -158,4 +158,10 @@ export const kindNotes: Readonly<Record<KindName, KindNote>> = {
     meaning: 'A gateway that the organisation runs: where it answers, and for whom.',
     spec: { authSettings: { gatewayBaseUrl: 'https://gateway.example.com' } },
   },
+  ScimMapping: {
+    meaning: 'Makes the people of a group of the directory members of a workspace.',
+    isUsuallyPlaced: true,
+    spec: { scimGroupName: 'Support', role: 'member' },
+    references: [],
+  },
 };

@@ -128,6 +128,7 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     'auth_settings.workspaces_allowed': 'every workspace',
     'auth_settings.*': 'not set',
   },
+  ScimMapping: {},
 };
 
 /** What a field that is removed goes back to, in words. */
@@ -165,6 +166,7 @@ const endings: Readonly<Record<KindName, readonly string[]>> = {
   GuardrailExclusion: ['its id'],
   WorkspaceGuardrails: [],
   Deployment: ['its id and slug', 'the value by which it says who it is'],
+  ScimMapping: ['its id', 'the memberships that came by it, with their keys'],
 };
 
 export function endsWithReplace(kind: KindName): readonly string[] {

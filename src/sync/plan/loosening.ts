@@ -33,6 +33,8 @@ import {
 } from './loosening-judges.ts';
 import type { DraftChange } from './planned.ts';
 
+/** The last may most. */
+const roles = ['member', 'manager', 'admin'];
 const renewals: readonly Maybe[] = [null, 'monthly', 'weekly'];
 
 /** By place in the spec, the first that matches; `prefix` leads to the budget. */
@@ -231,6 +233,14 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       'auth_settings.allow_all_workspaces': noLonger(false),
       'auth_settings.is_playground_proxy_allowed': becomes(1),
     },
+  },
+  ScimMapping: {
+    values: {
+      role: (from, to) => roles.indexOf(String(to)) > roles.indexOf(String(from)),
+      scim_group_name: unknown,
+      workspace_id: unknown,
+    },
+    creating: true,
   },
 };
 

@@ -195,6 +195,8 @@ take it over with --take-ownership, or choose another name`;
 function isTwin(desired: DesiredResource, live: LiveResource): boolean {
   const { name, slug } = desired.spec;
   if (live.slug !== null && live.slug === slug) return true;
+  const { title } = kinds[desired.identity.kind];
+  if (title !== undefined) return live.title === desired.spec[title];
   if (live.title !== '') return live.title === desired.identity.name || live.title === name;
   const { references, immutable } = kinds[desired.identity.kind];
   const ends = references.map(({ path }) => path).filter((path) => immutable.includes(path));
