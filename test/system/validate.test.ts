@@ -26,7 +26,7 @@ it('counts the resources of a good source by kind, with exit code 0', async () =
   expect(result).toEqual({
     exitCode: 0,
     stderr: '',
-    stdout: `26 resources in 10 files, all valid
+    stdout: `27 resources in 11 files, all valid
   Workspace             2
   Guardrail             3
   Config                2
@@ -47,6 +47,7 @@ it('counts the resources of a good source by kind, with exit code 0', async () =
   GuardrailExclusion    1
   WorkspaceGuardrails   1
   Deployment            1
+  ScimMapping           1
 `,
   });
 });
