@@ -8,6 +8,7 @@ import { headerListFaults, headerNamesMax } from './forward-headers.ts';
 import { checkFaults, type Judges } from './guardrail-checks.ts';
 import { HotSchema } from './hot-schema.ts';
 import { inlineChecks } from './inline-guardrail.ts';
+import { guardrailSides } from './kind-references.ts';
 import { outboundUrlFault } from './outbound-url.ts';
 import { PatternJudge } from './regex-rule.ts';
 
@@ -190,7 +191,7 @@ export function guardrailReferences(document: ConfigDocument): GuardrailReferenc
   const found: GuardrailReference[] = [];
   const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
   for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
-    for (const field of guardrailFields) {
+    for (const field of guardrailSides) {
       const list = (visit.level as Record<string, unknown>)[field];
       if (!Array.isArray(list)) continue;
       list.forEach((item: unknown, at) => {
@@ -203,7 +204,6 @@ export function guardrailReferences(document: ConfigDocument): GuardrailReferenc
   return found;
 }
 
-const guardrailFields = ['input_guardrails', 'output_guardrails'] as const;
 const hookFields = ['before_request_hooks', 'after_request_hooks'] as const;
 
 function targetsOf({ level, path, rootTarget }: Visit): Visit[] {
@@ -309,7 +309,7 @@ function queryFaults(query: Record<string, unknown>, patterns: PatternJudge): Fa
 
 /** Checks written into the config itself obey the rules of those in guardrails. */
 function inlineGuardrailFaults(level: Level, judges: Judges): Fault[] {
-  const inline = guardrailFields.flatMap((field) =>
+  const inline = guardrailSides.flatMap((field) =>
     (level[field] ?? []).flatMap((item, at) =>
       typeof item === 'string' ? [] : below([field, at], shorthandFaults(item, judges)),
     ),

@@ -8,10 +8,11 @@ export const workspaceReference = {
   by: 'id',
 } as const;
 
-const sides = ['input_guardrails', 'output_guardrails'] as const;
+/** Fields that name guardrails, wherever a body holds them. */
+export const guardrailSides = ['input_guardrails', 'output_guardrails'] as const;
 
 /** Guardrails of a config stand on the root document and on every target below it. */
-export const configGuardrails = sides.map(
+export const configGuardrails = guardrailSides.map(
   (side) =>
     ({
       path: `config.**.${side}.*`,
@@ -22,13 +23,13 @@ export const configGuardrails = sides.map(
 );
 
 /** Guardrails that hold in every workspace. */
-export const defaultGuardrails = sides.map(
+export const defaultGuardrails = guardrailSides.map(
   (side) =>
     ({ path: `${side}.*`, manifestField: 'guardrailRef', kind: 'Guardrail', by: 'id' }) as const,
 );
 
 /** Guardrails that hold in one workspace; there by id or slug, as they were named. */
-export const workspaceGuardrails = sides.map(
+export const workspaceGuardrails = guardrailSides.map(
   (side) =>
     ({ path: `${side}.*`, manifestField: 'guardrailRef', kind: 'Guardrail', by: 'slug' }) as const,
 );

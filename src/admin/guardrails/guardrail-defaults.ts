@@ -4,6 +4,7 @@ import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { sparse } from '../../model/json-record.ts';
+import { guardrailSides } from '../../model/kind-references.ts';
 import { onlyName } from '../../model/kinds.ts';
 import { ExportSettings } from '../../model/log-export.ts';
 import { OrganisationDefaults } from '../../model/organisation-defaults.ts';
@@ -23,8 +24,7 @@ import { type Resource, snapshotOf } from '../request/resource.ts';
 import { type Changing, deleteResource, updateResource } from '../request/resource-change.ts';
 import { versioned } from '../request/version.ts';
 
-const sides = ['input_guardrails', 'output_guardrails'] as const;
-type Side = (typeof sides)[number];
+type Side = (typeof guardrailSides)[number];
 
 const { managed_by } = updateFields;
 const DefaultsUpdate = OrganisationDefaults.extend({ managed_by }).meta(someField);
@@ -89,7 +89,7 @@ async function get(deps: AdminDeps, { caller }: AdminRequest) {
   if (caller.workspaceId !== null) throw new ApiError('forbidden');
   const db = deps.database.readable;
   const stored = await organisationDefaults.find(db, caller.organisationId);
-  const ids = sides.flatMap((side) => idsOf(stored, side));
+  const ids = guardrailSides.flatMap((side) => idsOf(stored, side));
   const known = new Map(
     (await guardrails.listByIds(db, caller.organisationId, ids)).map((row) => [row.id, row]),
   );
@@ -135,7 +135,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Defau
       if (body.export_settings !== undefined) {
         columns.denied_export_fields = JSON.stringify(body.export_settings?.deniedFields ?? []);
       }
-      for (const side of sides) {
+      for (const side of guardrailSides) {
         const sent = body[side];
         if (sent === undefined) continue;
         columns[side] = JSON.stringify(await idsNamed(tx, organisationId, side, sent ?? []));
@@ -180,7 +180,7 @@ async function idsNamed(
 /** Whether a guardrail is among the defaults of the organisation. */
 export async function isDefault(tx: Db, organisationId: string, id: string): Promise<boolean> {
   const stored = await organisationDefaults.find(tx, organisationId);
-  return sides.some((side) => idsOf(stored, side).includes(id));
+  return guardrailSides.some((side) => idsOf(stored, side).includes(id));
 }
 
 function idsOf(stored: Pick<organisationDefaults.StoredDefaults, Side>, side: Side): string[] {

@@ -3,6 +3,7 @@
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
+import { guardrailSides } from '../../model/kind-references.ts';
 import type { Membership } from '../../model/person.ts';
 import { collectionSlugForm, defaultCollectionName } from '../../model/prompt-collection.ts';
 import { emptyToNull } from '../../model/resource-fields.ts';
@@ -44,7 +45,6 @@ import {
 import { insertUnderSlug } from '../request/slugs.ts';
 import {
   countedParts,
-  guardrailSides,
   mergedDefaults,
   requireGuardrails,
   versionBesideGuardrails,

@@ -1,13 +1,13 @@
 /** Knows what requests in a workspace start from: how it is merged, which guardrails it may name, and what a change of it counts as. */
 import { isDeepStrictEqual } from 'node:util';
 import { readDocument, rewriteDocument } from '../../model/json-record.ts';
+import { guardrailSides } from '../../model/kind-references.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { WorkspaceDefaults, WorkspaceUpdate } from '../../model/workspace.ts';
 import type { Db } from '../../store/connection/db.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import { statusOfReachable } from '../request/guardrail-access.ts';
 
-export const guardrailSides = ['input_guardrails', 'output_guardrails'] as const;
 type Side = (typeof guardrailSides)[number];
 
 export type NamedGuardrails = Pick<WorkspaceDefaults, Side>;

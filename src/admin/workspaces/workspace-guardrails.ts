@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
+import { guardrailSides } from '../../model/kind-references.ts';
 import { onlyName } from '../../model/kinds.ts';
 import { isUuid } from '../../model/slug.ts';
 import {
@@ -23,12 +24,7 @@ import { deleteResource, updateResource } from '../request/resource-change.ts';
 import { findOr404 } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { changingWorkspace, type Placed } from './workspace-changes.ts';
-import {
-  guardrailSides,
-  mergedDefaults,
-  namedGuardrails,
-  requireGuardrails,
-} from './workspace-defaults.ts';
+import { mergedDefaults, namedGuardrails, requireGuardrails } from './workspace-defaults.ts';
 
 const { managed_by } = updateFields;
 const UpdateBody = WorkspaceGuardrailsUpdate.extend({ managed_by }).meta(someField);
