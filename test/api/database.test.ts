@@ -69,6 +69,7 @@ describe('a session', () => {
     `.execute(database.db);
     expect(new Set(isolation.rows.map((row) => row.Value))).toEqual(new Set(['READ-COMMITTED']));
     expect(await variable(database.db, 'innodb_lock_wait_timeout')).toBe('3');
+    expect((await variable(database.db, 'innodb_snapshot_isolation')) ?? 'OFF').toBe('OFF');
     expect(
       String(await variable(database.db, 'sql_mode'))
         .split(',')

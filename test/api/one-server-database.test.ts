@@ -31,6 +31,14 @@ async function counterValue(db: Db, id: number): Promise<number> {
   return found.rows[0]!.value;
 }
 
+/** Not of information_schema.innodb_trx, which stays as it is while it is read more than ten times a second. */
+async function waits(db: Db, statement: RegExp): Promise<void> {
+  await eventually(async () => {
+    const engine = await sql<{ Status: string }>`SHOW ENGINE INNODB STATUS`.execute(db);
+    expect(engine.rows[0]!.Status).toMatch(statement);
+  });
+}
+
 it('a transaction leaves a statement outside of it to run again after a deadlock between the two', async () => {
   const { db } = database;
   let alone: Promise<unknown> = Promise.resolve();
@@ -41,16 +49,45 @@ it('a transaction leaves a statement outside of it to run again after a deadlock
     await add(tx, 1);
     alone = sql`
       UPDATE counters SET value = value + 1 WHERE id < 3 ORDER BY id DESC`.execute(db);
-    // Not information_schema.innodb_trx, which stays as it is while it is read more than ten times a second.
-    await eventually(async () => {
-      const engine = await sql<{ Status: string }>`SHOW ENGINE INNODB STATUS`.execute(db);
-      expect(engine.rows[0]!.Status).toMatch(/LOCK WAIT.*id < 3 ORDER BY id DESC/s);
-    });
+    await waits(db, /LOCK WAIT.*id < 3 ORDER BY id DESC/s);
     await add(tx, 2);
   });
   await alone;
   expect([await counterValue(db, 1), await counterValue(db, 2)]).toEqual([2, 2]);
 });
+
+it('what reads before it locks is done on rows as another has left them meanwhile, on a server that refuses those, too', async () => {
+  const { db } = database;
+  await using strict = openDatabase({ ...test.settings, poolSize: 1 });
+  await refuseChangedRows(strict.db);
+  await sql`CREATE TABLE chosen (id INT PRIMARY KEY)`.execute(db);
+  await sql`INSERT INTO chosen VALUES (1)`.execute(db);
+  const chosen = sql`id IN (SELECT id FROM chosen)`;
+  let late: Promise<unknown> = Promise.resolve();
+  for (const run of [
+    () => sql`UPDATE counters SET value = value + 10 WHERE ${chosen}`.execute(strict.db),
+    () =>
+      strict.transaction(async (tx) => {
+        await sql`SELECT value FROM counters WHERE ${chosen} FOR UPDATE`.execute(tx);
+        await sql`UPDATE counters SET value = value + 10 WHERE id = 1`.execute(tx);
+      }),
+  ]) {
+    await database.transaction(async (tx) => {
+      await add(tx, 1);
+      late = run();
+      await waits(db, /LOCK WAIT.*id IN \(SELECT id FROM chosen\)/s);
+    });
+    await late;
+  }
+  expect(await counterValue(db, 1)).toBe(22);
+});
+
+/** Where the server can: MariaDB does so by default from 11.6.2 on. */
+async function refuseChangedRows(db: Db): Promise<void> {
+  const name = 'innodb_snapshot_isolation';
+  const known = await sql`SHOW VARIABLES LIKE ${name}`.execute(db);
+  if (known.rows.length > 0) await sql.raw(`SET SESSION ${name} = ON`).execute(db);
+}
 
 it('a transaction whose connection is killed ends as unavailable and leaves nothing', async () => {
   const killed = database.transaction(async (tx) => {

@@ -8,11 +8,15 @@ import { explainConnectFailure } from './unavailable.ts';
 const connectTimeoutSecondsDefault = 2;
 const keepAliveDelayMs = 10_000;
 
-/** The same on every server, whatever its own defaults (docs/database.md, Engines). */
+/**
+ * The same on every server, whatever its own defaults (docs/database.md, Engines). What the comment holds is
+ * read by MariaDB from 11.4.2 on, and is a remark to all others.
+ */
 const sessionStatements = [
   'SET NAMES utf8mb4',
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-  "SET SESSION time_zone = '+00:00', innodb_lock_wait_timeout = 3, sql_mode = " +
+  'SET SESSION innodb_lock_wait_timeout = 3 /*M!110402 , innodb_snapshot_isolation = OFF */',
+  "SET SESSION time_zone = '+00:00', sql_mode = " +
     "'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
 ];
 

@@ -6,8 +6,8 @@ const attemptsDefault = 6;
 const firstDelayMs = 20;
 
 /**
- * Runs `work` again, a few times, after a deadlock, a lock-wait time-out or a certification conflict
- * between nodes of a cluster. `work` is a whole transaction, or one statement outside of any:
+ * Runs `work` again, a few times, after a deadlock, a lock-wait time-out, a row that changed meanwhile
+ * or a certification conflict between nodes of a cluster. `work` is a whole transaction, or one statement outside of any:
  * everything it did must have been undone by such an error.
  */
 export async function retrying<T>(

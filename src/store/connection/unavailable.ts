@@ -43,6 +43,7 @@ interface DriverError {
 const errnos = {
   fileWriteFailed: 3,
   fileSystemFull: 20,
+  rowChanged: 1020,
   diskFull: 1021,
   errorOnWrite: 1026,
   storageEngineError: 1030,
@@ -74,7 +75,8 @@ const errnos = {
 
 /**
  * Galera answers 1047 while a node has no quorum and 1180 or 1213 where two nodes wrote the same row; any
- * server 1412 where a migration has changed a table since the moment that a transaction reads.
+ * server 1412 where a migration has changed a table since the moment that a transaction reads; MariaDB with
+ * `innodb_snapshot_isolation` 1020 where a row that a statement is to lock has changed since it began to read.
  */
 const retryableErrnos: ReadonlySet<unknown> = new Set([
   errnos.deadlock,
@@ -82,6 +84,7 @@ const retryableErrnos: ReadonlySet<unknown> = new Set([
   errnos.unknownCommand,
   errnos.rollbackDuringCommit,
   errnos.tableChanged,
+  errnos.rowChanged,
 ]);
 
 /** After these the connection is of no more use: the server closes it, or is no longer the one to talk to. */
