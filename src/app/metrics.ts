@@ -10,6 +10,7 @@ import type { Exchange } from '../http/access-log.ts';
 import { RawReply, type Route, route } from '../http/route.ts';
 import type { JobOutcome } from '../jobs/job-run.ts';
 import type { Database } from '../store/connection/db.ts';
+import { DurationHistogram } from './duration-histogram.ts';
 
 /** `inference`: requests for models. `mcp`: servers that are asked what they offer. `jobs`: jobs that ask providers. */
 export type SecretReader = 'inference' | 'mcp' | 'jobs';
@@ -52,19 +53,19 @@ export function createMetrics(sources: {
     buckets: durationBuckets,
     registers: [register],
   });
-  const inference = new Histogram({
+  const inference = new DurationHistogram({
     name: 'gatewright_inference_request_duration_seconds',
     help: 'Time of inference requests from the first header to the last byte, by endpoint',
     labelNames: ['endpoint', 'status'],
     buckets: inferenceBuckets,
-    registers: [register],
+    register,
   });
-  const firstBytes = new Histogram({
+  const firstBytes = new DurationHistogram({
     name: 'gatewright_inference_first_byte_seconds',
     help: 'Time of inference requests from the first header to the first byte of the answer',
     labelNames: ['endpoint'],
     buckets: inferenceBuckets,
-    registers: [register],
+    register,
   });
   const verdicts = new Counter({
     name: 'gatewright_guardrail_verdicts_total',
@@ -95,8 +96,8 @@ export function createMetrics(sources: {
       requests.observe({ method, route: pattern, status }, durationMs / 1000);
     },
     observeInference: ({ endpoint, status, durationMs, firstByteMs, guardrailVerdict }) => {
-      inference.observe({ endpoint, status }, durationMs / 1000);
-      if (firstByteMs !== null) firstBytes.observe({ endpoint }, firstByteMs / 1000);
+      inference.note(durationMs / 1000, endpoint, String(status));
+      if (firstByteMs !== null) firstBytes.note(firstByteMs / 1000, endpoint);
       if (guardrailVerdict !== null) verdicts.inc({ verdict: guardrailVerdict });
     },
     ...countForAudit(register),

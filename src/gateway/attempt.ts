@@ -129,7 +129,6 @@ async function callOnce(
   { origins, timeoutMs, caller, lingerMs, cacheStatus, trace }: AttemptOptions,
   retries: number,
 ): Promise<Attempted> {
-  const told = { target, retries, kept: null, cacheStatus };
   const call = begin(target, origins, trace);
   let lingering: NodeJS.Timeout | null = null;
   caller.onLeave(() => {
@@ -138,12 +137,34 @@ async function callOnce(
   const stopClock = timeoutMs === null ? noClock : startClock(call, timeoutMs);
   try {
     await call.begun;
-    return { ...told, call, error: null, status: call.status, isSent: true, stopClock };
+    const { status } = call;
+    return {
+      target,
+      call,
+      kept: null,
+      cacheStatus,
+      error: null,
+      isSent: true,
+      status,
+      retries,
+      stopClock,
+    };
   } catch (thrown) {
     stopClock();
     const error = errorOf(thrown);
     const { isSent } = call;
-    return { ...told, call: null, error, status: error.status, isSent, stopClock: noClock };
+    const { status } = error;
+    return {
+      target,
+      call: null,
+      kept: null,
+      cacheStatus,
+      error,
+      isSent,
+      status,
+      retries,
+      stopClock: noClock,
+    };
   } finally {
     if (lingering !== null) clearTimeout(lingering);
   }

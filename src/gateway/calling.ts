@@ -1,6 +1,7 @@
 /** Knows what is at hand while a request is served: the parts of the gateway, how the request came, and what became known of it. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RefusedCredential } from '../auth/refused-credentials.ts';
+import type { LimitLeft } from '../ledger/account.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Origins } from '../upstream/origins.ts';
 import type { AnswerCache } from './answer-cache.ts';
@@ -13,6 +14,7 @@ import type { Exchange, ReadHeader } from './exchange.ts';
 import type { GatewayError, GatewayErrorForm } from './gateway-error.ts';
 import type { GatewayKey } from './gateway-key.ts';
 import type { Guardrails } from './guardrails.ts';
+import { tellLimits } from './limit-headers.ts';
 import type { LimitSwitches, Policies } from './limits.ts';
 import type { Metered } from './meter.ts';
 import type { OwnedPath } from './owned-path.ts';
@@ -78,17 +80,22 @@ export interface Arrival {
 }
 
 /** What becomes known, for the record of the request. */
-export interface Findings {
+export class Findings {
+  /** Null where nobody records it. */
   readonly trace: RequestTrace | null;
-  key: GatewayKey | null;
-  exchange: Exchange | null;
-  config: GatewayConfig | null;
-  promptSlug: string | null;
-  calls: ProviderCalls | null;
-  attempted: Attempted | null;
-  firstByteMs: number | null;
-  metered: Metered | null;
-  error: GatewayError | null;
+  key: GatewayKey | null = null;
+  exchange: Exchange | null = null;
+  config: GatewayConfig | null = null;
+  promptSlug: string | null = null;
+  calls: ProviderCalls | null = null;
+  attempted: Attempted | null = null;
+  firstByteMs: number | null = null;
+  metered: Metered | null = null;
+  error: GatewayError | null = null;
+
+  constructor(trace: RequestTrace | null) {
+    this.trace = trace;
+  }
 }
 
 /** One request under way. */
@@ -118,10 +125,22 @@ export function ourHeaders(
   return headers;
 }
 
+/** Beside {@link ourHeaders} what is left of the limits; `now` in ms since the epoch. */
+export function answerHeaders(
+  arrival: Arrival,
+  attempted: Attempted | null,
+  left: readonly LimitLeft[],
+  now: number,
+): Record<string, string> {
+  const headers = ourHeaders(arrival, attempted);
+  tellLimits(headers, answerNames(arrival.headerPrefix).usageRemaining, left, now);
+  return headers;
+}
+
 /** By the prefix, of which there are a few: made for each answer anew, names cost more than their values. */
 const namesByPrefix = new Map<string, ReturnType<typeof namesUnder>>();
 
-function answerNames(prefix: string) {
+export function answerNames(prefix: string) {
   const known = namesByPrefix.get(prefix);
   if (known !== undefined) return known;
   const names = namesUnder(prefix);
@@ -136,5 +155,7 @@ function namesUnder(prefix: string) {
     retries: `${prefix}retry-attempt-count`,
     targetPath: `${prefix}last-used-option-index`,
     cacheStatus: `${prefix}cache-status`,
+    usageRemaining: `${prefix}usage-remaining`,
+    cost: `${prefix}cost`,
   };
 }

@@ -1,5 +1,6 @@
 /** Knows an API key as the gateway uses it: what it may, where it belongs, and what its requests start from. */
 import { hash } from 'node:crypto';
+import { isWellFormedApiKey } from '../model/credentials.ts';
 import { readDocument } from '../model/json-record.ts';
 import type { RateLimit } from '../model/limits.ts';
 import type { WorkspaceDefaults } from '../model/workspace.ts';
@@ -56,12 +57,16 @@ export class GatewayKeys {
     this.#options = options;
   }
 
-  /** The key of a well-formed value; at once where it is known, and undefined for nobody's. */
-  find(value: string, now: number): GatewayKey | Promise<GatewayKey | undefined> {
+  /** The key of a value; at once where it is known, or no key at all, and undefined for nobody's. */
+  find(value: string, now: number): GatewayKey | undefined | Promise<GatewayKey | undefined> {
     const { fresh } = this.#options;
     // Not the value itself, which nothing in memory should show.
     const digest = hash('sha256', value, 'base64url');
-    return fresh.peek(digest) ?? fresh.get(digest, () => this.#load(value, now));
+    const known = fresh.peek(digest);
+    if (known !== undefined) return known;
+    // A mistyped or foreign one costs no look-up.
+    if (!isWellFormedApiKey(value)) return undefined;
+    return fresh.get(digest, () => this.#load(value, now));
   }
 
   /** Without its value, as of one who asked before. */

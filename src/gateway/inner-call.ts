@@ -4,7 +4,7 @@ import { newId } from '../model/ids.ts';
 import type { ModelAnswer, ModelCallOptions, ModelCalls } from '../objects/model-calls.ts';
 import { EventReader } from '../upstream/dialects/event-reader.ts';
 import { Caller } from './caller.ts';
-import type { Calling, Findings, Pipeline } from './calling.ts';
+import { type Calling, Findings, type Pipeline } from './calling.ts';
 import { errorFormOf } from './error-form.ts';
 import type { Exchange } from './exchange.ts';
 import { gatewayErrorBody } from './gateway-error.ts';
@@ -49,11 +49,7 @@ export class InnerCalls implements ModelCalls {
     const { pipeline } = this.#options;
     const request: InnerRequest = { id: newId(), path, params, now: pipeline.now() };
     const beganMs = performance.now();
-    const found: Findings = {
-      ...{ trace: null, key: null, exchange: null, config: null, calls: null, attempted: null },
-      promptSlug: null,
-      ...{ firstByteMs: null, metered: null, error: null },
-    };
+    const found = new Findings(null);
     const answer = await this.#answerTo(request, found, options).catch((thrown: unknown) => {
       found.error = refusalOf(pipeline, request.id, thrown);
       const body: unknown = JSON.parse(gatewayErrorBody(found.error, 'openai'));
@@ -75,12 +71,8 @@ export class InnerCalls implements ModelCalls {
     const exchange = exchangeOf(asker, request);
     found.exchange = exchange;
     const policies = await pipeline.policies.of(asker.key.organisationId);
-    const { ledger, origins, targets, answers, enforcesLimits, limitsBy } = pipeline;
     const caller = new Caller(new Wanted(options.signal));
-    const calls = new ProviderCalls({
-      ...{ ledger, origins, targets, answers },
-      ...{ exchange, config, policies, caller, enforcesLimits, limitsBy, trace: null },
-    });
+    const calls = new ProviderCalls(pipeline, { exchange, config, policies, caller, trace: null });
     found.calls = calls;
     try {
       return await answerOf({ pipeline, found, exchange, config, caller, calls }, options);

@@ -4,25 +4,24 @@ import type { Limit } from '../ledger/limit.ts';
 
 const microsPerDollar = 1_000_000;
 
-/** Nothing where no limit is known. `prefix` as of all headers of ours; `now` in ms since the epoch. */
-export function limitHeaders(
+/** Puts them into `headers`: none where no limit is known. `now` in ms since the epoch. */
+export function tellLimits(
+  headers: Record<string, string>,
+  usageName: string,
   left: readonly LimitLeft[],
-  prefix: string,
   now: number,
-): Record<string, string> {
-  if (left.length === 0) return {};
-  const headers: Record<string, string> = {};
+): void {
+  if (left.length === 0) return;
   const budgets: LimitLeft[] = [];
   const rates: LimitLeft[] = [];
   for (const one of left) keepTightest(one.limit.isRate ? rates : budgets, one);
   if (budgets.length > 0) {
-    headers[`${prefix}usage-remaining`] = budgets.map(usageRemaining).join(', ');
+    headers[usageName] = budgets.map(usageRemaining).join(', ');
   }
   if (rates.length > 0) {
     headers['ratelimit-policy'] = rates.map(({ limit }) => toldOf(limit).policy).join(', ');
     headers.ratelimit = rates.map((one) => rateItem(one, now)).join(', ');
   }
-  return headers;
 }
 
 /** One of each name: of several the one of which the least is left, as that one refuses first. */
@@ -59,9 +58,13 @@ function nameOf(limit: Limit): string {
 /** `cost=4.25`, in dollars; `tokens=1200`. From the digits, as dollars in a number lose the last near 2^53. */
 function usageRemaining({ limit, leftUnits }: LimitLeft): string {
   if (limit.type !== 'cost') return `${limit.type}=${leftUnits}`;
-  const micros = String(leftUnits % microsPerDollar).padStart(6, '0');
-  const dollars = `${Math.floor(leftUnits / microsPerDollar)}.${micros}`;
-  return `cost=${dollars.replace(/\.?0+$/, '')}`;
+  const micros = leftUnits % microsPerDollar;
+  const dollars = `cost=${(leftUnits - micros) / microsPerDollar}`;
+  if (micros === 0) return dollars;
+  const digits = String(micros).padStart(6, '0');
+  let end = digits.length;
+  while (digits[end - 1] === '0') end -= 1;
+  return `${dollars}.${digits.slice(0, end)}`;
 }
 
 function policyItem(name: string, limit: Limit): string {

@@ -2,8 +2,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { type Call, CallCut } from '../upstream/call.ts';
 import { type Attempted, errorOf } from './attempt.ts';
-import { type Calling, ourHeaders } from './calling.ts';
-import { limitHeaders } from './limit-headers.ts';
+import { answerHeaders, type Calling } from './calling.ts';
 import { linger } from './linger.ts';
 import { drained } from './object-back.ts';
 import { passedHeaders, type RelayEnd, stalledMs } from './relay.ts';
@@ -88,10 +87,10 @@ export async function sendNoted(
   caller.onLeave(() => {
     if (!notes.outlivesCaller) lingering = linger(call, lingerMs);
   });
-  const headers = passedHeaders(call.headers, ourHeaders(arrival, attempted), headerPrefix);
+  const ours = answerHeaders(arrival, attempted, calls.left(), exchange.now);
+  const headers = passedHeaders(call.headers, ours, headerPrefix);
   for (const name of ['content-length', 'content-encoding']) delete headers[name];
-  const left = limitHeaders(calls.left(), headerPrefix, exchange.now);
-  told.begin(attempted.passedOn?.status ?? call.status, { ...headers, ...left });
+  told.begin(attempted.passedOn?.status ?? call.status, headers);
   const tell = async (bytes: Buffer): Promise<void> => {
     if (bytes.length === 0) return;
     await notes.note(bytes);

@@ -3,16 +3,23 @@ import type { IncomingMessage } from 'node:http';
 import { endpointOf } from '../model/endpoint.ts';
 import { Secret } from '../secret.ts';
 import { askedObjectsOf } from './asked-objects.ts';
-import { authenticate, credentialsOf } from './authenticate.ts';
+import { authenticate, credentialsOf, type Shown } from './authenticate.ts';
 import { Caller } from './caller.ts';
-import { type Arrival, type Calling, type Findings, ourHeaders, type Pipeline } from './calling.ts';
+import {
+  type Arrival,
+  answerHeaders,
+  type Calling,
+  Findings,
+  ourHeaders,
+  type Pipeline,
+} from './calling.ts';
 import type { ChargedCall } from './charged-calls.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError, gatewayErrorBody } from './gateway-error.ts';
-import { limitHeaders } from './limit-headers.ts';
+import type { GatewayKey } from './gateway-key.ts';
 import { metadataOf } from './metadata.ts';
 import { isOfAccount, ownedPathOf, sendsFile } from './owned-path.ts';
-import { promptPathOf } from './prompts.ts';
+import { type Filled, promptPathOf } from './prompts.ts';
 import { ProviderCalls } from './provider-calls.ts';
 import { isJsonType, parseParams, readBody } from './read-body.ts';
 import { isEventStream } from './relay.ts';
@@ -25,11 +32,9 @@ import { callProvider } from './send-back.ts';
 export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void> {
   const now = pipeline.now();
   const { spanExport } = pipeline;
-  const found: Findings = {
-    trace: spanExport && beginTrace(arrival.request, arrival.beganMs, spanExport.sampler),
-    ...{ key: null, exchange: null, config: null, calls: null, attempted: null },
-    ...{ firstByteMs: null, metered: null, error: null, promptSlug: null },
-  };
+  const found = new Findings(
+    spanExport && beginTrace(arrival.request, arrival.beganMs, spanExport.sampler),
+  );
   try {
     await exchangeOf(pipeline, arrival, found, now);
   } catch (thrown) {
@@ -40,10 +45,7 @@ export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void>
       pipeline.onRefused(refused, arrival.request.socket.remoteAddress ?? '');
     }
     const left = found.calls?.left() ?? [];
-    refuse(arrival, found.error, {
-      ...ourHeaders(arrival, found.attempted),
-      ...limitHeaders(left, arrival.headerPrefix, now),
-    });
+    refuse(arrival, found.error, answerHeaders(arrival, found.attempted, left, now));
   }
   const record = recordOf(arrival, found, now);
   pipeline.record(record);
@@ -69,7 +71,7 @@ async function exchangeOf(
     const message = 'The body must be sent without a content encoding';
     throw new GatewayError('unsupported_encoding', message, 'content-encoding');
   }
-  const { id, path, query, errorForm, headerPrefix } = arrival;
+  const { path } = arrival;
   const prompt = promptPathOf(request.method, path);
   const owned = prompt === null ? ownedPathOf(request.method, path) : null;
   const isUnread = owned !== null && sendsFile(owned, request);
@@ -80,31 +82,18 @@ async function exchangeOf(
   pipeline.keys.noteUse(key, now);
   if (prompt?.action === 'render') return sendRendered(arrival, filled!);
   if (filled !== null) found.promptSlug = filled.slug;
-  const params = filled?.params ?? sent;
-  const metadata = metadataOf(key, header, params.user, filled?.metadata);
-  const read: Exchange = {
-    ...{
-      id,
-      request,
-      header,
-      headerPrefix,
-      path: filled?.path ?? path,
-      query,
-      errorForm,
-      now,
-      key,
-    },
-    ...{ credential: shown.credential, body: filled?.body ?? body, params, metadata },
-    ...{ isJson: isJson || filled !== null, sentKey: new Secret(shown.key!, 'the request') },
-  };
+  const asked = filled ?? { path, params: sent, body, isJson, metadata: undefined };
+  const read = exchangeFrom(arrival, key, shown, now, asked);
   const exchange = isUnread ? { ...read, unread: request } : read;
   found.exchange = exchange;
   const given = pipeline.policies.of(key.organisationId);
   const policies = given instanceof Promise ? await given : given;
-  const { ledger, origins, targets, answers, enforcesLimits, limitsBy } = pipeline;
-  const calls = new ProviderCalls({
-    ...{ ledger, origins, targets, answers },
-    ...{ exchange, config, policies, caller, enforcesLimits, limitsBy, trace: found.trace },
+  const calls = new ProviderCalls(pipeline, {
+    exchange,
+    config,
+    policies,
+    caller,
+    trace: found.trace,
   });
   found.calls = calls;
   try {
@@ -114,6 +103,35 @@ async function exchangeOf(
   } finally {
     calls.close();
   }
+}
+
+/** Of `asked` it is what was sent, or what a prompt has made of it. */
+function exchangeFrom(
+  arrival: Arrival,
+  key: GatewayKey,
+  shown: Shown,
+  now: number,
+  { path, params, body, isJson, metadata }: Omit<Filled, 'slug'>,
+): Exchange {
+  const { id, request, header, headerPrefix, query, errorForm } = arrival;
+  // Written out, as are all objects of each request: put together of parts they cost several times as much.
+  return {
+    id,
+    request,
+    header,
+    headerPrefix,
+    path,
+    query,
+    errorForm,
+    now,
+    key,
+    sentKey: new Secret(shown.key!, 'the request'),
+    credential: shown.credential,
+    body,
+    params,
+    isJson,
+    metadata: metadataOf(key, header, params.user, metadata),
+  };
 }
 
 function ask(calling: Calling): Promise<void> {
@@ -191,7 +209,9 @@ export function recordOf(
   const { id, response, path, beganMs } = arrival;
   const call = attempted?.call ?? null;
   return {
-    ...{ id, startedAt, firstByteMs },
+    id,
+    startedAt,
+    firstByteMs,
     durationMs: performance.now() - beganMs,
     organisationId: key?.organisationId ?? null,
     workspaceId: key?.workspace?.id ?? null,

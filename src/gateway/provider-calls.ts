@@ -25,17 +25,22 @@ import type { RequestTrace } from './request-trace.ts';
 import type { GatewayConfig } from './resolve-config.ts';
 import type { ResolvedTarget, Targets } from './resolve-target.ts';
 
-export interface ProviderCallsOptions {
+/** Of the gateway. */
+interface CallingParts {
   readonly ledger: Ledger;
   readonly origins: Origins;
   readonly targets: Targets;
   readonly answers: AnswerCache;
-  readonly exchange: Exchange;
-  readonly config: GatewayConfig;
-  readonly policies: readonly PolicyTerms[];
   /** False: limits count, and refuse nothing. */
   readonly enforcesLimits: boolean;
   readonly limitsBy: LimitSwitches;
+}
+
+/** Of the request. */
+interface CallingRequest {
+  readonly exchange: Exchange;
+  readonly config: GatewayConfig;
+  readonly policies: readonly PolicyTerms[];
   readonly caller: Caller;
   /** Null where nobody records it. */
   readonly trace: RequestTrace | null;
@@ -45,7 +50,8 @@ export interface ProviderCallsOptions {
 const lingerMs = 10_000;
 
 export class ProviderCalls {
-  readonly #options: ProviderCallsOptions;
+  readonly #parts: CallingParts;
+  readonly #request: CallingRequest;
   readonly #account: Account;
   /** Of the call that is not charged yet. */
   #open: {
@@ -61,14 +67,15 @@ export class ProviderCalls {
   isSent = false;
   #isAwaited = false;
 
-  constructor(options: ProviderCallsOptions) {
-    this.#options = options;
-    this.#account = options.ledger.open();
+  constructor(parts: CallingParts, request: CallingRequest) {
+    this.#parts = parts;
+    this.#request = request;
+    this.#account = parts.ledger.open();
   }
 
   /** @throws GatewayError where the leaf names no provider that can be called */
   targetOf(leaf: Leaf, exchange: Exchange): ResolvedTarget | Promise<ResolvedTarget> {
-    return this.#options.targets.resolve(leaf, exchange, this.#options.config);
+    return this.#parts.targets.resolve(leaf, exchange, this.#request.config);
   }
 
   /**
@@ -78,8 +85,8 @@ export class ProviderCalls {
    */
   async call(leaf: Leaf, exchange: Exchange): Promise<Attempted> {
     this.#endCall();
-    const { config, policies, origins, caller, trace } = this.#options;
-    const { answers, enforcesLimits, limitsBy } = this.#options;
+    const { config, policies, caller, trace } = this.#request;
+    const { origins, answers, enforcesLimits, limitsBy } = this.#parts;
     const resolved = this.targetOf(leaf, exchange);
     const target = resolved instanceof Promise ? await resolved : resolved;
     const limits = limitsOf(exchange, target, config, policies, enforcesLimits, limitsBy);
@@ -92,11 +99,11 @@ export class ProviderCalls {
     this.#open = { admission, use, attempted: null };
     this.#isAwaited = exchange.making !== undefined;
     const { retry, requestTimeoutMs: timeoutMs } = leaf.settings;
-    const attempted = await attempt(admission.target, {
-      ...{ origins, retry, timeoutMs, caller, trace },
-      ...{ lingerMs: this.lingerMs, cacheStatus: statusOf(use) },
-      admitAgain: (tried) => this.#admitAgain(tried, asking),
-    });
+    const { lingerMs } = this;
+    const cacheStatus = statusOf(use);
+    const admitAgain = (tried: Attempted) => this.#admitAgain(tried, asking);
+    const how = { origins, retry, timeoutMs, caller, trace, lingerMs, cacheStatus, admitAgain };
+    const attempted = await attempt(admission.target, how);
     this.#open.attempted = attempted;
     this.isSent ||= attempted.isSent;
     return attempted;
@@ -121,7 +128,7 @@ export class ProviderCalls {
     kept: KeptAnswer,
   ): Promise<Attempted> {
     const counted = limits.filter(({ type }) => type === 'requests');
-    const { exchange } = this.#options;
+    const { exchange } = this.#request;
     await admit({ account: this.#account, target, limits: counted, exchange });
     this.isSent = true;
     return answeredBefore(target, kept);
@@ -129,10 +136,9 @@ export class ProviderCalls {
 
   /** All of the answer of the last call, to be given again where the config says so. */
   keep({ status, headers }: Call, body: Buffer): void {
-    const { answers, exchange } = this.#options;
-    if (this.#keptUnder !== null) {
-      answers.keep(this.#keptUnder, { status, headers, body }, exchange.now);
-    }
+    const { now } = this.#request.exchange;
+    if (this.#keptUnder === null) return;
+    this.#parts.answers.keep(this.#keptUnder, { status, headers, body }, now);
   }
 
   /** What is left of the limits of the last call. */

@@ -18,7 +18,7 @@ export interface RelayOptions {
   readonly response: ServerResponse;
   readonly caller: Caller;
   /** Beside those of the provider, where an answer does not come whole: what is true of them then. */
-  readonly headers: () => Readonly<Record<string, string>>;
+  readonly headers: () => Record<string, string>;
   /** In place of the status of the provider; null where that stays. */
   readonly status: number | null;
   /** What follows the last event of a stream; null for nothing. */
@@ -45,7 +45,7 @@ export interface RelayOptions {
 
 /** What is sent of an answer that came whole, and with it. */
 interface WholeAnswer {
-  readonly headers: Readonly<Record<string, string>>;
+  readonly headers: Record<string, string>;
   readonly body: Buffer;
 }
 
@@ -221,7 +221,7 @@ class Relay implements Sink {
     return true;
   }
 
-  #headers(ours: Readonly<Record<string, string>>): ReturnType<typeof passedHeaders> {
+  #headers(ours: Record<string, string>): ReturnType<typeof passedHeaders> {
     const headers = passedHeaders(this.#call.headers, ours, this.#options.headerPrefix);
     if (this.#options.isRewritten) for (const name of ofBytes) delete headers[name];
     return headers;
@@ -233,18 +233,20 @@ export function isEventStream(headers: AnswerHeaders): boolean {
   return typeof type === 'string' && type.startsWith('text/event-stream');
 }
 
-/** Those of the provider that mean something to the caller, with ours, which begin with `prefix` and no others do. */
+/**
+ * Puts those of the provider that mean something to the caller beside `ours`, which count before them;
+ * such as begin with `prefix` are ours only.
+ */
 export function passedHeaders(
   given: AnswerHeaders,
-  ours: Readonly<Record<string, string>>,
+  ours: Record<string, string>,
   prefix: string,
 ): Record<string, string | string[]> {
-  const headers: Record<string, string | string[]> = {};
+  const headers: Record<string, string | string[]> = ours;
   for (const name in given) {
     const value = given[name];
-    if (value === undefined || heldBack.has(name)) continue;
+    if (value === undefined || heldBack.has(name) || Object.hasOwn(headers, name)) continue;
     if (!name.startsWith(prefix) && !name.startsWith('x-gateway-')) headers[name] = value;
   }
-  for (const name in ours) headers[name] = ours[name]!;
   return headers;
 }

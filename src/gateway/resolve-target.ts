@@ -15,7 +15,12 @@ import type { Dialect } from '../upstream/dialects/dialect.ts';
 import { changedBody } from './changed-body.ts';
 import type { Asking } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
-import { type GatewayProvider, requireModel, requireUsable } from './gateway-provider.ts';
+import {
+  type GatewayModel,
+  type GatewayProvider,
+  requireModel,
+  requireUsable,
+} from './gateway-provider.ts';
 import { type NamedProvider, namedProvider } from './named-provider.ts';
 import { markedBody } from './object-mark.ts';
 import { type Providers, unknownProvider } from './providers.ts';
@@ -42,6 +47,8 @@ export interface ResolvedTarget {
   readonly translator: Translator | null;
   readonly path: string;
 }
+
+type CalledTarget = Pick<ResolvedTarget, 'call' | 'endpoint' | 'params' | 'translator'>;
 
 interface TargetPricing extends PriceTerms {
   /** `openai`. */
@@ -123,14 +130,10 @@ export class Targets {
       capabilities: null,
       headers: {},
     };
-    return {
-      ...{ provider: service, workspaceProvider: null, model, path },
-      pricing: {
-        ...{ service, config: null, adjustments: null },
-        model: answeringModel(service, account, model),
-      },
-      ...this.#callTo(destination, settings, exchange, said),
-    };
+    const called = this.#callTo(destination, settings, exchange, said);
+    const pricedAs = answeringModel(service, account, model);
+    const pricing = { service, config: null, adjustments: null, model: pricedAs };
+    return targetOf({ provider: service, workspaceProvider: null, model, path, pricing }, called);
   }
 
   /** Everything that goes with the credential comes from the integration: who asks chooses the model only. */
@@ -141,7 +144,7 @@ export class Targets {
     provider: GatewayProvider,
   ): ResolvedTarget {
     const { settings, path } = leaf;
-    const { service, adjustments, capabilities } = provider;
+    const { service, adjustments } = provider;
     requireUsable(provider, exchange.now);
     if (settings.customHost !== null) {
       const message = `The provider @${provider.slug} is called where its integration says; leave out the custom host`;
@@ -153,20 +156,16 @@ export class Targets {
     const deployment = azureDeploymentOf(provider.deployments, model);
     const account = deployedAccount(provider.account, deployment);
     const answering = deployment?.azure_model_slug ?? answeringModel(service, account, model);
-    const destination = {
-      ...{ service, account, capabilities },
-      customHost: said?.customHost ?? provider.customHost,
-      credential: provider.credential?.reveal() ?? exchange.credential,
-      headers: { ...provider.headers.reveal(), ...said?.headers.reveal() },
+    const destination = destinationOf(provider, said, account, exchange);
+    const called = this.#callTo(destination, settings, exchange, sent);
+    const pricing = {
+      service,
+      adjustments,
+      config: said?.pricing ?? null,
+      model: said?.baseModel ?? answering,
     };
-    return {
-      ...{ provider: `@${provider.slug}`, workspaceProvider: provider, model, path },
-      pricing: {
-        ...{ service, adjustments, config: said?.pricing ?? null },
-        model: said?.baseModel ?? answering,
-      },
-      ...this.#callTo(destination, settings, exchange, sent),
-    };
+    const name = `@${provider.slug}`;
+    return targetOf({ provider: name, workspaceProvider: provider, model, path, pricing }, called);
   }
 
   #callTo(
@@ -174,7 +173,7 @@ export class Targets {
     settings: TargetSettings,
     exchange: Asking,
     said: SaidBody,
-  ): Pick<ResolvedTarget, 'call' | 'endpoint' | 'params' | 'translator'> {
+  ): CalledTarget {
     const { service, account, capabilities } = destination;
     const address = addressOf(service);
     const dialect = allDialects[address.dialect];
@@ -194,7 +193,7 @@ export class Targets {
       method: exchange.request.method as Dispatcher.HttpMethod,
       headers: translator === null ? headers : translator.headersOf(headers),
       body,
-      ...passedOf(exchange),
+      passed: exchange.passing,
       silenceTimeoutMs,
     };
     return { call, endpoint, params, translator };
@@ -246,8 +245,40 @@ function asksForResponses(
   return begun?.isContinued !== true && keptBy('responses', service, said) !== 'native';
 }
 
-function passedOf({ passing }: Asking): Pick<CallRequest, 'passed'> {
-  return passing === undefined ? {} : { passed: passing };
+/** Everything but the account is as the provider's integration says, or its model. */
+function destinationOf(
+  provider: GatewayProvider,
+  model: GatewayModel | undefined,
+  account: Destination['account'],
+  { credential }: Asking,
+): Destination {
+  const headers = provider.headers.reveal();
+  return {
+    service: provider.service,
+    customHost: model?.customHost ?? provider.customHost,
+    account,
+    credential: provider.credential?.reveal() ?? credential,
+    capabilities: provider.capabilities,
+    headers: model === undefined ? headers : { ...headers, ...model.headers.reveal() },
+  };
+}
+
+/** Written out: put together of its parts it costs several times as much. */
+function targetOf(
+  about: Omit<ResolvedTarget, keyof CalledTarget>,
+  called: CalledTarget,
+): ResolvedTarget {
+  return {
+    provider: about.provider,
+    workspaceProvider: about.workspaceProvider,
+    model: about.model,
+    pricing: about.pricing,
+    path: about.path,
+    call: called.call,
+    endpoint: called.endpoint,
+    params: called.params,
+    translator: called.translator,
+  };
 }
 
 /** What changes nothing at the provider and asks no model. */

@@ -2,10 +2,9 @@
 import type { Leaf } from '../model/config-tree.ts';
 import type { KeptAnswer } from './answer-cache.ts';
 import { type Attempted, errorOf } from './attempt.ts';
-import { type Calling, ourHeaders } from './calling.ts';
+import { answerHeaders, answerNames, type Calling } from './calling.ts';
 import type { GuardedAnswer } from './guarded-answer.ts';
 import { GuardedCalls } from './guarded-calls.ts';
-import { limitHeaders } from './limit-headers.ts';
 import { meteredNothing } from './meter.ts';
 import { passedHeaders, relay, stalledMs } from './relay.ts';
 import { walk } from './route.ts';
@@ -23,8 +22,13 @@ export function attemptOf(
 ): Promise<Attempted> {
   const { params, metadata, path, now } = exchange;
   const attempting = walk(config.root, {
-    ...{ mark: config.mark, now, breakers: pipeline.breakers, caller, chance: Math.random },
-    ...{ subject: { metadata, params, url: { pathname: `/v1${path}` } }, call },
+    mark: config.mark,
+    now,
+    breakers: pipeline.breakers,
+    caller,
+    chance: Math.random,
+    subject: { metadata, params, url: { pathname: `/v1${path}` } },
+    call,
   });
   return attempting.then((attempted) => {
     found.attempted = attempted;
@@ -52,9 +56,8 @@ function sendKept(
   found.firstByteMs = performance.now() - beganMs;
   found.metered = meteredNothing;
   response.writeHead(status, {
-    ...ourHeaders(arrival, attempted),
-    ...limitHeaders(calls.left(), headerPrefix, exchange.now),
-    [`${headerPrefix}cost`]: '0',
+    ...answerHeaders(arrival, attempted, calls.left(), exchange.now),
+    [answerNames(headerPrefix).cost]: '0',
     'content-type': contentType,
     'content-length': body.length,
   });
@@ -71,10 +74,10 @@ export function sendGuarded(
   const { response, beganMs, headerPrefix } = arrival;
   found.firstByteMs = performance.now() - beganMs;
   found.metered = metered;
+  const ours = answerHeaders(arrival, attempted, calls.left(), exchange.now);
+  if (cost !== null) ours[answerNames(headerPrefix).cost] = String(cost);
   response.writeHead(status, {
-    ...passedHeaders(headers, ourHeaders(arrival, attempted), headerPrefix),
-    ...limitHeaders(calls.left(), headerPrefix, exchange.now),
-    ...(cost === null ? {} : { [`${headerPrefix}cost`]: String(cost) }),
+    ...passedHeaders(headers, ours, headerPrefix),
     'content-length': body.length,
   });
   response.end(body);
@@ -91,12 +94,15 @@ async function sendBack(
   const { status = null, trailer = null } = attempted.passedOn ?? {};
   const { lingerMs } = calls;
   const meter = calls.meter();
-  const headers = (): Record<string, string> => ({
-    ...ourHeaders(arrival, attempted),
-    ...limitHeaders(calls.left(), headerPrefix, exchange.now),
-  });
+  const headers = () => answerHeaders(arrival, attempted, calls.left(), exchange.now);
   const end = await relay(call, {
-    ...{ response, caller, headerPrefix, lingerMs, stalledMs, status, trailer },
+    response,
+    caller,
+    headerPrefix,
+    lingerMs,
+    stalledMs,
+    status,
+    trailer,
     isRewritten: translator !== null,
     events: translator === null ? meter.events : translator.events(meter.events),
     headers,
@@ -110,7 +116,7 @@ async function sendBack(
       const body = translator === null ? came : translator.whole(call, came);
       calls.keep(call, body);
       const told = headers();
-      if (cost !== null) told[`${headerPrefix}cost`] = String(cost);
+      if (cost !== null) told[answerNames(headerPrefix).cost] = String(cost);
       if (translator !== null) told['content-type'] = 'application/json';
       return { headers: told, body };
     },

@@ -170,7 +170,10 @@ function arrivalOf(
   return {
     // Those made here grow, so that the log's index of them is written at its end.
     id: given !== null && traceIdPattern.test(given) ? given : newId(),
-    ...{ request, response, header, path },
+    request,
+    response,
+    header,
+    path,
     query: question < 0 ? '' : url.slice(question),
     errorForm: errorFormOf(request.method, path),
     headerPrefix: prefixOf(request, headerPrefixes),

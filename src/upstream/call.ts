@@ -19,7 +19,7 @@ export interface CallRequest {
   readonly headers: Record<string, string>;
   readonly body: Buffer | null;
   /** In place of the body. */
-  readonly passed?: PassedBody;
+  readonly passed?: PassedBody | undefined;
   /**
    * Longest wait for the first header of the answer, and between two pieces of its body: were they
    * two figures, each answer would take another timer, which stays in the heap long after it is cleared.

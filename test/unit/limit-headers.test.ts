@@ -1,6 +1,6 @@
 /** Guarantees how answers tell what is left of limits, in the words that clients read. */
 import { describe, expect, it } from 'vitest';
-import { limitHeaders } from '../../src/gateway/limit-headers.ts';
+import { tellLimits } from '../../src/gateway/limit-headers.ts';
 import type { Limit } from '../../src/ledger/limit.ts';
 
 const now = Date.UTC(2026, 10, 22, 12, 0, 20);
@@ -11,6 +11,12 @@ const limit: Limit = {
   ...{ isHard: true, label: 'API key ci' },
 };
 const budget: Limit = { ...limit, isRate: false, endsAt: null };
+
+function limitHeaders(left: Parameters<typeof tellLimits>[2], prefix: string, atMs: number) {
+  const headers: Record<string, string> = {};
+  tellLimits(headers, `${prefix}usage-remaining`, left, atMs);
+  return headers;
+}
 
 describe('headers of limits', () => {
   it('are none where there is no limit', () => {
