@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { described } from './described.ts';
 import { freeText } from './resource-fields.ts';
-import { Timestamp } from './timestamp.ts';
+import { StretchEnd, StretchStart } from './timestamp.ts';
 
 /** What a line may tell of a request. */
 export const exportFields = [
@@ -34,6 +34,7 @@ const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER).optional();
 const dollars = z.number().min(0).max(1e9).optional();
 const valuesMax = 100;
 const value = z.string().min(1).max(255);
+const score = z.number().min(-10).max(10).optional();
 /** `a,b` means either, and so does `["a", "b"]`. */
 const values = z
   .union([z.string().max(25_600), z.array(value).max(valuesMax)])
@@ -42,14 +43,16 @@ const values = z
   .optional();
 const statusForm = /^[1-9](?:\d\d|xx)$/;
 
-function unkept(what: string) {
-  return z.never({ error: `is not kept in the log: ${what}` }).optional();
-}
+/** Of metadata: numbers and flags are those that the log has as text. */
+const toldValues = z.union([
+  values.unwrap(),
+  z.union([z.number(), z.boolean()]).transform((sent) => [String(sent)]),
+]);
 
 /** Which requests. Those of no stretch of time are none. */
 export const ExportFilters = z.strictObject({
-  time_of_generation_min: Timestamp,
-  time_of_generation_max: Timestamp,
+  time_of_generation_min: StretchStart,
+  time_of_generation_max: StretchEnd,
   ...{ total_units_min: count, total_units_max: count },
   ...{ prompt_token_min: count, prompt_token_max: count },
   ...{ completion_token_min: count, completion_token_max: count },
@@ -61,19 +64,18 @@ export const ExportFilters = z.strictObject({
     api_key_ids: values,
     workspace_slug: values,
     deployment_slug: values,
+    virtual_keys: values,
   },
   status_code: values.refine((codes) => codes?.every((code) => statusForm.test(code)) ?? true, {
     error: 'must be statuses such as 429, or classes such as 4xx, with commas',
   }),
   metadata: z
-    .record(z.string().min(1).max(255), values.unwrap())
+    .record(z.string().min(1).max(255), toldValues)
     .refine((fields) => Object.keys(fields).length <= valuesMax, { error: 'has too many keys' })
     .optional(),
   /** All are exported, whichever page is asked for. */
   ...{ page_size: z.number().optional(), current_page: z.number().optional() },
-  virtual_keys: unkept('which virtual key was used'),
-  weighted_feedback_min: unkept('feedback'),
-  weighted_feedback_max: unkept('feedback'),
+  ...{ weighted_feedback_min: score, weighted_feedback_max: score },
 });
 export type ExportFilters = z.infer<typeof ExportFilters>;
 
@@ -115,6 +117,19 @@ export type LogExportUpdate = z.infer<typeof LogExportUpdate>;
 export function mergedFilters(stored: ExportFilters, sent: ExportFiltersUpdate): ExportFilters {
   const kept = Object.entries({ ...stored, ...sent }).filter(([, filter]) => filter !== null);
   return ExportFilters.parse(Object.fromEntries(kept));
+}
+
+/** Filters as clients write them, and read them: several values as one text, between commas. */
+export function toldFilters(filters: ExportFilters): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(filters).map(([name, filter]) => [name, told(filter)]));
+}
+
+function told(filter: unknown): unknown {
+  if (Array.isArray(filter)) {
+    return filter.some((one: string) => one.includes(',')) ? filter : filter.join(',');
+  }
+  if (typeof filter !== 'object' || filter === null) return filter;
+  return Object.fromEntries(Object.entries(filter).map(([key, one]) => [key, told(one)]));
 }
 
 /** Which requests, with names looked up; null for all. */

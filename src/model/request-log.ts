@@ -13,6 +13,11 @@ export function totalsStepOf(ms: number): number {
   return ms - (ms % totalsStepMs);
 }
 
+/** What the log calls the provider of this slug: a target names it with or without an `@`. */
+export function namesOfProvider(slug: string): string[] {
+  return [slug, `@${slug}`];
+}
+
 /** What guardrails have made of a request and its answer: failed are those that were let through all the same. */
 export const guardrailVerdicts = ['passed', 'failed', 'denied'] as const;
 export type GuardrailVerdict = (typeof guardrailVerdicts)[number];

@@ -3,6 +3,7 @@ import { z } from 'zod';
 
 /** The last millisecond of year 9999, the last that four digits can write. */
 const latestMs = 253_402_300_799_999;
+const dateForm = /^\d{4}-\d\d-\d\d$/;
 
 /**
  * A moment as the API takes it: any RFC 3339 text with `Z` or an offset whose date exists, from
@@ -23,6 +24,18 @@ export const Timestamp = z.iso
     const ms = Date.parse(text);
     return inRange(ms) ? formatTimestamp(ms) : text;
   });
+
+/** Ends of a stretch of time: a moment as {@link Timestamp}, or a date, which is its whole day in UTC. */
+export const StretchStart = momentOrDay('T00:00:00.000Z');
+export const StretchEnd = momentOrDay('T23:59:59.999Z');
+
+function momentOrDay(timeOfDay: string) {
+  return z
+    .string()
+    .overwrite((text) => (dateForm.test(text) ? text + timeOfDay : text))
+    .pipe(Timestamp)
+    .meta({ anyOf: [{ format: 'date-time' }, { format: 'date' }] });
+}
 
 /** A moment as the API answers it; for the description, because what is answered is checked by nobody. */
 export const AnsweredTimestamp = z.string().meta({ format: 'date-time' });

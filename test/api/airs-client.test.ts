@@ -428,9 +428,14 @@ it('the audit log', async () => {
 
 it('exports of the log', async () => {
   const { logExports } = gateway;
+  const { slug } = await gateway.workspaces.get(workspaceId);
   const filters = {
     time_of_generation_min: '2027-01-01T00:00:00.000Z',
     time_of_generation_max: '2027-01-02T00:00:00.000Z',
+    ...{ status_code: '200,4xx', ai_org_model: 'openai__gpt-4o', ai_model: 'gpt-4o,o3' },
+    ...{ workspace_slug: slug, prompt_slug: 'pp-none', trace_id: 't' },
+    ...{ virtual_keys: 'openai', weighted_feedback_min: -1, metadata: { team: 'a' } },
+    ...{ total_units_min: 1, cost_max: 1, page_size: 10, current_page: 0 },
   };
   const asked = { filters, requested_data: ['id'], description: 'for January' };
   const { id } = await logExports.create({ ...asked, workspace_id: workspaceId });

@@ -111,6 +111,8 @@ describe('an export', () => {
       ...{ name: 'east', deployment_config: {} },
       auth_settings: { workspaces_allowed: [workspace.slug] },
     });
+    const said = { trace_id: 'order-17', value: 5, weight: 0.5 };
+    expect((await send('POST', '/v1/feedback', { body: said })).status).toBe(200);
     const totals: [object, number][] = [
       ...([
         [{}, 3],
@@ -137,6 +139,16 @@ describe('an export', () => {
         [{ ai_org_model: 'a__b,c' }, 0],
         [{ page_size: 1, current_page: 1 }, 3],
       ] as const),
+      ...([
+        [{ virtual_keys: 'openai,other' }, 3],
+        [{ virtual_keys: 'other' }, 0],
+        [{ weighted_feedback_min: 4.5, weighted_feedback_max: 5 }, 1],
+        [{ weighted_feedback_max: 4 }, 0],
+      ] as const),
+      ...([
+        [{ time_of_generation_min: '2027-01-04', time_of_generation_max: '2027-01-04' }, 3],
+        [{ time_of_generation_min: '2027-01-05', time_of_generation_max: '2027-01-05' }, 0],
+      ] as const),
     ].map(([filters, total]) => [filters, total]);
     for (const [filters, total] of totals) {
       expect([filters, await totalOf(filters)]).toEqual([filters, total]);
@@ -148,11 +160,37 @@ describe('an export', () => {
     expect(await linesOf(past, ['id'])).toEqual([]);
   });
 
+  it('tells its filters as they are written, whichever way they came, and takes them back', async () => {
+    const written = {
+      ...{ ...range, status_code: '4xx,503', ai_org_model: 'openai__gpt-4o', ai_model: 'a,b' },
+      ...{ workspace_slug: workspace.slug, virtual_keys: 'openai', weighted_feedback_min: 1 },
+      ...{ trace_id: 'order-17', metadata: { team: 'red,green', size: '5' }, cost_max: 2 },
+    };
+    const told = {
+      ...written,
+      time_of_generation_min: '2027-01-04T00:00:00.000Z',
+      time_of_generation_max: '2027-01-05T00:00:00.000Z',
+    };
+    const listed = {
+      ...{ ...written, status_code: ['4xx', '503'], ai_model: ['a', 'b'] },
+      metadata: { team: ['red', 'green'], size: 5 },
+    };
+    for (const sent of [written, listed]) {
+      const { id } = await make(sent);
+      expect((await get(id)).filters).toEqual(told);
+      const again = await send('PUT', `${path}/${id}`, { body: { filters: told } });
+      expect([again.status, (await get(id)).filters]).toEqual([200, told]);
+    }
+    const { id } = await make({ trace_id: ['one, of two', 'other'] });
+    expect((await get(id)).filters.trace_id).toEqual(['one, of two', 'other']);
+  });
+
   it.each([
     [{ deployment_slug: 'nowhere' }, 'nowhere'],
     [{ workspace_slug: 'nowhere' }, 'nowhere'],
     [{ configs: 'nowhere' }, 'nowhere'],
-    [{ virtual_keys: 'k' }, 'not kept in the log'],
+    [{ weighted_feedback_min: 11 }, 'weighted_feedback_min'],
+    [{ time_of_generation_min: '2027-02-30' }, 'RFC 3339'],
     [{ status_code: 'fine' }, '429'],
     [{ time_of_generation_max: '2027-01-03T00:00:00Z' }, 'after the end'],
   ])('is refused with %j, which no request could be told by', async (filters, message) => {

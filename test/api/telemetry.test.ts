@@ -277,6 +277,8 @@ describe('graphs of v1', () => {
     expect(await total({ prompt_token_min: 10, completion_token_max: 5 })).toBe(1);
     expect(await total({ metadata: '{"team":["a","b"]}' })).toBe(3);
     expect(await total({ workspace_slug: undefined })).toBe(5);
+    const day = { time_of_generation_min: '2027-01-03', time_of_generation_max: '2027-01-03' };
+    expect(await total(day)).toBe(3);
     await expect(total({ metadata: '["a"]' })).rejects.toMatchObject({ status: 400 });
     await expect(total({ ai_org_model: 'gpt' })).rejects.toMatchObject({ status: 400 });
   });

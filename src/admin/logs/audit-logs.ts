@@ -9,7 +9,7 @@ import {
   toAuditRecord,
 } from '../../model/audit-log.ts';
 import { wholeNumber } from '../../model/paging.ts';
-import { Timestamp } from '../../model/timestamp.ts';
+import { StretchEnd, StretchStart } from '../../model/timestamp.ts';
 import * as auditLog from '../../store/tables/audit-log.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
@@ -26,7 +26,7 @@ const currentPageMax = 1_000;
 const text = z.string().min(1).max(255).optional();
 
 const AuditLogsQuery = WorkspaceQuery.extend({
-  ...{ start_time: Timestamp.optional(), end_time: Timestamp.optional() },
+  ...{ start_time: StretchStart.optional(), end_time: StretchEnd.optional() },
   organisation_id: z.string().max(64).optional(),
   ...{
     user_id: text,

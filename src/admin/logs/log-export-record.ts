@@ -1,6 +1,6 @@
 /** Knows what the API shows of an export of the log. */
 import { z } from 'zod';
-import { ExportFields, exportStatuses } from '../../model/log-export.ts';
+import { ExportFields, exportStatuses, toldFilters } from '../../model/log-export.ts';
 import {
   AnsweredTimestamp,
   formatTimestamp,
@@ -38,7 +38,7 @@ export function toItem(row: StoredLogExport): z.infer<typeof LogExportItem> {
     ...{ id: row.id, organisation_id: row.organisation_id, workspace_id: row.workspace_id ?? '' },
     status: row.status as z.infer<typeof LogExportItem>['status'],
     description: row.description,
-    filters: JSON.parse(row.filters),
+    filters: toldFilters(JSON.parse(row.filters)),
     requested_data: JSON.parse(row.requested_data),
     created_at: formatTimestamp(row.created_at),
     last_updated_at: formatTimestamp(row.last_updated_at),

@@ -1,12 +1,12 @@
 /** Knows which stretch of time a question about requests is about, and how long it may be. */
 import { z } from 'zod';
-import { Timestamp } from '../../model/timestamp.ts';
+import { StretchEnd, StretchStart } from '../../model/timestamp.ts';
 import { validationError } from '../../model/validation-error.ts';
 
-/** Query fields of the stretch: RFC 3339, both ends included. */
+/** Query fields of the stretch, both ends included. */
 export const rangeQuery = {
-  time_of_generation_min: Timestamp.optional(),
-  time_of_generation_max: Timestamp.optional(),
+  time_of_generation_min: StretchStart.optional(),
+  time_of_generation_max: StretchEnd.optional(),
 };
 const RangeQuery = z.object(rangeQuery);
 

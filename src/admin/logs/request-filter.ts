@@ -1,5 +1,6 @@
 /** Knows how questions about requests are narrowed (docs/api.md, Graphs and groups): by lists, bounds and metadata. */
 import { z } from 'zod';
+import { namesOfProvider } from '../../model/request-log.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as configs from '../../store/tables/configs.ts';
@@ -93,7 +94,7 @@ export async function filterOf(
   return {
     apiKeyIds: keys?.map((id) => id.toLowerCase()),
     ...{ provider: query.provider, model: query.model },
-    providers: query.virtual_keys?.flatMap((slug) => [slug, `@${slug}`]),
+    providers: query.virtual_keys?.flatMap(namesOfProvider),
     models: query.ai_org_model?.map(modelOf),
     statuses: query.status_code?.map(Number),
     log: isNarrowing(log) ? log : undefined,

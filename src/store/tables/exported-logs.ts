@@ -2,7 +2,9 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { toUnits } from '../../model/limits.ts';
 import type { ExportFilters, ExportSelection } from '../../model/log-export.ts';
+import { namesOfProvider } from '../../model/request-log.ts';
 import type { Db } from '../connection/db.ts';
+import { averageFeedback } from './feedback.ts';
 import type { RequestLogRow } from './request-logs.ts';
 
 export interface ExportRange {
@@ -60,19 +62,25 @@ function matching(
     const { ended_at, id } = after;
     query = query.where((eb) => eb.or([eb('ended_at', '>', ended_at), eb('id', '>', id)]));
   }
-  for (const condition of conditionsOf(filters, selection)) query = query.where(condition);
+  for (const condition of conditionsOf(organisationId, filters, selection))
+    query = query.where(condition);
   return query;
 }
 
 type Condition = RawBuilder<SqlBool>;
 
-function conditionsOf(filters: ExportFilters, selection: ExportSelection): Condition[] {
+function conditionsOf(
+  organisationId: string,
+  filters: ExportFilters,
+  selection: ExportSelection,
+): Condition[] {
   const total = sql`(coalesce(input_tokens, 0) + coalesce(output_tokens, 0))`;
   return [
     ...oneOf('workspace_id', selection.workspaceIds),
     ...oneOf('config_id', selection.configIds),
     ...oneOf('api_key_id', selection.apiKeyIds),
     ...oneOf('provider', filters.ai_org ?? null),
+    ...oneOf('provider', filters.virtual_keys?.flatMap(namesOfProvider) ?? null),
     ...oneOf('model', filters.ai_model ?? null),
     ...oneOf('trace_id', filters.trace_id ?? null),
     ...oneOf('prompt_slug', filters.prompt_slug ?? null),
@@ -83,6 +91,10 @@ function conditionsOf(filters: ExportFilters, selection: ExportSelection): Condi
       filters.completion_token_max,
     ),
     ...between(sql.ref('cost_units'), unitsOf(filters.cost_min), unitsOf(filters.cost_max)),
+    ...between(
+      ...([averageFeedback(organisationId), filters.weighted_feedback_min] as const),
+      filters.weighted_feedback_max,
+    ),
     ...anyOf(filters.status_code?.map(isStatus)),
     ...anyOf(filters.ai_org_model?.map(isOfProvider)),
   ];

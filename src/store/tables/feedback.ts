@@ -1,6 +1,6 @@
 /** Knows the feedback table: what is said of answers, by trace. */
 import type { Insertable, Selectable } from 'kysely';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 
 interface FeedbackRow {
@@ -87,4 +87,18 @@ export function listByTraces(
     .orderBy('id')
     .limit(limit)
     .execute();
+}
+
+/**
+ * What was said of the answer of a row of request_logs, by weight; null, which is within no bounds, where
+ * nothing was said that has weight.
+ */
+export function averageFeedback(organisationId: string): RawBuilder<unknown> {
+  return sql`(
+    SELECT SUM(feedback.value * feedback.weight_units) / NULLIF(SUM(feedback.weight_units), 0)
+    FROM feedback
+    WHERE feedback.organisation_id = ${organisationId}
+      AND feedback.trace_id = request_logs.trace_id
+      AND (feedback.workspace_id IS NULL OR feedback.workspace_id = request_logs.workspace_id)
+  )`;
 }

@@ -1,6 +1,7 @@
 /** Knows sums over requests by what they share: of hourly totals where those can tell, else of the log. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
+import { averageFeedback } from './feedback.ts';
 import type { RequestLogRow } from './request-logs.ts';
 import { countColumns, type RequestCounts } from './request-totals.ts';
 
@@ -241,17 +242,6 @@ export function sourceOf(organisationId: string, question: SumsQuestion): RawBui
   return sql`${sql.table(table!)} WHERE ${sql.join(asked, sql` AND `)}`;
 }
 
-/** Null, which is within no bounds, where nothing was said that has weight. */
-function feedbackOf(organisationId: string): RawBuilder<unknown> {
-  return sql`(
-    SELECT SUM(feedback.value * feedback.weight_units) / NULLIF(SUM(feedback.weight_units), 0)
-    FROM feedback
-    WHERE feedback.organisation_id = ${organisationId}
-      AND feedback.trace_id = request_logs.trace_id
-      AND (feedback.workspace_id IS NULL OR feedback.workspace_id = request_logs.workspace_id)
-  )`;
-}
-
 function logConditions(
   organisationId: string,
   log: LogFilter,
@@ -267,7 +257,7 @@ function logConditions(
     ...within(sql`COALESCE(output_tokens, 0)`, log.outputTokens),
     ...within(totalTokens, log.totalTokens),
     ...within(cost, log.costUnits),
-    ...within(feedbackOf(organisationId), log.feedback),
+    ...within(averageFeedback(organisationId), log.feedback),
   ];
 }
 
