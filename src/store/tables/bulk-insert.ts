@@ -33,10 +33,11 @@ export function tupleOf<Row extends object>({ columns }: InsertTarget<Row>, row:
   return `(${values.join(',')})`;
 }
 
-/** Most columns hold numbers or nothing, of which the driver would ask first what else they could be. */
+/** Of a value that is no text the driver would ask first what else it could be. */
 function literalOf(value: Value): string {
   if (value === null) return 'NULL';
-  return typeof value === 'number' ? String(value) : literal(value);
+  if (typeof value === 'number') return String(value);
+  return typeof value === 'string' ? literal(value) : `X'${value.toString('hex')}'`;
 }
 
 /** As {@link bulkInsert}, of rows that {@link tupleOf} has written before. */
