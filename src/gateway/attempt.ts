@@ -13,6 +13,7 @@ import type { Metered } from './meter.ts';
 import type { RequestTrace } from './request-trace.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
 import { retryAfterMs } from './retry-after.ts';
+import { untilAllIsRead } from './turn.ts';
 
 /** What came of a target: an answer that has begun, or none. */
 export interface Attempted {
@@ -137,6 +138,7 @@ async function callOnce(
   const stopClock = timeoutMs === null ? noClock : startClock(call, timeoutMs);
   try {
     await call.begun;
+    await untilAllIsRead();
     const { status } = call;
     return {
       target,

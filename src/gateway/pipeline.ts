@@ -27,6 +27,7 @@ import { sendRendered } from './rendered-back.ts';
 import type { EarlierAttempt, RequestRecord } from './request-record.ts';
 import { beginTrace } from './request-trace.ts';
 import { callProvider } from './send-back.ts';
+import { untilAllIsRead } from './turn.ts';
 
 /** Answers the request, whatever becomes of it. */
 export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void> {
@@ -76,6 +77,7 @@ async function exchangeOf(
   const owned = prompt === null ? ownedPathOf(request.method, path) : null;
   const isUnread = owned !== null && sendsFile(owned, request);
   const body = isUnread ? null : await readBody(request, pipeline.bodyBytesMax);
+  await untilAllIsRead();
   const isJson = body !== null && isJsonType(request.headers['content-type']);
   const sent = isJson ? parseParams(body) : {};
   const filled = prompt === null ? null : await pipeline.prompts.fill(key, prompt, sent);
