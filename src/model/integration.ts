@@ -230,6 +230,8 @@ const defaultProvider = {
 export const DefaultProvider = z.object(defaultProvider);
 export type DefaultProvider = z.infer<typeof DefaultProvider>;
 
+const ofEachWorkspace = 'must be empty: give limits to single workspaces, or make a policy of them';
+
 /** Body of PUT /integrations/{id}/workspaces: merged by workspace. */
 export const IntegrationWorkspacesPut = z.object({
   workspaces: z
@@ -246,8 +248,8 @@ export const IntegrationWorkspacesPut = z.object({
     .optional(),
   global_workspace_access: GlobalWorkspaceAccess.extend({
     // A limit counts for one workspace, and is given with it.
-    usage_limits: z.array(JsonRecord).max(0).nullable().optional(),
-    rate_limits: z.array(JsonRecord).max(0).nullable().optional(),
+    usage_limits: z.array(JsonRecord).max(0, ofEachWorkspace).nullable().optional(),
+    rate_limits: z.array(JsonRecord).max(0, ofEachWorkspace).nullable().optional(),
   }).optional(),
   override_existing_workspace_access: z.boolean().optional(),
   ...defaultProvider,

@@ -3,6 +3,7 @@ import { AIGatewayClient } from '@cdot65/prisma-airs-sdk';
 import { Portkey } from 'portkey-ai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RequestLog } from '../../src/gateway/request-log.ts';
+import { sortingFigures } from '../../src/store/tables/request-sums.ts';
 import { CalledMethods } from '../called-methods.ts';
 import { requestRecord } from '../request-records.ts';
 import { startTestServer, type TestServer } from '../server.ts';
@@ -294,6 +295,37 @@ it.each([
   const asked: unknown = await analytics.groups.groupedData(group, stretch());
   const { data, total } = asked as Groups;
   expect([total, data.map((one) => one[field])]).toEqual([values.length, values]);
+});
+
+describe('groups of v1 are sorted', () => {
+  const models = async (more: object) => {
+    const asked: unknown = await analytics.groups.groupedData('model', { ...stretch(), ...more });
+    return (asked as Groups).data.map((one) => one.model);
+  };
+
+  it.each([
+    [{ order_by: 'cost' }, ['gpt-4o', 'claude']],
+    [{ order_by: 'cost', order_by_type: 'asc' }, ['claude', 'gpt-4o']],
+    [{ order_by: 'success_rate', order_by_type: 'ASC' }, ['claude', 'gpt-4o']],
+    [{ order_by: 'last_seen', order_by_type: 'desc' }, ['gpt-4o', 'claude']],
+    [{ order_by: 'avg_latency', order_by_type: 'asc' }, ['gpt-4o', 'claude']],
+    [{ order_by: 'requests', order_by_type: 'asc', page_size: 1, current_page: 1 }, ['gpt-4o']],
+  ])('as %j says', async (order, expected) => {
+    expect(await models(order)).toEqual(expected);
+  });
+
+  it('by each of their figures but percentiles, of totals and of the log', async () => {
+    for (const order_by of sortingFigures) {
+      expect([order_by, (await models({ order_by })).length]).toEqual([order_by, 2]);
+      const users: unknown = await analytics.groups.users({ ...stretch(), order_by });
+      expect([order_by, (users as Groups).total]).toEqual([order_by, 3]);
+    }
+    const spent: unknown = await analytics.groups.workspaces({ ...stretch(), order_by: 'cost' });
+    expect((spent as Groups).data).toHaveLength(1);
+    for (const wrong of [{ order_by: 'p99_latency' }, { order_by: 'cost', order_by_type: 'up' }]) {
+      await expect(models(wrong)).rejects.toMatchObject({ status: 400 });
+    }
+  });
 });
 
 it('groups of v1 by config, user, model, workspace and a value of the metadata', async () => {

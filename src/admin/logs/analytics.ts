@@ -13,6 +13,7 @@ import {
   clientGroups,
   isClientGroup,
   listClientGroup,
+  orderOf,
 } from './client-groups.ts';
 import { dayMs, rangeOf } from './range.ts';
 import { filterQuery } from './request-filter.ts';
@@ -94,7 +95,8 @@ export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
         const by = dimensions[group];
         const limit = request.query.page_size;
         const questions = await open(deps, request);
-        const sums = await questions.ask({ by: [by], order: 'cost', limit });
+        const order = orderOf(request.query) ?? 'cost';
+        const sums = await questions.ask({ by: [by], order, limit });
         const data = sums.map((one) => ({ value: one.shared[0] ?? null, ...toFigures(one) }));
         return { object: 'list' as const, ...stretchOf(questions), data };
       },

@@ -2,7 +2,13 @@
 import { z } from 'zod';
 import { wholeNumber } from '../../model/paging.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
-import type { SharedSums, SumsKey } from '../../store/tables/request-sums.ts';
+import {
+  type FigureOrder,
+  type SharedSums,
+  type SortingFigure,
+  type SumsKey,
+  sortingFigures,
+} from '../../store/tables/request-sums.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { filterQuery } from './request-filter.ts';
@@ -14,6 +20,8 @@ export const clientGroupQuery = {
   ...filterQuery,
   columns: z.string().max(1024).optional(),
   current_page: wholeNumber(0, 999_999).default(0),
+  order_by: z.enum(sortingFigures as [SortingFigure, ...SortingFigure[]]).optional(),
+  order_by_type: z.enum(['asc', 'desc', 'ASC', 'DESC']).default('desc'),
 };
 export const PlacedGroupQuery = WorkspaceQuery.extend({
   ...clientGroupQuery,
@@ -66,7 +74,19 @@ const figures: Readonly<Record<string, (sums: SharedSums) => number | string | n
   first_seen: ({ firstAt }) => (firstAt === null ? null : formatTimestamp(firstAt)),
 };
 
-interface Cut {
+/** What is asked for by name, or nothing. */
+export function orderOf(query: Sorting): FigureOrder | undefined {
+  const { order_by: figure, order_by_type: direction } = query;
+  if (figure === undefined) return undefined;
+  return { figure, isAscending: direction?.toLowerCase() === 'asc' };
+}
+
+interface Sorting {
+  readonly order_by?: SortingFigure | undefined;
+  readonly order_by_type?: string | undefined;
+}
+
+interface Cut extends Sorting {
   readonly page_size: number;
   readonly current_page: number;
   /** Those wanted, between commas; all when undefined. */
@@ -100,14 +120,11 @@ export async function listGroups(
   return { object: 'list', is_quota_exceeded: false, total, data };
 }
 
-export async function pageOfGroups(
-  questions: Questions,
-  key: SumsKey,
-  { page_size, current_page }: Cut,
-) {
+export async function pageOfGroups(questions: Questions, key: SumsKey, cut: Cut) {
+  const { page_size, current_page } = cut;
   const sought = {
     by: [key],
-    order: 'requests' as const,
+    order: orderOf(cut) ?? ('requests' as const),
     ...{ limit: page_size, offset: page_size * current_page },
   };
   const rows = await questions.ask(sought);

@@ -52,13 +52,36 @@ type Column =
 /** By pieces of time in milliseconds, by a column, or by a value of the metadata. */
 export type SumsKey = { readonly stepMs: number } | Column | { readonly metadata: string };
 
+/** Figures that sums can be sorted by, of the columns that {@link sum} tells. */
+const figureTerms = {
+  requests: sql`requests`,
+  cost: sql`cost_units`,
+  total_tokens: sql`input_tokens + output_tokens`,
+  avg_tokens: sql`(input_tokens + output_tokens) / requests`,
+  avg_input_tokens: sql`input_tokens / requests`,
+  avg_output_tokens: sql`output_tokens / requests`,
+  avg_latency: sql`duration_ms / requests`,
+  success_rate: sql`(requests - errors) / requests`,
+  error_count: sql`errors`,
+  cache_hit_rate: sql`cache_hits / requests`,
+  last_seen: sql`lastAt`,
+  first_seen: sql`firstAt`,
+} as const satisfies Record<string, RawBuilder<unknown>>;
+export type SortingFigure = keyof typeof figureTerms;
+export const sortingFigures = Object.keys(figureTerms) as readonly SortingFigure[];
+
+export interface FigureOrder {
+  readonly figure: SortingFigure;
+  readonly isAscending: boolean;
+}
+
 export interface SumsQuestion {
   readonly filter: SumsFilter;
   readonly by: readonly SumsKey[];
   /** Whether to ask the log whatever the question: it alone tells retries and users. */
   readonly asksLog: boolean;
-  /** By what they share, or those with the most requests or the highest cost first. */
-  readonly order: 'shared' | 'requests' | 'cost';
+  /** By what they share, or those with the most requests or the highest cost first, or by a figure. */
+  readonly order: 'shared' | 'requests' | 'cost' | FigureOrder;
   readonly limit: number;
   readonly offset: number;
 }
@@ -99,14 +122,16 @@ export async function sum(
   const isOfLog = needsLog(question);
   const names = by.map((_, at) => sql.ref(`shared_${at}`));
   const keys = by.map((key, at) => sql`${sharedOf(key, isOfLog)} AS ${names[at]}`);
-  const most = order === 'cost' ? [sql`cost_units DESC`] : [];
-  const sorted = order === 'shared' ? names : [...most, sql`requests DESC`, ...names];
   const at = sql.ref(isOfLog ? 'ended_at' : 'began_at');
+  // Sorted apart: by what a figure of sums is reckoned from, some engines sort no groups.
   const { rows } = await sql<Record<string, string | number | null>>`
-    SELECT ${sql.join([...keys, ...figures(isOfLog)])},
-      MIN(${at}) AS firstAt, MAX(${at}) AS lastAt
-    FROM ${sourceOf(organisationId, question)}
-    ${names.length === 0 ? sql`` : sql`GROUP BY ${sql.join(names)} ORDER BY ${sql.join(sorted)}`}
+    SELECT * FROM (
+      SELECT ${sql.join([...keys, ...figures(isOfLog)])},
+        MIN(${at}) AS firstAt, MAX(${at}) AS lastAt
+      FROM ${sourceOf(organisationId, question)}
+      ${names.length === 0 ? sql`` : sql`GROUP BY ${sql.join(names)}`}
+    ) AS told
+    ${names.length === 0 ? sql`` : sql`ORDER BY ${sql.join([...termsOf(order), ...names])}`}
     LIMIT ${limit} OFFSET ${offset}`.execute(db);
   return rows.map((row) => ({
     ...(row as unknown as SharedSums),
@@ -114,6 +139,13 @@ export async function sum(
     lastAt: row.lastAt === null ? null : Number(row.lastAt),
     shared: by.map((_, index) => row[`shared_${index}`] ?? null),
   }));
+}
+
+function termsOf(order: SumsQuestion['order']): RawBuilder<unknown>[] {
+  if (order === 'shared') return [];
+  if (order === 'requests') return [sql`requests DESC`];
+  if (order === 'cost') return [sql`cost_units DESC`, sql`requests DESC`];
+  return [sql`${figureTerms[order.figure]} ${order.isAscending ? sql`ASC` : sql`DESC`}`];
 }
 
 /** Rows of the log that a question is about, newest first. */
