@@ -30,7 +30,7 @@ describe.skipIf(disk === null)('a full disk of the database', () => {
   const filler = join(disk ?? '', 'filler');
 
   beforeAll(async () => {
-    own = await startTestDatabaseServer([], disk!);
+    own = await startTestDatabaseServer(['--innodb-file-per-table=ON'], disk!);
     server = await startTestServer({
       between: async (usual) => {
         const { port, user, password } = own.server;
