@@ -17,6 +17,7 @@ import type { ChargedCall } from './charged-calls.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError, gatewayErrorBody } from './gateway-error.ts';
 import type { GatewayKey } from './gateway-key.ts';
+import { allowedMethods } from './malformed.ts';
 import { metadataOf } from './metadata.ts';
 import { isOfAccount, ownedPathOf, sendsFile } from './owned-path.ts';
 import { type Filled, promptPathOf } from './prompts.ts';
@@ -68,10 +69,7 @@ async function exchangeOf(
   const resolved = pipeline.configs.resolve(key, header);
   const config = resolved instanceof Promise ? await resolved : resolved;
   found.config = config;
-  if (request.headers['content-encoding'] !== undefined) {
-    const message = 'The body must be sent without a content encoding';
-    throw new GatewayError('unsupported_encoding', message, 'content-encoding');
-  }
+  refuseUnpassable(request, shown.key!);
   const { path } = arrival;
   const prompt = promptPathOf(request.method, path);
   const owned = prompt === null ? ownedPathOf(request.method, path) : null;
@@ -136,6 +134,18 @@ function exchangeFrom(
   };
 }
 
+/** What no provider could be sent as it came. */
+function refuseUnpassable({ headers, url = '' }: IncomingMessage, key: string): void {
+  if (headers['content-encoding'] !== undefined) {
+    const message = 'The body must be sent without a content encoding';
+    throw new GatewayError('unsupported_encoding', message, 'content-encoding');
+  }
+  if (!url.includes(key)) return;
+  const message =
+    'The address of the request holds the API key, which a provider would see: leave it out';
+  throw new GatewayError('invalid_request', message);
+}
+
 function ask(calling: Calling): Promise<void> {
   const { pipeline, exchange } = calling;
   if (isOfAccount(exchange.request.method, exchange.path)) {
@@ -170,20 +180,21 @@ export function refuse(
   const { request, response, errorForm, headerPrefix } = arrival;
   if (response.headersSent || response.destroyed) return;
   const body = Buffer.from(gatewayErrorBody(error, errorForm));
+  if (!isWorthReading(request)) response.shouldKeepAlive = false;
   response.writeHead(error.status, {
     ...headers,
     [`${headerPrefix}gateway-exception`]: 'true',
     'content-type': 'application/json',
     'content-length': body.length,
-    ...retryHeaders(error),
-    ...(isWorthReading(request) ? {} : { connection: 'close' }),
+    ...headersOf(error),
   });
   response.end(body);
 }
 
-/** When to try again; a budget that is used up is there again too late for anybody to wait. */
-function retryHeaders({ code, retryAfterMs }: GatewayError): Record<string, string> {
+/** What a client goes by: methods, and when to try again; a budget that is used up is there again too late for anybody to wait. */
+function headersOf({ code, retryAfterMs }: GatewayError): Record<string, string> {
   if (code === 'usage_limit_exceeded') return { 'x-should-retry': 'false' };
+  if (code === 'method_not_allowed') return { allow: allowedMethods };
   if (retryAfterMs === null) return {};
   return { 'retry-after': String(Math.ceil(retryAfterMs / 1000)) };
 }

@@ -65,10 +65,11 @@ const gatheredBytesMax = 4 * 1024 * 1024;
 const joinedBytesMax = 16 * 1024;
 const nothing = Buffer.alloc(0);
 
-/** Of the connection to the provider, or of no use behind us; a cookie would be one of the gateway's own. */
+/** Of the connection to the provider, or of no use behind us; what a browser keeps would be of the gateway's own site. */
 const heldBack = new Set([
   ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-connection', 'te', 'trailer'],
-  ...['transfer-encoding', 'upgrade', 'set-cookie', 'alt-svc', 'strict-transport-security'],
+  ...['transfer-encoding', 'upgrade', 'set-cookie', 'set-cookie2', 'clear-site-data', 'alt-svc'],
+  ...['strict-transport-security', 'proxy-authentication-info'],
 ]);
 
 /** They say something of the bytes that came. */
@@ -224,6 +225,8 @@ class Relay implements Sink {
   #headers(ours: Record<string, string>): ReturnType<typeof passedHeaders> {
     const headers = passedHeaders(this.#call.headers, ours, this.#options.headerPrefix);
     if (this.#options.isRewritten) for (const name of ofBytes) delete headers[name];
+    // Who reads on for what such an answer cannot have takes the next one for it.
+    if (this.#call.status === 204) delete headers['content-length'];
     return headers;
   }
 }
@@ -243,10 +246,20 @@ export function passedHeaders(
   prefix: string,
 ): Record<string, string | string[]> {
   const headers: Record<string, string | string[]> = ours;
+  const ofConnection = namesIn(given.connection);
   for (const name in given) {
     const value = given[name];
     if (value === undefined || heldBack.has(name) || Object.hasOwn(headers, name)) continue;
+    if (ofConnection?.has(name)) continue;
     if (!name.startsWith(prefix) && !name.startsWith('x-gateway-')) headers[name] = value;
   }
   return headers;
+}
+
+/** Headers that are of the connection since its header says so, save those that tell of the content. */
+function namesIn(connection: string | string[] | undefined): ReadonlySet<string> | null {
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close')
+    return null;
+  const names = String(connection).toLowerCase().split(',');
+  return new Set(names.map((name) => name.trim()).filter((name) => !name.startsWith('content-')));
 }

@@ -316,18 +316,13 @@ function headersFor(
 ): Record<string, string> {
   const given = exchange.request.headers;
   const headers: Record<string, string> = { ...dialect.usualHeaders };
-  for (const name of passedHeaders) {
-    const value = given[name];
-    if (typeof value === 'string') headers[name] = value;
-  }
-  for (const name of dialect.passedHeaders) {
-    const value = given[name];
-    if (typeof value === 'string') headers[name] = value;
-  }
-  for (const name of settings.forwardHeaders ?? []) {
-    const value = given[name.toLowerCase()];
-    const isShown = typeof value === 'string' && !value.includes(exchange.sentKey.reveal());
-    if (isShown) headers[name.toLowerCase()] = value;
+  const key = exchange.sentKey.reveal();
+  const forwarded = settings.forwardHeaders?.map((name) => name.toLowerCase()) ?? [];
+  for (const names of [passedHeaders, dialect.passedHeaders, forwarded]) {
+    for (const name of names) {
+      const value = given[name];
+      if (typeof value === 'string' && !value.includes(key)) headers[name] = value;
+    }
   }
   const bytes = exchange.passing?.bytes ?? null;
   if (bytes !== null) headers['content-length'] = String(bytes);

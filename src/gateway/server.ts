@@ -1,12 +1,15 @@
 /** Knows the listener for inference: which requests it takes, how many, and how it stops. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { refuseAmbiguity } from '../http/ambiguity.ts';
 import { newId } from '../model/ids.ts';
+import { CallerConnection } from './caller-connection.ts';
 import type { Arrival, Pipeline } from './calling.ts';
 import { errorFormOf } from './error-form.ts';
 import { ownHeaders } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
+import { malformedAnswer, methodFault, tunnelAnswer } from './malformed.ts';
 import { isOfAdminApi, showKey } from './passed-on.ts';
 import { refuse, serve } from './pipeline.ts';
 import { promptPathOf } from './prompts.ts';
@@ -40,23 +43,14 @@ const requestTimeoutMs = 300_000;
 const keepAliveMs = 65_000;
 const headerBytesMax = 64 * 1024;
 const headersMax = 100;
-/** Requests that one connection may have under way; clients that wait for answers have one. */
-const pipelinedMax = 4;
 /** Connections beyond the bound that are told so; those beyond are closed in silence. */
 const refusedMax = 64;
 const backlogMax = 4096;
 const sweepMs = 50;
 
-/** What is known of a connection. */
-interface Connection {
-  /** Over the bound: its requests are refused. */
-  readonly isExcess: boolean;
-  requests: number;
-}
-
 export function createInferenceServer(options: InferenceServerOptions): InferenceServer {
   const { connectionsMax } = options;
-  const connections = new Map<Socket, Connection>();
+  const connections = new Map<Duplex, CallerConnection>();
   const state = { isLeaving: false, inFlight: 0 };
   const server = createServer({
     headersTimeout: headersTimeoutMs,
@@ -70,26 +64,34 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
   server.maxHeadersCount = headersMax;
   server.maxConnections = connectionsMax + refusedMax;
   server.on('connection', (socket) => {
-    connections.set(socket, { isExcess: connections.size >= connectionsMax, requests: 0 });
+    connections.set(socket, new CallerConnection(socket, connections.size >= connectionsMax));
     socket.once('close', () => connections.delete(socket));
   });
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     const connection = connections.get(request.socket);
-    if (connection === undefined || connection.requests >= pipelinedMax) {
-      request.socket.destroy();
+    if (connection === undefined || !connection.admit(response)) {
+      // Unread, it would keep from us that the caller has gone.
+      request.resume();
       return;
     }
     if (state.isLeaving) response.shouldKeepAlive = false;
-    connection.requests += 1;
     state.inFlight += 1;
     response.on('close', () => {
-      connection.requests -= 1;
       state.inFlight -= 1;
     });
     begin(options, request, response, connection.isExcess);
   };
   server.on('request', take).on('checkExpectation', take);
-  server.on('connect', (_, socket) => socket.destroy());
+  const end = (socket: Duplex, farewell: string): void => {
+    const connection = connections.get(socket);
+    if (connection === undefined) socket.destroy();
+    else connection.end(farewell);
+  };
+  server.on('connect', (_, socket) => end(socket, tunnelAnswer()));
+  server.on('clientError', (error: NodeJS.ErrnoException & { reason?: string }, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+    else end(socket, malformedAnswer(error));
+  });
   return {
     listen: (host, port) => listen(server, host, port),
     takePrompt: (request, response) => {
@@ -143,7 +145,7 @@ function refusalOf(request: IncomingMessage, isExcess: boolean): GatewayError | 
   }
   const ambiguity = refuseAmbiguity(request);
   if (ambiguity !== null) return new GatewayError('invalid_request', ambiguity.message);
-  if (request.url!.startsWith('/v1/')) return null;
+  if (request.url!.startsWith('/v1/')) return methodFault(request.method!);
   return new GatewayError('not_found', 'Inference is served below /v1/');
 }
 
@@ -203,7 +205,7 @@ function listen(server: Server, host: string, port: number): Promise<string> {
 
 async function close(
   server: Server,
-  connections: ReadonlyMap<Socket, Connection>,
+  connections: ReadonlyMap<Duplex, CallerConnection>,
   graceMs: number,
 ): Promise<void> {
   if (!server.listening) return;

@@ -9,6 +9,7 @@ const singleHeaders = [
   'host',
   'content-type',
   'content-encoding',
+  'transfer-encoding',
   'if-match',
   'if-none-match',
   'gatewright-owner',
@@ -29,6 +30,7 @@ const singleBits = new Map(
   ]),
 );
 const hostBit = singleBits.get('host')!;
+const codingBit = singleBits.get('transfer-encoding')!;
 
 /** Of letters, digits and a few marks that no reader takes for anything else, as most are. */
 const plainTarget = /^(?:\/[A-Za-z\d_~-]+)+$/;
@@ -38,8 +40,9 @@ const forbiddenCharacter = /[\\#\u0000-\u0020\u007f-\uffff]/;
 const dotSegment = /(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /**
- * Refuses duplicate headers, a host left open, and targets that a router and a handler, or a proxy and
- * this server, could read differently. `rawHeaders` alternates names and values as received.
+ * Refuses duplicate headers, a host left open, codings of a body that not all know, and targets that a
+ * router and a handler, or a proxy and this server, could read differently. `rawHeaders` alternates names
+ * and values as received.
  */
 export function refuseAmbiguity({
   rawHeaders,
@@ -55,10 +58,27 @@ export function refuseAmbiguity({
     }
     seen |= bit;
   }
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') {
+    return validationError({ path: [], message: 'the request must be of HTTP/1.1' });
+  }
+  if ((seen & codingBit) !== 0 && !isPlainlyChunked(rawHeaders, httpVersion)) {
+    return validationError({
+      path: ['transfer-encoding'],
+      message: 'must be chunked, and of HTTP/1.1',
+    });
+  }
   if (httpVersion === '1.1' && (seen & hostBit) === 0) {
     return validationError({ path: ['host'], message: 'is missing' });
   }
   return refuseTarget(url);
+}
+
+/** Other codings would stay in the body, and readers of HTTP/1.0 know of none. */
+function isPlainlyChunked(rawHeaders: readonly string[], httpVersion: string): boolean {
+  const at = rawHeaders.findIndex(
+    (text, index) => index % 2 === 0 && text.toLowerCase() === 'transfer-encoding',
+  );
+  return httpVersion === '1.1' && rawHeaders[at + 1]!.toLowerCase() === 'chunked';
 }
 
 function refuseTarget(target: string): ApiError | null {

@@ -23,19 +23,20 @@ export function refuseMalformed(
         : ([400, 'Bad Request'] as const);
   log.info({ status, code: error.code }, 'bytes that are no request are refused');
   const fault = { ...errorBody(new ApiError('invalid', reason)), status_code: status };
-  connections.refuse(stream, textOf(`${status} ${reason}`, [], fault));
+  connections.refuse(stream, rawAnswer(`${status} ${reason}`, [], JSON.stringify(fault)));
 }
 
 /** Answers a request to become a tunnel, with the status that it yields. */
 export function refuseTunnel(connections: Connections, requestId: string, stream: Duplex): number {
   const error = new ApiError('methodNotAllowed');
   const headers = [`X-Request-Id: ${requestId}`, 'Allow: GET, HEAD, POST, PUT, PATCH, DELETE'];
-  connections.refuse(stream, textOf('405 Method Not Allowed', headers, errorBody(error)));
+  const body = JSON.stringify(errorBody(error));
+  connections.refuse(stream, rawAnswer('405 Method Not Allowed', headers, body));
   return error.status;
 }
 
-function textOf(status: string, headers: readonly string[], fault: unknown): string {
-  const body = JSON.stringify(fault);
+/** The last answer of a connection, as it goes over the wire; `status` with its words, `body` in JSON. */
+export function rawAnswer(status: string, headers: readonly string[], body: string): string {
   const lines = [
     `HTTP/1.1 ${status}`,
     ...headers,

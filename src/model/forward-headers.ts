@@ -90,7 +90,7 @@ export type HeaderUse =
 
 const applying: Readonly<Record<HeaderUse, ReadonlySet<string>>> = {
   forwarded: new Set(Object.keys(restricted)),
-  provider: new Set(['cloud metadata', 'framing', 'gateway']),
+  provider: new Set(['cloud metadata', 'framing', 'gateway', 'routing']),
   set: new Set(['cloud metadata', 'framing', 'gateway', 'routing']),
 };
 

@@ -43,6 +43,16 @@ describe('a forwarded header', () => {
     expect(headerNameFault('x-gateway-key', 'provider')).not.toBeNull();
     expect(headerNameFault('host', 'set')).not.toBeNull();
   });
+
+  it.each([
+    'host',
+    'X-Forwarded-Host',
+    'x_original_url',
+    'X-Rewrite-URL',
+    'X-HTTP-Method-Override',
+  ])('leads no request to a provider elsewhere: %s is refused', (name) =>
+    expect(headerNameFault(name, 'provider')).toMatch(/^is a restricted header/),
+  );
 });
 
 describe('lists and maps of headers', () => {
