@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS rate_limit_policies (
   CONSTRAINT rate_limit_policies_value CHECK (value >= 1)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
--- What an API key, workspace, provider or workspace in an integration may use, and the window it is in; a policy carries the same columns itself.
+-- What an API key, workspace, provider, workspace in an integration or each other workspace in it may use, and the window it is in; a policy carries the same columns itself.
 CREATE TABLE IF NOT EXISTS usage_budgets (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   subject_kind VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -73,7 +73,7 @@ CREATE TABLE IF NOT EXISTS usage_budgets (
 -- A counter that does not exist is nought, so that a new window needs no write here.
 CREATE TABLE IF NOT EXISTS usage_counters (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  subject_kind ENUM('api_key', 'workspace', 'provider', 'integration_workspace', 'policy', 'token') NOT NULL,
+  subject_kind ENUM('api_key', 'workspace', 'provider', 'integration_workspace', 'policy', 'token', 'integration') NOT NULL,
   subject_id BINARY(16) NOT NULL,
   window_start BIGINT NOT NULL,
   id BINARY(16) NOT NULL,
@@ -93,7 +93,7 @@ CREATE TABLE IF NOT EXISTS usage_counters (
 -- Windows that ended: the record of every reset, and what says which counters are old.
 CREATE TABLE IF NOT EXISTS usage_windows (
   organisation_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
-  subject_kind ENUM('api_key', 'workspace', 'provider', 'integration_workspace', 'policy', 'token') NOT NULL,
+  subject_kind ENUM('api_key', 'workspace', 'provider', 'integration_workspace', 'policy', 'token', 'integration') NOT NULL,
   subject_id BINARY(16) NOT NULL,
   window_start BIGINT NOT NULL,
   ended_at BIGINT NOT NULL,

@@ -102,9 +102,14 @@ export function limitsOf(
   const { key, now } = exchange;
   const limits: Limit[] = [];
   for (const { budgets, rates } of [key.terms, target.workspaceProvider?.terms ?? noTerms]) {
-    if (usageLimits)
-      for (const terms of budgets) limits.push(limitOfBudget(terms, '', now, isHard));
-    for (const terms of rates) limits.push(...limitsOfRates(terms, '', now, isHard));
+    if (usageLimits) {
+      for (const terms of budgets) {
+        limits.push(limitOfBudget(terms, terms.valueKey ?? '', now, isHard));
+      }
+    }
+    for (const terms of rates) {
+      limits.push(...limitsOfRates(terms, terms.valueKey ?? '', now, isHard));
+    }
   }
   if (policies.length === 0) return limits;
   const facts = factsOf(exchange, target, config);

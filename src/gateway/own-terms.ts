@@ -1,5 +1,6 @@
 /** Knows the limits of a key and its workspace, and of a provider and its workspace in the integration, as they are read with them. */
 import type { BudgetTerms, RateTerms } from '../ledger/limits-of-request.ts';
+import { accessValueKey, hasLimits, readAccess } from '../model/integration-access.ts';
 import { readDocument } from '../model/json-record.ts';
 import type { RateLimit } from '../model/limits.ts';
 import type { Db } from '../store/connection/db.ts';
@@ -18,10 +19,14 @@ export const noTerms: OwnTerms = { budgets: [], rates: [] };
 
 /** The budgets and rate limits of one subject. */
 export interface Limited {
-  readonly kind: 'api_key' | 'workspace' | 'provider' | 'integration_workspace';
+  readonly kind: 'api_key' | 'workspace' | 'provider' | 'integration_workspace' | 'integration';
   readonly id: string;
   readonly label: string;
   readonly rateLimits: readonly RateLimit[] | null;
+  /** Of several that have the limits alike: which of them. */
+  readonly valueKey?: string;
+  /** False where the budget of another subject takes the place of this one's. */
+  readonly isBudgeted?: boolean;
 }
 
 /** Read of the database for all of them at once. */
@@ -33,13 +38,15 @@ export async function readTerms(
   if (subjects.length === 0) return noTerms;
   const ids = subjects.map(({ id }) => id);
   const rows = await gatewayReads.listBudgets(db, organisationId, ids);
-  const subjectOf = ({ kind, id, label }: Limited) => ({
-    ...{ organisationId, subjectKind: kind, subjectId: id, label },
+  const subjectOf = ({ kind, id, label, valueKey = '' }: Limited) => ({
+    ...{ organisationId, subjectKind: kind, subjectId: id, label, valueKey },
   });
   return {
     budgets: subjects.flatMap((subject) => {
       const row = rows.find((one) => one.subject_id === subject.id);
-      return row === undefined ? [] : [{ ...subjectOf(subject), ...termsOfRow(row) }];
+      return row === undefined || subject.isBudgeted === false
+        ? []
+        : [{ ...subjectOf(subject), ...termsOfRow(row) }];
     }),
     rates: subjects.flatMap((subject) => {
       const limits = subject.rateLimits ?? [];
@@ -86,18 +93,36 @@ interface LimitedWorkspace {
 }
 
 /** Those of a provider that are limited, so that nothing is asked for the others. */
-export function providerSubjects({ provider, integration, grant }: ReachedProvider): Limited[] {
-  const rates = (text: string | null) => readDocument<RateLimit[]>(text);
-  const subjects: Limited[] = [];
-  if (grant !== null && (grant.usage_limits ?? grant.rate_limits) !== null) {
-    const label = `the use of integration ${integration.slug} by its workspace`;
-    const rateLimits = rates(grant.rate_limits);
-    subjects.push({ kind: 'integration_workspace', id: grant.id, label, rateLimits });
-  }
+export function providerSubjects(reached: ReachedProvider): Limited[] {
+  const { provider } = reached;
+  const subjects = integrationSubjects(reached);
   if ((provider.usage_limits ?? provider.rate_limits) !== null) {
     const label = `provider @${provider.slug}`;
-    const rateLimits = rates(provider.rate_limits);
+    const rateLimits = readDocument<RateLimit[]>(provider.rate_limits);
     subjects.push({ kind: 'provider', id: provider.id, label, rateLimits });
+  }
+  return subjects;
+}
+
+/** What is said of the workspace by itself, and in place of what is not, what is said of all. */
+function integrationSubjects({ provider, integration, grant }: ReachedProvider): Limited[] {
+  const label = `the use of integration ${integration.slug} by its workspace`;
+  const subjects: Limited[] = [];
+  const ownRates = readDocument<RateLimit[]>(grant?.rate_limits ?? null) ?? [];
+  const hasBudget = hasLimits(grant?.usage_limits ?? null);
+  if (grant !== null && (hasBudget || ownRates.length > 0)) {
+    subjects.push({ kind: 'integration_workspace', id: grant.id, label, rateLimits: ownRates });
+  }
+  const { usage_limits: budget, rate_limits: rates } = readAccess(
+    integration.global_workspace_access,
+  );
+  const isBudgeted = !hasBudget && (budget ?? []).length > 0;
+  const rateLimits = ownRates.length === 0 ? (rates ?? []) : [];
+  if (isBudgeted || rateLimits.length > 0) {
+    const valueKey = accessValueKey(provider.workspace_id);
+    subjects.push({
+      ...{ kind: 'integration', id: integration.id, label, rateLimits, valueKey, isBudgeted },
+    });
   }
   return subjects;
 }

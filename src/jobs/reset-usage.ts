@@ -12,6 +12,7 @@ const countNames = {
   workspace: 'workspaces',
   provider: 'providers',
   integration_workspace: 'integrations',
+  integration: 'integrations',
   policy: 'policies',
 } as const;
 

@@ -13,6 +13,8 @@ export interface LimitSubject {
   readonly subjectId: string;
   /** `API key ci`. */
   readonly label: string;
+  /** Whose of those that have the limit alike, each with a counter of its own; '' where it is one's alone. */
+  readonly valueKey?: string;
 }
 
 /** A budget as its row says it. */
@@ -46,12 +48,12 @@ function isOfNow({ windowStart, endsAt }: Limit, now: number): boolean {
   return windowStart <= now && (endsAt === null || now < endsAt);
 }
 
-/** `value` of the groups of a policy, '' for none. */
+/** `value` of the groups of a policy, or of the subject itself. */
 function limitsAt<T extends BudgetTerms | RateTerms>(
   [terms, value, now, isHard]: readonly [T, string, number, boolean],
   make: (terms: T, value: string, now: number, isHard: boolean) => readonly Limit[],
 ): readonly Limit[] {
-  if (value !== '') return make(terms, value, now, isHard);
+  if (value !== (terms.valueKey ?? '')) return make(terms, value, now, isHard);
   const known = ungrouped.get(terms);
   if (known?.every((limit) => limit.isHard === isHard && isOfNow(limit, now))) return known;
   const made = make(terms, value, now, isHard);

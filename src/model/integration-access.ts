@@ -1,14 +1,32 @@
-/** Knows which workspaces may use an integration, and which of its models. */
+/** Knows which workspaces may use an integration, and under whose limits. */
 import { z } from 'zod';
 import { described } from './described.ts';
 import { type Fault, faultAt } from './fault.ts';
 import { readDocument } from './json-record.ts';
+import { GrantUsageLimits, WorkspaceRateLimits } from './workspace-limits.ts';
 
 /** Who may use an integration of the organisation beside the workspaces that are named. */
 export const GlobalWorkspaceAccess = z.strictObject({
   enabled: described(z.boolean(), 'Whether workspaces of which nothing else is said may use it.'),
 });
-export type GlobalWorkspaceAccess = z.infer<typeof GlobalWorkspaceAccess>;
+
+/** The same of an integration at a model provider, and how much each of these workspaces may use. */
+export const IntegrationAccess = GlobalWorkspaceAccess.extend({
+  usage_limits: described(
+    GrantUsageLimits.nullable().optional(),
+    'Budget of each workspace of which no other is said, counted for it alone: a list of at most one.',
+  ),
+  rate_limits: described(
+    WorkspaceRateLimits.nullable().optional(),
+    'Rate limits of each workspace of which no others are said: a list of at most one.',
+  ),
+});
+export type IntegrationAccess = z.infer<typeof IntegrationAccess>;
+
+/** What is said of all workspaces, as it is stored. */
+export function readAccess(stored: string | null): IntegrationAccess {
+  return readDocument<IntegrationAccess>(stored) ?? { enabled: true };
+}
 
 /** What decides about workspaces, as it is stored. */
 interface Place {
@@ -33,7 +51,17 @@ export function isGranted(
 
 /** Whether workspaces of which nothing is said may use the integration. */
 export function isOpenToAll({ global_workspace_access: stored }: Place): boolean {
-  return readDocument<{ enabled: boolean }>(stored)?.enabled ?? true;
+  return readAccess(stored).enabled;
+}
+
+/** Whether a list of limits that is stored says any. */
+export function hasLimits(stored: string | null): boolean {
+  return (readDocument<readonly unknown[]>(stored) ?? []).length > 0;
+}
+
+/** Tells the counter of one workspace from those of others, of limits that are said of all. */
+export function accessValueKey(workspaceId: string): string {
+  return `workspace_id:${workspaceId}`;
 }
 
 /** Of an integration that belongs to a workspace: who else may use it is no question. */

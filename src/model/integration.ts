@@ -2,8 +2,7 @@
 import { z } from 'zod';
 import { Capabilities } from './capabilities.ts';
 import { described } from './described.ts';
-import { GlobalWorkspaceAccess } from './integration-access.ts';
-import { JsonRecord } from './json-record.ts';
+import { IntegrationAccess } from './integration-access.ts';
 import { freeText, ResourceName, WorkspaceReference } from './resource-fields.ts';
 import { SecretMappings } from './secret-mapping.ts';
 import { Slug } from './slug.ts';
@@ -144,11 +143,11 @@ export const WorkspaceGrant = z.strictObject({
   enabled: described(z.boolean(), 'Whether it may use the integration.'),
   usage_limits: described(
     GrantUsageLimits.nullable().optional(),
-    'Budget of the workspace for this integration: a list of at most one.',
+    'Budget of the workspace for this integration: a list of at most one; without one, that of global_workspace_access.',
   ),
   rate_limits: described(
     WorkspaceRateLimits.nullable().optional(),
-    'Rate limits of the workspace for this integration: a list of at most one.',
+    'Rate limits of the workspace for this integration: a list of at most one; without one, those of global_workspace_access.',
   ),
 });
 export type WorkspaceGrant = z.infer<typeof WorkspaceGrant>;
@@ -189,8 +188,8 @@ const fields = {
     'What is said of single models; those not named are as allow_all_models says.',
   ),
   global_workspace_access: described(
-    GlobalWorkspaceAccess.optional(),
-    'Of an integration of the organisation: who may use it beside the workspaces named.',
+    IntegrationAccess.nullable().optional(),
+    'Of an integration of the organisation: who may use it beside the workspaces named, and how much.',
   ),
   workspaces: described(
     Grants.optional(),
@@ -230,8 +229,6 @@ const defaultProvider = {
 export const DefaultProvider = z.object(defaultProvider);
 export type DefaultProvider = z.infer<typeof DefaultProvider>;
 
-const ofEachWorkspace = 'must be empty: give limits to single workspaces, or make a policy of them';
-
 /** Body of PUT /integrations/{id}/workspaces: merged by workspace. */
 export const IntegrationWorkspacesPut = z.object({
   workspaces: z
@@ -246,11 +243,7 @@ export const IntegrationWorkspacesPut = z.object({
     )
     .max(workspacesMax)
     .optional(),
-  global_workspace_access: GlobalWorkspaceAccess.extend({
-    // A limit counts for one workspace, and is given with it.
-    usage_limits: z.array(JsonRecord).max(0, ofEachWorkspace).nullable().optional(),
-    rate_limits: z.array(JsonRecord).max(0, ofEachWorkspace).nullable().optional(),
-  }).optional(),
+  global_workspace_access: IntegrationAccess.optional(),
   override_existing_workspace_access: z.boolean().optional(),
   ...defaultProvider,
 });

@@ -88,6 +88,7 @@ const subjectTables = {
   workspace: 'workspaces',
   provider: 'providers',
   integration_workspace: 'integration_workspaces',
+  integration: 'integrations',
   policy: 'usage_limit_policies',
 } as const;
 
@@ -99,7 +100,9 @@ const inWorkspace = [
   'guardrail_exclusions',
 ];
 /** Kinds of subjects with a budget of their own. */
-const budgeted = ['api_key', 'workspace', 'provider', 'integration_workspace'] as const;
+const budgeted = [
+  ...(['api_key', 'workspace', 'provider', 'integration_workspace', 'integration'] as const),
+];
 
 /** Table, column, what it names, and what tells the row. */
 const ofPeople = [

@@ -387,6 +387,65 @@ describe('a limit', () => {
     expect(codeOf(await ask(named(slug)))).toEqual([429, 'rate_limit_exceeded']);
   });
 
+  it('said of all workspaces holds each by itself, save where other limits are said of it', async () => {
+    const answer = { ...chatAnswer, usage: { prompt_tokens: 40, completion_tokens: 60 } };
+    inference.upstream.script = (_, response) => sendJson(response, answer);
+    const usage_limits = [{ type: 'tokens', credit_limit: 100 }];
+    const { slug, integrationId } = await make({
+      integration: { global_workspace_access: { enabled: true, usage_limits } },
+    });
+    const body = { name: 'There', integration_id: integrationId, workspace_id: other.id };
+    const there = await post('/v1/providers', body);
+    const { key: others } = await inference.addKey({ workspace_id: other.id });
+    const params = { max_tokens: 20, messages: [] };
+    const here = () => ask({ ...named(slug), params });
+    const elsewhere = () => ask({ ...named(there.slug), params, by: others });
+    const exhausted = [412, 'usage_limit_exceeded'];
+    expect((await here()).status).toBe(200);
+    expect(codeOf(await here())).toEqual(exhausted);
+    expect((await elsewhere()).status).toBe(200);
+    expect(codeOf(await elsewhere())).toEqual(exhausted);
+    const say = (more: object) =>
+      put(`/v1/integrations/${integrationId}/workspaces`, {
+        workspaces: [{ id: workspace.id, enabled: true, ...more }],
+      });
+    await say({});
+    const access = `/v1/integrations/${integrationId}/workspaces`;
+    const told = await inference.server.request('GET', access);
+    expect(told.body).toMatchObject({
+      global_workspace_access: { enabled: true, usage_limits, rate_limits: [] },
+      workspaces: [{ id: workspace.id, status: 'exhausted', usage_limits: [] }],
+    });
+    expect(codeOf(await here())).toEqual(exhausted);
+    await say({ usage_limits: [{ type: 'tokens', credit_limit: 1_000 }] });
+    await eventually(async () => expect((await here()).status).toBe(200));
+    await say({ usage_limits: null, reset_usage: true });
+    await eventually(async () => {
+      const { body } = await inference.server.request('GET', access);
+      expect(body.workspaces).toMatchObject([{ status: 'active' }]);
+    });
+    await eventually(async () => expect(codeOf(await here())).toEqual(exhausted));
+    expect(codeOf(await elsewhere())).toEqual(exhausted);
+  });
+
+  it('said of all workspaces is a rate of each', async () => {
+    const rate_limits = [{ type: 'requests', unit: 'rpw', value: 1 }];
+    const { slug, integrationId } = await make();
+    await put(`/v1/integrations/${integrationId}/workspaces`, {
+      global_workspace_access: { enabled: true, rate_limits },
+    });
+    const second = await post('/v1/providers', {
+      ...{ name: 'Second', integration_id: integrationId, workspace_id: workspace.id },
+    });
+    const there = await post('/v1/providers', {
+      ...{ name: 'There', integration_id: integrationId, workspace_id: other.id },
+    });
+    const { key: others } = await inference.addKey({ workspace_id: other.id });
+    expect((await ask(named(second.slug))).status).toBe(200);
+    expect(codeOf(await ask(named(slug)))).toEqual([429, 'rate_limit_exceeded']);
+    expect((await ask({ ...named(there.slug), by: others })).status).toBe(200);
+  });
+
   it.each([
     ['provider', (slug: string) => `@${slug}`],
     ['virtual_key', (slug: string) => slug],

@@ -62,7 +62,7 @@ describe('an integration', () => {
         vertex_service_account_json: '********',
         openai_project: 'p',
       },
-      global_workspace_access_settings: { enabled: true },
+      global_workspace_access_settings: { enabled: true, usage_limits: [], rate_limits: [] },
       ...{
         workspace_count: 0,
         workspaces_count: 0,
@@ -354,6 +354,71 @@ describe('its workspaces', () => {
       override_existing_workspace_access: true,
     });
     expect((await use(place)).status).toBe(403);
+  });
+
+  it('have the limits that are said of all, which one put says in part and an update as a whole', async () => {
+    const place = await makeWorkspace('Alike');
+    const usage_limits = [{ type: 'tokens', credit_limit: 100, periodic_reset: 'weekly' }];
+    const rate_limits = [{ type: 'requests', unit: 'rpm', value: 5 }];
+    const { id } = await make({ global_workspace_access: { enabled: true, usage_limits } });
+    const settings = async () => (await get(id)).global_workspace_access_settings;
+    expect(await settings()).toEqual({ enabled: true, usage_limits, rate_limits: [] });
+    await put(`${id}/workspaces`, { global_workspace_access: { enabled: false, rate_limits } });
+    expect(await settings()).toEqual({ enabled: false, usage_limits, rate_limits });
+    const budgets = () =>
+      server.database.db
+        .selectFrom('usage_budgets')
+        .select(['subject_kind', 'credit_limit_units', 'periodic_reset'])
+        .where('subject_id', '=', id)
+        .execute();
+    const budget = { subject_kind: 'integration', periodic_reset: 'weekly' };
+    expect(await budgets()).toEqual([{ ...budget, credit_limit_units: 100 }]);
+    const own = [{ credit_limit: 1 }];
+    const workspaces = [{ id: place.id, enabled: true, usage_limits: own, rate_limits: [] }];
+    await put(`${id}/workspaces`, { workspaces });
+    const more = [{ ...usage_limits[0]!, credit_limit: 200 }];
+    await put(`${id}/workspaces`, {
+      global_workspace_access: { enabled: true, usage_limits: more },
+      override_existing_workspace_access: true,
+    });
+    expect(await budgets()).toEqual([{ ...budget, credit_limit_units: 200 }]);
+    const stored = await server.database.db
+      .selectFrom('integration_workspaces')
+      .select(['enabled', 'usage_limits', 'rate_limits'])
+      .where('integration_id', '=', id)
+      .execute();
+    expect(stored).toEqual([{ enabled: 1, usage_limits: null, rate_limits: '[]' }]);
+    await put(id, { global_workspace_access: { enabled: true } });
+    expect(await settings()).toEqual({ enabled: true, usage_limits: [], rate_limits: [] });
+    expect(await budgets()).toEqual([]);
+  });
+
+  it('have no limits of all that could not hold, and leave none behind', async () => {
+    const { id } = await make();
+    const passed = { credit_limit: 1, next_usage_reset_at: '2020-01-01T00:00:00.000Z' };
+    for (const [usage_limits, place] of [
+      [[{ credit_limit: 0 }], 'global_workspace_access.usage_limits[0].credit_limit'],
+      [[{ ...passed }], 'global_workspace_access.usage_limits[0].next_usage_reset_at'],
+      [[{ credit_limit: 1 }, { credit_limit: 2 }], 'global_workspace_access.usage_limits'],
+    ] as const) {
+      const refused = await put(`${id}/workspaces`, {
+        global_workspace_access: { enabled: true, usage_limits },
+      });
+      expect(refused).toMatchObject({ status: 400, body: { error: { param: place } } });
+    }
+    const workspaces = { global_workspace_access: { enabled: true, usage_limits: [] } };
+    expect(await make({ workspace_id: workspace.id })).toBeTruthy();
+    expect(await put(`${id}/workspaces`, workspaces)).toMatchObject({ status: 200 });
+    await put(id, {
+      global_workspace_access: { enabled: true, usage_limits: [{ credit_limit: 1 }] },
+    });
+    await server.request('DELETE', `${path}/${id}`);
+    const left = await server.database.db
+      .selectFrom('usage_budgets')
+      .select('subject_id')
+      .where('subject_id', '=', id)
+      .execute();
+    expect(left).toEqual([]);
   });
 
   it('are replaced whole by an update of the integration, which counts once', async () => {

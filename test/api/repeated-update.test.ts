@@ -275,7 +275,7 @@ const cases: Case[] = [
       models: [{ slug: 'm', enabled: false, configurations: { custom_headers: { a: 'b' } } }],
       allow_all_models: false,
       capabilities: { responses: 'native', files: 'proxy' },
-      global_workspace_access: { enabled: false },
+      global_workspace_access: { enabled: false, usage_limits: [{ credit_limit: 5 }] },
       workspaces: [],
       pricing_adjustments: { multiplier: { default: 2, request_token: 1 } },
     },

@@ -599,6 +599,20 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/global_workspace_access/enabled'],
     ],
     ['a workspace let in', {}, { workspaces: [{ id: 'w', enabled: true }] }, ['/workspaces']],
+    ...budgets('/global_workspace_access/usage_limits/0', (budget) => ({
+      global_workspace_access: { enabled: true, usage_limits: [budget] },
+    })),
+    [
+      'no limit of every workspace any more',
+      {
+        global_workspace_access: {
+          enabled: true,
+          rate_limits: [{ type: 'requests', unit: 'rpm', value: 5 }],
+        },
+      },
+      { global_workspace_access: { enabled: true } },
+      ['/global_workspace_access/rate_limits'],
+    ],
     [
       'a workspace that may use more',
       {
@@ -797,6 +811,7 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
     ...['models.*.base_model_slug', 'models.*.configurations.custom_headers.*'],
     'models.*.configurations.*',
     'workspaces.*.usage_limits.*.alert_threshold',
+    'global_workspace_access.usage_limits.*.alert_threshold',
   ],
   Provider: [
     ...['name', 'slug', 'note', 'integration_id', 'workspace_id', 'usage_limits.alert_threshold'],

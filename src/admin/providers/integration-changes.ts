@@ -38,7 +38,12 @@ import { findMappings } from '../request/secret-mappings.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { ensureProvider, providerSlugForm } from './default-provider.ts';
 import { integrationScopes } from './integration-access.ts';
-import { removeGrant, writeGrants } from './integration-grants.ts';
+import {
+  changeAccessBudget,
+  closeAccessBudget,
+  removeGrant,
+  writeGrants,
+} from './integration-grants.ts';
 import { readConfigurations, readModels } from './integration-record.ts';
 import { keyColumns, sealedConfigurations, sealedModels } from './integration-values.ts';
 
@@ -74,6 +79,8 @@ export async function create(
       integrations.insert(tx, given),
     );
     const changes = { name: body.name, ai_provider: row.ai_provider };
+    const stored = { before: null, after: placed.global_workspace_access };
+    await changeAccessBudget(tx, { deps, author: request, integration: placed }, stored);
     if (workspaces !== undefined) {
       const grants = await findGrants(tx, caller.organisationId, workspaces);
       const writing = { deps, author: request, integration: placed, isWhole: true };
@@ -155,8 +162,21 @@ export async function update(
       const writing = { deps, author: request, integration: row, isWhole: true };
       return (await writeGrants(tx, writing, grants)) ? ['workspaces'] : [];
     },
+    follow: (tx, row, changed) => followAccess(tx, { deps, author: request }, row, changed),
   });
   return {};
+}
+
+/** The budget that is said of all workspaces goes with what the row says of them. */
+export async function followAccess(
+  tx: Db,
+  by: { readonly deps: AdminDeps; readonly author: Author },
+  row: integrations.StoredIntegration,
+  { global_workspace_access: after }: Partial<integrations.StoredIntegration>,
+): Promise<void> {
+  if (after === undefined) return;
+  const stored = { before: row.global_workspace_access, after };
+  await changeAccessBudget(tx, { ...by, integration: row }, stored);
 }
 
 function columnsOf(
@@ -202,6 +222,7 @@ export async function remove(
     for (const grant of await integrationWorkspaces.listByIntegration(tx, organisationId, id)) {
       await removeGrant(tx, grant);
     }
+    await closeAccessBudget(tx, row);
     await integrations.deleteById(tx, organisationId, id);
     return { name: row.name, providers: using.length };
   });

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { newId } from '../../model/ids.ts';
 import type { WorkspaceGrant } from '../../model/integration.ts';
+import { accessValueKey, readAccess } from '../../model/integration-access.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as integrationWorkspaces from '../../store/tables/integration-workspaces.ts';
@@ -29,9 +30,35 @@ export interface FoundGrant extends Omit<WorkspaceGrant, 'id'> {
 interface Writing {
   readonly deps: Pick<AdminDeps, 'audit'>;
   readonly author: Author;
-  readonly integration: Pick<StoredIntegration, 'id' | 'organisation_id'>;
+  readonly integration: IntegrationBudget;
   /** Whether workspaces that are not named lose what is said of them. */
   readonly isWhole: boolean;
+}
+
+type IntegrationBudget = Pick<StoredIntegration, 'id' | 'organisation_id'>;
+
+/** Brings the budget that is said of all workspaces from one to another, as what is stored says them. */
+export async function changeAccessBudget(
+  tx: Db,
+  { deps, author, integration }: Omit<Writing, 'isWhole'>,
+  stored: { readonly before: string | null; readonly after: string | null },
+): Promise<void> {
+  const before = budgetOf(readAccess(stored.before).usage_limits);
+  const after = budgetOf(readAccess(stored.after).usage_limits);
+  if (before === null && after === null) return;
+  if (before === null && after !== null) {
+    requireFutureReset(after, author.now, ['global_workspace_access', 'usage_limits', 0]);
+  }
+  await changeBudget(tx, { deps, author }, accessOwner(integration), { before, after });
+}
+
+/** Takes that budget away, with what was counted for each workspace. */
+export async function closeAccessBudget(tx: Db, integration: IntegrationBudget): Promise<void> {
+  await closeBudget(tx, accessOwner(integration));
+}
+
+function accessOwner({ id, organisation_id: organisationId }: IntegrationBudget): BudgetOwner {
+  return { organisationId, kind: 'integration', id, workspaceId: null };
 }
 
 /** Yields whether anything is otherwise than before. The row of the integration is locked. */
@@ -90,12 +117,15 @@ async function addGrant(
   };
   await integrationWorkspaces.insert(tx, row);
   if (budget !== null) await openBudget(tx, ownerOf(row), budget, now);
+  if (grant.resetsUsage === true) {
+    await resetBudget(tx, accessOwner(integration), now, accessValueKey(row.workspace_id));
+  }
   return true;
 }
 
 async function changeGrant(
   tx: Db,
-  { deps, author, isWhole }: Writing,
+  { deps, author, integration, isWhole }: Writing,
   row: integrationWorkspaces.StoredIntegrationWorkspace,
   grant: FoundGrant,
 ): Promise<boolean> {
@@ -119,7 +149,10 @@ async function changeGrant(
     const after = budgetOf(readDocument(columns.usage_limits));
     await changeBudget(tx, { deps, author }, ownerOf(row), { before, after });
   }
-  if (grant.resetsUsage === true) await resetBudget(tx, ownerOf(row), now);
+  if (grant.resetsUsage === true) {
+    await resetBudget(tx, ownerOf(row), now);
+    await resetBudget(tx, accessOwner(integration), now, accessValueKey(row.workspace_id));
+  }
   return true;
 }
 

@@ -11,13 +11,21 @@ import {
   PricingAdjustments,
   type WorkspaceGrant,
 } from '../../model/integration.ts';
-import { isOpenToAll } from '../../model/integration-access.ts';
+import { readAccess } from '../../model/integration-access.ts';
 import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
 import { SecretMapping, specMappings, toldMappings } from '../../model/secret-mapping.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import { GrantUsageLimits, WorkspaceRateLimits } from '../../model/workspace-limits.ts';
 import type { StoredIntegrationWorkspace } from '../../store/tables/integration-workspaces.ts';
 import type { StoredIntegration } from '../../store/tables/integrations.ts';
 import type { SpecSecrets } from '../request/resource.ts';
+
+/** What holds of workspaces that are not named. */
+export const ToldAccess = z.object({
+  enabled: z.boolean(),
+  usage_limits: GrantUsageLimits,
+  rate_limits: WorkspaceRateLimits,
+});
 
 /** Items of the list. */
 export const IntegrationItem = z.object({
@@ -44,7 +52,7 @@ export const IntegrationItem = z.object({
 export const IntegrationRecord = IntegrationItem.extend({
   masked_key: z.string().nullable(),
   configurations: Configurations,
-  global_workspace_access_settings: z.object({ enabled: z.boolean() }),
+  global_workspace_access_settings: ToldAccess,
   allow_all_models: z.boolean(),
   workspace_count: z.int().min(0),
   secret_mappings: z.array(SecretMapping),
@@ -92,14 +100,22 @@ export function toRecord(
     ...item,
     masked_key: row.key_mask,
     configurations: maskSecrets(configurationPlaces(row.id), readConfigurations(row) ?? {}),
-    global_workspace_access_settings: {
-      enabled: row.workspace_id === null && isOpenToAll(row),
-    },
+    global_workspace_access_settings: toldAccess(row),
     allow_all_models: row.allow_all_models !== 0,
     workspace_count: item.workspaces_count,
     secret_mappings: toldMappings(row.secret_mappings),
     pricing_adjustments: readDocument<PricingAdjustments>(row.pricing_adjustments),
     capabilities: readDocument<Capabilities>(row.capabilities),
+  };
+}
+
+/** One of a workspace is nobody else's. */
+export function toldAccess(row: StoredIntegration): z.infer<typeof ToldAccess> {
+  const { enabled, usage_limits, rate_limits } = readAccess(row.global_workspace_access);
+  return {
+    enabled: row.workspace_id === null && enabled,
+    usage_limits: usage_limits ?? [],
+    rate_limits: rate_limits ?? [],
   };
 }
 
@@ -131,7 +147,7 @@ export function toSpec(row: GrantedIntegration, secrets: SpecSecrets): Record<st
     capabilities: readDocument(row.capabilities),
     allow_all_models: row.allow_all_models !== 0,
     models: models.length === 0 ? null : models,
-    global_workspace_access: readDocument(row.global_workspace_access),
+    global_workspace_access: accessSpec(row),
     workspaces: grants.length === 0 ? null : grants,
   });
 }
@@ -147,6 +163,14 @@ function modelSpec(
     configurations:
       configurations && fingerprintSecrets(unsealer, fingerprintKey, places, configurations),
   });
+}
+
+function accessSpec({
+  global_workspace_access: stored,
+}: StoredIntegration): Record<string, unknown> | null {
+  if (stored === null) return null;
+  const { usage_limits: usageLimits = null, ...rest } = readAccess(stored);
+  return sparse({ ...rest, usage_limits: usageLimits?.map((limits) => sparse(limits)) ?? null });
 }
 
 function grantSpec(row: StoredIntegrationWorkspace): Record<string, unknown> {

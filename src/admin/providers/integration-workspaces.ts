@@ -3,7 +3,12 @@ import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { type DefaultProvider, IntegrationWorkspacesPut } from '../../model/integration.ts';
-import { isOpenToAll, ownedFaults } from '../../model/integration-access.ts';
+import {
+  accessValueKey,
+  hasLimits,
+  type IntegrationAccess,
+  ownedFaults,
+} from '../../model/integration-access.ts';
 import { readDocument, rewriteDocument } from '../../model/json-record.ts';
 import { pageQuery, toPage } from '../../model/paging.ts';
 import {
@@ -16,7 +21,11 @@ import { GrantUsageLimits, WorkspaceRateLimits } from '../../model/workspace-lim
 import type { Db } from '../../store/connection/db.ts';
 import * as integrationWorkspaces from '../../store/tables/integration-workspaces.ts';
 import * as integrations from '../../store/tables/integrations.ts';
-import { type BudgetState, listStates } from '../../store/tables/usage-budgets.ts';
+import {
+  type BudgetState,
+  listStates,
+  listStatesByValue,
+} from '../../store/tables/usage-budgets.ts';
 import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -30,8 +39,9 @@ import { requireWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { ensureProvider } from './default-provider.ts';
 import { findIntegration, integrationScopes } from './integration-access.ts';
-import { changing } from './integration-changes.ts';
+import { changing, followAccess } from './integration-changes.ts';
 import { type FoundGrant, writeGrants } from './integration-grants.ts';
+import { ToldAccess, toldAccess } from './integration-record.ts';
 
 const path = '/integrations/:integrationId/workspaces';
 
@@ -57,7 +67,7 @@ const GrantList = z.object({
   object: z.literal('list'),
   total: z.int().min(0),
   workspaces: z.array(Grant),
-  global_workspace_access: z.object({ enabled: z.boolean() }),
+  global_workspace_access: ToldAccess,
 });
 
 type PutRequest = BodyRequest<z.infer<typeof PutBody>>;
@@ -100,15 +110,34 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
     row.id,
     toPage(query),
   );
-  const ids = rows.map(({ id }) => id);
-  const budgets = await listStates(db, organisationId, 'integration_workspace', ids, now);
+  const states = await budgetStates(db, row, rows, now);
   const told: z.infer<typeof GrantList> = {
     object: 'list',
     total,
-    workspaces: rows.map((grant) => toGrant(grant, budgets.get(grant.id))),
-    global_workspace_access: { enabled: isOpenToAll(row) },
+    workspaces: rows.map((grant) => toGrant(grant, states.get(grant.id))),
+    global_workspace_access: toldAccess(row),
   };
   return versioned(told, row);
+}
+
+/** By the ids of the rows: of their own budgets, else of the one that is said of all workspaces. */
+async function budgetStates(
+  db: Db,
+  { organisation_id: organisationId, id }: integrations.StoredIntegration,
+  rows: readonly integrationWorkspaces.StoredIntegrationWorkspace[],
+  now: number,
+): Promise<Map<string, BudgetState>> {
+  const ids = rows.map((row) => row.id);
+  const states = await listStates(db, organisationId, 'integration_workspace', ids, now);
+  const without = rows.filter(({ usage_limits: own }) => !hasLimits(own));
+  const keyOf = (row: { workspace_id: string }) => accessValueKey(row.workspace_id);
+  const subject = { organisationId, kind: 'integration', id } as const;
+  const shared = await listStatesByValue(db, subject, without.map(keyOf), now);
+  for (const row of without) {
+    const state = shared.get(keyOf(row));
+    if (state !== undefined) states.set(row.id, { ...state, lastResetAt: null });
+  }
+  return states;
 }
 
 /** An integration of a workspace is that one's alone. */
@@ -126,8 +155,12 @@ function ownWorkspace(
     last_updated_at: formatTimestamp(row.last_updated_at),
     last_reset_at: null,
   };
-  const global_workspace_access = { enabled: false };
-  return { object: 'list', total: 1, workspaces: [grant], global_workspace_access };
+  return {
+    object: 'list',
+    total: 1,
+    workspaces: [grant],
+    global_workspace_access: toldAccess(row),
+  };
 }
 
 function toGrant(
@@ -152,10 +185,11 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string,
   await updateResource(deps, request, changing, {
     columns: (_, row) => {
       if (row.workspace_id !== null) refuseFaults(ownedFaults(body));
-      const access = body.global_workspace_access && {
-        enabled: body.global_workspace_access.enabled,
-      };
       const stored = row.global_workspace_access;
+      const access = body.global_workspace_access && {
+        ...readDocument<IntegrationAccess>(stored),
+        ...body.global_workspace_access,
+      };
       return { global_workspace_access: rewriteDocument(stored, access) };
     },
     elsewhere: async (tx, row) => {
@@ -172,6 +206,7 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string,
       }
       return isChanged ? ['workspaces'] : [];
     },
+    follow: (tx, row, changed) => followAccess(tx, { deps, author: request }, row, changed),
   });
   return {};
 }
@@ -197,12 +232,17 @@ async function overridden(
   const isAsked =
     body.override_existing_workspace_access ?? body.override_existing_workspaces_access ?? false;
   if (!isAsked || body.global_workspace_access === undefined) return [];
-  const { enabled } = body.global_workspace_access;
+  const { enabled, usage_limits: budget, rate_limits: rates } = body.global_workspace_access;
   const named = new Set(sent.map(({ workspaceId }) => workspaceId));
   const stored = await integrationWorkspaces.listByIntegration(tx, row.organisation_id, row.id);
   return stored
     .filter(({ workspace_id: id }) => !named.has(id))
-    .map(({ workspace_id: workspaceId }) => ({ workspaceId, enabled }));
+    .map(({ workspace_id: workspaceId }) => ({
+      ...{ workspaceId, enabled },
+      // Without limits of its own a workspace has those of all.
+      usage_limits: budget === undefined ? undefined : null,
+      rate_limits: rates === undefined ? undefined : null,
+    }));
 }
 
 /** The slug asked for, undefined for any, or null where no provider is wanted. */

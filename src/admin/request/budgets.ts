@@ -13,9 +13,9 @@ import type { AdminDeps } from './deps.ts';
 /** A budget as sent, its schema's rules already checked. */
 export type Budget = LimitTerms & { readonly credit_limit: number };
 
-/** An API key or workspace that has a budget, or may have one. */
+/** Whatever has a budget, or may have one. */
 export interface BudgetOwner extends usageBudgets.BudgetSubject {
-  /** Of the key; a workspace's own. */
+  /** Of the key; a workspace's own; null for what holds of every workspace. */
   readonly workspaceId: string | null;
 }
 
@@ -107,16 +107,20 @@ export async function closeBudget(tx: Db, owner: usageBudgets.BudgetSubject): Pr
   await usageWindows.deleteBySubject(tx, owner);
 }
 
-/** Sets what was used in the running window to nought; nothing happens where there is no budget. */
+/**
+ * Sets what was used in the running window to nought, of a budget that several have alike by the one of
+ * `valueKey`; nothing happens where there is no budget.
+ */
 export async function resetBudget(
   tx: Db,
   owner: usageBudgets.BudgetSubject,
   now: number,
+  valueKey = '',
 ): Promise<void> {
   const row = await usageBudgets.findForUpdate(tx, owner);
   if (row === undefined) return;
   const windowStart = usageBudgets.windowAt(row, now).startMs;
-  const id = usageCounters.counterId(owner.id, '');
+  const id = usageCounters.counterId(owner.id, valueKey);
   await usageCounters.reset(tx, { ...owner, windowStart }, id, now);
 }
 

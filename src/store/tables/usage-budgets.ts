@@ -4,7 +4,12 @@ import type { UsageType } from '../../model/limits.ts';
 import { currentWindow, type UsageWindow } from '../../model/periods.ts';
 import { isExhausted, type UsageTerms } from '../../model/usage.ts';
 import type { Db } from '../connection/db.ts';
-import { listByWindows, type UsageSubject, type UsageSubjectKind } from './usage-counters.ts';
+import {
+  listByValues,
+  listByWindows,
+  type UsageSubject,
+  type UsageSubjectKind,
+} from './usage-counters.ts';
 
 /** A schedule and the window that was written last, as budgets and policies carry them. */
 export interface WindowColumns {
@@ -97,6 +102,29 @@ export async function listStates(
       const usedUnits = counters.get(row.subject_id)?.usedUnits ?? 0n;
       return [row.subject_id, stateOf(row, windows.get(row.subject_id)!, usedUnits)];
     }),
+  );
+}
+
+/** As {@link listStates}, of one budget that several have alike, by what tells their counters apart. */
+export async function listStatesByValue(
+  db: Db,
+  { organisationId, kind, id }: BudgetSubject,
+  valueKeys: readonly string[],
+  now: number,
+): Promise<Map<string, BudgetState>> {
+  const row = await db
+    .selectFrom('usage_budgets')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('subject_kind', '=', kind)
+    .where('subject_id', '=', id)
+    .executeTakeFirst();
+  if (row === undefined) return new Map();
+  const window = windowAt(row, now);
+  const subject = { organisationId, kind, id, windowStart: window.startMs };
+  const counters = await listByValues(db, subject, valueKeys);
+  return new Map(
+    valueKeys.map((key) => [key, stateOf(row, window, counters.get(key)?.usedUnits ?? 0n)]),
   );
 }
 

@@ -12,6 +12,7 @@ export type UsageSubjectKind =
   | 'workspace'
   | 'provider'
   | 'integration_workspace'
+  | 'integration'
   | 'policy';
 
 /** Whose counters there are: callers with a token, too, of whom nothing else is stored. */
@@ -24,6 +25,8 @@ export const kindOfSubject = {
   provider: 'Provider',
   // Of one workspace in it; resets are told of the integration.
   integration_workspace: 'Integration',
+  // Of each workspace of which it says nothing else.
+  integration: 'Integration',
   policy: 'UsageLimitPolicy',
 } as const satisfies Record<UsageSubjectKind, KindName>;
 
@@ -99,6 +102,18 @@ export async function listByWindows(
     .where(sql<boolean>`(subject_id, window_start) IN (${sql.join(named)})`)
     .execute();
   return new Map(rows.map((row) => [idFromBytes(row.subject_id), toUsage(row)]));
+}
+
+/** Counters of one window by the values that they count for; those that are at nought may be absent. */
+export async function listByValues(
+  db: Db,
+  subject: WindowSubject,
+  valueKeys: readonly string[],
+): Promise<Map<string, UsageCounter>> {
+  if (valueKeys.length === 0) return new Map();
+  const ids = valueKeys.map((valueKey) => idToBytes(counterId(subject.id, valueKey)));
+  const rows = await ofWindow(db, subject).selectAll().where('id', 'in', ids).execute();
+  return new Map(rows.map((row) => [row.value_key, toUsage(row)]));
 }
 
 export interface UsageCounterFilter {

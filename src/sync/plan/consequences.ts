@@ -12,6 +12,10 @@ function below(prefix: string, fields: Readonly<Record<string, string>>): Record
 }
 
 const limits = { usage_limits: 'no budget', rate_limits: 'no rate limit' };
+const inheritedLimits = {
+  usage_limits: 'that of global_workspace_access',
+  rate_limits: 'those of global_workspace_access',
+};
 const openAccess = {
   'global_workspace_access.enabled': 'true',
   global_workspace_access: 'every workspace',
@@ -79,7 +83,9 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
   RateLimitPolicy: { ...texts, target: 'llm' },
   Integration: {
     ...texts,
-    ...below('workspaces.*.', limits),
+    ...below('workspaces.*.', inheritedLimits),
+    ...below('global_workspace_access.', limits),
+    ...below('global_workspace_access.usage_limits.*.', budget),
     ...below('workspaces.*.usage_limits.*.', budget),
     slug: 'one made from the name',
     key: 'none',

@@ -196,6 +196,8 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       ...workspaceRules,
       'workspaces.*.rate_limits.*.value': ceiling,
       ...budgetRules('workspaces.*.usage_limits.*.'),
+      'global_workspace_access.rate_limits.*.value': ceiling,
+      ...budgetRules('global_workspace_access.usage_limits.*.'),
       'configurations.custom_host': unknown,
       workspace_id: guards,
     },
