@@ -31,8 +31,11 @@ export class CallerConnection {
     this.isExcess = isExcess;
   }
 
-  /** Counts a request in; false for one that nobody may serve, as it comes behind the last or is one too many. */
-  admit(response: Pending): boolean {
+  /**
+   * Counts a request in, until `onClose` is called; false for one that nobody may serve, as it comes behind
+   * the last or is one too many.
+   */
+  admit(response: Pending, onClose: () => void): boolean {
     if (this.#farewell !== null || this.#latest?.shouldKeepAlive === false) return false;
     if (this.#pending.size >= pipelinedMax) {
       this.end('');
@@ -42,6 +45,7 @@ export class CallerConnection {
     this.#pending.add(response);
     response.on('close', () => {
       this.#pending.delete(response);
+      onClose();
       this.#finish();
     });
     return true;

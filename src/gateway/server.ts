@@ -67,18 +67,18 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
     connections.set(socket, new CallerConnection(socket, connections.size >= connectionsMax));
     socket.once('close', () => connections.delete(socket));
   });
+  const takeOut = (): void => {
+    state.inFlight -= 1;
+  };
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     const connection = connections.get(request.socket);
-    if (connection === undefined || !connection.admit(response)) {
+    if (connection === undefined || !connection.admit(response, takeOut)) {
       // Unread, it would keep from us that the caller has gone.
       request.resume();
       return;
     }
     if (state.isLeaving) response.shouldKeepAlive = false;
     state.inFlight += 1;
-    response.on('close', () => {
-      state.inFlight -= 1;
-    });
     begin(options, request, response, connection.isExcess);
   };
   server.on('request', take).on('checkExpectation', take);
@@ -98,9 +98,7 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
       const path = pathOf(request.url!);
       if (promptPathOf(request.method, path)?.action !== 'completions') return null;
       state.inFlight += 1;
-      response.on('close', () => {
-        state.inFlight -= 1;
-      });
+      response.on('close', takeOut);
       void serve(options.pipeline, arrivalOf(options.pipeline, request, response));
       return '/v1/prompts/:promptId/completions';
     },

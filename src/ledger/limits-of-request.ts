@@ -50,8 +50,11 @@ function isOfNow({ windowStart, endsAt }: Limit, now: number): boolean {
 
 /** `value` of the groups of a policy, or of the subject itself. */
 function limitsAt<T extends BudgetTerms | RateTerms>(
-  [terms, value, now, isHard]: readonly [T, string, number, boolean],
   make: (terms: T, value: string, now: number, isHard: boolean) => readonly Limit[],
+  terms: T,
+  value: string,
+  now: number,
+  isHard: boolean,
 ): readonly Limit[] {
   if (value !== (terms.valueKey ?? '')) return make(terms, value, now, isHard);
   const known = ungrouped.get(terms);
@@ -68,7 +71,7 @@ export function limitOfBudget(
   now: number,
   isHard: boolean,
 ): Limit {
-  return limitsAt([terms, valueKey, now, isHard], budgetLimits)[0]!;
+  return limitsAt(budgetLimits, terms, valueKey, now, isHard)[0]!;
 }
 
 function budgetLimits(
@@ -104,7 +107,7 @@ export function limitsOfRates(
   now: number,
   isHard: boolean,
 ): readonly Limit[] {
-  return limitsAt([terms, value, now, isHard], rateLimits);
+  return limitsAt(rateLimits, terms, value, now, isHard);
 }
 
 function rateLimits(
