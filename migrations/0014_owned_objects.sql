@@ -31,7 +31,8 @@ CREATE TABLE IF NOT EXISTS responses (
   created_at BIGINT NOT NULL,
   PRIMARY KEY (organisation_id, id),
   KEY responses_root (organisation_id, root_id),
-  KEY responses_created (created_at)
+  KEY responses_created (created_at),
+  KEY responses_alive (alive_until)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- Events of streams that have not ended, or took long; those that came last stand with their response.

@@ -29,6 +29,10 @@ export function createProviderLists(parts: ProviderListsParts): Lists {
       opened ??= openLists(parts);
       return (await opened).has(of, signal);
     },
+    read: async (of, signal) => {
+      opened ??= openLists(parts);
+      return (await opened).read(of, signal);
+    },
     [Symbol.asyncDispose]: async () => {
       await (await opened)?.[Symbol.asyncDispose]();
     },

@@ -1,5 +1,7 @@
 /** Knows what a call has used, once it is over, and charges it: what the provider said, else all that was granted; what nobody limits is what is likely. */
 import type { Account } from '../ledger/ledger.ts';
+import type { Limit } from '../ledger/limit.ts';
+import type { AssumedCharge } from '../ledger/open-charge.ts';
 import { fromUnits } from '../model/limits.ts';
 import type { TokenUsage } from '../model/pricing.ts';
 import {
@@ -25,7 +27,11 @@ export interface Metered {
   readonly isEstimated: boolean;
   /** As the provider names it; null where it does not. */
   readonly model: string | null;
+  /** What limits were charged with an estimate; absent where none were. */
+  readonly assumed?: AssumedCharge;
 }
+
+const none: readonly Limit[] = [];
 
 /** Of a stream: bytes of an event that are no text of the model. */
 const eventBytes = 300;
@@ -81,10 +87,16 @@ export class Meter {
 
   #settle(isRead: boolean): Metered {
     const usage = this.#usage(isRead);
-    const { costUnits } = usageOf(this.#admission, usage.tokens);
-    this.#account.settle({ ...usage.tokens, costUnits });
+    const used = usageOf(this.#admission, usage.tokens);
+    const { isEstimated } = usage;
+    const limits = isEstimated ? this.#account.charged() : none;
+    this.#account.settle(used);
     const { model } = this.#said;
-    this.#metered = { usage: usage.tokens, costUnits, isEstimated: usage.isEstimated, model };
+    const { costUnits } = used;
+    const metered = { usage: usage.tokens, costUnits, isEstimated, model };
+    const { price } = this.#admission.bound;
+    this.#metered =
+      limits.length === 0 ? metered : { ...metered, assumed: { price, limits, usage: used } };
     return this.#metered;
   }
 

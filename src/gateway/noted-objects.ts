@@ -4,9 +4,8 @@ import type { Owner } from '../objects/owner.ts';
 import type { Db } from '../store/connection/db.ts';
 import * as ownedObjects from '../store/tables/owned-objects.ts';
 import type { AnswerHeaders } from '../upstream/call.ts';
-import { EventReader } from '../upstream/dialects/event-reader.ts';
-import { NotTranslatable } from '../upstream/dialects/place.ts';
 import type { Calling } from './calling.ts';
+import { eventTexts, parsedJson } from './event-texts.ts';
 import type { StreamNotes } from './noted-stream.ts';
 import { unmarkedBody } from './object-mark.ts';
 import type { PendingObject } from './pending-object.ts';
@@ -42,26 +41,17 @@ export function noteOf(
   };
   return {
     whole: async (body) => {
-      await note(telling.ofWhole(parsed(body.toString('utf8'))));
+      await note(telling.ofWhole(parsedJson(body.toString('utf8'))));
       return telling.isMarked ? unmarkedBody(body) : body;
     },
     ofStream: () => {
-      const reader = new EventReader();
-      let isOver = false;
+      const textsIn = eventTexts();
       return {
         ...{ outlivesCaller: false, isUnwanted: false },
         note: async (bytes) => {
-          if (isOver) return;
-          const told: string[] = [];
-          try {
-            reader.push(bytes, (data) => told.push(data));
-          } catch (thrown) {
-            // An event that is too large to be read is passed on all the same.
-            if (!(thrown instanceof NotTranslatable)) throw thrown;
-            isOver = true;
-          }
+          const told = textsIn(bytes);
           const events = told.filter((data) => noted.size === 0 || telling.isOfMore.test(data));
-          for (const data of events) await note(telling.ofEvent(parsed(data)));
+          for (const data of events) await note(telling.ofEvent(parsedJson(data)));
         },
         end: async () => Buffer.alloc(0),
       };
@@ -91,13 +81,4 @@ export function rowsOf(
 /** The provider has it no more. */
 export function noteDeleted(db: Db, row: ownedObjects.OwnedObject, now: number): Promise<void> {
   return ownedObjects.markDeleted(db, row, { now, lookAt: now + deletedMs });
-}
-
-/** Undefined for what is no JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -12,9 +12,10 @@ import { GatewayError } from './gateway-error.ts';
 import { GuardedCalls } from './guarded-calls.ts';
 import { asksForResponse, isInBackground, newResponse, noteOfResponse } from './new-response.ts';
 import { sendAndNote } from './noted-answer.ts';
-import { noteDeleted, noteOf } from './noted-objects.ts';
+import { type Note, noteDeleted, noteOf } from './noted-objects.ts';
 import { answerHere, sendObject } from './object-back.ts';
 import { objectRequestOf, withBody } from './object-request.ts';
+import { withCharges } from './open-charges.ts';
 import { listAt } from './owned-list.ts';
 import {
   isCallersAccount,
@@ -234,21 +235,41 @@ class OwnedRequest {
     const { method } = exchange.request;
     const { status, target } = attempted!;
     const isDone = status >= 200 && status <= 299;
-    const { db, owner } = this.#lookup;
+    const { db } = this.#lookup;
     if (isDone && row !== null && method === 'DELETE' && this.#owned.rest.length === 0) {
       await noteDeleted(db, row, exchange.now);
     }
-    if (!isDone || !tellsOfObjects(this.#owned, method)) return send(this.#calling, attempted!);
+    if (!isDone) return send(this.#calling, attempted!);
     const isMadeHere = exchange.begun !== undefined && target.translator !== null;
     if (isMadeHere && this.#keeping === null) return send(this.#calling, attempted!);
+    const noting = { owned: this.#owned, lookup: this.#lookup, pending: this.#pending };
     const note = isMadeHere
       ? noteOfResponse(this.#keeping!)
-      : noteOf(this.#calling, tellingOf(this.#owned, method), {
-          ...{ db, owner, target, pending: this.#pending },
-        });
+      : await noteAt(this.#calling, attempted!, noting);
+    if (note === null) return send(this.#calling, attempted!);
     const record = isMadeHere && isInBackground(exchange) ? () => this.#keeping!.record : null;
     return sendAndNote(this.#calling, attempted!, note, record);
   }
+}
+
+interface Noting {
+  readonly owned: OwnedPath;
+  readonly lookup: OwnedLookup;
+  readonly pending: PendingObject | null;
+}
+
+/** Null where there is nothing to be noted of the answer. */
+function noteAt(
+  calling: Calling,
+  attempted: Attempted,
+  { owned, lookup, pending }: Noting,
+): Promise<Note | null> {
+  const { database, db, owner } = lookup;
+  const { method } = calling.exchange.request;
+  const note = tellsOfObjects(owned, method)
+    ? noteOf(calling, tellingOf(owned, method), { db, owner, target: attempted.target, pending })
+    : null;
+  return withCharges(calling, owned, attempted, { database, owner, note });
 }
 
 /** Who reads the body otherwise than we do must not find others' objects in it. */

@@ -13,7 +13,7 @@ import { type Reference, referencesOf } from './owned-references.ts';
 import { providerOf, type ResolvedTarget } from './resolve-target.ts';
 
 export interface OwnObjectsOptions {
-  readonly database: Pick<Database, 'db'>;
+  readonly database: Pick<Database, 'db' | 'transaction'>;
   readonly responses: Responses;
   /** Of what else the gateway keeps itself. */
   readonly families: readonly ObjectFamily[];
@@ -23,10 +23,12 @@ export interface OwnObjectsOptions {
 export class OwnedLookup {
   readonly owner: Owner;
   readonly db: Db;
+  readonly database: OwnObjectsOptions['database'];
   readonly #families: readonly ObjectFamily[];
 
   constructor(key: Exchange['key'], { database, responses, families }: OwnObjectsOptions) {
     this.owner = ownerOf(key);
+    this.database = database;
     this.db = database.db;
     this.#families = [responses, ...families];
   }

@@ -2,7 +2,7 @@
 import type { Keyring } from '../auth/keyring.ts';
 import type { Clock } from '../clock.ts';
 import { noSettings } from '../model/config-tree.ts';
-import type { ListedObject, ListOf, ProviderLists } from '../objects/listed-objects.ts';
+import type { ListedObject, ListOf, ObjectOf, ProviderLists } from '../objects/listed-objects.ts';
 import { Secret } from '../secret.ts';
 import type { Database } from '../store/connection/db.ts';
 import { Call } from '../upstream/call.ts';
@@ -47,7 +47,11 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
   const means: Means = { targets: new Targets(trustedHosts, providers), origins, clock };
   return {
     pages: (of, signal) => pagesOf(means, of, signal),
-    has: (of, signal) => isThere(means, of, signal),
+    has: async (of, signal) => (await objectAt(means, of, signal)) !== null,
+    read: async (of, signal) => {
+      const body = await objectAt(means, of, signal);
+      return body === null ? null : { told: parsed(body) };
+    },
     [Symbol.asyncDispose]: async () => {
       await origins[Symbol.asyncDispose]();
       await managers[Symbol.asyncDispose]();
@@ -76,20 +80,20 @@ async function* pagesOf(
   }
 }
 
-async function isThere(
+/** Null where the provider has it no more, or is none any more. */
+async function objectAt(
   means: Means,
-  of: ListOf & { readonly id: string },
+  { id, below = [], ...of }: ObjectOf,
   signal: AbortSignal,
-): Promise<boolean> {
-  const path = `${listPathOf(of.kind)}/${encodeURIComponent(of.id)}`;
+): Promise<Buffer | null> {
+  const path = [listPathOf(of.kind), ...[id, ...below].map(encodeURIComponent)].join('/');
   try {
     const target = await targetOf(means, of, { path, query: '' });
     const answer = await answerOf(means, target, signal);
-    if (answer.status === 404 || answer.status === 410) return false;
-    wholeOf(answer);
-    return true;
+    if (answer.status === 404 || answer.status === 410) return null;
+    return wholeOf(answer);
   } catch (thrown) {
-    if (thrown instanceof GatewayError && thrown.code === 'provider_unknown') return false;
+    if (thrown instanceof GatewayError && thrown.code === 'provider_unknown') return null;
     throw thrown;
   }
 }

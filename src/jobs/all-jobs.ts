@@ -13,6 +13,7 @@ import { deleteOldUsage } from './delete-old-usage.ts';
 import { deleteUnusedBlobs } from './delete-unused-blobs.ts';
 import { deleteUnusedThreads } from './delete-unused-threads.ts';
 import { emptyVectorStores } from './empty-vector-stores.ts';
+import { endLostResponses } from './end-lost-responses.ts';
 import { expireKeys } from './expire-keys.ts';
 import { expireRuns } from './expire-runs.ts';
 import { findLostObjects } from './find-lost-objects.ts';
@@ -21,6 +22,7 @@ import type { Job } from './job.ts';
 import { resetUsage } from './reset-usage.ts';
 import { sealAuditLog } from './seal-audit-log.ts';
 import { type SendAlertsOptions, sendAlerts } from './send-alerts.ts';
+import { settleOpenCharges } from './settle-open-charges.ts';
 import { writeLogExports } from './write-log-exports.ts';
 
 export function allJobs(
@@ -48,8 +50,10 @@ export function allJobs(
     deleteUnusedBlobs(means.blobs),
     writeLogExports(means),
     expireRuns(),
+    endLostResponses(),
     findLostObjects(means.lists),
     forgetGoneObjects(means.lists),
+    settleOpenCharges(means.lists),
     chargeLostSlices(),
     sendAlerts(means),
   ];

@@ -126,6 +126,11 @@ export class Reservations {
     return left;
   }
 
+  /** Those by whose tokens or cost the target that was asked for last is charged. */
+  charged(): readonly Limit[] {
+    return this.#open.map(({ limit }) => limit);
+  }
+
   /** Charges what the target has used; further ones may be tried. */
   settle(usage: Usage): void {
     for (const one of this.#open) one.slice.settle(one, usedUnits(one.limit, usage));

@@ -8,6 +8,8 @@ import { type Limit, LimitReached, LimitsUnknown, type UsageBound } from './limi
 const tickMs = 50;
 /** How often what was used is told. */
 const tellMs = 500;
+/** Of what is to be told at once. */
+const untoldMs = Number.NEGATIVE_INFINITY;
 /** How often a process looks what others lack. */
 const recallMs = 200;
 /** So long after that a request waits for an answer of the database. */
@@ -148,6 +150,18 @@ export class Desk {
     return waiter.promise;
   }
 
+  /** Resolves when what was used by now has been told, or could not be. */
+  async tell(organisationId: string): Promise<void> {
+    const ledge = this.#ledges.get(organisationId);
+    if (ledge === undefined) return;
+    ledge.toldMs = untoldMs;
+    // One that has begun may have begun without it.
+    while (ledge.running !== null) await ledge.running;
+    if (ledge.toldMs !== untoldMs) return;
+    this.#begin(ledge);
+    await ledge.running;
+  }
+
   /** Tells all that was used and gives all back. */
   async close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
@@ -193,7 +207,10 @@ export class Desk {
 
   /** One exchange, then everybody who waits tries again. */
   #settle(ledge: Ledge): void {
-    if (ledge.running !== null || this.#running >= exchangesMax) return;
+    if (ledge.running === null && this.#running < exchangesMax) this.#begin(ledge);
+  }
+
+  #begin(ledge: Ledge): void {
     this.#running += 1;
     ledge.running = this.#exchange(ledge).finally(() => {
       ledge.running = null;

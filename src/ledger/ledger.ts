@@ -13,6 +13,8 @@ export interface Account {
    * @throws LimitReached, PriceUnknown, LimitsUnknown
    */
   admit(limits: readonly Limit[], bound: UsageBound): Grant | Promise<Grant>;
+  /** Those by whose tokens or cost the target is charged, until it is. */
+  charged(): readonly Limit[];
   /** What the target has used, at once or after its last byte. */
   settle(usage: Usage): void;
   /** Nothing was used of what was admitted last. */
@@ -30,6 +32,8 @@ export interface Account {
  */
 export interface Ledger extends AsyncDisposable {
   open(): Account;
+  /** Resolves when the counters of an organisation know what was charged by now, as far as they can be told. */
+  tell(organisationId: string): Promise<void>;
 }
 
 const waitMsDefault = 1_000;
@@ -44,6 +48,7 @@ export function createLedger(deps: {
   const desk = new Desk(database, { now: () => clock.now(), waitMs });
   return {
     open: () => new DeskAccount(desk),
+    tell: (organisationId) => desk.tell(organisationId),
     [Symbol.asyncDispose]: () => desk.close(),
   };
 }

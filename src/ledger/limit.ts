@@ -1,8 +1,9 @@
 /** Knows what a limit is to the ledger: one counter, how far it may go, and how a request is measured by it. */
-
+import { idToBytes } from '../model/ids.ts';
 import type { UsageType } from '../model/limits.ts';
 import { affordableOutput, costUnitsMax, type Price, type TokenUsage } from '../model/pricing.ts';
-import type { CountedKind } from '../store/tables/usage-counters.ts';
+import { type CountedKind, counterId } from '../store/tables/usage-counters.ts';
+import type { CounterPlace } from '../store/tables/usage-slices.ts';
 
 export interface Limit {
   readonly organisationId: string;
@@ -23,6 +24,21 @@ export interface Limit {
   readonly isHard: boolean;
   /** What people call it: `API key ci`, `usage-limit policy teams`. */
   readonly label: string;
+}
+
+/** The counter of a limit. */
+export function placeOf(
+  limit: Pick<
+    Limit,
+    'isRate' | 'subjectKind' | 'subjectId' | 'windowStart' | 'valueKey' | 'endsAt'
+  >,
+): CounterPlace {
+  const { isRate, subjectKind, subjectId, windowStart, valueKey, endsAt } = limit;
+  return {
+    ...{ isRate, subjectKind, windowStart, valueKey, endsAt: isRate ? endsAt : null },
+    subjectId: idToBytes(subjectId),
+    id: idToBytes(counterId(subjectId, valueKey)),
+  };
 }
 
 /** Most that a request can use. */
@@ -93,7 +109,7 @@ export function outputWithin(limit: Limit, bound: UsageBound, units: number): nu
 }
 
 /** Whole units of the limit that were used. */
-export function usedUnits(limit: Limit, usage: Usage): number {
+export function usedUnits(limit: Pick<Limit, 'type'>, usage: Usage): number {
   if (limit.type === 'requests') return 1;
   return limit.type === 'cost' ? usage.costUnits : usage.inputTokens + usage.outputTokens;
 }

@@ -1,9 +1,6 @@
 /** Knows the part of one counter that this process holds: what of it is free, reserved by running requests, or used. */
-
-import { idToBytes } from '../model/ids.ts';
-import { counterId } from '../store/tables/usage-counters.ts';
 import type { CounterPlace, MoveOutcome, Need, SliceMove } from '../store/tables/usage-slices.ts';
-import type { Limit } from './limit.ts';
+import { type Limit, placeOf } from './limit.ts';
 import { Pace } from './pace.ts';
 
 /** Part of a limit that a process takes at a time, so that others find enough. */
@@ -80,12 +77,7 @@ export class Slice {
   constructor(limit: Limit, lease: Lease) {
     this.limit = limit;
     this.#lease = lease;
-    const { isRate, subjectKind, subjectId, windowStart, valueKey, endsAt } = limit;
-    this.place = {
-      ...{ isRate, subjectKind, windowStart, valueKey, endsAt: isRate ? endsAt : null },
-      subjectId: idToBytes(subjectId),
-      id: idToBytes(counterId(subjectId, valueKey)),
-    };
+    this.place = placeOf(limit);
   }
 
   /** The latest terms; what was held by higher ones is not used any more. */

@@ -20,6 +20,13 @@ export interface ListOf {
   readonly kind: ObjectKind;
 }
 
+/** One object, or what stands below it. */
+export interface ObjectOf extends ListOf {
+  readonly id: string;
+  /** Further words of its path. */
+  readonly below?: readonly string[];
+}
+
 export interface ProviderLists {
   /**
    * Pages of all that the provider has of the kind, whoever has made it, the latest first where the
@@ -33,5 +40,11 @@ export interface ProviderLists {
    *
    * @throws where the provider cannot be asked, or takes longer than until the signal
    */
-  has(of: ListOf & { readonly id: string }, signal: AbortSignal): Promise<boolean>;
+  has(of: ObjectOf, signal: AbortSignal): Promise<boolean>;
+  /**
+   * What the provider tells of it; null of what it has no more, and of a provider that is none any more.
+   *
+   * @throws where the provider cannot be asked, or takes longer than until the signal
+   */
+  read(of: ObjectOf, signal: AbortSignal): Promise<{ readonly told: unknown } | null>;
 }

@@ -28,6 +28,9 @@ const untold = {
     has: () => {
       throw new Error('unused');
     },
+    read: () => {
+      throw new Error('unused');
+    },
     pages: () => {
       throw new Error('unused');
     },

@@ -26,11 +26,14 @@ const script: TestUpstream['script'] = ({ method, url, body }, answer) => {
     answer.write(`event: thread.run.created\ndata: ${JSON.stringify({ ...run, usage: null })}\n\n`);
     return void answer.end(`event: thread.run.completed\ndata: ${JSON.stringify(told)}\n\n`);
   }
-  if (path.includes('/runs/')) return sendJson(answer, { ...run, status: 'completed', usage });
+  if (path.includes('/runs/')) return sendJson(answer, { ...run, status: 'in_progress', usage });
   if (path === '/responses' && said.background === true) {
     return sendJson(answer, { ...response, status: 'queued', output: [], usage: null });
   }
-  if (path.startsWith('/responses')) return sendJson(answer, { ...response, usage: counts });
+  if (path.startsWith('/responses/')) {
+    return sendJson(answer, { ...response, status: 'in_progress', usage: counts });
+  }
+  if (path === '/responses') return sendJson(answer, { ...response, usage: counts });
   sendJson(answer, { id: `${path.split('/')[1]}_1`, usage });
 };
 

@@ -2,8 +2,10 @@
 import OpenAI, { BadRequestError, NotFoundError } from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { endLostResponses } from '../../src/jobs/end-lost-responses.ts';
 import { eventually } from '../eventually.ts';
 import { type Inference, startInference } from '../inference.ts';
+import { jobContext } from '../job-context.ts';
 import { chatAnswer, sendJson } from '../upstream.ts';
 
 let inference: Inference;
@@ -370,5 +372,39 @@ describe('a stream of a response that the gateway keeps', () => {
     await eventually(async () => {
       expect(await client.responses.retrieve(id)).toMatchObject({ status: 'failed' });
     });
+  });
+
+  it('has failed so without anybody asking for it, once, and not while its process gives signs', async () => {
+    const { database, clock } = inference.server;
+    const begun = streamScript();
+    const stream = await client.responses.create({ model: 'm', input: 'hello', stream: true });
+    const chat = await begun;
+    chat.say({ content: 'a' });
+    const events = stream[Symbol.asyncIterator]();
+    const { id } = ((await events.next()).value as { response: { id: string } }).response;
+    const run = () => endLostResponses().run(jobContext(database, clock.now()));
+    const row = () =>
+      database.db
+        .selectFrom('responses')
+        .select(['status', 'alive_until', 'record'])
+        .where('id', '=', id)
+        .executeTakeFirstOrThrow();
+    expect(await run()).toEqual({ failed: 0 });
+    expect(await row()).toMatchObject({ status: 'in_progress' });
+    await database.db
+      .updateTable('responses')
+      .set({ alive_until: clock.now() - 1 })
+      .where('id', '=', id)
+      .execute();
+    const runs = await Promise.all([run(), run(), run()]);
+    expect(runs.reduce((sum, { failed }) => sum + failed!, 0)).toBe(1);
+    const { record, ...told } = await row();
+    expect(told).toEqual({ status: 'failed', alive_until: null });
+    const error = { code: 'server_error', message: expect.stringContaining('was stopped') };
+    expect(JSON.parse(record)).toMatchObject({ id, status: 'failed', error });
+    chat.end();
+    const rest = await all({ [Symbol.asyncIterator]: () => events });
+    expect(rest.at(-1)).toMatchObject({ type: 'response.failed' });
+    expect(await row()).toEqual({ record, ...told });
   });
 });

@@ -25,6 +25,7 @@ const jobs = [
   ...['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'],
   ...['charge-lost-slices', 'delete-old-logs', 'delete-old-responses', 'expire-runs'],
   ...['delete-unused-threads', 'find-lost-objects', 'forget-gone-objects'],
+  ...['settle-open-charges', 'end-lost-responses'],
   ...['delete-expired-files', 'delete-unused-blobs', 'empty-vector-stores'],
   ...['seal-audit-log', 'delete-ended-sessions'],
 ];
@@ -478,6 +479,7 @@ describe('what is sent to the database', () => {
         ...['usage_windows', 'idempotency_keys', 'usage_holders', 'rate_counters'],
         ...['responses', 'files', 'blobs', 'vector_stores', 'runs', 'threads', 'audit_log'],
         ...['user_sessions', 'log_exports', 'pending_objects', 'owned_objects'],
+        'open_charges',
       ]),
     );
   });

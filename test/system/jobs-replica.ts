@@ -22,6 +22,9 @@ const scheduler = createScheduler({
           has: () => {
             throw new Error('unused');
           },
+          read: () => {
+            throw new Error('unused');
+          },
           pages: () => {
             throw new Error('unused');
           },

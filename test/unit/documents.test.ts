@@ -318,6 +318,9 @@ describe('docs/jobs.md', () => {
               has: () => {
                 throw new Error('unused');
               },
+              read: () => {
+                throw new Error('unused');
+              },
               pages: () => {
                 throw new Error('unused');
               },

@@ -12,8 +12,9 @@ import {
 } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
 import { EventCommits } from './event-commits.ts';
+import { endLost, isLost } from './lost-response.ts';
 import { eventsFrom } from './response-events.ts';
-import { type Item, inputOf, lostRecord, recordOf } from './response-record.ts';
+import { type Item, inputOf, recordOf } from './response-record.ts';
 
 export interface ResponsesOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
@@ -90,10 +91,8 @@ export class Responses implements ObjectFamily {
   async #find(at: responses.ResponsePlace): Promise<responses.StoredResponse | undefined> {
     const { database, now } = this.#options;
     const row = await responses.find(database.db, at);
-    if (row === undefined || row.alive_until === null || row.alive_until >= now()) return row;
-    const record = JSON.stringify(lostRecord(recordOf(row)));
-    const lost = { status: 'failed' as const, alive_until: null, record };
-    await responses.update(database.db, at, lost, now());
+    if (row === undefined || !isLost(row, now())) return row;
+    await endLost(database.db, row, now());
     return responses.find(database.db, at);
   }
 

@@ -107,6 +107,17 @@ export async function update(
   return numUpdatedRows > 0n;
 }
 
+/** Some whose process has given no sign of life for too long, those first that have been without for longest. */
+export function listLost(db: Db, now: number, limit: number): Promise<StoredResponse[]> {
+  return db
+    .selectFrom('responses')
+    .selectAll()
+    .where('alive_until', '<', now)
+    .orderBy('alive_until')
+    .limit(limit)
+    .execute();
+}
+
 /** With its events; whether it was there. */
 export async function deleteById(tx: Db, at: ResponsePlace): Promise<boolean> {
   const { organisationId, workspaceId, id } = at;

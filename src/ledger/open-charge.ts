@@ -1,0 +1,95 @@
+/** Knows how a request that was charged all that it was granted comes to be charged what it used, once that is told. */
+import { costUnits, type Price, type TokenUsage } from '../model/pricing.ts';
+import type { Db } from '../store/connection/db.ts';
+import * as openCharges from '../store/tables/open-charges.ts';
+import { correct, type UsageCorrection } from '../store/tables/usage-corrections.ts';
+import { type Limit, placeOf, type Usage, usedUnits } from './limit.ts';
+
+/** What was charged in place of what nobody had said. */
+export interface AssumedCharge {
+  /** By which the request is charged, whenever its use is told; null where there was none. */
+  readonly price: Price | null;
+  readonly limits: readonly Limit[];
+  readonly usage: Usage;
+}
+
+/** One counter, as the row keeps it. */
+interface ChargedCounter extends Omit<Limit, 'organisationId' | 'isHard'> {
+  readonly chargedUnits: number;
+}
+
+interface Terms {
+  readonly price: Price | null;
+  readonly counters: readonly ChargedCounter[];
+  /** Where the object is asked for; null where the provider itself says it. */
+  readonly address: string | null;
+}
+
+/** Of which object, and where. */
+export interface OpenedCharge extends Omit<openCharges.OpenCharge, 'terms'> {
+  readonly address: string | null;
+}
+
+/** Keeps what a request was charged until its use is told. */
+export async function openCharge(
+  db: Db,
+  { address, ...row }: OpenedCharge,
+  { price, limits, usage }: AssumedCharge,
+): Promise<void> {
+  const counters = limits.map((limit): ChargedCounter => {
+    const { organisationId: _, isHard: __, ...counter } = limit;
+    return { ...counter, chargedUnits: usedUnits(limit, usage) };
+  });
+  const terms: Terms = { price, counters, address };
+  await openCharges.insert(db, { ...row, terms: JSON.stringify(terms) });
+}
+
+export function addressOf({ terms }: openCharges.OpenCharge): string | null {
+  return (JSON.parse(terms) as Terms).address;
+}
+
+/** How long a provider that keeps an object can be asked what it has used. */
+export const openForMs = 31 * 86_400_000;
+/** By when what a process has charged is told, whatever becomes of it. */
+const toldWithinMs = 600_000;
+
+/** A counter does not know yet of what is to be taken back. */
+class TooEarly extends Error {
+  override name = 'TooEarly';
+}
+
+/**
+ * Ends an open charge: what was charged becomes what was used, in the windows in which it was charged; null leaves
+ * it as it is. Whoever comes second changes nothing. False where it is too early for it.
+ */
+export async function settleCharge(
+  transaction: <T>(work: (tx: Db) => Promise<T>) => Promise<T>,
+  row: openCharges.OpenCharge,
+  usage: TokenUsage | null,
+  now: number,
+): Promise<boolean> {
+  const { price, counters } = JSON.parse(row.terms) as Terms;
+  const used = usage && { ...usage, costUnits: price === null ? 0 : costUnits(price, usage) };
+  const corrections = used === null ? [] : counters.map((one) => correctionOf(one, used));
+  const due = corrections.filter(({ units }) => units !== 0);
+  try {
+    await transaction(async (tx) => {
+      if (!(await openCharges.deleteOne(tx, row))) return;
+      const isDone = await correct(tx, row.organisation_id, due, {
+        ...{ chargedAt: row.created_at, now },
+        takesWhatIsThere: now - row.created_at > toldWithinMs,
+      });
+      if (!isDone) throw new TooEarly();
+    });
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof TooEarly) return false;
+    throw thrown;
+  }
+}
+
+function correctionOf(one: ChargedCounter, used: Usage): UsageCorrection {
+  const { limitUnits, alertThresholdUnits, type, label, chargedUnits } = one;
+  const terms = { limitUnits, alertThresholdUnits, type, label };
+  return { counter: placeOf(one), units: usedUnits(one, used) - chargedUnits, ...terms };
+}
