@@ -7,7 +7,7 @@ import * as openCharges from '../../src/store/tables/open-charges.ts';
 import { eventually } from '../eventually.ts';
 import { jobContext } from '../job-context.ts';
 import { type SharedAccount, startSharedAccount, type Tenant } from '../shared-account.ts';
-import { sendJson, startUpstream, type TestUpstream } from '../upstream.ts';
+import { sendJson, type TestUpstream } from '../upstream.ts';
 import { keyUnits } from '../usage-rows.ts';
 
 interface Work {
@@ -256,7 +256,6 @@ it('changes once whatever dies on the way, waits for a counter that does not kno
 
 it('is believed of nobody but the server that was asked for it', async () => {
   const { upstream, addKey } = shared.inference;
-  await using liar = await startUpstream();
   const { key, id: keyId } = await addKey({
     usage_limits: { type: 'tokens', credit_limit: 10_000_000 },
   });
@@ -272,8 +271,10 @@ it('is believed of nobody but the server that was asked for it', async () => {
   const work = works.get(path)!;
   Object.assign(work, { status: 'completed', usage: used(7, 1) });
   const lie = { ...work, usage: used(0, 0) };
-  liar.script = (_, answer) => sendJson(answer, lie);
-  const lied = await shared.ask({ key }, 'GET', path, undefined, at(liar.url));
+  upstream.script = (request, answer) =>
+    request.url.startsWith('/other') ? sendJson(answer, lie) : script(request, answer);
+  const other = upstream.url.replace('/v1', '/other/v1');
+  const lied = await shared.ask({ key }, 'GET', path, undefined, at(other));
   expect([lied.body.usage, await keyUnits(db, keyId)]).toEqual([used(0, 0), granted]);
   await shared.ask({ key }, 'GET', path, undefined, at(upstream.url));
   expect(await keyUnits(db, keyId)).toBe(8);

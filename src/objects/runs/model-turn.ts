@@ -1,5 +1,6 @@
 /** Knows what a model has answered at one turn of a run, whole or event by event. */
 import { newId } from '../../model/ids.ts';
+import { StreamedCalls } from '../../model/streamed-calls.ts';
 import type { FunctionCall } from './step-calls.ts';
 
 export interface ModelTurn {
@@ -21,7 +22,11 @@ export function turnOfAnswer(body: unknown): ModelTurn | null {
   const message = choice?.message as Said;
   if (message === null || typeof message !== 'object') return null;
   const parts = new TurnParts();
-  parts.note(message, choice?.finish_reason, answer?.usage as Said);
+  const { tool_calls: calls } = message;
+  // Whole, each is one of its own.
+  const own = Array.isArray(calls) ? calls.map((call, index) => ({ ...call, index })) : calls;
+  const said = { ...message, tool_calls: own };
+  parts.note(said, choice?.finish_reason, answer?.usage as Said);
   return parts.turn();
 }
 
@@ -33,7 +38,7 @@ export class TurnParts {
   #completionTokens = 0;
   #isDone = false;
   #error: string | null = null;
-  readonly #calls = new Map<unknown, { id: string; name: string; arguments: string }>();
+  readonly #calls = new StreamedCalls();
 
   /** Data of an event; yields the text that it adds. */
   event(data: string): string {
@@ -70,9 +75,9 @@ export class TurnParts {
 
   turn(): ModelTurn {
     const ids = new Set<string>();
-    const calls = [...this.#calls.values()].map((call): FunctionCall => {
+    const calls = this.#calls.all.map((call): FunctionCall => {
       // Outputs are told apart by it.
-      const id = call.id === '' || ids.has(call.id) ? `call_${newId()}` : call.id;
+      const id = call.id === null || ids.has(call.id) ? `call_${newId()}` : call.id;
       ids.add(id);
       return { id, type: 'function', function: { name: call.name, arguments: call.arguments } };
     });
@@ -83,14 +88,14 @@ export class TurnParts {
   }
 
   #call(said: Said, at: number): void {
-    const key = said?.index ?? at;
-    const call = this.#calls.get(key) ?? { id: '', name: '', arguments: '' };
     const { name, arguments: given } = (said?.function ?? {}) as Readonly<Record<string, unknown>>;
-    if (typeof said?.id === 'string' && call.id === '') call.id = said.id.slice(0, idCharsMax);
-    if (typeof name === 'string') call.name += name;
+    const call = this.#calls.take({
+      ...{ index: said?.index, at },
+      id: typeof said?.id === 'string' ? said.id.slice(0, idCharsMax) : null,
+      name: typeof name === 'string' ? name : null,
+    });
     // Some models give an object in place of its text.
     if (given != null) call.arguments += typeof given === 'string' ? given : JSON.stringify(given);
-    this.#calls.set(key, call);
   }
 }
 
