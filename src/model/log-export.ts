@@ -1,5 +1,6 @@
 /** Knows exports of the log of requests: what may be asked for, of which requests, and what one becomes. */
 import { z } from 'zod';
+import { commaList } from './comma-list.ts';
 import { described } from './described.ts';
 import { freeText } from './resource-fields.ts';
 import { StretchEnd, StretchStart } from './timestamp.ts';
@@ -38,7 +39,7 @@ const score = z.number().min(-10).max(10).optional();
 /** `a,b` means either, and so does `["a", "b"]`. */
 const values = z
   .union([z.string().max(25_600), z.array(value).max(valuesMax)])
-  .transform((sent) => (typeof sent === 'string' ? sent.split(',') : sent))
+  .transform((sent) => (typeof sent === 'string' ? commaList(sent) : sent))
   .pipe(z.array(value).min(1).max(valuesMax))
   .optional();
 const statusForm = /^[1-9](?:\d\d|xx)$/;

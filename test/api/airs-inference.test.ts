@@ -82,6 +82,17 @@ it('files and vector stores are kept', async () => {
   await client.modifyVectorStore(id, { name: 'frogs' });
   expect(await client.getVectorStore(id)).toMatchObject({ name: 'frogs' });
   expect((await client.listVectorStores()).data).toMatchObject([{ id }]);
+  const nameless = await client.createVectorStore({ metadata: { a: 'b' } });
+  expect(nameless).toMatchObject({ name: '', metadata: { a: 'b' } });
+  const first = { order: 'asc', limit: 1 } as const;
+  expect(await client.listVectorStores(first)).toMatchObject({ data: [{ id }], has_more: true });
+  expect((await client.listVectorStores({ ...first, after: id })).data).toMatchObject([
+    { id: nameless.id },
+  ]);
+  expect((await client.listVectorStores({ before: nameless.id })).data).toEqual([]);
+  await client.modifyVectorStore(id, { name: null, expires_after: null });
+  expect(await client.getVectorStore(id)).toMatchObject({ name: '' });
+  await client.deleteVectorStore(nameless.id);
   await client.createVectorStoreFile(id, { file_id: fileId });
   await eventually(async () => {
     expect(await client.getVectorStoreFile(id, fileId)).toMatchObject({ status: 'completed' });

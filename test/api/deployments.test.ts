@@ -134,7 +134,7 @@ describe('a deployment', () => {
     expect(await list({ tags: '{"env":"test"}' })).toEqual([closed.id]);
     const ofType = await list({ type: 'non_production' });
     expect([ofType.includes(closed.id), ofType.includes(open.id)]).toEqual([true, false]);
-    for (const query of [{ workspace_id: other.slug }, { workspace_slug: `x,${other.slug}` }]) {
+    for (const query of [{ workspace_id: other.slug }, { workspace_slug: `x, ${other.slug}` }]) {
       const found = await list(query as unknown as Record<string, string>);
       expect([found.includes(closed.id), found.includes(open.id)]).toEqual([true, true]);
     }

@@ -137,6 +137,7 @@ describe('an export', () => {
       ] as const),
       ...([
         [{ ai_org_model: 'a__b,c' }, 0],
+        [{ ai_org_model: 'a__b, openai__gpt-4o', ai_model: 'gpt-4o , o3' }, 3],
         [{ page_size: 1, current_page: 1 }, 3],
       ] as const),
       ...([

@@ -106,7 +106,7 @@ describe('200', () => {
     await server.request('DELETE', `${base}/${first.id}`, { body: { name: 'Listed one' } });
     const active = await server.request('GET', `${base}?name=LISTED&page_size=1`);
     expect(active.body).toMatchObject({ object: 'list', total: 1, data: [{ id: second.id }] });
-    const both = `${base}?name=listed&status=active,archived`;
+    const both = `${base}?name=listed&status=active,%20archived`;
     const pages = await Promise.all(
       [0, 1, 2].map((page) => server.request('GET', `${both}&page_size=1&current_page=${page}`)),
     );
@@ -348,7 +348,7 @@ describe('404 and 412', () => {
         expect(answer.body).toEqual(answers[0]!.body);
       }
     }
-    expect((await tenant.send('GET', `${base}?status=active,archived`)).body.total).toBe(0);
+    expect((await tenant.send('GET', `${base}?status=active,%20archived`)).body.total).toBe(0);
   });
 
   it('lets one of several updates from the same version through', async () => {

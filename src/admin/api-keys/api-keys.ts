@@ -10,6 +10,7 @@ import {
   ApiKeyType,
   ApiKeyUpdate,
 } from '../../model/api-key.ts';
+import { commaList } from '../../model/comma-list.ts';
 import { mapItems } from '../../model/long-list.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { covers } from '../../model/scopes.ts';
@@ -243,7 +244,7 @@ async function list(
 
 function parseIds(text: string | undefined): string[] | undefined {
   if (text === undefined) return undefined;
-  const ids = text.split(',').map((id) => id.trim().toLowerCase());
+  const ids = commaList(text.toLowerCase());
   if (ids.length > idsMax || !ids.every(isUuid)) {
     const message = `must be at most ${idsMax} ids with commas between`;
     throw validationError({ path: ['ids'], message });

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
+import { commaList } from '../../model/comma-list.ts';
 import { ApiError } from '../../model/errors.ts';
 import {
   DeploymentCreate,
@@ -49,7 +50,7 @@ const ListQuery = WorkspaceQuery.extend({
   /** Comma-separated. */
   workspace_slug: z
     .string()
-    .transform((text) => text.split(','))
+    .transform(commaList)
     .pipe(z.array(z.string().min(1).max(255)).max(workspaceSlugsMax))
     .optional(),
   search: z.string().max(255).optional(),

@@ -1,5 +1,6 @@
 /** Knows groups of requests in the form that clients of other gateways read. */
 import { z } from 'zod';
+import { commaList } from '../../model/comma-list.ts';
 import { wholeNumber } from '../../model/paging.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
 import {
@@ -109,7 +110,7 @@ export async function listGroups(
   cut: Cut,
 ): Promise<z.infer<typeof ClientGroups>> {
   const { rows, total } = await pageOfGroups(questions, key, cut);
-  const wanted = cut.columns?.split(',').map((name) => name.trim());
+  const wanted = cut.columns === undefined ? undefined : commaList(cut.columns);
   const told = Object.entries(figures).filter(([name]) => wanted?.includes(name) ?? true);
   const data = rows.map((sums) => ({
     [field]: sums.shared[0] ?? null,

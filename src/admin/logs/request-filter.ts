@@ -1,5 +1,6 @@
 /** Knows how questions about requests are narrowed (docs/api.md, Graphs and groups): by lists, bounds and metadata. */
 import { z } from 'zod';
+import { commaList } from '../../model/comma-list.ts';
 import { namesOfProvider } from '../../model/request-log.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -15,7 +16,7 @@ const list = z
   .string()
   .min(1)
   .max(10_000)
-  .transform((text) => text.split(',').map((item) => item.trim()))
+  .transform(commaList)
   .pipe(z.array(z.string().min(1).max(255)).max(valuesMax))
   .meta({ type: 'string' });
 const amount = z
@@ -157,11 +158,7 @@ function metadataOf(text: string): LogFilter['metadata'] {
   if (!parsed.success) throw validationError(fault);
   return Object.entries(parsed.data).map(([key, value]) => ({
     key,
-    values: [value].flat().flatMap((one) =>
-      String(one)
-        .split(',')
-        .map((item) => item.trim()),
-    ),
+    values: [value].flat().flatMap((one) => commaList(String(one))),
   }));
 }
 

@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/route.ts';
+import { commaList } from '../../model/comma-list.ts';
 import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import { McpServerCreate, McpServerUpdate } from '../../model/mcp-server.ts';
@@ -63,7 +64,7 @@ const ListQuery = WorkspaceQuery.extend({
   /** Comma-separated; texts that are no ids find nothing. */
   id: z
     .string()
-    .transform((text) => text.split(',').map((id) => id.trim().toLowerCase()))
+    .transform((text) => commaList(text.toLowerCase()))
     .pipe(z.array(z.string()).max(idsMax))
     .optional(),
   search: z.string().max(255).optional(),

@@ -6,6 +6,7 @@ import { maskSecrets } from '../../auth/secret-values.ts';
 import { type Route, route } from '../../http/route.ts';
 import { aiProviders } from '../../model/ai-providers.ts';
 import { documentBody } from '../../model/body-limits.ts';
+import { commaList } from '../../model/comma-list.ts';
 import { below } from '../../model/fault.ts';
 import {
   IntegrationModelsPut,
@@ -43,7 +44,7 @@ const DeleteQuery = WorkspaceQuery.extend({
   /** Comma-separated. */
   slugs: z
     .string()
-    .transform((text) => text.split(',').filter((slug) => slug !== ''))
+    .transform((text) => commaList(text).filter((slug) => slug !== ''))
     .pipe(z.array(z.string()).max(modelsMax))
     .optional(),
 });

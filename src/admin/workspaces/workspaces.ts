@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
+import { commaList } from '../../model/comma-list.ts';
 import { ApiError } from '../../model/errors.ts';
 import { mapItems } from '../../model/long-list.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
@@ -44,10 +45,10 @@ const ListQuery = z.object({
   /** Comma-separated. */
   status: z
     .string()
-    .transform((text) => text.split(','))
+    .transform(commaList)
     .pipe(z.array(Status).max(2))
     .default(['active'])
-    .meta({ pattern: '^(active|archived)(,(active|archived))?$' }),
+    .meta({ pattern: '^ *(active|archived)( *, *(active|archived))? *$' }),
 });
 const GetQuery = z.object(nameFormat);
 

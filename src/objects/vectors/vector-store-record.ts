@@ -27,7 +27,8 @@ export function vectorStoreRecord(
   const isExpired = row.status !== 'active' || (row.expires_at !== null && row.expires_at <= now);
   return {
     ...{ id: row.id, object: 'vector_store', created_at: seconds(row.created_at) },
-    ...{ name: row.name, description: row.description },
+    // Clients that check answers know no store without a name.
+    ...{ name: row.name ?? '', description: row.description },
     usage_bytes: own.reduce((sum, { bytes }) => sum + bytes, 0),
     file_counts: fileCounts,
     status: isExpired ? 'expired' : fileCounts.in_progress > 0 ? 'in_progress' : 'completed',
