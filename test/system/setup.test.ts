@@ -52,6 +52,21 @@ function writeMain(text: string): void {
   writeFileSync(join(clone, 'src/main.ts'), text);
 }
 
+/** Lets the clone depend on one package, because npm takes long to ask for hundreds in vain. */
+function dependOnOne(): void {
+  const name = 'gatewright';
+  const dependencies = { ms: '2.1.3' };
+  const resolved = 'https://registry.npmjs.org/ms/-/ms-2.1.3.tgz';
+  const packages = {
+    '': { name, dependencies },
+    'node_modules/ms': { version: '2.1.3', resolved },
+  };
+  const write = (file: string, content: object) =>
+    writeFileSync(join(clone, file), JSON.stringify({ name, ...content }));
+  write('package.json', { type: 'module', dependencies });
+  write('package-lock.json', { lockfileVersion: 3, requires: true, packages });
+}
+
 /** A server of TCP connections, which does `answer` with what a client sends. */
 async function listen(answer: (socket: Socket) => void) {
   const server = createServer((socket) => {
@@ -84,6 +99,22 @@ it('installs the dependencies once, and again when the lock file changes', async
   expect(calls()).toHaveLength(2);
 });
 
+it.each([
+  ['without a home to write to', (file: string) => ({ HOME: join(file, 'none') })],
+  [
+    'whose npm is told of a place that cannot be written',
+    (file: string) => ({ npm_config_cache: join(file, 'none') }),
+  ],
+])('lets npm keep what it fetches in the clone for a user %s', async (_, place) => {
+  writeMain('');
+  const { env, calls } = fakeNpm(0);
+  const { npm_config_cache: _cache, ...bare } = env;
+  expect(await start({ ...bare, ...place(join(clone, 'package.json')) })).toMatchObject({
+    code: 0,
+  });
+  expect(calls()[0]).toContain(`--cache=${join(clone, '.cache/npm')}`);
+});
+
 it('keeps what npm says during the set-up out of standard output', async () => {
   writeMain(`console.log('{}');`);
   const { env } = fakeNpm(1);
@@ -95,19 +126,15 @@ it('keeps what npm says during the set-up out of standard output', async () => {
 it('shows that a long set-up goes on, and lets npm give up an absent network soon', async () => {
   writeMain('');
   const { env, calls } = fakeNpm(0);
-  const go = join(clone, 'go');
-  const waiting = `while (!fs.existsSync(${JSON.stringify(go)})) await new Promise(setImmediate);`;
-  writeFileSync(
-    join(clone, 'slow-npm.js'),
-    `import fs from 'node:fs'; ${waiting} await import('./npm.js');`,
-  );
+  const slow = "for await (const _ of process.stdin); await import('./npm.js');";
+  writeFileSync(join(clone, 'slow-npm.js'), slow);
   const script = join(clone, 'scripts/run.mjs');
   const slowEnv = { ...env, npm_execpath: join(clone, 'slow-npm.js') };
   const set = spawn(process.execPath, [script, 'start'], { env: slowEnv });
   let told = '';
   for await (const chunk of set.stderr) {
     told += String(chunk);
-    if (/npm is still at it, \d+ s so far/.test(told)) writeFileSync(go, '');
+    if (/npm is still at it, \d+ s so far/.test(told)) set.stdin.end();
   }
   expect(told).toMatch(/still at it[\s\S]*dependencies ready/);
   expect(calls()[0]).toMatch(/--fetch-retry-maxtimeout=3000/);
@@ -121,6 +148,7 @@ it.each([
   ],
 ])('gives up a registry %s, with the reason and exit code 6', async (_, answer) => {
   writeMain('');
+  dependOnOne();
   await using registry = await listen(answer);
   const env = {
     ...process.env,
