@@ -1,6 +1,7 @@
 /** Knows the bodies by which deployments (gateways that an organisation runs) are made and changed, and what becomes of their settings. */
 import { z } from 'zod';
 import { described } from './described.ts';
+import type { Fault } from './fault.ts';
 import { JsonRecord } from './json-record.ts';
 import { anyHost, outboundUrlFault } from './outbound-url.ts';
 import { ResourceName, WorkspaceReference } from './resource-fields.ts';
@@ -98,6 +99,14 @@ export const DeploymentCreate = z.object({
   ...fields,
 });
 export type DeploymentCreate = z.infer<typeof DeploymentCreate>;
+
+/** Of a manifest, where nobody could say which of two contradicting fields was meant; paths start at the body. */
+export function deploymentSpecFaults({ auth_settings: settings }: DeploymentCreate): Fault[] {
+  if (settings?.allow_all_workspaces !== true) return [];
+  if ((settings.workspaces_allowed ?? []).length === 0) return [];
+  const message = 'must be left out where allow_all_workspaces is true';
+  return [{ path: ['auth_settings', 'workspaces_allowed'], message }];
+}
 
 /** Body of PUT /deployments/{id}: absent fields stay, null clears; lists of `auth_settings` grow. */
 export const DeploymentUpdate = z.object({

@@ -118,6 +118,53 @@ it('is archived once it leaves the source, and another of its slug is made when 
   expect((await server.request('POST', '/v2/deployments', { body })).status).toBe(409);
 });
 
+it('gives the default up to another, of configs too, in one run and without a word of drift', async () => {
+  const one = (kind: string, name: string, spec: string) =>
+    `---\napiVersion: gatewright.dev/v1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
+  const config = (name: string, more: string) =>
+    one('Config', name, `{config: {retry: {attempts: 1}}${more}}`);
+  const gateway = (name: string, more: string) =>
+    one('Deployment', name, `{slug: ${name}, tags: {a: b}${more}}`);
+  // Either comes first by its name, so that both orders are tried.
+  const a = 'isDefault: 1';
+  const before = [
+    config('a', `, ${a}`) + config('b', '') + config('c', ''),
+    gateway('ga', ', isDefault: true') + gateway('gb', ''),
+  ].join('');
+  const after = [
+    config('a', ', isDefault: 0').replace('attempts: 1', 'attempts: 2'),
+    config('b', `, ${a}`) + config('c', ''),
+    gateway('ga', ', isDefault: false').replace('a: b', 'a: c') +
+      gateway('gb', ', isDefault: true'),
+  ].join('');
+  for (const text of [before, after, before.replace('attempts: 1', 'attempts: 3'), after]) {
+    await apply(workspaces + text);
+    expect(await planned(workspaces + text)).toEqual([]);
+  }
+  // What had it leaves the source in the run in which another takes it, and so does what is made.
+  const left = workspaces + config('c', `, ${a}`) + gateway('gc', ', isDefault: true');
+  await apply(left);
+  expect(await planned(left)).toEqual([]);
+  const all = workspaces + before + gateway('gd', '');
+  await apply(all);
+  expect(await planned(all)).toEqual([]);
+});
+
+it('that is the default beside another, or serves all and some, is refused by its place', async () => {
+  const two = (kind: string, name: string, spec: string) =>
+    `---\napiVersion: gatewright.dev/v1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec:\n  ${spec}\n`;
+  const config = 'config: {retry: {attempts: 1}}\n  isDefault: 1';
+  await expect(
+    desiredFrom(workspaces + two('Config', 'a', config) + two('Config', 'b', config)),
+  ).rejects.toThrow(/"line":21,.*the place of the default is used twice, first at all.yaml:14:/);
+  const other = `---\napiVersion: gatewright.dev/v1\nkind: Config\nmetadata: {name: b, workspace: support}\nspec:\n  ${config}\n`;
+  await desiredFrom(workspaces + two('Config', 'a', config) + other);
+  const open = 'allowAllWorkspaces: true\n    workspacesAllowed: [{workspaceRef: support}]';
+  await expect(
+    desiredFrom(workspaces + two('Deployment', 'a', `authSettings:\n    ${open}`)),
+  ).rejects.toThrow(/must be left out where allow_all_workspaces is true/);
+});
+
 it('that somebody archives is made anew', async () => {
   await apply(first);
   await put({ status: 'archived' });

@@ -223,6 +223,33 @@ describe('200 entities', () => {
     expect((await list('search=%25')).body.total).toBe(1);
   });
 
+  it('pages through thousands of counters each once, wherever a page lies', async () => {
+    const id = await make();
+    const subject = { organisationId: server.organisationId, kind: 'policy', id } as const;
+    const windowStart = server.clock.now();
+    await Promise.all(
+      Array.from({ length: 1_200 }, (_, at) =>
+        insertCounter(server.database.db, subject, { windowStart, used: at, valueKey: `v${at}` }),
+      ),
+    );
+    const list = async (query: string) =>
+      (await server.request('GET', `${base}/${id}/entities?${query}`)).body;
+    const found: string[] = [];
+    for (let page = 0; page < 13; page += 1) {
+      const { data, total } = await list(`page_size=100&current_page=${page}`);
+      expect(total).toBe(1_200);
+      found.push(...data.map((one: { id: string }) => one.id));
+    }
+    expect(found).toEqual([...new Set(found)].toSorted());
+    expect(found).toHaveLength(1_200);
+    const [tenth, last] = [
+      await list('page_size=100&current_page=10'),
+      await list('page_size=100&current_page=11'),
+    ];
+    expect([...tenth.data, ...last.data].map(({ id }) => id)).toEqual(found.slice(1_000));
+    expect((await list('search=v11&page_size=100')).total).toBe(111);
+  });
+
   it('resets one counter by its id or by its value, and says so in the audit log', async () => {
     const id = await make();
     const [a, b] = [await addEntity(id, 'a', 12_000_000), await addEntity(id, 'b', 12_000_000)];

@@ -168,7 +168,8 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       configs.insert(tx, given),
     );
     await insertVersion(tx, request, row);
-    if (row.is_default === 1) await configs.updateOtherDefaults(tx, row);
+    if (row.is_default === 1)
+      await configs.updateOtherDefaults(tx, row, body.managed_by?.owner ?? null);
     return { row, changes: { name: row.name } };
   };
   // Who becomes the default decides about the others.
@@ -229,7 +230,8 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
     stamp: { updated_by: caller.id },
     follow: async (tx, row, changed) => {
       if (changed.config !== undefined) await insertVersion(tx, request, { ...row, ...changed });
-      if (changed.is_default === 1) await configs.updateOtherDefaults(tx, row);
+      if (changed.is_default === 1)
+        await configs.updateOtherDefaults(tx, row, body.managed_by?.owner ?? null);
     },
   });
   return receipt(updated);

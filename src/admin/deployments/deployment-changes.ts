@@ -79,7 +79,12 @@ export async function create(
       gatewayDeployments.insert(tx, given),
     );
     if (body.is_default === true) {
-      await gatewayDeployments.clearDefaults(tx, organisationId, placed.id);
+      await gatewayDeployments.clearDefaults(
+        tx,
+        organisationId,
+        placed.id,
+        body.managed_by?.owner ?? null,
+      );
     }
     return { row: { ...placed, workspace_id: null }, changes: { fields: sentFields(body) } };
   });
@@ -132,7 +137,12 @@ export async function update(
     ...(auth === null ? {} : { stamp: auth.columns, elsewhere: async () => ['client_auth'] }),
     follow: async (tx, { id }, changed) => {
       if (changed.is_default === 1) {
-        await gatewayDeployments.clearDefaults(tx, organisationId, id);
+        await gatewayDeployments.clearDefaults(
+          tx,
+          organisationId,
+          id,
+          body.managed_by?.owner ?? null,
+        );
       }
       // No manifest says more of it than that it is not there.
       if (changed.status === 'archived') {

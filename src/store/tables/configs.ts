@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import { idFromBytes, idToBytes } from '../../model/ids.ts';
 import type { Page } from '../../model/paging.ts';
 import type { Db, Tables } from '../connection/db.ts';
+import { giveUpDefaults } from './given-up-defaults.ts';
 import { countRows, slicesOfBytes } from './paging.ts';
 import { resourceTable } from './resource-table.ts';
 import { type VersionRow, versionTable } from './resource-versions.ts';
@@ -124,20 +125,24 @@ export function listHolding(
     .execute();
 }
 
-/** Leaves `config` as the only default of its workspace, or of the organisation. */
+/** Leaves `config`, which `owner` declares, as the only default of its workspace, or of the organisation. */
 export async function updateOtherDefaults(
   tx: Db,
   config: Pick<StoredConfig, 'id' | 'organisation_id' | 'workspace_id'>,
+  owner: string | null,
 ): Promise<void> {
   snapshotMarks.replaceOne(tx, config.organisation_id);
-  await tx
-    .updateTable('configs')
-    .set({ is_default: 0, version: sql`version + 1` })
-    .where('organisation_id', '=', config.organisation_id)
+  const { organisation_id: organisationId } = config;
+  const others = await tx
+    .selectFrom('configs')
+    .select('id')
+    .where('organisation_id', '=', organisationId)
     .where(sql<boolean>`workspace_id <=> ${config.workspace_id}`)
     .where('is_default', '=', 1)
     .where('id', '<>', config.id)
     .execute();
+  const ids = others.map(({ id }) => id);
+  await giveUpDefaults(tx, { table: 'configs', kind: 'Config', organisationId, ids, owner });
 }
 
 /** Takes its versions with it. */

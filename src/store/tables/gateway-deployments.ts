@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import type { DeploymentStatus, DeploymentType } from '../../model/gateway-deployment.ts';
 import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
+import { giveUpDefaults } from './given-up-defaults.ts';
 import { listPage } from './paging.ts';
 import { nameOrSlugHolds, resourceTable, type Which } from './resource-table.ts';
 import { stampOf } from './snapshot-marks.ts';
@@ -117,13 +118,21 @@ export async function freeArchivedSlug(
 /** Digits of an id that were drawn by chance. */
 const idPartLength = 12;
 
-/** Of all others of the organisation. */
-export async function clearDefaults(tx: Db, organisationId: string, id: string): Promise<void> {
-  await tx
-    .updateTable('gateway_deployments')
-    .set({ is_default: 0, version: sql`version + 1` })
+/** Of all others of the organisation than the one of this id, which `owner` declares. */
+export async function clearDefaults(
+  tx: Db,
+  organisationId: string,
+  id: string,
+  owner: string | null,
+): Promise<void> {
+  const others = await tx
+    .selectFrom('gateway_deployments')
+    .select('id')
     .where('organisation_id', '=', organisationId)
     .where('is_default', '=', 1)
     .where('id', '<>', id)
     .execute();
+  const ids = others.map((other) => other.id);
+  const giving = { table: 'gateway_deployments', kind: 'Deployment', owner } as const;
+  await giveUpDefaults(tx, { ...giving, organisationId, ids });
 }

@@ -29,6 +29,8 @@ export interface ListSource {
   readonly orderedBy?: string;
   /** Whether the least comes first; the greatest does when absent. */
   readonly isAscending?: boolean;
+  /** A shorter list is read anew each time; none is when absent. */
+  readonly rememberedMin?: number;
 }
 
 /** The filters of a list; which table it is of is forgotten. */
@@ -52,7 +54,7 @@ const memories = new WeakMap<Db, ListMemory>();
 
 /** One page, of each row what `select` names, which includes the id, and the number of rows on all pages. */
 export function readPage<Row extends { id: string }>(
-  { db, stamp, orderedBy = 'id', isAscending = false }: ListSource,
+  { db, stamp, orderedBy = 'id', isAscending = false, rememberedMin = 0 }: ListSource,
   query: Filtered,
   page: Page,
   select: Selecting<Row>,
@@ -63,7 +65,8 @@ export function readPage<Row extends { id: string }>(
     ...{ orderedBy, isAscending },
     stamp: isRemembered ? stamp : sql<null>`null`,
   });
-  return isRemembered ? readRemembered(memoryOf(db), list, page) : readAnew(list, page);
+  if (!isRemembered) return readAnew(list, page);
+  return readRemembered({ memory: memoryOf(db), rememberedMin }, list, page);
 }
 
 function memoryOf(db: Db): ListMemory {
@@ -75,7 +78,7 @@ function memoryOf(db: Db): ListMemory {
 }
 
 async function readRemembered<Row extends { id: string }>(
-  memory: ListMemory,
+  { memory, rememberedMin }: { readonly memory: ListMemory; readonly rememberedMin: number },
   list: List<Row>,
   page: Page,
 ): Promise<FoundPage<Row>> {
@@ -84,7 +87,7 @@ async function readRemembered<Row extends { id: string }>(
   const hit = seen && (await readSeen(list, seen, page));
   if (hit !== undefined) return hit;
   const { rows, total, stamp } = await readAnew(list, page);
-  if (stamp === null) return { rows, total };
+  if (stamp === null || total < rememberedMin) return { rows, total };
   const found = seenList(stamp, total);
   noteEnd(found, page, rows);
   memory.keep(key, found);

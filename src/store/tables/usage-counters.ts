@@ -6,6 +6,7 @@ import type { KindName } from '../../model/kinds.ts';
 import type { Page } from '../../model/paging.ts';
 import type { Usage, UsageTerms } from '../../model/usage.ts';
 import type { Db } from '../connection/db.ts';
+import { listJoined } from './paging.ts';
 
 export type UsageSubjectKind =
   | 'api_key'
@@ -123,7 +124,13 @@ export interface UsageCounterFilter {
   readonly search?: string | undefined;
 }
 
-/** In the order of their ids, which is the table's own: a policy may have a million. */
+/** Of so many counters and more it is remembered for a while how many there are, and where pages ended. */
+const rememberedMin = 1_000;
+
+/**
+ * In the order of their ids, which is the table's own: a policy may have a million. Requests bring counters all the time,
+ * and none of them leaves a mark, so that what is known of a long list holds for a few seconds.
+ */
 export async function list(
   db: Db,
   subject: WindowSubject,
@@ -137,16 +144,14 @@ export async function list(
     query = query.where('used_units', exhausted.is ? '>=' : '<', limit);
   }
   if (search !== undefined) query = query.where(sql<boolean>`LOCATE(${search}, value_key) > 0`);
-  const rows = await query
-    .selectAll()
-    .orderBy('id')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute();
-  const counted = await query
-    .select((eb) => eb.fn.countAll<number>().as('total'))
-    .executeTakeFirstOrThrow();
-  return { rows: rows.map(toUsage), total: Number(counted.total) };
+  const stamp = sql<string>`concat('', floor(unix_timestamp() / 10))`;
+  const { rows, total } = await listJoined(
+    { db, stamp, isAscending: true, rememberedMin },
+    query,
+    page,
+    (found) => found.selectAll().$castTo<Selectable<UsageCounterRow> & { id: never }>(),
+  );
+  return { rows: rows.map(toUsage), total };
 }
 
 /**

@@ -3,6 +3,7 @@ import { documentBody, documentSizeFault, usualBody } from '../../model/body-lim
 import type { ConfigDocument } from '../../model/config.ts';
 import { configFaults } from '../../model/config-document.ts';
 import { below, type Fault } from '../../model/fault.ts';
+import { type DeploymentCreate, deploymentSpecFaults } from '../../model/gateway-deployment.ts';
 import type { GuardrailCreate } from '../../model/guardrail.ts';
 import { guardrailFaults } from '../../model/guardrail-checks.ts';
 import type { IntegrationCreate } from '../../model/integration.ts';
@@ -76,6 +77,8 @@ function faultsOf({ identity, spec, secrets }: Content): Fault[] {
       return secretReferenceSpecFaults(
         withSecrets(spec, secrets) as unknown as SecretReferenceCreate,
       );
+    case 'Deployment':
+      return deploymentSpecFaults(spec as unknown as DeploymentCreate);
     case 'Prompt':
       return templateFaults(spec as unknown as PromptCreate);
     case 'PromptPartial':

@@ -11,6 +11,8 @@ export interface Declaration {
   readonly absent: boolean;
   readonly previousNames: readonly string[];
   readonly slug: unknown;
+  /** Whether it is to be the one default of its kind in its place. */
+  readonly isDefault: boolean;
   readonly secretOutput: DesiredResource['secretOutput'];
   /** Every reference, that to the workspace included. */
   readonly references: readonly PendingReference[];
@@ -37,6 +39,7 @@ export function declarationOf(
     absent,
     previousNames,
     slug: spec.slug,
+    isDefault: spec.isDefault === 1 || spec.is_default === true,
     secretOutput,
     references: withWorkspace(references, identity.workspace),
   };

@@ -1,4 +1,4 @@
-/** Knows the values that only one resource may have: slugs, places of key values, former names. */
+/** Knows the values that only one resource may have: slugs, places of key values, former names, being the default. */
 import type { SourceFault } from '../source/source-files.ts';
 import { identityKey, placeText } from '../spec/resource-set.ts';
 import { targetText } from '../spec/secret-target.ts';
@@ -11,7 +11,7 @@ export function refuseSharedValues(
 ): void {
   const seen = new Map<string, { readonly holder: Declaration; readonly segments: string[] }>();
   for (const declaration of declarations) {
-    const { identity, place, previousNames, slug, secretOutput } = declaration;
+    const { identity, place, previousNames, slug, secretOutput, isDefault } = declaration;
     const claim = (key: string, what: string, segments: string[]): void => {
       const first = seen.get(key);
       if (first === undefined) {
@@ -28,6 +28,10 @@ export function refuseSharedValues(
       // That of a provider is one of its workspace, every other one of the organisation.
       const within = kind === 'Provider' ? `${kind} ${workspace}` : kind;
       claim(`slug ${within} ${slug}`, `the slug "${slug}"`, ['spec', 'slug']);
+    }
+    if (isDefault) {
+      const within = `${kind} ${workspace ?? ''}`;
+      claim(`default ${within}`, 'the place of the default', ['spec', 'isDefault']);
     }
     if (secretOutput !== null) {
       const target = targetText(secretOutput);

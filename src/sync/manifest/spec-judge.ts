@@ -17,7 +17,7 @@ import { writtenPath } from './spec-faults.ts';
 
 const freeForm: ReadonlySet<KindName> = new Set([
   ...['Config', 'Guardrail', 'McpIntegration', 'Integration', 'SecretReference'],
-  ...['PromptPartial', 'Prompt'],
+  ...['PromptPartial', 'Prompt', 'Deployment'],
 ] as const);
 
 type Report = (fault: SourceFault) => void;
