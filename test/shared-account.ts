@@ -9,6 +9,9 @@ import { sendJson, type TestUpstream } from './upstream.ts';
 export interface Tenant {
   readonly key: string;
   readonly keyId: string;
+  readonly workspaceId: string;
+  /** As configs name it. */
+  readonly provider: string;
   readonly client: OpenAI;
 }
 
@@ -55,7 +58,8 @@ export async function startSharedAccount(): Promise<SharedAccount> {
     });
     const config = { name, workspace_id, config: { provider: `@${slug}` } };
     const { slug: config_id } = await post('/v2/configs', config);
-    return inference.addKey({ workspace_id, defaults: { config_id }, ...more });
+    const key = await inference.addKey({ workspace_id, defaults: { config_id }, ...more });
+    return { ...key, workspaceId: workspace_id, provider: `@${slug}` };
   };
   await Promise.all(Object.values(integrations));
   const options = { maxRetries: 0, timeout: 600_000 };
@@ -63,9 +67,10 @@ export async function startSharedAccount(): Promise<SharedAccount> {
   return {
     inference,
     tenant: async (name, more) => {
-      const { key, id: keyId } = await keyAt(name, 'openai', more);
+      const { key, id: keyId, workspaceId, provider } = await keyAt(name, 'openai', more);
       const keys = { apiKey: key, adminAPIKey: key };
-      return { key, keyId, client: new OpenAI({ ...keys, baseURL: `${baseURL}/v1`, ...options }) };
+      const client = new OpenAI({ ...keys, baseURL: `${baseURL}/v1`, ...options });
+      return { key, keyId, workspaceId, provider, client };
     },
     anthropicTenant: async (name) => {
       const { key } = await keyAt(name, 'anthropic');

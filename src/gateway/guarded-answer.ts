@@ -1,4 +1,5 @@
 /** Knows what a caller gets of an answer that guardrails have judged: its texts as they left them, their results, or a refusal. */
+import type { AnsweredForm } from '../guardrails/answer-passages.ts';
 import type { HookResult, Judgement } from '../guardrails/evaluate.ts';
 import { type Passage, withTexts } from '../guardrails/passages.ts';
 import { type StreamAnswer, streamAnswer } from '../guardrails/stream-answer.ts';
@@ -33,9 +34,14 @@ export interface Readable {
   readonly stream: StreamAnswer | null;
 }
 
-export function readable(endpoint: string, headers: AnswerHeaders, body: Buffer): Readable | null {
+export function readable(
+  form: AnsweredForm | null,
+  headers: AnswerHeaders,
+  body: Buffer,
+): Readable | null {
   if (isEventStream(headers)) {
-    const stream = streamAnswer(endpoint, body);
+    if (form === null) return null;
+    const stream = streamAnswer(form, body);
     return { json: stream.json, stream };
   }
   const json = objectOf(body);

@@ -1,10 +1,7 @@
 /** Knows how guardrails stand around a call: what they refuse is not sent, and what they judge is not answered before. */
 import type { Judgement } from '../guardrails/evaluate.ts';
 import type { Guardrail } from '../guardrails/guardrail.ts';
-import { answerPassages } from '../guardrails/passages.ts';
 import type { Leaf } from '../model/config-tree.ts';
-import { endpointOf } from '../model/endpoint.ts';
-import type { ObjectKind } from '../objects/object-request.ts';
 import type { Attempted } from './attempt.ts';
 import type { Caller } from './caller.ts';
 import type { Exchange } from './exchange.ts';
@@ -18,10 +15,11 @@ import {
   trailerOf,
   verdictOf,
 } from './guarded-answer.ts';
-import { GuardedInputs, judgeCall, subjectOf } from './guarded-input.ts';
+import { GuardedInputs, subjectOf } from './guarded-input.ts';
 import type { CallGuardrails, Guardrails } from './guardrails.ts';
+import { judgeAnswer } from './judged-answer.ts';
+import { type JudgedTexts, judgedTextsOf } from './judged-texts.ts';
 import { meteredNothing } from './meter.ts';
-import { ownedPathOf } from './owned-path.ts';
 import type { ProviderCalls } from './provider-calls.ts';
 import { isEventStream } from './relay.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
@@ -34,11 +32,6 @@ export interface GuardedCallsOptions {
   readonly caller: Caller;
 }
 
-/** Endpoints whose requests hold text that is judged; of the others only checks for all kinds are run. */
-const judgedEndpoints = new Set([
-  ...['chat_completions', 'completions', 'embeddings', 'messages', 'responses'],
-]);
-
 /** What an answer is judged by, and what was said of its request. */
 interface Guarding {
   readonly output: readonly Guardrail[];
@@ -46,42 +39,59 @@ interface Guarding {
   readonly isStrict: boolean;
 }
 
+/** How it is asked what guardrails let pass. */
+type Ask = (asked: Exchange) => Promise<Attempted>;
+
 export class GuardedCalls {
   readonly #options: GuardedCallsOptions;
-  readonly #endpoint: string;
+  readonly #texts: JudgedTexts;
   readonly #inputs: GuardedInputs;
 
   constructor(options: GuardedCallsOptions) {
     this.#options = options;
-    this.#endpoint = judgedAs(options.exchange);
-    this.#inputs = new GuardedInputs(options.exchange, this.#endpoint);
+    this.#texts = judgedTextsOf(options.exchange);
+    this.#inputs = new GuardedInputs(options.exchange, this.#texts);
   }
 
   /** As {@link ProviderCalls.call}; nothing more where no guardrail judges. */
   call(leaf: Leaf): Promise<Attempted> {
-    const { guardrails, calls, exchange } = this.#options;
-    const found = guardrails.of(exchange.key, leaf.settings.guardrails);
-    return found === null ? calls.call(leaf, exchange) : this.#guarded(leaf, found);
+    const { calls } = this.#options;
+    return this.answer(leaf, (asked) => calls.call(leaf, asked));
   }
 
-  async #guarded(leaf: Leaf, found: CallGuardrails | Promise<CallGuardrails>): Promise<Attempted> {
+  /** As {@link call}, of what comes about in another way. */
+  answer(leaf: Leaf, ask: Ask): Promise<Attempted> {
+    const { guardrails, exchange } = this.#options;
+    const found = guardrails.of(exchange.key, leaf.settings.guardrails);
+    return found === null ? ask(exchange) : this.#guarded(leaf, found, ask);
+  }
+
+  async #guarded(
+    leaf: Leaf,
+    found: CallGuardrails | Promise<CallGuardrails>,
+    ask: Ask,
+  ): Promise<Attempted> {
     const { calls, exchange } = this.#options;
     const { guardrails: named, isStrict } = leaf.settings;
-    const guards = thatJudge(await found, exchange, this.#endpoint);
-    if (guards === null) return calls.call(leaf, exchange);
+    const guards = await found;
+    const input = this.#inputs.thatJudge(guards.input);
+    const output = this.#texts.answered === null ? [] : guards.output;
+    const isAsWas = input.length + output.length === 0 && !this.#texts.isQuestion;
+    if (isAsWas) return ask(exchange);
     const target = await calls.targetOf(leaf, exchange);
-    const { judgement, exchange: asked } = await this.#inputs.of(named, guards.input, target);
+    const { judgement, exchange: asked } = await this.#inputs.of(named, input, target);
     if (judgement.isDenied)
       return refused(target, refusal(exchange.errorForm, judgement.results, []));
-    const attempted = await calls.call(leaf, asked);
+    const attempted = await ask(asked);
     const judged = { ...attempted, verdict: verdictOf(judgement) };
-    return this.#answered(judged, { output: guards.output, input: judgement, isStrict });
+    return this.#answered(judged, { output, input: judgement, isStrict });
   }
 
   /** A stream that nobody judges is passed on as it comes; all else is read first. */
   async #answered(attempted: Attempted, guarding: Guarding): Promise<Attempted> {
-    const { call, kept, status } = attempted;
+    const { call, kept, status, guarded } = attempted;
     if (status < 200 || status > 299) return attempted;
+    if (guarded !== undefined) return this.#judgeAnswer(attempted, guarded, guarding);
     if (kept !== null) {
       const headers = { 'content-type': kept.contentType };
       const read = { headers, body: kept.body, metered: meteredNothing, cost: 0 };
@@ -98,7 +108,8 @@ export class GuardedCalls {
   }
 
   async #readAnswer(attempted: Attempted, guarding: Guarding): Promise<Attempted> {
-    const read = await wholeAnswer(attempted, this.#options);
+    const outlivesCaller = this.#options.exchange.making !== undefined;
+    const read = await wholeAnswer(attempted, { ...this.#options, outlivesCaller });
     if ('error' in read) return unanswered(attempted, read);
     return this.#judgeAnswer(attempted, read, guarding);
   }
@@ -111,68 +122,33 @@ export class GuardedCalls {
     const used = { ...read, providerStatus: attempted.status };
     const rest = { ...attempted, call: null, kept: null };
     const isPlain = read.headers['content-encoding'] === undefined;
-    const found = isPlain ? readable(this.#endpoint, read.headers, read.body) : null;
+    const found = isPlain ? readable(this.#texts.answered, read.headers, read.body) : null;
     if (found === null) {
       return guardrails.some(({ isAsync }) => !isAsync)
         ? unanswered(rest, { error: unreadable(), metered: read.metered })
         : { ...rest, guarded: { ...used, status: attempted.status } };
     }
-    const passages = answerPassages(this.#endpoint, found.json);
     const { exchange } = this.#options;
-    const subject = {
-      ...subjectOf(exchange, this.#endpoint, attempted.target),
-      ...{ side: 'output' as const, passages, lastCount: passages.length },
-      answer: { status: attempted.status, json: found.json },
-    };
-    const output = await judgeCall(guardrails, subject, exchange.now);
+    const { passages, judgement: output } = await judgeAnswer(guardrails, this.#texts, {
+      subject: subjectOf(exchange, this.#texts.endpoint, attempted.target),
+      ...{ status: attempted.status, json: found.json, now: exchange.now },
+    });
     const { errorForm } = exchange;
     const verdict = verdictOf(input, output);
     const isPassed = input.passes && output.passes;
     const status = isPassed ? attempted.status : failedStatus;
+    const isJudged = this.#texts.isQuestion || verdict !== null;
     const guarded = output.isDenied
       ? refusal(errorForm, input.results, output.results, used)
       : {
           ...used,
           status,
-          body: judgedBody(read.body, found, passages, { input, output, isStrict }),
+          body: isJudged
+            ? judgedBody(read.body, found, passages, { input, output, isStrict })
+            : read.body,
         };
     return { ...rest, status: guarded.status, verdict, guarded };
   }
-}
-
-/** What a provider keeps of an answer is judged as that was, whenever it is asked for. */
-function judgedAs({ path, request }: Exchange): string {
-  const endpoint = endpointOf(path);
-  const owned = endpoint === 'other' ? ownedPathOf(request.method, path) : null;
-  if (owned === null) return endpoint;
-  const { kind, id, rest } = owned;
-  const isWhole = request.method === 'GET' && id !== null && rest.length === 0;
-  const isCompact = kind === 'responses' && id === null && rest.join('/') === 'compact';
-  return isWhole || isCompact ? (answersByKind[kind] ?? endpoint) : endpoint;
-}
-
-const answersByKind: Partial<Record<ObjectKind, string>> = {
-  responses: 'responses',
-  chat_completions: 'chat_completions',
-};
-
-/** Of a request without text that is judged, those checks that judge all. */
-function thatJudge(
-  { input, output }: CallGuardrails,
-  { request }: Exchange,
-  endpoint: string,
-): CallGuardrails | null {
-  const isJudged = judgedEndpoints.has(endpoint);
-  if (isJudged && request.method === 'POST') {
-    return { input, output: endpoint === 'embeddings' ? [] : output };
-  }
-  const forAll = input.flatMap((guardrail) => {
-    const checks = guardrail.checks.filter(({ isForAll }) => isForAll);
-    return checks.length === 0 ? [] : [{ ...guardrail, checks }];
-  });
-  // Answers are shown again; a list of them is none.
-  const shown = isJudged && request.method === 'GET' ? output : [];
-  return forAll.length + shown.length === 0 ? null : { input: forAll, output: shown };
 }
 
 /** A target that was not called. */

@@ -1,11 +1,13 @@
 /** Knows what guardrails are told of a call, and what they make of its request. */
 import { type Judged, type Judgement, judge } from '../guardrails/evaluate.ts';
 import type { Guardrail } from '../guardrails/guardrail.ts';
-import { requestPassages } from '../guardrails/passages.ts';
+import { type AskedTexts, requestPassages } from '../guardrails/request-passages.ts';
 import type { GuardrailSettings } from '../model/config-tree.ts';
-import { membersOf, withMembers } from '../model/json-object.ts';
+import { changedBody } from './changed-body.ts';
 import type { Exchange } from './exchange.ts';
 import { textChanges } from './guarded-answer.ts';
+import type { JudgedTexts } from './judged-texts.ts';
+import { requireOneReading } from './one-reading.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
 
 /** What a check may ask of a target; nothing else of it is told. */
@@ -25,12 +27,34 @@ interface JudgedInput extends Input {
 /** Of one request. */
 export class GuardedInputs {
   readonly #exchange: Exchange;
-  readonly #endpoint: string;
+  readonly #judgedTexts: JudgedTexts;
   readonly #judged: JudgedInput[] = [];
+  #asked: AskedTexts | null = null;
+  #isOneReading = false;
 
-  constructor(exchange: Exchange, endpoint: string) {
+  constructor(exchange: Exchange, judgedTexts: JudgedTexts) {
     this.#exchange = exchange;
-    this.#endpoint = endpoint;
+    this.#judgedTexts = judgedTexts;
+  }
+
+  /**
+   * Those that have something to judge. A question to a model is judged by all, whatever it holds; of what is
+   * neither question nor text only those checks see anything that judge all requests.
+   *
+   * @throws GatewayError for a body in which a provider could read other texts
+   */
+  thatJudge(guardrails: readonly Guardrail[]): readonly Guardrail[] {
+    const { isQuestion, asked } = this.#judgedTexts;
+    if (guardrails.length === 0) return guardrails;
+    if (asked !== null && !this.#isOneReading) requireOneReading(this.#exchange);
+    this.#isOneReading = true;
+    if (isQuestion) return guardrails;
+    const { passages, lastCount } = this.#texts();
+    return guardrails.flatMap((guardrail) => {
+      if ((guardrail.scansAll ? passages.length : lastCount) > 0) return [guardrail];
+      const checks = guardrail.checks.filter(({ isForAll }) => isForAll);
+      return checks.length === 0 ? [] : [{ ...guardrail, checks }];
+    });
   }
 
   /** Judged once for all targets of one provider and model that inherit the same settings. */
@@ -53,9 +77,8 @@ export class GuardedInputs {
   async #judge(guardrails: readonly Guardrail[], target: ToldTarget): Promise<Input> {
     const exchange = this.#exchange;
     const { params, body } = exchange;
-    const passages = requestPassages(this.#endpoint, params, true);
-    const lastCount = requestPassages(this.#endpoint, params, false).length;
-    const subject = subjectOf(exchange, this.#endpoint, target);
+    const { passages, lastCount } = this.#texts();
+    const subject = subjectOf(exchange, this.#judgedTexts.endpoint, target);
     const judgement = await judgeCall(
       guardrails,
       { ...subject, side: 'input', answer: null, passages, lastCount },
@@ -66,9 +89,18 @@ export class GuardedInputs {
     if (changes === null || body === null) return { judgement, exchange };
     const changed = {
       params: { ...params, ...Object.fromEntries(changes) },
-      body: withMembers(body, membersOf(body)!, changes),
+      body: changedBody(body, changes),
     };
     return { judgement, exchange: { ...exchange, ...changed } };
+  }
+
+  #texts(): AskedTexts {
+    const { asked } = this.#judgedTexts;
+    this.#asked ??=
+      asked === null
+        ? { passages: [], lastCount: 0 }
+        : requestPassages(asked, this.#exchange.params);
+    return this.#asked;
   }
 }
 

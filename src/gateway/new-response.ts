@@ -4,14 +4,12 @@ import type { Owner } from '../objects/owner.ts';
 import { type KeepingOptions, ResponseKeeping } from '../objects/responses/response-keeping.ts';
 import type { ResponseRecord } from '../objects/responses/response-record.ts';
 import type { Responses } from '../objects/responses/responses.ts';
-import type { AnswerHeaders } from '../upstream/call.ts';
 import { EventReader } from '../upstream/dialects/event-reader.ts';
 import { changedBody } from './changed-body.ts';
 import type { Exchange } from './exchange.ts';
 import { GatewayError } from './gateway-error.ts';
 import type { Note } from './noted-objects.ts';
 import type { OwnedPath } from './owned-path.ts';
-import { isEventStream } from './relay.ts';
 
 export interface NewResponseRequest {
   /** With all that was said before it. */
@@ -91,12 +89,7 @@ function goingOn(
 /** As of objects at providers. */
 export function noteOfResponse(keeping: ResponseKeeping): Note {
   return {
-    whole: async (body, headers: AnswerHeaders) => {
-      if (isEventStream(headers)) {
-        await keeping.events(linesOf(new EventReader(), body));
-        await keeping.breakOff(brokenOff);
-        return body;
-      }
+    whole: async (body) => {
       const { hook_results: _, ...record } = JSON.parse(body.toString('utf8'));
       await keeping.whole(record as ResponseRecord);
       return body;

@@ -26,10 +26,18 @@ export async function sendAndNote(
   const read = guarded ?? (await wholeAnswer(attempted, { calls, caller, outlivesCaller }));
   if ('error' in read) return send(calling, unanswered(attempted, read));
   found.metered = read.metered;
-  const body = await note.whole(read.body, read.headers);
+  const isStream = isEventStream(read.headers);
+  const body = isStream ? await notedEvents(note, read.body) : await note.whole(read.body);
   if (caller.isGone) return;
   const shown = record === null ? { ...read, body } : { ...read, ...wholeRecord(record()) };
   sendGuarded(calling, attempted, { ...shown, status, providerStatus: status });
+}
+
+/** Of a stream that was held back until it was judged. */
+async function notedEvents(note: Note, events: Buffer): Promise<Buffer> {
+  const notes = note.ofStream();
+  await notes.note(events);
+  return Buffer.concat([events, await notes.end()]);
 }
 
 /** In place of the events that have told it. */

@@ -3,7 +3,6 @@ import { deletedMs, lookAfterMs } from '../objects/object-lifetimes.ts';
 import type { Owner } from '../objects/owner.ts';
 import type { Db } from '../store/connection/db.ts';
 import * as ownedObjects from '../store/tables/owned-objects.ts';
-import type { AnswerHeaders } from '../upstream/call.ts';
 import type { Calling } from './calling.ts';
 import { eventTexts, parsedJson } from './event-texts.ts';
 import type { StreamNotes } from './noted-stream.ts';
@@ -14,7 +13,7 @@ import type { Telling, ToldObject } from './told-objects.ts';
 
 export interface Note {
   /** Yields what of it is shown. */
-  whole(body: Buffer, headers: AnswerHeaders): Promise<Buffer>;
+  whole(body: Buffer): Promise<Buffer>;
   ofStream(): StreamNotes;
 }
 

@@ -6,13 +6,15 @@ import { meteredNothing } from './meter.ts';
 import { stalledMs } from './relay.ts';
 import type { ResolvedTarget } from './resolve-target.ts';
 
-/** A target that was not called, as the gateway answers in its place. */
-export function answerHere(target: ResolvedTarget): Attempted {
-  const answer = { status: 200, headers: {}, body: Buffer.alloc(0), metered: meteredNothing };
+/** A target that was not called, or not for this answer, which the gateway gives in its place: a JSON object, or what follows. */
+export function answerHere(target: ResolvedTarget, told: object | null = null): Attempted {
+  const body = told === null ? Buffer.alloc(0) : Buffer.from(JSON.stringify(told));
+  const headers = { 'content-type': 'application/json' };
+  const answer = { status: 200, headers, body, metered: meteredNothing };
   return {
     ...{ target, call: null, kept: null, error: null, status: 200, retries: 0 },
     ...{ cacheStatus: 'DISABLED', isSent: false, stopClock: () => undefined },
-    guarded: { ...answer, cost: 0, providerStatus: null },
+    guarded: { ...answer, cost: null, providerStatus: null },
   };
 }
 

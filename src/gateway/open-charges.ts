@@ -145,8 +145,8 @@ const nothingNoted: Note = {
 
 function watched(note: Note, { told, end }: Watch): Note {
   return {
-    whole: async (body, headers) => {
-      const shown = await note.whole(body, headers);
+    whole: async (body) => {
+      const shown = await note.whole(body);
       await told(toldUses(parsedJson(body.toString('utf8'))));
       await end();
       return shown;

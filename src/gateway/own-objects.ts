@@ -111,6 +111,8 @@ class OwnedRequest {
   /** Of a response that the gateway keeps if it makes it. */
   readonly #keeping: ResponseKeeping | null;
   #answer: ObjectAnswer | null = null;
+  /** Whether the gateway has put together what it answers of what a provider has. */
+  #isListed = false;
 
   constructor(
     calling: Calling,
@@ -200,11 +202,9 @@ class OwnedRequest {
     const { method } = exchange.request;
     if (!isCallers && method !== 'POST') {
       if (method !== 'GET') throw new GatewayError('not_found', 'Nothing is done to all of them');
-      this.#answer = await listAt(this.#calling, this.#owned, {
-        ...{ owner: this.#lookup.owner, db: this.#lookup.db, target },
-        provider: providerOf(target),
-      });
-      return answerHere(target);
+      this.#isListed = true;
+      const page = () => listed(this.#calling, this.#owned, this.#lookup, target);
+      return this.#guarded.answer(leaf, page);
     }
     await this.#takeBody();
     return isCallers ? this.#guarded.call(leaf) : this.#make(leaf, target);
@@ -239,7 +239,7 @@ class OwnedRequest {
     if (isDone && row !== null && method === 'DELETE' && this.#owned.rest.length === 0) {
       await noteDeleted(db, row, exchange.now);
     }
-    if (!isDone) return send(this.#calling, attempted!);
+    if (this.#isListed || !isDone) return send(this.#calling, attempted!);
     const isMadeHere = exchange.begun !== undefined && target.translator !== null;
     if (isMadeHere && this.#keeping === null) return send(this.#calling, attempted!);
     const noting = { owned: this.#owned, lookup: this.#lookup, pending: this.#pending };
@@ -250,6 +250,16 @@ class OwnedRequest {
     const record = isMadeHere && isInBackground(exchange) ? () => this.#keeping!.record : null;
     return sendAndNote(this.#calling, attempted!, note, record);
   }
+}
+
+async function listed(
+  calling: Calling,
+  owned: OwnedPath,
+  { owner, db }: OwnedLookup,
+  target: ResolvedTarget,
+): Promise<Attempted> {
+  const provider = providerOf(target);
+  return answerHere(target, await listAt(calling, owned, { owner, db, target, provider }));
 }
 
 interface Noting {

@@ -1,6 +1,5 @@
 /** Knows how what one owner keeps with a provider is listed: by what the gateway has noted, each as the provider tells it now. */
 import { anthropicPageOf, objectList, objectPageOf } from '../objects/object-page.ts';
-import type { ObjectAnswer } from '../objects/object-request.ts';
 import type { Owner } from '../objects/owner.ts';
 import type { Db } from '../store/connection/db.ts';
 import * as ownedObjects from '../store/tables/owned-objects.ts';
@@ -37,7 +36,7 @@ export async function listAt(
   calling: Calling,
   owned: OwnedPath,
   options: ListOptions,
-): Promise<ObjectAnswer> {
+): Promise<object> {
   const query = new URLSearchParams(calling.exchange.query);
   const isAnthropic = calling.exchange.request.headers['anthropic-version'] !== undefined;
   const page = isAnthropic ? anthropicPageOf(query) : objectPageOf(query);
@@ -60,7 +59,7 @@ export async function listAt(
   const shown = found.slice(0, page.limit);
   await noteTold(calling, owned, options, shown);
   const list = objectList(shown, found.length > page.limit);
-  return { body: isAnthropic ? { ...list, next_page: list.has_more ? list.last_id : null } : list };
+  return isAnthropic ? { ...list, next_page: list.has_more ? list.last_id : null } : list;
 }
 
 /** Files that a batch has written, and models that a job has made, are told in a list as well. */

@@ -1,66 +1,60 @@
-/** Knows where requests and answers hold text that a model reads or wrote, by their kind, and how it is replaced. */
+/** Knows how a piece of text stands in a document: in messages, their parts and items of any format, and how it is replaced. */
 
 type Step = string | number;
+export type Path = readonly Step[];
 
 /** One piece of text, and where it stands. */
 export interface Passage {
-  readonly path: readonly Step[];
+  readonly path: Path;
   readonly text: string;
 }
 
-type Json = Readonly<Record<string, unknown>>;
+export type Json = Readonly<Record<string, unknown>>;
 
-/** Types of parts that are text, in requests and answers of any format. */
-const textTypes = new Set(['text', 'input_text', 'output_text']);
+/** Members of a part that are its text, whatever it says that it is; a message of a thread has it within `text`. */
+const partTexts: readonly Path[] = [
+  ...[['text'], ['text', 'value'], ['refusal'], ['logs'], ['stdout'], ['stderr']],
+];
+/** Members of a message, or of another item, that are text or hold parts: said, or answered by a tool. */
+const itemContents = ['content', 'content_parts', 'refusal', 'output', 'outputs', 'results'];
 
-/** Text of a request: that of the last message, or of all that it holds. */
-export function requestPassages(endpoint: string, params: Json, scansAll: boolean): Passage[] {
-  switch (endpoint) {
-    case 'chat_completions':
-    case 'messages':
-      return [
-        ...(scansAll ? contentPassages(params.system, ['system']) : []),
-        ...messagePassages(params.messages, ['messages'], scansAll),
-      ];
-    case 'completions':
-      return listedPassages(params.prompt, ['prompt']);
-    case 'embeddings':
-      return listedPassages(params.input, ['input']);
-    case 'responses':
-      return [
-        ...(scansAll ? contentPassages(params.instructions, ['instructions']) : []),
-        ...(typeof params.input === 'string'
-          ? [{ path: ['input'], text: params.input }]
-          : messagePassages(params.input, ['input'], scansAll)),
-      ];
-    default:
-      return [];
-  }
+/** Of parts within parts: what a tool has answered, what was found. No provider takes more. */
+const depthMax = 16;
+
+/** Of a message or another item, such as what a tool has answered. */
+export function itemPassages(item: unknown, path: Path): Passage[] {
+  if (typeof item === 'string') return [{ path, text: item }];
+  return itemContents.flatMap((name) => contentPassages(member(item, name), [...path, name]));
 }
 
-/** Text of an answer: every choice of it. */
-export function answerPassages(endpoint: string, answer: Json): Passage[] {
-  switch (endpoint) {
-    case 'chat_completions':
-      return each(answer.choices).flatMap(([choice, at]) =>
-        contentPassages(member(choice, 'message', 'content'), [
-          'choices',
-          at,
-          'message',
-          'content',
-        ]),
-      );
-    case 'completions':
-      return each(answer.choices).flatMap(([choice, at]) =>
-        contentPassages(member(choice, 'text'), ['choices', at, 'text']),
-      );
-    case 'messages':
-      return contentPassages(answer.content, ['content']);
-    case 'responses':
-      return messagePassages(answer.output, ['output'], true);
-    default:
-      return [];
-  }
+/** A text, a part, or a list of either. */
+export function contentPassages(content: unknown, path: Path, depth = 0): Passage[] {
+  if (typeof content === 'string') return [{ path, text: content }];
+  if (!Array.isArray(content)) return partPassages(content, path, depth);
+  return each(content).flatMap(([part, at]) =>
+    typeof part === 'string'
+      ? [{ path: [...path, at], text: part }]
+      : partPassages(part, [...path, at], depth),
+  );
+}
+
+function partPassages(part: unknown, path: Path, depth: number): Passage[] {
+  if (depth > depthMax) return [];
+  const own = partTexts.flatMap((steps): Passage[] => {
+    const text = member(part, ...steps);
+    return typeof text === 'string' ? [{ path: [...path, ...steps], text }] : [];
+  });
+  const within = member(part, 'content');
+  if (within === undefined) return own;
+  return [...own, ...contentPassages(within, [...path, 'content'], depth + 1)];
+}
+
+/** A text or a list of texts. */
+export function listedPassages(value: unknown, path: Path): Passage[] {
+  if (typeof value === 'string') return [{ path, text: value }];
+  return each(value).flatMap(([text, at]) =>
+    typeof text === 'string' ? [{ path: [...path, at], text }] : [],
+  );
 }
 
 /** A copy with other texts at these places; what it does not touch is shared. */
@@ -76,7 +70,7 @@ export function withTexts(
   return copy as Record<string, unknown>;
 }
 
-function replaced(value: unknown, [step, ...rest]: readonly Step[], text: string): unknown {
+function replaced(value: unknown, [step, ...rest]: Path, text: string): unknown {
   if (step === undefined) return text;
   const below = replaced((value as Record<Step, unknown>)[step], rest, text);
   return Array.isArray(value)
@@ -84,50 +78,16 @@ function replaced(value: unknown, [step, ...rest]: readonly Step[], text: string
     : { ...(value as Json), [step]: below };
 }
 
-function messagePassages(list: unknown, path: readonly Step[], all: boolean): Passage[] {
-  const messages = each(list);
-  return (all ? messages : messages.slice(-1)).flatMap(([message, at]) => [
-    ...contentPassages(member(message, 'content'), [...path, at, 'content']),
-    ...outputPassages(member(message, 'output'), [...path, at, 'output']),
-  ]);
-}
-
-/** What a tool of the caller answered, in the format of Responses. */
-function outputPassages(output: unknown, path: readonly Step[]): Passage[] {
-  return typeof output === 'string' ? [{ path, text: output }] : [];
-}
-
-/** A text, or parts of which some are text; what a tool answered in Anthropic's format is parts again. */
-function contentPassages(content: unknown, path: readonly Step[]): Passage[] {
-  if (typeof content === 'string') return [{ path, text: content }];
-  return each(content).flatMap(([part, at]) => {
-    const type = member(part, 'type');
-    if (type === 'tool_result') {
-      return contentPassages(member(part, 'content'), [...path, at, 'content']);
-    }
-    const text = member(part, 'text');
-    const isText = typeof text === 'string' && textTypes.has(type as string);
-    return isText ? [{ path: [...path, at, 'text'], text }] : [];
-  });
-}
-
-/** A text or a list of texts. */
-function listedPassages(value: unknown, path: readonly Step[]): Passage[] {
-  if (typeof value === 'string') return [{ path, text: value }];
-  return each(value).flatMap(([text, at]) =>
-    typeof text === 'string' ? [{ path: [...path, at], text }] : [],
-  );
-}
-
-function each(list: unknown): [unknown, number][] {
+/** With its place; none of what is no list. */
+export function each(list: unknown): [unknown, number][] {
   return Array.isArray(list) ? list.map((item: unknown, at) => [item, at]) : [];
 }
 
-function member(value: unknown, ...names: readonly string[]): unknown {
+export function member(value: unknown, ...names: Path): unknown {
   let found = value;
   for (const name of names) {
     if (typeof found !== 'object' || found === null) return undefined;
-    found = (found as Json)[name];
+    found = (found as Record<Step, unknown>)[name];
   }
   return found;
 }

@@ -1,6 +1,7 @@
 /** Knows a stream that has come whole: the answer that its events tell, and the events of that answer with other texts. */
-
-type Json = Record<string, unknown>;
+import type { AnsweredForm } from './answer-passages.ts';
+import { type Json, type Passage, withTexts } from './passages.ts';
+import { type Told, toldIn } from './stream-events.ts';
 
 interface StreamEvent {
   /** All lines but those of data. */
@@ -8,15 +9,15 @@ interface StreamEvent {
   /** Null where the data are no JSON object. */
   readonly json: Json | null;
   readonly raw: string;
+  readonly told: readonly Told[];
 }
 
-/** A piece of text that one event adds. */
-interface Piece {
-  readonly event: number;
-  /** Which text of the answer it belongs to. */
-  readonly slot: string;
-  readonly text: string;
-  readonly withText: (json: Json, text: string) => Json;
+/** One text of the answer, in all its pieces and wherever it is told again. */
+interface Slot {
+  readonly group: string;
+  text: string;
+  /** The text that its pieces are only the end of, as the stream began in the middle of it. */
+  whole: Slot | null;
 }
 
 export interface StreamAnswer {
@@ -26,60 +27,96 @@ export interface StreamAnswer {
   rewritten(texts: readonly string[]): Buffer;
 }
 
-/** `endpoint` is one that answers with text. */
-export function streamAnswer(endpoint: string, bytes: Buffer): StreamAnswer {
-  const events = eventsOf(bytes.toString('utf8'));
-  const pieces = events.flatMap(({ json }, at) =>
-    json === null ? [] : piecesOf(endpoint, json).map((piece) => ({ ...piece, event: at })),
-  );
-  const texts = new Map<string, string>();
-  for (const { slot, text } of pieces) texts.set(slot, (texts.get(slot) ?? '') + text);
-  const slots = [...texts.keys()];
+export function streamAnswer(form: AnsweredForm, bytes: Buffer): StreamAnswer {
+  const events = eventsOf(form, bytes.toString('utf8'));
+  const slots = slotsOf(events);
+  const judged = [...Map.groupBy(slots.judged, ({ group }) => group).values()];
   return {
-    json: answerOf(endpoint, [...texts.values()]),
-    rewritten: (changed) => {
-      const byOld = new Map(slots.map((slot, at) => [texts.get(slot)!, changed[at]!]));
-      const bySlot = new Map(slots.map((slot, at) => [slot, changed[at]!]));
-      return Buffer.from(rewrittenText(events, pieces, bySlot, byOld));
+    json: answerOf(
+      form,
+      judged.map((group) => group.map(({ text }) => text)),
+    ),
+    rewritten: (texts) => {
+      const bySlot = new Map(judged.flat().map((slot, at) => [slot, texts[at]!]));
+      return Buffer.from(rewrittenText(events, slots, bySlot));
     },
+  };
+}
+
+interface Slots {
+  /** In the order of their first word. */
+  readonly judged: readonly Slot[];
+  of(told: Told): Slot;
+}
+
+function slotsOf(events: readonly StreamEvent[]): Slots {
+  const all = events.flatMap(({ told }) => told);
+  const byName = new Map<string, Slot>();
+  for (const { group, slot: name, passage } of all) {
+    if (name === null) continue;
+    const slot = byName.get(name) ?? { group, text: '', whole: null };
+    slot.text += passage.text;
+    byName.set(name, slot);
+  }
+  const placeOf = (group: string, text: string): string => `${group} ${text}`;
+  const byText = new Map(
+    [...byName.values()].map((slot) => [placeOf(slot.group, slot.text), slot]),
+  );
+  const toldAgain = new Set<Slot>();
+  const wholes: Slot[] = [];
+  for (const { group, slot: name, passage } of all) {
+    if (name !== null) continue;
+    const place = placeOf(group, passage.text);
+    const known = byText.get(place);
+    const slot = known ?? { group, text: passage.text, whole: null };
+    if (known === undefined) wholes.push(slot);
+    byText.set(place, slot);
+    toldAgain.add(slot);
+  }
+  for (const slot of byName.values()) {
+    if (toldAgain.has(slot)) continue;
+    const isEnd = ({ group, text }: Slot): boolean =>
+      group === slot.group && text.endsWith(slot.text);
+    slot.whole = wholes.find(isEnd) ?? null;
+  }
+  const judged = [...byName.values(), ...wholes];
+  return {
+    judged: judged.filter(({ whole, text }) => whole === null && text !== ''),
+    of: ({ group, slot: name, passage }) =>
+      name === null ? byText.get(placeOf(group, passage.text))! : byName.get(name)!,
   };
 }
 
 /** The first piece of a text carries all of it, the others nothing; whole texts that are told again are replaced. */
 function rewrittenText(
   events: readonly StreamEvent[],
-  pieces: readonly Piece[],
-  bySlot: ReadonlyMap<string, string>,
-  byOld: ReadonlyMap<string, string>,
+  slots: Slots,
+  bySlot: ReadonlyMap<Slot, string>,
 ): string {
-  const changed = new Map<number, Json>();
-  const begun = new Set<string>();
-  for (const { event, slot, withText } of pieces) {
-    const json = changed.get(event) ?? events[event]!.json!;
-    changed.set(event, withText(json, begun.has(slot) ? '' : bySlot.get(slot)!));
+  const begun = new Set<Slot>();
+  const textFor = (told: Told): string => {
+    const slot = slots.of(told);
+    const { text, whole } = slot;
+    const { text: piece } = told.passage;
+    if (whole !== null) return bySlot.get(whole) === whole.text ? piece : '';
+    const by = bySlot.get(slot) ?? text;
+    if (told.slot === null) return by;
+    if (by === text) return piece;
+    const isFirst = !begun.has(slot);
     begun.add(slot);
-  }
+    return isFirst ? by : '';
+  };
   return events
-    .map(({ head, json, raw }, at) => {
+    .map(({ head, json, raw, told }) => {
       if (json === null) return `${raw}\n\n`;
-      const told = changed.get(at) ?? (withTexts(json, byOld) as Json);
-      return `${head}data: ${JSON.stringify(told)}\n\n`;
+      const passages: Passage[] = told.map(({ passage }) => passage);
+      const changed = withTexts(json, passages, told.map(textFor));
+      return `${head}data: ${JSON.stringify(changed)}\n\n`;
     })
     .join('');
 }
 
-/** Members called `text` that hold a whole text of the answer. */
-function withTexts(value: unknown, byOld: ReadonlyMap<string, string>): unknown {
-  if (Array.isArray(value)) return value.map((item) => withTexts(item, byOld));
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).map(([key, item]) => {
-    const isText = key === 'text' && typeof item === 'string';
-    return [key, isText ? (byOld.get(item) ?? item) : withTexts(item, byOld)];
-  });
-  return Object.fromEntries(entries) as Json;
-}
-
-function eventsOf(text: string): StreamEvent[] {
+function eventsOf(form: AnsweredForm, text: string): StreamEvent[] {
   return text
     .split(/\r?\n\r?\n/)
     .filter((raw) => raw.trim() !== '')
@@ -88,7 +125,8 @@ function eventsOf(text: string): StreamEvent[] {
       const isData = (line: string): boolean => line.startsWith('data:');
       const data = lines.filter(isData).map((line) => line.slice('data:'.length).trim());
       const head = lines.filter((line) => !isData(line)).map((line) => `${line}\n`);
-      return { raw, head: head.join(''), json: objectOf(data.join('\n')) };
+      const json = objectOf(data.join('\n'));
+      return { raw, head: head.join(''), json, told: json === null ? [] : toldIn(form, json) };
     });
 }
 
@@ -103,69 +141,30 @@ function objectOf(text: string): Json | null {
   }
 }
 
-type Told = Omit<Piece, 'event'>;
-
-function piecesOf(endpoint: string, json: Json): Told[] {
-  if (endpoint === 'messages') return messagePieces(json);
-  if (endpoint === 'responses') return responsePieces(json);
-  return choicePieces(endpoint, json);
-}
-
-function choicePieces(endpoint: string, json: Json): Told[] {
-  const choices = Array.isArray(json.choices) ? (json.choices as Json[]) : [];
-  return choices.flatMap((choice, at) => {
-    const holder = endpoint === 'completions' ? choice : ((choice.delta ?? {}) as Json);
-    const name = endpoint === 'completions' ? 'text' : 'content';
-    const text = holder[name];
-    if (typeof text !== 'string') return [];
-    const withText = (whole: Json, by: string): Json => {
-      const list = whole.choices as Json[];
-      const one = list[at]!;
-      const next =
-        endpoint === 'completions'
-          ? { ...one, text: by }
-          : { ...one, delta: { ...(one.delta as Json), content: by } };
-      return { ...whole, choices: list.with(at, next) };
-    };
-    return [{ slot: String(choice.index ?? at), text, withText }];
-  });
-}
-
-function messagePieces(json: Json): Told[] {
-  const delta = (json.delta ?? {}) as Json;
-  if (json.type !== 'content_block_delta' || typeof delta.text !== 'string') return [];
-  const withText = (whole: Json, by: string): Json => ({
-    ...whole,
-    delta: { ...(whole.delta as Json), text: by },
-  });
-  return [{ slot: String(json.index), text: delta.text, withText }];
-}
-
-function responsePieces(json: Json): Told[] {
-  if (json.type !== 'response.output_text.delta' || typeof json.delta !== 'string') return [];
-  const slot = `${String(json.output_index)} ${String(json.content_index)}`;
-  return [{ slot, text: json.delta, withText: (whole, by) => ({ ...whole, delta: by }) }];
-}
-
-function answerOf(endpoint: string, texts: readonly string[]): Json {
-  switch (endpoint) {
+/** `groups` are texts of one choice, one message. */
+function answerOf(form: AnsweredForm, groups: readonly (readonly string[])[]): Json {
+  const ofType = (type: string) => (text: string) => ({ type, text });
+  switch (form) {
     case 'messages':
-      return { content: texts.map((text) => ({ type: 'text', text })) };
+      return { content: groups.flat().map(ofType('text')) };
     case 'responses':
       return {
-        output: texts.map((text) => ({
-          type: 'message',
-          content: [{ type: 'output_text', text }],
-        })),
+        output: groups
+          .flat()
+          .map((text) => ({ type: 'message', content: [ofType('output_text')(text)] })),
       };
     case 'completions':
-      return { choices: texts.map((text, index) => ({ index, text })) };
-    default:
+      return { choices: groups.flat().map((text, index) => ({ index, text })) };
+    case 'chat_completions':
       return {
-        choices: texts.map((content, index) => ({
-          index,
-          message: { role: 'assistant', content },
-        })),
+        choices: groups.map((texts, index) => {
+          const content = texts.length === 1 ? texts[0] : texts.map(ofType('text'));
+          return { index, message: { role: 'assistant', content } };
+        }),
+      };
+    case 'kept':
+      return {
+        data: groups.map((texts) => ({ role: 'assistant', content: texts.map(ofType('text')) })),
       };
   }
 }

@@ -77,6 +77,45 @@ describe('guardrails on requests', () => {
     });
   });
 
+  const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
+  it.each([
+    ['depth', `{"messages":[{"role":"user","content":"a bomb"},${deep}]}`, null],
+    ['content twice', '{"messages":[{"role":"user","content":"a bomb","content":"x"}]}', null],
+    ['Content', '{"messages":[{"role":"user","Content":"a bomb","content":"x"}]}', 'content'],
+    ['Messages', '{"Messages":[{"role":"user","content":"a bomb"}]}', 'messages'],
+    ['a long s', '{"meſſages":[{"role":"user","content":"a bomb"}]}', 'messages'],
+  ])('take no body in which others could read other texts: %s', async (_, body, param) => {
+    const replacing = { 'default.regexReplace': { rule: 'bomb' }, scan_scope: 'all_messages' };
+    const { server, upstream } = inference;
+    const headers = {
+      ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      'x-gateway-config': JSON.stringify({
+        ...{ provider: 'mock-upstream', custom_host: upstream.url },
+        input_guardrails: [replacing],
+      }),
+    };
+    const url = `${server.inferenceUrl}/v1/chat/completions`;
+    const answer = await fetch(url, { method: 'POST', headers, body });
+    expect([answer.status, await answer.json()]).toMatchObject([
+      400,
+      { error: { code: 'invalid_json', param } },
+    ]);
+    expect(upstream.reached).toHaveLength(0);
+  });
+
+  it.each([
+    ['a text among parts', { messages: [{ role: 'user', content: ['a bomb'] }] }],
+    ['one part', { messages: [{ role: 'user', content: { type: 'text', text: 'a bomb' } }] }],
+    [
+      'a part of any type',
+      { messages: [{ role: 'user', content: [{ type: 'x', text: 'a bomb' }] }] },
+    ],
+    ['a message that is a text', { messages: ['a bomb'] }],
+  ])('judge what a provider may read as text: %s', async (_, params) => {
+    const config = { input_guardrails: [forbids('bomb')] };
+    expect((await inference.chat(key, { config, params })).status).toBe(446);
+  });
+
   it('lead to the next target where a fallback says so', async () => {
     const target = { provider: 'mock-upstream', custom_host: inference.upstream.url };
     const config = {

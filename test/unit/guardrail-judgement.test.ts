@@ -1,8 +1,10 @@
 /** Guarantees what the checks of guardrails say of texts and requests, and what their guardrail makes of it. */
 import { afterAll, describe, expect, it } from 'vitest';
+import { type AnsweredForm, answersIn } from '../../src/guardrails/answer-passages.ts';
 import { judge } from '../../src/guardrails/evaluate.ts';
 import { type CheckTools, readyGuardrail, writtenOut } from '../../src/guardrails/guardrail.ts';
-import { answerPassages, requestPassages } from '../../src/guardrails/passages.ts';
+import type { Json } from '../../src/guardrails/passages.ts';
+import { requestPassages } from '../../src/guardrails/request-passages.ts';
 import { Searches } from '../../src/guardrails/searches.ts';
 import { streamAnswer } from '../../src/guardrails/stream-answer.ts';
 import { readTrustedHosts } from '../../src/trusted-hosts.ts';
@@ -149,8 +151,7 @@ describe('a guardrail', () => {
       { role: 'system', content: 'first' },
       { role: 'user', content: [{ type: 'text', text: 'last' }, { type: 'image_url' }] },
     ];
-    const passages = requestPassages('chat_completions', { messages }, true);
-    const lastCount = requestPassages('chat_completions', { messages }, false).length;
+    const { passages, lastCount } = requestPassages('chat_completions', { messages });
     const item = { contains: { words: ['first'], operator: 'none' } };
     const by = async (one: object) =>
       judge(
@@ -163,15 +164,92 @@ describe('a guardrail', () => {
   });
 });
 
+const textsIn = (form: AnsweredForm, json: Json): string[][] =>
+  answersIn(form, json).map(({ passages }) => passages.map(({ text }) => text));
+
 describe('a stream that came whole', () => {
+  const streamOf = (form: AnsweredForm, events: readonly object[]) => {
+    const bytes = events.map((event) => `data: ${JSON.stringify(event)}\n\n`);
+    return streamAnswer(form, Buffer.from(bytes.join('')));
+  };
+  const outputOf = (...texts: readonly string[]) =>
+    texts.map((text) => ({ type: 'message', content: [{ type: 'output_text', text }] }));
+  const delta = (text: string) => ({
+    ...{ type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: text },
+  });
+
+  it('is judged by what it tells at once, too, and by a refusal, not by what was only thought', () => {
+    const stream = streamOf('responses', [
+      delta('said'),
+      { type: 'response.refusal.delta', output_index: 1, content_index: 0, delta: 'refused' },
+      { type: 'response.content_part.done', part: { type: 'reasoning_text', text: 'thought' } },
+      {
+        type: 'response.output_item.done',
+        item: { type: 'reasoning', content: [{ type: 'reasoning_text', text: 'thought' }] },
+      },
+      { type: 'response.output_item.done', item: outputOf('told at once')[0] },
+      { type: 'response.completed', response: { output: outputOf('said', 'told last') } },
+    ]);
+    const said = ['said', 'refused', 'told at once', 'told last'];
+    expect(textsIn('responses', stream.json)).toEqual([said]);
+    const told = stream.rewritten(['1', '2', '3', '4']).toString();
+    for (const text of said) expect(told).not.toContain(`"${text}"`);
+    expect(told).toContain('"thought"');
+  });
+
+  it('that began in the middle of a text tells no end of it, where all of it is told otherwise', () => {
+    const response = { output: outputOf('call 555-1234') };
+    const events = [delta('5-12'), delta('34'), { type: 'response.completed', response }];
+    const stream = streamOf('responses', events);
+    expect(textsIn('responses', stream.json)).toEqual([['call 555-1234']]);
+    const told = stream.rewritten(['call [phone]']).toString();
+    expect(told).not.toMatch(/5-12|34/);
+    expect(told).toContain('"call [phone]"');
+    const [first, , last] = stream.rewritten(['call 555-1234']).toString().split('\n\n');
+    expect([first, last]).toEqual(
+      [events[0], events[2]].map((event) => `data: ${JSON.stringify(event)}`),
+    );
+  });
+
+  it('of a run is one answer for each message, with what tools of the provider have answered', () => {
+    const part = (index: number, value: string) => ({ index, type: 'text', text: { value } });
+    const piece = (id: string, ...content: object[]) => ({
+      ...{ id, object: 'thread.message.delta', delta: { content } },
+    });
+    const message = (id: string, role: string, ...content: object[]) => ({
+      ...{ id, object: 'thread.message', role, content },
+    });
+    const logs = { index: 0, type: 'logs', logs: 'logged' };
+    const call = { index: 0, type: 'code_interpreter', code_interpreter: { outputs: [logs] } };
+    const stepDelta = { step_details: { type: 'tool_calls', tool_calls: [call] } };
+    const stream = streamOf('kept', [
+      { id: 'run', object: 'thread.run', status: 'queued', instructions: 'of the caller' },
+      message('m0', 'user', part(0, 'asked')),
+      message('m1', 'assistant'),
+      piece('m1', part(0, 'one ')),
+      piece('m2', part(0, 'two')),
+      piece('m1', part(0, 'and'), part(1, 'more')),
+      { id: 's', object: 'thread.run.step.delta', delta: stepDelta },
+      message('m1', 'assistant', part(0, 'one and'), part(1, 'more')),
+      message('m3', 'assistant', part(0, 'never told in pieces')),
+    ]);
+    expect(textsIn('kept', stream.json)).toEqual([
+      ...[['one and', 'more'], ['two'], ['logged'], ['never told in pieces']],
+    ]);
+    const told = stream.rewritten(['1', 'more', '2', '3', '4']).toString();
+    expect(told).not.toMatch(/one|and"|two|logged|never/);
+    expect(told.match(/"value":"1"/g)).toHaveLength(2);
+    expect(told.match(/"value":"more"/g)).toHaveLength(2);
+    expect(told).toContain('asked');
+  });
+
   const chunk = (delta: object) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}`;
 
   it.each(['\n', '\r\n'])('is an answer with its texts, told anew with others (%j)', (newline) => {
     const lines = [chunk({ role: 'assistant', content: 'my ' }), chunk({ content: 'word' })];
     const text = [...lines, 'data: [DONE]'].map((line) => line + newline + newline).join('');
     const stream = streamAnswer('chat_completions', Buffer.from(text));
-    const [passage] = answerPassages('chat_completions', stream.json);
-    expect(passage!.text).toBe('my word');
+    expect(textsIn('chat_completions', stream.json)).toEqual([['my word']]);
     const told = stream.rewritten(['[...]']).toString();
     expect(told).toBe(
       `${chunk({ role: 'assistant', content: '[...]' })}\n\n${chunk({ content: '' })}\n\ndata: [DONE]\n\n`,
@@ -192,7 +270,7 @@ describe('a stream that came whole', () => {
     ];
     const bytes = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
     const stream = streamAnswer('responses', Buffer.from(bytes.join('')));
-    expect(answerPassages('responses', stream.json).map(({ text }) => text)).toEqual(['a secret']);
+    expect(textsIn('responses', stream.json)).toEqual([['a secret']]);
     expect(stream.rewritten(['a ***']).toString()).not.toContain('secret');
   });
 });
