@@ -1,7 +1,7 @@
 /** Knows what one pod of the product takes: its image, its start until it is ready, and memory at rest. */
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -16,10 +16,10 @@ import {
   startProduct,
   type Tenant,
 } from './product.ts';
+import { writeCredentials, writeSource } from './sync-place.ts';
 
 const starts = 9;
 const resources = 1_000;
-const filesPerFolder = 50;
 /** For what a start or an apply leaves behind to be collected. */
 const settleMs = 20_000;
 const bytesInMb = 1e6;
@@ -87,12 +87,7 @@ async function memoryRows(
     await delay(settleMs);
     const idle = residentMiB(server.process.pid!) * mbInMib;
     writeSource(join(folder, 'source'), count);
-    const addresses = {
-      baseUrl: `${server.url}/v1`,
-      adminBaseUrl: server.url,
-      authUrl: server.url,
-    };
-    writeFileSync(join(folder, 'credentials.json'), JSON.stringify({ ...tenant, ...addresses }));
+    writeCredentials(join(folder, 'credentials.json'), server.url, tenant);
     const daemon = await besideDaemon(folder, settleMs, (pid) => residentMiB(pid) * mbInMib);
     return [
       { metric: 'resident: serve, idle, MB', ratio: idle, aim: 120 },
@@ -102,19 +97,5 @@ async function memoryRows(
     server.process.kill();
     await once(server.process, 'exit');
     rmSync(folder, { recursive: true, force: true });
-  }
-}
-
-function writeSource(root: string, count: number): void {
-  for (let at = 0; at < count; at += 1) {
-    const place = join(root, `team-${Math.floor(at / filesPerFolder)}`);
-    if (at % filesPerFolder === 0) mkdirSync(place, { recursive: true });
-    const lines = [
-      'apiVersion: gatewright.dev/v1',
-      'kind: Config',
-      `metadata: {name: config-${at}}`,
-      'spec: {config: {retry: {attempts: 3}}}',
-    ];
-    writeFileSync(join(place, `config-${at}.yaml`), `${lines.join('\n')}\n`);
   }
 }

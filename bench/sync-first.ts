@@ -1,21 +1,13 @@
 /** Knows what a first apply costs: ten thousand resources in requests and memory, a thousand keys beside a bare client. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { startTestDatabaseServer } from '../test/database-server.ts';
 import { startFaultyProxy } from '../test/faulty-proxy.ts';
 import { writeDocuments } from './documents.ts';
 import { interleave, type Member, type Row, ratioRows, type Target } from './harness.ts';
-import {
-  environment,
-  makeTenant,
-  peakResidentMiB,
-  setUp,
-  startProduct,
-  type Tenant,
-} from './product.ts';
+import { makeTenant, peakResidentMiB } from './product.ts';
+import { atPlace, writeCredentials } from './sync-place.ts';
 
 const main = resolve(import.meta.dirname, '../dist/main.js');
 const bareClient = resolve(import.meta.dirname, 'sync-bare-client.ts');
@@ -30,36 +22,20 @@ const bareMax = 1.5;
 
 export const member: Member = {
   name: 'sync: a first apply',
-  run: async (scale): Promise<Row[]> => {
-    const database = await startTestDatabaseServer();
-    const folder = mkdtempSync(join(tmpdir(), 'gatewright-bench-'));
-    try {
-      const env = environment(database.server);
-      const tenant = await setUp(database.server, env);
-      const server = await startProduct(env);
+  run: async (scale) =>
+    atPlace(async ({ folder, env, server, tenant }) => {
       await using proxy = await startFaultyProxy(server.url, () => 'pass');
-      const keep = (name: string, url: string, whose: Tenant): void => {
-        const addresses = { baseUrl: `${url}/v1`, adminBaseUrl: url, authUrl: url };
-        writeFileSync(join(folder, name), JSON.stringify({ ...whose, ...addresses }));
-      };
-      keep('counted.json', proxy.url, tenant);
+      writeCredentials(join(folder, 'counted.json'), proxy.url, tenant);
       for (const target of targets) {
         for (let at = 0; at <= rounds; at += 1) {
-          keep(`${target}-${at}.json`, server.url, await makeTenant(env));
+          writeCredentials(join(folder, `${target}-${at}.json`), server.url, await makeTenant(env));
         }
       }
-      const rows = [
+      return [
         ...keyRows(folder, Math.ceil(keys * scale)),
         ...(await wholeRows(folder, Math.ceil(resources * scale), () => proxy.seen)),
       ];
-      server.process.kill();
-      await once(server.process, 'exit');
-      return rows;
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-      await database.stop();
-    }
-  },
+    }),
 };
 
 async function wholeRows(folder: string, count: number, seen: () => number): Promise<Row[]> {

@@ -1,15 +1,14 @@
 /** Knows what sync costs where nothing has changed: a plan beside `validate`, a 304, others beside an owner, a commit. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { request } from 'undici';
-import { startTestDatabaseServer } from '../test/database-server.ts';
 import { writeDocuments } from './documents.ts';
 import { interleave, type Member, type Row, ratioRows, type Target } from './harness.ts';
-import { cpuTicks, environment, type Server, setUp, startProduct, type Tenant } from './product.ts';
+import { cpuTicks } from './product.ts';
+import { atPlace, type Place } from './sync-place.ts';
 
 const main = resolve(import.meta.dirname, '../dist/main.js');
 const resources = 10_000;
@@ -25,34 +24,9 @@ const unchangedMsMax = 10;
 const besideMax = 1.2;
 const lagSecondsMax = 2;
 
-interface Place {
-  readonly folder: string;
-  readonly server: Server;
-  readonly tenant: Tenant;
-}
-
 export const member: Member = {
   name: 'sync: what has not changed, others, a commit',
-  run: async (scale): Promise<Row[]> => {
-    const database = await startTestDatabaseServer();
-    const folder = mkdtempSync(join(tmpdir(), 'gatewright-bench-'));
-    try {
-      const env = environment(database.server);
-      const tenant = await setUp(database.server, env);
-      const server = await startProduct(env);
-      const { url } = server;
-      const addresses = { baseUrl: `${url}/v1`, adminBaseUrl: url, authUrl: url };
-      writeFileSync(join(folder, 'credentials.json'), JSON.stringify({ ...tenant, ...addresses }));
-      const place = { folder, server, tenant };
-      const rows = await rowsOf(place, scale);
-      server.process.kill();
-      await once(server.process, 'exit');
-      return rows;
-    } finally {
-      rmSync(folder, { recursive: true, force: true });
-      await database.stop();
-    }
-  },
+  run: (scale) => atPlace((place) => rowsOf(place, scale)),
 };
 
 async function rowsOf(place: Place, scale: number): Promise<Row[]> {

@@ -8,7 +8,6 @@ import { holdsTag } from '../http/entity-tag.ts';
 import { RawReply, type Route, route } from '../http/route.ts';
 import { SlicedText } from '../http/sliced-text.ts';
 import { changesMax } from '../model/change-set.ts';
-import { ApiError } from '../model/errors.ts';
 import type { KindName } from '../model/kinds.ts';
 import { LongList } from '../model/long-list.ts';
 import { ManagedName } from '../model/managed-by.ts';
@@ -23,6 +22,7 @@ import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
 import type { AdminDeps } from './request/deps.ts';
 import type { QueryRequest } from './request/frame-fields.ts';
 import type { ReadOfKind, Resource } from './request/resource.ts';
+import { requireWholeOrganisation } from './request/scoping.ts';
 
 /** Whoever holds these may write every secret value, and is given what proves them unchanged. */
 const secretWriters = [
@@ -74,7 +74,7 @@ async function snapshot(
 ): Promise<RawReply> {
   const { caller, ifNoneMatch } = request;
   const { organisationId } = caller;
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireWholeOrganisation(caller);
   const view = viewOf(deps, resources, request);
   // Who has it costs one look at the marks; whoever has not is told what belongs to its own tag.
   const now = tagOf(view, await snapshotMarks.read(deps.database.readable, organisationId));

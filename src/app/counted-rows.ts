@@ -6,7 +6,7 @@ import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { auditTrail } from '../store/tables/audit-log.ts';
-import { isDuplicateEntry } from '../store/tables/duplicate.ts';
+import { unlessDuplicate } from '../store/tables/duplicate.ts';
 import * as organisations from '../store/tables/organisations.ts';
 import type { Metrics, SecretReader } from './metrics.ts';
 
@@ -89,12 +89,8 @@ function sinkOf(
     },
     write: async (row: CountedRow) => {
       requireConnection();
-      try {
-        await write(database.db, [{ ...row, ...what, ...nothing }]);
-      } catch (error) {
-        // It was there already: only the answer was lost.
-        if (!isDuplicateEntry(error)) throw error;
-      }
+      // Where it was there already, only the answer was lost.
+      await unlessDuplicate(write(database.db, [{ ...row, ...what, ...nothing }]));
     },
     onFailure: (err) =>
       log.warn({ err, action: what.action }, 'rows wait to be written to the audit log'),

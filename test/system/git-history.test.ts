@@ -1,32 +1,18 @@
 /** Guarantees that a later commit is told from a rewritten history, cheaply, whatever the cache holds. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openGit } from '../../src/sync/source/git.ts';
 import type { Descent, Source } from '../../src/sync/source/source-files.ts';
-import { type GitServer, startGitServer } from '../git-server.ts';
-
-type Repository = ReturnType<GitServer['repository']>;
+import type { GitServer } from '../git-server.ts';
+import { type Repository, type SharedGit, shareGit } from './shared-git.ts';
 
 let server: GitServer;
 let folder: string;
-let names = 0;
+let newRepository: SharedGit['newRepository'];
 
-beforeAll(async () => {
-  server = await startGitServer();
-  folder = mkdtempSync(join(tmpdir(), 'gw-history-'));
+shareGit((shared) => {
+  ({ server, folder, newRepository } = shared);
 });
-
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true, force: true });
-});
-
-function newRepository(): Repository {
-  names += 1;
-  return server.repository(`history-${names}`);
-}
 
 function open(location: string, cache = 'cache'): Source {
   const cacheDirectory = join(folder, cache);

@@ -1,9 +1,9 @@
 /** Guarantees that manifests are read from real repositories over real https, and from nothing else. */
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { Failure } from '../../src/failure.ts';
 import { Secret } from '../../src/secret.ts';
 import { openGit } from '../../src/sync/source/git.ts';
@@ -11,25 +11,15 @@ import { isGitLocation, parseGitLocation } from '../../src/sync/source/git-locat
 import type { Source } from '../../src/sync/source/source-files.ts';
 import { filesMax } from '../../src/sync/source/source-files.ts';
 import { type GitServer, startGitServer } from '../git-server.ts';
+import { type SharedGit, shareGit } from './shared-git.ts';
 
 let server: GitServer;
 let cacheDirectory: string;
-let names = 0;
+let newRepository: SharedGit['newRepository'];
 
-beforeAll(async () => {
-  server = await startGitServer();
-  cacheDirectory = mkdtempSync(join(tmpdir(), 'gatewright-cache-'));
+shareGit((shared) => {
+  ({ server, folder: cacheDirectory, newRepository } = shared);
 });
-
-afterAll(async () => {
-  await server[Symbol.asyncDispose]();
-  rmSync(cacheDirectory, { recursive: true, force: true });
-});
-
-function newRepository() {
-  names += 1;
-  return server.repository(`team-${names}`);
-}
 
 function open(location: string, options: { token?: string; timeoutMs?: number } = {}): Source {
   const { token, timeoutMs } = options;

@@ -1,15 +1,15 @@
 /** Guarantees that a daemon tells the Git host and whoever is notified of each change once, across restarts, and no secret. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { runWords } from '../command-line.ts';
 import { eventually } from '../eventually.ts';
-import { type GitServer, startGitServer } from '../git-server.ts';
+import type { GitServer } from '../git-server.ts';
 import { type Receiver, startReceiver } from '../receiver.ts';
 import type { TestServer } from '../server.ts';
-import { canaries, startSyncServer } from '../sync-setup.ts';
-import { startDaemon, writeCredentials } from './daemon-process.ts';
+import { canaries } from '../sync-setup.ts';
+import { eachInPlace } from './daemon-place.ts';
+import { startDaemon } from './daemon-process.ts';
 import { runCli } from './run-cli.ts';
 
 let server: TestServer;
@@ -17,19 +17,13 @@ let git: GitServer;
 let outside: Receiver;
 let folder: string;
 
+eachInPlace((place) => {
+  ({ server, git, folder } = place);
+});
 beforeEach(async () => {
-  server = await startSyncServer();
-  git = await startGitServer();
   outside = await startReceiver();
-  folder = mkdtempSync(join(tmpdir(), 'gatewright-announce-'));
-  writeCredentials(folder, server);
 });
-afterEach(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await outside[Symbol.asyncDispose]();
-  await git[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
-});
+afterEach(() => outside[Symbol.asyncDispose]());
 
 const manifest = (spec: string): Record<string, string> => ({
   'support.yaml': `

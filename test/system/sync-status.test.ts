@@ -1,29 +1,18 @@
 /** Guarantees that the server knows where a daemon stands, through commits, mistakes, suspensions and its end. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
-import { type GitServer, startGitServer } from '../git-server.ts';
+import type { GitServer } from '../git-server.ts';
 import type { TestServer } from '../server.ts';
-import { startSyncServer } from '../sync-setup.ts';
-import { startDaemon, writeCredentials } from './daemon-process.ts';
+import { eachInPlace } from './daemon-place.ts';
+import { startDaemon } from './daemon-process.ts';
 import { runCli } from './run-cli.ts';
 
 let server: TestServer;
 let git: GitServer;
 let folder: string;
 
-beforeEach(async () => {
-  server = await startSyncServer();
-  git = await startGitServer();
-  folder = mkdtempSync(join(tmpdir(), 'gatewright-daemon-status-'));
-  writeCredentials(folder, server);
-});
-afterEach(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await git[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
+eachInPlace((place) => {
+  ({ server, git, folder } = place);
 });
 
 const workspace = (name: string, description: string): string => `

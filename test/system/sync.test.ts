@@ -1,16 +1,16 @@
 /** Guarantees the daemon: commits become the state of a real server, through mistakes, outages and signals. */
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { eventually } from '../eventually.ts';
 import { startFaultyProxy } from '../faulty-proxy.ts';
-import { type GitServer, startGitServer } from '../git-server.ts';
+import type { GitServer } from '../git-server.ts';
 import { endLeases } from '../lease.ts';
 import { freeze } from '../process.ts';
 import type { TestServer } from '../server.ts';
-import { everyKind, startSyncServer } from '../sync-setup.ts';
+import { everyKind } from '../sync-setup.ts';
+import { eachInPlace } from './daemon-place.ts';
 import { type DaemonEvent, startDaemon, writeCredentials } from './daemon-process.ts';
 import { runCli } from './run-cli.ts';
 
@@ -18,16 +18,8 @@ let server: TestServer;
 let git: GitServer;
 let folder: string;
 
-beforeEach(async () => {
-  server = await startSyncServer();
-  git = await startGitServer();
-  folder = mkdtempSync(join(tmpdir(), 'gatewright-daemon-'));
-  writeCredentials(folder, server);
-});
-afterEach(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await git[Symbol.asyncDispose]();
-  await server[Symbol.asyncDispose]();
+eachInPlace((place) => {
+  ({ server, git, folder } = place);
 });
 
 const workspace = (description: string): string => `

@@ -19,7 +19,6 @@ import { parseTimestamp } from '../../model/timestamp.ts';
 import { refuseFaults, validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import {
   type BudgetOwner,
@@ -46,6 +45,7 @@ import {
   updateResource,
 } from '../request/resource-change.ts';
 import { idOr404, requireOwnOrganisation } from '../request/scoping.ts';
+import { requireUnique } from '../request/unique.ts';
 import { kindOfKey } from './api-key-record.ts';
 import { requireOwnRights } from './api-key-rights.ts';
 import { maxDaysOf, plannedRotation, requireAllowedExpiry } from './api-key-rules.ts';
@@ -179,12 +179,7 @@ async function insertKey(
     created_at: now,
     last_updated_at: now,
   };
-  try {
-    await apiKeys.insert(tx, row);
-  } catch (error) {
-    if (isDuplicateEntry(error)) throw new ApiError('conflict', 'This key exists already', 'key');
-    throw error;
-  }
+  await requireUnique(apiKeys.insert(tx, row), 'This key exists already', 'key');
   if (budget !== null) await openBudget(tx, ownerOf(row), budget, now);
   return row;
 }

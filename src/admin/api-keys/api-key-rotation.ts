@@ -10,11 +10,11 @@ import type { Db } from '../../store/connection/db.ts';
 import type { StoredValue } from '../../store/tables/api-key-values.ts';
 import * as apiKeyValues from '../../store/tables/api-key-values.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import { recordChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { createFields, type WorkspaceQuery } from '../request/frame-fields.ts';
 import { findOr404, idOr404, requireWorkspace } from '../request/scoping.ts';
+import { requireUnique } from '../request/unique.ts';
 import { requireVersion } from '../request/version.ts';
 import { authoriseType, chooseKey, oneOf } from './api-key-changes.ts';
 import { requireNoGain } from './api-key-rights.ts';
@@ -128,12 +128,8 @@ async function replace(
   // Of two values the newer one is told by its beginning.
   const rotatedAt = Math.max(now, current!.valid_from + 1);
   await apiKeyValues.deleteEnded(tx, row, now);
-  try {
-    await apiKeyValues.insert(tx, row, { ...value, valid_from: rotatedAt });
-  } catch (error) {
-    if (isDuplicateEntry(error)) throw new ApiError('conflict', 'This key exists already', 'key');
-    throw error;
-  }
+  const inserting = apiKeyValues.insert(tx, row, { ...value, valid_from: rotatedAt });
+  await requireUnique(inserting, 'This key exists already', 'key');
   if (givesUp) {
     await apiKeyValues.deleteOne(tx, row, current!.hash);
     return { rotated_at: rotatedAt };

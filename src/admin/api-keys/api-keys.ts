@@ -25,7 +25,6 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
@@ -106,7 +105,7 @@ function itemRoutes(
     }),
     on.update({
       summary: 'Update an API key',
-      body: ApiKeyUpdate.extend(updateFields).meta(someField),
+      body: ApiKeyUpdate.extend(updateFields),
       ignoredFields,
       response: z.object({}),
       handle: (request) => update(deps, request, subTypes),

@@ -24,25 +24,20 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { statusOfReachable } from '../request/guardrail-access.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
+  baseColumns,
   type Changing,
   createResource,
   deleteResource,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
-import {
-  findOr404,
-  requireOwnOrganisation,
-  requireWorkspace,
-  resolveWorkspace,
-} from '../request/scoping.ts';
+import { findIn, requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
 import {
@@ -59,7 +54,7 @@ import {
 const slugForm = { prefix: 'pc', nameLengthMax: 6 };
 
 const CreateBody = ConfigCreate.extend(createFields);
-const UpdateBody = ConfigUpdate.extend(updateFields).meta(someField);
+const UpdateBody = ConfigUpdate.extend(updateFields);
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
   ...pageQuery(),
@@ -146,13 +141,11 @@ function configRoutes(deps: AdminDeps): Route<Principal>[] {
 }
 
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
-  const { caller, body, now } = request;
+  const { caller, body } = request;
   refuseFaults(documentFaults(deps, body.config));
   const make = async (tx: Db, workspace: StoredWorkspace | null) => {
     const unnamed = {
-      id: newId(),
-      organisation_id: caller.organisationId,
-      workspace_id: workspace?.id ?? null,
+      ...baseColumns(request, workspace),
       name: body.name,
       config: JSON.stringify(body.config),
       is_default: body.isDefault ?? 0,
@@ -160,8 +153,6 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       version_id: newId(),
       owner_id: caller.id,
       updated_by: caller.id,
-      created_at: now,
-      last_updated_at: now,
     };
     await requireGuardrails(tx, unnamed, body.config);
     const row = await insertUnderSlug(slugForm, undefined, unnamed, (given) =>
@@ -245,15 +236,9 @@ async function remove(deps: AdminDeps, request: ItemRequest) {
   });
 }
 
-async function find(
-  db: Db,
-  request: Pick<ItemRequest, 'caller' | 'params' | 'query'>,
-): Promise<configs.StoredConfig> {
-  const { caller, params, query } = request;
-  const found = await configs.findByIdOrSlug(db, caller.organisationId, params.configId!);
-  const row = findOr404(caller, found);
-  await requireWorkspace(db, caller, row, query.workspace_id);
-  return row;
+function find(db: Db, { caller, params, query }: Pick<ItemRequest, 'caller' | 'params' | 'query'>) {
+  const finding = configs.findByIdOrSlug(db, caller.organisationId, params.configId!);
+  return findIn(db, caller, query.workspace_id, finding);
 }
 
 async function insertVersion(

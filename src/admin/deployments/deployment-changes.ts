@@ -9,7 +9,6 @@ import {
   unsettled,
   withWorkspaces,
 } from '../../model/deployment-settings.ts';
-import { ApiError } from '../../model/errors.ts';
 import {
   type AuthSettingsUpdate,
   type DeploymentCreate,
@@ -37,6 +36,7 @@ import {
   deleteResource,
   updateResource,
 } from '../request/resource-change.ts';
+import { requireWholeOrganisation } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { readSettled, shownAuth } from './deployment-record.ts';
 
@@ -49,7 +49,7 @@ export async function create(
   request: BodyRequest<DeploymentCreate & CreateFields>,
 ) {
   const { body, caller, now } = request;
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireWholeOrganisation(caller);
   const { organisationId } = caller;
   const auth = newAuth(deps);
   const isDeclared = body.managed_by !== undefined;

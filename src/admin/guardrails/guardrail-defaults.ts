@@ -1,8 +1,7 @@
 /** Knows what holds in every workspace of an organisation over HTTP (docs/api.md, Organisation defaults). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
+import type { Route } from '../../http/route.ts';
 import { sparse } from '../../model/json-record.ts';
 import { guardrailSides } from '../../model/kind-references.ts';
 import { onlyName } from '../../model/kinds.ts';
@@ -12,22 +11,18 @@ import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrails from '../../store/tables/guardrails.ts';
 import * as organisationDefaults from '../../store/tables/organisation-defaults.ts';
-import { type AdminDeps, type AdminRequest, everyMountByKeys, forOwners } from '../request/deps.ts';
-import {
-  type BodyRequest,
-  type ItemRequest,
-  someField,
-  updateFields,
-  WorkspaceQuery,
-} from '../request/frame-fields.ts';
+import { type AdminDeps, type AdminRequest, everyMountByKeys } from '../request/deps.ts';
+import { type BodyRequest, type ItemRequest, updateFields } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { type Changing, deleteResource, updateResource } from '../request/resource-change.ts';
+import { itemRoutes } from '../request/resource-routes.ts';
+import { requireWholeOrganisation } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 
 type Side = (typeof guardrailSides)[number];
 
 const { managed_by } = updateFields;
-const DefaultsUpdate = OrganisationDefaults.extend({ managed_by }).meta(someField);
+const DefaultsUpdate = OrganisationDefaults.extend({ managed_by });
 
 const Named = z.array(z.object({ id: z.uuid(), slug: z.string() }));
 const DefaultsRecord = z.object({
@@ -39,54 +34,36 @@ export const organisationDefaultsResource: Resource = {
   kind: 'OrganisationDefaults',
   features: ['guardrails'],
   routes: organisationDefaultsRoutes,
-  snapshot: snapshotOf(
-    async (tx, organisationId, which) =>
-      (await organisationDefaults.listSaying(tx, organisationId, which)).map((row) => ({
-        ...row,
-        name: onlyName,
-      })),
-    toSpec,
-  ),
+  snapshot: snapshotOf(organisationDefaults.listSaying, toSpec, () => ({ name: onlyName })),
 };
 
 function organisationDefaultsRoutes(deps: AdminDeps): Route<Principal>[] {
-  const shared = { mounts: everyMountByKeys, path: '/admin/organisation/defaults' } as const;
+  const item = { mounts: everyMountByKeys, path: '/admin/organisation/defaults' };
+  const on = itemRoutes(
+    item,
+    (action) => `organisation_settings.${action === 'read' ? action : 'update'}`,
+  );
   return [
-    route({
-      ...shared,
-      method: 'GET',
-      scope: 'organisation_settings.read',
+    on.get({
       summary: 'Get the guardrails of every workspace',
       response: DefaultsRecord,
       handle: (request) => get(deps, request),
     }),
-    route({
-      ...shared,
-      ...forOwners,
-      method: 'PUT',
-      scope: 'organisation_settings.update',
-      versioned: true,
+    on.update({
       summary: 'Set the guardrails of every workspace',
       body: DefaultsUpdate,
       response: z.object({ id: z.uuid() }),
       handle: (request) => update(deps, request),
     }),
-    route({
-      ...shared,
-      ...forOwners,
-      method: 'DELETE',
-      scope: 'organisation_settings.update',
-      versioned: true,
+    on.remove({
       summary: 'Go back to no guardrails of every workspace, and to exports of every field',
-      query: WorkspaceQuery,
-      response: z.object({}),
       handle: (request) => clear(deps, request),
     }),
   ];
 }
 
 async function get(deps: AdminDeps, { caller }: AdminRequest) {
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireWholeOrganisation(caller);
   const db = deps.database.readable;
   const stored = await organisationDefaults.find(db, caller.organisationId);
   const ids = guardrailSides.flatMap((side) => idsOf(stored, side));
@@ -128,7 +105,7 @@ function changingAt(now: number): Changing<Placed> {
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof DefaultsUpdate>>) {
   const { body, caller, now } = request;
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireWholeOrganisation(caller);
   const { id } = await updateResource(deps, request, changingAt(now), {
     columns: async (tx, { organisation_id: organisationId }) => {
       const columns: Partial<Placed> = {};
@@ -149,7 +126,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Defau
 /** Answers `{}`. */
 async function clear(deps: AdminDeps, request: ItemRequest): Promise<Record<string, never>> {
   const { caller, now } = request;
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireWholeOrganisation(caller);
   return deleteResource(deps, request, changingAt(now), async (tx, row) => {
     const columns = { ...organisationDefaults.nothing, last_updated_at: now };
     await organisationDefaults.update(tx, row.organisation_id, row.id, columns);

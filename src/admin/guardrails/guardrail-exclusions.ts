@@ -2,16 +2,13 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
 import {
   GuardrailExclusionCreate,
   GuardrailExclusionUpdate,
 } from '../../model/guardrail-exclusion.ts';
-import { newId } from '../../model/ids.ts';
 import { onlyName } from '../../model/kinds.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import type { Db } from '../../store/connection/db.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import * as guardrailExclusions from '../../store/tables/guardrail-exclusions.ts';
 import * as organisationDefaults from '../../store/tables/organisation-defaults.ts';
 import * as organisationLocks from '../../store/tables/organisation-locks.ts';
@@ -21,12 +18,12 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
+  baseColumns,
   type Changing,
   createResource,
   deleteResource,
@@ -34,17 +31,18 @@ import {
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import {
-  findOr404,
+  findIn,
   idOr404,
   requireOwnOrganisation,
-  requireWorkspace,
+  requireWholeOrganisation,
   resolveWorkspace,
 } from '../request/scoping.ts';
+import { requireUnique } from '../request/unique.ts';
 import { versioned } from '../request/version.ts';
 import { GuardrailExclusionRecord, toRecord, toSpec } from './guardrail-exclusion-record.ts';
 
 const CreateBody = GuardrailExclusionCreate.extend(createFields);
-const UpdateBody = GuardrailExclusionUpdate.extend(updateFields).meta(someField);
+const UpdateBody = GuardrailExclusionUpdate.extend(updateFields);
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
   ...pageQuery(),
@@ -67,14 +65,9 @@ export const guardrailExclusionResource: Resource = {
   kind: 'GuardrailExclusion',
   features: ['guardrails'],
   routes: guardrailExclusionRoutes,
-  snapshot: snapshotOf(
-    async (tx, organisationId, which) =>
-      (await guardrailExclusions.listAllForOrganisation(tx, organisationId, which)).map((row) => ({
-        ...row,
-        name: onlyName,
-      })),
-    toSpec,
-  ),
+  snapshot: snapshotOf(guardrailExclusions.listAllForOrganisation, toSpec, () => ({
+    name: onlyName,
+  })),
 };
 
 function guardrailExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -116,27 +109,18 @@ function guardrailExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-/** A workspace does not let itself go. */
-function refuseBound({ caller }: Pick<AdminRequest, 'caller'>): void {
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
-}
-
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
-  const { caller, body, now } = request;
-  refuseBound(request);
-  const make = async (tx: Db, workspaceId: string) => {
+  const { caller, body } = request;
+  requireWholeOrganisation(caller);
+  const make = async (tx: Db, workspace: { readonly id: string }) => {
     const row: Stored = {
-      ...{ id: newId(), organisation_id: caller.organisationId, workspace_id: workspaceId },
+      ...baseColumns(request, workspace),
       input_guardrails: Number(body.input_guardrails === true),
       output_guardrails: Number(body.output_guardrails === true),
-      ...{ version: 1, created_at: now, last_updated_at: now },
+      version: 1,
     };
-    try {
-      await guardrailExclusions.insert(tx, row);
-    } catch (error) {
-      if (!isDuplicateEntry(error)) throw error;
-      throw new ApiError('conflict', 'The workspace has an exclusion already', 'workspace_id');
-    }
+    const inserting = guardrailExclusions.insert(tx, row);
+    await requireUnique(inserting, 'The workspace has an exclusion already', 'workspace_id');
     await count(tx, request, sidesOf(row));
     return { row, changes: { ...sidesOf(row) } };
   };
@@ -144,7 +128,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
     deps,
     request,
     'GuardrailExclusion',
-    (tx, workspace) => make(tx, workspace!.id),
+    (tx, workspace) => make(tx, workspace!),
     'alone',
   );
   return { id };
@@ -184,15 +168,14 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const { caller, params, query } = request;
   const db = deps.database.readable;
   const id = idOr404(params.guardrailExclusionId!);
-  const found = await guardrailExclusions.findById(db, caller.organisationId, id);
-  const row = findOr404(caller, found);
-  await requireWorkspace(db, caller, row, query.workspace_id);
+  const finding = guardrailExclusions.findById(db, caller.organisationId, id);
+  const row = await findIn(db, caller, query.workspace_id, finding);
   return versioned(toRecord(row), row);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { input_guardrails: input, output_guardrails: output } = request.body;
-  refuseBound(request);
+  requireWholeOrganisation(request.caller);
   await updateResource(deps, request, changing, {
     columns: () => ({
       ...(input === undefined ? {} : { input_guardrails: Number(input) }),
@@ -208,7 +191,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
-  refuseBound(request);
+  requireWholeOrganisation(request.caller);
   return deleteResource(deps, request, changing, async (tx, row) => {
     await guardrailExclusions.deleteById(tx, row.organisation_id, row.id);
     await count(tx, request, sidesOf(row));

@@ -32,7 +32,7 @@ import {
 } from '../request/frame-fields.ts';
 import { findGuardrail, guardrailScopes } from '../request/guardrail-access.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
-import { findOr404, requireWorkspace } from '../request/scoping.ts';
+import { findOr404 } from '../request/scoping.ts';
 import { requireVersion, versioned } from '../request/version.ts';
 import { GuardrailMapping, toRecord, toSpec } from './guardrail-mapping-record.ts';
 
@@ -121,8 +121,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
 
 async function list(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
-  const guardrail = await findGuardrail(db, request, guardrails.findByIdOrSlug, 'read');
-  await requireWorkspace(db, request.caller, guardrail, request.query.workspace_id);
+  const guardrail = await findGuardrail(db, request, request.query.workspace_id, 'read');
   const { organisationId } = request.caller;
   const rows = guardrailMappings.readByGuardrail(db, organisationId, guardrail.id);
   const told = new LongList<z.infer<typeof GuardrailMapping>[]>({}, null, mapItems(rows, toRecord));
@@ -130,17 +129,7 @@ async function list(deps: AdminDeps, request: ItemRequest) {
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
-  const db = deps.database.readable;
-  const { caller, params, query } = request;
-  const guardrail = await findGuardrail(db, request, guardrails.findByIdOrSlug, 'read');
-  await requireWorkspace(db, caller, guardrail, query.workspace_id);
-  const reference = params.mcpServerId!;
-  const server = findOr404(
-    caller,
-    await mcpServers.findByIdOrSlug(db, caller.organisationId, reference),
-  );
-  const row = await mappingOf(db, guardrail, server);
-  if (row === undefined) throw new ApiError('notFound');
+  const { row } = await findMapping(deps.database.readable, request, 'read');
   return versioned(toRecord(row), row);
 }
 
@@ -166,26 +155,22 @@ async function put(deps: AdminDeps, request: PutRequest) {
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
-  const { caller, params, query } = request;
   await deps.database.transaction(async (tx) => {
-    const guardrail = await findGuardrail(
-      tx,
-      request,
-      guardrails.findByIdOrSlugForUpdate,
-      'update',
-    );
-    await requireWorkspace(tx, caller, guardrail, query.workspace_id);
-    const reference = params.mcpServerId!;
-    const server = findOr404(
-      caller,
-      await mcpServers.findByIdOrSlug(tx, caller.organisationId, reference),
-    );
-    const row = await mappingOf(tx, guardrail, server);
-    if (row === undefined) throw new ApiError('notFound');
+    const { guardrail, row } = await findMapping(tx, request, 'update');
     requireVersion(request, row.version);
     await drop(tx, deps, request, guardrail, row);
   });
   return {};
+}
+
+/** How the guardrail that the path names is on the server that it names. */
+async function findMapping(db: Db, request: ItemRequest, action: 'read' | 'update') {
+  const { caller, params, query } = request;
+  const guardrail = await findGuardrail(db, request, query.workspace_id, action);
+  const finding = mcpServers.findByIdOrSlug(db, caller.organisationId, params.mcpServerId!);
+  const row = await mappingOf(db, guardrail, findOr404(caller, await finding));
+  if (row === undefined) throw new ApiError('notFound');
+  return { guardrail, row };
 }
 
 /** Makes the guardrail's mappings exactly those sent; the guardrail's row lock puts syncs in a line. */
@@ -230,8 +215,7 @@ async function findToolGuardrail(
   tx: Db,
   request: PutRequest | SyncRequest,
 ): Promise<guardrails.StoredGuardrail> {
-  const guardrail = await findGuardrail(tx, request, guardrails.findByIdOrSlugForUpdate, 'update');
-  await requireWorkspace(tx, request.caller, guardrail, request.body.workspace_id);
+  const guardrail = await findGuardrail(tx, request, request.body.workspace_id, 'update');
   if (guardrail.target !== 'mcp_tools') {
     const message = 'must be mcp_tools for a guardrail on MCP servers';
     throw validationError({ path: ['target'], message });

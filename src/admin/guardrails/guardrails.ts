@@ -31,13 +31,13 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { findGuardrail, guardrailScopes } from '../request/guardrail-access.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
+  baseColumns,
   type Changing,
   createResource,
   deleteResource,
@@ -45,7 +45,7 @@ import {
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
-import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
 import { isDefault } from './guardrail-defaults.ts';
@@ -65,7 +65,7 @@ const CreateBody = GuardrailCreate.extend(createFields);
 const UpdateBody = GuardrailUpdate.extend({
   ...updateFields,
   target: GuardrailTarget.optional(),
-}).meta(someField);
+});
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
   ...pageQuery({ sizeMax: 1000 }),
@@ -139,12 +139,10 @@ async function create(
   const target = body.target ?? 'llm';
   refuseFaults(guardrailFaults(body, target, deps.trustedHosts));
   const created = await createResource(deps, request, 'Guardrail', async (tx, workspace) => {
-    const place = { workspace_id: workspace?.id ?? null };
-    guardrailScopes.require(caller, place, 'create');
+    const fresh = baseColumns(request, workspace);
+    guardrailScopes.require(caller, fresh, 'create');
     const unnamed = {
-      id: newId(),
-      organisation_id: caller.organisationId,
-      ...place,
+      ...fresh,
       name: body.name,
       target,
       status: 'active' as const,
@@ -153,8 +151,6 @@ async function create(
       version_id: newId(),
       owner_id: caller.id,
       updated_by: caller.id,
-      created_at: now,
-      last_updated_at: now,
     };
     const row = await insertUnderSlug(slugForm, undefined, unnamed, (given) =>
       guardrails.insert(tx, given),
@@ -187,8 +183,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
 async function get(deps: AdminDeps, request: ItemRequest) {
   const { caller, query, mount } = request;
   const db = deps.database.readable;
-  const row = await findGuardrail(db, request, guardrails.findByIdOrSlug, 'read');
-  await requireWorkspace(db, caller, row, query.workspace_id);
+  const row = await findGuardrail(db, request, query.workspace_id, 'read');
   // v1 clients compare with what they sent; the newer ones need every field (docs/api.md, Guardrails).
   const frame = toFrame(row, mount === 'v1' ? 'as sent' : 'complete');
   const mappings = guardrailMappings.readByGuardrail(db, caller.organisationId, row.id);

@@ -2,7 +2,6 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -13,7 +12,7 @@ import * as workspaces from '../../store/tables/workspaces.ts';
 import { recordChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import type { BodyRequest } from '../request/frame-fields.ts';
-import { requireOwnOrganisation } from '../request/scoping.ts';
+import { requireOwnOrganisation, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireVersion, versioned } from '../request/version.ts';
 
 const workspacesMax = 1_000;
@@ -77,7 +76,7 @@ export function workspaceExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
 }
 
 function requireOrganisation({ caller }: Pick<AdminRequest, 'caller'>, named?: string): void {
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireWholeOrganisation(caller);
   requireOwnOrganisation(caller, named);
 }
 

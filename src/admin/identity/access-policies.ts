@@ -10,10 +10,10 @@ import { listOf, listReply } from '../../model/paging.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type { AccessPolicyRow } from '../../store/tables/access-policies.ts';
 import * as accessPolicies from '../../store/tables/access-policies.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { idOr404 } from '../request/scoping.ts';
+import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
+import { requireUnique } from '../request/unique.ts';
 
 const AccessPolicy = z.object({
   id: z.uuid(),
@@ -48,7 +48,7 @@ export function accessPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'List the access policies of the tenant',
       response: listOf(AccessPolicy),
       handle: async ({ caller }) => {
-        refuseWorkspaceCaller(caller);
+        requireWholeOrganisation(caller);
         const rows = await accessPolicies.listByTsg(deps.database.readable, caller.tsgId);
         return listReply(rows.values().map(present), rows.length);
       },
@@ -70,18 +70,13 @@ async function create(
   request: AdminRequest<Record<string, string>, undefined, AccessPolicyCreate>,
 ) {
   const { caller, body, now } = request;
-  refuseWorkspaceCaller(caller);
+  requireWholeOrganisation(caller);
   if (parseResource(body.resource)?.tsgId !== caller.tsgId) {
     throw new ApiError('forbidden', 'The token is for another TSG than the resource', 'resource');
   }
   const row: AccessPolicyRow = { id: newId(), tsg_id: caller.tsgId, ...body, created_at: now };
   await deps.database.transaction(async (tx) => {
-    try {
-      await accessPolicies.insert(tx, row);
-    } catch (error) {
-      if (isDuplicateEntry(error)) throw new ApiError('conflict');
-      throw error;
-    }
+    await requireUnique(accessPolicies.insert(tx, row));
     await auditChange(tx, deps, request, {
       action: 'create',
       kind: 'AccessPolicy',
@@ -95,7 +90,7 @@ async function create(
 
 async function remove(deps: AdminDeps, request: AdminRequest) {
   const { caller, params } = request;
-  refuseWorkspaceCaller(caller);
+  requireWholeOrganisation(caller);
   const id = idOr404(params.policyId!);
   await deps.database.transaction(async (tx) => {
     const existed = await accessPolicies.deleteById(tx, caller.tsgId, id);
@@ -109,11 +104,6 @@ async function remove(deps: AdminDeps, request: AdminRequest) {
     });
   });
   return {};
-}
-
-/** A token bound to one workspace could otherwise grant itself the whole tenant. */
-function refuseWorkspaceCaller(caller: Principal): void {
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
 }
 
 function present(row: AccessPolicyRow): z.infer<typeof AccessPolicy> {

@@ -6,11 +6,12 @@ import { type Route, route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
 import { IamScopeCreate, IamScopeReplace, IamScopeResource } from '../../model/iam-scope.ts';
 import { LongList } from '../../model/long-list.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import * as iamScopes from '../../store/tables/iam-scopes.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import type { BodyRequest } from '../request/frame-fields.ts';
+import { requireWholeOrganisation } from '../request/scoping.ts';
+import { requireUnique } from '../request/unique.ts';
 import { requireVersion, versioned } from '../request/version.ts';
 
 const IamScope = z.object({
@@ -43,7 +44,7 @@ export function iamScopeRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'List scopes of the access service',
       response: IamScopeList,
       handle: async ({ caller }) => {
-        refuseBound(caller);
+        requireWholeOrganisation(caller);
         const rows = await iamScopes.list(deps.database.readable, caller.organisationId);
         const items = rows.values().map((row) => present(caller, row));
         return new LongList<z.infer<typeof IamScopeList>>({ count: rows.length }, 'items', items);
@@ -56,7 +57,7 @@ export function iamScopeRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Get a scope of the access service',
       response: IamScope,
       handle: async ({ caller, params }) => {
-        refuseBound(caller);
+        requireWholeOrganisation(caller);
         const db = deps.database.readable;
         const row = await iamScopes.find(db, caller.organisationId, params.name!);
         if (row === undefined) throw new ApiError('notFound');
@@ -88,7 +89,7 @@ export function iamScopeRoutes(deps: AdminDeps): Route<Principal>[] {
 
 async function create(deps: AdminDeps, request: BodyRequest<IamScopeCreate>) {
   const { caller, now } = request;
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const { name, description, resources } = request.body;
   const times = { created_at: now, last_updated_at: now };
   const row = {
@@ -96,12 +97,7 @@ async function create(deps: AdminDeps, request: BodyRequest<IamScopeCreate>) {
     ...{ description, resources: JSON.stringify(resources) },
   };
   await deps.database.transaction(async (tx) => {
-    try {
-      await iamScopes.insert(tx, row);
-    } catch (error) {
-      if (!isDuplicateEntry(error)) throw error;
-      throw new ApiError('conflict', undefined, 'name');
-    }
+    await requireUnique(iamScopes.insert(tx, row), undefined, 'name');
     await tell(tx, deps, request, name, { action: 'create', changes: { description, resources } });
   });
   return present(caller, row);
@@ -109,7 +105,7 @@ async function create(deps: AdminDeps, request: BodyRequest<IamScopeCreate>) {
 
 async function replace(deps: AdminDeps, request: BodyRequest<IamScopeReplace>) {
   const { caller, now } = request;
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   return deps.database.transaction(async (tx) => {
     const name = request.params.name!;
     const row = await iamScopes.findForUpdate(tx, caller.organisationId, name);
@@ -128,7 +124,7 @@ async function replace(deps: AdminDeps, request: BodyRequest<IamScopeReplace>) {
 
 async function remove(deps: AdminDeps, request: AdminRequest) {
   const { caller, params } = request;
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   await deps.database.transaction(async (tx) => {
     const row = await iamScopes.findForUpdate(tx, caller.organisationId, params.name!);
     if (row === undefined) throw new ApiError('notFound');
@@ -148,11 +144,6 @@ function tell(
 ): Promise<void> {
   const place = { kind: 'IamScope', resourceId: name, workspaceId: null } as const;
   return auditChange(tx, deps, request, { ...place, ...what });
-}
-
-/** They are of the organisation, as access policies are. */
-function refuseBound(caller: Principal): void {
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
 }
 
 function present(

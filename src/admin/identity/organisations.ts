@@ -16,7 +16,7 @@ import { auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import { featureFlags } from '../request/feature-flags.ts';
 import { type BodyRequest, requireUpdate, someField } from '../request/frame-fields.ts';
-import { requireOwnOrganisation } from '../request/scoping.ts';
+import { requireOwnOrganisation, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireVersion, versioned } from '../request/version.ts';
 
 /** Where clients ask for it. */
@@ -71,7 +71,7 @@ type Asked = Pick<AdminRequest, 'caller' | 'params'>;
 
 /** @throws ApiError `forbidden` for who is bound to a workspace, `notFound` for another organisation */
 function refuseOthers({ caller, params }: Asked): void {
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireWholeOrganisation(caller);
   requireOwnOrganisation(caller, params.tsgId);
 }
 

@@ -10,7 +10,7 @@ import * as requestLogs from '../../store/tables/request-logs.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { type ItemRequest, type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
-import { findOr404, idOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { findIn, idOr404, resolveWorkspace } from '../request/scoping.ts';
 import { requireRight, visibleKeys } from '../request/visibility.ts';
 import { cursorOf, placeOf } from './cursor.ts';
 import { feedbackOf } from './given-feedback.ts';
@@ -95,8 +95,8 @@ async function list(
 async function get({ database }: AdminDeps, { caller, params, query }: ItemRequest) {
   const db = database.readable;
   const id = idToBytes(idOr404(params.logId!));
-  const row = findOr404(caller, await requestLogs.findById(db, caller.organisationId, id));
-  await requireWorkspace(db, caller, row, query.workspace_id);
+  const finding = requestLogs.findById(db, caller.organisationId, id);
+  const row = await findIn(db, caller, query.workspace_id, finding);
   const place =
     row.workspace_id === null
       ? null

@@ -10,7 +10,7 @@ import * as workspaces from '../../store/tables/workspaces.ts';
 import type { AdminRequest } from '../request/deps.ts';
 import { placedScopes } from '../request/placed-scopes.ts';
 import type { Changing } from '../request/resource-change.ts';
-import { findOr404 } from '../request/scoping.ts';
+import { findIn } from '../request/scoping.ts';
 
 type Named = Pick<AdminRequest, 'caller' | 'params'>;
 
@@ -34,23 +34,29 @@ export const serverChanging: Changing<mcpServers.StoredMcpServer> = {
   write: mcpServers.update,
 };
 
-/** The integration the path names. */
+/** The integration the path names, in the workspace that the request names too, if any. */
 export async function findIntegration(
   db: Db,
   { caller, params }: Named,
-  find: typeof mcpIntegrations.findByIdOrSlug,
+  workspace: string | null | undefined,
+  action = 'read',
 ): Promise<mcpIntegrations.StoredMcpIntegration> {
-  const found = await find(db, caller.organisationId, params.mcpIntegrationId!);
-  return findOr404(caller, found);
+  const { organisationId } = caller;
+  const finding = mcpIntegrations.findByIdOrSlug(db, organisationId, params.mcpIntegrationId!);
+  const row = await findIn(db, caller, workspace, finding);
+  mcpScopes.require(caller, row, action);
+  return row;
 }
 
-/** The server the path names. */
-export async function findServer(
+/** The server the path names, in the workspace that the request names too, if any. */
+export function findServer(
   db: Db,
   { caller, params }: Named,
-  find: typeof mcpServers.findByIdOrSlug,
+  workspace: string | null | undefined,
+  find = mcpServers.findByIdOrSlug,
 ): Promise<mcpServers.StoredMcpServer> {
-  return findOr404(caller, await find(db, caller.organisationId, params.mcpServerId!));
+  const finding = find(db, caller.organisationId, params.mcpServerId!);
+  return findIn(db, caller, workspace, finding);
 }
 
 /** The active workspaces that may use the integration. */

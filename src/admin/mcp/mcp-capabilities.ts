@@ -7,13 +7,10 @@ import { documentBody } from '../../model/body-limits.ts';
 import { McpCapabilitiesPut } from '../../model/mcp-integration.ts';
 import { refuseFaults } from '../../model/validation-error.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
-import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as serverCapabilities from '../../store/tables/mcp-server-capabilities.ts';
-import * as mcpServers from '../../store/tables/mcp-servers.ts';
 import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import { type BodyRequest, type QueryRequest, updateFields } from '../request/frame-fields.ts';
 import { updateResource } from '../request/resource-change.ts';
-import { requireWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import {
   findIntegration,
@@ -87,9 +84,7 @@ export function mcpCapabilityRoutes(deps: AdminDeps): Route<Principal>[] {
 async function list(deps: AdminDeps, request: ListRequest) {
   const { caller, query } = request;
   const db = deps.database.readable;
-  const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
-  await requireWorkspace(db, caller, row, query.workspace_id);
-  mcpScopes.require(caller, row, 'read');
+  const row = await findIntegration(db, request, query.workspace_id);
   const page = toCapabilityPage(query);
   const { organisationId } = caller;
   const filter = { integrationId: row.id, type: query.type };
@@ -115,8 +110,7 @@ async function listServed(deps: AdminDeps, request: ListRequest) {
   const { caller, query } = request;
   const { organisationId } = caller;
   const db = deps.database.readable;
-  const row = await findServer(db, request, mcpServers.findByIdOrSlug);
-  await requireWorkspace(db, caller, row, query.workspace_id);
+  const row = await findServer(db, request, query.workspace_id);
   const page = toCapabilityPage(query);
   const filter = { integrationId: row.mcp_integration_id, type: query.type };
   const { rows, total } = await mcpCapabilities.list(db, organisationId, filter, page);

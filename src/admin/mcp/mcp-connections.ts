@@ -20,7 +20,7 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { findOr404, requireWorkspace } from '../request/scoping.ts';
+import { findOr404 } from '../request/scoping.ts';
 import { requireVersion, versioned } from '../request/version.ts';
 import { findServer } from './mcp-access.ts';
 import { readConfigurations } from './mcp-integration-record.ts';
@@ -113,7 +113,7 @@ export function mcpConnectionRoutes(deps: AdminDeps): Route<Principal>[] {
 async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
   const { query } = request;
   const db = deps.database.readable;
-  const row = await placed(db, request, query.workspace_id);
+  const row = await findServer(db, request, query.workspace_id);
   const page = toPage(query);
   const at = { organisation_id: row.organisation_id, mcp_server_id: row.id };
   const found = await mcpConnections.list(db, at, query.user_id?.toLowerCase(), page);
@@ -132,7 +132,7 @@ async function forget(
   asked: string | undefined,
 ): Promise<z.infer<typeof Receipt>> {
   await deps.database.transaction(async (tx) => {
-    const row = await placed(tx, request, request.query.workspace_id);
+    const row = await findServer(tx, request, request.query.workspace_id);
     const key = keyOf(request.caller, row, asked?.toLowerCase());
     if (!(await mcpConnections.deleteOne(tx, key))) return;
     await auditTokens(tx, deps, request, 'delete', row, key.user_id);
@@ -142,7 +142,7 @@ async function forget(
 
 async function getTokens(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
-  const row = await placed(db, request, request.query.workspace_id);
+  const row = await findServer(db, request, request.query.workspace_id);
   const kept = await mcpConnections.find(db, keyOf(request.caller, row, undefined));
   const refresh = kept?.refresh_token ?? null;
   const told: z.infer<typeof Tokens> = {
@@ -163,8 +163,8 @@ async function putTokens(
   const { caller, body, now } = request;
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   await deps.database.transaction(async (tx) => {
-    const row = await findServer(tx, request, mcpServers.findByIdOrSlugForUpdate);
-    await requireWorkspace(tx, caller, row, body.workspace_id);
+    const find = mcpServers.findByIdOrSlugForUpdate;
+    const row = await findServer(tx, request, body.workspace_id, find);
     // A change of its address forgets tokens, and comes before or after.
     const { organisation_id: organisationId, mcp_integration_id: integrationId } = row;
     await mcpIntegrations.findByIdOrSlugForShare(tx, organisationId, integrationId);
@@ -191,7 +191,7 @@ async function clientInfo(
   request: ItemRequest,
 ): Promise<z.infer<typeof ClientInfo>> {
   const db = deps.database.readable;
-  const row = await placed(db, request, request.query.workspace_id);
+  const row = await findServer(db, request, request.query.workspace_id);
   const { organisation_id: organisationId, mcp_integration_id: id } = row;
   const integration = findOr404(
     { ...request.caller, workspaceId: null },
@@ -205,16 +205,6 @@ async function clientInfo(
     ...{ url, auth_type, transport },
     object: 'mcp-client-info',
   };
-}
-
-async function placed(
-  db: Db,
-  request: Pick<AdminRequest, 'caller' | 'params'>,
-  workspace: string | undefined,
-): Promise<mcpServers.StoredMcpServer> {
-  const row = await findServer(db, request, mcpServers.findByIdOrSlug);
-  await requireWorkspace(db, request.caller, row, workspace);
-  return row;
 }
 
 /** Who has no user is known to servers as the credential that asks. */

@@ -10,7 +10,7 @@ import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import { refuseFaults } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as grants from '../../store/tables/mcp-integration-workspaces.ts';
-import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
+import type * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -20,7 +20,6 @@ import {
 } from '../request/frame-fields.ts';
 import { findGrants } from '../request/granted-workspaces.ts';
 import { updateResource } from '../request/resource-change.ts';
-import { requireWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { findIntegration, integrationChanging, mcpScopes } from './mcp-access.ts';
 import { type FoundGrant, writeGrants } from './mcp-integration-grants.ts';
@@ -85,9 +84,7 @@ async function list(
 ): Promise<Reply<z.infer<typeof GrantList>>> {
   const { caller, query } = request;
   const db = deps.database.readable;
-  const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
-  await requireWorkspace(db, caller, row, query.workspace_id);
-  mcpScopes.require(caller, row, 'read');
+  const row = await findIntegration(db, request, query.workspace_id);
   const found =
     row.workspace_id === null
       ? await grants.list(db, caller.organisationId, row.id, toPage(query))

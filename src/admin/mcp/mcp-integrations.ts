@@ -31,20 +31,20 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { findGrants } from '../request/granted-workspaces.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
+  baseColumns,
   createResource,
   deleteResource,
   requireUnchanged,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
-import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { findMappings } from '../request/secret-mappings.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { versioned } from '../request/version.ts';
@@ -74,7 +74,7 @@ const UpdateBody = McpIntegrationUpdate.extend({
   ...updateFields,
   slug: McpIntegrationCreate.shape.slug,
   command,
-}).meta(someField);
+});
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
   type: z.enum(['organisation', 'workspace', 'all']).default('all'),
@@ -151,9 +151,8 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   const configurations = sealed(sealer, id, body.configurations, null);
   const { slug } = await createResource(deps, request, 'McpIntegration', async (tx, workspace) => {
     const placeless = {
+      ...baseColumns(request, workspace),
       id,
-      organisation_id: caller.organisationId,
-      workspace_id: workspace?.id ?? null,
       name: body.name,
       description: emptyToNull(body.description),
       url: body.url,
@@ -163,8 +162,6 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       global_workspace_access: writeDocument(body.global_workspace_access),
       status: 'active' as const,
       owner_id: caller.id,
-      created_at: now,
-      last_updated_at: now,
     };
     mcpScopes.require(caller, placeless, 'create');
     if (workspace !== null) refuseFaults(ownedFaults(body));
@@ -202,9 +199,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
 
 async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
-  const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
-  await requireWorkspace(db, request.caller, row, request.query.workspace_id);
-  mcpScopes.require(request.caller, row, 'read');
+  const row = await findIntegration(db, request, request.query.workspace_id);
   return versioned(toRecord(row), row);
 }
 

@@ -5,12 +5,9 @@ import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
-import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpMetadata from '../../store/tables/mcp-metadata.ts';
-import * as mcpServers from '../../store/tables/mcp-servers.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { WorkspaceQuery } from '../request/frame-fields.ts';
-import { requireWorkspace } from '../request/scoping.ts';
 import { findIntegration, findServer, mcpScopes } from './mcp-access.ts';
 import { toCounts } from './mcp-capability-counts.ts';
 import { Metadata, toMetadata } from './mcp-metadata-record.ts';
@@ -26,9 +23,7 @@ export function mcpMetadataRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Get what is known of the server of an MCP integration',
       query: WorkspaceQuery,
       handle: async (request) => {
-        const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
-        await requireWorkspace(db, request.caller, row, request.query.workspace_id);
-        mcpScopes.require(request.caller, row, 'read');
+        const row = await findIntegration(db, request, request.query.workspace_id);
         return describe(db, row.organisation_id, row.id);
       },
     }),
@@ -39,8 +34,7 @@ export function mcpMetadataRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Get what is known of an MCP server',
       query: WorkspaceQuery,
       handle: async (request) => {
-        const row = await findServer(db, request, mcpServers.findByIdOrSlug);
-        await requireWorkspace(db, request.caller, row, request.query.workspace_id);
+        const row = await findServer(db, request, request.query.workspace_id);
         return describe(db, row.organisation_id, row.mcp_integration_id);
       },
     }),

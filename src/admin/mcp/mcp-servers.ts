@@ -5,7 +5,6 @@ import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/route.ts';
 import { commaList } from '../../model/comma-list.ts';
 import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
 import { McpServerCreate, McpServerUpdate } from '../../model/mcp-server.ts';
 import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
 import { emptyToNull } from '../../model/resource-fields.ts';
@@ -27,16 +26,19 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
-import { createResource, deleteResource, updateResource } from '../request/resource-change.ts';
+import {
+  baseColumns,
+  createResource,
+  deleteResource,
+  updateResource,
+} from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import {
   requireOwnOrganisation,
-  requireWorkspace,
   resolveWorkspace,
   resolveWorkspaceForWrite,
 } from '../request/scoping.ts';
@@ -58,7 +60,7 @@ const slugForm = { prefix: '', nameLengthMax: 40 };
 const idsMax = 100;
 
 const CreateBody = McpServerCreate.extend(createFields);
-const UpdateBody = McpServerUpdate.extend(updateFields).meta(someField);
+const UpdateBody = McpServerUpdate.extend(updateFields);
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
   /** Comma-separated; texts that are no ids find nothing. */
@@ -138,16 +140,12 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
     const workspace = named ?? (await onlyWorkspace(tx, caller, body.mcp_integration_id));
     const integration = await findUsable(tx, caller, workspace.id, body.mcp_integration_id);
     const unnamed = {
-      id: newId(),
-      organisation_id: caller.organisationId,
-      workspace_id: workspace.id,
+      ...baseColumns(request, workspace),
       mcp_integration_id: integration.id,
       name: body.name,
       description: emptyToNull(body.description),
       default_user_access: body.default_user_access ?? null,
       status: 'active' as const,
-      created_at: now,
-      last_updated_at: now,
     };
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
       mcpServers.insert(tx, given),
@@ -232,8 +230,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
 async function get(deps: AdminDeps, request: ItemRequest) {
   const { caller, query } = request;
   const db = deps.database.readable;
-  const row = await findServer(db, request, mcpServers.findByIdOrSlug);
-  await requireWorkspace(db, caller, row, query.workspace_id);
+  const row = await findServer(db, request, query.workspace_id);
   const integration = await mcpIntegrations.findByIdOrSlug(
     db,
     caller.organisationId,

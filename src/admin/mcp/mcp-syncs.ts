@@ -15,10 +15,8 @@ import { AnsweredTimestamp, formatTimestampOrNull } from '../../model/timestamp.
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
 import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
 import * as mcpMetadata from '../../store/tables/mcp-metadata.ts';
-import * as mcpServers from '../../store/tables/mcp-servers.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import { type BodyRequest, updateFields } from '../request/frame-fields.ts';
-import { requireWorkspace } from '../request/scoping.ts';
 import { findIntegration, findServer, mcpScopes, requireGranted } from './mcp-access.ts';
 import { CapabilityCounts, toCounts } from './mcp-capability-counts.ts';
 import { type Asked, ask, keep } from './mcp-discovery.ts';
@@ -107,10 +105,8 @@ async function integrationOf(
   action: string,
 ): Promise<Asked> {
   const db = deps.database.readable;
-  const row = await findIntegration(db, request, mcpIntegrations.findByIdOrSlug);
-  await requireWorkspace(db, request.caller, row, request.body.workspace_id);
-  mcpScopes.require(request.caller, row, action);
-  return { integration: row, server: null };
+  const integration = await findIntegration(db, request, request.body.workspace_id, action);
+  return { integration, server: null };
 }
 
 /** What a client says itself of an integration, for all who use it, asks for the right to change that. */
@@ -121,8 +117,7 @@ async function serverOf(
 ): Promise<Asked> {
   const { caller, body } = request;
   const db = deps.database.readable;
-  const server = await findServer(db, request, mcpServers.findByIdOrSlug);
-  await requireWorkspace(db, caller, server, body.workspace_id);
+  const server = await findServer(db, request, body.workspace_id);
   const { organisationId } = caller;
   const id = server.mcp_integration_id;
   const integration = await mcpIntegrations.findByIdOrSlug(db, organisationId, id);

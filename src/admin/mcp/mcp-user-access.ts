@@ -8,7 +8,6 @@ import { DefaultUserAccess, McpUserAccessPut } from '../../model/mcp-server.ts';
 import { wholeNumber } from '../../model/paging.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as serverUsers from '../../store/tables/mcp-server-users.ts';
-import * as mcpServers from '../../store/tables/mcp-servers.ts';
 import * as users from '../../store/tables/users.ts';
 import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
@@ -18,7 +17,6 @@ import {
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { updateResource } from '../request/resource-change.ts';
-import { requireWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { findServer, serverChanging } from './mcp-access.ts';
 import { writeUserAccess } from './mcp-user-changes.ts';
@@ -93,10 +91,9 @@ async function list(
   deps: AdminDeps,
   request: QueryRequest<z.infer<typeof ListQuery>>,
 ): Promise<Reply<z.infer<typeof UserAccessList>>> {
-  const { caller, query } = request;
+  const { query } = request;
   const db = deps.database.readable;
-  const row = await findServer(db, request, mcpServers.findByIdOrSlug);
-  await requireWorkspace(db, caller, row, query.workspace_id);
+  const row = await findServer(db, request, query.workspace_id);
   const page = { limit: query.page_size, offset: query.page_size * (query.page - 1) };
   const search = query.search === '' ? undefined : query.search;
   const { rows, total } = await serverUsers.list(db, row, search, page);
@@ -140,8 +137,7 @@ async function check(
 ): Promise<z.infer<typeof Check>> {
   const { caller, query } = request;
   const db = deps.database.readable;
-  const row = await findServer(db, request, mcpServers.findByIdOrSlug);
-  await requireWorkspace(db, caller, row, query.workspace_id);
+  const row = await findServer(db, request, query.workspace_id);
   const userId = await askedUser(db, caller, query.user_id);
   const default_user_access = row.default_user_access ?? 'allow';
   if (userId === null) {

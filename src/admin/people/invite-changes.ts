@@ -7,7 +7,6 @@ import { writeDocument } from '../../model/json-record.ts';
 import { emailKey } from '../../model/person.ts';
 import { refuseFaults } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import * as userInvites from '../../store/tables/user-invites.ts';
 import * as users from '../../store/tables/users.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
@@ -15,9 +14,9 @@ import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { type BodyRequest, sentFields } from '../request/frame-fields.ts';
 import { requireGrantable, requireGrantableRole } from '../request/grantable.ts';
-import { idOr404 } from '../request/scoping.ts';
+import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
+import { requireUnique } from '../request/unique.ts';
 import { requireVersion } from '../request/version.ts';
-import { refuseBound } from './user-changes.ts';
 
 /** Answers the row as stored. */
 export async function create(
@@ -25,7 +24,7 @@ export async function create(
   request: BodyRequest<InviteCreate>,
 ): Promise<userInvites.StoredInvite> {
   const { body, caller, now } = request;
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const scopes = body.workspace_api_key_details?.scopes;
   if (scopes !== undefined) {
     requireGrantable(caller, scopes, [], ['workspace_api_key_details', 'scopes']);
@@ -48,7 +47,7 @@ export async function create(
       throw new ApiError('conflict', 'The organisation has a user of this address', 'email');
     }
     await userInvites.releaseExpired(tx, caller.organisationId, key, now);
-    await refusingSecond(() => userInvites.insert(tx, row));
+    await refusingSecond(userInvites.insert(tx, row));
     await auditInvite(tx, deps, request, 'create', row.id, { fields: sentFields(body) });
   });
   return row;
@@ -65,7 +64,7 @@ export async function resend(
     if (row.status !== 'pending') refuseEnded(row);
     const expires_at = now + inviteLifetimeMs;
     const columns = { expires_at, pending_key: row.email_key, last_updated_at: now };
-    await refusingSecond(() => userInvites.update(tx, row, columns));
+    await refusingSecond(userInvites.update(tx, row, columns));
     await auditInvite(tx, deps, request, 'update', row.id, { fields: ['expires_at'] });
     return { ...row, ...columns };
   });
@@ -92,7 +91,7 @@ async function lockInvite(
   request: Pick<AdminRequest, 'caller' | 'params' | 'ifMatch'>,
 ): Promise<userInvites.StoredInvite> {
   const { caller, params } = request;
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const id = idOr404(params.id!);
   const row = await userInvites.findByIdForUpdate(tx, caller.organisationId, id);
   if (row === undefined) throw new ApiError('notFound');
@@ -104,13 +103,8 @@ function refuseEnded({ status }: userInvites.StoredInvite): never {
   throw new ApiError('conflict', `The invite has been ${status}`, 'id');
 }
 
-async function refusingSecond(write: () => Promise<void>): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    if (!isDuplicateEntry(error)) throw error;
-    throw new ApiError('conflict', 'This address has an open invite already', 'email');
-  }
+function refusingSecond(writing: Promise<void>): Promise<void> {
+  return requireUnique(writing, 'This address has an open invite already', 'email');
 }
 
 /** @throws ApiError `invalid` for what is no active workspace of the organisation, or is named twice. */

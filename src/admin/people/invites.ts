@@ -9,11 +9,10 @@ import { AssignedRole, emailKey } from '../../model/person.ts';
 import * as userInvites from '../../store/tables/user-invites.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
-import { idOr404 } from '../request/scoping.ts';
+import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { cancel, create, resend } from './invite-changes.ts';
 import { InviteCreated, InviteRecord, linkOf, toRecord } from './invite-record.ts';
-import { refuseBound } from './user-changes.ts';
 
 const ListQuery = z.object({
   ...pageQueryEitherWay(),
@@ -84,7 +83,7 @@ async function list(
   deps: AdminDeps,
   { caller, query, now }: QueryRequest<z.infer<typeof ListQuery>>,
 ) {
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const { status, role, email } = query;
   const filter = { status, role, emailKey: email === undefined ? undefined : emailKey(email) };
   const db = deps.database.readable;
@@ -97,7 +96,7 @@ async function list(
 }
 
 async function get(deps: AdminDeps, { caller, params, now }: AdminRequest) {
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const db = deps.database.readable;
   const row = await userInvites.findById(db, caller.organisationId, idOr404(params.id!));
   if (row === undefined) throw new ApiError('notFound');

@@ -4,16 +4,15 @@ import { newId } from '../../model/ids.ts';
 import type { ScimGroupState } from '../../model/scim.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import * as scimGroups from '../../store/tables/scim-groups.ts';
 import * as scimMappings from '../../store/tables/scim-mappings.ts';
 import * as users from '../../store/tables/users.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { idOr404 } from '../request/scoping.ts';
+import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
+import { requireUnique } from '../request/unique.ts';
 import { requireVersion } from '../request/version.ts';
 import { settle } from './scim-membership.ts';
-import { refuseBound } from './user-changes.ts';
 
 type Request = Pick<AdminRequest, 'params' | 'ifMatch'> & Author;
 
@@ -29,13 +28,13 @@ export async function create(
   state: ScimGroupState,
 ): Promise<GroupWithMembers> {
   const { caller, now } = request;
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   return deps.database.transaction(async (tx) => {
     const row: scimGroups.StoredScimGroup = {
       ...{ id: newId(), organisation_id: caller.organisationId, name: state.displayName },
       ...{ external_id: state.externalId, version: 1, created_at: now, last_updated_at: now },
     };
-    await refusingTaken(() => scimGroups.insert(tx, row));
+    await refusingTaken(scimGroups.insert(tx, row));
     await auditGroup(tx, deps, request, 'create', row.id, { name: row.name });
     await regroup(tx, deps, request, row, new Set(), state.members);
     return { row, members: [...state.members].toSorted() };
@@ -60,7 +59,7 @@ export async function change(
       ...{ name: state.displayName, external_id: state.externalId },
       last_updated_at: request.now,
     };
-    await refusingTaken(() => scimGroups.update(tx, row, columns));
+    await refusingTaken(scimGroups.update(tx, row, columns));
     const fields = [...(renamed ? ['name'] : []), ...(regrouped ? ['members'] : [])];
     await auditGroup(tx, deps, request, 'update', row.id, { fields });
     await regroup(tx, deps, request, row, was, state.members);
@@ -84,7 +83,7 @@ export async function remove(deps: AdminDeps, request: Request): Promise<void> {
 
 async function lockGroup(tx: Db, request: Request): Promise<GroupWithMembers> {
   const { caller, params } = request;
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const id = idOr404(params.id!);
   const row = await scimGroups.findForUpdate(tx, caller.organisationId, 'id', id);
   if (row === undefined) throw new ApiError('notFound');
@@ -131,11 +130,6 @@ async function auditGroup(
   await auditChange(tx, deps, author, told);
 }
 
-async function refusingTaken(write: () => Promise<void>): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    if (!isDuplicateEntry(error)) throw error;
-    throw new ApiError('conflict', 'The organisation has a group of this name', 'displayName');
-  }
+function refusingTaken(writing: Promise<void>): Promise<void> {
+  return requireUnique(writing, 'The organisation has a group of this name', 'displayName');
 }

@@ -13,7 +13,7 @@ import {
 import * as scimGroups from '../../store/tables/scim-groups.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
-import { idOr404 } from '../request/scoping.ts';
+import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { change, create, type GroupWithMembers, remove } from './scim-group-changes.ts';
 import { ScimGroup, toGroupState, toScimGroup } from './scim-record.ts';
@@ -27,7 +27,6 @@ import {
   scimListOf,
   scimRoute,
 } from './scim-routes.ts';
-import { refuseBound } from './user-changes.ts';
 
 export function scimGroupRoutes(deps: AdminDeps): Route<Principal>[] {
   const all = { ...scimRoute, path: '/scim/v2/Groups' } as const;
@@ -94,7 +93,7 @@ export function scimGroupRoutes(deps: AdminDeps): Route<Principal>[] {
 }
 
 async function list(deps: AdminDeps, { caller, query }: QueryRequest<ScimListQuery>) {
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const { organisationId } = caller;
   const named = readScimFilter(query.filter, ['displayName', 'externalId']);
   const filter =
@@ -123,7 +122,7 @@ async function get(
   deps: AdminDeps,
   { caller, params, query }: QueryRequest<z.infer<typeof ScimItemQuery>>,
 ) {
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const db = deps.database.readable;
   const id = idOr404(params.id!);
   const row = await scimGroups.findById(db, caller.organisationId, id);

@@ -1,5 +1,4 @@
 /** Knows how groups are mapped to workspaces, in which role, and unmapped, with the members that come and go by it. */
-import { ApiError } from '../../model/errors.ts';
 import { newId } from '../../model/ids.ts';
 import type { ScimMappingCreate, ScimMappingUpdate } from '../../model/scim-mapping.ts';
 import { validationError } from '../../model/validation-error.ts';
@@ -12,37 +11,33 @@ import type { AdminDeps } from '../request/deps.ts';
 import type { BodyRequest, CreateFields, UpdateFields } from '../request/frame-fields.ts';
 import { requireGrantableRole } from '../request/grantable.ts';
 import {
+  baseColumns,
   type Changing,
   createResource,
   deleteResource,
   updateResource,
 } from '../request/resource-change.ts';
-import { idOr404 } from '../request/scoping.ts';
+import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
+import { requireUnique } from '../request/unique.ts';
 import { settle } from './scim-membership.ts';
-import { refuseBound } from './user-changes.ts';
 
 /** Answers the row with the name of its group. */
 export async function create(
   deps: AdminDeps,
   request: BodyRequest<ScimMappingCreate & CreateFields>,
 ): Promise<scimMappings.NamedScimMapping> {
-  const { body, caller, now } = request;
-  refuseBound(caller);
+  const { body, caller } = request;
+  requireWholeOrganisation(caller);
   requireGrantableRole(caller, 'workspace', body.role);
   return createResource(deps, request, 'ScimMapping', async (tx, workspace) => {
     const group = await lockGroup(tx, deps, request);
     const row: scimMappings.StoredScimMapping = {
-      ...{ id: newId(), organisation_id: caller.organisationId, group_id: group.id },
-      ...{ workspace_id: workspace!.id, role: body.role, version: 1 },
-      ...{ created_at: now, last_updated_at: now },
+      ...baseColumns(request, workspace!),
+      ...{ group_id: group.id, role: body.role, version: 1 },
     };
     await requireOneRole(tx, row, body);
-    try {
-      await scimMappings.insert(tx, row);
-    } catch (error) {
-      if (!isDuplicateEntry(error)) throw error;
-      throw new ApiError('conflict', 'The group is mapped to this workspace already');
-    }
+    const inserting = scimMappings.insert(tx, row);
+    await requireUnique(inserting, 'The group is mapped to this workspace already');
     await settleAll(tx, deps, request, row);
     const changes = { group: group.name, role: row.role };
     return { row: { ...row, group_name: group.name }, changes };
@@ -89,7 +84,7 @@ export async function update(
   request: BodyRequest<ScimMappingUpdate & UpdateFields>,
 ): Promise<Record<string, never>> {
   const { body, caller } = request;
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   if (body.role !== undefined) requireGrantableRole(caller, 'workspace', body.role);
   await updateResource(deps, request, changing, {
     columns: async (tx, row) => {
@@ -144,7 +139,7 @@ export async function remove(
   deps: AdminDeps,
   request: Parameters<typeof deleteResource>[1],
 ): Promise<{ success: true }> {
-  refuseBound(request.caller);
+  requireWholeOrganisation(request.caller);
   await deleteResource(deps, request, changing, async (tx, row) => {
     await scimMappings.deleteById(tx, row.organisation_id, row.id);
     await settleAll(tx, deps, request, row);

@@ -24,10 +24,9 @@ import {
   updateFields,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
-import { idOr404, resolveWorkspace } from '../request/scoping.ts';
+import { idOr404, requireWholeOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { create, remove, update } from './scim-mapping-changes.ts';
-import { refuseBound } from './user-changes.ts';
 
 const ScimMapping = z.object({
   id: z.uuid(),
@@ -78,14 +77,11 @@ export const scimMappingResource: Resource = {
   features: ['scim'],
   routes: scimMappingRoutes,
   snapshot: snapshotOf(
-    async (tx, organisationId, which) =>
-      (await scimMappings.listAllForOrganisation(tx, organisationId, which)).map((row) => ({
-        ...row,
-        name: row.group_name,
-      })),
+    scimMappings.listAllForOrganisation,
     ({ workspace_id, role, group_name: scim_group_name }) => ({
       ...{ workspace_id, role, scim_group_name },
     }),
+    ({ group_name: name }) => ({ name }),
   ),
 };
 
@@ -150,7 +146,7 @@ function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
 }
 
 async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const { readable } = deps.database;
   const row = await scimMappings.findNamed(readable, caller.organisationId, idOr404(params.id!));
   if (row === undefined) throw new ApiError('notFound');
@@ -161,7 +157,7 @@ async function listMappings(
   deps: AdminDeps,
   { caller, query }: QueryRequest<z.infer<typeof MappingQuery>>,
 ) {
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const { page, page_size, role, scim_group_id: groupId } = query;
   const db = deps.database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
@@ -175,7 +171,7 @@ async function listGroups(
   deps: AdminDeps,
   { caller, query }: QueryRequest<z.infer<typeof GroupQuery>>,
 ) {
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const { page, page_size, search } = query;
   const at = toPage({ page_size, current_page: page });
   const db = deps.database.readable;

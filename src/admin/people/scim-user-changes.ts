@@ -4,7 +4,6 @@ import { newId } from '../../model/ids.ts';
 import { emailKey } from '../../model/person.ts';
 import type { ScimUserState } from '../../model/scim.ts';
 import type { Db } from '../../store/connection/db.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import * as scimGroups from '../../store/tables/scim-groups.ts';
 import * as scimMappings from '../../store/tables/scim-mappings.ts';
 import * as userInvites from '../../store/tables/user-invites.ts';
@@ -12,12 +11,13 @@ import * as userSessions from '../../store/tables/user-sessions.ts';
 import * as users from '../../store/tables/users.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { idOr404 } from '../request/scoping.ts';
+import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
+import { requireUnique } from '../request/unique.ts';
 import { deleteUserKeys } from '../request/user-keys.ts';
 import { requireVersion } from '../request/version.ts';
 import { acceptInvite } from './invite-acceptance.ts';
 import { settle } from './scim-membership.ts';
-import { deleteUser, lockUser, refuseBound, refuseOwner } from './user-changes.ts';
+import { deleteUser, lockUser, refuseOwner } from './user-changes.ts';
 
 type Request = Pick<AdminRequest, 'params' | 'ifMatch'> & Author;
 
@@ -28,7 +28,7 @@ export async function create(
   state: ScimUserState,
 ): Promise<users.StoredUser> {
   const { caller, now } = request;
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const { organisationId } = caller;
   return deps.database.transaction(async (tx) => {
     const key = emailKey(state.userName);
@@ -38,7 +38,7 @@ export async function create(
       ...({ role: invite?.role ?? 'member', source: 'scim' } as const),
       ...{ version: 1, created_at: now, last_updated_at: now },
     };
-    await refusingTaken(() => users.insert(tx, row));
+    await refusingTaken(users.insert(tx, row));
     await auditChange(tx, deps, request, {
       ...{ action: 'create', kind: 'User', resourceId: row.id, workspaceId: null, changes: {} },
     });
@@ -54,7 +54,7 @@ export async function change(
   next: (before: users.StoredUser) => ScimUserState,
 ): Promise<users.StoredUser> {
   const { caller, params, now } = request;
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   return deps.database.transaction(async (tx) => {
     const id = idOr404(params.id!);
     const row = await users.findByIdForUpdate(tx, caller.organisationId, id);
@@ -65,7 +65,7 @@ export async function change(
     const fields = names.filter((name) => columns[name] !== row[name]);
     if (fields.length === 0) return row;
     if (row.role === 'owner' && columns.status !== 'active') refuseOwner();
-    await refusingTaken(() => users.update(tx, row, { ...columns, last_updated_at: now }));
+    await refusingTaken(users.update(tx, row, { ...columns, last_updated_at: now }));
     await auditChange(tx, deps, request, {
       ...{ action: 'update', kind: 'User', resourceId: row.id, workspaceId: null },
       changes: { fields },
@@ -112,11 +112,6 @@ function columnsOf(state: ScimUserState) {
   };
 }
 
-async function refusingTaken(write: () => Promise<void>): Promise<void> {
-  try {
-    await write();
-  } catch (error) {
-    if (!isDuplicateEntry(error)) throw error;
-    throw new ApiError('conflict', 'The organisation has a user of this address', 'userName');
-  }
+function refusingTaken(writing: Promise<void>): Promise<void> {
+  return requireUnique(writing, 'The organisation has a user of this address', 'userName');
 }

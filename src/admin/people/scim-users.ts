@@ -13,7 +13,7 @@ import {
 import * as users from '../../store/tables/users.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
-import { idOr404 } from '../request/scoping.ts';
+import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { ScimUser, toScimUser, toUserState } from './scim-record.ts';
 import {
@@ -26,7 +26,6 @@ import {
   scimRoute,
 } from './scim-routes.ts';
 import { change, create, remove } from './scim-user-changes.ts';
-import { refuseBound } from './user-changes.ts';
 
 export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
   const all = { ...scimRoute, path: '/scim/v2/Users' } as const;
@@ -90,7 +89,7 @@ export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
 }
 
 async function list(deps: AdminDeps, { caller, query }: QueryRequest<ScimListQuery>) {
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const named = readScimFilter(query.filter, ['userName', 'emails.value', 'externalId']);
   const filter =
     named === null
@@ -104,7 +103,7 @@ async function list(deps: AdminDeps, { caller, query }: QueryRequest<ScimListQue
 }
 
 async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const id = idOr404(params.id!);
   const row = await users.findById(deps.database.readable, caller.organisationId, id);
   if (row === undefined) throw new ApiError('notFound');

@@ -15,8 +15,7 @@ import * as workspaceMembers from '../../store/tables/workspace-members.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
-import { idOr404 } from '../request/scoping.ts';
-import { refuseBound } from './user-changes.ts';
+import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 
 const SessionRecord = z.object({
   id: z.uuid(),
@@ -166,7 +165,7 @@ async function unbind(deps: AdminDeps, request: AdminRequest) {
 }
 
 async function requireUser(db: Db, caller: Principal, id: string): Promise<users.StoredUser> {
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const user = await users.findById(db, caller.organisationId, idOr404(id));
   if (user === undefined) throw new ApiError('notFound');
   return user;

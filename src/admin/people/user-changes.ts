@@ -1,5 +1,4 @@
 /** Knows how users are held while they are changed, and what goes along when one is deleted. */
-import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../model/errors.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as mcpConnections from '../../store/tables/mcp-connections.ts';
@@ -12,18 +11,9 @@ import * as workspaceMembers from '../../store/tables/workspace-members.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { dismissMember } from '../request/membership.ts';
-import { idOr404 } from '../request/scoping.ts';
+import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { deleteUserKeys } from '../request/user-keys.ts';
 import { requireVersion } from '../request/version.ts';
-
-/**
- * People are the organisation's: a credential that is bound to a workspace sees its members only.
- *
- * @throws ApiError `forbidden`.
- */
-export function refuseBound(caller: Principal): void {
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
-}
 
 /**
  * The user a path names, held until the transaction ends.
@@ -35,7 +25,7 @@ export async function lockUser(
   request: Pick<AdminRequest, 'caller' | 'params' | 'ifMatch'>,
 ): Promise<users.StoredUser> {
   const { caller, params } = request;
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const row = await users.findByIdForUpdate(tx, caller.organisationId, idOr404(params.id!));
   if (row === undefined) throw new ApiError('notFound');
   requireVersion(request, row.version);

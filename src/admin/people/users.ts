@@ -17,9 +17,9 @@ import {
   someField,
 } from '../request/frame-fields.ts';
 import { requireGrantableRole } from '../request/grantable.ts';
-import { idOr404 } from '../request/scoping.ts';
+import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
-import { deleteUser, lockUser, refuseBound } from './user-changes.ts';
+import { deleteUser, lockUser } from './user-changes.ts';
 import { toRecord, UserRecord } from './user-record.ts';
 
 const NamePart = z.string().min(1).max(255).optional();
@@ -80,7 +80,7 @@ export function userRoutes(deps: AdminDeps): Route<Principal>[] {
 }
 
 async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typeof ListQuery>>) {
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const db = deps.database.readable;
   const { organisationId } = caller;
   const filter = {
@@ -100,7 +100,7 @@ async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typ
 }
 
 async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
-  refuseBound(caller);
+  requireWholeOrganisation(caller);
   const db = deps.database.readable;
   const id = idOr404(params.id!);
   const row = await users.findById(db, caller.organisationId, id);

@@ -1,6 +1,5 @@
 /** Knows what reads and changes of every policy have alike: its workspace, its columns, which are found. */
 import { z } from 'zod';
-import { newId } from '../../model/ids.ts';
 import { rewriteDocument } from '../../model/json-record.ts';
 import { pageQuery } from '../../model/paging.ts';
 import type { Condition, GroupBy } from '../../model/policy.ts';
@@ -9,8 +8,9 @@ import type { Db } from '../../store/connection/db.ts';
 import type { StoredPolicy } from '../../store/tables/policy-table.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import type { AdminDeps } from '../request/deps.ts';
-import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
-import { findOr404, idOr404, requireWorkspace } from '../request/scoping.ts';
+import { type BodyRequest, type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
+import { baseColumns } from '../request/resource-change.ts';
+import { findIn, idOr404 } from '../request/scoping.ts';
 
 /** Of a policy itself; active where nothing is asked for. */
 const PolicyStatus = z.enum(['active', 'archived']).default('active');
@@ -31,22 +31,19 @@ interface PolicyBody {
  *
  * @throws ApiError `invalid` without a workspace, to which every policy belongs.
  */
-export function newPolicy(body: PolicyBody, workspace: StoredWorkspace | null, now: number) {
+export function newPolicy(request: BodyRequest<PolicyBody>, workspace: StoredWorkspace | null) {
+  const { body } = request;
   if (workspace === null) {
     const message = 'is required with a credential of the organisation';
     throw validationError({ path: ['workspace_id'], message });
   }
   return {
-    id: newId(),
-    organisation_id: workspace.organisation_id,
-    workspace_id: workspace.id,
+    ...baseColumns(request, workspace),
     name: body.name ?? null,
     description: body.description ?? null,
     conditions: JSON.stringify(body.conditions),
     group_by: JSON.stringify(body.group_by),
     status: 'active' as const,
-    created_at: now,
-    last_updated_at: now,
   };
 }
 
@@ -74,14 +71,12 @@ export function activeOnly<Row extends StoredPolicy>(find: Find<Row>): Find<Row>
 }
 
 /** The policy that a path names, whatever its status. */
-export async function findPolicy<Row extends StoredPolicy>(
+export function findPolicy<Row extends StoredPolicy>(
   deps: AdminDeps,
   { caller, params, query }: QueryRequest<z.infer<typeof WorkspaceQuery>>,
   find: Find<Row>,
 ): Promise<Row> {
   const db = deps.database.readable;
-  const id = idOr404(params.id!);
-  const row = findOr404(caller, await find(db, caller.organisationId, id));
-  await requireWorkspace(db, caller, row, query.workspace_id);
-  return row;
+  const finding = find(db, caller.organisationId, idOr404(params.id!));
+  return findIn(db, caller, query.workspace_id, finding);
 }

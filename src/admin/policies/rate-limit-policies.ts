@@ -24,7 +24,6 @@ import {
   type ItemRequest,
   type QueryRequest,
   sentFields,
-  someField,
   updateFields,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
@@ -53,7 +52,7 @@ const CreateBody = RateLimitPolicyCreate.extend(createFields).superRefine(target
 const UpdateBody = RateLimitPolicyUpdate.extend({
   ...updateFields,
   target: RateTarget.optional(),
-}).meta(someField);
+});
 const ListQuery = PolicyListQuery.extend({
   type: RateLimit.shape.type.optional(),
   unit: RateLimit.shape.unit.optional(),
@@ -106,10 +105,10 @@ function rateLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
 
 /** Answers the new policy's id. */
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
-  const { body, now } = request;
+  const { body } = request;
   const { type, unit, value, target = 'llm' } = body;
   const { id } = await createResource(deps, request, 'RateLimitPolicy', async (tx, workspace) => {
-    const row = { ...newPolicy(body, workspace, now), type, unit, value, target };
+    const row = { ...newPolicy(request, workspace), type, unit, value, target };
     await policies.insert(tx, row);
     return { row, changes: { fields: sentFields(body) } };
   });

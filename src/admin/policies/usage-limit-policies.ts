@@ -17,7 +17,6 @@ import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
   createFields,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
@@ -83,7 +82,7 @@ function usageLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
     }),
     on.update({
       summary: 'Update a usage-limit policy',
-      body: UsageLimitPolicyUpdate.extend(updateFields).meta(someField),
+      body: UsageLimitPolicyUpdate.extend(updateFields),
       bodyLimits: documentBody,
       response: z.object({}),
       handle: (request) => update(deps, request),

@@ -47,7 +47,7 @@ export async function create(
   requireFutureReset(body, now);
   const { id } = await createResource(deps, request, 'UsageLimitPolicy', async (tx, workspace) => {
     const row = {
-      ...newPolicy(body, workspace, now),
+      ...newPolicy(request, workspace),
       type: body.type,
       ...termColumnsOf(body),
       ...scheduleOf(body, now),

@@ -4,7 +4,7 @@ import type { Db } from '../../store/connection/db.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
 import type { ItemRequest } from '../request/frame-fields.ts';
-import { findOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { findIn, resolveWorkspace } from '../request/scoping.ts';
 import { requireRight } from '../request/visibility.ts';
 
 /**
@@ -17,8 +17,7 @@ export async function findVisible<Row extends { readonly workspace_id: string | 
   { caller, query }: Pick<ItemRequest, 'caller' | 'query'>,
   finding: Promise<Row | undefined>,
 ): Promise<Row> {
-  const row = findOr404(caller, await finding);
-  await requireWorkspace(db, caller, row, query.workspace_id);
+  const row = await findIn(db, caller, query.workspace_id, finding);
   await requireIn(db, caller, row.workspace_id, 'ViewPrompts');
   return row;
 }

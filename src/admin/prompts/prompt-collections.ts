@@ -3,7 +3,6 @@ import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/route.ts';
 import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import {
   collectionSlugForm,
@@ -19,12 +18,12 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
+  baseColumns,
   type Changing,
   createResource,
   deleteResource,
@@ -43,7 +42,7 @@ import {
 } from './prompt-collection-record.ts';
 
 const CreateBody = PromptCollectionCreate.extend(createFields);
-const UpdateBody = PromptCollectionUpdate.extend(updateFields).meta(someField);
+const UpdateBody = PromptCollectionUpdate.extend(updateFields);
 const ListQuery = WorkspaceQuery.extend({
   search: z.string().max(255).optional(),
   ...pageQuery(),
@@ -106,21 +105,17 @@ function promptCollectionRoutes(deps: AdminDeps): Route<Principal>[] {
 }
 
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
-  const { caller, body, now } = request;
+  const { caller, body } = request;
   const make = async (tx: Db, workspace: { readonly id: string } | null) => {
     if (workspace === null) {
       throw validationError({ path: ['workspace_id'], message: 'is required' });
     }
     const parent = await findParent(tx, caller.organisationId, workspace.id, body);
     const unnamed = {
-      id: newId(),
-      organisation_id: caller.organisationId,
-      workspace_id: workspace.id,
+      ...baseColumns(request, workspace),
       parent_collection_id: parent?.id ?? null,
       name: body.name,
       is_default: 0,
-      created_at: now,
-      last_updated_at: now,
     };
     await requireWriter(tx, caller, unnamed);
     const row = await insertUnderSlug(collectionSlugForm, body.slug, unnamed, (given) =>

@@ -2,11 +2,8 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { PromptLabelCreate, PromptLabelUpdate } from '../../model/prompt-label.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
 import * as promptLabels from '../../store/tables/prompt-labels.ts';
 import * as promptVersions from '../../store/tables/prompt-versions.ts';
 import type { AdminDeps } from '../request/deps.ts';
@@ -15,12 +12,12 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
+  baseColumns,
   type Changing,
   createResource,
   deleteResource,
@@ -28,12 +25,13 @@ import {
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { idOr404, requireOwnOrganisation } from '../request/scoping.ts';
+import { requireUnique } from '../request/unique.ts';
 import { versioned } from '../request/version.ts';
 import { findVisible, placeOfList, requireWriter } from './prompt-access.ts';
 import { PromptLabelRecord, toRecord, toSpec } from './prompt-label-record.ts';
 
 const CreateBody = PromptLabelCreate.extend(createFields);
-const UpdateBody = PromptLabelUpdate.extend(updateFields).meta(someField);
+const UpdateBody = PromptLabelUpdate.extend(updateFields);
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
   search: z.string().max(255).optional(),
@@ -44,8 +42,8 @@ const changing: Changing<promptLabels.StoredPromptLabel> = {
   kind: 'PromptLabel',
   param: 'labelId',
   lock: (tx, organisationId, id) => promptLabels.findByIdForUpdate(tx, organisationId, idOr404(id)),
-  write: async (tx, organisationId, id, columns) =>
-    underFreeName(promptLabels.update(tx, organisationId, id, columns)),
+  write: (tx, organisationId, id, columns) =>
+    requireUnique(promptLabels.update(tx, organisationId, id, columns), undefined, 'name'),
 };
 
 export const promptLabelResource: Resource = {
@@ -92,33 +90,19 @@ function promptLabelRoutes(deps: AdminDeps): Route<Principal>[] {
 }
 
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
-  const { caller, body, now } = request;
+  const { caller, body } = request;
   const { id } = await createResource(deps, request, 'PromptLabel', async (tx, workspace) => {
     const row = {
-      id: newId(),
-      organisation_id: caller.organisationId,
-      workspace_id: workspace?.id ?? null,
+      ...baseColumns(request, workspace),
       name: body.name,
       description: body.description ?? null,
       color_code: body.color_code ?? null,
-      created_at: now,
-      last_updated_at: now,
     };
     await requireWriter(tx, caller, row);
-    await underFreeName(promptLabels.insert(tx, row));
+    await requireUnique(promptLabels.insert(tx, row), undefined, 'name');
     return { row, changes: { name: row.name } };
   });
   return { id };
-}
-
-/** @throws ApiError `conflict` */
-async function underFreeName(writing: Promise<void>): Promise<void> {
-  try {
-    await writing;
-  } catch (error) {
-    if (!isDuplicateEntry(error)) throw error;
-    throw new ApiError('conflict', undefined, 'name');
-  }
 }
 
 async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {

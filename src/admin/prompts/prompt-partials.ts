@@ -21,12 +21,12 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
+  baseColumns,
   type Changing,
   createResource,
   deleteResource,
@@ -51,7 +51,7 @@ import { planVersions, type VersionPlan } from './version-plan.ts';
 const slugForm = { prefix: 'pp', nameLengthMax: 10 };
 
 const CreateBody = PromptPartialCreate.extend(createFields);
-const UpdateBody = PromptPartialUpdate.extend(updateFields).meta(someField);
+const UpdateBody = PromptPartialUpdate.extend(updateFields);
 const ListQuery = WorkspaceQuery.extend({
   search: z.string().max(255).optional(),
   ...pageQuery(),
@@ -141,14 +141,11 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   const content: PartialContent = sound({ string, version_description });
   const made = await createResource(deps, request, 'PromptPartial', async (tx, workspace) => {
     const unnamed = {
-      id: newId(),
-      organisation_id: caller.organisationId,
-      workspace_id: workspace?.id ?? null,
+      ...baseColumns(request, workspace),
       name: body.name,
       status: 'active' as const,
       content: JSON.stringify(content),
       ...{ version_id: newId(), version_number: 1 },
-      ...{ created_at: now, last_updated_at: now },
     };
     await requireWriter(tx, caller, unnamed);
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>

@@ -25,12 +25,12 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
+  baseColumns,
   type Changing,
   createResource,
   deleteResource,
@@ -52,7 +52,7 @@ const UpdateBody = PromptUpdate.extend({
   ...updateFields,
   /** Another name of `template_metadata`. */
   prompt_metadata: JsonRecord.nullable().optional(),
-}).meta(someField);
+});
 const ListQuery = WorkspaceQuery.extend({
   collection_id: z.string().min(1).max(255).optional(),
   search: z.string().max(255).optional(),
@@ -130,15 +130,15 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   const { organisationId } = caller;
   const make = async (tx: Db, named: { readonly id: string } | null) => {
     const collection = await collectionFor(tx, caller, named, body.collection_id);
-    const { workspace_id, id: collection_id } = collection;
+    const { workspace_id } = collection;
     const virtual_key = await providerSlug(tx, organisationId, workspace_id, body.virtual_key);
     const content = sound(contentWith({ ...body, virtual_key }));
     const unnamed = {
-      ...{ id: newId(), organisation_id: organisationId, workspace_id, collection_id },
+      ...baseColumns(request, { id: workspace_id }),
+      collection_id: collection.id,
       name: body.name,
       ...{ content: JSON.stringify(content), model: modelOf(content) },
       ...{ version_id: newId(), version_number: 1 },
-      ...{ created_at: now, last_updated_at: now },
     };
     await requireWriter(tx, caller, unnamed);
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>

@@ -1,21 +1,22 @@
 /** Knows how requests find integrations, and which scope one asks for. */
 import type { Db } from '../../store/connection/db.ts';
-import type * as integrations from '../../store/tables/integrations.ts';
-import type { AdminRequest } from '../request/deps.ts';
+import * as integrations from '../../store/tables/integrations.ts';
+import type { ItemRequest } from '../request/frame-fields.ts';
 import { placedScopes } from '../request/placed-scopes.ts';
-import { findOr404 } from '../request/scoping.ts';
+import { findIn } from '../request/scoping.ts';
 
 export const integrationScopes = placedScopes({
   organisation: 'organisation_integrations',
   workspace: 'workspace_integrations',
 });
 
-/** The integration the path names. */
-export async function findIntegration(
+/** The integration the path names, as whoever may read it finds it. */
+export async function findReadable(
   db: Db,
-  { caller, params }: Pick<AdminRequest, 'caller' | 'params'>,
-  find: typeof integrations.findByIdOrSlug,
+  { caller, params, query }: Pick<ItemRequest, 'caller' | 'params' | 'query'>,
 ): Promise<integrations.StoredIntegration> {
-  const found = await find(db, caller.organisationId, params.integrationId!);
-  return findOr404(caller, found);
+  const finding = integrations.findByIdOrSlug(db, caller.organisationId, params.integrationId!);
+  const row = await findIn(db, caller, query.workspace_id, finding);
+  integrationScopes.require(caller, row, 'read');
+  return row;
 }

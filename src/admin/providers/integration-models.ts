@@ -17,7 +17,7 @@ import {
 import { modelsFaults } from '../../model/integration-faults.ts';
 import { JsonRecord, rewriteDocument } from '../../model/json-record.ts';
 import { refuseFaults, validationError } from '../../model/validation-error.ts';
-import * as integrations from '../../store/tables/integrations.ts';
+import type * as integrations from '../../store/tables/integrations.ts';
 import { type AdminDeps, type AdminRequest, everyMount, forOwners } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -27,9 +27,8 @@ import {
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { updateResource } from '../request/resource-change.ts';
-import { requireWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
-import { findIntegration, integrationScopes } from './integration-access.ts';
+import { findReadable, integrationScopes } from './integration-access.ts';
 import { changing } from './integration-changes.ts';
 import { readModels } from './integration-record.ts';
 import { sealedModels } from './integration-values.ts';
@@ -107,9 +106,7 @@ export function integrationModelRoutes(deps: AdminDeps): Route<Principal>[] {
 
 async function list(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
-  const row = await findIntegration(db, request, integrations.findByIdOrSlug);
-  await requireWorkspace(db, request.caller, row, request.query.workspace_id);
-  integrationScopes.require(request.caller, row, 'read');
+  const row = await findReadable(db, request);
   const said = readModels(row);
   const saidBySlug = new Map(said.map((model) => [model.slug, model]));
   const catalogue = catalogueOf(row);

@@ -20,7 +20,7 @@ import { refuseFaults } from '../../model/validation-error.ts';
 import { GrantUsageLimits, WorkspaceRateLimits } from '../../model/workspace-limits.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as integrationWorkspaces from '../../store/tables/integration-workspaces.ts';
-import * as integrations from '../../store/tables/integrations.ts';
+import type * as integrations from '../../store/tables/integrations.ts';
 import {
   type BudgetState,
   listStates,
@@ -35,10 +35,9 @@ import {
 } from '../request/frame-fields.ts';
 import { findGrants } from '../request/granted-workspaces.ts';
 import { updateResource } from '../request/resource-change.ts';
-import { requireWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { ensureProvider } from './default-provider.ts';
-import { findIntegration, integrationScopes } from './integration-access.ts';
+import { findReadable, integrationScopes } from './integration-access.ts';
 import { changing, followAccess } from './integration-changes.ts';
 import { type FoundGrant, writeGrants } from './integration-grants.ts';
 import { ToldAccess, toldAccess } from './integration-record.ts';
@@ -100,9 +99,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const { caller, query, now } = request;
   const { organisationId } = caller;
   const db = deps.database.readable;
-  const row = await findIntegration(db, request, integrations.findByIdOrSlug);
-  await requireWorkspace(db, caller, row, query.workspace_id);
-  integrationScopes.require(caller, row, 'read');
+  const row = await findReadable(db, request);
   if (row.workspace_id !== null) return versioned(ownWorkspace(row, row.workspace_id), row);
   const { rows, total } = await integrationWorkspaces.list(
     db,

@@ -15,15 +15,14 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
-import { requireOwnOrganisation, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
-import { findIntegration, integrationScopes } from './integration-access.ts';
+import { findReadable, integrationScopes } from './integration-access.ts';
 import { create, remove, update } from './integration-changes.ts';
 import {
   type GrantedIntegration,
@@ -39,7 +38,7 @@ const CreateBody = IntegrationCreate.extend({ ...createFields, ...DefaultProvide
 const UpdateBody = IntegrationUpdate.extend({
   ...updateFields,
   slug: IntegrationCreate.shape.slug,
-}).meta(someField);
+});
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
   type: z.enum(['organisation', 'workspace', 'all']).default('all'),
@@ -123,9 +122,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
 async function get(deps: AdminDeps, request: ItemRequest) {
   const { caller } = request;
   const db = deps.database.readable;
-  const row = await findIntegration(db, request, integrations.findByIdOrSlug);
-  await requireWorkspace(db, caller, row, request.query.workspace_id);
-  integrationScopes.require(caller, row, 'read');
+  const row = await findReadable(db, request);
   const counts = await integrationWorkspaces.countEnabled(db, caller.organisationId, [row.id]);
   return versioned(toRecord(row, counts.get(row.id) ?? 0, serviceForm(request)), row);
 }

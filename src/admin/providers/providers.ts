@@ -13,7 +13,6 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
@@ -26,7 +25,7 @@ import { ProviderRecord, toFields, toSpec } from './provider-record.ts';
 
 const rate_limits = SentRateLimits.nullable().optional();
 const CreateBody = ProviderCreate.extend({ ...createFields, rate_limits });
-const UpdateBody = ProviderUpdate.extend({ ...updateFields, rate_limits }).meta(someField);
+const UpdateBody = ProviderUpdate.extend({ ...updateFields, rate_limits });
 export const ProviderListQuery = WorkspaceQuery.extend(pageQuery({ sizeDefault: 50 }));
 const Receipt = z.object({ id: z.uuid(), slug: z.string(), object: z.literal('provider') });
 

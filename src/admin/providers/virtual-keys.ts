@@ -6,7 +6,7 @@ import { listOf } from '../../model/paging.ts';
 import { SentRateLimits } from '../../model/provider.ts';
 import { VirtualKeyCreate, VirtualKeyUpdate } from '../../model/virtual-key.ts';
 import type { AdminDeps } from '../request/deps.ts';
-import { createFields, someField, updateFields, WorkspaceQuery } from '../request/frame-fields.ts';
+import { createFields, updateFields, WorkspaceQuery } from '../request/frame-fields.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { ProviderRecord } from './provider-record.ts';
 import { getProvider, listProviders, ProviderListQuery } from './providers.ts';
@@ -16,7 +16,7 @@ const object = z.literal('virtual-key');
 const VirtualKeyRecord = ProviderRecord.extend({ object });
 const rate_limits = SentRateLimits.nullable().optional();
 const CreateBody = VirtualKeyCreate.extend({ ...createFields, rate_limits });
-const UpdateBody = VirtualKeyUpdate.extend({ ...updateFields, rate_limits }).meta(someField);
+const UpdateBody = VirtualKeyUpdate.extend({ ...updateFields, rate_limits });
 const Receipt = z.object({ success: z.literal(true), data: z.object({ slug: z.string() }) });
 
 export function virtualKeyRoutes(deps: AdminDeps): Route<Principal>[] {

@@ -36,11 +36,6 @@ export function ownerOfLease(author: LeaseAuthor): string {
   throw validationError({ path: ['gatewright-owner'], message });
 }
 
-/** An owner is of an organisation: a token of one workspace has no say in it. */
-export function requireWholeOrganisation({ workspaceId }: Principal): void {
-  if (workspaceId !== null) throw new ApiError('forbidden');
-}
-
 async function requireHeld(
   tx: Db,
   author: LeaseAuthor,

@@ -3,7 +3,7 @@ import type { Db } from '../../store/connection/db.ts';
 import * as guardrails from '../../store/tables/guardrails.ts';
 import type { AdminRequest } from './deps.ts';
 import { placedScopes } from './placed-scopes.ts';
-import { findOr404 } from './scoping.ts';
+import { findOr404, requireWorkspace } from './scoping.ts';
 
 export const guardrailScopes = placedScopes({
   organisation: 'organisation_guardrails',
@@ -11,18 +11,23 @@ export const guardrailScopes = placedScopes({
 });
 
 /**
- * The guardrail the path names, for what `action` is done with it.
+ * The guardrail the path names, for what `action` is done with it, in the workspace that the request
+ * names too, if any.
+ *
+ * It is held until the transaction ends where it is for an update.
  *
  * @throws ApiError `notFound`; `forbidden` without the scope for where it is.
  */
 export async function findGuardrail(
   db: Db,
   { caller, params }: Pick<AdminRequest, 'caller' | 'params'>,
-  find: typeof guardrails.findByIdOrSlug,
+  workspace: string | null | undefined,
   action: 'read' | 'update',
 ): Promise<guardrails.StoredGuardrail> {
+  const find = action === 'read' ? guardrails.findByIdOrSlug : guardrails.findByIdOrSlugForUpdate;
   const row = findOr404(caller, await find(db, caller.organisationId, params.guardrailId!));
   guardrailScopes.require(caller, row, action);
+  await requireWorkspace(db, caller, row, workspace);
   return row;
 }
 

@@ -1,5 +1,6 @@
 /** Knows the course of every change of a resource: one transaction, the right row, its version, its traces. */
 import type { Principal } from '../../auth/principal.ts';
+import { newId } from '../../model/ids.ts';
 import type { KindName } from '../../model/kinds.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -12,13 +13,7 @@ import {
   requireUpdate,
   type UpdateFields,
 } from './frame-fields.ts';
-import {
-  findOr404,
-  type Hold,
-  requireOwnOrganisation,
-  requireWorkspace,
-  resolveWorkspaceForWrite,
-} from './scoping.ts';
+import { findIn, type Hold, requireOwnOrganisation, resolveWorkspaceForWrite } from './scoping.ts';
 import { requireVersion } from './version.ts';
 
 /** A row as the course needs it; for a workspace `workspace_id` is its own id. */
@@ -95,6 +90,20 @@ export async function createResource<
   });
 }
 
+/** Columns that every new row has. */
+export function baseColumns<W extends { readonly id: string } | null>(
+  { caller, now }: Pick<AdminRequest, 'caller' | 'now'>,
+  workspace: W,
+) {
+  return {
+    id: newId(),
+    organisation_id: caller.organisationId,
+    workspace_id: (workspace?.id ?? null) as W extends null ? null : string,
+    created_at: now,
+    last_updated_at: now,
+  };
+}
+
 /** Yields the row as it is now. An update that changes nothing writes nothing, not even a version. */
 export async function updateResource<Row extends StoredResource>(
   deps: AdminDeps,
@@ -105,8 +114,8 @@ export async function updateResource<Row extends StoredResource>(
   const { caller, params, body, now } = request;
   requireUpdate(body);
   return deps.database.transaction(async (tx) => {
-    const row = findOr404(caller, await lock(tx, caller.organisationId, params[param]!));
-    await requireWorkspace(tx, caller, row, body.workspace_id);
+    const finding = lock(tx, caller.organisationId, params[param]!);
+    const row = await findIn(tx, caller, body.workspace_id, finding);
     admit?.(caller, row, 'update');
     requireVersion(request, row.version);
     const changed = differing(row, await columns(tx, row));
@@ -142,8 +151,8 @@ export async function deleteResource<Row extends StoredResource>(
 ): Promise<Record<string, never>> {
   const { caller, params, query } = request;
   await deps.database.transaction(async (tx) => {
-    const row = findOr404(caller, await lock(tx, caller.organisationId, params[param]!));
-    await requireWorkspace(tx, caller, row, query?.workspace_id);
+    const finding = lock(tx, caller.organisationId, params[param]!);
+    const row = await findIn(tx, caller, query?.workspace_id, finding);
     admit?.(caller, row, 'delete');
     requireVersion(request, row.version);
     await recordChange(tx, deps, request, {

@@ -8,6 +8,7 @@ import {
   type BodyRequest,
   type ItemRequest,
   type QueryRequest,
+  someField,
   WorkspaceQuery,
 } from './frame-fields.ts';
 
@@ -32,17 +33,16 @@ interface QueryOperation<Q extends z.ZodType, R extends z.ZodType>
   readonly query: Q;
 }
 
+type Scope = NonNullable<Route['scope']>;
+
 /**
  * Declares routes of one resource. `path` leads to one of them (`/mcp-servers/:mcpServerId`), and
- * without its last part to all. Updates and deletes honour `If-Match`: see resource-change.ts.
+ * without its last part to all.
  */
-export function resourceRoutes(
-  path: `/${string}/:${string}`,
-  scope: (action: Action) => NonNullable<Route['scope']>,
-) {
+export function resourceRoutes(path: `/${string}/:${string}`, scope: (action: Action) => Scope) {
   const all = { mounts: everyMount, path: path.slice(0, path.lastIndexOf('/')) };
-  const item = { mounts: everyMount, path };
   return {
+    ...itemRoutes({ mounts: everyMount, path }, scope),
     create: <B extends z.ZodType, R extends z.ZodType>(
       operation: BodyOperation<B, R>,
     ): Route<Principal> =>
@@ -50,8 +50,20 @@ export function resourceRoutes(
     list: <Q extends z.ZodType, R extends z.ZodType>(
       operation: QueryOperation<Q, R>,
     ): Route<Principal> => route({ ...all, method: 'GET', scope: scope('list'), ...operation }),
-    get: <Q extends z.ZodType, R extends z.ZodType>(
-      operation: QueryOperation<Q, R>,
+  };
+}
+
+/**
+ * Declares the routes of one item: all that there are for what nobody makes, and a delete takes back
+ * to saying nothing. Updates and deletes honour `If-Match`: see resource-change.ts.
+ */
+export function itemRoutes(
+  item: Pick<Route, 'mounts' | 'path'>,
+  scope: (action: Exclude<Action, 'create' | 'list'>) => Scope,
+) {
+  return {
+    get: <R extends z.ZodType, Q extends z.ZodType = z.ZodType<undefined>>(
+      operation: Operation<QueryRequest<z.output<Q>>, R> & { readonly query?: Q },
     ): Route<Principal> => route({ ...item, method: 'GET', scope: scope('read'), ...operation }),
     update: <B extends z.ZodType, R extends z.ZodType>(
       operation: BodyOperation<B, R>,
@@ -63,6 +75,7 @@ export function resourceRoutes(
         scope: scope('update'),
         versioned: true,
         ...operation,
+        body: operation.body.meta(someField),
       }),
     remove: (operation: {
       readonly summary: string;

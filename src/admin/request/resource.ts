@@ -43,7 +43,7 @@ export interface ReadOfKind {
 /** Reads all that an organisation has, or those of them that `which` leaves. */
 type ReadForSnapshot = (tx: Db, organisationId: string, which: Which | null) => Promise<ReadOfKind>;
 
-/** `toSpec` makes the body that would create the resource again. */
+/** `toSpec` makes the body that would create the resource again, `toOthers` what is told beside it and no column of the row. */
 export function snapshotOf<
   Row extends {
     readonly id: string;
@@ -56,7 +56,7 @@ export function snapshotOf<
 >(
   list: (tx: Db, organisationId: string, which: Which | null) => Promise<Row[]>,
   toSpec: (row: Row, secrets: SpecSecrets) => Record<string, unknown>,
-  toRotation: (row: Row) => Pick<Told, 'rotation'> = () => ({}),
+  toOthers: (row: Row) => Partial<Pick<Told, 'name' | 'rotation'>> = () => ({}),
 ): ReadForSnapshot {
   return async (tx, organisationId, which) => {
     const rows = await list(tx, organisationId, which);
@@ -68,7 +68,7 @@ export function snapshotOf<
         workspace_id: row.workspace_id ?? null,
         version: row.version,
         ...(row.creation_mode === undefined ? {} : { creation_mode: row.creation_mode }),
-        ...toRotation(row),
+        ...toOthers(row),
         spec: toSpec(row, secrets),
       }));
     return { ids: rows.map(({ id }) => id), tell };

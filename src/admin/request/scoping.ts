@@ -9,6 +9,15 @@ import type { AdminRequest } from './deps.ts';
 type Caller = AdminRequest['caller'];
 
 /**
+ * What is of the organisation as a whole is no matter of a credential that is bound to a workspace.
+ *
+ * @throws ApiError `forbidden`.
+ */
+export function requireWholeOrganisation({ workspaceId }: Pick<Caller, 'workspaceId'>): void {
+  if (workspaceId !== null) throw new ApiError('forbidden');
+}
+
+/**
  * The workspace that a list or look-up is about: the one named (UUID or slug), else the one the
  * credential is bound to, else null for the whole organisation.
  *
@@ -85,6 +94,22 @@ export async function requireWorkspace(
   if (reference === undefined || reference === null) return;
   const workspace = await resolveWorkspace(db, caller, reference);
   if (workspace?.id !== row.workspace_id) throw new ApiError('notFound');
+}
+
+/**
+ * Yields the row a path names, which has to be in the workspace that the request names, if any.
+ *
+ * @throws ApiError as {@link findOr404} and {@link requireWorkspace}.
+ */
+export async function findIn<Row extends { readonly workspace_id: string | null }>(
+  db: Db,
+  caller: Caller,
+  workspace: string | null | undefined,
+  finding: Promise<Row | undefined>,
+): Promise<Row> {
+  const row = findOr404(caller, await finding);
+  await requireWorkspace(db, caller, row, workspace);
+  return row;
 }
 
 /**

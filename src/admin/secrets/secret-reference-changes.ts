@@ -2,7 +2,6 @@
 import type { Sealer } from '../../auth/keyring.ts';
 import { authPlaces } from '../../auth/reference-secrets.ts';
 import { sealSecrets } from '../../auth/secret-values.ts';
-import { ApiError } from '../../model/errors.ts';
 import { below } from '../../model/fault.ts';
 import { newId } from '../../model/ids.ts';
 import { rewriteDocument, writeDocument } from '../../model/json-record.ts';
@@ -36,6 +35,7 @@ import {
   deleteResource,
   updateResource,
 } from '../request/resource-change.ts';
+import { requireWholeOrganisation } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { readAuth } from './secret-reference-record.ts';
 
@@ -63,7 +63,7 @@ export async function create(
   request: BodyRequest<SecretReferenceCreate & CreateFields>,
 ) {
   const { caller, body, now } = request;
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireWholeOrganisation(caller);
   refuseFaults(secretReferenceFaults(body));
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   const id = newId();

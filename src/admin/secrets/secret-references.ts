@@ -12,7 +12,6 @@ import {
   createFields,
   type ItemRequest,
   type QueryRequest,
-  someField,
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
@@ -33,7 +32,7 @@ import {
 const CreateBody = SecretReferenceCreate.extend(createFields);
 const UpdateBody = SecretReferenceUpdate.extend({
   managed_by: updateFields.managed_by,
-}).meta(someField);
+});
 
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,

@@ -8,6 +8,7 @@ import { listOf } from '../../model/paging.ts';
 import { covers } from '../../model/scopes.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
+import { requireWholeOrganisation } from '../request/scoping.ts';
 
 const proofsMax = 200;
 /** Longer than any prefix and checksum make a value. */
@@ -64,7 +65,7 @@ export function keyProofRoutes(deps: AdminDeps): Route<Principal>[] {
 
 async function prove(deps: AdminDeps, request: ProofRequest) {
   const { caller, body, now } = request;
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireWholeOrganisation(caller);
   const hashes = body.keys.map(({ value }) => deps.keyring.hashCredential(value));
   const db = deps.database.readable;
   const known = (await apiKeys.listHolders(db, caller.organisationId, hashes, now)).filter(

@@ -6,7 +6,7 @@ import { listOf } from '../../model/paging.ts';
 import { AnsweredTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
 import * as apiKeys from '../../store/tables/api-keys.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { requireWholeOrganisation } from '../request/fencing.ts';
+import { requireWholeOrganisation } from '../request/scoping.ts';
 
 const idsMax = 200;
 

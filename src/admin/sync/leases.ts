@@ -10,7 +10,8 @@ import type { Db } from '../../store/connection/db.ts';
 import * as serviceAccounts from '../../store/tables/service-accounts.ts';
 import * as syncLeases from '../../store/tables/sync-leases.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { claimScope, heldBy, requireWholeOrganisation } from '../request/fencing.ts';
+import { claimScope, heldBy } from '../request/fencing.ts';
+import { requireWholeOrganisation } from '../request/scoping.ts';
 import { auditOwner } from './owner-audit.ts';
 
 const ttlSecondsMax = 300;

@@ -8,12 +8,8 @@ import type { Db } from '../../store/connection/db.ts';
 import * as managedResources from '../../store/tables/managed-resources.ts';
 import { auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, forOwners } from '../request/deps.ts';
-import {
-  claimScope,
-  ownerOfLease,
-  requireLease,
-  requireWholeOrganisation,
-} from '../request/fencing.ts';
+import { claimScope, ownerOfLease, requireLease } from '../request/fencing.ts';
+import { requireWholeOrganisation } from '../request/scoping.ts';
 
 const resourcesMax = 200;
 

@@ -19,14 +19,9 @@ import { parseTimestamp } from '../../model/timestamp.ts';
 import { validationError } from '../../model/validation-error.ts';
 import * as syncRevisions from '../../store/tables/sync-revisions.ts';
 import { type AdminDeps, type AdminRequest, forOwners } from '../request/deps.ts';
-import {
-  claimScope,
-  ownerOfLease,
-  requireLease,
-  requireLeaseAlone,
-  requireWholeOrganisation,
-} from '../request/fencing.ts';
+import { claimScope, ownerOfLease, requireLease, requireLeaseAlone } from '../request/fencing.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
+import { requireWholeOrganisation } from '../request/scoping.ts';
 import { presentRevision } from './present.ts';
 
 const RevisionParams = z.object({

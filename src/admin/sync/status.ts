@@ -12,13 +12,9 @@ import * as syncRevisions from '../../store/tables/sync-revisions.ts';
 import * as syncStatus from '../../store/tables/sync-status.ts';
 import * as syncSuspensions from '../../store/tables/sync-suspensions.ts';
 import { type AdminDeps, type AdminRequest, forOwners } from '../request/deps.ts';
-import {
-  claimScope,
-  ownerOfLease,
-  requireLease,
-  requireWholeOrganisation,
-} from '../request/fencing.ts';
+import { claimScope, ownerOfLease, requireLease } from '../request/fencing.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
+import { requireWholeOrganisation } from '../request/scoping.ts';
 import { presentRevision, presentSuspension } from './present.ts';
 
 /** A thousand workspaces, each with a message and with what was announced of it. */

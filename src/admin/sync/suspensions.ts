@@ -13,8 +13,9 @@ import * as managedResources from '../../store/tables/managed-resources.ts';
 import * as syncLeases from '../../store/tables/sync-leases.ts';
 import * as syncSuspensions from '../../store/tables/sync-suspensions.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { claimScope, requireWholeOrganisation } from '../request/fencing.ts';
+import { claimScope } from '../request/fencing.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
+import { requireWholeOrganisation } from '../request/scoping.ts';
 import { auditOwner } from './owner-audit.ts';
 import { presentSuspension } from './present.ts';
 

@@ -42,6 +42,7 @@ import {
   deleteResource,
   updateResource,
 } from '../request/resource-change.ts';
+import { requireWholeOrganisation } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import {
   countedParts,
@@ -65,7 +66,7 @@ export async function create(
   request: BodyRequest<WorkspaceCreate & Managed & WithPeople>,
 ): Promise<workspaces.StoredWorkspace> {
   const { body, caller, now } = request;
-  if (caller.workspaceId !== null) throw new ApiError('forbidden');
+  requireWholeOrganisation(caller);
   requireGrantableSettings(caller, body.settings, null);
   const unnamed: Omit<workspaces.StoredWorkspace, 'slug'> = {
     id: newId(),

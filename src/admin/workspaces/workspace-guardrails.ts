@@ -1,7 +1,7 @@
 /** Knows over HTTP which guardrails hold on every request of a workspace (docs/api.md, Workspaces). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
+import type { Route } from '../../http/route.ts';
 import { guardrailSides } from '../../model/kind-references.ts';
 import { onlyName } from '../../model/kinds.ts';
 import { isUuid } from '../../model/slug.ts';
@@ -10,24 +10,23 @@ import {
   WorkspaceGuardrailsUpdate,
 } from '../../model/workspace-guardrails.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
-import { type AdminDeps, type AdminRequest, everyMount, forOwners } from '../request/deps.ts';
+import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import {
   type BodyRequest,
   type ItemRequest,
-  someField,
   type UpdateFields,
   updateFields,
-  WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { deleteResource, updateResource } from '../request/resource-change.ts';
+import { itemRoutes } from '../request/resource-routes.ts';
 import { findOr404 } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { changingWorkspace, type Placed } from './workspace-changes.ts';
 import { mergedDefaults, namedGuardrails, requireGuardrails } from './workspace-defaults.ts';
 
 const { managed_by } = updateFields;
-const UpdateBody = WorkspaceGuardrailsUpdate.extend({ managed_by }).meta(someField);
+const UpdateBody = WorkspaceGuardrailsUpdate.extend({ managed_by });
 
 /** By id or slug, as they were named. */
 const GuardrailsRecord = z.object({
@@ -47,7 +46,7 @@ export const workspaceGuardrailsResource: Resource = {
         const isSaying = row.is_declared === 1 || Object.keys(namedGuardrails(row)).length > 0;
         if (!isSaying) return [];
         const { id, defaults, guardrails_version: version } = row;
-        return [{ id, defaults, version, workspace_id: id, name: onlyName }];
+        return [{ id, defaults, version, workspace_id: id }];
       }),
     ({ workspace_id, defaults }) => {
       const named = Object.entries(namedGuardrails({ defaults }));
@@ -56,6 +55,7 @@ export const workspaceGuardrailsResource: Resource = {
         ...Object.fromEntries(named.map(([side, list]) => [side, plain(list)])),
       };
     },
+    () => ({ name: onlyName }),
   ),
 };
 
@@ -65,36 +65,22 @@ function plain(references: readonly string[]): string[] {
 }
 
 function workspaceGuardrailsRoutes(deps: AdminDeps): Route<Principal>[] {
-  const shared = { mounts: everyMount, path: '/workspaces/:id/guardrails' } as const;
+  const item = { mounts: everyMount, path: '/workspaces/:id/guardrails' };
+  const on = itemRoutes(item, (action) => `workspaces.${action === 'read' ? action : 'update'}`);
   return [
-    route({
-      ...shared,
-      method: 'GET',
-      scope: 'workspaces.read',
+    on.get({
       summary: 'Get the guardrails of every request of a workspace',
       response: GuardrailsRecord,
       handle: (request) => get(deps, request),
     }),
-    route({
-      ...shared,
-      ...forOwners,
-      method: 'PUT',
-      scope: 'workspaces.update',
-      versioned: true,
+    on.update({
       summary: 'Set the guardrails of every request of a workspace',
       body: UpdateBody,
       response: z.object({ id: z.uuid() }),
       handle: (request) => update(deps, request),
     }),
-    route({
-      ...shared,
-      ...forOwners,
-      method: 'DELETE',
-      scope: 'workspaces.update',
-      versioned: true,
+    on.remove({
       summary: 'Go back to no guardrails of a workspace itself',
-      query: WorkspaceQuery,
-      response: z.object({}),
       handle: (request) => clear(deps, request),
     }),
   ];

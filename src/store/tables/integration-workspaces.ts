@@ -1,8 +1,7 @@
 /** Knows the integration_workspaces table: what single workspaces may do with integrations of the organisation. */
 import type { Insertable, Selectable, Updateable } from 'kysely';
-import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
-import { listPage } from './paging.ts';
+import { grantTable } from './grant-table.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
 
 interface IntegrationWorkspaceRow {
@@ -26,6 +25,9 @@ declare module '../connection/db.ts' {
 
 /** A grant as stored; its id is the subject of the budget. */
 export type StoredIntegrationWorkspace = Selectable<IntegrationWorkspaceRow>;
+
+export const { listByIntegration, list, listAllForOrganisation } =
+  grantTable('integration_workspaces');
 
 export async function insert(tx: Db, row: Insertable<IntegrationWorkspaceRow>): Promise<void> {
   snapshotMarks.replaceOne(tx, row.organisation_id);
@@ -55,42 +57,6 @@ export async function deleteById(tx: Db, organisationId: string, id: string): Pr
     .execute();
 }
 
-/** Those of one integration, oldest first. */
-export function listByIntegration(
-  db: Db,
-  organisationId: string,
-  integrationId: string,
-): Promise<StoredIntegrationWorkspace[]> {
-  return ofIntegration(db, organisationId, integrationId).selectAll().orderBy('id').execute();
-}
-
-/** One page of those of one integration, newest first. */
-export function list(
-  db: Db,
-  organisationId: string,
-  integrationId: string,
-  page: Page,
-): Promise<{ rows: StoredIntegrationWorkspace[]; total: number }> {
-  return listPage(
-    { db, stamp: snapshotMarks.stampOf('integration_workspaces', organisationId) },
-    ofIntegration(db, organisationId, integrationId),
-    page,
-  );
-}
-
-/** Oldest first. */
-export function listAllForOrganisation(
-  db: Db,
-  organisationId: string,
-): Promise<StoredIntegrationWorkspace[]> {
-  return db
-    .selectFrom('integration_workspaces')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .orderBy('id')
-    .execute();
-}
-
 /** How many workspaces are let in by name, by integration; those without any are absent. */
 export async function countEnabled(
   db: Db,
@@ -107,11 +73,4 @@ export async function countEnabled(
     .groupBy('integration_id')
     .execute();
   return new Map(rows.map((row) => [row.integration_id, Number(row.total)]));
-}
-
-function ofIntegration(db: Db, organisationId: string, integrationId: string) {
-  return db
-    .selectFrom('integration_workspaces')
-    .where('organisation_id', '=', organisationId)
-    .where('integration_id', '=', integrationId);
 }

@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
-import { isDuplicateEntry } from './duplicate.ts';
+import { unlessDuplicate } from './duplicate.ts';
 
 export interface JobRunRow {
   name: string;
@@ -39,27 +39,18 @@ export async function insertRun(
   db: Db,
   run: { name: string; bucket: number; owner: string; startedAt: number; leaseMs: number },
 ): Promise<RunKey | null> {
-  try {
-    await db
-      .insertInto('job_runs')
-      .values({
-        name: run.name,
-        bucket: run.bucket,
-        owner: run.owner,
-        state: 'running',
-        attempt: 1,
-        lease_until: leaseUntil(run.leaseMs),
-        started_at: run.startedAt,
-        finished_at: null,
-        counts: null,
-        error: null,
-      })
-      .execute();
-    return { name: run.name, bucket: run.bucket, owner: run.owner, attempt: 1 };
-  } catch (error) {
-    if (isDuplicateEntry(error)) return null;
-    throw error;
-  }
+  const { name, bucket, owner } = run;
+  const key = { name, bucket, owner, attempt: 1 };
+  const inserting = db.insertInto('job_runs').values({
+    ...key,
+    state: 'running',
+    lease_until: leaseUntil(run.leaseMs),
+    started_at: run.startedAt,
+    finished_at: null,
+    counts: null,
+    error: null,
+  });
+  return (await unlessDuplicate(inserting.execute())) ? key : null;
 }
 
 /** A run in progress whose owner gives signs of life. */

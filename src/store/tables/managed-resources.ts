@@ -1,8 +1,8 @@
 /** Knows the managed_resources table: which resources are declared in manifests, and by whom. */
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
-import { isDuplicateEntry } from './duplicate.ts';
+import { unlessDuplicate } from './duplicate.ts';
 import { readReference } from './references.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
 
@@ -89,14 +89,14 @@ export async function ownsWithin(
 /** False when the identity, or the resource, is already claimed. */
 export async function insertUnlessClaimed(tx: Db, row: ManagedResourceRow): Promise<boolean> {
   snapshotMarks.replaceOne(tx, row.organisation_id);
-  return unlessDuplicate(() => tx.insertInto('managed_resources').values(row).execute());
+  return unlessDuplicate(tx.insertInto('managed_resources').values(row).execute());
 }
 
 /** Replaces owner, identity, source and base of a resource; false when the identity is claimed. */
 export async function updateUnlessClaimed(tx: Db, row: ManagedResourceRow): Promise<boolean> {
   const { kind, resource_id, organisation_id, ...fields } = row;
   snapshotMarks.replaceOne(tx, organisation_id);
-  return unlessDuplicate(() =>
+  return unlessDuplicate(
     tx
       .updateTable('managed_resources')
       .set(fields)
@@ -177,11 +177,22 @@ export function seenOf(
       ...ids.map(({ value }) => sql`${at('id')} = ${value}`),
       ...(hasSlug ? slugs.map(({ value }) => sql`${at('slug')} = ${value}`) : []),
     ];
-    const isOfNoOther = sql`NOT EXISTS (SELECT 1 FROM managed_resources AS claim
-      WHERE claim.organisation_id = ${at('organisation_id')} AND claim.kind = ${kind}
-      AND claim.resource_id = ${at('id')} AND claim.owner <> ${owner})`;
+    const isOfNoOther = sql`NOT EXISTS (${claimsOf(kind, table)} AND claim.owner <> ${owner})`;
     return sql<boolean>`(${sql.join([isOfNoOther, ...isNamed], sql` OR `)})`;
   };
+}
+
+/** Whether a manifest declares a row of a table. */
+export function isDeclared(kind: string, table: string): RawBuilder<SqlBool> {
+  return sql<SqlBool>`EXISTS (${claimsOf(kind, table)})`;
+}
+
+/** One for a row that is declared as this kind, and none for any other. */
+function claimsOf(kind: string, table: string): RawBuilder<unknown> {
+  const at = (column: string) => sql.ref(`${table}.${column}`);
+  return sql`SELECT 1 FROM managed_resources AS claim
+    WHERE claim.organisation_id = ${at('organisation_id')} AND claim.kind = ${kind}
+    AND claim.resource_id = ${at('id')}`;
 }
 
 /** Claims of an organisation; with `part` those of its owner, of workspaces, and of these ids. */
@@ -205,14 +216,4 @@ export function listForSnapshot(
       ),
     )
     .execute();
-}
-
-async function unlessDuplicate(write: () => Promise<unknown>): Promise<boolean> {
-  try {
-    await write();
-    return true;
-  } catch (error) {
-    if (isDuplicateEntry(error)) return false;
-    throw error;
-  }
 }

@@ -1,8 +1,7 @@
 /** Knows the mcp_integration_workspaces table: which workspaces may use MCP integrations of the organisation. */
 import type { Insertable, Selectable } from 'kysely';
-import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
-import { listPage } from './paging.ts';
+import { grantTable } from './grant-table.ts';
 import { lockInShareMode } from './portable-sql.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
 
@@ -24,6 +23,10 @@ declare module '../connection/db.ts' {
 
 /** What is said of one workspace, as stored. */
 export type StoredMcpIntegrationWorkspace = Selectable<McpIntegrationWorkspaceRow>;
+
+export const { listByIntegration, list, listAllForOrganisation } = grantTable(
+  'mcp_integration_workspaces',
+);
 
 export async function insertMany(
   tx: Db,
@@ -78,29 +81,6 @@ export async function deleteByIntegration(
     .execute();
 }
 
-/** Those of one integration, oldest first. */
-export function listByIntegration(
-  db: Db,
-  organisationId: string,
-  integrationId: string,
-): Promise<StoredMcpIntegrationWorkspace[]> {
-  return ofIntegration(db, organisationId, integrationId).selectAll().orderBy('id').execute();
-}
-
-/** One page of those of one integration, newest first. */
-export function list(
-  db: Db,
-  organisationId: string,
-  integrationId: string,
-  page: Page,
-): Promise<{ rows: StoredMcpIntegrationWorkspace[]; total: number }> {
-  return listPage(
-    { db, stamp: snapshotMarks.stampOf('mcp_integration_workspaces', organisationId) },
-    ofIntegration(db, organisationId, integrationId),
-    page,
-  );
-}
-
 /** What is said of one workspace, which stays until the transaction ends. */
 export function findForShare(
   tx: Db,
@@ -108,8 +88,11 @@ export function findForShare(
   integrationId: string,
   workspaceId: string,
 ): Promise<StoredMcpIntegrationWorkspace | undefined> {
-  return ofIntegration(tx, organisationId, integrationId)
+  return tx
+    .selectFrom('mcp_integration_workspaces')
     .selectAll()
+    .where('organisation_id', '=', organisationId)
+    .where('mcp_integration_id', '=', integrationId)
     .where('workspace_id', '=', workspaceId)
     .modifyEnd(lockInShareMode)
     .executeTakeFirst();
@@ -130,24 +113,4 @@ export function listBetween(
     .where('mcp_integration_id', 'in', integrationIds)
     .where('workspace_id', 'in', workspaceIds)
     .execute();
-}
-
-/** Oldest first. */
-export function listAllForOrganisation(
-  db: Db,
-  organisationId: string,
-): Promise<StoredMcpIntegrationWorkspace[]> {
-  return db
-    .selectFrom('mcp_integration_workspaces')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .orderBy('id')
-    .execute();
-}
-
-function ofIntegration(db: Db, organisationId: string, integrationId: string) {
-  return db
-    .selectFrom('mcp_integration_workspaces')
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_integration_id', '=', integrationId);
 }

@@ -3,6 +3,7 @@ import type { Generated, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import { newId } from '../../model/ids.ts';
 import type { Db } from '../connection/db.ts';
+import { isDeclared } from './managed-resources.ts';
 import { resourceTable, type Which } from './resource-table.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
@@ -105,25 +106,18 @@ export function listSaying(
   organisationId: string,
   which: Which | null = null,
 ): Promise<StoredOrganisationDefaults[]> {
+  const columns = Object.keys(nothing) as (keyof typeof nothing)[];
   return db
-    .selectFrom('organisation_defaults as defaults')
-    .leftJoin('managed_resources as managed', (join) =>
-      join
-        .onRef('managed.organisation_id', '=', 'defaults.organisation_id')
-        .on('managed.kind', '=', 'OrganisationDefaults')
-        .onRef('managed.resource_id', '=', 'defaults.id'),
-    )
-    .selectAll('defaults')
-    .where('defaults.organisation_id', '=', organisationId)
+    .selectFrom('organisation_defaults')
+    .selectAll()
+    .where('organisation_id', '=', organisationId)
     .where((is) =>
       is.or([
-        is('managed.owner', 'is not', null),
-        ...Object.keys(nothing).map((column) =>
-          is(`defaults.${column as keyof typeof nothing}`, '<>', '[]'),
-        ),
+        isDeclared('OrganisationDefaults', 'organisation_defaults'),
+        ...columns.map((column) => is(column, '<>', '[]')),
       ]),
     )
-    .$if(which !== null, (rows) => rows.where(which!('defaults', false)))
+    .$if(which !== null, (rows) => rows.where(which!('organisation_defaults', false)))
     .execute();
 }
 

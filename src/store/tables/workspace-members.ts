@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { Page } from '../../model/paging.ts';
 import type { WorkspaceRole } from '../../model/person.ts';
 import type { Db } from '../connection/db.ts';
-import { isDuplicateEntry } from './duplicate.ts';
+import { unlessDuplicate } from './duplicate.ts';
 import { listJoined } from './paging.ts';
 import * as peopleMarks from './people-marks.ts';
 import type { StoredUser } from './users.ts';
@@ -42,13 +42,7 @@ export async function insertUnlessMember(
   row: Insertable<WorkspaceMemberRow>,
 ): Promise<boolean> {
   peopleMarks.replaceOne(tx, row.organisation_id);
-  try {
-    await tx.insertInto('workspace_members').values(row).execute();
-    return true;
-  } catch (error) {
-    if (isDuplicateEntry(error)) return false;
-    throw error;
-  }
+  return unlessDuplicate(tx.insertInto('workspace_members').values(row).execute());
 }
 
 export function findForUpdate(tx: Db, key: MemberKey): Promise<StoredMember | undefined> {

@@ -1,10 +1,11 @@
 /** Knows the workspaces table. Archived workspaces stay in it but are found by no one save the list. */
 import type { Generated, Selectable } from 'kysely';
-import { type RawBuilder, sql } from 'kysely';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { readDocument } from '../../model/json-record.ts';
 import type { Page } from '../../model/paging.ts';
 import type { WorkspaceDefaults } from '../../model/workspace.ts';
 import type { Db } from '../connection/db.ts';
+import { isDeclared } from './managed-resources.ts';
 import { listPageInSlices, type SlicedPage } from './paging.ts';
 import { resourceTable, type Which } from './resource-table.ts';
 import { stampOf } from './snapshot-marks.ts';
@@ -77,27 +78,17 @@ export function listNamingGuardrails(
   db: Db,
   organisationId: string,
   which: Which | null,
-): Promise<(StoredWorkspace & { readonly is_declared: number })[]> {
+): Promise<(StoredWorkspace & { readonly is_declared: SqlBool })[]> {
+  const declared = isDeclared('WorkspaceGuardrails', 'workspaces');
   return db
     .selectFrom('workspaces')
-    .leftJoin('managed_resources as managed', (join) =>
-      join
-        .onRef('managed.organisation_id', '=', 'workspaces.organisation_id')
-        .on('managed.kind', '=', 'WorkspaceGuardrails')
-        .onRef('managed.resource_id', '=', 'workspaces.id'),
-    )
-    .selectAll('workspaces')
-    .select(sql<number>`managed.owner is not null`.as('is_declared'))
-    .where('workspaces.organisation_id', '=', organisationId)
-    .where('workspaces.status', '=', 'active')
-    .where((is) =>
-      is.or([
-        is('managed.owner', 'is not', null),
-        sql<boolean>`locate('put_guardrails', workspaces.defaults) > 0`,
-      ]),
-    )
+    .selectAll()
+    .select(declared.as('is_declared'))
+    .where('organisation_id', '=', organisationId)
+    .where('status', '=', 'active')
+    .where((is) => is.or([declared, sql<boolean>`locate('put_guardrails', defaults) > 0`]))
     .$if(which !== null, (rows) => rows.where(which!('workspaces', false)))
-    .orderBy('workspaces.id')
+    .orderBy('id')
     .execute();
 }
 

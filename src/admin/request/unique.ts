@@ -1,0 +1,12 @@
+/** Knows how a write is refused that would make a second of what there is one of. */
+import { ApiError } from '../../model/errors.ts';
+import { unlessDuplicate } from '../../store/tables/duplicate.ts';
+
+/** @throws ApiError `conflict`, of this message and param, where what must be unique is taken. */
+export async function requireUnique(
+  writing: Promise<void>,
+  message?: string,
+  param?: string,
+): Promise<void> {
+  if (!(await unlessDuplicate(writing))) throw new ApiError('conflict', message, param);
+}
