@@ -42,7 +42,7 @@ export function readable(
   if (isEventStream(headers)) {
     if (form === null) return null;
     const stream = streamAnswer(form, body);
-    return { json: stream.json, stream };
+    return stream.isKnown ? { json: stream.json, stream } : null;
   }
   const json = objectOf(body);
   return json === null ? null : { json, stream: null };

@@ -46,15 +46,17 @@ export function judgedTextsOf({ path, request }: Pick<Exchange, 'path' | 'reques
   const shows = showingKinds.has(kind) && method !== 'DELETE' && !isEcho(owned, method);
   return {
     endpoint: method === 'GET' ? (whole ?? endpoint) : endpoint,
-    asked: method === 'POST' && askingKinds.has(kind) ? 'kept' : null,
+    asked: sayingMethods.has(method) && askingKinds.has(kind) ? 'kept' : null,
     answered: shows ? (whole ?? 'kept') : null,
     isQuestion: false,
   };
 }
 
+/** By which a provider could take what a body says. */
+const sayingMethods: ReadonlySet<unknown> = new Set(['POST', 'PUT', 'PATCH']);
 /** What is said there goes to a model some time. */
 const askingKinds: ReadonlySet<ObjectKind> = new Set<ObjectKind>([
-  ...(['assistants', 'threads', 'conversations', 'vector_stores'] as const),
+  ...(['assistants', 'threads', 'conversations', 'vector_stores', 'message_batches'] as const),
 ]);
 /** What models have said is shown there. */
 const showingKinds: ReadonlySet<ObjectKind> = new Set<ObjectKind>([

@@ -6,10 +6,12 @@ import { GatewayError } from './gateway-error.ts';
 /** Where texts stand, at the top of a body. */
 const holders: ReadonlySet<string> = new Set([
   ...['messages', 'system', 'instructions', 'input', 'prompt', 'content', 'items', 'query'],
-  ...['additional_instructions', 'additional_messages', 'thread', 'tool_outputs'],
+  ...['additional_instructions', 'additional_messages', 'thread', 'tool_outputs', 'requests'],
 ]);
 /** Below. */
-const held: ReadonlySet<string> = new Set(['messages', 'content', 'text', 'value', 'output']);
+const held: ReadonlySet<string> = new Set([
+  ...['messages', 'content', 'text', 'value', 'output', 'system', 'params'],
+]);
 /** What has names of its caller's own. */
 const namedByCaller: ReadonlySet<string> = new Set([
   ...['metadata', 'arguments', 'tool_calls', 'input', 'variables'],
@@ -20,7 +22,11 @@ const depthMax = 32;
 
 /** @throws GatewayError for a member twice, which readers take differently, and for one that only some know by its letters */
 export function requireOneReading({ body, params, isJson }: Exchange): void {
-  if (body === null || !isJson) return;
+  if (body === null) return;
+  if (!isJson) {
+    const message = 'The body must come as application/json: guardrails judge it';
+    throw new GatewayError('invalid_json', message, 'content-type');
+  }
   if (hasTwins(body)) {
     const message =
       'The JSON body has the same member twice in one of its objects, and guardrails judge it';

@@ -43,7 +43,7 @@ function partsOf(form: AskedForm, params: Json): Parts[] {
   switch (form) {
     case 'chat_completions':
     case 'messages':
-      return [ofSystem(params, 'system'), ofMessages(params, 'messages')];
+      return ofChat(params);
     case 'completions':
       return [{ earlier: [], last: listedPassages(params.prompt, ['prompt']) }];
     case 'embeddings':
@@ -66,12 +66,17 @@ function ofKept(params: Json): Parts[] {
     { earlier: [], last: contentPassages(params.content, ['content']) },
     ofMessages(params, 'tool_outputs'),
     { earlier: [], last: query },
+    ...each(params.requests).flatMap((_, at) => ofChat(params, 'requests', at, 'params')),
   ];
 }
 
+function ofChat(params: Json, ...path: Path): Parts[] {
+  return [ofSystem(params, ...path, 'system'), ofMessages(params, ...path, 'messages')];
+}
+
 /** What is said before all messages. */
-function ofSystem(params: Json, name: string): Parts {
-  return { earlier: contentPassages(params[name], [name]), last: [] };
+function ofSystem(params: Json, ...path: Path): Parts {
+  return { earlier: contentPassages(member(params, ...path), path), last: [] };
 }
 
 /** One text, or a list of messages and other items. */

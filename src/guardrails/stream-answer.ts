@@ -9,6 +9,8 @@ interface StreamEvent {
   /** Null where the data are no JSON object. */
   readonly json: Json | null;
   readonly raw: string;
+  /** Whether it is known what it says, if anything. */
+  readonly isKnown: boolean;
   readonly told: readonly Told[];
 }
 
@@ -23,6 +25,8 @@ interface Slot {
 export interface StreamAnswer {
   /** In the form of an answer that is no stream, with its texts and nothing else. */
   readonly json: Json;
+  /** Whether all that its events say is known; others could say anything. */
+  readonly isKnown: boolean;
   /** The events of the same answer with other texts, one for each passage of `json`. */
   rewritten(texts: readonly string[]): Buffer;
 }
@@ -32,6 +36,7 @@ export function streamAnswer(form: AnsweredForm, bytes: Buffer): StreamAnswer {
   const slots = slotsOf(events);
   const judged = [...Map.groupBy(slots.judged, ({ group }) => group).values()];
   return {
+    isKnown: events.every(({ isKnown }) => isKnown),
     json: answerOf(
       form,
       judged.map((group) => group.map(({ text }) => text)),
@@ -118,15 +123,20 @@ function rewrittenText(
 
 function eventsOf(form: AnsweredForm, text: string): StreamEvent[] {
   return text
-    .split(/\r?\n\r?\n/)
+    .replace(/^\uFEFF/, '')
+    .replaceAll(/\r\n?/g, '\n')
+    .split('\n\n')
     .filter((raw) => raw.trim() !== '')
     .map((raw) => {
-      const lines = raw.split(/\r?\n/);
+      const lines = raw.split('\n');
       const isData = (line: string): boolean => line.startsWith('data:');
       const data = lines.filter(isData).map((line) => line.slice('data:'.length).trim());
       const head = lines.filter((line) => !isData(line)).map((line) => `${line}\n`);
-      const json = objectOf(data.join('\n'));
-      return { raw, head: head.join(''), json, told: json === null ? [] : toldIn(form, json) };
+      const said = data.join('\n');
+      const json = objectOf(said);
+      const isKnown = json !== null || said === '' || said === '[DONE]';
+      const told = json === null ? [] : toldIn(form, json);
+      return { raw, head: head.join(''), json, isKnown, told };
     });
 }
 

@@ -94,10 +94,15 @@ function toldOfResponse(event: Json): Told[] {
   ]);
 }
 
-/** Of a run: of its messages, and of what tools of the provider have answered. */
+/** Of a run: of its messages, and of what tools of the provider have answered; some tell the name of an event beside its `data`. */
 function toldOfRun(event: Json): Told[] {
+  const { delta, data } = event;
+  if (typeof data === 'object' && data !== null && !Array.isArray(data)) {
+    return toldOfRun(data as Json).map(({ passage: { path, text }, ...told }) => ({
+      ...{ ...told, passage: { path: ['data', ...path], text } },
+    }));
+  }
   const group = String(event.id);
-  const { delta } = event;
   if (delta === undefined) return wholes(group, keptPassages(event, []));
   const parts = each(member(delta, 'content')).flatMap(([part, at]) =>
     pieces(group, indexOf(part, at), contentPassages(part, ['delta', 'content', at])),

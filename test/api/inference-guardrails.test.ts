@@ -79,6 +79,7 @@ describe('guardrails on requests', () => {
 
   const deep = `${'['.repeat(50_000)}${']'.repeat(50_000)}`;
   it.each([
+    ['no JSON', '{"messages":[{"role":"user","content":"a bomb"}]}', 'content-type'],
     ['depth', `{"messages":[{"role":"user","content":"a bomb"},${deep}]}`, null],
     ['content twice', '{"messages":[{"role":"user","content":"a bomb","content":"x"}]}', null],
     ['Content', '{"messages":[{"role":"user","Content":"a bomb","content":"x"}]}', 'content'],
@@ -88,7 +89,8 @@ describe('guardrails on requests', () => {
     const replacing = { 'default.regexReplace': { rule: 'bomb' }, scan_scope: 'all_messages' };
     const { server, upstream } = inference;
     const headers = {
-      ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      authorization: `Bearer ${key}`,
+      'content-type': param === 'content-type' ? 'text/plain' : 'application/json',
       'x-gateway-config': JSON.stringify({
         ...{ provider: 'mock-upstream', custom_host: upstream.url },
         input_guardrails: [replacing],
@@ -205,6 +207,18 @@ describe('guardrails on answers', () => {
     expect(answer.status).toBe(446);
     expect(JSON.stringify(answer.body)).not.toContain('listen');
   });
+
+  it.each(['data: hi\n\n', 'data: ["hi"]\n\n'])(
+    'refuse a stream of what they do not know: %j',
+    async (said) => {
+      inference.upstream.script = (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.end(said);
+      };
+      const answer = await inference.chat(key, { config, params: { stream: true } });
+      expect(answer).toMatchObject({ status: 502, body: { error: { code: 'answer_unreadable' } } });
+    },
+  );
 
   it('let a stream through as it came, or with other words', async () => {
     streams(['o', 'k']);

@@ -231,7 +231,7 @@ describe('a stream that came whole', () => {
       piece('m1', part(0, 'and'), part(1, 'more')),
       { id: 's', object: 'thread.run.step.delta', delta: stepDelta },
       message('m1', 'assistant', part(0, 'one and'), part(1, 'more')),
-      message('m3', 'assistant', part(0, 'never told in pieces')),
+      { event: 'x', data: message('m3', 'assistant', part(0, 'never told in pieces')) },
     ]);
     expect(textsIn('kept', stream.json)).toEqual([
       ...[['one and', 'more'], ['two'], ['logged'], ['never told in pieces']],
@@ -245,16 +245,19 @@ describe('a stream that came whole', () => {
 
   const chunk = (delta: object) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}`;
 
-  it.each(['\n', '\r\n'])('is an answer with its texts, told anew with others (%j)', (newline) => {
-    const lines = [chunk({ role: 'assistant', content: 'my ' }), chunk({ content: 'word' })];
-    const text = [...lines, 'data: [DONE]'].map((line) => line + newline + newline).join('');
-    const stream = streamAnswer('chat_completions', Buffer.from(text));
-    expect(textsIn('chat_completions', stream.json)).toEqual([['my word']]);
-    const told = stream.rewritten(['[...]']).toString();
-    expect(told).toBe(
-      `${chunk({ role: 'assistant', content: '[...]' })}\n\n${chunk({ content: '' })}\n\ndata: [DONE]\n\n`,
-    );
-  });
+  it.each(['\n', '\r\n', '\r'])(
+    'is an answer with its texts, told anew with others (%j)',
+    (newline) => {
+      const lines = [chunk({ role: 'assistant', content: 'my ' }), chunk({ content: 'word' })];
+      const text = [...lines, 'data: [DONE]'].map((line) => line + newline + newline).join('');
+      const stream = streamAnswer('chat_completions', Buffer.from(text));
+      expect(textsIn('chat_completions', stream.json)).toEqual([['my word']]);
+      const told = stream.rewritten(['[...]']).toString();
+      expect(told).toBe(
+        `${chunk({ role: 'assistant', content: '[...]' })}\n\n${chunk({ content: '' })}\n\ndata: [DONE]\n\n`,
+      );
+    },
+  );
 
   it('of responses holds the old text nowhere', () => {
     const events = [
