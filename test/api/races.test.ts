@@ -1,7 +1,14 @@
 /** Guarantees that what is decided about several rows at once holds however many decide at the same time. */
+import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { newId } from '../../src/model/ids.ts';
 import { checkConsistency } from '../../src/store/consistency.ts';
+import {
+  type CounterPlace,
+  exchange,
+  type SliceMove,
+} from '../../src/store/tables/usage-slices.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 
 const rounds = 20;
@@ -17,6 +24,41 @@ async function make(path: string, body: object): Promise<string> {
   expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
   return answer.body.id;
 }
+
+/** Asks for ten units of a thousand, of a counter that may not be there. */
+function firstMove(counter: CounterPlace): SliceMove {
+  return {
+    ...{ counter, isNew: true, units: 0, spent: 0, offered: 0, want: 0 },
+    ...{ needs: [{ units: 10, unitsMin: 10 }], limitUnits: 1_000, alertThresholdUnits: null },
+    ...{ type: 'tokens', label: 'test' },
+  };
+}
+
+it('counters that many processes open at once, in any order, cost none of them a second attempt', async () => {
+  const { db, transaction } = server.database;
+  const organisationId = newId();
+  for (let round = 0; round < rounds; round += 1) {
+    const counters = Array.from({ length: 2 }, () => ({
+      ...{ isRate: false, subjectKind: 'api_key' as const, subjectId: randomBytes(16) },
+      ...{ windowStart: 0, id: Buffer.alloc(16), valueKey: '', endsAt: null },
+    }));
+    const open = (at: number) => {
+      const moves = (at % 2 === 0 ? counters : counters.toReversed()).map(firstMove);
+      const holder = { organisationId, holder: randomBytes(16) };
+      return transaction((tx) => exchange(tx, holder, moves, 0), 1);
+    };
+    const opened = await Promise.all(Array.from({ length: 5 }, (_, at) => open(at)));
+    expect(opened.flat().map((outcome) => outcome?.granted)).toEqual(new Array(10).fill(10));
+    for (const { subjectId } of counters) {
+      const rows = db.selectFrom('usage_counters').where('subject_id', '=', subjectId);
+      expect(await rows.select('reserved_units').execute()).toEqual([{ reserved_units: 50 }]);
+    }
+  }
+  // Of nobody: it would be told as lost.
+  for (const table of ['usage_counters', 'usage_slices'] as const) {
+    await db.deleteFrom(table).where('organisation_id', '=', organisationId).execute();
+  }
+});
 
 async function defaultsOf(workspaceId: string | null): Promise<number> {
   const { rows } = await sql<{ total: number }>`

@@ -200,7 +200,7 @@ export function placeKey({ subjectKind, subjectId, windowStart, id }: CounterKey
   return `${subjectKind} ${subjectId.toString('hex')} ${windowStart} ${id.toString('hex')}`;
 }
 
-/** Makes the counters that nobody has counted in yet; does nothing to others. */
+/** Makes counters that nobody has counted in yet. Locks all, to be written; two that share a lock (`INSERT IGNORE`) deadlock then. */
 async function insertMissing(
   tx: Db,
   organisationId: string,
@@ -209,15 +209,16 @@ async function insertMissing(
 ): Promise<void> {
   const rows = moves
     .filter(({ isNew }) => isNew)
+    .toSorted((a, b) => (placeKey(a.counter) < placeKey(b.counter) ? -1 : 1))
     .map(({ counter: { subjectKind, subjectId, windowStart, id, valueKey, endsAt } }) => {
       const end = isRate ? sql`, ${endsAt}` : sql``;
       return sql`(${organisationId}, ${subjectKind}, ${subjectId}, ${windowStart}, ${id}, ${valueKey}${end})`;
     });
   if (rows.length === 0) return;
-  const columns = sql.raw(
-    `organisation_id, subject_kind, subject_id, window_start, id, value_key${isRate ? ', ends_at' : ''}`,
-  );
-  await sql`INSERT IGNORE INTO ${table(isRate)} (${columns}) VALUES ${sql.join(rows)}`.execute(tx);
+  const columns = sql.raw(`value_key${isRate ? ', ends_at' : ''}`);
+  await sql`
+    INSERT INTO ${table(isRate)} (organisation_id, subject_kind, subject_id, window_start, id, ${columns})
+    VALUES ${sql.join(rows)} ON DUPLICATE KEY UPDATE value_key = value_key`.execute(tx);
 }
 
 async function lockCounters(
