@@ -123,16 +123,20 @@ export class GuardedCalls {
     const rest = { ...attempted, call: null, kept: null };
     const isPlain = read.headers['content-encoding'] === undefined;
     const found = isPlain ? readable(this.#texts.answered, read.headers, read.body) : null;
-    if (found === null) {
+    const { exchange } = this.#options;
+    const judgedAnswer =
+      found === null
+        ? null
+        : await judgeAnswer(guardrails, this.#texts, {
+            subject: subjectOf(exchange, this.#texts.endpoint, attempted.target),
+            ...{ status: attempted.status, json: found.json, now: exchange.now },
+          });
+    if (found === null || judgedAnswer === null) {
       return guardrails.some(({ isAsync }) => !isAsync)
         ? unanswered(rest, { error: unreadable(), metered: read.metered })
         : { ...rest, guarded: { ...used, status: attempted.status } };
     }
-    const { exchange } = this.#options;
-    const { passages, judgement: output } = await judgeAnswer(guardrails, this.#texts, {
-      subject: subjectOf(exchange, this.#texts.endpoint, attempted.target),
-      ...{ status: attempted.status, json: found.json, now: exchange.now },
-    });
+    const { passages, judgement: output } = judgedAnswer;
     const { errorForm } = exchange;
     const verdict = verdictOf(input, output);
     const isPassed = input.passes && output.passes;

@@ -8,6 +8,8 @@ import type { JudgedTexts } from './judged-texts.ts';
 
 /** What is judged at once of a list. */
 const batchMax = 10;
+/** Of one page, which has a hundred at most where clients ask, or one stream. */
+const answersMax = 1_000;
 
 type Subject = Omit<Judged, 'side' | 'answer' | 'passages' | 'lastCount'>;
 
@@ -18,7 +20,7 @@ export interface JudgedAnswer {
   readonly judgement: Judgement;
 }
 
-/** `now` in ms since the epoch. */
+/** `now` in ms since the epoch. Null for more answers than are judged. */
 export async function judgeAnswer(
   guardrails: readonly Guardrail[],
   { answered, isQuestion }: JudgedTexts,
@@ -33,9 +35,10 @@ export async function judgeAnswer(
     readonly json: Json;
     readonly now: number;
   },
-): Promise<JudgedAnswer> {
+): Promise<JudgedAnswer | null> {
   const answers = answered === null ? [] : answersIn(answered, json);
   const judged = isQuestion && !isUnderWay(json) ? answers : answers.filter(hasText);
+  if (judged.length > answersMax) return null;
   const judgements: Judgement[] = [];
   for (let at = 0; at < judged.length; at += batchMax) {
     const batch = judged.slice(at, at + batchMax).map(({ json: one, passages }) => {

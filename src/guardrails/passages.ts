@@ -63,19 +63,25 @@ export function withTexts(
   passages: readonly Passage[],
   texts: readonly string[],
 ): Record<string, unknown> {
-  let copy: unknown = json;
-  passages.forEach(({ path, text }, at) => {
-    if (texts[at] !== undefined && texts[at] !== text) copy = replaced(copy, path, texts[at]);
+  const changes = passages.flatMap(({ path, text }, at): Passage[] => {
+    const by = texts[at];
+    return by === undefined || by === text ? [] : [{ path, text: by }];
   });
-  return copy as Record<string, unknown>;
+  return changed(json, changes, 0) as Record<string, unknown>;
 }
 
-function replaced(value: unknown, [step, ...rest]: Path, text: string): unknown {
-  if (step === undefined) return text;
-  const below = replaced((value as Record<Step, unknown>)[step], rest, text);
-  return Array.isArray(value)
-    ? value.with(step as number, below)
-    : { ...(value as Json), [step]: below };
+/** Each list and object on the way is copied once, however many of its texts are others. */
+function changed(value: unknown, changes: readonly Passage[], depth: number): unknown {
+  if (changes.length === 0) return value;
+  const byStep = Map.groupBy(changes, ({ path }) => path[depth]);
+  const whole = byStep.get(undefined);
+  if (whole !== undefined) return whole[0]!.text;
+  const copy = (Array.isArray(value) ? [...value] : { ...(value as Json) }) as Record<
+    Step,
+    unknown
+  >;
+  for (const [step, below] of byStep) copy[step!] = changed(copy[step!], below, depth + 1);
+  return copy;
 }
 
 /** With its place; none of what is no list. */

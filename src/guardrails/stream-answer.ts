@@ -48,6 +48,9 @@ export function streamAnswer(form: AnsweredForm, bytes: Buffer): StreamAnswer {
   };
 }
 
+/** Of one message, among which the rest of one that has begun before is looked for. */
+const wholesMax = 100;
+
 interface Slots {
   /** In the order of their first word. */
   readonly judged: readonly Slot[];
@@ -78,11 +81,11 @@ function slotsOf(events: readonly StreamEvent[]): Slots {
     byText.set(place, slot);
     toldAgain.add(slot);
   }
+  const byGroup = Map.groupBy(wholes, ({ group }) => group);
   for (const slot of byName.values()) {
     if (toldAgain.has(slot)) continue;
-    const isEnd = ({ group, text }: Slot): boolean =>
-      group === slot.group && text.endsWith(slot.text);
-    slot.whole = wholes.find(isEnd) ?? null;
+    const some = byGroup.get(slot.group)?.slice(0, wholesMax) ?? [];
+    slot.whole = some.find(({ text }) => text.endsWith(slot.text)) ?? null;
   }
   const judged = [...byName.values(), ...wholes];
   return {

@@ -261,9 +261,13 @@ describe('what a provider keeps', () => {
     };
     const refused = await showing(config, `/threads/${ids.threads}/messages/m`);
     expect(refused.status).toBe(446);
-    upstream.script = (_, response) => void response.end('no JSON');
-    const unread = await showing(await by(forbids(canary)), `/threads/${ids.threads}/messages`);
-    expect(unread).toMatchObject({ status: 502, body: { error: { code: 'answer_unreadable' } } });
+    const messages = `/threads/${ids.threads}/messages`;
+    const data = Array.from({ length: 1_001 }, () => messageOf('m', 'assistant', 'x'));
+    for (const answer of ['no JSON', '[]', JSON.stringify({ data })]) {
+      upstream.script = (_, response) => void response.end(answer);
+      const unread = await showing(await by(forbids(canary)), messages);
+      expect(unread).toMatchObject({ status: 502, body: { error: { code: 'answer_unreadable' } } });
+    }
   });
 
   it('leaves nothing to look for where it is denied, and belongs to its caller where a stream was held back', async () => {

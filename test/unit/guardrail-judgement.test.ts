@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { type AnsweredForm, answersIn } from '../../src/guardrails/answer-passages.ts';
 import { judge } from '../../src/guardrails/evaluate.ts';
 import { type CheckTools, readyGuardrail, writtenOut } from '../../src/guardrails/guardrail.ts';
-import type { Json } from '../../src/guardrails/passages.ts';
+import { type Json, withTexts } from '../../src/guardrails/passages.ts';
 import { requestPassages } from '../../src/guardrails/request-passages.ts';
 import { Searches } from '../../src/guardrails/searches.ts';
 import { streamAnswer } from '../../src/guardrails/stream-answer.ts';
@@ -166,6 +166,13 @@ describe('a guardrail', () => {
 
 const textsIn = (form: AnsweredForm, json: Json): string[][] =>
   answersIn(form, json).map(({ passages }) => passages.map(({ text }) => text));
+
+it('puts other texts into a long list as fast as into many short ones', () => {
+  const input = Array.from({ length: 100_000 }, (_, at) => `a${at}`);
+  const { passages } = requestPassages('embeddings', { input });
+  const texts = input.map((text) => `${text}!`);
+  expect(withTexts({ input, model: 'm' }, passages, texts)).toEqual({ input: texts, model: 'm' });
+});
 
 describe('a stream that came whole', () => {
   const streamOf = (form: AnsweredForm, events: readonly object[]) => {
