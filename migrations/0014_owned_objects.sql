@@ -10,7 +10,9 @@ CREATE TABLE IF NOT EXISTS owned_objects (
   created_at BIGINT NOT NULL,
   deleted_at BIGINT NULL,
   look_at BIGINT NOT NULL,
+  account VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   PRIMARY KEY (organisation_id, workspace_id, kind, object_id, provider),
+  UNIQUE KEY owned_objects_first (organisation_id, kind, object_id, account),
   KEY owned_objects_list (organisation_id, workspace_id, kind, provider, created_at, object_id),
   KEY owned_objects_due (look_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -6,6 +6,7 @@ CREATE TABLE IF NOT EXISTS pending_objects (
   api_key_id CHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   kind VARCHAR(24) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   provider VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+  account VARCHAR(36) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   mark CHAR(32) CHARACTER SET ascii COLLATE ascii_bin NULL,
   created_at BIGINT NOT NULL,
   look_at BIGINT NOT NULL,

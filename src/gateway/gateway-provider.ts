@@ -23,6 +23,7 @@ type Headers = Readonly<Record<string, string>>;
 export interface GatewayProvider extends Account {
   readonly id: string;
   readonly slug: string;
+  readonly integrationId: string;
   /** Whether its workspace may use the integration, and anybody may. */
   readonly isGranted: boolean;
   /** Milliseconds since the epoch. */
@@ -79,6 +80,7 @@ export function readProvider(
   return {
     id: provider.id,
     slug: provider.slug,
+    integrationId: id,
     isGranted:
       integration.status === 'active' && isGranted(integration, grant, provider.workspace_id),
     endsAtMs: provider.expires_at,

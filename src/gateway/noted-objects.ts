@@ -8,7 +8,7 @@ import { eventTexts, parsedJson } from './event-texts.ts';
 import type { StreamNotes } from './noted-stream.ts';
 import { unmarkedBody } from './object-mark.ts';
 import type { PendingObject } from './pending-object.ts';
-import { providerOf, type ResolvedTarget } from './resolve-target.ts';
+import { accountOf, providerOf, type ResolvedTarget } from './resolve-target.ts';
 import type { Telling, ToldObject } from './told-objects.ts';
 
 export interface Note {
@@ -74,6 +74,7 @@ export function rowsOf(
     ...{ organisation_id: owner.organisationId, workspace_id: owner.workspaceId },
     ...{ kind, object_id: id, provider, api_key_id: owner.apiKeyId },
     ...{ created_at: now, deleted_at: null, look_at: now + lookAfterMs },
+    account: accountOf(target, owner),
   }));
 }
 

@@ -1,5 +1,5 @@
 /** Knows how what one owner keeps with a provider is listed: by what the gateway has noted, each as the provider tells it now. */
-import { anthropicPageOf, objectList, objectPageOf } from '../objects/object-page.ts';
+import { anthropicPageOf, notInList, objectList, objectPageOf } from '../objects/object-page.ts';
 import type { Owner } from '../objects/owner.ts';
 import type { Db } from '../store/connection/db.ts';
 import * as ownedObjects from '../store/tables/owned-objects.ts';
@@ -41,9 +41,10 @@ export async function listAt(
   const isAnthropic = calling.exchange.request.headers['anthropic-version'] !== undefined;
   const page = isAnthropic ? anthropicPageOf(query) : objectPageOf(query);
   const of = { ...options.owner, kind: owned.kind, provider: options.provider };
-  const beyond = (id: string | null) => (id === null ? null : placeOf(options.db, of, id));
-  const before = await beyond(page.before);
-  let after: ownedObjects.Beyond | null = await beyond(page.after);
+  const beyond = (id: string | null, param: string) =>
+    id === null ? null : placeOf(options.db, of, id, param);
+  const before = await beyond(page.before, 'before');
+  let after: ownedObjects.Beyond | null = await beyond(page.after, 'after');
   const found: Item[] = [];
   while (found.length <= page.limit) {
     const limit = Math.min(batchMax, page.limit + 1 - found.length);
@@ -91,10 +92,11 @@ async function placeOf(
   db: Db,
   of: Owner & { readonly kind: string },
   id: string,
+  param: string,
 ): Promise<ownedObjects.Beyond> {
   const row = await ownedObjects.find(db, of, id);
   if (row !== undefined) return row;
-  throw new GatewayError('not_found', `There is none of these ${of.kind}`, 'after');
+  throw notInList(param);
 }
 
 const ofPage = ['limit', 'order', 'order_by', 'after', 'before', 'after_id', 'before_id', 'page'];

@@ -10,7 +10,7 @@ import type { Calling } from './calling.ts';
 import type { Exchange } from './exchange.ts';
 import { carriesMark, newMark } from './object-mark.ts';
 import type { OwnedPath } from './owned-path.ts';
-import { providerOf, type ResolvedTarget } from './resolve-target.ts';
+import { accountOf, providerOf, type ResolvedTarget } from './resolve-target.ts';
 
 /** Of the others, providers delete what nobody knows: responses after a month, uploads after an hour. */
 const awaitedKinds: ReadonlySet<ObjectKind> = new Set([
@@ -61,6 +61,7 @@ export async function makeAt(
   const made = { ...calling, exchange: { ...exchange, making } };
   const pending = await PendingObject.begin(db, {
     ...{ owner, kind: owned.kind, provider: providerOf(target) },
+    account: accountOf(target, owner),
     ...{ mark: making.mark, now: exchange.now },
   });
   try {
@@ -77,6 +78,7 @@ interface Awaited {
   readonly owner: Owner;
   readonly kind: ObjectKind;
   readonly provider: string;
+  readonly account: string;
   readonly mark: string | null;
   /** Milliseconds since the epoch. */
   readonly now: number;
@@ -97,11 +99,19 @@ export class PendingObject {
   /** To be called before anything is sent. */
   static async begin(
     db: Db,
-    { owner, kind, provider, mark, now }: Awaited,
+    { owner, kind, provider, account, mark, now }: Awaited,
   ): Promise<PendingObject> {
     const row = {
       ...{ organisation_id: owner.organisationId, id: newId(), workspace_id: owner.workspaceId },
-      ...{ api_key_id: owner.apiKeyId, kind, provider, mark, created_at: now, found_at: null },
+      ...{
+        api_key_id: owner.apiKeyId,
+        kind,
+        provider,
+        account,
+        mark,
+        created_at: now,
+        found_at: null,
+      },
       look_at: now + (mark === null ? outcomeMs : firstLookMs),
     };
     await pendingObjects.insert(db, row);

@@ -7,6 +7,7 @@ import { outboundUrlFault } from '../model/outbound-url.ts';
 import { paramChanges } from '../model/params.ts';
 import type { PriceTerms } from '../model/price-terms.ts';
 import { type ProviderAddress, providerAddresses } from '../model/provider-addresses.ts';
+import type { Owner } from '../objects/owner.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import type { CallRequest } from '../upstream/call.ts';
 import { allDialects } from '../upstream/dialects/all-dialects.ts';
@@ -227,6 +228,14 @@ export class Targets {
 /** As the ledger of objects knows it, however it is called. */
 export function providerOf({ provider, workspaceProvider }: ResolvedTarget): string {
   return workspaceProvider === null ? provider : `@${workspaceProvider.id}`;
+}
+
+/** Whose ids are one another's: those of one integration; of a service that is named by itself nobody knows the account. */
+export function accountOf(
+  { workspaceProvider }: Pick<ResolvedTarget, 'workspaceProvider'>,
+  { workspaceId }: Pick<Owner, 'workspaceId'>,
+): string {
+  return workspaceProvider?.integrationId ?? workspaceId;
 }
 
 /** Services that are not known by an address are called in the format of OpenAI. */

@@ -121,6 +121,7 @@ async function settle(
         const isNew = await ownedObjects.noteFound(tx, {
           ...{ organisation_id: row.organisation_id, workspace_id: row.workspace_id },
           ...{ kind: row.kind, object_id: id, provider: row.provider, deleted_at: null },
+          account: row.account,
           ...{ api_key_id: row.api_key_id, created_at: row.created_at },
           look_at: now + lookAfterMs,
         });

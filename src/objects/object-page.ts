@@ -43,6 +43,11 @@ export function objectPageOf(query: URLSearchParams): ObjectPage {
   return { limit: Number(limit), order, after, before };
 }
 
+/** Where a page is to begin or end at what is not in its list, or not the caller's. */
+export function notInList(param: string): ObjectError {
+  return new ObjectError('not_found', `There is none of these, as ${param} names one`, param);
+}
+
 /** The wrapper of a list. */
 export function objectList(data: readonly { readonly id?: unknown }[], hasMore: boolean) {
   const ids = { first_id: data[0]?.id ?? null, last_id: data.at(-1)?.id ?? null };

@@ -12,8 +12,11 @@ const usage = { prompt_tokens: 400, completion_tokens: 30, total_tokens: 430 };
 const run = { id: 'run_1', object: 'thread.run', thread_id: 'thread_1', status: 'queued' };
 const message = { id: 'msg_1', type: 'message', role: 'assistant' };
 const output = [{ ...message, content: [{ type: 'output_text', text: 'the secret' }] }];
-const response = { id: 'resp_1', object: 'response', status: 'completed', output };
+const response = { object: 'response', status: 'completed', output };
 const counts = { input_tokens: 400, output_tokens: 30, total_tokens: 430 };
+
+/** Ids of an account are one another's. */
+let made = 0;
 
 /** Tells of use wherever a provider may, and at the end of a stream. */
 const script: TestUpstream['script'] = ({ method, url, body }, answer) => {
@@ -28,13 +31,17 @@ const script: TestUpstream['script'] = ({ method, url, body }, answer) => {
   }
   if (path.includes('/runs/')) return sendJson(answer, { ...run, status: 'in_progress', usage });
   if (path === '/responses' && said.background === true) {
-    return sendJson(answer, { ...response, status: 'queued', output: [], usage: null });
+    const id = `resp_${++made}`;
+    return sendJson(answer, { id, ...response, status: 'queued', output: [], usage: null });
   }
   if (path.startsWith('/responses/')) {
-    return sendJson(answer, { ...response, status: 'in_progress', usage: counts });
+    const id = path.split('/')[2];
+    return sendJson(answer, { id, ...response, status: 'in_progress', usage: counts });
   }
-  if (path === '/responses') return sendJson(answer, { ...response, usage: counts });
-  sendJson(answer, { id: `${path.split('/')[1]}_1`, usage });
+  if (path === '/responses') {
+    return sendJson(answer, { id: `resp_${++made}`, ...response, usage: counts });
+  }
+  sendJson(answer, { id: `${path.split('/')[1]}_${++made}`, usage });
 };
 
 beforeAll(async () => {
@@ -63,12 +70,14 @@ const ask = async (by: Tenant, method: string, path: string, body?: object) => {
   return answer;
 };
 
+const thread = async (by: Tenant): Promise<string> =>
+  (await ask(by, 'POST', '/threads', {})).body.id;
+
 const limits = { max_prompt_tokens: 1_000, max_completion_tokens: 300 };
 
 it('a run is charged what its stream says, else what it was granted; what it has used is told to others for nothing', async () => {
   const tenant = await shared.tenant('runs', tokens);
-  await ask(tenant, 'POST', '/threads', {});
-  const runs = '/threads/threads_1/runs';
+  const runs = `/threads/${await thread(tenant)}/runs`;
   await ask(tenant, 'POST', runs, { stream: true, ...limits });
   await isCharged(tenant, 430);
   await ask(tenant, 'POST', runs, limits);
@@ -92,12 +101,12 @@ it('a run is charged what its stream says, else what it was granted; what it has
 it('a run does not begin where its thread could use more than is left', async () => {
   const small = { usage_limits: { type: 'tokens', credit_limit: 100_000 } };
   const tenant = await shared.tenant('small', small);
-  await ask(tenant, 'POST', '/threads', {});
+  const runs = `/threads/${await thread(tenant)}/runs`;
   upstream.reached.length = 0;
-  const refused = await shared.ask(tenant, 'POST', '/threads/threads_1/runs', {});
+  const refused = await shared.ask(tenant, 'POST', runs, {});
   expect(refused).toMatchObject({ status: 412, body: { error: { code: 'usage_limit_exceeded' } } });
   expect(upstream.reached).toEqual([]);
-  await ask(tenant, 'POST', '/threads/threads_1/runs', limits);
+  await ask(tenant, 'POST', runs, limits);
   const sent = JSON.parse(upstream.reached[0]!.body.toString());
   expect(sent).toEqual(limits);
 });
@@ -108,14 +117,14 @@ it('a response is charged when it is made, and never when it is shown, cancelled
   await ask(tenant, 'POST', '/responses', asked);
   await isCharged(tenant, 430);
   const background = { ...asked, background: true, max_output_tokens: 100 };
-  await ask(tenant, 'POST', '/responses', background);
+  const { id } = (await ask(tenant, 'POST', '/responses', background)).body;
   const { length } = upstream.reached.at(-1)!.body;
   await isCharged(tenant, 430 + length + 100);
   for (const [method, path] of [
-    ['GET', '/responses/resp_1'],
-    ['POST', '/responses/resp_1/cancel'],
+    ['GET', `/responses/${id}`],
+    ['POST', `/responses/${id}/cancel`],
     ['POST', '/responses/input_tokens'],
-    ['DELETE', '/responses/resp_1'],
+    ['DELETE', `/responses/${id}`],
   ] as const) {
     await ask(tenant, method, path, method === 'POST' ? {} : undefined);
   }
@@ -126,10 +135,9 @@ it('a response is charged when it is made, and never when it is shown, cancelled
 it('under a budget of cost objects are made, and what asks models later on is refused, as nobody knows what it costs', async () => {
   const cost = { usage_limits: { type: 'cost', credit_limit: 5 } };
   const tenant = await shared.tenant('cost', cost);
-  for (const path of ['/vector_stores', '/conversations', '/threads']) {
-    await ask(tenant, 'POST', path, {});
-  }
-  for (const path of ['/batches', '/messages/batches', '/threads/threads_1/runs']) {
+  for (const path of ['/vector_stores', '/conversations']) await ask(tenant, 'POST', path, {});
+  const runs = `/threads/${await thread(tenant)}/runs`;
+  for (const path of ['/batches', '/messages/batches', runs]) {
     const refused = await shared.ask(tenant, 'POST', path, {});
     expect([path, refused]).toMatchObject([
       path,
@@ -140,11 +148,11 @@ it('under a budget of cost objects are made, and what asks models later on is re
 
 it('what guardrails change of an answer, they change whenever it is shown', async () => {
   const tenant = await shared.tenant('guarded');
-  await ask(tenant, 'POST', '/responses', { model: 'm', input: 'x' });
+  const made = await ask(tenant, 'POST', '/responses', { model: 'm', input: 'x' });
   const { body } = await shared.inference.server.request('GET', '/v1/providers');
   const slug = body.data.find(({ name }: { name: string }) => name === 'guarded').slug;
   const get = (check: object) =>
-    shared.ask(tenant, 'GET', '/responses/resp_1', undefined, {
+    shared.ask(tenant, 'GET', `/responses/${made.body.id}`, undefined, {
       'x-gateway-config': JSON.stringify({ provider: `@${slug}`, output_guardrails: [check] }),
     });
   const hidden = await get({ 'default.regexReplace': { rule: 'secret', redactText: 'hidden' } });

@@ -11,7 +11,7 @@ import {
   startSharedAccount,
   type Tenant,
 } from '../shared-account.ts';
-import type { TestUpstream } from '../upstream.ts';
+import { sendJson, type TestUpstream } from '../upstream.ts';
 
 let shared: SharedAccount;
 let upstream: TestUpstream;
@@ -293,4 +293,45 @@ describe('of two workspaces with one account in Anthropic’s format', () => {
     await messages.batches.delete(batches[0]!);
     expect(idsOf(await all(messages.batches.list()))).toEqual(batches.slice(1));
   });
+});
+
+it('an id that somebody else writes into a body stays its first owner’s, also where the provider says it again', async () => {
+  const item = (id: string) => ({ type: 'message', id, role: 'assistant', content: 'x' });
+  let made = 0;
+  upstream.script = ({ method, url, body }, response) => {
+    const said = method === 'POST' ? JSON.parse(body.toString()) : {};
+    const path = new URL(url, 'http://any').pathname;
+    if (path.endsWith('/input_items')) return sendJson(response, { data: [item('msg-first')] });
+    made += 1;
+    const output = Array.isArray(said.input) ? said.input : [item('msg-first')];
+    // An id of the body counts.
+    const one = { id: `echo-${made}`, object: 'response', output, ...said };
+    kept.set(one.id, one);
+    sendJson(response, one);
+  };
+  const first = await shared.ask(ours, 'POST', '/responses', { model: 'm', input: 'x' });
+  const store = await shared.ask(ours, 'POST', '/vector_stores', { name: 'ours' });
+  const echoed = { model: 'm', input: [item('msg-first')] };
+  const echo = await shared.ask(theirs, 'POST', '/responses', echoed);
+  expect(echo.body.output).toEqual(echoed.input);
+  await shared.ask(theirs, 'GET', `/responses/${echo.body.id}/input_items`);
+  await shared.ask(theirs, 'POST', '/vector_stores', { id: store.body.id });
+  const naming = (id: string) => ({ model: 'm', input: [{ type: 'item_reference', id }] });
+  const tries = async (by: Tenant) => [
+    (await shared.ask(by, 'POST', '/responses', naming('msg-first'))).status,
+    (await shared.ask(by, 'GET', `/vector_stores/${store.body.id}`)).status,
+    (await shared.ask(by, 'GET', `/responses/${first.body.id}`)).status,
+  ];
+  expect(await tries(theirs)).toEqual([404, 404, 404]);
+  expect(await tries(ours)).toEqual([200, 200, 200]);
+  const both = [ours, theirs].map((by) =>
+    shared.ask(by, 'POST', '/responses', { model: 'm', input: [item('msg-at-once')] }),
+  );
+  await Promise.all(both);
+  const named = [ours, theirs].map((by) =>
+    shared.ask(by, 'POST', '/responses', naming('msg-at-once')),
+  );
+  const statuses = (await Promise.all(named)).map(({ status }) => status);
+  expect(statuses.toSorted()).toEqual([200, 404]);
+  upstream.script = script;
 });

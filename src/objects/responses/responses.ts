@@ -2,7 +2,7 @@
 import type { Database } from '../../store/connection/db.ts';
 import { listOwnIds } from '../../store/tables/owned-rows.ts';
 import * as responses from '../../store/tables/responses.ts';
-import { objectList, objectPageOf } from '../object-page.ts';
+import { notInList, objectList, objectPageOf } from '../object-page.ts';
 import {
   type ObjectAnswer,
   ObjectError,
@@ -149,7 +149,7 @@ function pageOf(items: readonly Item[], query: URLSearchParams): object {
   const placeOf = (id: string, param: string): number => {
     const at = ordered.findIndex((item) => item.id === id);
     if (at >= 0) return at;
-    throw new ObjectError('not_found', 'There is no such item', param);
+    throw notInList(param);
   };
   const from = after === null ? 0 : placeOf(after, 'after') + 1;
   const to = before === null ? ordered.length : placeOf(before, 'before');

@@ -1,7 +1,7 @@
 /** Knows how a page of rows is asked for and told. */
 import type { CreatedAnchor, CreatedPage } from '../../store/tables/created-page.ts';
-import { objectList, objectPageOf } from '../object-page.ts';
-import { type ObjectAnswer, ObjectError } from '../object-request.ts';
+import { notInList, objectList, objectPageOf } from '../object-page.ts';
+import type { ObjectAnswer } from '../object-request.ts';
 
 /**
  * `find` yields what stands under an id that the page begins or ends at; `list` yields up to one more
@@ -22,7 +22,7 @@ export async function answerPage<Row extends CreatedAnchor>(
     if (id === null) return null;
     const row = await rows.find(id);
     if (row !== undefined) return row;
-    throw new ObjectError('invalid_request', `${param} names nothing of this list`, param);
+    throw notInList(param);
   };
   const page = {
     ...{ limit, order },

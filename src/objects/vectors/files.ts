@@ -5,7 +5,7 @@ import type { Database } from '../../store/connection/db.ts';
 import type { KeptBlobs, WrittenBlob } from '../../store/kept-blobs.ts';
 import * as files from '../../store/tables/files.ts';
 import { newObjectId } from '../object-id.ts';
-import { objectList, objectPageOf } from '../object-page.ts';
+import { notInList, objectList, objectPageOf } from '../object-page.ts';
 import { readParams } from '../object-params.ts';
 import {
   ByteStream,
@@ -101,7 +101,7 @@ export class Files implements ObjectFamily {
     const place = async (id: string | null, param: string) => {
       const row = id === null ? null : await this.#find(owner, id, now);
       if (row !== undefined) return row;
-      throw new ObjectError('not_found', `There is no such file, as ${param} names one`, param);
+      throw notInList(param);
     };
     const page = {
       ...{ order, limit, purpose: purposeOf(query) },

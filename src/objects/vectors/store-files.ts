@@ -12,7 +12,7 @@ import * as files from '../../store/tables/files.ts';
 import * as vectorChunks from '../../store/tables/vector-chunks.ts';
 import * as storeFiles from '../../store/tables/vector-store-files.ts';
 import type { StoredVectorStore } from '../../store/tables/vector-stores.ts';
-import { objectList, objectPageOf } from '../object-page.ts';
+import { notInList, objectList, objectPageOf } from '../object-page.ts';
 import { readParams } from '../object-params.ts';
 import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
@@ -137,7 +137,7 @@ export class StoreFiles {
     const find = async (id: string | null, param: string) => {
       const row = id === null ? null : await storeFiles.find(db, placeOf(store, id));
       if (row !== undefined) return row;
-      throw new ObjectError('not_found', `There is no such file, as ${param} names one`, param);
+      throw notInList(param);
     };
     const page = {
       ...{ order, limit, batchId, status: statusOf(query) },

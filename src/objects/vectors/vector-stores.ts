@@ -4,7 +4,7 @@ import type { Database } from '../../store/connection/db.ts';
 import * as storeFiles from '../../store/tables/vector-store-files.ts';
 import * as vectorStores from '../../store/tables/vector-stores.ts';
 import { newObjectId } from '../object-id.ts';
-import { objectList, objectPageOf } from '../object-page.ts';
+import { notInList, objectList, objectPageOf } from '../object-page.ts';
 import { readParams } from '../object-params.ts';
 import {
   type ObjectAnswer,
@@ -126,11 +126,7 @@ export class VectorStores implements ObjectFamily {
     const place = async (id: string | null, param: string) => {
       const row = id === null ? null : await vectorStores.find(db, owner, id);
       if (row !== undefined) return row;
-      throw new ObjectError(
-        'not_found',
-        `There is no such vector store, as ${param} names one`,
-        param,
-      );
+      throw notInList(param);
     };
     const rows = await vectorStores.list(db, owner, {
       ...{ order, limit },

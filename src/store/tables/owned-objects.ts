@@ -17,6 +17,8 @@ interface OwnedObjectRow {
   deleted_at: number | null;
   /** When it is looked whether the provider still has it, or the row goes. */
   look_at: number;
+  /** Within which there is one of this id, whichever workspaces ask it: an integration, else the workspace itself. */
+  account: string;
 }
 
 declare module '../connection/db.ts' {
@@ -37,7 +39,7 @@ interface Of {
 /** As many rows as go into one statement. */
 const rowsMax = 200;
 
-/** Notes objects; those that are known already stay as they are. */
+/** Notes objects; those that are known already stay as they are, and those of an account whose first owner is another. */
 export async function insertAll(db: Db, rows: readonly OwnedObject[]): Promise<void> {
   if (rows.length === 1) return insert(db, { ...rows[0]! });
   for (let at = 0; at < rows.length; at += rowsMax) {

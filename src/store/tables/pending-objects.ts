@@ -11,6 +11,8 @@ interface PendingObjectRow {
   kind: string;
   /** As in owned_objects. */
   provider: string;
+  /** As in owned_objects. */
+  account: string;
   /** That the object carries at its provider; null where it can carry none. */
   mark: string | null;
   /** When the request went out; milliseconds since the epoch. */

@@ -70,12 +70,13 @@ async function lock(
   const [table, resetAt] = isRate
     ? ['rate_counters', sql`NULL`]
     : ['usage_counters', sql`last_reset_at`];
-  const { rows } = await sql<{ used: number | string; reset: number | string | null }>`
-    SELECT used_units AS used, ${resetAt} AS reset FROM ${sql.table(table as string)}
+  const { rows } = await sql<{ used_units: number | string; reset_at: number | string | null }>`
+    SELECT used_units, ${resetAt} AS reset_at FROM ${sql.table(table as string)}
     WHERE organisation_id = ${organisationId} AND subject_kind = ${subjectKind}
       AND subject_id = ${subjectId} AND window_start = ${windowStart} AND id = ${id}
     FOR UPDATE`.execute(tx);
   const [row] = rows;
   if (row === undefined) return null;
-  return { usedUnits: Number(row.used), resetAt: row.reset === null ? null : Number(row.reset) };
+  const { used_units: used, reset_at: reset } = row;
+  return { usedUnits: Number(used), resetAt: reset === null ? null : Number(reset) };
 }
