@@ -106,6 +106,12 @@ export async function boundToken(server: TestServer, workspaceId: string): Promi
   return createAccessTokens(server.app.keyring).issue(grant, server.clock.now());
 }
 
+/** Of the same form as this id or slug, and nobody's. */
+export function unknownLike(name: string): string {
+  if (/^\d{10}$/.test(name)) return '9876543210';
+  return name.length === 36 ? randomUUID() : `${name.slice(0, -6)}ffffff`;
+}
+
 interface AuditEntry {
   readonly action: string;
   readonly resource_kind: string;

@@ -1,5 +1,4 @@
 /** Guarantees that nobody learns what others have: an id of theirs is answered byte for byte as one that nobody has. */
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLog } from '../../src/log.ts';
 import { allScopes } from '../../src/model/scopes.ts';
@@ -11,7 +10,7 @@ import { type RawAnswer, RawClient, toldBy } from '../raw-client.ts';
 import { isToken, RightRequests } from '../right-requests.ts';
 import { exchange, fetchToken, startTestServer, type TestServer } from '../server.ts';
 import { addSession, signedInSettings } from '../sessions.ts';
-import { addKeyCaller, boundToken } from '../tenant.ts';
+import { addKeyCaller, boundToken, unknownLike } from '../tenant.ts';
 import { isLong, seed } from '../test-effort.ts';
 
 type Headers = Readonly<Record<string, string>>;
@@ -118,12 +117,6 @@ function withNames({ target, body, ...asked }: Asked, pairs: readonly [string, s
 
 const isNamed = ({ target, body = '' }: Asked, name: string) =>
   target.includes(name) || body.includes(name);
-
-/** Of the same form, and nobody's. */
-function unknownLike(name: string): string {
-  if (/^\d{10}$/.test(name)) return '9876543210';
-  return name.length === 36 ? randomUUID() : `${name.slice(0, -6)}ffffff`;
-}
 
 async function ask({ method, target, body }: Asked, headers: Headers): Promise<RawAnswer> {
   const type = { 'content-type': 'application/json', ...headers };
