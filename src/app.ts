@@ -30,7 +30,7 @@ import {
 } from './clock.ts';
 import { Failure } from './failure.ts';
 import type { Gateway } from './gateway/gateway.ts';
-import type { SpanExport } from './gateway/span-export.ts';
+import type { SpanExport } from './gateway/logs/span-export.ts';
 import { openApiRoute } from './http/openapi.ts';
 import type { Route } from './http/route.ts';
 import {

@@ -1,5 +1,5 @@
 /** Knows a request for a model as the gateway records it, for tests of the log. */
-import type { RequestRecord } from '../src/gateway/request-record.ts';
+import type { RequestRecord } from '../src/gateway/logs/request-record.ts';
 
 /** A completion that went well, with what else it says. */
 export function requestRecord(

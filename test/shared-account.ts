@@ -1,7 +1,7 @@
 /** Knows two workspaces that keep things with one account at a provider, and clients of either. */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import { ownedPathOf } from '../src/gateway/owned-path.ts';
+import { ownedPathOf } from '../src/gateway/references/owned-path.ts';
 import { type Inference, startInference } from './inference.ts';
 import { exchange, type TestResponse } from './server.ts';
 import { sendJson, type TestUpstream } from './upstream.ts';

@@ -1,8 +1,8 @@
 /** Knows what the log of requests costs the process that writes it, beside what the least proxy costs for a request. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { RequestLog } from '../../src/gateway/request-log.ts';
-import type { RequestRecord } from '../../src/gateway/request-record.ts';
+import { RequestLog } from '../../src/gateway/logs/request-log.ts';
+import type { RequestRecord } from '../../src/gateway/logs/request-record.ts';
 import { newId } from '../../src/model/ids.ts';
 import { readSettings } from '../../src/settings.ts';
 import { openDatabase } from '../../src/store/connection/db.ts';

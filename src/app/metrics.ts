@@ -3,9 +3,9 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { z } from 'zod';
 import type { RefusedCredential, ShownAt } from '../auth/refused-credentials.ts';
 import type { SharedClock } from '../clock.ts';
-import type { RequestLogFigures } from '../gateway/request-log.ts';
-import type { RequestRecord } from '../gateway/request-record.ts';
-import type { SpanFigures } from '../gateway/span-export.ts';
+import type { RequestLogFigures } from '../gateway/logs/request-log.ts';
+import type { RequestRecord } from '../gateway/logs/request-record.ts';
+import type { SpanFigures } from '../gateway/logs/span-export.ts';
 import type { Exchange } from '../http/access-log.ts';
 import { RawReply, type Route, route } from '../http/route.ts';
 import type { JobOutcome } from '../jobs/job-run.ts';

@@ -41,7 +41,7 @@ export function createProviderLists(parts: ProviderListsParts): Lists {
 
 async function openLists(parts: ProviderListsParts) {
   const { settings, database, unsealerOf, clock, log, noteSecretRead } = parts;
-  const { openProviderLists } = await import('../gateway/provider-lists.ts');
+  const { openProviderLists } = await import('../gateway/objects/provider-lists.ts');
   const { inference, trustedHosts } = settings;
   return openProviderLists({
     ...{ database, unsealerOf, clock, trustedHosts, mayBeItself: inference.signsInAsItself },

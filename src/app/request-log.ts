@@ -1,5 +1,5 @@
 /** Knows what the log of requests is given by the process: database, and a log that tells of its losses. */
-import { RequestLog } from '../gateway/request-log.ts';
+import { RequestLog } from '../gateway/logs/request-log.ts';
 import type { Log } from '../log.ts';
 import type { Database } from '../store/connection/db.ts';
 

@@ -1,5 +1,5 @@
 /** Knows what the export of spans is given by the process: settings, proxies, and a log that tells of its losses. */
-import { SpanExport } from '../gateway/span-export.ts';
+import { SpanExport } from '../gateway/logs/span-export.ts';
 import type { Log } from '../log.ts';
 import { packageVersion } from '../package-root.ts';
 import type { Settings } from '../settings.ts';

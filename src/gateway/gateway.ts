@@ -16,30 +16,30 @@ import type { PromptToUse } from '../store/tables/prompt-reads.ts';
 import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
 import { Origins } from '../upstream/origins.ts';
 import { Outbound } from '../upstream/outbound.ts';
-import { AnswerCache } from './answer-cache.ts';
-import { Breakers } from './breaker.ts';
-import type { Pipeline } from './calling.ts';
-import { Fresh } from './fresh.ts';
-import { type GatewayKey, GatewayKeys } from './gateway-key.ts';
-import type { GatewayProvider } from './gateway-provider.ts';
-import { GatewayTokens, type Place, type TokenRules } from './gateway-token.ts';
-import { Generations } from './generations.ts';
-import { Guardrails, type StoredGuardrail } from './guardrails.ts';
-import { type Issuer, IssuerKeys } from './issuer-keys.ts';
-import { IssuerOrigins } from './issuer-origins.ts';
-import { type LimitSwitches, Policies } from './limits.ts';
-import { type ManagedSecretsOptions, managedSecrets } from './managed-secrets.ts';
-import { storedCallers } from './model-callers.ts';
-import { OwnObjects } from './own-objects.ts';
-import { Prompts } from './prompts.ts';
-import { Providers } from './providers.ts';
-import { Configs, type GatewayConfig } from './resolve-config.ts';
-import { Targets } from './resolve-target.ts';
+import type { Pipeline } from './answering/calling.ts';
+import { Prompts } from './answering/prompts.ts';
+import { Fresh } from './callers/fresh.ts';
+import { type GatewayKey, GatewayKeys } from './callers/gateway-key.ts';
+import { GatewayTokens, type Place, type TokenRules } from './callers/gateway-token.ts';
+import { Generations } from './callers/generations.ts';
+import { type Issuer, IssuerKeys } from './callers/issuer-keys.ts';
+import { IssuerOrigins } from './callers/issuer-origins.ts';
+import { AnswerCache } from './calls/answer-cache.ts';
+import { Breakers } from './calls/breaker.ts';
+import { Guardrails, type StoredGuardrail } from './guardrails/guardrails.ts';
+import { type LimitSwitches, Policies } from './metering/limits.ts';
+import { storedCallers } from './objects/model-callers.ts';
+import { OwnObjects } from './objects/own-objects.ts';
 import {
   createInferenceServer,
   type InferenceServer,
   type InferenceServerOptions,
 } from './server.ts';
+import type { GatewayProvider } from './targets/gateway-provider.ts';
+import { type ManagedSecretsOptions, managedSecrets } from './targets/managed-secrets.ts';
+import { Providers } from './targets/providers.ts';
+import { Configs, type GatewayConfig } from './targets/resolve-config.ts';
+import { Targets } from './targets/resolve-target.ts';
 
 export interface GatewayOptions
   extends ManagedSecretsOptions,

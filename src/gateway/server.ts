@@ -4,15 +4,15 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { refuseAmbiguity } from '../http/ambiguity.ts';
 import { newId } from '../model/ids.ts';
-import { CallerConnection } from './caller-connection.ts';
-import type { Arrival, Pipeline } from './calling.ts';
-import { errorFormOf } from './error-form.ts';
-import { ownHeaders } from './exchange.ts';
-import { GatewayError } from './gateway-error.ts';
-import { malformedAnswer, methodFault, tunnelAnswer } from './malformed.ts';
-import { isOfAdminApi, showKey } from './passed-on.ts';
-import { refuse, serve } from './pipeline.ts';
-import { promptPathOf } from './prompts.ts';
+import type { Arrival, Pipeline } from './answering/calling.ts';
+import { refuse, serve } from './answering/pipeline.ts';
+import { promptPathOf } from './answering/prompts.ts';
+import { ownHeaders } from './callers/exchange.ts';
+import { isOfAdminApi, showKey } from './callers/passed-on.ts';
+import { CallerConnection } from './transfer/caller-connection.ts';
+import { errorFormOf } from './transfer/error-form.ts';
+import { GatewayError } from './transfer/gateway-error.ts';
+import { malformedAnswer, methodFault, tunnelAnswer } from './transfer/malformed.ts';
 
 export interface InferenceServerOptions {
   readonly pipeline: Pipeline;

@@ -1,7 +1,7 @@
 /** Guarantees that requests go from the log by the day once they are too old, totals later, and nothing younger. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { RequestLog } from '../../src/gateway/request-log.ts';
+import { RequestLog } from '../../src/gateway/logs/request-log.ts';
 import { deleteOldLogs } from '../../src/jobs/delete-old-logs.ts';
 import * as organisations from '../../src/store/tables/organisations.ts';
 import * as requestLogs from '../../src/store/tables/request-logs.ts';

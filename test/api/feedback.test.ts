@@ -1,7 +1,7 @@
 /** Guarantees of feedback: who gives and changes it, what it is about, and what graphs and charts tell of it. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RequestLog } from '../../src/gateway/request-log.ts';
+import { RequestLog } from '../../src/gateway/logs/request-log.ts';
 import { requestRecord } from '../request-records.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant } from '../tenant.ts';

@@ -1,6 +1,6 @@
 /** Guarantees that the gateway knows no longer whose something was than its provider has it, and as long as that has it. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openProviderLists } from '../../src/gateway/provider-lists.ts';
+import { openProviderLists } from '../../src/gateway/objects/provider-lists.ts';
 import { forgetGoneObjects } from '../../src/jobs/forget-gone-objects.ts';
 import { jobContext } from '../job-context.ts';
 import {

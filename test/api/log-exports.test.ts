@@ -1,7 +1,7 @@
 /** Guarantees of exports of the log (1.21, 1.26, 1.28): what they hold, whom they are told to, and that one that is cut off is gone on with. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RequestLog } from '../../src/gateway/request-log.ts';
+import { RequestLog } from '../../src/gateway/logs/request-log.ts';
 import { type ExportOptions, writeLogExports } from '../../src/jobs/write-log-exports.ts';
 import { DatabaseBlobs } from '../../src/store/database-blobs.ts';
 import { KeptBlobs } from '../../src/store/kept-blobs.ts';

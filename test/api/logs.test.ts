@@ -1,6 +1,6 @@
 /** Guarantees of the log of requests over HTTP: what is told of requests, to whom, and that nothing secret is. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RequestLog } from '../../src/gateway/request-log.ts';
+import { RequestLog } from '../../src/gateway/logs/request-log.ts';
 import { allScopes } from '../../src/model/scopes.ts';
 import { eventually } from '../eventually.ts';
 import { type Inference, startInference } from '../inference.ts';

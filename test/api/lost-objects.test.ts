@@ -1,6 +1,6 @@
 /** Guarantees that what a provider has made while nobody heard its answer comes to the one who asked for it, and to nobody else. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { openProviderLists } from '../../src/gateway/provider-lists.ts';
+import { openProviderLists } from '../../src/gateway/objects/provider-lists.ts';
 import { findLostObjects } from '../../src/jobs/find-lost-objects.ts';
 import type { ProviderLists } from '../../src/objects/listed-objects.ts';
 import { eventually } from '../eventually.ts';

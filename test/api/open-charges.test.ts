@@ -1,6 +1,6 @@
 /** Guarantees that a response or run at a provider, charged all that it was granted, is charged what it has used as soon as anybody is told: once, and to the micro-dollar. */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
-import { openProviderLists } from '../../src/gateway/provider-lists.ts';
+import { openProviderLists } from '../../src/gateway/objects/provider-lists.ts';
 import { settleOpenCharges } from '../../src/jobs/settle-open-charges.ts';
 import { settleCharge } from '../../src/ledger/open-charge.ts';
 import * as openCharges from '../../src/store/tables/open-charges.ts';

@@ -2,7 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { isOfAccount, ownedPathOf } from '../../src/gateway/owned-path.ts';
+import { isOfAccount, ownedPathOf } from '../../src/gateway/references/owned-path.ts';
 import { type ClientRequest, clientRequests } from '../client-requests.ts';
 import {
   type AnthropicTenant,

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RequestLog } from '../../src/gateway/request-log.ts';
+import { RequestLog } from '../../src/gateway/logs/request-log.ts';
 import { addUser } from '../people.ts';
 import { requestRecord } from '../request-records.ts';
 import { startTestServer, type TestResponse, type TestServer } from '../server.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RequestLog } from '../../src/gateway/request-log.ts';
+import { RequestLog } from '../../src/gateway/logs/request-log.ts';
 import { addUser } from '../people.ts';
 import { requestRecord } from '../request-records.ts';
 import { startTestServer, type TestServer } from '../server.ts';

@@ -1,7 +1,7 @@
 /** Guarantees of the log of requests: a row a request, whatever becomes of the database, and what is missing is counted. */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { RequestLog, type RequestLogOptions } from '../../src/gateway/request-log.ts';
+import { RequestLog, type RequestLogOptions } from '../../src/gateway/logs/request-log.ts';
 import { DatabaseUnavailable } from '../../src/store/connection/unavailable.ts';
 import { createTestDatabase, type TestDatabase } from '../database.ts';
 import { eventually } from '../eventually.ts';

@@ -2,7 +2,7 @@
 import { AIGatewayClient } from '@cdot65/prisma-airs-sdk';
 import { Portkey } from 'portkey-ai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { RequestLog } from '../../src/gateway/request-log.ts';
+import { RequestLog } from '../../src/gateway/logs/request-log.ts';
 import { sortingFigures } from '../../src/store/tables/request-sums.ts';
 import { CalledMethods } from '../called-methods.ts';
 import { requestRecord } from '../request-records.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Connection } from 'mysql2';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { RequestLog } from '../../src/gateway/request-log.ts';
+import { RequestLog } from '../../src/gateway/logs/request-log.ts';
 import { createLedger } from '../../src/ledger/ledger.ts';
 import type { Limit } from '../../src/ledger/limit.ts';
 import { idToBytes } from '../../src/model/ids.ts';

@@ -2,9 +2,9 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { RequestRecord } from '../../src/gateway/request-record.ts';
-import { RequestTrace } from '../../src/gateway/request-trace.ts';
-import { SpanExport, type SpanExportBounds } from '../../src/gateway/span-export.ts';
+import type { RequestRecord } from '../../src/gateway/logs/request-record.ts';
+import { RequestTrace } from '../../src/gateway/logs/request-trace.ts';
+import { SpanExport, type SpanExportBounds } from '../../src/gateway/logs/span-export.ts';
 import { Secret } from '../../src/secret.ts';
 import { readTrustedHosts } from '../../src/trusted-hosts.ts';
 import { eventually } from '../eventually.ts';

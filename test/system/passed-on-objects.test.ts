@@ -1,7 +1,7 @@
 /** Guarantees that a client of OpenAI finds at a gateway that passes objects on what it finds at their keeper, also when that gateway is killed on the way. */
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { openProviderLists } from '../../src/gateway/provider-lists.ts';
+import { openProviderLists } from '../../src/gateway/objects/provider-lists.ts';
 import { findLostObjects } from '../../src/jobs/find-lost-objects.ts';
 import { readTrustedHosts } from '../../src/trusted-hosts.ts';
 import { eventually } from '../eventually.ts';

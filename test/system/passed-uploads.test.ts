@@ -10,7 +10,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
-import { openProviderLists } from '../../src/gateway/provider-lists.ts';
+import { openProviderLists } from '../../src/gateway/objects/provider-lists.ts';
 import { chargeLostSlices } from '../../src/jobs/charge-lost-slices.ts';
 import { findLostObjects } from '../../src/jobs/find-lost-objects.ts';
 import { outcomeMs } from '../../src/objects/listed-objects.ts';

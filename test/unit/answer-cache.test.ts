@@ -1,9 +1,9 @@
 /** Guarantees which answers are given again, to whom, for how long, and in how much memory. */
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { AnswerCache, cacheUseOf } from '../../src/gateway/answer-cache.ts';
-import { type Exchange, ownHeaders } from '../../src/gateway/exchange.ts';
-import type { ResolvedTarget } from '../../src/gateway/resolve-target.ts';
+import { type Exchange, ownHeaders } from '../../src/gateway/callers/exchange.ts';
+import { AnswerCache, cacheUseOf } from '../../src/gateway/calls/answer-cache.ts';
+import type { ResolvedTarget } from '../../src/gateway/targets/resolve-target.ts';
 import { noSettings } from '../../src/model/config-tree.ts';
 
 const settings = { ...noSettings, cache: { mode: 'simple' as const, maxAgeSeconds: 60 } };

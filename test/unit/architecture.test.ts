@@ -78,11 +78,23 @@ const mayImport: Record<string, readonly string[]> = {
     'prompts',
   ),
   gateway: [
-    ...['guardrails', 'ledger', 'objects', 'upstream', 'auth', 'http', 'store', 'model'],
-    ...['secret-managers', 'settings', 'clock'],
-    // For the collector of traces, whom the operator names, as a proxy of the operator reaches it.
-    'remote',
+    ...['gateway/*', 'guardrails', 'ledger', 'objects', 'upstream', 'auth', 'http', 'store'],
+    ...['model', 'remote'],
   ],
+  ...gatewayRooms({
+    transfer: ['upstream', 'auth', 'http', 'model'],
+    // Keys of tokens are fetched as a proxy of the operator reaches who issues them.
+    callers: ['ledger', 'upstream', 'auth', 'store', 'model', 'remote'],
+    references: ['objects', 'model'],
+    targets: ['objects', 'upstream', 'auth', 'secret-managers', 'store', 'model', 'clock'],
+    metering: ['ledger', 'upstream', 'store', 'model'],
+    // For the collector of traces, whom the operator names, as a proxy of the operator reaches it.
+    logs: ['upstream', 'store', 'model', 'remote'],
+    guardrails: ['guardrails', 'objects', 'upstream', 'store', 'model'],
+    calls: ['guardrails', 'ledger', 'objects', 'upstream', 'model'],
+    answering: ['ledger', 'objects', 'upstream', 'auth', 'store', 'model'],
+    objects: ['ledger', 'objects', 'upstream', 'auth', 'store', 'model', 'clock'],
+  }),
   mcp: ['secret-managers', 'upstream', 'auth', 'store', 'model', 'clock'],
   jobs: ['ledger', 'objects/*', 'store', 'model', 'settings', 'log', 'clock'],
   sync: ['sync/*', 'model', 'log', 'clock'],
@@ -147,6 +159,14 @@ const mayImport: Record<string, readonly string[]> = {
 function adminFamilies(...names: readonly string[]): Record<string, readonly string[]> {
   const row = ['admin/request', 'auth', 'http', 'store', 'model'];
   return Object.fromEntries(names.map((name) => [`admin/${name}`, row]));
+}
+
+/** Rooms of the gateway, the lowest first: each may import those before it, and what is named. */
+function gatewayRooms(rows: Record<string, readonly string[]>): Record<string, readonly string[]> {
+  const names = Object.keys(rows).map((name) => `gateway/${name}`);
+  return Object.fromEntries(
+    Object.values(rows).map((others, at) => [names[at], [...names.slice(0, at), ...others]]),
+  );
 }
 
 const files = readdirSync(root, { recursive: true, withFileTypes: true })

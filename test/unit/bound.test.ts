@@ -1,6 +1,6 @@
 /** Guarantees that no request can use more than the most that is told of it, however it says what it wants. */
 import { describe, expect, it } from 'vitest';
-import { boundOf, outputClamps, unboundedParam } from '../../src/gateway/bound.ts';
+import { boundOf, outputClamps, unboundedParam } from '../../src/gateway/metering/bound.ts';
 import { endpointOf } from '../../src/model/endpoint.ts';
 
 const chat = 'chat_completions';

@@ -1,6 +1,6 @@
 /** Guarantees that a target that fails is left alone, and that one call at a time finds out whether it is back. */
 import { beforeEach, expect, it } from 'vitest';
-import { Breakers } from '../../src/gateway/breaker.ts';
+import { Breakers } from '../../src/gateway/calls/breaker.ts';
 import { type ConfigNode, configTree, type Leaf } from '../../src/model/config-tree.ts';
 
 let nowMs = 0;

@@ -4,7 +4,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commandLoaders } from '../../src/commands/all-commands.ts';
 import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
-import { gatewayErrors } from '../../src/gateway/gateway-error.ts';
+import { gatewayErrors } from '../../src/gateway/transfer/gateway-error.ts';
 import { allJobs } from '../../src/jobs/all-jobs.ts';
 import { allEndpoints, endpointOf } from '../../src/model/endpoint.ts';
 import { errorTable } from '../../src/model/errors.ts';

@@ -2,10 +2,10 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { beforeEach, expect, it } from 'vitest';
-import type { Attempted } from '../../src/gateway/attempt.ts';
-import { Breakers } from '../../src/gateway/breaker.ts';
-import { Caller } from '../../src/gateway/caller.ts';
-import { walk } from '../../src/gateway/route.ts';
+import type { Attempted } from '../../src/gateway/calls/attempt.ts';
+import { Breakers } from '../../src/gateway/calls/breaker.ts';
+import { walk } from '../../src/gateway/calls/route.ts';
+import { Caller } from '../../src/gateway/transfer/caller.ts';
 import { type ConfigNode, configTree, type Leaf } from '../../src/model/config-tree.ts';
 
 let nowMs = 0;

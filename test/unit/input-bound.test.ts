@@ -1,7 +1,7 @@
 /** Guarantees that the input of a request is never taken for less than a provider may count, and pictures in it not for text. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { inputBound } from '../../src/gateway/input-bound.ts';
+import { inputBound } from '../../src/gateway/metering/input-bound.ts';
 
 const picture = 16_384;
 const open = 1_000_000;

@@ -1,7 +1,7 @@
 /** Guarantees that keys of issuers are fetched seldom, whoever asks, and that what cannot be known is told apart from what is not there. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { IssuerKeys, KeysUnknown } from '../../src/gateway/issuer-keys.ts';
-import { IssuerOrigins } from '../../src/gateway/issuer-origins.ts';
+import { IssuerKeys, KeysUnknown } from '../../src/gateway/callers/issuer-keys.ts';
+import { IssuerOrigins } from '../../src/gateway/callers/issuer-origins.ts';
 import { Secret } from '../../src/secret.ts';
 import { readTrustedHosts, type TrustedHosts } from '../../src/trusted-hosts.ts';
 import { Origins } from '../../src/upstream/origins.ts';

@@ -1,6 +1,6 @@
 /** Guarantees how answers tell what is left of limits, in the words that clients read. */
 import { describe, expect, it } from 'vitest';
-import { tellLimits } from '../../src/gateway/limit-headers.ts';
+import { tellLimits } from '../../src/gateway/metering/limit-headers.ts';
 import type { Limit } from '../../src/ledger/limit.ts';
 
 const now = Date.UTC(2026, 10, 22, 12, 0, 20);

@@ -2,7 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
-import { isOfAccount, ownedPathOf } from '../../src/gateway/owned-path.ts';
+import { isOfAccount, ownedPathOf } from '../../src/gateway/references/owned-path.ts';
 import { clientRequests } from '../client-requests.ts';
 
 /** What neither makes anything that is kept nor names it in its path. */

@@ -4,8 +4,8 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { Pool } from 'undici';
 import { afterEach, expect, it } from 'vitest';
-import { Caller } from '../../src/gateway/caller.ts';
-import { type RelayEnd, relay } from '../../src/gateway/relay.ts';
+import { Caller } from '../../src/gateway/transfer/caller.ts';
+import { type RelayEnd, relay } from '../../src/gateway/transfer/relay.ts';
 import { Call } from '../../src/upstream/call.ts';
 
 const stack: (() => unknown)[] = [];

@@ -1,6 +1,6 @@
 /** Guarantees that a provider is left alone for as long as it asks, in whichever way, and that what it cannot mean is not heeded. */
 import { expect, it } from 'vitest';
-import { retryAfterMs } from '../../src/gateway/retry-after.ts';
+import { retryAfterMs } from '../../src/gateway/calls/retry-after.ts';
 
 const now = Date.UTC(2026, 10, 22, 12);
 

@@ -1,8 +1,8 @@
 /** Guarantees that requests are traced as the samplers of OpenTelemetry say, and the same ones by all who go by one ratio. */
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { isSampled } from '../../src/gateway/sampler.ts';
-import type { TraceParent } from '../../src/gateway/trace-parent.ts';
+import { isSampled } from '../../src/gateway/logs/sampler.ts';
+import type { TraceParent } from '../../src/gateway/logs/trace-parent.ts';
 
 const id = (rest: string) => `${'ab'.repeat(8)}${rest}`;
 const parentOf = (flags: number): TraceParent => ({

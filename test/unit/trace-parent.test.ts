@@ -1,6 +1,6 @@
 /** Guarantees which headers `traceparent` are taken for the place of a caller in a trace. */
 import { describe, expect, it } from 'vitest';
-import { readTraceParent, traceParentText } from '../../src/gateway/trace-parent.ts';
+import { readTraceParent, traceParentText } from '../../src/gateway/logs/trace-parent.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const spanId = 'b7ad6b7169203331';

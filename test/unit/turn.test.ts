@@ -1,6 +1,6 @@
 /** Guarantees in which order requests go on that have waited for each other. */
 import { expect, it } from 'vitest';
-import { untilAllIsRead } from '../../src/gateway/turn.ts';
+import { untilAllIsRead } from '../../src/gateway/transfer/turn.ts';
 
 it('lets those go on together who wait, in their order, and those who wait again in the next turn', async () => {
   const steps: string[] = [];

@@ -1,7 +1,7 @@
 /** Guarantees that a stream that is looked through for its usage keeps its bytes, however its provider cuts it. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { UsageStream } from '../../src/gateway/usage-stream.ts';
+import { UsageStream } from '../../src/gateway/metering/usage-stream.ts';
 
 const usage = '{"prompt_tokens":11,"completion_tokens":4}';
 const aside = `data: {"choices":[],"usage":${usage}}`;

@@ -1,0 +1,98 @@
+/** Knows who sends a request: which of its headers is the key or token of the gateway, and whether that is good now. */
+import type { IncomingMessage } from 'node:http';
+import { refusalOf } from '../../auth/refused-credentials.ts';
+import { covers } from '../../model/scopes.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+import type { ReadHeader } from './exchange.ts';
+import type { GatewayKey, GatewayKeys } from './gateway-key.ts';
+import { type GatewayTokens, isToken } from './gateway-token.ts';
+
+/** What a request shows of itself. */
+export interface Shown {
+  /** Of the gateway. */
+  readonly key: string | null;
+  /** Of the provider: only where the key of the gateway has a header of its own. */
+  readonly credential: string | null;
+}
+
+/** Where callers are known from. */
+export interface Callers {
+  readonly keys: GatewayKeys;
+  /** Null where no tokens are taken. */
+  readonly tokens: GatewayTokens | null;
+}
+
+const scope = 'completions.write';
+
+/**
+ * The key is `x-gateway-api-key`; without it the bearer, and without that `x-api-key`, which is what
+ * clients of Anthropic send. Beside a header of the gateway's own, the others are the provider's, unless
+ * they repeat the key, as clients do that send it wherever keys may stand.
+ */
+export function credentialsOf({ headers }: IncomingMessage, header: ReadHeader): Shown {
+  const { authorization, 'x-api-key': apiKey } = headers;
+  const bearer = bearerOf(authorization);
+  const plain = typeof apiKey === 'string' && apiKey !== '' ? apiKey : null;
+  const own = header('api-key');
+  if (own !== null) {
+    const theirs = [bearer, plain].find((value) => value !== null && value !== own);
+    return { key: own, credential: theirs ?? null };
+  }
+  return { key: bearer ?? plain, credential: null };
+}
+
+function bearerOf(header: string | undefined): string | null {
+  if (header === undefined) return null;
+  const space = header.indexOf(' ');
+  if (space < 0 || header.slice(0, space).toLowerCase() !== 'bearer') return null;
+  const value = header.slice(space + 1);
+  return value === '' ? null : value;
+}
+
+/** @throws GatewayError that says whether the key is unknown, over, or may not do this */
+export function authenticate(
+  { keys, tokens }: Callers,
+  shown: Shown,
+  now: number,
+): GatewayKey | Promise<GatewayKey> {
+  if (shown.key === null) {
+    const hint = 'send it as a bearer token or as x-gateway-api-key';
+    throw new GatewayError('invalid_api_key', `No API key was sent: ${hint}`);
+  }
+  if (tokens !== null && isToken(shown.key)) {
+    const found = tokens.find(shown.key, now);
+    return found instanceof Promise
+      ? found.then((key) => permitted(key, now))
+      : permitted(found, now);
+  }
+  const found = keys.find(shown.key, now);
+  return found instanceof Promise
+    ? found.then((key) => permitted(key, now))
+    : permitted(found, now);
+}
+
+/** @throws GatewayError where the key is unknown, over, or may not do this */
+export function permitted(key: GatewayKey | undefined, now: number): GatewayKey {
+  if (key === undefined) throw unknownKey();
+  if (key.status === 'expired' || (key.endsAtMs !== null && key.endsAtMs <= now)) {
+    const { organisationId, id: subjectId } = key;
+    const whose = { organisationId, subjectId };
+    const refused = refusalOf({ credential: 'api_key', reason: 'expired', ...whose });
+    throw new GatewayError('api_key_expired', 'The API key has expired', null, { refused });
+  }
+  if (!covers(key.scopes, scope)) {
+    throw new GatewayError(
+      'scope_missing',
+      `The ${key.kind === 'token' ? 'token' : 'API key'} lacks the scope ${scope}`,
+    );
+  }
+  return key;
+}
+
+const unknown = refusalOf({ credential: 'api_key', reason: 'unknown' });
+
+function unknownKey(): GatewayError {
+  return new GatewayError('invalid_api_key', 'The API key is not one of this gateway', null, {
+    refused: unknown,
+  });
+}

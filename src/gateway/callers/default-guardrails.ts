@@ -1,0 +1,35 @@
+/** Knows which guardrails hold on every request of a key: those of its organisation, and those of its workspace. */
+import { readDocument } from '../../model/json-record.ts';
+import type { WorkspaceDefaults } from '../../model/workspace.ts';
+import type { StoredGuardrailExclusion } from '../../store/tables/guardrail-exclusions.ts';
+import type { StoredDefaults } from '../../store/tables/organisation-defaults.ts';
+import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+
+/** By id or slug. */
+export interface DefaultGuardrails {
+  readonly input: readonly string[];
+  readonly output: readonly string[];
+}
+
+type Exclusion = Pick<StoredGuardrailExclusion, 'input_guardrails' | 'output_guardrails'>;
+
+/** Those of the organisation first, unless the workspace goes without them. */
+export function defaultGuardrails(
+  everywhere: Pick<StoredDefaults, 'input_guardrails' | 'output_guardrails'>,
+  workspace: Pick<StoredWorkspace, 'defaults'> | null,
+  exclusion: Exclusion | undefined,
+): DefaultGuardrails {
+  const own = readDocument<WorkspaceDefaults>(workspace?.defaults ?? null) ?? {};
+  const inherited = (text: string, excludes: number | undefined): string[] =>
+    excludes === 1 ? [] : (JSON.parse(text) as string[]);
+  return {
+    input: [
+      ...inherited(everywhere.input_guardrails, exclusion?.input_guardrails),
+      ...(own.input_guardrails ?? []),
+    ],
+    output: [
+      ...inherited(everywhere.output_guardrails, exclusion?.output_guardrails),
+      ...(own.output_guardrails ?? []),
+    ],
+  };
+}

@@ -1,0 +1,32 @@
+/** Knows the connections to those who publish keys of tokens: guarded like those to providers, or through a proxy, which looks names up itself. */
+import type { Dispatcher } from 'undici';
+import { Pools } from '../../remote/pools.ts';
+import { type Proxies, proxyOf } from '../../remote/proxies.ts';
+import type { Origins } from '../../upstream/origins.ts';
+
+const limits = {
+  ...{ connectionsMax: 1, connectTimeoutMs: 5_000, answerTimeoutMs: 5_000 },
+  answerBytesMax: 1024 * 1024,
+};
+
+export class IssuerOrigins implements AsyncDisposable {
+  readonly #direct: Pick<Origins, 'at'>;
+  readonly #proxies: Proxies | null;
+  readonly #proxied: Pools;
+
+  constructor(direct: Pick<Origins, 'at'>, proxies: Proxies | null) {
+    this.#direct = direct;
+    this.#proxies = proxies;
+    this.#proxied = new Pools(limits, proxies);
+  }
+
+  /** Requests have to name the origin, too. */
+  at(origin: string): Dispatcher {
+    const isProxied = this.#proxies !== null && proxyOf(this.#proxies, new URL(origin)) !== null;
+    return isProxied ? this.#proxied.at(origin) : this.#direct.at(origin);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#proxied.destroy();
+  }
+}

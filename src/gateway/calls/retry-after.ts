@@ -1,0 +1,28 @@
+/** Knows how long a provider asks to be left alone. */
+import type { AnswerHeaders } from '../../upstream/call.ts';
+
+const number = /^\d+(?:\.\d+)?$/;
+/** `Sun, 06 Nov 1994 08:49:37 GMT`; of other texts JavaScript makes some date as well. */
+const httpDate =
+  /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d\d:\d\d:\d\d GMT$/;
+
+/**
+ * As providers say it: milliseconds in headers of their own, seconds or a date in the standard one;
+ * null where they say nothing that can be understood. A date is held against the clock by which the
+ * answer itself is dated, and against `now` (ms since the epoch) where it is not.
+ */
+export function retryAfterMs(headers: AnswerHeaders, now: number): number | null {
+  const ms = headers['retry-after-ms'] ?? headers['x-ms-retry-after-ms'];
+  if (typeof ms === 'string' && number.test(ms)) return Math.ceil(Number(ms));
+  const after = headers['retry-after'];
+  if (typeof after !== 'string') return null;
+  if (number.test(after)) return Math.ceil(Number(after) * 1000);
+  const at = dateMs(after);
+  return at === null ? null : Math.max(0, at - (dateMs(headers.date) ?? now));
+}
+
+function dateMs(text: string | string[] | undefined): number | null {
+  if (typeof text !== 'string' || !httpDate.test(text)) return null;
+  const ms = Date.parse(text);
+  return Number.isNaN(ms) ? null : ms;
+}

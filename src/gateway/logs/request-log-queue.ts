@@ -1,0 +1,141 @@
+/** Knows which requests wait for the log: within bounds, those of an organisation together, and how many had no place. */
+import { totalsStepOf } from '../../model/request-log.ts';
+import { type Batch, lossOf } from '../../store/tables/logged-requests.ts';
+import type { WrittenRow } from '../../store/tables/request-logs.ts';
+import { type LoggedRecord, rowOf } from './request-log-row.ts';
+
+export interface RequestLogQueueBounds {
+  /** Requests that may wait to be written. */
+  readonly waitingMax: number;
+  /** Characters of their rows. */
+  readonly waitingCharsMax: number;
+}
+
+/** What of one organisation is not taken yet. */
+interface Waiting {
+  rows: WrittenRow[];
+  chars: number;
+}
+
+/** Rows are made so many at once, which takes less time than one here and one there. */
+const freshMax = 32;
+const batchRowsMax = 500;
+const batchCharsMax = 1024 * 1024;
+
+/** Rows have their place until they are {@link release}d. */
+export class RequestLogQueue {
+  readonly #bounds: RequestLogQueueBounds;
+  /** Of which no rows are made yet. */
+  readonly #fresh: LoggedRecord[] = [];
+  readonly #waiting = new Map<string, Waiting>();
+  /** Those that are being written with those that wait. */
+  #count = 0;
+  #chars = 0;
+  #lost = 0;
+  /** Losses that the database does not know of yet: by organisation, and by hour. */
+  readonly #losses = new Map<string, Map<number, number>>();
+
+  constructor(bounds: RequestLogQueueBounds) {
+    this.#bounds = bounds;
+  }
+
+  get count(): number {
+    return this.#count + this.#fresh.length;
+  }
+
+  get lost(): number {
+    return this.#lost;
+  }
+
+  /** Whether nothing is left to be taken. */
+  get isEmpty(): boolean {
+    return this.#fresh.length === 0 && this.#waiting.size === 0 && this.#losses.size === 0;
+  }
+
+  /** True once those of an organisation fill a batch. */
+  add(entry: LoggedRecord): boolean {
+    this.#fresh.push(entry);
+    return this.#fresh.length === freshMax && this.#makeRows();
+  }
+
+  #makeRows(): boolean {
+    let hasFull = false;
+    for (const entry of this.#fresh) hasFull = this.#addRow(entry) || hasFull;
+    this.#fresh.length = 0;
+    return hasFull;
+  }
+
+  #addRow(entry: LoggedRecord): boolean {
+    const { organisationId } = entry;
+    const { waitingMax, waitingCharsMax } = this.#bounds;
+    const row = this.#count < waitingMax ? rowOf(entry) : null;
+    if (row === null || this.#chars + row.tuple.length > waitingCharsMax) {
+      this.lose(organisationId, Math.round(entry.startedAt + entry.durationMs));
+      return false;
+    }
+    let waiting = this.#waiting.get(organisationId);
+    if (waiting === undefined) {
+      waiting = { rows: [], chars: 0 };
+      this.#waiting.set(organisationId, waiting);
+    }
+    waiting.rows.push(row);
+    waiting.chars += row.tuple.length;
+    this.#count += 1;
+    this.#chars += row.tuple.length;
+    return isFull(waiting);
+  }
+
+  lose(organisationId: string, endedAt: number): void {
+    this.#lost += 1;
+    const hour = totalsStepOf(endedAt);
+    const hours = this.#losses.get(organisationId) ?? new Map<number, number>();
+    this.#losses.set(organisationId, hours.set(hour, (hours.get(hour) ?? 0) + 1));
+  }
+
+  /** By organisation the batches that are full; where `isAll`, all that waits, and all losses. */
+  take(isAll: boolean): Batch[][] {
+    if (isAll) this.#makeRows();
+    const taken: Batch[][] = [];
+    for (const [organisationId, waiting] of this.#waiting) {
+      const batches: Batch[] = [];
+      while (isFull(waiting) || (isAll && waiting.rows.length > 0)) {
+        batches.push({ rows: cut(waiting), losses: [] });
+      }
+      if (batches.length > 0) taken.push(batches);
+      if (waiting.rows.length === 0) this.#waiting.delete(organisationId);
+    }
+    return isAll ? [...taken, ...this.#takeLosses()] : taken;
+  }
+
+  /** They are written, or lost. */
+  release(rows: readonly WrittenRow[]): void {
+    this.#count -= rows.length;
+    for (const { tuple } of rows) this.#chars -= tuple.length;
+  }
+
+  #takeLosses(): Batch[][] {
+    const taken = [...this.#losses].map(([organisationId, hours]) => {
+      const losses = [...hours].map(([hour, requests]) => lossOf(organisationId, hour, requests));
+      return [{ rows: [], losses }];
+    });
+    this.#losses.clear();
+    return taken;
+  }
+}
+
+function isFull({ rows, chars }: Waiting): boolean {
+  return rows.length >= batchRowsMax || chars >= batchCharsMax;
+}
+
+/** The oldest, as many as one statement may hold. */
+function cut(waiting: Waiting): WrittenRow[] {
+  let chars = 0;
+  let count = 0;
+  for (const { tuple } of waiting.rows) {
+    if (count === batchRowsMax || chars >= batchCharsMax) break;
+    count += 1;
+    chars += tuple.length;
+  }
+  waiting.chars -= chars;
+  return waiting.rows.splice(0, count);
+}

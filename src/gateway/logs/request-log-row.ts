@@ -1,0 +1,81 @@
+/** Knows how the record of a request becomes a row of the log. */
+import { newIdBytesAt } from '../../model/ids.ts';
+import * as requestLogs from '../../store/tables/request-logs.ts';
+import type { RequestRecord } from './request-record.ts';
+
+/** A record of a request that somebody's key was good for. */
+export interface LoggedRecord extends RequestRecord {
+  readonly organisationId: string;
+}
+
+const textCharsMax = 255;
+const millisecondsMax = 2 ** 31 - 1;
+
+/** A row that the table takes, whatever callers and providers have said. */
+export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
+  const { tokens, firstByteMs } = entry;
+  const endedAt = Math.round(entry.startedAt + entry.durationMs);
+  return requestLogs.writeRow({
+    organisation_id: entry.organisationId,
+    ended_at: endedAt,
+    // So that the row is found by its id alone, in the one partition where it can be.
+    id: newIdBytesAt(endedAt),
+    trace_id: entry.id,
+    workspace_id: entry.workspaceId,
+    api_key_id: entry.apiKeyId,
+    config_id: entry.configId,
+    prompt_slug: entry.promptSlug,
+    endpoint: entry.endpoint,
+    status: entry.status,
+    error_code: entry.errorCode,
+    provider: cut(entry.provider),
+    requested_model: cut(entry.requestedModel),
+    model: cut(entry.model),
+    answered_model: entry.answeredModel === entry.model ? null : cut(entry.answeredModel),
+    target_path: cut(entry.targetPath),
+    retries: entry.retries,
+    cache_status: entry.cacheStatus,
+    guardrail_verdict: entry.guardrailVerdict,
+    is_stream: Number(entry.isStream),
+    duration_ms: milliseconds(entry.durationMs),
+    first_byte_ms: firstByteMs === null ? null : milliseconds(firstByteMs),
+    input_tokens: whole(tokens?.inputTokens),
+    output_tokens: whole(tokens?.outputTokens),
+    cached_input_tokens: whole(tokens?.cachedInputTokens),
+    cache_write_tokens: whole(tokens?.cacheWriteTokens),
+    cost_units: whole(entry.costUnits),
+    is_estimated: Number(entry.isEstimated),
+    earlier_attempts: earlierAttemptsOf(entry),
+    metadata: JSON.stringify(entry.metadata),
+    is_reported: 0,
+  });
+}
+
+/** As the log shows them, in JSON; null for none, as nearly always. */
+function earlierAttemptsOf({ earlierAttempts }: RequestRecord): string | null {
+  if (earlierAttempts.length === 0) return null;
+  const told = earlierAttempts.map(
+    ({ tokens, ...attempt }): requestLogs.EarlierAttempt => ({
+      ...{ provider: attempt.provider.slice(0, textCharsMax), model: cut(attempt.model) },
+      ...{ target_path: attempt.targetPath, status: attempt.status },
+      ...{ input_tokens: tokens.inputTokens, output_tokens: tokens.outputTokens },
+      cached_input_tokens: tokens.cachedInputTokens,
+      cache_write_tokens: tokens.cacheWriteTokens,
+      ...{ cost_units: attempt.costUnits, is_estimated: attempt.isEstimated },
+    }),
+  );
+  return JSON.stringify(told);
+}
+
+function cut(text: string | null): string | null {
+  return text === null || text.length <= textCharsMax ? text : text.slice(0, textCharsMax);
+}
+
+function milliseconds(ms: number): number {
+  return Math.min(millisecondsMax, Math.max(0, Math.round(ms)));
+}
+
+function whole(units: number | null | undefined): number | null {
+  if (units === null || units === undefined) return null;
+  return Math.min(Number.MAX_SAFE_INTEGER, Math.max(0, Math.round(units)));
+}

@@ -1,0 +1,121 @@
+/** Knows the spans of one request: its own, and one for each call of a provider. */
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import type { CallRequest } from '../../upstream/call.ts';
+import type { ResolvedTarget } from '../targets/resolve-target.ts';
+import { type AskedSettings, askedSettings } from './asked-settings.ts';
+import type { RequestRecord } from './request-record.ts';
+import { isSampled, type SamplerTerms } from './sampler.ts';
+import { readTraceParent, sampledFlag, type TraceParent, traceParentText } from './trace-parent.ts';
+
+/** A request that is over. It holds nothing that callers or providers have sent but names and counts. */
+export interface TracedRequest {
+  readonly trace: RequestTrace;
+  readonly record: Omit<RequestRecord, 'metadata'>;
+  /** False where the caller had gone before there was anything to answer. */
+  readonly isAnswered: boolean;
+}
+
+/** One call of a provider; times in milliseconds since the request began. */
+export class CallSpan {
+  readonly spanId = newSpanId();
+  /** `openai`, whoever's it is. */
+  readonly service: string;
+  readonly endpoint: string;
+  readonly model: string | null;
+  readonly method: string;
+  readonly origin: string;
+  readonly targetPath: string;
+  readonly settings: AskedSettings;
+  readonly beganMs: number;
+  readonly #requestBeganMs: number;
+  #endedMs: number | null = null;
+  #status = 0;
+  #errorType: string | null = null;
+
+  constructor(target: ResolvedTarget, requestBeganMs: number) {
+    const { pricing, endpoint, model, call, path, params } = target;
+    this.service = pricing.service;
+    this.endpoint = endpoint;
+    this.model = model;
+    this.method = call.method;
+    this.origin = call.origin;
+    this.targetPath = path;
+    this.settings = askedSettings(params);
+    this.#requestBeganMs = requestBeganMs;
+    this.beganMs = performance.now() - requestBeganMs;
+  }
+
+  /** `status` is 0 where no answer began; `errorType` null where it came whole. */
+  end(status: number, errorType: string | null): void {
+    this.#endedMs = performance.now() - this.#requestBeganMs;
+    this.#status = status;
+    this.#errorType = errorType;
+  }
+
+  /** Null of a call that goes on beyond the request, which nobody waits for. */
+  get endedMs(): number | null {
+    return this.#endedMs;
+  }
+
+  get status(): number {
+    return this.#status;
+  }
+
+  get errorType(): string | null {
+    return this.#errorType;
+  }
+}
+
+export class RequestTrace {
+  /** Of the caller; null where the trace begins here. */
+  readonly parent: TraceParent | null;
+  readonly traceId: string;
+  readonly spanId = newSpanId();
+  readonly flags: number;
+  readonly method: string;
+  readonly calls: CallSpan[] = [];
+  readonly #beganMs: number;
+
+  /** @param beganMs by the monotonic clock */
+  constructor(parent: TraceParent | null, traceId: string, method: string, beganMs: number) {
+    this.parent = parent;
+    this.traceId = traceId;
+    this.flags = (parent?.flags ?? 0) | sampledFlag;
+    this.method = method;
+    this.#beganMs = beganMs;
+  }
+
+  begin(target: ResolvedTarget): CallSpan {
+    const span = new CallSpan(target, this.#beganMs);
+    this.calls.push(span);
+    return span;
+  }
+
+  /** What the provider is sent, so that what it does belongs to `span`. */
+  sentBy({ spanId }: CallSpan, request: CallRequest): CallRequest {
+    const { traceId, flags, parent } = this;
+    const { tracestate, ...others } = request.headers;
+    const headers = { ...others, traceparent: traceParentText({ traceId, spanId, flags }) };
+    // It says more about a parent, and nothing where there is none.
+    const isKept = parent !== null && tracestate !== undefined;
+    return { ...request, headers: isKept ? { ...headers, tracestate } : headers };
+  }
+}
+
+/** Null for a request that is not recorded. */
+export function beginTrace(
+  { headers, method }: IncomingMessage,
+  beganMs: number,
+  sampler: SamplerTerms,
+): RequestTrace | null {
+  const parent = readTraceParent(headers.traceparent);
+  const traceId = parent?.traceId ?? randomBytes(16).toString('hex');
+  return isSampled(sampler, parent, traceId)
+    ? new RequestTrace(parent, traceId, method!, beganMs)
+    : null;
+}
+
+function newSpanId(): string {
+  return randomBytes(8).toString('hex');
+}

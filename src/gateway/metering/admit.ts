@@ -1,0 +1,168 @@
+/** Knows how a call is let through its limits, made to use no more than it was granted, and charged for what it used. */
+import type { Grant } from '../../ledger/account.ts';
+import type { Account } from '../../ledger/ledger.ts';
+import {
+  type Limit,
+  LimitReached,
+  LimitsUnknown,
+  PriceUnknown,
+  type UsageBound,
+} from '../../ledger/limit.ts';
+import { priceOf } from '../../model/price-table.ts';
+import { priceUnder } from '../../model/price-terms.ts';
+import { costUnits, type Price, type TokenUsage } from '../../model/pricing.ts';
+import type { Exchange } from '../callers/exchange.ts';
+import type { ResolvedTarget } from '../targets/resolve-target.ts';
+import { changedBody } from '../transfer/changed-body.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+import { boundOf, isMetered, outputClamps, unboundedParam } from './bound.ts';
+import { meteringOf, unmetered } from './metering.ts';
+
+/** A call that may be made, and what it has been granted. */
+export interface Admission {
+  readonly target: ResolvedTarget;
+  /** As `meteringOf` says. */
+  readonly metering: string;
+  readonly bound: UsageBound;
+  /** Tokens of output that were granted. */
+  readonly outputTokens: number;
+  /** Whether what it uses has to be known. */
+  readonly isCounted: boolean;
+  /** The gateway asks for the usage of the stream, and the caller does not. */
+  readonly takesUsageOut: boolean;
+}
+
+/** A call that asks to be let through. */
+export interface Asking {
+  readonly account: Account;
+  readonly target: ResolvedTarget;
+  readonly limits: readonly Limit[];
+  readonly exchange: Exchange;
+}
+
+/**
+ * At once where neither the price nor a slice has to be waited for.
+ *
+ * @throws GatewayError that says which limit is reached, or that this cannot be known now
+ */
+export function admit(asking: Asking): Admission | Promise<Admission> {
+  const { service, model } = asking.target.pricing;
+  const known = priceOf(service, model, asking.exchange.now);
+  return known instanceof Promise
+    ? known.then((price) => admitAt(price, asking))
+    : admitAt(known, asking);
+}
+
+function admitAt(
+  known: Price | null,
+  { account, target, limits, exchange }: Asking,
+): Admission | Promise<Admission> {
+  const { params, pricing } = target;
+  const metering = meteringOf(target.endpoint, exchange);
+  const isMeteredCall = isMetered(metering);
+  const price = priceUnder(pricing, known);
+  const bytes = target.call.body?.length ?? 0;
+  const bound = boundOf(metering, params, bytes, price, pricing.model);
+  const counted =
+    metering === unmetered ? limits.filter(({ type }) => type === 'requests') : limits;
+  const isCounted = counted.some(({ type }) => type !== 'requests');
+  if (isCounted && isMeteredCall) requireBound(metering, params);
+  const isHard = counted.some((limit) => limit.isHard);
+  const admitted = ({ outputTokens }: Grant): Admission => {
+    const plain = { target, metering, bound, outputTokens, isCounted, takesUsageOut: false };
+    return isCounted && isMeteredCall ? bounded(plain, exchange, isHard) : plain;
+  };
+  const refuse = (thrown: unknown): never => {
+    throw refusalOf(thrown, exchange.now);
+  };
+  let grant: Grant | Promise<Grant>;
+  try {
+    grant = account.admit(counted, bound);
+  } catch (thrown) {
+    return refuse(thrown);
+  }
+  return grant instanceof Promise ? grant.then(admitted, refuse) : admitted(grant);
+}
+
+/** A provider could take for a number what is none to us. */
+function requireBound(endpoint: string, params: ResolvedTarget['params']): void {
+  const name = unboundedParam(endpoint, params);
+  if (name === null) return;
+  throw new GatewayError('invalid_request', `${name} must be a whole number`, name);
+}
+
+function refusalOf(thrown: unknown, now: number): unknown {
+  const cause = { cause: thrown };
+  if (thrown instanceof LimitReached) {
+    const { isRate, endsAt, label, type } = thrown.limit;
+    const message = `${capital(label)} has reached its limit of ${type}`;
+    if (!isRate) return new GatewayError('usage_limit_exceeded', message, null, cause);
+    const retryAfterMs = endsAt === null ? null : Math.max(1, endsAt - now);
+    return new GatewayError('rate_limit_exceeded', message, null, { ...cause, retryAfterMs });
+  }
+  if (thrown instanceof PriceUnknown) {
+    return new GatewayError('price_unknown', capital(thrown.message), 'model', cause);
+  }
+  if (thrown instanceof LimitsUnknown) {
+    const message = 'The limits of this request cannot be looked up now, try again';
+    return new GatewayError('unavailable', message, null, cause);
+  }
+  return thrown;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** The call with what its limits need of it: bounds where they are hard, and its usage. */
+function bounded(admission: Admission, { isJson }: Exchange, isHard: boolean): Admission {
+  const { target, metering, outputTokens } = admission;
+  const { endpoint, params } = target;
+  const { body } = target.call;
+  if (body === null || !isJson) return admission;
+  const changes = new Map<string, unknown>();
+  const { service } = target.pricing;
+  const clamps = isHard ? outputClamps(metering, params, outputTokens, service) : [];
+  for (const [name, value] of clamps) changes.set(name, value);
+  const asksForUsage = wantsUsageOfStream(endpoint, params);
+  if (asksForUsage) {
+    const options = typeof params.stream_options === 'object' ? params.stream_options : null;
+    changes.set('stream_options', { ...options, include_usage: true });
+  }
+  if (changes.size === 0) return admission;
+  const call = { ...target.call, body: changedBody(body, changes) };
+  return { ...admission, target: { ...target, call }, takesUsageOut: asksForUsage };
+}
+
+/** In the format of OpenAI a stream says what it used only where it is asked. */
+function wantsUsageOfStream(endpoint: string, params: ResolvedTarget['params']): boolean {
+  if (endpoint !== 'chat_completions' && endpoint !== 'completions') return false;
+  if (params.stream !== true) return false;
+  const options = params.stream_options as { readonly include_usage?: unknown } | undefined | null;
+  return options?.include_usage !== true;
+}
+
+/** What the ledger is told of a call: what the provider said, with what it costs. */
+export function usageOf({ bound }: Pick<Admission, 'bound'>, usage: TokenUsage) {
+  return { ...usage, costUnits: bound.price === null ? 0 : costUnits(bound.price, usage) };
+}
+
+/** Of a call whose answer never began: all that was granted where that counts, else what is likely. */
+export function lostUsage(admission: Admission): TokenUsage {
+  const { bound, isCounted, metering } = admission;
+  if (metering === unmetered) return noTokens;
+  const inputTokens = bound.likelyInputTokens;
+  return isCounted
+    ? grantedUsage(admission)
+    : { ...grantedUsage(admission), inputTokens, outputTokens: 0 };
+}
+
+export const noTokens: TokenUsage = {
+  ...{ inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0 },
+};
+
+/** All that was granted: of a call of which nobody knows what it used. */
+export function grantedUsage({ bound, outputTokens }: Admission): TokenUsage {
+  const { inputTokens } = bound;
+  return { inputTokens, outputTokens, cachedInputTokens: 0, cacheWriteTokens: 0 };
+}

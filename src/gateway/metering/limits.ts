@@ -1,0 +1,141 @@
+/** Knows the limits that a call is under: of its key, workspace and provider, and of the policies of its organisation. */
+import type { Limit } from '../../ledger/limit.ts';
+import {
+  limitOfBudget,
+  limitsOfPolicy,
+  limitsOfRates,
+  type PolicyTerms,
+  type RequestFacts,
+} from '../../ledger/limits-of-request.ts';
+import { endpointOf } from '../../model/endpoint.ts';
+import type { Database } from '../../store/connection/db.ts';
+import * as gatewayReads from '../../store/tables/gateway-reads.ts';
+import type { StoredPolicy } from '../../store/tables/policy-table.ts';
+import type { StoredRateLimitPolicy } from '../../store/tables/rate-limit-policies.ts';
+import type { StoredUsageLimitPolicy } from '../../store/tables/usage-limit-policies.ts';
+import type { Exchange } from '../callers/exchange.ts';
+import type { Fresh } from '../callers/fresh.ts';
+import { noTerms, termsOfRow } from '../callers/own-terms.ts';
+import type { GatewayConfig } from '../targets/resolve-config.ts';
+import type { ResolvedTarget } from '../targets/resolve-target.ts';
+
+/** What a deployment may have switched off. */
+export interface LimitSwitches {
+  readonly policy: boolean;
+  /** Budgets, also those of policies. */
+  readonly usageLimits: boolean;
+}
+
+/** The policies of an organisation, read once for all its requests. */
+export class Policies {
+  readonly #database: Pick<Database, 'readable'>;
+  readonly #fresh: Fresh<readonly PolicyTerms[]>;
+  readonly #switches: LimitSwitches;
+
+  constructor(
+    database: Pick<Database, 'readable'>,
+    fresh: Fresh<readonly PolicyTerms[]>,
+    switches: LimitSwitches,
+  ) {
+    this.#database = database;
+    this.#fresh = fresh;
+    this.#switches = switches;
+  }
+
+  of(organisationId: string): readonly PolicyTerms[] | Promise<readonly PolicyTerms[]> {
+    if (!this.#switches.policy) return none;
+    const known = this.#fresh.peek(organisationId);
+    if (known !== undefined) return known;
+    const reading = this.#fresh.get(organisationId, async () => {
+      const { generation, usageLimits, rateLimits } = await gatewayReads.listPolicies(
+        this.#database.readable,
+        organisationId,
+      );
+      const ofModels = rateLimits.filter(({ target }) => target === 'llm');
+      const budgets = this.#switches.usageLimits ? usageLimits : [];
+      const value = [...ofModels.map(ratePolicy), ...budgets.map(usagePolicy)];
+      return { organisationId, generation, value };
+    });
+    return reading.then((policies) => policies ?? []);
+  }
+}
+
+const none: readonly PolicyTerms[] = [];
+
+function ratePolicy(row: StoredRateLimitPolicy): PolicyTerms {
+  const limits = [{ type: row.type, unit: row.unit, value: row.value }];
+  return { ...requestsOf(row), terms: { ...subjectOf(row, 'rate-limit policy'), limits } };
+}
+
+function usagePolicy(row: StoredUsageLimitPolicy): PolicyTerms {
+  const terms = { ...subjectOf(row, 'usage-limit policy'), ...termsOfRow(row) };
+  return { ...requestsOf(row), terms };
+}
+
+/** Which requests a policy is about. */
+function requestsOf(row: StoredPolicy): Omit<PolicyTerms, 'terms'> {
+  return {
+    conditions: JSON.parse(row.conditions) as PolicyTerms['conditions'],
+    groupBy: JSON.parse(row.group_by) as PolicyTerms['groupBy'],
+    workspaceId: row.workspace_id,
+  };
+}
+
+function subjectOf(row: StoredPolicy, kind: string) {
+  return {
+    organisationId: row.organisation_id,
+    subjectKind: 'policy' as const,
+    subjectId: row.id,
+    label: `${kind} ${row.name ?? row.id}`,
+  };
+}
+
+/** All limits of one call, in the order in which they are told of; `isHard` where they refuse. */
+export function limitsOf(
+  exchange: Exchange,
+  target: ResolvedTarget,
+  config: GatewayConfig,
+  policies: readonly PolicyTerms[],
+  isHard: boolean,
+  { usageLimits }: Pick<LimitSwitches, 'usageLimits'>,
+): Limit[] {
+  const { key, now } = exchange;
+  const limits: Limit[] = [];
+  for (const { budgets, rates } of [key.terms, target.workspaceProvider?.terms ?? noTerms]) {
+    if (usageLimits) {
+      for (const terms of budgets) {
+        limits.push(limitOfBudget(terms, terms.valueKey ?? '', now, isHard));
+      }
+    }
+    for (const terms of rates) {
+      limits.push(...limitsOfRates(terms, terms.valueKey ?? '', now, isHard));
+    }
+  }
+  if (policies.length === 0) return limits;
+  const facts = factsOf(exchange, target, config);
+  for (const policy of policies) {
+    if (policy.workspaceId !== null && policy.workspaceId !== key.workspace?.id) continue;
+    limits.push(...limitsOfPolicy(policy, facts, now, isHard));
+  }
+  return limits;
+}
+
+/** By what names policies may ask for this call. */
+function factsOf(exchange: Exchange, target: ResolvedTarget, config: GatewayConfig): RequestFacts {
+  const { key, metadata } = exchange;
+  const { provider, workspaceProvider, model } = target;
+  const bare = provider.replace(/^@/, '');
+  const ids = workspaceProvider === null ? [] : [workspaceProvider.id];
+  const facts = new Map<string, readonly string[]>([
+    ['api_key', [key.id, key.name]],
+    ['organisation_id', [key.organisationId]],
+    ['provider', [provider, bare, `@${bare}`, ...ids]],
+    ['virtual_key', [provider, bare, ...ids]],
+    ['endpoint_type', [endpointOf(exchange.path)]],
+  ]);
+  if (key.workspace !== null) facts.set('workspace_id', [key.workspace.id, key.workspace.slug]);
+  if (config.id !== null) facts.set('config', [config.id]);
+  if (model !== null) facts.set('model', [model, `@${bare}/${model}`]);
+  for (const name in metadata) facts.set(`metadata.${name}`, [String(metadata[name])]);
+  return facts;
+}

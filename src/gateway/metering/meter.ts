@@ -1,0 +1,145 @@
+/** Knows what a call has used, once it is over, and charges it: what the provider said, else all that was granted; what nobody limits is what is likely. */
+import type { Account } from '../../ledger/ledger.ts';
+import type { Limit } from '../../ledger/limit.ts';
+import type { AssumedCharge } from '../../ledger/open-charge.ts';
+import { fromUnits } from '../../model/limits.ts';
+import type { TokenUsage } from '../../model/pricing.ts';
+import {
+  noteUsage,
+  nothingSaid,
+  type SaidUsage,
+  usageParts,
+  wholeUsage,
+} from '../../model/said-usage.ts';
+import type { AnswerHeaders } from '../../upstream/call.ts';
+import { decoded } from '../transfer/content-encoding.ts';
+import type { RelayEnd } from '../transfer/relay.ts';
+import { type Admission, grantedUsage, noTokens, usageOf } from './admit.ts';
+import { hasOutput, isMetered } from './bound.ts';
+import { unmetered } from './metering.ts';
+import { UsageStream } from './usage-stream.ts';
+
+/** What is known of the use of one request. */
+export interface Metered {
+  readonly usage: TokenUsage;
+  readonly costUnits: number;
+  /** The provider did not say it, or not in a way that can be. */
+  readonly isEstimated: boolean;
+  /** As the provider names it; null where it does not. */
+  readonly model: string | null;
+  /** What limits were charged with an estimate; absent where none were. */
+  readonly assumed?: AssumedCharge;
+}
+
+const none: readonly Limit[] = [];
+
+/** Of a stream: bytes of an event that are no text of the model. */
+const eventBytes = 300;
+const bytesOfToken = 3;
+
+/** Watches one answer. */
+export class Meter {
+  readonly events: UsageStream | null;
+  readonly #admission: Admission;
+  readonly #account: Account;
+  readonly #status: number;
+  #said: SaidUsage;
+  #bodyBytes = 0;
+  #metered: Metered | null = null;
+
+  constructor(
+    admission: Admission,
+    account: Account,
+    answer: { readonly status: number; readonly isStream: boolean },
+  ) {
+    this.#admission = admission;
+    this.#account = account;
+    this.#status = answer.status;
+    const { isStream } = answer;
+    this.events = isStream ? new UsageStream(admission.takesUsageOut) : null;
+    this.#said = this.events?.said ?? nothingSaid();
+  }
+
+  /** An answer that came whole; what it cost, in dollars, where that is known. */
+  readWhole(body: Buffer, headers: AnswerHeaders): number | null {
+    this.#bodyBytes = body.length;
+    if (String(headers['content-type']).startsWith('application/json')) {
+      try {
+        noteUsage(this.#said, usageParts(decoded(headers, body)));
+      } catch {
+        // What is no JSON says nothing.
+      }
+    }
+    const { costUnits } = this.#settle(true);
+    return this.#admission.bound.price === null ? null : fromUnits(costUnits, 'cost');
+  }
+
+  /** What was charged; null while nothing was. */
+  get metered(): Metered | null {
+    return this.#metered;
+  }
+
+  /** The answer is over; charges what {@link readWhole} has not. */
+  finish(end: RelayEnd): Metered {
+    const isRead = end.kind === 'whole' || (end.kind === 'left' && end.isRead);
+    return this.#metered ?? this.#settle(isRead);
+  }
+
+  #settle(isRead: boolean): Metered {
+    const usage = this.#usage(isRead);
+    const used = usageOf(this.#admission, usage.tokens);
+    const { isEstimated } = usage;
+    const limits = isEstimated ? this.#account.charged() : none;
+    this.#account.settle(used);
+    const { model } = this.#said;
+    const { costUnits } = used;
+    const metered = { usage: usage.tokens, costUnits, isEstimated, model };
+    const { price } = this.#admission.bound;
+    this.#metered =
+      limits.length === 0 ? metered : { ...metered, assumed: { price, limits, usage: used } };
+    return this.#metered;
+  }
+
+  #usage(isRead: boolean): { readonly tokens: TokenUsage; readonly isEstimated: boolean } {
+    const { metering } = this.#admission;
+    // What the answer tells of, another request has used.
+    if (metering === unmetered) return { tokens: noTokens, isEstimated: false };
+    const said = wholeUsage(this.#said, hasOutput(metering));
+    if (said !== null && isRead) return { tokens: said, isEstimated: false };
+    // A provider that refuses, or names another place, has done nothing.
+    if (this.#status >= 300 && isRead) return { tokens: noTokens, isEstimated: false };
+    if (!isRead || this.#said.isAbsurd) {
+      return { tokens: grantedUsage(this.#admission), isEstimated: true };
+    }
+    const { inputTokens, outputTokens } = this.#said;
+    const unsaid = this.#mostOrLikely();
+    const tokens = {
+      ...noTokens,
+      inputTokens: inputTokens ?? unsaid.inputTokens,
+      outputTokens: outputTokens ?? unsaid.outputTokens,
+    };
+    return { tokens, isEstimated: true };
+  }
+
+  /** Under a limit the most that was granted, as no limit may be exceeded by who says nothing. */
+  #mostOrLikely(): Pick<TokenUsage, 'inputTokens' | 'outputTokens'> {
+    const { bound, outputTokens, isCounted, metering } = this.#admission;
+    if (isCounted && isMetered(metering)) return grantedUsage(this.#admission);
+    return {
+      inputTokens: bound.likelyInputTokens,
+      outputTokens: Math.min(outputTokens, this.#likelyOutput()),
+    };
+  }
+
+  /** A piece of a stream is a token at least, and its text may hold more. */
+  #likelyOutput(): number {
+    if (this.events === null) return Math.ceil(this.#bodyBytes / bytesOfToken);
+    const { bytes, events } = this.events;
+    return events + Math.ceil(Math.max(0, bytes - events * eventBytes) / bytesOfToken);
+  }
+}
+
+/** Of a request that no provider was asked for. */
+export const meteredNothing: Metered = {
+  ...{ usage: noTokens, costUnits: 0, isEstimated: false, model: null },
+};

@@ -1,0 +1,173 @@
+/** Knows how a provider of a workspace is asked for all that it keeps of a kind, whoever has had it made. */
+import type { Keyring } from '../../auth/keyring.ts';
+import type { Clock } from '../../clock.ts';
+import { noSettings } from '../../model/config-tree.ts';
+import type {
+  ListedObject,
+  ListOf,
+  ObjectOf,
+  ProviderLists,
+} from '../../objects/listed-objects.ts';
+import { Secret } from '../../secret.ts';
+import type { Database } from '../../store/connection/db.ts';
+import { Call } from '../../upstream/call.ts';
+import { Origins } from '../../upstream/origins.ts';
+import { errorOf } from '../calls/attempt.ts';
+import { markOf } from '../references/object-mark.ts';
+import { listPathOf } from '../references/owned-kinds.ts';
+import { type ManagedSecretsOptions, managedSecrets } from '../targets/managed-secrets.ts';
+import { Providers, type ProvidersOptions } from '../targets/providers.ts';
+import { type ResolvedTarget, Targets } from '../targets/resolve-target.ts';
+import { Caller } from '../transfer/caller.ts';
+import { decoded } from '../transfer/content-encoding.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+import { gather } from '../transfer/gather.ts';
+import { Wanted } from '../transfer/wanted.ts';
+
+export interface ProviderListsOptions extends ManagedSecretsOptions {
+  readonly database: Pick<Database, 'readable'>;
+  readonly unsealerOf: Keyring['unsealerOf'];
+}
+
+interface Means {
+  readonly targets: Targets;
+  readonly origins: Origins;
+  readonly clock: Clock;
+}
+
+const pageMax = 100;
+
+type Told = Readonly<Record<string, unknown>>;
+
+/** Apart from the gateway, as lists are asked for where jobs run. */
+export function openProviderLists(options: ProviderListsOptions): ProviderLists & AsyncDisposable {
+  const { database, unsealerOf, trustedHosts, clock } = options;
+  const { managers, secrets } = managedSecrets(options);
+  const origins = new Origins(trustedHosts);
+  const fresh: ProvidersOptions['fresh'] = {
+    peek: () => undefined,
+    get: async (_, load) => (await load())?.value,
+  };
+  const providers = new Providers({ database, unsealerOf, secrets, fresh });
+  const means: Means = { targets: new Targets(trustedHosts, providers), origins, clock };
+  return {
+    pages: (of, signal) => pagesOf(means, of, signal),
+    has: async (of, signal) => (await objectAt(means, of, signal)) !== null,
+    read: async (of, signal) => {
+      const body = await objectAt(means, of, signal);
+      return body === null ? null : { told: parsed(body) };
+    },
+    [Symbol.asyncDispose]: async () => {
+      await origins[Symbol.asyncDispose]();
+      await managers[Symbol.asyncDispose]();
+    },
+  };
+}
+
+async function* pagesOf(
+  means: Means,
+  of: ListOf,
+  signal: AbortSignal,
+): AsyncGenerator<readonly ListedObject[], void> {
+  const shown = new Set<string>();
+  let after: string | null = null;
+  for (;;) {
+    const query = new URLSearchParams({ limit: String(pageMax), order: 'desc' });
+    if (after !== null) query.set('after', after);
+    const asked = { path: listPathOf(of.kind), query: `?${query}` };
+    const target = await targetOf(means, of, asked);
+    const { data, hasMore } = pageIn(wholeOf(await answerOf(means, target, signal)));
+    yield data;
+    after = data.at(-1)?.id ?? null;
+    // Where the cursor leads nowhere, the same page comes for ever.
+    if (!hasMore || after === null || shown.has(after)) return;
+    shown.add(after);
+  }
+}
+
+/** Null where the provider has it no more, or is none any more. */
+async function objectAt(
+  means: Means,
+  { id, below = [], ...of }: ObjectOf,
+  signal: AbortSignal,
+): Promise<Buffer | null> {
+  const path = [listPathOf(of.kind), ...[id, ...below].map(encodeURIComponent)].join('/');
+  try {
+    const target = await targetOf(means, of, { path, query: '' });
+    const answer = await answerOf(means, target, signal);
+    if (answer.status === 404 || answer.status === 410) return null;
+    return wholeOf(answer);
+  } catch (thrown) {
+    if (thrown instanceof GatewayError && thrown.code === 'provider_unknown') return null;
+    throw thrown;
+  }
+}
+
+function targetOf(
+  { targets, clock }: Means,
+  { organisationId, provider }: ListOf,
+  asked: { readonly path: string; readonly query: string },
+): ResolvedTarget | Promise<ResolvedTarget> {
+  const settings = { ...noSettings, provider };
+  const leaf = { kind: 'leaf', path: 'config', weight: 1, breaker: null, settings } as const;
+  // Without this word OpenAI shows no assistants.
+  const headers = { 'openai-beta': 'assistants=v2', accept: 'application/json' };
+  const asking = {
+    ...{ ...asked, request: { method: 'GET', headers }, now: clock.now() },
+    ...{ body: null, params: {}, isJson: false, credential: null },
+    ...{ sentKey: new Secret('', 'nobody'), key: { organisationId, workspace: null } },
+  };
+  return targets.resolve(leaf, asking, { workspaceId: null });
+}
+
+interface Answer {
+  readonly status: number;
+  /** Null for one that broke off. */
+  readonly body: Buffer | null;
+}
+
+async function answerOf(
+  { origins }: Means,
+  { call: request }: ResolvedTarget,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const call = new Call(origins.at(request.origin), request);
+  const caller = new Caller(new Wanted(signal));
+  caller.onLeave(() => call.cut(new GatewayError('request_timeout', 'The list took too long')));
+  await call.begun.catch((thrown: unknown) => {
+    throw errorOf(thrown);
+  });
+  const { body, end } = await gather(call, { caller, lingerMs: 0, events: null });
+  const isWhole = end.kind === 'whole';
+  return { status: call.status, body: isWhole ? (decoded(call.headers, body) ?? body) : null };
+}
+
+/** @throws GatewayError for another answer than what was asked for */
+function wholeOf({ status, body }: Answer): Buffer {
+  if (status === 200 && body !== null) return body;
+  const message = `The provider answered with ${status} when it was asked for what it keeps`;
+  throw new GatewayError('upstream_unreachable', message);
+}
+
+/** @throws GatewayError for what is no list */
+function pageIn(body: Buffer): { data: ListedObject[]; hasMore: boolean } {
+  const told = parsed(body);
+  if (!Array.isArray(told?.data)) {
+    throw new GatewayError('answer_unreadable', 'The provider has no list of what it keeps');
+  }
+  const data = (told.data as unknown[]).flatMap((one) => {
+    const { id, created_at: seconds } = (one ?? {}) as Told;
+    if (typeof id !== 'string') return [];
+    const createdAt = typeof seconds === 'number' ? seconds * 1000 : null;
+    return [{ id, mark: markOf(one as Told), createdAt }];
+  });
+  return { data, hasMore: told.has_more === true };
+}
+
+function parsed(body: Buffer): Told | null {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return null;
+  }
+}

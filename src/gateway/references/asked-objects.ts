@@ -1,0 +1,63 @@
+/** Knows what requests to models have to do with objects that callers keep: which they name, and which their answers tell of. */
+import { endpointOf } from '../../model/endpoint.ts';
+import type { Exchange } from '../callers/exchange.ts';
+import { isPlain } from './owned-path.ts';
+import { hasPartsIn, type Reference, referencesOf } from './owned-references.ts';
+import { objectsOfChat, objectsOfMessage, type Telling } from './told-objects.ts';
+
+export interface AskedObjects {
+  readonly references: readonly Reference[];
+  /** Null where no answer tells of any. */
+  readonly telling: Telling | null;
+}
+
+type Asked = Pick<Exchange, 'request' | 'path' | 'params' | 'isJson'>;
+type Params = Exchange['params'];
+
+/** Null for most requests, which have nothing to do with objects: one look is all they pay. */
+export function askedObjectsOf({ request, path, params, isJson }: Asked): AskedObjects | null {
+  if (!isJson) return null;
+  const endpoint = endpointOf(path);
+  const telling = tellingOf(endpoint, params);
+  const references = isPlain(request.method, path)
+    ? inQuestion(endpoint, params)
+    : referencesOf(params, null).filter(isNamedAnywhere);
+  return telling === null && references.length === 0 ? null : { references, telling };
+}
+
+function inQuestion(endpoint: string, params: Params): readonly Reference[] {
+  const { messages, container } = params;
+  const isOfChat = endpoint === 'chat_completions';
+  const inMessages = hasPartsIn(params)
+    ? referencesOf({ messages }, isOfChat ? 'chat_completions' : null).filter(isNamedInMessages)
+    : [];
+  if (isOfChat || container === undefined) return inMessages;
+  return [...inMessages, ...referencesOf({ container }, null)];
+}
+
+/** Other words of a question may be anybody's. */
+const isNamedInMessages = ({ kind }: Reference): boolean => kind === 'files' || kind === 'audio';
+/** At addresses of which nothing is known. */
+const isNamedAnywhere = ({ kind }: Reference): boolean =>
+  kind === 'files' || kind === 'vector_stores';
+
+function tellingOf(endpoint: string, params: Params): Telling | null {
+  if (endpoint === 'messages') return runsCode(params) ? ofMessages : null;
+  if (endpoint !== 'chat_completions') return null;
+  const isStored = params.store === true;
+  const speaks = Array.isArray(params.modalities) && params.modalities.includes('audio');
+  if (!isStored && !speaks) return null;
+  const of = (answer: unknown) => objectsOfChat(isStored, answer);
+  return { ofWhole: of, ofEvent: of, isOfMore: speaks ? /"audio"/ : /$^/, isMarked: false };
+}
+
+/** In a container at the provider. */
+function runsCode({ container, tools }: Params): boolean {
+  if (container !== undefined && container !== null) return true;
+  return Array.isArray(tools) && tools.some((tool) => /^code_execution/.test(String(tool?.type)));
+}
+
+const ofMessages: Telling = {
+  ...{ ofWhole: objectsOfMessage, ofEvent: objectsOfMessage },
+  ...{ isOfMore: /"container"|"file_id"/, isMarked: false },
+};

@@ -1,0 +1,65 @@
+/** Knows which objects a form names that goes to a provider, so that it names none in a way that is not seen. */
+import { Busboy } from '@fastify/busboy';
+import type { ObjectKind } from '../../objects/object-request.ts';
+import type { Exchange } from '../callers/exchange.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+import { type Reference, referencesOf } from './owned-references.ts';
+
+const limits = { fields: 200, files: 600, parts: 800, fieldNameSize: 200, fieldSize: 64 * 1024 };
+
+/** With one parameter only, as two could be read in two ways. */
+const isForm = /^multipart\/form-data\s*;\s*boundary=(?:"[^"\\]+"|[^\s;,"]+)\s*$/i;
+
+/**
+ * Yields nothing for what is no form.
+ *
+ * @throws GatewayError for a form that cannot be read to its end
+ */
+export async function formReferences(
+  { body, request, isJson }: Pick<Exchange, 'body' | 'request' | 'isJson'>,
+  asked: ObjectKind,
+): Promise<readonly Reference[]> {
+  if (body === null || body.length === 0 || isJson) return [];
+  const contentType = request.headers['content-type'] ?? '';
+  if (!isForm.test(contentType)) {
+    const message = 'What callers keep is asked for in JSON, or in a form (multipart/form-data)';
+    throw new GatewayError('invalid_request', message, 'content-type');
+  }
+  const fields = await fieldsOf(body, contentType);
+  return fields.flatMap(([name, value]) => referencesOf(nested(name, value), asked));
+}
+
+function fieldsOf(body: Buffer, contentType: string): Promise<[string, string][]> {
+  const { promise, resolve, reject } = Promise.withResolvers<[string, string][]>();
+  const fields: [string, string][] = [];
+  const refuse = (): void =>
+    reject(new GatewayError('invalid_request', 'The body is no valid form, or has too many parts'));
+  const form = new Busboy({ headers: { 'content-type': contentType }, limits });
+  form.on('field', (name, value, isNameCut, isValueCut) => {
+    if (isNameCut || isValueCut) refuse();
+    else fields.push([name, value]);
+  });
+  form.on('file', (name, stream) => {
+    stream.on('error', refuse).resume();
+    if (mayNameFor(name)) refuse();
+  });
+  for (const event of ['partsLimit', 'filesLimit', 'fieldsLimit', 'error'] as const) {
+    form.on(event, refuse);
+  }
+  form.on('finish', () => resolve(fields));
+  form.end(body);
+  return promise;
+}
+
+/** An id that comes as a file is no file to those who heed the name alone. */
+function mayNameFor(name: string): boolean {
+  return /ids?\]?$/i.test(name);
+}
+
+/** `input_reference[file_id]` as the object that it stands for. */
+function nested(name: string, value: string): Readonly<Record<string, unknown>> {
+  const words = name.split(/[[\].]+/).filter((word) => word !== '' && !/^\d+$/.test(word));
+  return words.reduceRight<unknown>((inner, word) => ({ [word]: inner }), value) as Readonly<
+    Record<string, unknown>
+  >;
+}

@@ -1,0 +1,81 @@
+/** Knows what an account is with values of secret managers in its fields. */
+
+import { headerText, type MappedField } from '../../auth/mapped-fields.ts';
+import { type AzureDeployment, readAzureDeployments } from '../../model/azure-deployments.ts';
+import { accountOf } from '../../model/config-tree.ts';
+import { configurationSecrets } from '../../model/configuration-secrets.ts';
+import type { IntegrationConfigurations } from '../../model/integration.ts';
+import { Secret } from '../../secret.ts';
+import { type KeptSecret, SecretUnreadable, textOf } from '../../secret-managers/kept-secret.ts';
+
+type Headers = Readonly<Record<string, string>>;
+
+/** What goes to a service beside the request: all of it comes from the integration. */
+export interface Account {
+  /** By the names that a config has for it. */
+  readonly account: Readonly<Record<string, string>>;
+  /** Of an account at Azure: which of them answers follows from the model that is asked for. */
+  readonly deployments: readonly AzureDeployment[];
+  readonly credential: Secret | null;
+  readonly customHost: string | null;
+  /** Names in lower case, as they are sent. */
+  readonly headers: Secret<Headers>;
+}
+
+/** An account before anything is put into it, secrets open. */
+export interface OpenedAccount {
+  readonly key: string | null;
+  readonly configurations: IntegrationConfigurations;
+}
+
+const secretNames = new Set(configurationSecrets);
+
+/** `origin` is what is shown in place of secrets. */
+export function accountWith({ key, configurations }: OpenedAccount, origin: string): Account {
+  // No service is asked yet in a way that takes the secrets among them.
+  const readable = Object.entries(configurations).filter(([name]) => !secretNames.has(name));
+  const headers = Object.entries(configurations.custom_headers ?? {});
+  return {
+    account: accountOf(Object.fromEntries(readable)) ?? {},
+    deployments: readAzureDeployments(configurations),
+    credential: key === null ? null : new Secret(key, origin),
+    customHost: configurations.custom_host ?? null,
+    headers: new Secret(
+      Object.fromEntries(headers.map(([name, value]) => [name.toLowerCase(), value])),
+      origin,
+    ),
+  };
+}
+
+/**
+ * The account with values in its fields, in their order.
+ *
+ * @throws SecretUnreadable for a value that does not fit its field
+ */
+export function filled(
+  { key, configurations }: OpenedAccount,
+  fields: readonly MappedField[],
+  values: readonly KeptSecret[],
+): OpenedAccount {
+  let credential = key;
+  const copy: Record<string, unknown> = { ...configurations };
+  for (const [at, { target, secretKey, isJson }] of fields.entries()) {
+    const text = textOf(values[at]!, secretKey);
+    const [name = '', inner] = target;
+    if (name === 'key' && inner === undefined) credential = headerText(text);
+    else if (inner === undefined) copy[name] = isJson ? parsed(text) : text;
+    else {
+      const holder = copy[name] as Record<string, unknown> | undefined;
+      copy[name] = { ...holder, [inner]: name === 'custom_headers' ? headerText(text) : text };
+    }
+  }
+  return { key: credential, configurations: copy as IntegrationConfigurations };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new SecretUnreadable('the value is not JSON', false);
+  }
+}

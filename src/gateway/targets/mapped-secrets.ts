@@ -1,0 +1,80 @@
+/** Knows how an account comes by its values of secret managers: at once where they are known, else after they were read. */
+import type { MappedField } from '../../auth/mapped-fields.ts';
+import type { KeptSecret } from '../../secret-managers/kept-secret.ts';
+import { SecretUnreadable } from '../../secret-managers/kept-secret.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+import type { GatewayProvider } from './gateway-provider.ts';
+import type { KeptValues } from './kept-values.ts';
+import { accountWith, filled } from './mapped-account.ts';
+
+export class MappedSecrets {
+  readonly #values: Pick<KeptValues, 'peek' | 'get'>;
+  /** What was made of a provider with certain values. */
+  readonly #made = new WeakMap<GatewayProvider, Made>();
+
+  constructor(values: Pick<KeptValues, 'peek' | 'get'>) {
+    this.#values = values;
+  }
+
+  /**
+   * The provider with its values in their fields; itself where it takes none.
+   *
+   * @throws GatewayError where a value cannot be had, or its workspace may not use it
+   */
+  fill(provider: GatewayProvider): GatewayProvider | Promise<GatewayProvider> {
+    const { mapped } = provider;
+    if (mapped === null) return provider;
+    const { fields } = mapped.reveal();
+    const barred = fields.find(({ isAllowed }) => !isAllowed);
+    if (barred !== undefined) throw notAllowed(provider);
+    const values = fields.map(({ place }) => this.#values.peek(place));
+    if (values.every((value) => value !== undefined)) return this.#with(provider, values);
+    return this.#read(provider, fields);
+  }
+
+  async #read(provider: GatewayProvider, fields: readonly MappedField[]): Promise<GatewayProvider> {
+    const values = await Promise.all(
+      fields.map(async ({ place, slug }) => {
+        try {
+          return this.#values.peek(place) ?? (await this.#values.get(place));
+        } catch (error) {
+          throw unavailable(provider, slug, error);
+        }
+      }),
+    );
+    return this.#with(provider, values);
+  }
+
+  #with(provider: GatewayProvider, values: readonly KeptSecret[]): GatewayProvider {
+    const before = this.#made.get(provider);
+    if (before?.values.every((value, at) => value === values[at])) return before.provider;
+    const { account, fields, origin } = provider.mapped!.reveal();
+    try {
+      const made = { ...provider, ...accountWith(filled(account, fields, values), origin) };
+      this.#made.set(provider, { values, provider: made });
+      return made;
+    } catch (error) {
+      throw unavailable(provider, fields.map(({ slug }) => slug).join(', '), error);
+    }
+  }
+}
+
+interface Made {
+  readonly values: readonly KeptSecret[];
+  readonly provider: GatewayProvider;
+}
+
+function notAllowed({ slug }: GatewayProvider): GatewayError {
+  const message = `The workspace of the provider @${slug} may not use a secret that its account takes`;
+  return new GatewayError('provider_not_allowed', message, 'provider');
+}
+
+/** Where the manager is, and what it said, is for logs. */
+function unavailable({ slug }: GatewayProvider, reference: string, cause: unknown): GatewayError {
+  const isSilence = cause instanceof SecretUnreadable && cause.isSilence;
+  const why = isSilence
+    ? 'its secret manager does not answer'
+    : 'its secret manager has none that fits';
+  const message = `The secret ${reference} of the provider @${slug} cannot be read: ${why}`;
+  return new GatewayError('secret_unavailable', message, 'provider', { cause });
+}

@@ -1,0 +1,77 @@
+/** Knows the providers of workspaces: found by the name in a request, and kept for as long as they are what the database holds. */
+import type { Unsealer } from '../../auth/keyring.ts';
+import type { Database } from '../../store/connection/db.ts';
+import * as gatewayReads from '../../store/tables/gateway-reads.ts';
+import type { Fresh, Read } from '../callers/fresh.ts';
+import { providerSubjects, readTerms } from '../callers/own-terms.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+import { type GatewayProvider, readProvider } from './gateway-provider.ts';
+import type { MappedSecrets } from './mapped-secrets.ts';
+
+export interface ProvidersOptions {
+  readonly database: Pick<Database, 'readable'>;
+  /** What opens the secrets of an organisation. */
+  readonly unsealerOf: (organisationId: string) => Promise<Unsealer>;
+  readonly fresh: Pick<Fresh<GatewayProvider>, 'peek' | 'get'>;
+  readonly secrets: Pick<MappedSecrets, 'fill'>;
+}
+
+/** Where a name is looked up. */
+export interface ProviderScope {
+  readonly organisationId: string;
+  /** Null where neither key nor config belongs to one: the slug then has to be of one workspace only. */
+  readonly workspaceId: string | null;
+}
+
+export class Providers {
+  readonly #options: ProvidersOptions;
+
+  constructor(options: ProvidersOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * `name` is `@` with a slug or id.
+   *
+   * @throws GatewayError for one that does not exist, or that several workspaces have, and where a value
+   *   that it takes cannot be had
+   */
+  find(scope: ProviderScope, name: string): GatewayProvider | Promise<GatewayProvider> {
+    const { fresh, secrets } = this.#options;
+    const reference = name.slice(1);
+    const place = `${scope.organisationId} ${scope.workspaceId} ${reference}`;
+    const known = fresh.peek(place);
+    if (known !== undefined) return secrets.fill(known);
+    const loading = fresh.get(place, () => this.#load(scope, reference));
+    return loading.then((provider) => {
+      if (provider === undefined) throw unknownProvider(name);
+      return secrets.fill(provider);
+    });
+  }
+
+  async #load(
+    { organisationId, workspaceId }: ProviderScope,
+    reference: string,
+  ): Promise<Read<GatewayProvider> | undefined> {
+    const { database, unsealerOf } = this.#options;
+    const db = database.readable;
+    const { generation, found } = await gatewayReads.listProviders(
+      ...([db, organisationId, workspaceId, reference] as const),
+    );
+    const [reached, other] = found;
+    if (reached === undefined) return undefined;
+    if (other !== undefined) {
+      const message = `Several workspaces have a provider @${reached.provider.slug}; name it by its id`;
+      throw new GatewayError('provider_unknown', message, 'provider');
+    }
+    const unsealer = await unsealerOf(organisationId);
+    const terms = await readTerms(db, organisationId, providerSubjects(reached));
+    return { organisationId, generation, value: { ...readProvider(reached, unsealer), terms } };
+  }
+}
+
+/** What is named is shown where it cannot be anything else than a name. */
+export function unknownProvider(name: string): GatewayError {
+  const shown = /^@?[\w.-]{1,255}$/.test(name) ? ` ${name}` : '';
+  return new GatewayError('provider_unknown', `There is no provider${shown}`, 'provider');
+}

@@ -1,0 +1,238 @@
+/** Knows which config a request goes by: the one it names or brings along, else that of its key. */
+import { hash } from 'node:crypto';
+import type { ConfigDocument } from '../../model/config.ts';
+import { configFaults, type TargetLimits } from '../../model/config-document.ts';
+import {
+  type ConfigNode,
+  configTree,
+  noSettings,
+  type TargetSettings,
+} from '../../model/config-tree.ts';
+import { headerNameFault } from '../../model/forward-headers.ts';
+import type { Database } from '../../store/connection/db.ts';
+import * as gatewayReads from '../../store/tables/gateway-reads.ts';
+import type { TrustedHosts } from '../../trusted-hosts.ts';
+import type { ReadHeader } from '../callers/exchange.ts';
+import type { Fresh } from '../callers/fresh.ts';
+import type { GatewayKey } from '../callers/gateway-key.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+import { pinsProvider } from './named-provider.ts';
+
+/** A config ready to be walked. */
+export interface GatewayConfig {
+  /** Of a saved one; null for one that came with the request. */
+  readonly id: string | null;
+  readonly workspaceId: string | null;
+  /** What a circuit breaker and a cache know it by: another document is another config. */
+  readonly mark: string;
+  readonly root: ConfigNode;
+}
+
+export interface ResolveConfigOptions {
+  readonly database: Pick<Database, 'readable'>;
+  readonly fresh: Fresh<GatewayConfig | null>;
+  readonly limits: TargetLimits;
+  readonly trusted: TrustedHosts;
+  /** Requests may name saved configs only. */
+  readonly blocksInline: boolean;
+}
+
+const inlineConfigCharsMax = 64 * 1024;
+const parsedInlineMax = 1_000;
+const timeoutMsMax = 3_600_000;
+
+export class Configs {
+  readonly #options: ResolveConfigOptions;
+  /** Those that came with requests, by their text: clients send one over and over. */
+  readonly #inline = new Map<string, GatewayConfig>();
+
+  constructor(options: ResolveConfigOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @throws GatewayError for a config that does not exist, is no config, or that the key or the
+   * deployment does not let a request choose
+   */
+  resolve(key: GatewayKey, header: ReadHeader): GatewayConfig | Promise<GatewayConfig> {
+    const given = header('config');
+    const { blocksInline } = this.#options;
+    if (blocksInline) refuseInline(given, header);
+    if (given !== null && !key.allowsConfigOverride) {
+      const message = 'The API key has a config of its own and lets no request choose another';
+      throw new GatewayError('config_override_forbidden', message, 'x-gateway-config');
+    }
+    if (given?.startsWith('{') === true) return withHeaders(this.#parse(given), header);
+    const reference = given ?? key.configId;
+    if (reference === null) return withHeaders(plain, header);
+    const found = this.#find(key, reference);
+    if (found instanceof Promise) return found.then((config) => withHeaders(config, header));
+    return withHeaders(found, header);
+  }
+
+  #find(key: GatewayKey, reference: string): GatewayConfig | Promise<GatewayConfig> {
+    const { fresh, database } = this.#options;
+    const { organisationId } = key;
+    const place = `${organisationId} ${reference}`;
+    const known = fresh.peek(place);
+    if (known !== undefined) return usable(known, key, reference);
+    const loading = fresh.get(place, async () => {
+      const row = await gatewayReads.findConfig(database.readable, organisationId, reference);
+      if (row === undefined) return undefined;
+      return { organisationId, generation: row.generation, value: savedConfig(row) };
+    });
+    return loading.then((config) => usable(config ?? null, key, reference));
+  }
+
+  #parse(text: string): GatewayConfig {
+    const known = this.#inline.get(text);
+    if (known !== undefined) return known;
+    if (text.length > inlineConfigCharsMax) {
+      throw invalidConfig(`has more than ${inlineConfigCharsMax} characters; save it and name it`);
+    }
+    const document = parsedObject(text);
+    const { limits, trusted } = this.#options;
+    const [fault] = configFaults(document, limits, trusted);
+    if (fault !== undefined) throw invalidConfig(`${fault.path.join('.')} ${fault.message}`.trim());
+    const mark = hash('sha256', text, 'base64url');
+    const config = { id: null, workspaceId: null, mark, root: configTree(document) };
+    if (this.#inline.size === parsedInlineMax) {
+      this.#inline.delete(this.#inline.keys().next().value!);
+    }
+    this.#inline.set(text, config);
+    return config;
+  }
+}
+
+/** Of a request for which nothing was said: what it goes by then stands in its headers. */
+const plain: GatewayConfig = {
+  ...{ id: null, workspaceId: null, mark: '' },
+  root: { kind: 'leaf', path: 'config', weight: 1, settings: noSettings, breaker: null },
+};
+
+function savedConfig(row: gatewayReads.GatewayConfigRow): GatewayConfig | null {
+  if (row.status !== 'active') return null;
+  return {
+    id: row.id,
+    workspaceId: row.workspace_id,
+    mark: row.version_id,
+    root: configTree(JSON.parse(row.config) as ConfigDocument),
+  };
+}
+
+/** One of another workspace is as good as none. */
+function usable(config: GatewayConfig | null, key: GatewayKey, reference: string): GatewayConfig {
+  const isOthers =
+    config !== null &&
+    config.workspaceId !== null &&
+    key.workspace !== null &&
+    config.workspaceId !== key.workspace.id;
+  if (config !== null && !isOthers) return config;
+  const shown = /^[\w-]{1,255}$/.test(reference) ? ` ${reference}` : '';
+  throw new GatewayError('config_not_found', `There is no config${shown}`, 'x-gateway-config');
+}
+
+function parsedObject(text: string): ConfigDocument {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return value as ConfigDocument;
+  } catch {
+    // Told below, without the text.
+  }
+  throw invalidConfig('is neither a JSON object nor the slug of a config');
+}
+
+function invalidConfig(fault: string): GatewayError {
+  return new GatewayError('invalid_config', `The config ${fault}`, 'x-gateway-config');
+}
+
+/** The first that counts, in the order in which they are told of. */
+function refuseInline(given: string | null, header: ReadHeader): void {
+  const blocked = [
+    ['inline_config_blocked', given?.startsWith('{') === true, 'config'],
+    ['inline_provider_blocked', isRawProvider(header('provider')), 'provider'],
+    ['inline_custom_host_blocked', header('custom-host') !== null, 'custom-host'],
+    ['inline_forward_headers_blocked', header('forward-headers') !== null, 'forward-headers'],
+  ] as const;
+  const first = blocked.find(([, isSent]) => isSent);
+  if (first === undefined) return;
+  const [code, , name] = first;
+  const message = `This gateway takes saved configs only: x-gateway-${name} must not be sent`;
+  throw new GatewayError(code, message, `x-gateway-${name}`);
+}
+
+function isRawProvider(given: string | null): boolean {
+  return given !== null && !given.startsWith('@');
+}
+
+/** What headers say for the whole config: a target counts before it, save for the time and what is forwarded. */
+function withHeaders(config: GatewayConfig, header: ReadHeader): GatewayConfig {
+  const own = headerSettings(header);
+  if (own === null) return config;
+  return { ...config, root: withSettings(config.root, own) };
+}
+
+type HeaderSettings = Pick<
+  TargetSettings,
+  'provider' | 'virtualKey' | 'customHost' | 'requestTimeoutMs' | 'forwardHeaders'
+>;
+
+function headerSettings(header: ReadHeader): HeaderSettings | null {
+  const provider = header('provider');
+  const virtualKey = header('virtual-key');
+  const customHost = header('custom-host');
+  const timeout = header('request-timeout');
+  const forward = header('forward-headers');
+  if ((provider ?? virtualKey ?? customHost ?? timeout ?? forward) === null) return null;
+  return {
+    ...{ provider, virtualKey, customHost },
+    requestTimeoutMs: timeout === null ? null : timeoutOf(timeout),
+    forwardHeaders: forward === null ? null : namesOf(forward),
+  };
+}
+
+function withSettings(node: ConfigNode, own: HeaderSettings): ConfigNode {
+  if (node.kind === 'branch') {
+    const targets = node.targets.map((target) => withSettings(target, own));
+    const moved = (target: ConfigNode): ConfigNode => targets[node.targets.indexOf(target)]!;
+    return {
+      ...node,
+      targets,
+      conditions: node.conditions.map(({ query, target }) => ({ query, target: moved(target) })),
+      defaultTarget: node.defaultTarget === null ? null : moved(node.defaultTarget),
+    };
+  }
+  const { settings } = node;
+  const isPinned = pinsProvider(settings);
+  // What a config holds of credentials goes where that config says, and nowhere else.
+  const isElsewhere = isPinned || settings.apiKey !== null;
+  return {
+    ...node,
+    settings: {
+      ...settings,
+      provider: isPinned ? settings.provider : own.provider,
+      virtualKey: isPinned ? settings.virtualKey : own.virtualKey,
+      customHost: settings.customHost ?? (isElsewhere ? null : own.customHost),
+      requestTimeoutMs: own.requestTimeoutMs ?? settings.requestTimeoutMs,
+      forwardHeaders: own.forwardHeaders ?? settings.forwardHeaders,
+    },
+  };
+}
+
+function timeoutOf(text: string): number {
+  const ms = /^\d{1,7}$/.test(text) ? Number(text) : 0;
+  if (ms >= 1 && ms <= timeoutMsMax) return ms;
+  const message = `x-gateway-request-timeout must be milliseconds from 1 to ${timeoutMsMax}`;
+  throw new GatewayError('invalid_request', message, 'x-gateway-request-timeout');
+}
+
+function namesOf(text: string): string[] {
+  const names = text.split(',').map((name) => name.trim().toLowerCase());
+  for (const name of names) {
+    const fault = headerNameFault(name, 'provider');
+    if (fault === null) continue;
+    const message = `x-gateway-forward-headers names a header that ${fault}`;
+    throw new GatewayError('invalid_request', message, 'x-gateway-forward-headers');
+  }
+  return names;
+}

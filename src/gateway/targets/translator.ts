@@ -1,0 +1,162 @@
+/** Knows how a request is put in the format of its provider, and the answer to it in that of its caller. */
+
+import { endpointOf } from '../../model/endpoint.ts';
+import type { DialectName } from '../../model/provider-addresses.ts';
+import { newObjectId } from '../../objects/object-id.ts';
+import type { AnswerHeaders, Call } from '../../upstream/call.ts';
+import { translationFor } from '../../upstream/dialects/all-translations.ts';
+import { parseExactly } from '../../upstream/dialects/exact-json.ts';
+import { NotTranslatable } from '../../upstream/dialects/place.ts';
+import { TranslatedEvents } from '../../upstream/dialects/translated-events.ts';
+import {
+  type AnswerContext,
+  faultOf,
+  type ProviderFault,
+  type ResponseContext,
+  type Translation,
+} from '../../upstream/dialects/translation.ts';
+import type { Asking } from '../callers/exchange.ts';
+import { decoded } from '../transfer/content-encoding.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+import type { Params } from '../transfer/read-body.ts';
+import type { EventFilter } from '../transfer/relay.ts';
+
+/** A body with what the config has changed in it, in the format of the caller. */
+export interface SaidBody {
+  readonly body: Buffer | null;
+  /** Empty where the body is no JSON. */
+  readonly params: Params;
+  readonly model: string | null;
+}
+
+/** What a provider is asked, in its own format. */
+interface Asked {
+  /** Behind the base address, with the query. */
+  readonly path: string;
+  readonly endpoint: string;
+  readonly body: Buffer | null;
+  readonly params: Params;
+  readonly translator: Translator | null;
+}
+
+/** How a provider is spoken to. */
+interface Spoken {
+  readonly service: string;
+  readonly dialect: DialectName;
+  /** Whether it is asked for responses; else they are made of chats. */
+  readonly hasResponses: boolean;
+}
+
+/** @throws GatewayError where the provider has no word for what the request says */
+export function askedOf(
+  exchange: Asking,
+  { service, dialect, hasResponses }: Spoken,
+  { body, params }: SaidBody,
+): Asked {
+  const { path, query, request, isJson } = exchange;
+  const translation =
+    request.method === 'POST' ? translationFor(path, dialect, hasResponses) : null;
+  const endpoint = endpointOf(path);
+  if (endpoint === 'count_tokens' && dialect !== 'anthropic') {
+    throw new GatewayError('not_found', `A provider of the format of ${service} counts no tokens`);
+  }
+  if (translation === null) {
+    return { path: path + query, endpoint, body, params, translator: null };
+  }
+  if (!isJson || body === null) {
+    throw new GatewayError('invalid_json', 'The body must be a JSON object');
+  }
+  const translated = requestOf(translation, body, service);
+  return {
+    path: translation.path,
+    endpoint: endpointOf(translation.path),
+    ...translated,
+    translator: new Translator(translation, {
+      now: exchange.now,
+      wantsUsage: hasUsage(params.stream_options),
+      response: endpoint === 'responses' ? responseContext(exchange, params) : null,
+    }),
+  };
+}
+
+function responseContext({ now, begun }: Asking, asked: Params): ResponseContext {
+  return { id: begun?.id ?? newObjectId('resp'), createdAt: now, asked };
+}
+
+function requestOf(translation: Translation, said: Buffer, service: string) {
+  try {
+    const params = translation.request(parseExactly(said.toString('utf8')) as Params, service);
+    return { params, body: Buffer.from(JSON.stringify(params)) };
+  } catch (thrown) {
+    if (thrown instanceof RangeError) {
+      const message = 'The JSON body is nested too deeply to be translated';
+      throw new GatewayError('invalid_json', message, null, { cause: thrown });
+    }
+    if (!(thrown instanceof NotTranslatable)) throw thrown;
+    const { message, path } = thrown;
+    throw new GatewayError('not_translatable', message, path, { cause: thrown });
+  }
+}
+
+function hasUsage(options: unknown): boolean {
+  return (options as { readonly include_usage?: unknown } | undefined)?.include_usage === true;
+}
+
+/** Longest text of a provider that is shown where it is no error in its format. */
+const faultCharsMax = 1000;
+
+/** Of one request. */
+export class Translator {
+  readonly #translation: Translation;
+  readonly #about: AnswerContext;
+
+  constructor(translation: Translation, about: AnswerContext) {
+    this.#translation = translation;
+    this.#about = about;
+  }
+
+  /** Headers of a request whose body is no longer that of the caller, and whose answer has to be read. */
+  headersOf(headers: Record<string, string>): Record<string, string> {
+    return { ...headers, 'accept-encoding': 'identity', 'content-type': 'application/json' };
+  }
+
+  /** @throws GatewayError where an answer of 2xx cannot be told in the format of the caller */
+  whole({ status, headers }: Call, came: Buffer): Buffer {
+    const body = decoded(headers, came) ?? came;
+    const value = parsed(body);
+    if (status < 200 || status > 299) {
+      const fault = faultOf(value, status) ?? unformedFault(status, headers, body);
+      return Buffer.from(JSON.stringify(this.#translation.error(fault)));
+    }
+    try {
+      return Buffer.from(JSON.stringify(this.#translation.answer(value, this.#about)));
+    } catch (thrown) {
+      const message = `The answer of the provider cannot be told in the format of the request: ${(thrown as Error).message}`;
+      throw new GatewayError('answer_not_translatable', message, null, { cause: thrown });
+    }
+  }
+
+  /** What goes through `seen` as it came, which takes nothing out; null for an answer that is no stream. */
+  events(seen: EventFilter | null): EventFilter | null {
+    if (seen === null) return null;
+    const events = new TranslatedEvents(this.#translation.events(this.#about));
+    return { pass: (chunk) => events.pass(seen.pass(chunk)), rest: () => events.rest() };
+  }
+}
+
+/** Undefined for what is no JSON. */
+function parsed(body: Buffer): unknown {
+  try {
+    return parseExactly(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of something on the way to the provider, as a rule. */
+function unformedFault(status: number, headers: AnswerHeaders, body: Buffer): ProviderFault {
+  const isText = String(headers['content-type']).startsWith('text/plain');
+  const text = isText ? body.toString('utf8').trim().slice(0, faultCharsMax) : '';
+  const message = text === '' ? `The provider answered with ${status}` : text;
+  return { message, type: null, status };
+}

@@ -1,0 +1,96 @@
+/** Knows every error that the gateway itself answers, and its forms for clients of OpenAI and of Anthropic (docs/inference.md, Errors). */
+
+import type { RefusedCredential } from '../../auth/refused-credentials.ts';
+
+/** Status and published type of each code. */
+export const gatewayErrors = {
+  invalid_request: { status: 400, type: 'invalid_request_error' },
+  invalid_json: { status: 400, type: 'invalid_request_error' },
+  invalid_config: { status: 400, type: 'invalid_request_error' },
+  config_not_found: { status: 400, type: 'invalid_request_error' },
+  config_override_forbidden: { status: 400, type: 'invalid_request_error' },
+  inline_config_blocked: { status: 400, type: 'invalid_request_error' },
+  inline_provider_blocked: { status: 400, type: 'invalid_request_error' },
+  inline_custom_host_blocked: { status: 400, type: 'invalid_request_error' },
+  inline_forward_headers_blocked: { status: 400, type: 'invalid_request_error' },
+  provider_missing: { status: 400, type: 'invalid_request_error' },
+  provider_unknown: { status: 400, type: 'invalid_request_error' },
+  custom_host_refused: { status: 400, type: 'invalid_request_error' },
+  not_translatable: { status: 400, type: 'invalid_request_error' },
+  no_target: { status: 400, type: 'invalid_request_error' },
+  invalid_api_key: { status: 401, type: 'authentication_error' },
+  api_key_expired: { status: 401, type: 'authentication_error' },
+  invalid_token: { status: 401, type: 'authentication_error' },
+  token_expired: { status: 401, type: 'authentication_error' },
+  model_not_allowed: { status: 403, type: 'permission_error' },
+  price_unknown: { status: 403, type: 'permission_error' },
+  provider_expired: { status: 403, type: 'permission_error' },
+  provider_not_allowed: { status: 403, type: 'permission_error' },
+  scope_missing: { status: 403, type: 'permission_error' },
+  prompt_not_shown: { status: 403, type: 'permission_error' },
+  not_found: { status: 404, type: 'not_found_error' },
+  method_not_allowed: { status: 405, type: 'invalid_request_error' },
+  conflict: { status: 409, type: 'invalid_request_error' },
+  request_timeout: { status: 408, type: 'timeout_error' },
+  usage_limit_exceeded: { status: 412, type: 'usage_limit_exceeded' },
+  body_too_large: { status: 413, type: 'request_too_large' },
+  unsupported_encoding: { status: 415, type: 'invalid_request_error' },
+  headers_too_large: { status: 431, type: 'request_too_large' },
+  rate_limit_exceeded: { status: 429, type: 'rate_limit_error' },
+  answer_not_translatable: { status: 502, type: 'api_error' },
+  answer_too_large: { status: 502, type: 'api_error' },
+  answer_unreadable: { status: 502, type: 'api_error' },
+  upstream_unreachable: { status: 502, type: 'api_error' },
+  secret_unavailable: { status: 502, type: 'api_error' },
+  internal_error: { status: 500, type: 'api_error' },
+  unavailable: { status: 503, type: 'overloaded_error' },
+} as const;
+
+export type GatewayErrorCode = keyof typeof gatewayErrors;
+
+/** Meant for the caller: the message is public and quotes no credential. */
+export class GatewayError extends Error {
+  override name = 'GatewayError';
+  readonly code: GatewayErrorCode;
+  /** Header, parameter or JSON path to blame; null where there is none. */
+  readonly param: string | null;
+  /** When another try may be let through; null where nobody knows. */
+  readonly retryAfterMs: number | null;
+  /** What was shown and is not good; null for any other error. */
+  readonly refused: RefusedCredential | null;
+
+  constructor(
+    code: GatewayErrorCode,
+    message: string,
+    param: string | null = null,
+    options?: ErrorOptions & {
+      readonly retryAfterMs?: number | null;
+      readonly refused?: RefusedCredential;
+    },
+  ) {
+    super(message, options);
+    this.code = code;
+    this.param = param;
+    this.retryAfterMs = options?.retryAfterMs ?? (code === 'unavailable' ? 1_000 : null);
+    this.refused = options?.refused ?? null;
+  }
+
+  get status(): number {
+    return gatewayErrors[this.code].status;
+  }
+}
+
+export type GatewayErrorForm = 'openai' | 'anthropic' | 'flat';
+
+/** The body of the answer, as clients of that format read it. */
+export function gatewayErrorBody(error: GatewayError, form: GatewayErrorForm): string {
+  const { code, message, param } = error;
+  const { type } = gatewayErrors[code];
+  if (code.startsWith('inline_')) {
+    return JSON.stringify({ status: 'failure', error: { code, message, field: param }, message });
+  }
+  if (form === 'flat') return JSON.stringify({ message, type, param, code });
+  return form === 'anthropic'
+    ? JSON.stringify({ type: 'error', error: { type, message, code, param } })
+    : JSON.stringify({ error: { message, type, param, code } });
+}

@@ -1,0 +1,72 @@
+/** Knows how the answer of a provider is read whole, before anything of it goes to the caller. */
+import type { Call } from '../../upstream/call.ts';
+import type { Caller } from './caller.ts';
+import { isInCrumbs } from './crumbs.ts';
+import { GatewayError } from './gateway-error.ts';
+import { linger } from './linger.ts';
+import type { EventFilter, RelayEnd } from './relay.ts';
+
+/** An answer that is larger is not judged. */
+const gatheredBytesMax = 8 * 1024 * 1024;
+
+export interface Gathered {
+  /** What there was when it ended. */
+  readonly body: Buffer;
+  readonly end: RelayEnd;
+}
+
+export interface GatherOptions {
+  readonly caller: Caller;
+  /** As of a relay. */
+  readonly lingerMs: number;
+  readonly events: EventFilter | null;
+  /** Sees what is kept, as it comes. */
+  readonly onBytes?: ((bytes: Buffer) => void) | null;
+}
+
+/** Never rejects; an answer that is too large breaks off. */
+export function gather(
+  call: Call,
+  { caller, lingerMs, events, onBytes }: GatherOptions,
+): Promise<Gathered> {
+  const { promise, resolve } = Promise.withResolvers<Gathered>();
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  let hasLeft = false;
+  let lingering: NodeJS.Timeout | null = null;
+  caller.onLeave(() => {
+    hasLeft = true;
+    lingering = linger(call, lingerMs);
+  });
+  const keep = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    chunks.push(chunk);
+    onBytes?.(chunk);
+    if (bytes > gatheredBytesMax || isInCrumbs(chunks.length, bytes)) call.cut(answerTooLarge());
+  };
+  const finish = (end: RelayEnd): void => {
+    if (lingering !== null) clearTimeout(lingering);
+    caller.onLeave(null);
+    resolve({ body: Buffer.concat(chunks), end });
+  };
+  call.pipe({
+    data: (chunk) => {
+      keep(events === null ? chunk : events.pass(chunk));
+      return true;
+    },
+    end: () => {
+      if (events !== null) keep(events.rest());
+      finish(hasLeft ? { kind: 'left', isRead: true } : { kind: 'whole' });
+    },
+    fail: (error) =>
+      finish(
+        hasLeft ? { kind: 'left', isRead: false } : { kind: 'broken', error, isStarted: false },
+      ),
+  });
+  return promise;
+}
+
+function answerTooLarge(): GatewayError {
+  const message = `The answer has more than ${gatheredBytesMax} bytes, which guardrails do not judge, or comes in crumbs`;
+  return new GatewayError('answer_too_large', message);
+}

@@ -1,0 +1,93 @@
+/** Knows how the body of a request is taken in: whole, bounded, and read as JSON where it is that. */
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { countMembers } from '../../model/json-object.ts';
+import { isInCrumbs } from './crumbs.ts';
+import { GatewayError } from './gateway-error.ts';
+
+/** The bytes; null for a request without any. Throws a GatewayError beyond the bound. */
+export function readBody(request: IncomingMessage, bytesMax: number): Promise<Buffer> | null {
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+  if (coding === undefined && (length === undefined || length === '0')) return null;
+  if (length !== undefined && Number(length) > bytesMax) throw tooLarge(bytesMax);
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  let first: Buffer | null = null;
+  let more: Buffer[] | null = null;
+  let bytes = 0;
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    const isCrumbled = more !== null && isInCrumbs(more.length, bytes);
+    if (bytes > bytesMax || isCrumbled) {
+      request.pause();
+      reject(isCrumbled ? crumbled() : tooLarge(bytesMax));
+    } else if (first === null) first = chunk;
+    else {
+      more ??= [first];
+      more.push(chunk);
+    }
+  });
+  request.on('end', () =>
+    resolve(more === null ? (first ?? Buffer.alloc(0)) : Buffer.concat(more)),
+  );
+  request.on('error', reject);
+  request.on('close', () => {
+    if (!request.complete) reject(new Error('the caller has gone'));
+  });
+  return promise;
+}
+
+function tooLarge(bytesMax: number): GatewayError {
+  return new GatewayError('body_too_large', `The body has more than ${bytesMax} bytes`);
+}
+
+function crumbled(): GatewayError {
+  return new GatewayError('invalid_request', 'The body comes in pieces that are too small');
+}
+
+export type Params = Readonly<Record<string, unknown>>;
+
+/** Whether a body says that it is JSON, or says nothing and so is taken for it. */
+export function isJsonType(type: string | undefined): boolean {
+  return type === undefined || /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type);
+}
+
+/**
+ * What an object in JSON says. A body is refused that a provider could read otherwise: with a member
+ * twice at the top, where the model and the bounds of an answer stand.
+ */
+export function parseParams(body: Buffer): Params {
+  if (!isUtf8(body)) throw new GatewayError('invalid_json', 'The body is no valid UTF-8');
+  const text = body.toString('utf8');
+  const value = parsed(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new GatewayError('invalid_json', 'The body must be a JSON object');
+  }
+  const names = Object.keys(value);
+  if (names.length < countMembers(text)) {
+    throw new GatewayError('invalid_json', 'The JSON body has the same member twice');
+  }
+  for (const name of names) refuseTwin(name);
+  return value as Params;
+}
+
+/** What the gateway judges by. */
+const judged = new Set([
+  ...['model', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'],
+  ...['max_output_tokens', 'n', 'best_of', 'prompt', 'user'],
+]);
+
+/** Some providers heed no case, and would read `MODEL` where `model` was judged. */
+function refuseTwin(name: string): void {
+  if (/^[a-z\d_]*$/.test(name)) return;
+  const folded = name.toUpperCase().toLowerCase();
+  if (!judged.has(folded)) return;
+  throw new GatewayError('invalid_json', `${folded} must be written in small letters`, folded);
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new GatewayError('invalid_json', 'The body is no valid JSON');
+  }
+}
