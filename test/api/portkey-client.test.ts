@@ -306,6 +306,32 @@ describe('prompts', () => {
   });
 });
 
+it('exports of the log', async () => {
+  const { exports } = portkey.logs;
+  const filters = {
+    ...{ time_of_generation_min: '2027-01-01', time_of_generation_max: '2027-01-04' },
+    ...{ ai_org_model: 'openai__gpt-4o, anthropic__claude', metadata: { team: ['a', 'b'] } },
+  };
+  const told = { ai_org_model: 'openai__gpt-4o,anthropic__claude', metadata: { team: 'a,b' } };
+  const asked = { workspaceId, filters, description: 'd', requestedData: ['id', 'cost'] };
+  const { id } = await exports.create(asked);
+  expect((await exports.list({ workspaceId })).data).toMatchObject([{ id, filters: told }]);
+  const at = { exportId: id! };
+  await exports.update({ ...at, workspaceId, filters: { cost_max: 5 }, requestedData: ['id'] });
+  expect(await exports.retrieve(at)).toMatchObject({
+    ...{ status: 'draft', description: 'd', workspace_id: workspaceId, requested_data: ['id'] },
+    filters: { ...told, cost_max: 5, time_of_generation_max: '2027-01-04T23:59:59.999Z' },
+  });
+  await exports.start(at);
+  await exports.cancel(at);
+  expect((await exports.retrieve(at)).status).toBe('stopped');
+  await exports.start(at);
+  await server.app.jobs.runNow('write-log-exports');
+  expect((await exports.retrieve(at)).status).toBe('success');
+  const { signed_url } = await exports.download(at);
+  expect((await fetch(signed_url!)).status).toBe(200);
+});
+
 /** What it asks where gateways are reached: portkey-inference.test.ts. */
 const inference = new RegExp(
   `^(?:${[
@@ -316,7 +342,7 @@ const inference = new RegExp(
 );
 
 /** In telemetry.test.ts, and where clients know one address: one-address.test.ts. */
-const elsewhere = /^(?:analytics|feedback|logs|prompts\.completions)\./;
+const elsewhere = /^(?:analytics|feedback|prompts\.completions)\.|^logs\.create$/;
 
 it('nothing that the client can do is left', () => {
   const missed = methods.missed().filter((name) => !inference.test(name) && !elsewhere.test(name));

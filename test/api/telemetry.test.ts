@@ -163,6 +163,7 @@ describe('charts of v2', () => {
 
   it.each([
     [{ traceId: 'order-17' }, 1],
+    [{ traceId: 'none, order-17' }, 1],
     [{ metadata: { team: 'a' } }, 2],
     [{ metadata: { team: 'a,b' } }, 3],
     [{ metadata: { team: 'b', _user: 'anna' } }, 0],
@@ -277,6 +278,7 @@ describe('graphs of v1', () => {
     expect(await total({ cache_status: 'hit' })).toBe(1);
     expect(await total({ prompt_token_min: 10, completion_token_max: 5 })).toBe(1);
     expect(await total({ metadata: '{"team":["a","b"]}' })).toBe(3);
+    expect(await total({ span_id: 'a' })).toBe(0);
     expect(await total({ workspace_slug: undefined })).toBe(5);
     const day = { time_of_generation_min: '2027-01-03', time_of_generation_max: '2027-01-03' };
     expect(await total(day)).toBe(3);
@@ -309,6 +311,8 @@ describe('groups of v1 are sorted', () => {
     [{ order_by: 'success_rate', order_by_type: 'ASC' }, ['claude', 'gpt-4o']],
     [{ order_by: 'last_seen', order_by_type: 'desc' }, ['gpt-4o', 'claude']],
     [{ order_by: 'avg_latency', order_by_type: 'asc' }, ['gpt-4o', 'claude']],
+    [{ order_by: 'model' }, ['gpt-4o', 'claude']],
+    [{ order_by: 'model', order_by_type: 'asc' }, ['claude', 'gpt-4o']],
     [{ order_by: 'requests', order_by_type: 'asc', page_size: 1, current_page: 1 }, ['gpt-4o']],
   ])('as %j says', async (order, expected) => {
     expect(await models(order)).toEqual(expected);

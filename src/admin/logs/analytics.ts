@@ -95,7 +95,7 @@ export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
         const by = dimensions[group];
         const limit = request.query.page_size;
         const questions = await open(deps, request);
-        const order = orderOf(request.query) ?? 'cost';
+        const order = orderOf(request.query, 'value') ?? 'cost';
         const sums = await questions.ask({ by: [by], order, limit });
         const data = sums.map((one) => ({ value: one.shared[0] ?? null, ...toFigures(one) }));
         return { object: 'list' as const, ...stretchOf(questions), data };

@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { commaList } from '../../model/comma-list.ts';
 import { wholeNumber } from '../../model/paging.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
+import { validationError } from '../../model/validation-error.ts';
 import {
   type FigureOrder,
   type SharedSums,
-  type SortingFigure,
   type SumsKey,
   sortingFigures,
 } from '../../store/tables/request-sums.ts';
@@ -21,7 +21,7 @@ export const clientGroupQuery = {
   ...filterQuery,
   columns: z.string().max(1024).optional(),
   current_page: wholeNumber(0, 999_999).default(0),
-  order_by: z.enum(sortingFigures as [SortingFigure, ...SortingFigure[]]).optional(),
+  order_by: z.string().max(64).optional(),
   order_by_type: z.enum(['asc', 'desc', 'ASC', 'DESC']).default('desc'),
 };
 export const PlacedGroupQuery = WorkspaceQuery.extend({
@@ -75,15 +75,25 @@ const figures: Readonly<Record<string, (sums: SharedSums) => number | string | n
   first_seen: ({ firstAt }) => (firstAt === null ? null : formatTimestamp(firstAt)),
 };
 
-/** What is asked for by name, or nothing. */
-export function orderOf(query: Sorting): FigureOrder | undefined {
-  const { order_by: figure, order_by_type: direction } = query;
-  if (figure === undefined) return undefined;
+/**
+ * What is asked for by name, or nothing.
+ *
+ * @param field that tells what the groups share
+ * @throws ApiError `invalid` for what they cannot be sorted by
+ */
+export function orderOf(query: Sorting, field: string): FigureOrder | undefined {
+  const { order_by: name, order_by_type: direction } = query;
+  if (name === undefined) return undefined;
+  const figure = name === field ? 'shared' : sortingFigures.find((one) => one === name);
+  if (figure === undefined) {
+    const message = `must be one of ${[field, ...sortingFigures].join(', ')}`;
+    throw validationError({ path: ['order_by'], message });
+  }
   return { figure, isAscending: direction?.toLowerCase() === 'asc' };
 }
 
 interface Sorting {
-  readonly order_by?: SortingFigure | undefined;
+  readonly order_by?: string | undefined;
   readonly order_by_type?: string | undefined;
 }
 
@@ -109,7 +119,7 @@ export async function listGroups(
   [key, field]: readonly [SumsKey, string],
   cut: Cut,
 ): Promise<z.infer<typeof ClientGroups>> {
-  const { rows, total } = await pageOfGroups(questions, key, cut);
+  const { rows, total } = await pageOfGroups(questions, key, cut, orderOf(cut, field));
   const wanted = cut.columns === undefined ? undefined : commaList(cut.columns);
   const told = Object.entries(figures).filter(([name]) => wanted?.includes(name) ?? true);
   const data = rows.map((sums) => ({
@@ -121,11 +131,15 @@ export async function listGroups(
   return { object: 'list', is_quota_exceeded: false, total, data };
 }
 
-export async function pageOfGroups(questions: Questions, key: SumsKey, cut: Cut) {
-  const { page_size, current_page } = cut;
+export async function pageOfGroups(
+  questions: Questions,
+  key: SumsKey,
+  { page_size, current_page }: Pick<Cut, 'page_size' | 'current_page'>,
+  order?: FigureOrder,
+) {
   const sought = {
     by: [key],
-    order: orderOf(cut) ?? ('requests' as const),
+    order: order ?? ('requests' as const),
     ...{ limit: page_size, offset: page_size * current_page },
   };
   const rows = await questions.ask(sought);

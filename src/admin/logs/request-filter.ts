@@ -19,6 +19,14 @@ const list = z
   .transform(commaList)
   .pipe(z.array(z.string().min(1).max(255)).max(valuesMax))
   .meta({ type: 'string' });
+/** A trace may have commas in its id. */
+const traces = z
+  .string()
+  .min(1)
+  .max(10_000)
+  .transform((text) => [...new Set([text, ...commaList(text)])])
+  .pipe(z.array(z.string()).max(valuesMax))
+  .meta({ type: 'string' });
 const amount = z
   .string()
   .regex(/^\d{1,15}(?:\.\d{1,6})?$/, 'must be a number, 0 or more')
@@ -39,7 +47,8 @@ export const filterQuery = {
   ...rangeQuery,
   workspace_slug: name.optional(),
   ...{ api_key_id: z.uuid().optional(), provider: name.optional(), model: name.optional() },
-  trace_id: z.string().min(1).max(128).optional(),
+  trace_id: traces.optional(),
+  span_id: list.optional(),
   api_key_ids: list.pipe(z.array(z.uuid())).meta({ type: 'string' }).optional(),
   status_code: list.pipe(z.array(status)).meta({ type: 'string' }).optional(),
   ai_org_model: list.optional(),
@@ -59,7 +68,7 @@ export type FilterQuery = z.infer<typeof FilterQuery>;
 
 /** Narrows nothing. */
 export const anyOfLog: LogFilter = {
-  ...{ traceId: undefined, configIds: undefined, promptSlugs: undefined },
+  ...{ traceIds: undefined, configIds: undefined, promptSlugs: undefined },
   ...{ cacheStatuses: undefined, metadata: [] },
   ...{ inputTokens: [null, null], outputTokens: [null, null] },
   ...{ totalTokens: [null, null], costUnits: [null, null], feedback: [null, null] },
@@ -79,7 +88,8 @@ export async function filterOf(
   query: FilterQuery,
 ): Promise<Omit<SumsFilter, 'from' | 'to' | 'workspaceId'>> {
   const log: LogFilter = {
-    traceId: query.trace_id,
+    // The log keeps no spans, so no request is of one.
+    traceIds: query.span_id === undefined ? query.trace_id : [],
     configIds: query.configs && (await configIdsOf(db, organisationId, query.configs)),
     promptSlugs: query.prompt_slug,
     cacheStatuses: query.cache_status?.map((one) => one.toUpperCase()),
@@ -116,9 +126,9 @@ function unitsOf(cents: number | undefined): number | null {
 }
 
 function isNarrowing({ metadata, ...filter }: LogFilter) {
-  const { traceId, configIds, promptSlugs, cacheStatuses, ...bounds } = filter;
+  const { traceIds, configIds, promptSlugs, cacheStatuses, ...bounds } = filter;
   const isBound = (one: Bounds) => one.some((end) => end !== null);
-  const named = [traceId, configIds, promptSlugs, cacheStatuses].some((one) => one !== undefined);
+  const named = [traceIds, configIds, promptSlugs, cacheStatuses].some((one) => one !== undefined);
   return named || metadata.length > 0 || Object.values(bounds).some(isBound);
 }
 

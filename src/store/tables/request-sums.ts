@@ -26,7 +26,7 @@ export interface SumsFilter {
 
 /** What the log alone tells of requests. */
 export interface LogFilter {
-  readonly traceId: string | undefined;
+  readonly traceIds: readonly string[] | undefined;
   readonly configIds: readonly string[] | undefined;
   readonly promptSlugs: readonly string[] | undefined;
   readonly cacheStatuses: readonly string[] | undefined;
@@ -71,7 +71,8 @@ export type SortingFigure = keyof typeof figureTerms;
 export const sortingFigures = Object.keys(figureTerms) as readonly SortingFigure[];
 
 export interface FigureOrder {
-  readonly figure: SortingFigure;
+  /** `shared` for what they share. */
+  readonly figure: SortingFigure | 'shared';
   readonly isAscending: boolean;
 }
 
@@ -145,7 +146,9 @@ function termsOf(order: SumsQuestion['order']): RawBuilder<unknown>[] {
   if (order === 'shared') return [];
   if (order === 'requests') return [sql`requests DESC`];
   if (order === 'cost') return [sql`cost_units DESC`, sql`requests DESC`];
-  return [sql`${figureTerms[order.figure]} ${order.isAscending ? sql`ASC` : sql`DESC`}`];
+  const { figure, isAscending } = order;
+  const term = figure === 'shared' ? sql.ref('shared_0') : figureTerms[figure];
+  return [sql`${term} ${isAscending ? sql`ASC` : sql`DESC`}`];
 }
 
 /** Rows of the log that a question is about, newest first. */
@@ -278,9 +281,9 @@ function logConditions(
   organisationId: string,
   log: LogFilter,
 ): (RawBuilder<unknown> | undefined)[] {
-  const { traceId, configIds, promptSlugs, cacheStatuses, metadata } = log;
+  const { traceIds, configIds, promptSlugs, cacheStatuses, metadata } = log;
   return [
-    traceId === undefined ? undefined : sql`trace_id = ${traceId}`,
+    oneOf(sql.ref('trace_id'), traceIds),
     oneOf(sql.ref('config_id'), configIds),
     oneOf(sql.ref('prompt_slug'), promptSlugs),
     oneOf(sql.ref('cache_status'), cacheStatuses),
