@@ -1,5 +1,4 @@
 /** Guarantees that the package works as it is published: bundle, migrations and manifest, nothing else beside it. */
-import { execFileSync } from 'node:child_process';
 import {
   chownSync,
   cpSync,
@@ -12,8 +11,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { basename, dirname, join, resolve } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import { createEmptyDatabase } from '../database.ts';
 import { startTestDatabaseServer } from '../database-server.ts';
 import { createPki } from '../pki.ts';
@@ -24,8 +23,11 @@ let directory: string;
 
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), 'gatewright-built-'));
-  const dist = join(directory, 'dist');
-  execFileSync(process.execPath, [join(root, 'scripts/build.mjs'), dist], { cwd: root });
+  cpSync(dirname(inject('builtProgram')), join(directory, 'dist'), {
+    recursive: true,
+    // Other files of tests keep there what they share.
+    filter: (path) => basename(path) !== 'first-start',
+  });
   for (const name of ['migrations', 'package.json']) {
     cpSync(join(root, name), join(directory, name), { recursive: true });
   }
