@@ -1,6 +1,6 @@
 /** Guarantees of `.ci/run` and of the end of a test run: one line that counts, and how to repeat what failed. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -35,8 +35,21 @@ it.each([
   ['the set-up fails', 'echo no registry >&2; exit 6', 6, '0 passed, 1 failed'],
   ['what follows the tests fails', 'echo 7 passed, 0 failed; exit 1', 1, '7 passed, 1 failed'],
   ['the runner is killed', 'kill -9 $$', 137, '0 passed, 1 failed'],
+  [
+    'it is told to end, as by a limit of time',
+    'kill -TERM $PPID; exec sleep 600',
+    143,
+    '0 passed, 1 failed',
+  ],
 ])('the last line counts when %s', (_, npm, status, last) => {
   expect(runCi(npm)).toEqual({ status, last });
+});
+
+it('what the suites left running is not waited for', () => {
+  const left = join(folder, 'left');
+  const ended = runCi(`sleep 600 & echo $! >'${left}'; echo 7 passed, 0 failed`);
+  process.kill(Number(readFileSync(left, 'utf8')), 'SIGKILL');
+  expect(ended).toEqual({ status: 0, last: '7 passed, 0 failed' });
 });
 
 it('a run that fails names the command that repeats each file', () => {
