@@ -6,6 +6,7 @@ export class Waiters {
   readonly #timeoutMs: number;
   readonly #onTimeout: (afterMs: number) => void;
   readonly #rejects = new Set<Reject>();
+  #answers = 0;
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -25,6 +26,7 @@ export class Waiters {
   /** Whose answer is there; the next one's is begun upon now. */
   remove(reject: Reject): void {
     this.#rejects.delete(reject);
+    this.#answers += 1;
     if (this.#rejects.size > 0) this.#startTime();
   }
 
@@ -35,9 +37,15 @@ export class Waiters {
     clearTimeout(this.#timer);
   }
 
-  /** Tells of a shorter time that is over, for a statement that may take no longer than that. */
+  /**
+   * Tells of a time that is over, of a shorter one for a statement that may take no longer than that. What has
+   * come while the process stood still or was busy is read first: timers run before anything is read.
+   */
   expire(afterMs: number): void {
-    if (this.#rejects.size > 0) this.#onTimeout(afterMs);
+    const answers = this.#answers;
+    setImmediate(() => {
+      if (this.#answers === answers && this.#rejects.size > 0) this.#onTimeout(afterMs);
+    });
   }
 
   /** A timer that is wound up again costs a fraction of one for each statement. */
