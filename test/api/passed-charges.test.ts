@@ -164,3 +164,42 @@ it('what guardrails change of an answer, they change whenever it is shown', asyn
   expect(denied.status).toBe(446);
   expect(JSON.stringify(denied.body)).not.toContain('the secret');
 });
+
+it('a run is charged what it has used where guardrails deny what it says, and nothing where they deny what it is told', async () => {
+  const tenant = await shared.tenant('denied', tokens);
+  await ask(tenant, 'POST', '/threads', {});
+  upstream.script = (_, answer) => {
+    const content = [{ type: 'text', text: { value: 'the secret', annotations: [] } }];
+    const said = { ...message, object: 'thread.message', content };
+    const told = { ...run, status: 'completed', usage };
+    answer.writeHead(200, { 'content-type': 'text/event-stream' });
+    answer.write(`event: thread.message.completed\ndata: ${JSON.stringify(said)}\n\n`);
+    answer.end(`event: thread.run.completed\ndata: ${JSON.stringify(told)}\n\n`);
+  };
+  const denies = [{ 'default.contains': { words: ['secret'], operator: 'none' }, deny: true }];
+  const { provider } = tenant;
+  const config = { provider, input_guardrails: denies, output_guardrails: denies };
+  const headers = { 'x-gateway-config': JSON.stringify(config) };
+  const runs = '/threads/threads_1/runs';
+  upstream.reached.length = 0;
+  const additional_messages = [{ role: 'user', content: 'a secret' }];
+  const asked = { additional_messages, stream: true, ...limits };
+  const unsent = await shared.ask(tenant, 'POST', runs, asked, headers);
+  expect([unsent.status, upstream.reached]).toEqual([446, []]);
+  const denied = await shared.ask(tenant, 'POST', runs, { stream: true, ...limits }, headers);
+  expect([denied.status, JSON.stringify(denied.body)]).toEqual([
+    446,
+    expect.not.stringContaining('the secret'),
+  ]);
+  await isCharged(tenant, 430);
+  const { server } = shared.inference;
+  await eventually(async () => {
+    const query = `api_key_id=${tenant.keyId}&guardrail_verdict=denied`;
+    const { body } = await server.request('GET', `/admin/v2/logs?${query}`);
+    const rows = body.data.map((one: Record<string, unknown>) => [one.status, one.input_tokens]);
+    expect(rows.sort()).toEqual([
+      [446, 0],
+      [446, 400],
+    ]);
+  });
+});
