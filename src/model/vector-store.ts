@@ -82,6 +82,15 @@ const SearchFilter = z.custom<SearchFilter>(
   'must be {type, key, value} or {type: and | or, filters}, at most 8 within one another',
 );
 
+/** How much what a text means counts beside the words that it has. */
+const HybridWeights = z
+  .strictObject({ embedding_weight: z.number().min(0), text_weight: z.number().min(0) })
+  .refine(({ embedding_weight: meaning, text_weight: words }) => meaning + words > 0, {
+    path: ['embedding_weight'],
+    message: 'must be above 0, or text_weight',
+  });
+export type HybridWeights = z.infer<typeof HybridWeights>;
+
 export const VectorStoreSearch = z.strictObject({
   query: z.union([z.string().min(1), z.array(z.string().min(1)).min(1).max(16)]),
   filters: SearchFilter.nullish(),
@@ -90,10 +99,11 @@ export const VectorStoreSearch = z.strictObject({
     .strictObject({
       ranker: z.enum(['none', 'auto', 'default-2024-11-15']).optional(),
       score_threshold: z.number().min(0).max(1).default(0),
+      hybrid_search: HybridWeights.nullish(),
     })
     .nullish(),
-  /** No model is asked for other words. */
-  rewrite_query: z.literal(false).optional(),
+  /** It may be; no model is asked for other words. */
+  rewrite_query: z.boolean().optional(),
 });
 
 type Value = string | number | boolean;

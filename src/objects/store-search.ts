@@ -1,5 +1,5 @@
 /** Knows how texts are looked for in the vector stores of an owner by what does not keep them itself. */
-import type { Attributes, SearchFilter } from '../model/vector-store.ts';
+import type { Attributes, HybridWeights, SearchFilter } from '../model/vector-store.ts';
 import type { ModelCalls } from './model-calls.ts';
 import type { Owner } from './owner.ts';
 
@@ -11,6 +11,8 @@ export interface TextsAsked {
   readonly limit: number;
   /** From 0 to 1; texts below are left out. */
   readonly scoreMin: number;
+  /** By what weights words count, too; absent where only meaning does. */
+  readonly hybrid?: HybridWeights;
   /** By which the queries are embedded. */
   readonly models: ModelCalls;
   /** Milliseconds since the epoch. */

@@ -189,6 +189,50 @@ describe('a vector store', () => {
     expect(await names({})).toEqual(['one.txt']);
   });
 
+  it('ranks by words beside meaning, by the weights that are asked for', async () => {
+    const store = await openai.vectorStores.create({});
+    const texts = {
+      ...{ 'long.txt': `Apples ${'and pears and plums '.repeat(40)}`, 'code.txt': 'Fault XQ-17!' },
+      ...{
+        'near.txt': 'apples apples',
+        'word.txt': 'pineapples',
+        'ja.txt': 'weather 東京都の天気',
+      },
+    };
+    for (const [name, text] of Object.entries(texts)) {
+      const file = await toFile(Buffer.from(text), name);
+      await openai.vectorStores.files.uploadAndPoll(store.id, file, { pollIntervalMs: 5 });
+    }
+    const search = async (query: string | string[], embedding_weight = 0, more: object = {}) => {
+      const hybrid_search = { embedding_weight, text_weight: 1 };
+      const ranking_options = { hybrid_search, ...more };
+      const body = { query, rewrite_query: true, ranking_options };
+      const found = await openai.post<{
+        search_query: string[];
+        data: OpenAI.VectorStoreSearchResponse[];
+      }>(`/vector_stores/${store.id}/search`, { body });
+      expect(found.search_query).toEqual([query].flat());
+      return found.data.map(({ filename, score }) => [filename, score] as const);
+    };
+    const names = async (...asked: Parameters<typeof search>) =>
+      (await search(...asked)).map(([name]) => name);
+    expect(await search('xq')).toEqual([['code.txt', 1]]);
+    expect(await names('APPLES')).toEqual(['near.txt', 'word.txt', 'long.txt']);
+    expect(await names('kyoto 京都')).toEqual(['ja.txt']);
+    expect(await names(['xq', 'kyoto 天気'])).toEqual(
+      expect.arrayContaining(['code.txt', 'ja.txt']),
+    );
+    expect(await names('kyoto % _')).toEqual([]);
+    const [first, ...rest] = await search('apples', 1);
+    expect(first).toEqual(['near.txt', 1]);
+    expect(rest).toHaveLength(4);
+    for (const [, score] of rest) expect(score).toBeLessThan(1);
+    expect(await names('apples', 1, { score_threshold: 1 })).toEqual(['near.txt']);
+    const refused = search('apples', 0, { hybrid_search: { embedding_weight: 0, text_weight: 0 } });
+    await expect(refused).rejects.toEqual(failure(400, 'text_weight'));
+    expect(await names("'; DROP TABLE --")).toEqual([]);
+  });
+
   it('says why a file cannot be in it', async () => {
     const store = await openai.vectorStores.create({});
     const put = async (name: string, content: string | Buffer) =>

@@ -1,5 +1,5 @@
 /** Knows how a vector store is searched: the question is embedded as its texts were, and the nearest of them are told. */
-import { fulfils, VectorStoreSearch } from '../../model/vector-store.ts';
+import { fulfils, type HybridWeights, VectorStoreSearch } from '../../model/vector-store.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as files from '../../store/tables/files.ts';
 import * as vectorChunks from '../../store/tables/vector-chunks.ts';
@@ -15,6 +15,7 @@ import type { EngineRanking } from './engine-ranking.ts';
 import { best, type Nearest } from './nearest.ts';
 import type { Scan, Scans } from './scans.ts';
 import type { SearchedFile, StoreContents } from './store-contents.ts';
+import { fused, rankByWords, rankedMax } from './word-ranking.ts';
 
 export interface VectorSearchOptions {
   readonly database: Pick<Database, 'db'>;
@@ -37,8 +38,10 @@ export class VectorSearch {
     const { query, filters = null, max_num_results: limit, ranking_options: ranking } = params;
     const queries = typeof query === 'string' ? [query] : query;
     const scoreMin = ranking?.score_threshold ?? 0;
+    const hybrid = ranking?.hybrid_search;
     const found = await this.search(store, owner, {
       ...{ queries, filters, limit, scoreMin, models, now },
+      ...(hybrid == null ? {} : { hybrid }),
     }).catch(refused);
     const data = found.map(({ fileId, text, ...told }) => ({
       ...{ file_id: fileId, ...told, content: [{ type: 'text', text }] },
@@ -69,7 +72,7 @@ export class VectorSearch {
   async #nearest(
     store: StoredVectorStore,
     searched: readonly SearchedFile[],
-    { queries, limit, scoreMin, models }: TextsAsked,
+    { queries, limit, scoreMin, models, hybrid }: TextsAsked,
   ): Promise<Nearest[]> {
     const vectors = await embed(models, store.embedding_model, queries);
     const [{ length: dimensions }] = vectors as [Float32Array];
@@ -78,13 +81,36 @@ export class VectorSearch {
       throw new ObjectError('invalid_request', message, 'query');
     }
     const scan = { queries: vectors, limit, scoreMin, matrices: searched };
-    const found = await this.#scan(placeOf(store), scan);
+    const place = placeOf(store);
+    const found =
+      hybrid === undefined
+        ? await this.#scan(place, scan)
+        : await this.#fused(place, scan, queries, hybrid);
     const byChunk = new Map<string, Nearest>();
     for (const one of found.flat()) {
       const key = `${one.matrix}/${one.row}`;
       if ((byChunk.get(key)?.score ?? -1) < one.score) byChunk.set(key, one);
     }
     return best([...byChunk.values()], limit);
+  }
+
+  /** By meaning and words; what is nearest in meaning may be far all the same. */
+  async #fused(
+    place: storeFiles.StorePlace,
+    scan: Scan<SearchedFile>,
+    questions: readonly string[],
+    weights: HybridWeights,
+  ): Promise<readonly (readonly Nearest[])[]> {
+    const { db } = this.#options.database;
+    const byMeaning = await this.#scan(place, { ...scan, limit: rankedMax, scoreMin: -1 });
+    const found: (readonly Nearest[])[] = [];
+    for (const [at, question] of questions.entries()) {
+      const byWords =
+        weights.text_weight === 0 ? [] : await rankByWords(db, place, scan.matrices, question);
+      const together = fused(byMeaning[at]!, byWords, weights);
+      found.push(together.filter(({ score }) => score >= scan.scoreMin));
+    }
+    return found;
   }
 
   /** In memory, unless there is no room for them and the engine tells without. */
