@@ -411,10 +411,13 @@ describe('a limit', () => {
       });
     await say({});
     const access = `/v1/integrations/${integrationId}/workspaces`;
-    const told = await inference.server.request('GET', access);
-    expect(told.body).toMatchObject({
-      global_workspace_access: { enabled: true, usage_limits, rate_limits: [] },
-      workspaces: [{ id: workspace.id, status: 'exhausted', usage_limits: [] }],
+    // What was used is told the database a moment later.
+    await eventually(async () => {
+      const told = await inference.server.request('GET', access);
+      expect(told.body).toMatchObject({
+        global_workspace_access: { enabled: true, usage_limits, rate_limits: [] },
+        workspaces: [{ id: workspace.id, status: 'exhausted', usage_limits: [] }],
+      });
     });
     expect(codeOf(await here())).toEqual(exhausted);
     await say({ usage_limits: [{ type: 'tokens', credit_limit: 1_000 }] });
