@@ -22,13 +22,10 @@ export interface SshServer extends AsyncDisposable {
 
 const program = '/usr/sbin/sshd';
 
-/** Null, said aloud, where no sshd is installed. */
-export function sshdProgram(): string | null {
-  if (existsSync(program)) return program;
-  console.warn(
-    `SKIPPED: Git over ssh; ${program} is not installed. On Debian: apt install openssh-server`,
-  );
-  return null;
+/** Why no such server can be had here; null where one can. */
+export function missingSshd(): string | null {
+  if (existsSync(program)) return null;
+  return `${program} is not installed. On Debian: apt install openssh-server`;
 }
 
 /** Where it listens, and the words before a command that make it run there. */
@@ -104,12 +101,23 @@ async function run(
 ): Promise<Child> {
   const [first, ...words] = [...enter, program, '-D', '-e', '-f', path('sshd_config')];
   const child = spawn(first!, words, { stdio: 'ignore' });
-  await eventually(async () => {
-    if (child.exitCode !== null) throw new Error(`sshd ended with ${child.exitCode}`);
+  const end = Promise.withResolvers<never>();
+  let isOver = false;
+  const over = (error: Error): void => {
+    isOver = true;
+    end.reject(error);
+  };
+  child.once('error', over);
+  child.once('exit', (code, signal) => over(new Error(`sshd ended (${code ?? signal})`)));
+  // Also when it is stopped, which nobody waits for here.
+  end.promise.catch(() => undefined);
+  const answers = eventually(() => {
+    if (isOver) return;
     const [scanner, ...options] = [...enter, 'ssh-keyscan', '-p', String(port), address];
     const scan = execFileSync(scanner!, options, { stdio: 'pipe' });
     if (scan.length === 0) throw new Error('sshd does not answer yet');
   });
+  await Promise.race([answers, end.promise]);
   return child;
 }
 

@@ -7,9 +7,11 @@ import { Failure } from '../../src/failure.ts';
 import { openGit } from '../../src/sync/source/git.ts';
 import type { GitAccess } from '../../src/sync/source/git-command.ts';
 import type { Source } from '../../src/sync/source/source-files.ts';
-import { type SshServer, sshdProgram, startSshServer } from '../ssh-server.ts';
+import { missingSshd, type SshServer, startSshServer } from '../ssh-server.ts';
 
-describe.skipIf(sshdProgram() === null)('Git over ssh', () => {
+const why = missingSshd();
+
+describe.skipIf(why !== null)(`Git over ssh${why === null ? '' : ` (${why})`}`, () => {
   let server: SshServer;
   let url: string;
 

@@ -1,4 +1,5 @@
 /** Knows whether a cluster can be had on this machine, and makes ready what it is made of. */
+import { missingSshd } from '../../ssh-server.ts';
 import { whyNoCluster } from './cluster.ts';
 import { missingImages, preparePause } from './images.ts';
 import { missingKubernetes, missingNodePrograms } from './programs.ts';
@@ -6,7 +7,11 @@ import { missingKubernetes, missingNodePrograms } from './programs.ts';
 /** Why no cluster can be had here; null where everything is ready for one. */
 export async function missingCluster(): Promise<string | null> {
   const missing =
-    whyNoCluster() ?? (await missingImages()) ?? missingKubernetes() ?? missingNodePrograms();
+    whyNoCluster() ??
+    missingSshd() ??
+    (await missingImages()) ??
+    missingKubernetes() ??
+    missingNodePrograms();
   if (missing === null) preparePause();
   return missing;
 }
