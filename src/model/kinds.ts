@@ -100,7 +100,7 @@ export interface Kind extends Addressed {
 /** What most kinds have none of. */
 const plain = { secrets: [], secretsGoWith: [], opaque: [], merged: [], sets: [] } as const;
 
-/** Each after those that it refers to. */
+/** Each after those that it refers to, its own apart. */
 export const kinds: Readonly<Record<KindName, Kind>> = {
   Workspace: {
     plural: 'workspaces',
@@ -287,10 +287,18 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     plural: 'prompt-collections',
     ...plain,
     workspaced: 'required',
-    references: [workspaceReference],
+    references: [
+      workspaceReference,
+      {
+        path: 'parent_collection_id',
+        manifestField: 'parentCollectionRef',
+        kind: 'PromptCollection',
+        by: 'id',
+      },
+    ],
     immutable: ['slug', 'workspace_id'],
     ...collection('/v2/collections'),
-    makeBody: async () => (await import('./prompt-collection.ts')).makePromptCollectionSpec(),
+    makeBody: async () => (await import('./prompt-collection.ts')).PromptCollectionCreate.strict(),
   },
 
   PromptPartial: {

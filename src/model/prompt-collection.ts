@@ -9,23 +9,23 @@ export const collectionSlugForm: SlugForm = { prefix: 'co', nameLengthMax: 6 };
 /** Of the collection that every workspace has. */
 export const defaultCollectionName = 'Default';
 
+const Parent = described(
+  z.string().min(1).max(255).nullable().optional(),
+  'Collection that it lies in, by UUID or slug.',
+);
+
 /** Body of POST /collections. */
 export const PromptCollectionCreate = z.object({
   name: ResourceName,
   workspace_id: WorkspaceReference.optional(),
-  parent_collection_id: described(
-    z.string().min(1).max(255).nullable().optional(),
-    'Collection that it lies in, by UUID or slug.',
-  ),
+  parent_collection_id: Parent,
   slug: described(Slug.optional(), 'Short name in addresses; made from the name when left out.'),
 });
 export type PromptCollectionCreate = z.infer<typeof PromptCollectionCreate>;
 
-/** Body of PUT /collections/{id}. */
-export const PromptCollectionUpdate = z.object({ name: ResourceName.optional() });
+/** Body of PUT /collections/{id}; null takes it out of the one that it lies in. */
+export const PromptCollectionUpdate = z.object({
+  name: ResourceName.optional(),
+  parent_collection_id: Parent,
+});
 export type PromptCollectionUpdate = z.infer<typeof PromptCollectionUpdate>;
-
-/** What a manifest's spec must parse to: where a collection lies among others is no part of it. */
-export function makePromptCollectionSpec(): z.ZodObject {
-  return PromptCollectionCreate.omit({ parent_collection_id: true }).strict();
-}

@@ -202,6 +202,42 @@ describe('collections', () => {
     expect(data).toMatchObject([{ id: prompt.id, collection_id: parent.id, object: 'prompt' }]);
   });
 
+  it('are moved into others of their workspace, and never into what lies in them', async () => {
+    const place = { workspace_id: workspaceId };
+    const make = async (name: string) => (await ask('POST', '/collections', { ...place, name })).id;
+    const put = (id: string, parent: unknown) =>
+      send('PUT', `/collections/${id}`, { parent_collection_id: parent });
+    const parentOf = async (id: string) =>
+      (await ask('GET', `/collections/${id}`)).parent_collection_id;
+    const [one, two, three] = [await make('One'), await make('Two'), await make('Three')];
+    for (const [id, parent] of [
+      [two, one],
+      [three, two],
+    ] as const) {
+      expect((await put(id, parent)).status).toBe(200);
+      expect(await parentOf(id)).toBe(parent);
+    }
+    const [first] = (await listed(workspaceId)).filter((row) => row.is_default === 1);
+    for (const [id, parent] of [
+      [one, one],
+      [one, three],
+      [first!.id, one],
+    ] as const) {
+      const refused = { status: 400, body: { error: { param: 'parent_collection_id' } } };
+      expect(await put(String(id), parent)).toMatchObject(refused);
+    }
+    const far = await ask('POST', '/collections', { name: 'far off', workspace_id: otherId });
+    expect((await put(one, far.id)).status).toBe(404);
+    expect((await put(three, null)).status).toBe(200);
+    expect(await parentOf(three)).toBe(null);
+    await ask('PUT', `/collections/${two}`, { parent_collection_id: null });
+    for (let round = 0; round < 3; round += 1) {
+      const answers = await Promise.all([put(one, two), put(two, three), put(three, one)]);
+      expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 200, 400]);
+      await Promise.all([one, two, three].map((id) => put(id, null)));
+    }
+  });
+
   it('of another workspace are as good as none', async () => {
     const { id } = await ask('POST', '/collections', { name: 'far', workspace_id: otherId });
     const prompt = await makePrompt();

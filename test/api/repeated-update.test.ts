@@ -334,7 +334,7 @@ const cases: Case[] = [
   {
     pattern: '/v2/collections/{collectionId}',
     make: async () => ({ path: `/v2/collections/${await makeCollection()}` }),
-    update: { name: 'renamed' },
+    update: { name: 'renamed', parent_collection_id: null },
   },
   {
     pattern: '/v2/prompts/partials/{partialId}',

@@ -33,7 +33,6 @@ const unsaid: Readonly<Partial<Record<KindName, Readonly<Record<string, string>>
     'rate_limits.unit': 'as type',
     'rate_limits.value': 'as type',
   },
-  PromptCollection: { parent_collection_id: 'a kind refers to no other of its own' },
   PromptPartial: { status: 'as of a Config' },
   Prompt: { prompt_metadata: 'is another name of template_metadata' },
   Deployment: {

@@ -817,7 +817,7 @@ const harmless: Readonly<Record<KindName, readonly string[]>> = {
     ...['name', 'slug', 'note', 'integration_id', 'workspace_id', 'usage_limits.alert_threshold'],
   ],
   PromptLabel: ['name', 'description', 'color_code', 'workspace_id'],
-  PromptCollection: ['name', 'slug', 'workspace_id'],
+  PromptCollection: ['name', 'slug', 'workspace_id', 'parent_collection_id'],
   PromptPartial: ['name', 'slug', 'string', 'version_description', 'workspace_id'],
   Prompt: [
     ...['name', 'slug', 'string', 'version_description', 'workspace_id', 'collection_id', 'model'],

@@ -189,7 +189,7 @@ const specs: Record<KindName, Document> = {
     expiresAt: '2092-01-01T00:00:00Z',
   },
   PromptLabel: { name: 'staging', description: 'd', colorCode: '#2f6fde' },
-  PromptCollection: { name: 'x', slug: 'x' },
+  PromptCollection: { name: 'x', slug: 'x', parentCollectionRef: 'c' },
   PromptPartial: { name: 'x', slug: 'tone', string: 'Be {{tone}}.', versionDescription: 'd' },
   Prompt: {
     name: 'x',

@@ -1,5 +1,6 @@
 /** Knows what the API tells about a collection of prompts, and the body that would make it again. */
 import { z } from 'zod';
+import { sparse } from '../../model/json-record.ts';
 import { Flag } from '../../model/resource-fields.ts';
 import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
 import type {
@@ -63,8 +64,13 @@ export function toRecord(
 }
 
 /** The body that would create this collection, for the snapshot that sync compares with its manifests. */
-export function toSpec({ name, slug, workspace_id }: StoredPromptCollection) {
-  return { name, slug, workspace_id };
+export function toSpec({
+  name,
+  slug,
+  workspace_id,
+  parent_collection_id,
+}: StoredPromptCollection): Record<string, unknown> {
+  return sparse({ name, slug, workspace_id, parent_collection_id });
 }
 
 function toDetails(details: CollectionDetails): z.infer<typeof Details> {

@@ -11,6 +11,7 @@ import {
 } from '../../model/prompt-collection.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
+import * as organisationLocks from '../../store/tables/organisation-locks.ts';
 import * as promptCollections from '../../store/tables/prompt-collections.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
@@ -61,6 +62,15 @@ const changing: Changing<Stored> = {
   },
 };
 
+/** Who moves one decides alone where all of them lie, so that no two end in each other. */
+const moving: Changing<Stored> = {
+  ...changing,
+  lock: async (tx, organisationId, reference) => {
+    await organisationLocks.lock(tx, organisationId);
+    return promptCollections.findByIdOrSlugForUpdate(tx, organisationId, reference);
+  },
+};
+
 export const promptCollectionResource: Resource = {
   kind: 'PromptCollection',
   features: [],
@@ -91,7 +101,7 @@ function promptCollectionRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Rename a collection',
+      summary: 'Rename a collection, or move it into another',
       body: UpdateBody,
       ignoredFields: ['id', 'slug', 'description'],
       response: z.object({}),
@@ -132,7 +142,7 @@ async function findParent(
   tx: Db,
   organisationId: string,
   workspaceId: string,
-  { parent_collection_id: reference }: z.infer<typeof CreateBody>,
+  { parent_collection_id: reference }: z.infer<typeof UpdateBody>,
 ): Promise<Stored | null> {
   if (reference === undefined || reference === null) return null;
   const row = await promptCollections.findByIdOrSlugForShare(tx, organisationId, reference);
@@ -168,13 +178,34 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
-  await updateResource(deps, request, changing, {
+  const { body, caller } = request;
+  const course = body.parent_collection_id === undefined ? changing : moving;
+  await updateResource(deps, request, course, {
     columns: async (tx, row) => {
-      await requireWriter(tx, request.caller, row);
-      return { name: request.body.name };
+      await requireWriter(tx, caller, row);
+      return { name: body.name, parent_collection_id: await parentAfter(tx, row, body) };
     },
   });
   return {};
+}
+
+/** Undefined where it stays in the one that it lies in. */
+async function parentAfter(
+  tx: Db,
+  { organisation_id: organisationId, workspace_id, id, is_default }: Stored,
+  body: z.infer<typeof UpdateBody>,
+): Promise<string | null | undefined> {
+  if (body.parent_collection_id === undefined) return undefined;
+  const parent = await findParent(tx, organisationId, workspace_id, body);
+  if (parent === null) return null;
+  const path = ['parent_collection_id'];
+  if (is_default === 1) {
+    throw validationError({ path, message: 'cannot be given to the default collection' });
+  }
+  if (await promptCollections.isWithin(tx, organisationId, parent.id, id)) {
+    throw validationError({ path, message: 'names the collection itself, or one that lies in it' });
+  }
+  return parent.id;
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {

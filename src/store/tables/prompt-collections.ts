@@ -81,6 +81,28 @@ export async function listDefaultIds(db: Db, organisationId: string): Promise<Se
   return new Set(rows.map(({ id }) => id));
 }
 
+/** Whether a collection is another or lies in it, at whatever depth. */
+export async function isWithin(
+  tx: Db,
+  organisationId: string,
+  id: string,
+  outerId: string,
+): Promise<boolean> {
+  const seen = new Set<string>();
+  for (let at: string | null = id; at !== null && !seen.has(at); ) {
+    if (at === outerId) return true;
+    seen.add(at);
+    const row: Pick<StoredPromptCollection, 'parent_collection_id'> | undefined = await tx
+      .selectFrom('prompt_collections')
+      .select('parent_collection_id')
+      .where('organisation_id', '=', organisationId)
+      .where('id', '=', at)
+      .executeTakeFirst();
+    at = row?.parent_collection_id ?? null;
+  }
+  return false;
+}
+
 /** What lies in a collection, itself apart. */
 export interface CollectionDetails {
   readonly collections: number;

@@ -21,6 +21,7 @@ const bound: Partial<Record<KindName, 'always' | 'in-a-workspace'>> = {
   McpServer: 'always',
   Provider: 'always',
   Prompt: 'always',
+  PromptCollection: 'always',
   OrganisationDefaults: 'always',
   WorkspaceGuardrails: 'always',
 };

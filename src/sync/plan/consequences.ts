@@ -108,7 +108,7 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     expires_at: 'never',
   },
   PromptLabel: { description: 'none', color_code: 'none', workspace_id: 'the organisation' },
-  PromptCollection: { slug: 'one made from the name' },
+  PromptCollection: { slug: 'one made from the name', parent_collection_id: 'no other' },
   PromptPartial: {
     slug: 'one made from the name',
     workspace_id: 'the organisation',
