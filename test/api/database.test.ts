@@ -1,7 +1,7 @@
 /** Guarantees how connections, sessions, transactions and outages of the database behave. */
 import { kill } from 'node:process';
 import { sql } from 'kysely';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLog } from '../../src/log.ts';
 import { Secret } from '../../src/secret.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
@@ -9,7 +9,8 @@ import { type Database, type Db, openDatabase } from '../../src/store/connection
 import { statement } from '../../src/store/connection/statement.ts';
 import { DatabaseUnavailable, isUnavailable } from '../../src/store/connection/unavailable.ts';
 import { readConsistently } from '../../src/store/consistent-read.ts';
-import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { add, counterValue, eachWithCounters } from '../counters.ts';
+import type { TestDatabase } from '../database.ts';
 import { findFreePort, startTestDatabaseServer } from '../database-server.ts';
 import { eventually } from '../eventually.ts';
 import { freeze } from '../process.ts';
@@ -17,24 +18,10 @@ import { freeze } from '../process.ts';
 let test: TestDatabase;
 let database: Database;
 
-beforeEach(async () => {
-  test = await createTestDatabase();
-  database = test.database;
-  await sql`CREATE TABLE counters (id INT PRIMARY KEY, value INT NOT NULL)`.execute(database.db);
-  await sql`INSERT INTO counters VALUES (1, 0), (2, 0)`.execute(database.db);
+eachWithCounters((made) => {
+  test = made;
+  database = made.database;
 });
-
-afterEach(() => test[Symbol.asyncDispose]());
-
-const add = (db: Db, id: number) =>
-  sql`UPDATE counters SET value = value + 1 WHERE id = ${id}`.execute(db);
-
-async function counterValue(db: Db, id: number): Promise<number> {
-  const found = await sql<{ value: number }>`SELECT value FROM counters WHERE id = ${id}`.execute(
-    db,
-  );
-  return found.rows[0]!.value;
-}
 
 async function variable(db: Db, name: string): Promise<unknown> {
   const found = await sql<{ Value: unknown }>`SHOW SESSION VARIABLES LIKE ${name}`.execute(db);

@@ -1,51 +1,19 @@
 /** Guarantees that any database comes to this build's schema once, in order, and only when that is safe. */
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { FailureKind } from '../../src/failure.ts';
-import { createLog } from '../../src/log.ts';
+import { describe, expect, it } from 'vitest';
 import type { DatabaseSettings } from '../../src/settings.ts';
-import {
-  type MigrateOptions,
-  migrate,
-  migrationStatus,
-} from '../../src/store/migrations/migrate.ts';
-import { createEmptyDatabase } from '../database.ts';
+import { migrate, migrationStatus } from '../../src/store/migrations/migrate.ts';
 import { eventually } from '../eventually.ts';
+import { eachOnMigrations, failure, log, type OwnMigrations } from '../own-migrations.ts';
 
-const log = createLog({ level: 'silent' });
-let database: Awaited<ReturnType<typeof createEmptyDatabase>>;
+let database: OwnMigrations['database'];
 let directory: string;
-
-beforeEach(async () => {
-  database = await createEmptyDatabase();
-  directory = await mkdtemp(join(tmpdir(), 'gatewright-migrations-'));
+const { write, remove, run } = eachOnMigrations((own) => {
+  ({ database, directory } = own);
 });
-
-afterEach(async () => {
-  await database[Symbol.asyncDispose]();
-  await rm(directory, { recursive: true });
-});
-
-const write = (name: string, sql: string): Promise<void> =>
-  writeFile(join(directory, `${name}.sql`), sql);
-
-const remove = (name: string): Promise<void> => rm(join(directory, `${name}.sql`));
-
-const run = (options: Partial<MigrateOptions> = {}) =>
-  migrate(database.settings, { log, directory, ...options });
 
 const status = () => migrationStatus(database.settings, { directory });
-
-const failure = (kind: FailureKind, message: RegExp) =>
-  expect.objectContaining({
-    name: 'Failure',
-    kind,
-    message: expect.stringMatching(message),
-  });
 
 describe('the shipped migrations', () => {
   it('bring an empty database to the newest schema, and find nothing to do a second time', async () => {

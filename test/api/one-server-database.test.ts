@@ -1,35 +1,22 @@
 /** Guarantees of connections that rest on the server itself at their other end: what `KILL` ends, who waits for a lock, who may come in. */
 import { sql } from 'kysely';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { Secret } from '../../src/secret.ts';
 import { createConnector } from '../../src/store/connection/connect.ts';
 import { type Database, type Db, openDatabase } from '../../src/store/connection/db.ts';
 import { killConnection } from '../../src/store/connection/kill.ts';
 import { isUnavailable } from '../../src/store/connection/unavailable.ts';
-import { createTestDatabase, type TestDatabase } from '../database.ts';
+import { add, counterValue, eachWithCounters } from '../counters.ts';
+import type { TestDatabase } from '../database.ts';
 import { eventually } from '../eventually.ts';
 
 let test: TestDatabase;
 let database: Database;
 
-beforeEach(async () => {
-  test = await createTestDatabase();
-  database = test.database;
-  await sql`CREATE TABLE counters (id INT PRIMARY KEY, value INT NOT NULL)`.execute(database.db);
-  await sql`INSERT INTO counters VALUES (1, 0), (2, 0)`.execute(database.db);
+eachWithCounters((made) => {
+  test = made;
+  database = made.database;
 });
-
-afterEach(() => test[Symbol.asyncDispose]());
-
-const add = (db: Db, id: number) =>
-  sql`UPDATE counters SET value = value + 1 WHERE id = ${id}`.execute(db);
-
-async function counterValue(db: Db, id: number): Promise<number> {
-  const found = await sql<{ value: number }>`SELECT value FROM counters WHERE id = ${id}`.execute(
-    db,
-  );
-  return found.rows[0]!.value;
-}
 
 /** Not of information_schema.innodb_trx, which stays as it is while it is read more than ten times a second. */
 async function waits(db: Db, statement: RegExp): Promise<void> {

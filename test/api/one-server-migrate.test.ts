@@ -1,46 +1,17 @@
 /** Guarantees of migrations about what a server gives its users: databases, rights, and locks that end when they are told to. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import type { FailureKind } from '../../src/failure.ts';
+import { expect, it } from 'vitest';
 import { createLog } from '../../src/log.ts';
 import { Secret } from '../../src/secret.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
-import {
-  type MigrateOptions,
-  migrate,
-  migrationStatus,
-} from '../../src/store/migrations/migrate.ts';
-import { createEmptyDatabase } from '../database.ts';
+import { migrate, migrationStatus } from '../../src/store/migrations/migrate.ts';
+import { eachOnMigrations, failure, log, type OwnMigrations } from '../own-migrations.ts';
 
-const log = createLog({ level: 'silent' });
-let database: Awaited<ReturnType<typeof createEmptyDatabase>>;
+let database: OwnMigrations['database'];
 let directory: string;
-
-beforeEach(async () => {
-  database = await createEmptyDatabase();
-  directory = await mkdtemp(join(tmpdir(), 'gatewright-migrations-'));
+const { write, run } = eachOnMigrations((own) => {
+  ({ database, directory } = own);
 });
-
-afterEach(async () => {
-  await database[Symbol.asyncDispose]();
-  await rm(directory, { recursive: true });
-});
-
-const write = (name: string, sql: string): Promise<void> =>
-  writeFile(join(directory, `${name}.sql`), sql);
-
-const run = (options: Partial<MigrateOptions> = {}) =>
-  migrate(database.settings, { log, directory, ...options });
-
-const failure = (kind: FailureKind, message: RegExp) =>
-  expect.objectContaining({
-    name: 'Failure',
-    kind,
-    message: expect.stringMatching(message),
-  });
 
 it('migrations make the database itself when it is missing and the user may', async () => {
   const settings = { ...database.settings, name: `${database.settings.name}_new` };
