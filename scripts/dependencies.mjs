@@ -103,13 +103,18 @@ function npm(node, ...words) {
  */
 async function runNpm(node, words) {
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=http', ...npmPatience];
-  if (!canKeepFetched()) flags.push(`--cache=${ownNpmCache}`);
+  const usualCache = usualNpmCache();
+  if (usualCache === null) flags.push(`--cache=${ownNpmCache}`);
   const npmScript = process.env.npm_execpath;
   const startedAt = Date.now();
   const timer = setInterval(() => {
     say(`set-up: npm is still at it, ${Math.round((Date.now() - startedAt) / 1000)} s so far`);
   }, signOfLifeMs);
-  const watch = createArrivalWatch();
+  const watch = createArrivalWatch([
+    ...[modulesDirectory, ownNodeDirectory],
+    // Where npm writes what comes, until all of it is there.
+    join(usualCache ?? ownNpmCache, '_cacache/tmp'),
+  ]);
   const options = { stdio: ['inherit', 'pipe', 'pipe'], onStart: watch.follow };
   const code = npmScript?.endsWith('.js')
     ? await run(node, ['--no-deprecation', npmScript, ...words, ...flags], options)
@@ -122,16 +127,20 @@ async function runNpm(node, words) {
   return unreachableCode;
 }
 
-/** Without a place for what it fetches npm fails, and not every user has a home to write to. */
-function canKeepFetched() {
+/**
+ * Null where npm cannot keep there what it fetches: without a place for that it fails, and not every
+ * user has a home to write to.
+ */
+function usualNpmCache() {
   try {
-    let place = process.env.npm_config_cache ?? join(homedir(), '.npm');
+    const cache = process.env.npm_config_cache ?? join(homedir(), '.npm');
+    let place = cache;
     // Not made here: Node never ends trying where a system says of a folder that it is not there.
     while (!existsSync(place)) place = dirname(place);
     accessSync(place, constants.W_OK);
-    return statSync(place).isDirectory();
+    return statSync(place).isDirectory() ? cache : null;
   } catch {
-    return false;
+    return null;
   }
 }
 
@@ -139,13 +148,13 @@ function canKeepFetched() {
  * Hands on what npm says, and kills npm when nothing has come from the registry for a while: npm's own
  * limits are for one request of many, and it has none for a proxy or for TLS that never answers.
  */
-function createArrivalWatch() {
+function createArrivalWatch(directories) {
   let arrivedAt = performance.now();
   let bytesBefore = -1;
   let isUnreachable = false;
   let npmProcess = null;
   const timer = setInterval(() => {
-    const bytes = bytesBelow(modulesDirectory) + bytesBelow(ownNodeDirectory);
+    const bytes = directories.reduce((sum, directory) => sum + bytesBelow(directory), 0);
     if (bytes !== bytesBefore) arrivedAt = performance.now();
     bytesBefore = bytes;
     if (isUnreachable || performance.now() - arrivedAt < arrivalTimeoutMs) return;

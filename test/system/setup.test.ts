@@ -123,18 +123,32 @@ it('keeps what npm says during the set-up out of standard output', async () => {
   expect(stderr.match(/added 188 packages/g)).toHaveLength(2);
 });
 
-it('shows that a long set-up goes on, and lets npm give up an absent network soon', async () => {
+it('shows that a long set-up goes on as long as something comes, and lets npm give up an absent network soon', async () => {
   writeMain('');
   const { env, calls } = fakeNpm(0);
-  const slow = "for await (const _ of process.stdin); await import('./npm.js');";
-  writeFileSync(join(clone, 'slow-npm.js'), slow);
+  writeFileSync(
+    join(clone, 'slow-npm.js'),
+    `import fs from 'node:fs';
+     const kept = process.env.npm_config_cache + '/_cacache/tmp';
+     fs.mkdirSync(kept, { recursive: true });
+     const arriving = setInterval(() => fs.appendFileSync(kept + '/package', 'x'), 50);
+     for await (const _ of process.stdin);
+     clearInterval(arriving);
+     await import('./npm.js');`,
+  );
   const script = join(clone, 'scripts/run.mjs');
-  const slowEnv = { ...env, npm_execpath: join(clone, 'slow-npm.js') };
+  const slowEnv = {
+    ...env,
+    npm_execpath: join(clone, 'slow-npm.js'),
+    npm_config_cache: join(clone, 'npm-cache'),
+    npm_config_fetch_timeout: '5000',
+  };
   const set = spawn(process.execPath, [script, 'start'], { env: slowEnv });
   let told = '';
   for await (const chunk of set.stderr) {
     told += String(chunk);
-    if (/npm is still at it, \d+ s so far/.test(told)) set.stdin.end();
+    // By now it would have been given up if nothing came.
+    if (/npm is still at it, \d{2} s so far/.test(told)) set.stdin.end();
   }
   expect(told).toMatch(/still at it[\s\S]*dependencies ready/);
   expect(calls()[0]).toMatch(/--fetch-retry-maxtimeout=3000/);
