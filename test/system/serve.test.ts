@@ -297,10 +297,9 @@ describe('gatewright healthcheck', () => {
     const { child, adminUrl, exit } = await serve(test.settings);
     const { port } = new URL(adminUrl);
     const ask = () => runCli(['healthcheck', '--port', port], null);
-    expect(await ask()).toMatchObject({
-      exitCode: 0,
-      stdout: `http://127.0.0.1:${port}/readyz answers 200: {"status":"ok","reasons":[]}\n`,
-    });
+    const stdout = `http://127.0.0.1:${port}/readyz answers 200: {"status":"ok","reasons":[]}\n`;
+    // As an engine does, which counts only several silences: on a busy machine one may pass.
+    await eventually(async () => expect(await ask()).toMatchObject({ exitCode: 0, stdout }));
     child.kill('SIGTERM');
     await exit;
     expect(await ask()).toMatchObject({
