@@ -167,7 +167,7 @@ it('what guardrails change of an answer, they change whenever it is shown', asyn
 
 it('a run is charged what it has used where guardrails deny what it says, and nothing where they deny what it is told', async () => {
   const tenant = await shared.tenant('denied', tokens);
-  await ask(tenant, 'POST', '/threads', {});
+  const runs = `/threads/${await thread(tenant)}/runs`;
   upstream.script = (_, answer) => {
     const content = [{ type: 'text', text: { value: 'the secret', annotations: [] } }];
     const said = { ...message, object: 'thread.message', content };
@@ -180,7 +180,6 @@ it('a run is charged what it has used where guardrails deny what it says, and no
   const { provider } = tenant;
   const config = { provider, input_guardrails: denies, output_guardrails: denies };
   const headers = { 'x-gateway-config': JSON.stringify(config) };
-  const runs = '/threads/threads_1/runs';
   upstream.reached.length = 0;
   const additional_messages = [{ role: 'user', content: 'a secret' }];
   const asked = { additional_messages, stream: true, ...limits };
