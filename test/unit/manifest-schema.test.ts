@@ -348,7 +348,7 @@ const beyondSchemas: readonly RegExp[] = [
   /^wrong-value: spec\.ai_provider_id is no service/,
   /, which (requests for models|calls of MCP tools) do not have \(target: \w+\)$/,
   /^wrong-value: spec\.auth_config\.\w+ (is required for|must be one of) /,
-  /^wrong-value: spec\.allowed_workspaces must be left out where allow_all_workspaces is true$/,
+  /^wrong-value: spec\.(allowed_workspaces|auth_settings\.workspaces_allowed) must be left out where allow_all_workspaces is true$/,
   /^rotation: rotation.overlap is shorter or longer than the server takes$/,
 ];
 
