@@ -1,5 +1,6 @@
 /** Guarantees that no body, path or query that a caller sends a gateway is a fault of the server. */
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { hostileParts, hostileTexts, hostileValues } from '../hostile-texts.ts';
 import { type Inference, startInference } from '../inference.ts';
 import { RawClient } from '../raw-client.ts';
@@ -20,14 +21,26 @@ beforeAll(async () => {
     'x-gateway-config': JSON.stringify(config),
   };
 });
+/** What would have ended the process. */
+const uncaught: unknown[] = [];
+const note = (error: unknown) => uncaught.push(error);
+process.on('uncaughtExceptionMonitor', note);
+afterEach(() => expect(uncaught.splice(0)).toEqual([]));
+
 afterAll(async () => {
+  process.off('uncaughtExceptionMonitor', note);
   client[Symbol.dispose]();
   await inference[Symbol.asyncDispose]();
 });
 
 /** What is wrong with the answer; null for nothing. */
-async function faultOf(method: string, target: string, body?: string | Buffer) {
-  const answer = await client.send({ method, target, headers, body });
+async function faultOf(
+  method: string,
+  target: string,
+  body?: string | Buffer,
+  more: Readonly<Record<string, string>> = {},
+) {
+  const answer = await client.send({ method, target, headers: { ...headers, ...more }, body });
   const isFine = answer.status < 400 || (answer.status < 500 && isError(answer.body));
   return isFine
     ? null
@@ -44,7 +57,7 @@ function some<T>(all: readonly T[], every: number): readonly T[] {
   return isLong ? all : all.filter((_, at) => (at + seed) % every === 0);
 }
 
-async function faultsOf(asked: readonly (readonly [string, string, (string | Buffer)?])[]) {
+async function faultsOf(asked: readonly Readonly<Parameters<typeof faultOf>>[]) {
   const found = await Promise.all(asked.map((one) => faultOf(...one)));
   return found.filter((fault) => fault !== null);
 }
@@ -115,4 +128,63 @@ it('an id that nothing has is not found, whatever it is written with', async () 
     );
   const all = [...some(asked(beyondAscii), 3), ...some(asked(hostileParts), 17)];
   expect(await faultsOf(all)).toEqual([]);
+});
+
+const part = (head: string, text = 'abc') => `--x\r\n${head}\r\n\r\n${text}\r\n`;
+const named = (name: string) => part(`Content-Disposition: form-data; name="${name}"`);
+const file = part('Content-Disposition: form-data; name="file"; filename="a"');
+const end = '--x--\r\n';
+const forms: Readonly<Record<string, string>> = {
+  'that is nothing but its end': end,
+  'that is none': '{}',
+  'that ends within its file': file.slice(0, -4),
+  'that ends within the name of a part': '--x\r\nContent-Disposition: form-data; na',
+  'that has a part without a name': part('A: b') + end,
+  'that has two files': file + file + end,
+  'that has more parts than are read': named('purpose').repeat(1_000) + end,
+  'that has a name without end': named('a'.repeat(100_000)) + end,
+  'that has a form within': part('Content-Type: multipart/mixed; boundary=y', '--y--') + end,
+  'that names a file elsewhere': file.replace('"a"', '"../../a"') + end,
+  'that names its file otherwise': file.replace('filename="a"', "filename*=utf-8''%zz") + end,
+  'that says its file in another coding': `--x\r\nContent-Transfer-Encoding: base64\r\n${file.slice(5)}${end}`,
+  'that ends its lines otherwise': (file + end).replaceAll('\r\n', '\n'),
+};
+const types: readonly string[] = [
+  ...['text/plain', '', 'a', '*/*', 'application/json; charset=utf-16', 'application/json;;;'],
+  ...['APPLICATION/JSON', 'application/json, text/plain', 'application/x-www-form-urlencoded'],
+  ...['multipart/form-data', 'multipart/form-data; boundary=', 'multipart/form-data; boundary="a'],
+  ...[71, 300, 5_000].map((length) => `multipart/form-data; boundary=${'a'.repeat(length)}`),
+  ...['multipart/form-data; boundary=x; boundary=y', 'multipart/form-data; boundary=\xff'],
+];
+const ofForms = [
+  ...['/v1/files', '/v1/uploads/X/parts', '/v1/responses', '/v1/videos', '/v1/images/edits'],
+  ...['/v1/containers/X/files', '/v1/vector_stores', '/v1/chat/completions', '/v1/logs'],
+];
+
+it('a form is taken, or refused, whatever it is made of and whatever says that it is one', async () => {
+  const typed = { 'content-type': 'multipart/form-data; boundary=x' };
+  const asked = ofForms.flatMap((target) => [
+    ...Object.values(forms).map((body) => ['POST', target, body, typed] as const),
+    ...types.map((type) => ['POST', target, '{"model":"m"}', { 'content-type': type }] as const),
+  ]);
+  const ofFiles = asked.filter(([, target]) => target === '/v1/files');
+  const chosen = [...ofFiles, ...some(asked, 7)];
+  expect(await faultsOf(chosen)).toEqual([]);
+});
+
+it('a body in a coding is read by nobody, and a provider sees nothing of it', async () => {
+  const zeros = Buffer.alloc(1024 * 1024);
+  const codings: Readonly<Record<string, Buffer>> = {
+    ...{ gzip: gzipSync(zeros), br: brotliCompressSync(zeros), zstd: zstdCompressSync(zeros) },
+    ...{ deflate: deflateSync(zeros), 'gzip, gzip': gzipSync(gzipSync(zeros)), other: zeros },
+  };
+  inference.upstream.reached.length = 0;
+  for (const [coding, body] of Object.entries(codings)) {
+    for (const target of ['/v1/chat/completions', '/v1/files', '/v1/feedback']) {
+      const sent = { ...headers, 'content-encoding': coding };
+      const answer = await client.send({ method: 'POST', target, headers: sent, body });
+      expect([target, coding, answer.status]).toEqual([target, coding, 415]);
+    }
+  }
+  expect(inference.upstream.reached).toEqual([]);
 });

@@ -7,8 +7,8 @@ import { type Reference, referencesOf } from './owned-references.ts';
 
 const limits = { fields: 200, files: 600, parts: 800, fieldNameSize: 200, fieldSize: 64 * 1024 };
 
-/** With one parameter only, as two could be read in two ways. */
-const isForm = /^multipart\/form-data\s*;\s*boundary=(?:"[^"\\]+"|[^\s;,"]+)\s*$/i;
+/** With one parameter only, as two could be read in two ways, and no longer than boundaries may be (RFC 2046). */
+const isForm = /^multipart\/form-data\s*;\s*boundary=(?:"[^"\\]{1,70}"|[^\s;,"]{1,70})\s*$/i;
 
 /**
  * Yields nothing for what is no form.

@@ -110,6 +110,8 @@ class ComingForm<Kept> {
   #takeFile(field: string, stream: Readable & { truncated: boolean }, name: string): void {
     const fault = field === 'file' ? faultOfFileName(name ?? '') : null;
     if (field === 'file' && fault === null) {
+      // That it ends too early is told at once, which nobody may hear yet: whoever takes it in later finds it broken.
+      stream.on('error', (error) => stream.destroy(error));
       const content = this.#terms.keep(contentOf(stream, this.#terms.bytesMax));
       content.catch(this.#refusal.reject);
       this.#file = { name, stream, content };
