@@ -1,15 +1,29 @@
 /** Guarantees in which order requests go on that have waited for each other. */
 import { expect, it } from 'vitest';
-import { untilAllIsRead } from '../../src/gateway/transfer/turn.ts';
+import { countIn, untilAllIsRead } from '../../src/gateway/transfer/turn.ts';
 
-it('lets those go on together who wait, in their order, and those who wait again in the next turn', async () => {
+function walkers(names: readonly string[]) {
   const steps: string[] = [];
   const walk = async (name: string): Promise<void> => {
+    const countOut = countIn();
     for (const step of [1, 2]) {
       await untilAllIsRead();
       steps.push(`${name}${step}`);
     }
+    countOut();
   };
-  await Promise.all(['a', 'b', 'c'].map(walk));
+  return { steps, walked: Promise.all(names.map(walk)) };
+}
+
+it('lets those go on together who wait, in their order, and those who wait again in the next turn', async () => {
+  const { steps, walked } = walkers(['a', 'b', 'c']);
+  await walked;
   expect(steps).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'c2']);
+});
+
+it('lets the only one go on at once', async () => {
+  const { steps, walked } = walkers(['a']);
+  setImmediate(() => steps.push('turn'));
+  await walked;
+  expect(steps).toEqual(['a1', 'a2']);
 });

@@ -17,7 +17,7 @@ import { GatewayError, gatewayErrorBody } from '../transfer/gateway-error.ts';
 import { allowedMethods } from '../transfer/malformed.ts';
 import { isJsonType, parseParams, readBody } from '../transfer/read-body.ts';
 import { isEventStream } from '../transfer/relay.ts';
-import { untilAllIsRead } from '../transfer/turn.ts';
+import { countIn, untilAllIsRead } from '../transfer/turn.ts';
 import {
   type Arrival,
   answerHeaders,
@@ -37,6 +37,7 @@ export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void>
   const found = new Findings(
     spanExport && beginTrace(arrival.request, arrival.beganMs, spanExport.sampler),
   );
+  const countOut = countIn();
   try {
     await exchangeOf(pipeline, arrival, found, now);
   } catch (thrown) {
@@ -49,6 +50,7 @@ export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void>
     const left = found.calls?.left() ?? [];
     refuse(arrival, found.error, answerHeaders(arrival, found.attempted, left, now));
   }
+  countOut();
   const record = recordOf(arrival, found, now);
   pipeline.record(record);
   if (found.trace !== null) spanExport!.add(found.trace, record, arrival.response.headersSent);
