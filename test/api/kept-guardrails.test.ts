@@ -127,7 +127,7 @@ describe.each(['native', 'proxy'] as const)('assistants that are kept (%s)', (ke
     const by = await guarded({ output_guardrails: [replaces('\\d{3}-\\d{4}')] });
     for (const all of [await told(by, 'whom?'), await streamed(by)]) {
       expect(all).toContain('call [...]');
-      expect(all).not.toMatch(/555|1234/);
+      expect(all).not.toMatch(/555-|-1234/);
     }
   });
 });
