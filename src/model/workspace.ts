@@ -13,7 +13,16 @@ const guardrailsMax = 100;
 export const workspaceSlugForm: SlugForm = { prefix: 'ws', nameLengthMax: 6 };
 
 const Metadata = z.record(z.string().min(1).max(255), z.string().max(4096));
-const metadataMeaning = 'Added to the metadata of every request.';
+
+/** What the defaults of a create and of an update share. */
+const commonDefaults = {
+  metadata: described(Metadata.nullable().optional(), 'Added to the metadata of every request.'),
+  allow_config_override: described(
+    z.boolean().nullable().optional(),
+    'Whether requests may name another config; for keys and tokens that say nothing of it themselves.',
+    { default: true },
+  ),
+};
 export const GuardrailReferences = z.array(z.string().min(1).max(255)).max(guardrailsMax);
 
 const daysMax = 36_500;
@@ -70,10 +79,7 @@ const shared = {
 export const WorkspaceCreate = z.object({
   name: ResourceName,
   defaults: described(
-    z
-      .strictObject({ metadata: described(Metadata.nullable().optional(), metadataMeaning) })
-      .nullable()
-      .optional(),
+    z.strictObject(commonDefaults).nullable().optional(),
     'What requests in the workspace start from.',
   ),
   scope_name: described(
@@ -89,7 +95,7 @@ export const WorkspaceUpdate = z.object({
   name: ResourceName.optional(),
   defaults: z
     .strictObject({
-      metadata: Metadata.nullable().optional(),
+      ...commonDefaults,
       /** Guardrails of this organisation by UUID or slug, put on every request. */
       input_guardrails: GuardrailReferences.nullable().optional(),
       output_guardrails: GuardrailReferences.nullable().optional(),
@@ -105,6 +111,7 @@ export type WorkspaceUpdate = z.infer<typeof WorkspaceUpdate>;
 /** What the defaults column holds: keys as sent, the config as UUID, nulls left out. */
 export interface WorkspaceDefaults {
   metadata?: Record<string, string>;
+  allow_config_override?: boolean;
   input_guardrails?: string[];
   output_guardrails?: string[];
   user_api_key_config?: string;

@@ -247,6 +247,18 @@ describe('what a token says', () => {
     expect(await codeOf(token)).toBe('400 config_override_forbidden');
   });
 
+  it('nothing of is what its workspace says: whether a config may be overridden', async () => {
+    const made = await server.request('POST', '/v1/admin/workspaces', {
+      body: { name: 'Firm', defaults: { allow_config_override: false } },
+    });
+    const workspace_slug = made.body.slug;
+    expect(await codeOf(await key.sign(claims({ workspace_slug })))).toBe(
+      '400 config_override_forbidden',
+    );
+    const defaults = { allow_config_override: true };
+    expect(await codeOf(await key.sign(claims({ workspace_slug, defaults })))).toBe('200');
+  });
+
   it('of its rate limit holds for all tokens of its subject, and for nobody else', async () => {
     const limited = (sub: string, jti: string) =>
       key.sign(claims({ sub, jti, rate_limits: [{ type: 'requests', unit: 'rpd', value: 2 }] }));

@@ -183,6 +183,41 @@ describe('a request for inference', () => {
   });
 });
 
+it('of a key that says nothing of other configs goes by what its workspace says, on every plane', async () => {
+  const firm = { defaults: { allow_config_override: false } };
+  for (const plane of ['/v1', '/v2', '/admin/v2']) {
+    const options = plane === '/v1' ? { auth: 'key' as const } : {};
+    const made = await server.request('POST', `${plane}/workspaces`, {
+      ...{ ...options, body: { name: plane, ...firm } },
+    });
+    expect(made).toMatchObject({ status: 200, body: firm });
+    const workspace_id = made.body.id;
+    const keyOf = async (defaults: object | null) => {
+      const body = { name: 'k', scopes: ['completions.write'], workspace_id, defaults };
+      const key = { body, auth: 'key' as const };
+      return (await server.request('POST', '/v1/api-keys/workspace/service', key)).body.key;
+    };
+    const [silent, outspoken] = [await keyOf(null), await keyOf({ allow_config_override: true })];
+    const answers = await Promise.all(
+      [silent, outspoken].map((one) => send({ ...bearer(one), ...inline() })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual([400, 200]);
+    const code = 'config_override_forbidden';
+    expect(answers[0]).toMatchObject({ body: { error: { code } } });
+    // Nothing else of the defaults is lost, and null ends it.
+    const path = `${plane}/workspaces/${workspace_id}`;
+    const told = async (defaults: object) => {
+      await server.request('PUT', path, { ...options, body: { defaults } });
+      return (await server.request('GET', path, options)).body.defaults;
+    };
+    expect(await told({ metadata: { a: '1' } })).toEqual({
+      ...firm.defaults,
+      metadata: { a: '1' },
+    });
+    expect(await told({ allow_config_override: null })).toEqual({ metadata: { a: '1' } });
+  }
+});
+
 describe('a refusal', () => {
   const codeOf = (answer: { body: { error?: { code?: string } } }) => answer.body.error?.code;
 

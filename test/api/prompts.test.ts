@@ -273,6 +273,31 @@ it('partials have versions as prompts have', async () => {
   expect((await send('GET', path)).status).toBe(404);
 });
 
+it.each(['/prompts', '/prompts/partials'])(
+  'GET of %s takes a version behind an @, as rendering does, and another in the query not beside it',
+  async (kind) => {
+    const workspace_id = workspaceId;
+    const { id, slug } = await ask('POST', kind, { name: 'n', workspace_id, string: 'one' });
+    await ask('PUT', `${kind}/${slug}`, { string: 'two' });
+    const said = async (named: string) => (await ask('GET', `${kind}/${named}`)).string;
+    const versions = ['1', '2', 'latest', 'default'];
+    for (const name of [slug, id]) {
+      const found = await Promise.all(versions.map((version) => said(`${name}@${version}`)));
+      expect(found).toEqual(['one', 'two', 'two', 'one']);
+    }
+    expect(await said(`${slug}%40latest`)).toBe('two');
+    expect(await said(`${slug}@2?version=2`)).toBe('two');
+    const two = await send('GET', `${kind}/${slug}@2?version=1`);
+    expect(two).toMatchObject({ status: 400, body: { error: { param: 'version' } } });
+    for (const none of [`${slug}@9`, `${slug}@`, `${slug}@none`, `@2`, `${slug}@1@2`]) {
+      expect((await send('GET', `${kind}/${none}`)).status).toBe(404);
+    }
+    // A version is never changed, nor deleted by itself.
+    expect((await send('PUT', `${kind}/${slug}@2`, { name: 'm' })).status).toBe(404);
+    expect((await send('DELETE', `${kind}/${slug}@2`)).status).toBe(404);
+  },
+);
+
 describe('a template', () => {
   it('that cannot be read is refused with its place, in a message of a chat too', async () => {
     const chat = JSON.stringify([{ role: 'user', content: '{{#a}}' }]);
@@ -425,6 +450,8 @@ describe('at the gateway', () => {
     await ask('PUT', `/prompts/${slug}/versions/2`, { label_id });
     for (const version of ['2', 'latest', 'next']) {
       expect(await rendered(`${slug}@${version}`)).toBe('Bye Ada.');
+      const { prompt_version } = await ask('GET', `/prompts/${slug}@${version}`);
+      expect(prompt_version).toBe(2);
     }
     expect(await rendered(slug)).toBe('Greet Ada.');
     await ask('PUT', `/prompts/${slug}/makeDefault`, { version: 2 });

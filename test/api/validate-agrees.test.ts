@@ -53,7 +53,7 @@ const bodies: Record<KindName, Body> = {
       { type: 'cost', credit_limit: 10, alert_threshold: 5, periodic_reset: 'monthly' },
     ],
     rate_limits: [{ type: 'requests', unit: 'rpm', value: 5 }],
-    defaults: { metadata: { a: 'b' } },
+    defaults: { metadata: { a: 'b' }, allow_config_override: false },
   },
   Guardrail: {
     name: 'x',

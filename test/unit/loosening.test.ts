@@ -108,6 +108,12 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
     ['a rate limit lowered', { rate_limits: rate(2) }, { rate_limits: rate(1) }, []],
     ['a rate limit removed', { rate_limits: rate(2) }, {}, ['/rate_limits']],
     [
+      'another config once more',
+      { defaults: { allow_config_override: false } },
+      { defaults: { allow_config_override: true } },
+      ['/defaults/allow_config_override'],
+    ],
+    [
       'a rate limit of another unit',
       { rate_limits: rate(2) },
       { rate_limits: rate(2, 'rps') },

@@ -122,7 +122,7 @@ describe('the spec of a workspace', () => {
     const spec = workspaceSpec({
       ...workspace,
       icon: '🚀',
-      defaults: '{"metadata":{"a":"1"},"input_guardrails":["pg-x"]}',
+      defaults: '{"metadata":{"a":"1"},"input_guardrails":["pg-x"],"allow_config_override":false}',
       usage_limits: '[{"credit_limit":5,"periodic_reset":null}]',
       rate_limits: '[]',
       ...{ settings: '{"user_api_keys_max":2}', api_key_max_ttl_days: 9 },
@@ -131,7 +131,7 @@ describe('the spec of a workspace', () => {
     expect(spec).toEqual({
       name: 'Ops',
       icon: '🚀',
-      defaults: { metadata: { a: '1' } },
+      defaults: { metadata: { a: '1' }, allow_config_override: false },
       usage_limits: [{ credit_limit: 5 }],
       rate_limits: [],
       settings: { user_api_keys_max: 2, api_key_max_ttl_days: 9 },

@@ -45,7 +45,7 @@ import {
   toSpec,
   toVersionItem,
 } from './prompt-partial-record.ts';
-import { VersionQuery } from './prompt-versions.ts';
+import { VersionQuery, versionNamed } from './prompt-versions.ts';
 import { planVersions, type VersionPlan } from './version-plan.ts';
 
 const slugForm = { prefix: 'pp', nameLengthMax: 10 };
@@ -179,14 +179,15 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
 
 async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof VersionQuery>>) {
   const db = deps.database.readable;
-  const row = await find(deps, request);
-  const version = await promptVersions.find(db, row, request.query.version ?? 'default');
+  const { name, version: reference } = versionNamed(request, 'partialId');
+  const row = await find(deps, request, name);
+  const version = await promptVersions.find(db, row, reference);
   if (version === undefined) throw new ApiError('notFound', undefined, 'version');
   return versioned(toRecord(row, version), row);
 }
 
 async function listVersions(deps: AdminDeps, request: QueryRequest<z.infer<typeof PageQuery>>) {
-  const row = await find(deps, request);
+  const row = await find(deps, request, request.params.partialId!);
   const found = await promptVersions.list(deps.database.readable, row, toPage(request.query));
   const items = async function* () {
     for await (const version of found.rows) yield toVersionItem(row, version);
@@ -194,10 +195,9 @@ async function listVersions(deps: AdminDeps, request: QueryRequest<z.infer<typeo
   return listReply(items(), found.total);
 }
 
-function find(deps: AdminDeps, request: ItemRequest) {
-  const { caller, params } = request;
+function find(deps: AdminDeps, request: ItemRequest, name: string) {
   const db = deps.database.readable;
-  const finding = promptPartials.findByIdOrSlug(db, caller.organisationId, params.partialId!);
+  const finding = promptPartials.findByIdOrSlug(db, request.caller.organisationId, name);
   return findVisible(db, request, finding);
 }
 

@@ -6,6 +6,7 @@ import { ApiError } from '../../model/errors.ts';
 import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
 import { PromptVersionUpdate, Publication } from '../../model/prompt.ts';
 import { modelOf } from '../../model/prompt-content.ts';
+import { splitReference } from '../../model/prompt-reference.ts';
 import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as promptLabels from '../../store/tables/prompt-labels.ts';
@@ -55,7 +56,10 @@ export function promptVersionRoutes(
       summary: 'Get a prompt with one of its versions',
       query: WorkspaceQuery,
       response: PromptRecord,
-      handle: (request) => answerVersion(deps, request, request.params.versionId!),
+      handle: (request) => {
+        const { promptId, versionId } = request.params;
+        return answerVersion(deps, request, { name: promptId!, version: versionId! });
+      },
     }),
     route({
       ...version,
@@ -79,7 +83,7 @@ export function promptVersionRoutes(
 
 async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof PageQuery>>) {
   const db = deps.database.readable;
-  const row = await find(db, request);
+  const row = await find(db, request, request.params.promptId!);
   const found = await promptVersions.list(db, row, toPage(request.query));
   const items = async function* () {
     for await (const version of found.rows) yield toVersionItem(row, version);
@@ -87,15 +91,39 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof PageQu
   return listReply(items(), found.total);
 }
 
-/** The prompt that a path names with the version that is asked for. */
+/** Which version of what. */
+interface NamedVersion {
+  /** Id or slug. */
+  readonly name: string;
+  readonly version: string;
+}
+
+/**
+ * What a get asks for: the path may name a version behind an `@`, as where a prompt is used, and so may
+ * the query.
+ *
+ * @throws ApiError `invalid` where they name two
+ */
+export function versionNamed(
+  { params, query }: QueryRequest<z.infer<typeof VersionQuery>>,
+  param: 'promptId' | 'partialId',
+): NamedVersion {
+  const [name, behind] = splitReference(params[param]!);
+  const { version = behind ?? 'default' } = query;
+  if (behind === undefined || behind === version) return { name, version };
+  const message = 'differs from the version behind the @ in the path';
+  throw validationError({ path: ['version'], message });
+}
+
+/** A prompt with the version that is asked for. */
 export async function answerVersion(
   deps: AdminDeps,
   request: QueryRequest<z.infer<typeof WorkspaceQuery>>,
-  reference: string,
+  asked: NamedVersion,
 ) {
   const db = deps.database.readable;
-  const row = await find(db, request);
-  const version = await promptVersions.find(db, row, reference);
+  const row = await find(db, request, asked.name);
+  const version = await promptVersions.find(db, row, asked.version);
   if (version === undefined) throw new ApiError('notFound', undefined, 'version');
   const { label_id: labelId } = version;
   const bears =
@@ -103,9 +131,8 @@ export async function answerVersion(
   return versioned(toRecord(row, version, bears), row);
 }
 
-function find(db: Db, request: QueryRequest<z.infer<typeof WorkspaceQuery>>) {
-  const { caller, params } = request;
-  const finding = prompts.findByIdOrSlug(db, caller.organisationId, params.promptId!);
+function find(db: Db, request: QueryRequest<z.infer<typeof WorkspaceQuery>>, name: string) {
+  const finding = prompts.findByIdOrSlug(db, request.caller.organisationId, name);
   return findVisible(db, request, finding);
 }
 

@@ -42,7 +42,12 @@ import { placeOfList, requireWriter } from './prompt-access.ts';
 import { collectionFor, findWithin, providerSlug } from './prompt-places.ts';
 import { PromptListItem, PromptRecord, toListItem, toSpec } from './prompt-record.ts';
 import { promptRenderRoutes } from './prompt-render.ts';
-import { answerVersion, promptVersionRoutes, VersionQuery } from './prompt-versions.ts';
+import {
+  answerVersion,
+  promptVersionRoutes,
+  VersionQuery,
+  versionNamed,
+} from './prompt-versions.ts';
 import { planVersions, type VersionPlan } from './version-plan.ts';
 
 const slugForm = { prefix: 'pp', nameLengthMax: 10 };
@@ -107,7 +112,7 @@ function promptRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Get a prompt with its published version, or with another',
       query: VersionQuery,
       response: PromptRecord,
-      handle: (request) => answerVersion(deps, request, request.query.version ?? 'default'),
+      handle: (request) => answerVersion(deps, request, versionNamed(request, 'promptId')),
     }),
     on.update({
       summary: 'Change a prompt; what it says becomes a new version',

@@ -103,14 +103,15 @@ export function toRecord(
 
 /** The body that would create this workspace, sparse: what the snapshot shows to sync. */
 export function toSpec(row: StoredWorkspace): Record<string, unknown> {
-  const defaults = readDocument<WorkspaceDefaults>(row.defaults);
+  const defaults = readDocument<WorkspaceDefaults>(row.defaults) ?? {};
+  const { metadata = null, allow_config_override = null } = defaults;
   const usageLimits = readDocument<WorkspaceUsageLimits>(row.usage_limits);
   return sparse({
     name: row.name,
     description: row.description,
     icon: row.icon,
     scope_name: row.scope_name,
-    defaults: defaults?.metadata === undefined ? null : { metadata: defaults.metadata },
+    defaults: orNull(sparse({ metadata, allow_config_override })),
     usage_limits: usageLimits === null ? null : usageLimits.map((limits) => sparse(limits)),
     rate_limits: readDocument<RateLimits>(row.rate_limits),
     settings: orNull(toldSettings(row)),

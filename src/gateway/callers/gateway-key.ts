@@ -41,6 +41,8 @@ export interface GatewayWorkspace {
   readonly slug: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly rateLimits: unknown;
+  /** What holds for keys and tokens that say nothing of it themselves. */
+  readonly allowsConfigOverride: boolean;
 }
 
 export interface GatewayKeysOptions {
@@ -115,6 +117,8 @@ function keyOf(
   row: gatewayReads.GatewayKeyRow,
   validUntil: number | null,
 ): Omit<GatewayKey, 'terms'> {
+  const workspace = workspaceOfKey(row);
+  const { allow_config_override: own } = row;
   return {
     ...{ kind: 'api_key', id: row.id, name: row.name },
     organisationId: row.organisation_id,
@@ -125,8 +129,8 @@ function keyOf(
     rateLimits: readDocument<RateLimit[]>(row.rate_limits),
     metadata: readDocument<Record<string, unknown>>(row.metadata) ?? {},
     configId: row.config_id ?? configOfPeople(row),
-    allowsConfigOverride: row.allow_config_override !== 0,
-    workspace: workspaceOfKey(row),
+    allowsConfigOverride: own === null ? (workspace?.allowsConfigOverride ?? true) : own !== 0,
+    workspace,
     guardrails: guardrailsOfKey(row),
     lastUsedAtMs: row.last_used_at,
   };
@@ -158,6 +162,7 @@ export function workspaceOf(
     slug: row.slug,
     metadata: defaults.metadata ?? {},
     rateLimits: readDocument<unknown>(row.rate_limits),
+    allowsConfigOverride: defaults.allow_config_override ?? true,
   };
 }
 

@@ -293,7 +293,7 @@ function keyOf(
     rateLimits: claims.rate_limits ?? null,
     metadata: defaults.metadata ?? {},
     configId: defaults.config_id ?? null,
-    allowsConfigOverride: defaults.allow_config_override ?? true,
+    allowsConfigOverride: defaults.allow_config_override ?? workspace.allowsConfigOverride,
     terms: {
       budgets: [...terms.budgets, ...own.budgets],
       rates: [...terms.rates, ...own.rates],

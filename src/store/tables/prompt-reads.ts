@@ -1,6 +1,7 @@
 /** Knows what is read to fill in a prompt: one of its versions, and the partials that it includes. */
 import type { PromptContent } from '../../model/prompt-content.ts';
 import type { PartialContent } from '../../model/prompt-partial.ts';
+import { splitReference } from '../../model/prompt-reference.ts';
 import { PromptTemplate } from '../../model/prompt-rendering.ts';
 import { readTemplate } from '../../model/template-text.ts';
 import type { Db } from '../connection/db.ts';
@@ -36,11 +37,6 @@ export async function findToUse(
   const template = new PromptTemplate(content);
   const partials = await readPartials(db, row, template.partials);
   return { slug: row.slug, workspaceId: row.workspace_id, content, template, partials };
-}
-
-function splitReference(reference: string): [string, string | undefined] {
-  const at = reference.indexOf('@');
-  return at < 0 ? [reference, undefined] : [reference.slice(0, at), reference.slice(at + 1)];
 }
 
 async function readPartials(

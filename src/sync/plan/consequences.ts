@@ -30,6 +30,7 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     ...limits,
     ...below('usage_limits.*.', budget),
     'defaults.metadata': 'none',
+    'defaults.allow_config_override': 'true',
     scope_name: 'the slug',
   },
   Guardrail: {

@@ -96,6 +96,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
     values: {
       ...budgetRules('usage_limits.*.'),
       ...rateLimitRules,
+      'defaults.allow_config_override': noLonger(false),
       'settings.user_api_key_auto_create': turnsOn,
       'settings.user_api_key_auto_create_scopes.*': gives,
       'settings.user_api_keys_max': ceiling,
