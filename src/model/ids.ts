@@ -7,7 +7,7 @@ import { parse, v7 } from 'uuid';
  * them, in the order in which they were made.
  */
 export function newId(): string {
-  return idFromBytes(newIdBytes());
+  return idFromBytes(v7(newParts(), written));
 }
 
 /** The 16 bytes of a new id. */
@@ -29,21 +29,23 @@ export function momentOf(id: Buffer): number {
   return id.readUIntBE(0, 6);
 }
 
-const partBytes = 16;
-/** Asked for many at a time, which costs hardly more than one; each is used once. */
-const randomPool = Buffer.alloc(256 * partBytes);
-let poolAt = randomPool.length;
+/** Of an id that is wanted as text only. */
+const written = Buffer.alloc(16);
+/** Asked for many at a time, which costs hardly more than one; each of its parts is used once. */
+const randomPool = Buffer.alloc(256 * 16);
+const randoms = Array.from({ length: 256 }, (_, at) => randomPool.subarray(at * 16, at * 16 + 16));
+let randomAt = randoms.length;
 let latestMs = 0;
 /** Of 32 bits; grows within a millisecond. */
 let sequence = 0;
 
 function newRandom(): Buffer {
-  if (poolAt === randomPool.length) {
+  if (randomAt === randoms.length) {
     randomFillSync(randomPool);
-    poolAt = 0;
+    randomAt = 0;
   }
-  poolAt += partBytes;
-  return randomPool.subarray(poolAt - partBytes, poolAt);
+  randomAt += 1;
+  return randoms[randomAt - 1]!;
 }
 
 function newParts() {

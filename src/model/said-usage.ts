@@ -32,13 +32,23 @@ export function nothingSaid(): SaidUsage {
 const holders = ['usage', 'model', 'message', 'response'];
 const blanks = new Set([0x20, 0x09, 0x0a, 0x0d]);
 const openBrace = 0x7b;
+/** Up to here it costs less to make all values than to tell which are needed. */
+const wholeBytesMax = 4 * 1024;
 
 /**
- * Of an answer in JSON what may say what was used. The rest, which is most of it, is looked through and
- * no values are made of it. Null for another value than an object; throws for what ends before its end.
+ * Of an answer in JSON what may say what was used. The rest, which is most of a long one, is looked
+ * through and no values are made of it. Null for another value than an object; throws for what ends before
+ * its end.
  */
 export function usageParts(body: Buffer | null): Json | null {
   if (body === null || !beginsObject(body)) return null;
+  if (body.length <= wholeBytesMax) {
+    try {
+      return JSON.parse(body.toString('utf8')) as Json;
+    } catch {
+      // Where the rest of it is wrong, what was used may be said all the same.
+    }
+  }
   const parts: Record<string, unknown> = {};
   for (const [name, value] of pickMembers(body, holders)) parts[name] = JSON.parse(value);
   return parts;
@@ -55,10 +65,12 @@ export function noteUsage(said: SaidUsage, body: unknown): void {
   if (!isJson(body)) return;
   said.model ??= modelIn(body) ?? modelIn(body.message) ?? modelIn(body.response);
   // Anthropic says the input in the message that begins, OpenAI's responses in one that ends.
-  const holder = [body, body.message, body.response].find(
-    (place): place is Json => isJson(place) && isJson(place.usage),
-  );
-  if (holder !== undefined) noteCounts(said, holder.usage as Json);
+  const usage = usageIn(body) ?? usageIn(body.message) ?? usageIn(body.response);
+  if (usage !== null) noteCounts(said, usage);
+}
+
+function usageIn(place: unknown): Json | null {
+  return isJson(place) && isJson(place.usage) ? place.usage : null;
 }
 
 function modelIn(place: unknown): string | null {

@@ -76,8 +76,9 @@ async function exchangeOf(
   const prompt = promptPathOf(request.method, path);
   const owned = prompt === null ? ownedPathOf(request.method, path) : null;
   const isUnread = owned !== null && sendsFile(owned, request);
-  const body = isUnread ? null : await readBody(request, pipeline.bodyBytesMax);
   await untilAllIsRead();
+  const read = isUnread ? null : readBody(request, pipeline.bodyBytesMax);
+  const body = read instanceof Promise ? await read.finally(untilAllIsRead) : read;
   const isJson = body !== null && isJsonType(request.headers['content-type']);
   const sent = isJson ? parseParams(body) : {};
   const filled = prompt === null ? null : await pipeline.prompts.fill(key, prompt, sent);
@@ -85,8 +86,8 @@ async function exchangeOf(
   if (prompt?.action === 'render') return sendRendered(arrival, filled!);
   if (filled !== null) found.promptSlug = filled.slug;
   const asked = filled ?? { path, params: sent, body, isJson, metadata: undefined };
-  const read = exchangeFrom(arrival, key, shown, now, asked);
-  const exchange = isUnread ? { ...read, unread: request } : read;
+  const whole = exchangeFrom(arrival, key, shown, now, asked);
+  const exchange = isUnread ? { ...whole, unread: request } : whole;
   found.exchange = exchange;
   const given = pipeline.policies.of(key.organisationId);
   const policies = given instanceof Promise ? await given : given;

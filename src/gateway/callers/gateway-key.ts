@@ -52,8 +52,18 @@ export interface GatewayKeysOptions {
   readonly fresh: Fresh<GatewayKey>;
 }
 
+/** How long the digest of a good value is remembered, and how many are. */
+const shownMs = 1_000;
+const shownMax = 1_000;
+
 export class GatewayKeys {
   readonly #options: GatewayKeysOptions;
+  /**
+   * Of values that were good of late: one that is sent over and over is hashed once a second. They lie here
+   * no longer than what is left of the headers they came in, which nobody wipes out either.
+   */
+  readonly #shown = new Map<string, string>();
+  #shownSince = 0;
 
   constructor(options: GatewayKeysOptions) {
     this.#options = options;
@@ -62,13 +72,25 @@ export class GatewayKeys {
   /** The key of a value; at once where it is known, or no key at all, and undefined for nobody's. */
   find(value: string, now: number): GatewayKey | undefined | Promise<GatewayKey | undefined> {
     const { fresh } = this.#options;
-    // Not the value itself, which nothing in memory should show.
-    const digest = hash('sha256', value, 'base64url');
+    // Kept for long is the digest only, so that nothing in memory shows all values.
+    const remembered = this.#rememberedOf(value, now);
+    const digest = remembered ?? hash('sha256', value, 'base64url');
     const known = fresh.peek(digest);
-    if (known !== undefined) return known;
+    if (known !== undefined) {
+      if (remembered === undefined) this.#shown.set(value, digest);
+      return known;
+    }
     // A mistyped or foreign one costs no look-up.
     if (!isWellFormedApiKey(value)) return undefined;
     return fresh.get(digest, () => this.#load(value, now));
+  }
+
+  #rememberedOf(value: string, now: number): string | undefined {
+    const isOver = Math.abs(now - this.#shownSince) > shownMs;
+    if (!isOver && this.#shown.size < shownMax) return this.#shown.get(value);
+    this.#shown.clear();
+    this.#shownSince = now;
+    return undefined;
   }
 
   /** Without its value, as of one who asked before. */

@@ -83,12 +83,18 @@ export function outputClamps(
 
 /** The parameter by which a request could ask for more than can be told from it; null for none. */
 export function unboundedParam(endpoint: string, params: Params): string | null {
-  const { maxNames = [], countNames = [] } = metered[endpoint] ?? {};
-  const inputNames = endpoint === 'runs' ? ['max_prompt_tokens'] : [];
-  const isSaid = (name: string): boolean => params[name] !== undefined && params[name] !== null;
-  const isWrong = (name: string): boolean => isSaid(name) && !Number.isSafeInteger(params[name]);
-  return [...maxNames, ...countNames, ...inputNames].find(isWrong) ?? null;
+  const { maxNames = none, countNames = none } = metered[endpoint] ?? {};
+  for (const names of [maxNames, countNames, endpoint === 'runs' ? namesOfRun : none]) {
+    for (const name of names) {
+      const said = params[name] ?? null;
+      if (said !== null && !Number.isSafeInteger(said)) return name;
+    }
+  }
+  return null;
 }
+
+const none: readonly string[] = [];
+const namesOfRun = ['max_prompt_tokens'];
 
 /** All of its thread, of which the provider reads no more than it is told to. */
 function inputOfRun({ max_prompt_tokens: most }: Params, said: InputBound): InputBound {
@@ -102,13 +108,23 @@ function inputOfRun({ max_prompt_tokens: most }: Params, said: InputBound): Inpu
 
 /** The most of what it says; null where it says nothing, or something that may mean any number. */
 function wantedOutput({ maxNames }: Metering, params: Params): number | null {
-  const said = maxNames.map((name) => params[name]).filter(Number.isSafeInteger) as number[];
-  return said.length === 0 || said.some((tokens) => tokens <= 0) ? null : Math.max(...said);
+  let most: number | null = null;
+  for (const name of maxNames) {
+    const said = params[name];
+    if (!Number.isSafeInteger(said)) continue;
+    if ((said as number) <= 0) return null;
+    most = Math.max(most ?? 0, said as number);
+  }
+  return most;
 }
 
 function copiesOf({ countNames }: Metering, params: Params): number {
-  const counts = countNames.map((name) => params[name]).filter(Number.isSafeInteger) as number[];
-  return Math.max(1, ...counts) * promptsOf(params);
+  let most = 1;
+  for (const name of countNames) {
+    const said = params[name];
+    if (Number.isSafeInteger(said)) most = Math.max(most, said as number);
+  }
+  return most * promptsOf(params);
 }
 
 /** A list of texts, or of lists of tokens, is one prompt each; a list of tokens is one. */

@@ -11,41 +11,55 @@ export function tellLimits(
   left: readonly LimitLeft[],
   now: number,
 ): void {
-  if (left.length === 0) return;
-  const budgets: LimitLeft[] = [];
-  const rates: LimitLeft[] = [];
-  for (const one of left) keepTightest(one.limit.isRate ? rates : budgets, one);
-  if (budgets.length > 0) {
-    headers[usageName] = budgets.map(usageRemaining).join(', ');
+  let usage = '';
+  let policy = '';
+  let rates = '';
+  for (const { limit, told, leftUnits } of tightestOf(left)) {
+    if (limit.isRate) {
+      policy = listed(policy, told.policy);
+      rates = listed(rates, rateItem(told.name, limit, leftUnits, now));
+    } else usage = listed(usage, usageRemaining(limit, leftUnits));
   }
-  if (rates.length > 0) {
-    headers['ratelimit-policy'] = rates.map(({ limit }) => toldOf(limit).policy).join(', ');
-    headers.ratelimit = rates.map((one) => rateItem(one, now)).join(', ');
-  }
+  if (usage !== '') headers[usageName] = usage;
+  if (rates === '') return;
+  headers['ratelimit-policy'] = policy;
+  headers.ratelimit = rates;
+}
+
+function listed(before: string, item: string): string {
+  return before === '' ? item : `${before}, ${item}`;
+}
+
+interface Told extends LimitLeft {
+  readonly told: Telling;
 }
 
 /** One of each name: of several the one of which the least is left, as that one refuses first. */
-function keepTightest(found: LimitLeft[], one: LimitLeft): void {
-  const { name } = toldOf(one.limit);
-  const at = found.findIndex(({ limit }) => toldOf(limit).name === name);
-  if (at < 0) found.push(one);
-  else if (one.leftUnits < found[at]!.leftUnits) found[at] = one;
+function tightestOf(left: readonly LimitLeft[]): readonly Told[] {
+  const found: Told[] = [];
+  for (const { limit, leftUnits } of left) {
+    const told = tellingOf(limit);
+    const at = found.findIndex((one) => one.told.name === told.name);
+    if (at < 0) found.push({ limit, leftUnits, told });
+    else if (leftUnits < found[at]!.leftUnits) found[at] = { limit, leftUnits, told };
+  }
+  return found;
 }
 
 /** What is told of a limit in all answers of its window. */
-interface Told {
+interface Telling {
   readonly name: string;
   readonly policy: string;
 }
 
-const told = new WeakMap<Limit, Told>();
+const tellings = new WeakMap<Limit, Telling>();
 
-function toldOf(limit: Limit): Told {
-  const known = told.get(limit);
+function tellingOf(limit: Limit): Telling {
+  const known = tellings.get(limit);
   if (known !== undefined) return known;
   const name = nameOf(limit);
   const made = { name, policy: limit.isRate ? policyItem(name, limit) : '' };
-  told.set(limit, made);
+  tellings.set(limit, made);
   return made;
 }
 
@@ -56,7 +70,7 @@ function nameOf(limit: Limit): string {
 }
 
 /** `cost=4.25`, in dollars; `tokens=1200`. From the digits, as dollars in a number lose the last near 2^53. */
-function usageRemaining({ limit, leftUnits }: LimitLeft): string {
+function usageRemaining(limit: Limit, leftUnits: number): string {
   if (limit.type !== 'cost') return `${limit.type}=${leftUnits}`;
   const micros = leftUnits % microsPerDollar;
   const dollars = `cost=${(leftUnits - micros) / microsPerDollar}`;
@@ -72,8 +86,7 @@ function policyItem(name: string, limit: Limit): string {
   return `"${name}";q=${limit.limitUnits}${unit};w=${windowSeconds(limit)}`;
 }
 
-function rateItem({ limit, leftUnits }: LimitLeft, now: number): string {
-  const { name } = toldOf(limit);
+function rateItem(name: string, limit: Limit, leftUnits: number, now: number): string {
   const seconds = Math.max(0, Math.ceil((limit.endsAt! - now) / 1000));
   return `"${name}";r=${leftUnits};t=${seconds}`;
 }

@@ -10,14 +10,10 @@ interface Receiver {
 export class Caller {
   readonly #response: Receiver;
   #leave: (() => void) | null = null;
+  #isWatched = false;
 
   constructor(response: Receiver) {
     this.#response = response;
-    response.on('close', () => {
-      const leave = this.#leave;
-      this.#leave = null;
-      if (!response.writableFinished) leave?.();
-    });
   }
 
   /** Whether the connection ended before its answer did. */
@@ -28,10 +24,21 @@ export class Caller {
   /** What is to be done when it goes, in place of what was said before; null for nothing. */
   onLeave(leave: (() => void) | null): void {
     this.#leave = leave;
-    if (leave !== null && this.isGone) {
-      this.#leave = null;
-      leave();
-    }
+    if (leave === null) return;
+    if (!this.#isWatched) this.#watch();
+    if (this.isGone) this.#left();
+  }
+
+  /** From when somebody wants to know: by then the call is on its way, which is waited for anyhow. */
+  #watch(): void {
+    this.#isWatched = true;
+    this.#response.on('close', () => this.#left());
+  }
+
+  #left(): void {
+    const leave = this.#leave;
+    this.#leave = null;
+    if (!this.#response.writableFinished) leave?.();
   }
 
   /** Waits that long, or until it goes. */
