@@ -32,6 +32,7 @@ import { Failure } from './failure.ts';
 import type { Gateway } from './gateway/gateway.ts';
 import type { SpanExport } from './gateway/logs/span-export.ts';
 import { openApiRoute } from './http/openapi.ts';
+import { tellRefusedBytes } from './http/refused-bytes.ts';
 import type { Route } from './http/route.ts';
 import {
   createHttpServer,
@@ -191,7 +192,7 @@ function assemble(parts: Parts): App {
   const asking = createAsking({ ...parts, ...shared });
   const runs = (component: Component): boolean => parts.components.includes(component);
   const { admin, gateway } = createListeners({ ...parts, requestLog }, shared, probes, asking);
-  const metricsServer = createMetricsServer(parts, [...metrics.routes, ...probes]);
+  const metricsServer = createMetricsServer(parts, metrics, [...metrics.routes, ...probes]);
   const jobs = createAppJobs(parts, metrics, asking);
   const drain = (): void => {
     isDraining = true;
@@ -334,6 +335,7 @@ function createAdminServer(
     disabledFeatures: deps.disabledFeatures,
     classifyError,
     observe: metrics.observeRequest,
+    onRefusedBytes: tellRefusedBytes('admin', metrics.observeRefusedBytes, log),
     now: () => clock.now(),
     log,
     passOn,
@@ -365,6 +367,7 @@ function createProbes(
  */
 function createMetricsServer(
   { clock, log }: Parts,
+  { observeRefusedBytes: observe }: Metrics,
   publicRoutes: readonly Route<null>[],
 ): HttpServer {
   return createHttpServer<never>({
@@ -376,6 +379,7 @@ function createMetricsServer(
     disabledFeatures: new Set(),
     classifyError,
     observe: () => {},
+    onRefusedBytes: tellRefusedBytes('metrics', observe, log),
     now: () => clock.now(),
     log,
   });

@@ -1,5 +1,6 @@
 /** Knows how a test gets a bare HTTP server: routes of its own, no database, callers named by their token. */
 import type { Exchange } from '../src/http/access-log.ts';
+import { tellRefusedBytes } from '../src/http/refused-bytes.ts';
 import type { Route } from '../src/http/route.ts';
 import {
   createHttpServer,
@@ -26,6 +27,7 @@ export async function startHttp(
   const logLines: string[] = [];
   const exchanges: Exchange[] = [];
   const write = (line: string): boolean => logLines.push(line) > 0;
+  const log = createLog({ level: 'debug', destination: { write } });
   const server = createHttpServer<string>({
     routes,
     publicRoutes,
@@ -39,9 +41,10 @@ export async function startHttp(
     callerId: (caller) => caller,
     disabledFeatures: new Set(['mcp']),
     classifyError: (error) => (error === 'database' ? 'unavailable' : 'internal'),
+    onRefusedBytes: tellRefusedBytes('test', () => {}, log),
     observe: (one) => exchanges.push(one),
     now: () => 1_000,
-    log: createLog({ level: 'debug', destination: { write } }),
+    log,
     limits: { ...usualLimits, ...limits },
   });
   return { server, url: await server.listen('127.0.0.1', 0), logLines, exchanges };

@@ -6,8 +6,8 @@ import { Failure } from '../failure.ts';
 import type { Issuer } from '../gateway/callers/issuer-keys.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
 import type { RequestLog } from '../gateway/logs/request-log.ts';
-import type { RequestRecord } from '../gateway/logs/request-record.ts';
 import type { SpanExport } from '../gateway/logs/span-export.ts';
+import { tellRefusedBytes } from '../http/refused-bytes.ts';
 import type { Log } from '../log.ts';
 import { outboundUrlFault } from '../model/outbound-url.ts';
 import type { TokenSettings } from '../settings/inference.ts';
@@ -16,6 +16,7 @@ import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
 import type { KeptBlobs } from '../store/kept-blobs.ts';
 import type { CountedRows } from './counted-rows.ts';
+import type { Metrics } from './metrics.ts';
 
 /** Where neither setting nor option says otherwise. */
 const inferencePortUsual = 8787;
@@ -30,7 +31,7 @@ export function createAppGateway(parts: {
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: { observeInference(entry: RequestRecord): void };
+  readonly metrics: Pick<Metrics, 'observeInference' | 'observeRefusedBytes'>;
   /** Closed with the gateway. */
   readonly requestLog: RequestLog;
   /** Closed with the gateway; null where no traces are recorded. */
@@ -55,6 +56,7 @@ export function createAppGateway(parts: {
       metrics.observeInference(entry);
       requestLog.record(entry);
     },
+    onRefusedBytes: tellRefusedBytes('inference', metrics.observeRefusedBytes, log),
     onRefused: (refused, remoteAddress) =>
       refusals.record(refused, { server: 'inference', remoteAddress }),
     tokens: tokens && {
@@ -63,8 +65,7 @@ export function createAppGateway(parts: {
       onKeysFailure: (err, url) =>
         log.warn({ err, url }, 'the keys that tokens are signed with could not be fetched'),
     },
-    graceMs: inference.graceSeconds * 1000,
-    mayBeItself: inference.signsInAsItself,
+    ...{ graceMs: inference.graceSeconds * 1000, mayBeItself: inference.signsInAsItself },
     onSecretRead: (place) => noteSecretRead(place, 'inference'),
     onSecretFailure: (err, reference) =>
       log.warn({ err, reference }, 'a secret could not be read from its manager'),

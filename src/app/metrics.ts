@@ -21,6 +21,8 @@ export interface Metrics {
   observeRequest(exchange: Exchange): void;
   observeInference(entry: RequestRecord): void;
   observeRefused(refused: RefusedCredential, server: ShownAt['server']): void;
+  /** Bytes that are no request, or none that may be read, by the listener that they came to. */
+  observeRefusedBytes(status: number, server: string): void;
   /** A value that was read from a secret manager. */
   observeSecretRead(reader: SecretReader): void;
   /** Counts one run of a job in this process. */
@@ -100,7 +102,7 @@ export function createMetrics(sources: {
       if (firstByteMs !== null) firstBytes.note(firstByteMs / 1000, endpoint);
       if (guardrailVerdict !== null) verdicts.inc({ verdict: guardrailVerdict });
     },
-    ...countForAudit(register),
+    ...countRefused(register),
     observeJob: ({ name, state, durationMs }) => {
       jobRuns.observe({ job: name, state }, durationMs / 1000);
     },
@@ -108,11 +110,19 @@ export function createMetrics(sources: {
   };
 }
 
-function countForAudit(register: Registry): Pick<Metrics, 'observeRefused' | 'observeSecretRead'> {
+function countRefused(
+  register: Registry,
+): Pick<Metrics, 'observeRefused' | 'observeRefusedBytes' | 'observeSecretRead'> {
   const refused = new Counter({
     name: 'gatewright_refused_credentials_total',
     help: 'Credentials that were shown and are not good, by listener, kind and reason',
     labelNames: ['server', 'credential', 'reason'],
+    registers: [register],
+  });
+  const refusedBytes = new Counter({
+    name: 'gatewright_refused_bytes_total',
+    help: 'Bytes that were refused before they were read as a request, by listener and status',
+    labelNames: ['server', 'status'],
     registers: [register],
   });
   const reads = new Counter({
@@ -123,6 +133,7 @@ function countForAudit(register: Registry): Pick<Metrics, 'observeRefused' | 'ob
   });
   return {
     observeRefused: ({ credential, reason }, server) => refused.inc({ server, credential, reason }),
+    observeRefusedBytes: (status, server) => refusedBytes.inc({ server, status }),
     observeSecretRead: (reader) => reads.inc({ reader }),
   };
 }

@@ -72,6 +72,7 @@ export interface GatewayOptions
   readonly proxies: Proxies | null;
   readonly unsealerOf: Keyring['unsealerOf'];
   readonly connectionsMax: number;
+  readonly onRefusedBytes: InferenceServerOptions['onRefusedBytes'];
   /** Takes a request that is the Admin API's. */
   readonly passOn: InferenceServerOptions['passOn'];
   readonly configTargets: TargetLimits;

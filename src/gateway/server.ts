@@ -2,21 +2,24 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { refuseAmbiguity } from '../http/ambiguity.ts';
+import { hidesNext, refuseAmbiguity } from '../http/ambiguity.ts';
+import type { RefusedBytes } from '../http/refused-bytes.ts';
 import { newId } from '../model/ids.ts';
 import type { Arrival, Pipeline } from './answering/calling.ts';
 import { refuse, serve } from './answering/pipeline.ts';
 import { promptPathOf } from './answering/prompts.ts';
-import { ownHeaders } from './callers/exchange.ts';
+import { aliasFault, ownHeaders } from './callers/exchange.ts';
 import { isOfAdminApi, showKey } from './callers/passed-on.ts';
 import { CallerConnection } from './transfer/caller-connection.ts';
 import { errorFormOf } from './transfer/error-form.ts';
 import { GatewayError } from './transfer/gateway-error.ts';
-import { malformedAnswer, methodFault, tunnelAnswer } from './transfer/malformed.ts';
+import { malformedFault, methodFault, textOf, tunnelFault } from './transfer/malformed.ts';
 
 export interface InferenceServerOptions {
   readonly pipeline: Pipeline;
   readonly connectionsMax: number;
+  /** Is told of what is no request, and of requests that are none for inference or several in one. */
+  readonly onRefusedBytes: (refused: RefusedBytes) => void;
   /** Takes a request that is the Admin API's. */
   readonly passOn: (request: IncomingMessage, response: ServerResponse) => void;
 }
@@ -77,20 +80,21 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
       request.resume();
       return;
     }
-    if (state.isLeaving) response.shouldKeepAlive = false;
+    if (state.isLeaving || hidesNext(request)) response.shouldKeepAlive = false;
     state.inFlight += 1;
     begin(options, request, response, connection.isExcess);
   };
   server.on('request', take).on('checkExpectation', take);
-  const end = (socket: Duplex, farewell: string): void => {
+  const end = (socket: Duplex, fault: GatewayError, code?: string): void => {
+    options.onRefusedBytes({ status: fault.status, code });
     const connection = connections.get(socket);
     if (connection === undefined) socket.destroy();
-    else connection.end(farewell);
+    else connection.end(textOf(fault));
   };
-  server.on('connect', (_, socket) => end(socket, tunnelAnswer()));
+  server.on('connect', (_, socket) => end(socket, tunnelFault(), 'CONNECT'));
   server.on('clientError', (error: NodeJS.ErrnoException & { reason?: string }, socket) => {
     if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
-    else end(socket, malformedAnswer(error));
+    else end(socket, malformedFault(error), error.code);
   });
   return {
     listen: (host, port) => listen(server, host, port),
@@ -99,7 +103,9 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
       if (promptPathOf(request.method, path)?.action !== 'completions') return null;
       state.inFlight += 1;
       response.on('close', takeOut);
-      void serve(options.pipeline, arrivalOf(options.pipeline, request, response));
+      const { pipeline } = options;
+      const refusal = aliasFault(request, pipeline.headerPrefixes);
+      answer(pipeline, arrivalOf(pipeline, request, response), refusal);
       return '/v1/prompts/:promptId/completions';
     },
     takeLeave: () => {
@@ -116,34 +122,45 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
 }
 
 function begin(
-  { pipeline, passOn }: InferenceServerOptions,
+  { pipeline, passOn, onRefusedBytes }: InferenceServerOptions,
   request: IncomingMessage,
   response: ServerResponse,
   isExcess: boolean,
 ): void {
-  const refusal = refusalOf(request, isExcess);
+  const refusal = refusalOf(request, pipeline.headerPrefixes, isExcess);
   if (refusal === null && isOfAdminApi(request)) {
     showKey(request, pipeline.headerPrefixes);
     passOn(request, response);
     return;
   }
   const arrival = arrivalOf(pipeline, request, response);
-  if (refusal === null) void serve(pipeline, arrival);
-  else {
+  if (refusal !== null) {
     // Nothing that follows on the connection is trusted.
     response.shouldKeepAlive = false;
-    refuse(arrival, refusal);
+    onRefusedBytes(refusal);
   }
+  answer(pipeline, arrival, refusal);
 }
 
-function refusalOf(request: IncomingMessage, isExcess: boolean): GatewayError | null {
+function answer(pipeline: Pipeline, arrival: Arrival, refusal: GatewayError | null): void {
+  if (refusal === null) void serve(pipeline, arrival);
+  else refuse(arrival, refusal);
+}
+
+function refusalOf(
+  request: IncomingMessage,
+  headerPrefixes: readonly string[],
+  isExcess: boolean,
+): GatewayError | null {
   if (isExcess) {
     const message = 'The gateway has as many connections as it takes, try again';
     return new GatewayError('unavailable', message);
   }
   const ambiguity = refuseAmbiguity(request);
   if (ambiguity !== null) return new GatewayError('invalid_request', ambiguity.message);
-  if (request.url!.startsWith('/v1/')) return methodFault(request.method!);
+  if (request.url!.startsWith('/v1/')) {
+    return methodFault(request.method!) ?? aliasFault(request, headerPrefixes);
+  }
   return new GatewayError('not_found', 'Inference is served below /v1/');
 }
 

@@ -73,6 +73,15 @@ export function refuseAmbiguity({
   return refuseTarget(url);
 }
 
+/**
+ * Whether bytes that follow a request may be lost, since it asks for another protocol: the server heeds that
+ * no further, but has dropped what came in one piece with it. So its answer has to be the last of its connection.
+ */
+export function hidesNext({ headers }: Pick<IncomingMessage, 'headers'>): boolean {
+  if (headers.upgrade === undefined) return false;
+  return headers.connection?.toLowerCase().includes('upgrade') === true;
+}
+
 /** Other codings would stay in the body, and readers of HTTP/1.0 know of none. */
 function isPlainlyChunked(rawHeaders: readonly string[], httpVersion: string): boolean {
   const at = rawHeaders.findIndex(

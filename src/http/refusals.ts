@@ -1,13 +1,13 @@
 /** Knows what is said to bytes that no route can answer: those that are no request, and those that ask for a tunnel. */
 import type { Duplex } from 'node:stream';
-import type { Log } from '../log.ts';
 import { ApiError, errorBody } from '../model/errors.ts';
 import type { Connections } from './connections.ts';
+import type { RefusedBytes } from './refused-bytes.ts';
 
-/** Answers bytes that are not HTTP and logs why; what follows on the connection means nothing. */
+/** Answers bytes that are not HTTP and tells why; what follows on the connection means nothing. */
 export function refuseMalformed(
   connections: Connections,
-  log: Log,
+  tell: (refused: RefusedBytes) => void,
   error: NodeJS.ErrnoException,
   stream: Duplex,
 ): void {
@@ -21,7 +21,7 @@ export function refuseMalformed(
       : error.code === 'HPE_HEADER_OVERFLOW'
         ? ([431, 'Request Header Fields Too Large'] as const)
         : ([400, 'Bad Request'] as const);
-  log.info({ status, code: error.code }, 'bytes that are no request are refused');
+  tell({ status, code: error.code });
   const fault = { ...errorBody(new ApiError('invalid', reason)), status_code: status };
   connections.refuse(stream, rawAnswer(`${status} ${reason}`, [], JSON.stringify(fault)));
 }

@@ -14,7 +14,7 @@ import { ApiError, type ErrorKind, errorBody } from '../model/errors.ts';
 import { validationError } from '../model/validation-error.ts';
 import type { Feature } from '../settings.ts';
 import { begin, type Exchange, note } from './access-log.ts';
-import { refuseAmbiguity } from './ambiguity.ts';
+import { hidesNext, refuseAmbiguity } from './ambiguity.ts';
 import {
   answerStrangers,
   attach,
@@ -34,6 +34,7 @@ import {
   remoteAddressOf,
 } from './endpoint.ts';
 import { refuseMalformed, refuseTunnel } from './refusals.ts';
+import type { RefusedBytes } from './refused-bytes.ts';
 import { checkRoutes, type MountedRoute, mountRoutes } from './registry.ts';
 import { usualHeaders } from './respond.ts';
 import type { CredentialKind, Route } from './route.ts';
@@ -95,6 +96,8 @@ export interface HttpServerOptions<Caller> {
   /** Kind of an error that is not an ApiError: `unavailable` when trying again may help. */
   readonly classifyError: (error: unknown) => ErrorKind;
   readonly observe: (exchange: Exchange) => void;
+  /** Is told of bytes that are no request. */
+  readonly onRefusedBytes: (refused: RefusedBytes) => void;
   /**
    * Takes a request that belongs to another listener of the process and came here, since its client knows
    * one address only. Yields the pattern of its path; null for one that is ours. An API key stands in
@@ -222,7 +225,7 @@ function createFastify<Caller>(
     exposeHeadRoutes: false,
     routerOptions: { constraints: { [bodyBound]: bodyBoundStrategy(running, table) } },
     clientErrorHandler: (error, stream) =>
-      refuseMalformed(node.connections, options.log, error, stream),
+      refuseMalformed(node.connections, options.onRefusedBytes, error, stream),
     serverFactory: node.serve,
     // Routes have schemas of another kind; the framework would load a compiler for its own.
     schemaController: {
@@ -279,6 +282,7 @@ function createNodeServer<Caller>(
     answerer = answer;
     const take: RequestListener = (request, response) => {
       if (!connections.admit(response)) return;
+      if (hidesNext(request)) connections.endWith(response);
       const state = note(options, running, request, response);
       const ambiguity = refuseAmbiguity(request);
       if (ambiguity === null) {

@@ -1,5 +1,6 @@
 /** Knows one request to a provider: when its answer begins, who takes its bytes, and how it is cut off. */
 import type { Dispatcher } from 'undici';
+import { singleHeaders } from './single-headers.ts';
 
 /** A body that is sent as it comes. */
 export interface PassedBody extends AsyncIterable<Buffer> {
@@ -104,8 +105,13 @@ export class Call implements Dispatcher.DispatchHandler {
   onResponseStart(_: unknown, status: number, headers: AnswerHeaders): void {
     // Something that goes before the answer, such as 103.
     if (status < 200) return;
+    try {
+      this.headers = singleHeaders(headers);
+    } catch (ambiguous) {
+      this.cut(ambiguous as Error);
+      return;
+    }
     this.status = status;
-    this.headers = headers;
     this.#begin();
   }
 

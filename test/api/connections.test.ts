@@ -345,6 +345,17 @@ describe('a request that node would answer by itself', () => {
   });
 });
 
+it('a request that offers another protocol is answered, and its answer is the last of the connection', async () => {
+  await start();
+  const socket = dial();
+  const text = readAll(socket);
+  const offer = 'Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Type';
+  socket.write(put('first', '{}').replace('Content-Type', offer) + put('second', '{}'));
+  expect(answered(await text)).toEqual(['first']);
+  expect(await text).toMatch(/\r\nconnection: close\r\n/i);
+  expect(seen.entered).toBe(1);
+});
+
 describe('a request to become a tunnel', () => {
   it('is refused in order behind the answers that are owed, logged and counted, and ends the connection', async () => {
     await start();

@@ -45,6 +45,9 @@ describe('an answer of the provider', () => {
     ['has a blank in the name of a header', `${head}x a: b\r\n${body}`],
     ['says its length twice', `${head}content-length: 3\r\n${body}`],
     ['says its length in two ways', `${head}transfer-encoding: chunked\r\n${body}`],
+    ['says its type in two ways', `${head}content-type: text/event-stream\r\n${body}`],
+    ['is in a coding within another', `${head}${'content-encoding: gzip\r\n'.repeat(2)}${body}`],
+    ['leads to two places', `${head}${'location: /a\r\nlocation: /b\r\n'}${body}`],
     ['has a chunk of no length', `${head}transfer-encoding: chunked\r\n\r\nZZ\r\n{}\r\n0\r\n\r\n`],
     ['ends before its length', `${head}content-length: 20\r\n\r\n{"a":`],
     ['ends within a chunk', `${head}transfer-encoding: chunked\r\n\r\n20\r\n{"a":`],
@@ -54,6 +57,15 @@ describe('an answer of the provider', () => {
   ])('that %s is 502', async (_, bytes) => {
     answerRaw(bytes);
     expect(codeOf(await inference.chat(key))).toEqual([502, 'upstream_unreachable']);
+  });
+
+  it('that says the same twice says it once to the caller', async () => {
+    const twice = ['content-type: application/json', 'etag: a', 'etag: b', 'date: x', 'date: y'];
+    answerRaw(`${head}${twice.map((line) => `${line}\r\n`).join('')}x-a: 1\r\nx-a: 2\r\n${body}`);
+    const { status, headers } = await inference.chat(key);
+    expect(status).toBe(200);
+    expect(headers).toMatchObject({ 'content-type': 'application/json', etag: 'a', date: 'x' });
+    expect(headers['x-a']).toEqual(['1', '2']);
   });
 
   it('speaks for the provider, never for the gateway', async () => {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readTrustedHosts } from '../../src/trusted-hosts.ts';
 import { type Inference, startInference } from '../inference.ts';
 import { type RawUpstream, startRawUpstream } from '../raw-upstream.ts';
+import { exchange, testSettings } from '../server.ts';
 
 let upstream: RawUpstream;
 let inference: Inference;
@@ -15,7 +16,10 @@ const sockets: Socket[] = [];
 beforeAll(async () => {
   upstream = await startRawUpstream();
   const trusted = readTrustedHosts(upstream.host);
-  inference = await startInference({ trustedHosts: 'hosts' in trusted ? trusted.hosts : [] });
+  inference = await startInference({
+    trustedHosts: 'hosts' in trusted ? trusted.hosts : [],
+    inference: { ...testSettings().inference, headerAliases: ['x-portkey-', 'x-other-'] },
+  });
   ({ key } = await inference.addKey());
   const config = JSON.stringify({ provider: 'mock-upstream', custom_host: upstream.url });
   headers = `Authorization: Bearer ${key}\r\nX-Gateway-Config: ${config}\r\n`;
@@ -134,6 +138,16 @@ const doubtful: Readonly<Record<string, Sent>> = {
   'two hosts': { host: 'Host: a\r\nHost: b\r\n', more: ofLength },
   'a whole address': { line: `POST http://a${path} HTTP/1.1`, more: ofLength },
   'two keys': { more: `Authorization: Bearer ${'a'.repeat(40)}\r\n${ofLength}` },
+  'a key under each of two names': {
+    more: `X-Portkey-Api-Key: a\r\nX-Gateway-Api-Key: b\r\n${ofLength}`,
+  },
+  'a config under each of two names': { more: `X-Portkey-Config: pc-other\r\n${ofLength}` },
+  'a provider under each of two other names': {
+    more: `X-Other-Provider: openai\r\nX-Portkey-Provider: anthropic\r\n${ofLength}`,
+  },
+  'a virtual key under each of two names': {
+    more: `X-Gateway-Virtual-Key: a\r\nX-Other-Virtual-Key: b\r\n${ofLength}`,
+  },
   'a method in small letters': { line: `post ${path} HTTP/1.1`, more: ofLength },
 };
 
@@ -219,6 +233,9 @@ const offering = () =>
     more: `Connection: close, Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n${ofLength}`,
   });
 
+const upgrading = () =>
+  bytesOf({ more: `Connection: Upgrade\r\nUpgrade: websocket\r\n${ofLength}` });
+
 describe('an answer that is owed', () => {
   it.each([
     ['bytes that are no request', () => `${plain()}GARBAGE\r\n\r\n`, [200, 400]],
@@ -228,6 +245,7 @@ describe('an answer that is owed', () => {
       [200, 405],
     ],
     ['a request that comes behind the last', () => last() + plain(), [200]],
+    ['a request behind one that offers another protocol', () => upgrading() + plain(), [200]],
     ['more requests than are taken at once', () => plain().repeat(6), [200, 200, 200, 200]],
   ])('comes before %s end the connection', async (_, bytes, statuses) => {
     expect(statusesOf(await toldOn(bytes()))).toEqual(statuses);
@@ -240,6 +258,19 @@ const answer = (head: string, body: string) =>
   `HTTP/1.1 ${head}\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
 const smuggled = answer('200 OK\r\ncontent-type: application/json', '{"id":"smuggled"}');
 const first = answer('200 OK', '{"id":"first"}');
+
+it('what is no request is counted by its status, and the log shows nothing of its bytes', async () => {
+  const garbage = () => toldOn('GET /secret-path\u0001 HTTP/1.1\r\n\r\n');
+  expect(statusesOf(await garbage())).toEqual([400]);
+  expect(statusesOf(await toldOn('CONNECT b:443 HTTP/1.1\r\nHost: b\r\n\r\n'))).toEqual([405]);
+  const { server } = inference;
+  const { body } = await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {});
+  expect(body).toMatch(/gatewright_refused_bytes_total\{server="inference",status="405"\} [1-9]/);
+  expect(body).toMatch(/gatewright_refused_bytes_total\{server="inference",status="400"\} [1-9]/);
+  const lines = server.logLines.filter((line) => line.includes('that are no request'));
+  expect(JSON.parse(lines[0]!)).toMatchObject({ server: 'inference', others: 0 });
+  expect(server.logLines.join('')).not.toContain('secret-path');
+});
 
 describe('what a provider sends behind its answer', () => {
   it.each([

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Secret } from '../../secret.ts';
 import type { PassedBody } from '../../upstream/call.ts';
-import type { GatewayErrorForm } from '../transfer/gateway-error.ts';
+import { GatewayError, type GatewayErrorForm } from '../transfer/gateway-error.ts';
 import type { GatewayKey } from './gateway-key.ts';
 
 export interface Exchange {
@@ -83,6 +83,29 @@ export function ownHeaders(
     }
     return null;
   };
+}
+
+/** What is wrong with headers of ours that say different things under two prefixes; null where none do. */
+export function aliasFault(
+  { headers }: Pick<IncomingMessage, 'headers'>,
+  prefixes: readonly string[],
+): GatewayError | null {
+  if (prefixes.length === 1) return null;
+  for (const one in headers) {
+    for (const prefix of prefixes) {
+      if (!one.startsWith(prefix)) continue;
+      const names = prefixes.map((other) => other + one.slice(prefix.length));
+      const other = names.find((name) => isSaid(headers[name]) && headers[name] !== headers[one]);
+      if (other === undefined || !isSaid(headers[one])) continue;
+      const message = `${one} and ${other} say different things: send one of them`;
+      return new GatewayError('invalid_request', message, one);
+    }
+  }
+  return null;
+}
+
+function isSaid(value: string | string[] | undefined): boolean {
+  return value !== undefined && value !== '';
 }
 
 function hasAny(headers: IncomingMessage['headers'], prefixes: readonly string[]): boolean {

@@ -13,30 +13,32 @@ export function methodFault(method: string): GatewayError | null {
   return new GatewayError('method_not_allowed', `The method must be one of ${allowedMethods}`);
 }
 
-export function tunnelAnswer(): string {
-  return textOf(methodFault('CONNECT')!, [`Allow: ${allowedMethods}`]);
+export function tunnelFault(): GatewayError {
+  return methodFault('CONNECT')!;
 }
 
 /** `code` and `reason` are those of the parser, which quotes nothing of what came. */
-export function malformedAnswer({
+export function malformedFault({
   code,
   reason,
 }: {
   readonly code?: string | undefined;
   readonly reason?: string | undefined;
-}): string {
+}): GatewayError {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return textOf(new GatewayError('request_timeout', 'The request has not come whole in time'));
+    return new GatewayError('request_timeout', 'The request has not come whole in time');
   }
   if (code === 'HPE_HEADER_OVERFLOW') {
     const message = 'The headers are more than 64 KiB, or more than 100';
-    return textOf(new GatewayError('headers_too_large', message));
+    return new GatewayError('headers_too_large', message);
   }
   const why = reason === undefined ? '' : `: ${reason}`;
-  return textOf(new GatewayError('invalid_request', `The bytes are no HTTP request${why}`));
+  return new GatewayError('invalid_request', `The bytes are no HTTP request${why}`);
 }
 
-function textOf(error: GatewayError, headers: readonly string[] = []): string {
+/** As it goes over the wire, the last of its connection. */
+export function textOf(error: GatewayError): string {
   const { status } = error;
+  const headers = error.code === 'method_not_allowed' ? [`Allow: ${allowedMethods}`] : [];
   return rawAnswer(`${status} ${STATUS_CODES[status]}`, headers, gatewayErrorBody(error, 'openai'));
 }
