@@ -134,6 +134,10 @@ export const ModelSetting = z.strictObject({
     'How requests to this model are sent.',
   ),
   pricing_config: described(PricingConfig.nullable().optional(), 'What the model costs.'),
+  pricing_adjustments: described(
+    PricingAdjustments.nullable().optional(),
+    'Factors on the known price of the model, in place of those of the integration.',
+  ),
 });
 export type ModelSetting = z.infer<typeof ModelSetting>;
 

@@ -98,6 +98,9 @@ export type RequestLogPage = z.infer<typeof RequestLogPage>;
 export const RequestFigures = z.object({
   requests: count,
   errors: count,
+  /** For models, for MCP servers and for agents, of all and of those that failed. */
+  ...{ llm_count: count, mcp_count: count, a2a_count: count },
+  ...{ llm_error_count: count, mcp_error_count: count, a2a_error_count: count },
   cache_hits: count,
   guardrail_passed: count,
   guardrail_failed: count,

@@ -496,4 +496,24 @@ describe('the price', () => {
     // 5 tokens of a micro-dollar, ten times.
     expect(answer.headers['x-gateway-cost']).toBe('0.00005');
   });
+
+  it('of a model is times its own factors, in place of all of those of the integration', async () => {
+    const { slug } = await make({
+      integration: {
+        ai_provider_id: 'mock-upstream',
+        pricing_adjustments: { multiplier: { default: 10, response_token: 0 } },
+        models: [
+          { slug: 'dear', enabled: true, pricing_adjustments: { multiplier: { default: 100 } } },
+          { slug: 'plain', enabled: true, pricing_adjustments: {} },
+          { slug: 'usual', enabled: true, pricing_adjustments: null },
+        ],
+      },
+    });
+    const costOf = async (model: string) =>
+      (await ask({ ...named(slug), params: { model } })).headers['x-gateway-cost'];
+    // 5 tokens of a micro-dollar and 2 of two.
+    expect(await Promise.all(['dear', 'plain', 'usual'].map(costOf))).toEqual([
+      ...['0.0009', '0.000009', '0.00005'],
+    ]);
+  });
 });

@@ -153,6 +153,8 @@ describe('analytics', () => {
       ...{ duration_ms_average: 20_060, duration_ms_p50: 63, duration_ms_p90: 250 },
       ...{ duration_ms_p99: 60_000, unlogged_requests: 0 },
       ...{ guardrail_passed: 0, guardrail_failed: 0, guardrail_denied: 0 },
+      ...{ llm_count: 10, mcp_count: 0, a2a_count: 0 },
+      ...{ llm_error_count: 1, mcp_error_count: 0, a2a_error_count: 0 },
     });
     const none = await get(`/v2/analytics/summary?${range}&provider=nobody`);
     expect(none.body).toMatchObject({ requests: 0, cost: 0, duration_ms_p50: null });

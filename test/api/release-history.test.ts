@@ -137,6 +137,37 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
       },
     ],
     [
+      'a model has factors on its price of its own',
+      async () => {
+        const { slug } = await integration();
+        const pricing_adjustments = { multiplier: { response_token: 1.5 } };
+        const model = { slug: 'ours', enabled: true, is_custom: true, pricing_adjustments };
+        expect((await put(`/integrations/${slug}/models`, { models: [model] })).status).toBe(200);
+        const { models } = await get(`/integrations/${slug}/models`);
+        expect(models).toContainEqual(
+          expect.objectContaining({ slug: 'ours', pricing_adjustments }),
+        );
+      },
+    ],
+    [
+      'requests are grouped by MCP servers, tools and agents, of which there are none as long as none is called',
+      async () => {
+        await logRequests({});
+        for (const group of ['mcp_server', 'mcp_tool', 'a2a_agent']) {
+          for (const name of [group, `${group.replace('_', '-')}s`]) {
+            const empty = { object: 'list', is_quota_exceeded: false, total: 0, data: [] };
+            const path = `/analytics/groups/${name}`;
+            expect([name, await get(`${path}?order_by=${group}`)]).toEqual([name, empty]);
+            const wrong = await server.request('GET', `/v1${path}?order_by=mood`);
+            expect(wrong.status).toBe(400);
+            const place = `workspaceSlug=${workspaceId}`;
+            const onV2 = await server.request('GET', `/v2/logs/groups/${name}?${place}`);
+            expect(onV2.body).toEqual(empty);
+          }
+        }
+      },
+    ],
+    [
       'several values of one key of the metadata are alternatives, between commas or in a list',
       async () => {
         const teams = ['red', 'green', 'blue'];
@@ -270,6 +301,37 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
         const ids = idsOf(await get('/policies/rate-limits?target=mcp_tools'));
         expect([ids.includes(tools.id), ids.includes(llm.id)]).toEqual([true, false]);
         expect((await get(`/policies/rate-limits/${llm.id}`)).target).toBe('llm');
+      },
+    ],
+    [
+      'counters of requests, errors and tokens are split into those for models, for MCP and for agents',
+      async () => {
+        const { id, slug } = await made('/admin/workspaces', { name: 'Split' });
+        await logRequests({ workspaceId: id }, { workspaceId: id, status: 500 });
+        const counts = { llm_count: 2, mcp_count: 0, a2a_count: 0 };
+        const errors = { llm_error_count: 1, mcp_error_count: 0, a2a_error_count: 0 };
+        const at = `workspace_id=${id}`;
+        expect(await get(`/analytics/summary?${at}`)).toMatchObject({ ...counts, ...errors });
+        const graph = async (name: string) =>
+          (await get(`/analytics/graphs/${name}?${at}`)).summary;
+        expect(await graph('requests')).toMatchObject({ total: 2, ...counts });
+        expect(await graph('errors')).toEqual({ total: 1, ...errors });
+        expect(await graph('tokens')).toMatchObject({
+          ...{ llm_request_units: 20, llm_response_units: 10, mcp_request_units: 0 },
+          ...{ mcp_response_units: 0, a2a_request_units: 0, a2a_response_units: 0 },
+        });
+        const chart = async (name: string) =>
+          (await server.request('GET', `/v2/logs/charts/${name}?workspaceSlug=${slug}`)).body.data;
+        expect(await chart('requests')).toMatchObject({
+          ...{ total_llm_count: 2, total_mcp_count: 0, total_a2a_count: 0 },
+          records: expect.arrayContaining([expect.objectContaining(counts)]),
+        });
+        expect(await chart('errors')).toMatchObject({
+          ...{ total_llm_error_count: 1, total_mcp_error_count: 0, total_a2a_error_count: 0 },
+        });
+        expect(await chart('tokens')).toMatchObject({
+          ...{ total_llm_request_units: 20, total_mcp_request_units: 0 },
+        });
       },
     ],
     [

@@ -647,6 +647,18 @@ const cases: Readonly<Record<KindName, readonly Case[]>> = {
       ['/pricing_adjustments'],
     ],
     [
+      'counted at less for one model',
+      { models: [{ slug: 'a', pricing_adjustments: { multiplier: factors } }] },
+      { models: [{ slug: 'a' }] },
+      ['/models/0/pricing_adjustments'],
+    ],
+    [
+      'counted at more for one model',
+      { models: [{ slug: 'a', pricing_adjustments: { multiplier: { default: 1 } } }] },
+      { models: [{ slug: 'a', pricing_adjustments: { multiplier: { default: 2 } } }] },
+      [],
+    ],
+    [
       'cheaper by one of two prices',
       { models: [{ slug: 'a', pricing_config: prices(2, 3) }] },
       { models: [{ slug: 'a', pricing_config: prices(3, 2) }] },

@@ -38,7 +38,10 @@ export const ClientGroups = z.object({
   total: z.int().min(0),
   data: z.array(Row),
 });
-/** What requests share, by the name that clients ask for, and the field that tells it. */
+/**
+ * What requests share, by the name that clients ask for, and the field that tells it. Null is what none has: the
+ * gateway calls neither MCP servers nor agents.
+ */
 export const groupings = {
   ...{ ai_service: ['provider', 'ai_service'], provider: ['provider', 'provider'] },
   ...{ model: ['model', 'model'], 'ai-models': ['model', 'ai_model'] },
@@ -46,7 +49,10 @@ export const groupings = {
   ...{ config: ['config_id', 'config'], workspace: ['workspace_id', 'workspace_id'] },
   prompt: ['prompt_slug', 'prompt'],
   users: [{ metadata: '_user' }, 'user'],
-} as const satisfies Record<string, readonly [SumsKey, string]>;
+  ...{ mcp_server: [null, 'mcp_server'], 'mcp-servers': [null, 'mcp_server'] },
+  ...{ mcp_tool: [null, 'mcp_tool'], 'mcp-tools': [null, 'mcp_tool'] },
+  ...{ a2a_agent: [null, 'a2a_agent'], 'a2a-agents': [null, 'a2a_agent'] },
+} as const satisfies Record<string, readonly [SumsKey | null, string]>;
 
 type ClientGroup = keyof typeof groupings;
 export const clientGroups = Object.keys(groupings) as readonly ClientGroup[];
@@ -116,10 +122,12 @@ export async function listClientGroup(
 
 export async function listGroups(
   questions: Questions,
-  [key, field]: readonly [SumsKey, string],
+  [key, field]: readonly [SumsKey | null, string],
   cut: Cut,
 ): Promise<z.infer<typeof ClientGroups>> {
-  const { rows, total } = await pageOfGroups(questions, key, cut, orderOf(cut, field));
+  const order = orderOf(cut, field);
+  const { rows, total } =
+    key === null ? { rows: [], total: 0 } : await pageOfGroups(questions, key, cut, order);
   const wanted = cut.columns === undefined ? undefined : commaList(cut.columns);
   const told = Object.entries(figures).filter(([name]) => wanted?.includes(name) ?? true);
   const data = rows.map((sums) => ({

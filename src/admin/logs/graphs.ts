@@ -21,10 +21,13 @@ import {
 import {
   averageOf,
   centsOf,
+  countsByProtocol,
+  errorsByProtocol,
   guardrailFigures,
   percentileOf,
   shareOf,
   tokensOf,
+  unitsByProtocol,
 } from './sums-figures.ts';
 
 const GraphQuery = WorkspaceQuery.extend(filterQuery);
@@ -66,14 +69,11 @@ interface Drawing {
   readonly isOfHits?: boolean;
 }
 
-const total = (value: (sums: SharedSums) => number) => (sums: SharedSums) => ({
-  total: value(sums),
-});
-
 const drawings: Readonly<Record<string, Drawing>> = {
   requests: {
     tell: ({ requests, errors }) => ({
       ...{ total: requests, success: requests - errors, failed: errors },
+      ...countsByProtocol(requests),
     }),
   },
   cost: { tell: (sums) => ({ total: centsOf(sums), avg: averageOf(centsOf(sums), sums) }) },
@@ -81,6 +81,7 @@ const drawings: Readonly<Record<string, Drawing>> = {
     tell: (sums) => ({
       ...{ total: tokensOf(sums), avg: averageOf(tokensOf(sums), sums) },
       ...{ prompt: sums.input_tokens, completion: sums.output_tokens },
+      ...unitsByProtocol(sums),
     }),
   },
   latency: {
@@ -91,7 +92,7 @@ const drawings: Readonly<Record<string, Drawing>> = {
       p99: percentileOf(0.99, sums),
     }),
   },
-  errors: { tell: total(({ errors }) => errors) },
+  errors: { tell: ({ errors }) => ({ total: errors, ...errorsByProtocol(errors) }) },
   'errors-rate': { tell: (sums) => ({ rate: shareOf(sums.errors, sums) }) },
   'cache-hit-rate': {
     tell: (sums) => ({

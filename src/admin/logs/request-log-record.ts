@@ -12,6 +12,7 @@ import {
 import { formatTimestamp } from '../../model/timestamp.ts';
 import type { EarlierAttempt, RequestLogRow } from '../../store/tables/request-logs.ts';
 import type { SharedSums } from '../../store/tables/request-sums.ts';
+import { countsByProtocol, errorsByProtocol } from './sums-figures.ts';
 
 export function toRecord(row: RequestLogRow, feedback: readonly GivenFeedback[]): RequestLogRecord {
   const { organisation_id: _, id, ended_at, cost_units, metadata, ...rest } = row;
@@ -44,6 +45,8 @@ export function toFigures(sums: SharedSums | undefined): RequestFigures {
   return {
     requests,
     errors: sums.errors,
+    ...countsByProtocol(requests),
+    ...errorsByProtocol(sums.errors),
     cache_hits: sums.cache_hits,
     guardrail_passed: sums.guardrail_passed,
     guardrail_failed: sums.guardrail_failed,
@@ -62,6 +65,8 @@ export function toFigures(sums: SharedSums | undefined): RequestFigures {
 
 const nothing: RequestFigures = {
   ...{ requests: 0, errors: 0, cache_hits: 0, input_tokens: 0, output_tokens: 0 },
+  ...countsByProtocol(0),
+  ...errorsByProtocol(0),
   ...{ guardrail_passed: 0, guardrail_failed: 0, guardrail_denied: 0 },
   ...{ cached_input_tokens: 0, cost: 0, duration_ms_average: null, duration_ms_p50: null },
   ...{ duration_ms_p90: null, duration_ms_p99: null, unlogged_requests: 0 },

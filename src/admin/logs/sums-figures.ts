@@ -8,6 +8,22 @@ export const tokensOf = ({ input_tokens, output_tokens }: SharedSums): number =>
   input_tokens + output_tokens;
 export const averageOf = (value: number, { requests }: SharedSums): number | null =>
   requests === 0 ? null : value / requests;
+/**
+ * Of so many requests, or errors, those for models, for MCP servers and for agents (A2A): all are for models
+ * as long as the gateway calls no other.
+ */
+export const countsByProtocol = (count: number) => ({
+  ...{ llm_count: count, mcp_count: 0, a2a_count: 0 },
+});
+export const errorsByProtocol = (count: number) => ({
+  ...{ llm_error_count: count, mcp_error_count: 0, a2a_error_count: 0 },
+});
+/** Likewise of tokens. */
+export const unitsByProtocol = ({ input_tokens, output_tokens }: SharedSums) => ({
+  ...{ llm_request_units: input_tokens, llm_response_units: output_tokens },
+  ...{ mcp_request_units: 0, mcp_response_units: 0 },
+  ...{ a2a_request_units: 0, a2a_response_units: 0 },
+});
 /** What guardrails said; rates are of the requests that they judged, in percent. */
 export function guardrailFigures(sums: SharedSums) {
   const { guardrail_passed: passed, guardrail_failed: failed, guardrail_denied: denied } = sums;

@@ -16,7 +16,16 @@ import {
   type Questions,
   summarizeCache,
 } from './request-question.ts';
-import { averageOf, centsOf, percentileOf, shareOf, tokensOf } from './sums-figures.ts';
+import {
+  averageOf,
+  centsOf,
+  countsByProtocol,
+  errorsByProtocol,
+  percentileOf,
+  shareOf,
+  tokensOf,
+  unitsByProtocol,
+} from './sums-figures.ts';
 import { plainQuery, TelemetryQuery } from './telemetry-query.ts';
 
 const ChartParams = z.object({ chart: z.string().max(64) });
@@ -82,16 +91,25 @@ const cost: Draw = async (questions) => {
   };
 };
 
+/** Figures of all of a stretch, by the names that clients read there. */
+function totals(figures: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(figures).map(([name, figure]) => [`total_${name}`, figure]),
+  );
+}
+
 const requests: Draw = async (questions) => {
   const { whole, points } = await along(questions);
-  const told = points.map(({ x, sums }) => ({ x, y: sums.requests, llm_count: sums.requests }));
-  return { records: told, total: whole.requests, total_llm_count: whole.requests };
+  const told = points.map(({ x, sums: { requests: y } }) => ({ x, y, ...countsByProtocol(y) }));
+  const { requests: total } = whole;
+  return { records: told, total, ...totals(countsByProtocol(total)) };
 };
 
 const errors: Draw = async (questions) => {
   const { whole, points } = await along(questions);
-  const told = points.map(({ x, sums }) => ({ x, y: sums.errors, llm_error_count: sums.errors }));
-  return { records: told, total: whole.errors, total_llm_error_count: whole.errors };
+  const told = points.map(({ x, sums: { errors: y } }) => ({ x, y, ...errorsByProtocol(y) }));
+  const { errors: total } = whole;
+  return { records: told, total, ...totals(errorsByProtocol(total)) };
 };
 
 const percentiles = (sums: SharedSums) => ({
@@ -121,8 +139,10 @@ const tokens: Draw = async (questions) => {
     total_response_units: sums.output_tokens,
   });
   return {
-    records: points.map(({ x, sums }) => ({ x, y: tokensOf(sums), ...told(sums) })),
-    ...{ total: tokensOf(whole), ...told(whole) },
+    records: points.map(({ x, sums }) => {
+      return { x, y: tokensOf(sums), ...told(sums), ...unitsByProtocol(sums) };
+    }),
+    ...{ total: tokensOf(whole), ...told(whole), ...totals(unitsByProtocol(whole)) },
   };
 };
 

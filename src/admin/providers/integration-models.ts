@@ -12,6 +12,7 @@ import {
   IntegrationModelsPut,
   type ModelSetting,
   modelsMax,
+  PricingAdjustments,
   PricingConfig,
 } from '../../model/integration.ts';
 import { modelsFaults } from '../../model/integration-faults.ts';
@@ -57,6 +58,7 @@ const Model = z.object({
   base_model_slug: z.string().nullable(),
   configurations: JsonRecord.nullable(),
   pricing_config: PricingConfig.nullable(),
+  pricing_adjustments: PricingAdjustments.nullable(),
 });
 const ModelList = z.object({
   object: z.literal('list'),
@@ -137,6 +139,7 @@ function toModel(integrationId: string, setting: ModelSetting): z.infer<typeof M
       ? (maskSecrets(modelPlaces(integrationId, slug), configurations) as JsonRecord)
       : null,
     pricing_config: setting.pricing_config ?? null,
+    pricing_adjustments: setting.pricing_adjustments ?? null,
   };
 }
 

@@ -61,6 +61,8 @@ export interface GatewayModel {
   /** Whose price counts where the model has none. */
   readonly baseModel: string | null;
   readonly pricing: PricingConfig | null;
+  /** In place of those of the integration; null where it says none. */
+  readonly adjustments: PricingAdjustments | null;
 }
 
 /** Without its limits, which are read apart. */
@@ -95,11 +97,8 @@ export function readProvider(
   };
 }
 
-function readModel(
-  unsealer: Unsealer,
-  integrationId: string,
-  { slug, enabled, configurations, base_model_slug, pricing_config }: ModelSetting,
-): GatewayModel {
+function readModel(unsealer: Unsealer, integrationId: string, setting: ModelSetting): GatewayModel {
+  const { slug, enabled, configurations, base_model_slug, pricing_config } = setting;
   const places = modelPlaces(integrationId, slug);
   return {
     isEnabled: enabled,
@@ -107,6 +106,7 @@ function readModel(
     headers: openHeaders(unsealer, places, configurations?.custom_headers),
     baseModel: base_model_slug ?? null,
     pricing: pricing_config ?? null,
+    adjustments: setting.pricing_adjustments ?? null,
   };
 }
 

@@ -145,7 +145,7 @@ export class Targets {
     provider: GatewayProvider,
   ): ResolvedTarget {
     const { settings, path } = leaf;
-    const { service, adjustments } = provider;
+    const { service } = provider;
     requireUsable(provider, exchange.now);
     if (settings.customHost !== null) {
       const message = `The provider @${provider.slug} is called where its integration says; leave out the custom host`;
@@ -161,7 +161,7 @@ export class Targets {
     const called = this.#callTo(destination, settings, exchange, sent);
     const pricing = {
       service,
-      adjustments,
+      adjustments: said?.adjustments ?? provider.adjustments,
       config: said?.pricing ?? null,
       model: said?.baseModel ?? answering,
     };

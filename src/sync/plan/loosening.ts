@@ -190,6 +190,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       'models.*.enabled': opens,
       'models.*.configurations.custom_host': unknown,
       'models.*.pricing_config.pay_as_you_go.*.price': cheaperPrice,
+      'models.*.pricing_adjustments.multiplier.**': cheaperPrice,
       'pricing_adjustments.multiplier.default': cheaperFactor,
       // Where one is not set the default is, which stands elsewhere.
       'pricing_adjustments.multiplier.**': cheaperPrice,
