@@ -5,6 +5,8 @@ import { ResourceName } from './resource-fields.ts';
 
 /** Of one integration; more than any server offers. */
 export const capabilitiesMax = 5000;
+/** That an integration is known to have, or that a server speaks of: those that are offered no more stay, because guardrails may name them. */
+export const capabilitiesKeptMax = 2 * capabilitiesMax;
 
 const JsonObject = z.record(z.string(), z.unknown());
 const text = z.string().nullable().optional();

@@ -1,5 +1,6 @@
 /** Guarantees of MCP integrations over HTTP: addresses, secret headers, capabilities, isolation and end. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { putAtIntegration, putAtServer } from '../../src/admin/mcp/mcp-capability-changes.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../tenant.ts';
 
@@ -334,6 +335,42 @@ describe('capabilities', () => {
       sync_status: 'pending',
       capability_flags: { tools: true, prompts: true, resources: false },
     });
+  });
+
+  it('are ten thousand at most, whichever way more are said, and no page is longer to find', async () => {
+    const { id, slug } = await make();
+    const workspace = { body: { name: 'of many' } };
+    const { body: place } = await server.request('POST', '/admin/v2/workspaces', workspace);
+    const { body } = await server.request('POST', '/v1/mcp-servers', {
+      body: { name: 's', mcp_integration_id: id, workspace_id: place.id },
+    });
+    const settings = Array.from({ length: 9_999 }, (_, at) => ({
+      ...{ type: 'tool' as const, name: `t${at}`, enabled: true },
+    }));
+    const organisation_id = server.organisationId;
+    await server.database.transaction(async (tx) => {
+      await putAtIntegration(tx, { organisation_id, id }, settings, 1);
+      await putAtServer(tx, { organisation_id, id: body.id }, settings, 1);
+    });
+    const tool = (name: string, enabled = false) => ({ name, type: 'tool', enabled });
+    for (const place of [`${path}/${slug}`, `/v1/mcp-servers/${body.id}`]) {
+      const put = (...of: object[]) =>
+        server.request('PUT', `${place}/capabilities`, { body: { capabilities: of } });
+      const disable = (...of: object[]) =>
+        server.request('PUT', place, { body: { disabled_capabilities: of } });
+      for (const refused of [
+        await put(tool('t1'), tool('x'), tool('y')),
+        await disable({ name: 'x', type: 'tool' }, { name: 'y', type: 'tool' }),
+      ]) {
+        expect([refused.status, refused.body.error?.message]).toEqual([
+          400,
+          expect.stringContaining('10000 capabilities at most'),
+        ]);
+      }
+      expect((await put(tool('t1'), tool('x'))).status).toBe(200);
+      const last = await server.request('GET', `${place}/capabilities?page=100`);
+      expect(last.body).toMatchObject({ total: 10_000, has_more: false });
+    }
   });
 
   it.each([

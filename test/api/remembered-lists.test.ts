@@ -2,13 +2,15 @@
 import { randomUUID } from 'node:crypto';
 import { Connection } from 'mysql2';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { newId } from '../../src/model/ids.ts';
+import { idToBytes, newId } from '../../src/model/ids.ts';
 import type { Page } from '../../src/model/paging.ts';
-import type { Db } from '../../src/store/connection/db.ts';
+import { type Database, type Db, openDatabase } from '../../src/store/connection/db.ts';
 import * as apiKeys from '../../src/store/tables/api-keys.ts';
+import { listNumbered } from '../../src/store/tables/audit-pages.ts';
 import * as logExports from '../../src/store/tables/log-exports.ts';
 import * as mcpConnections from '../../src/store/tables/mcp-connections.ts';
 import * as mcpServerUsers from '../../src/store/tables/mcp-server-users.ts';
+import * as promptVersions from '../../src/store/tables/prompt-versions.ts';
 import * as syncLeases from '../../src/store/tables/sync-leases.ts';
 import * as syncStatus from '../../src/store/tables/sync-status.ts';
 import { apiKeyRow } from '../api-key-row.ts';
@@ -29,6 +31,7 @@ interface Listed {
     | 'log_exports'
     | 'mcp_connections'
     | 'mcp_server_users'
+    | 'prompt_versions'
     | 'sync_leases';
   row(index: number): object;
   /** What tells each row. */
@@ -59,6 +62,8 @@ const user = () => ({
   ...({ role: 'member', status: 'active', source: 'scim', external_id: null } as const),
   ...at,
 });
+const prompt = { id: randomUUID(), organisation_id: organisation, version_number: 1 };
+const version = { name: 'p', content: '{}', created_by: 'test', created_at: 1 };
 const leaseRow = (index: number) => ({
   ...{ organisation_id: organisation, owner: `owner-${randomUUID()}`, number: index + 1 },
   ...{
@@ -124,6 +129,22 @@ const lists: readonly Listed[] = [
       await test.database.transaction((tx) =>
         mcpServerUsers.upsertMany(tx, organisation, server.id, said, 1),
       );
+    },
+  },
+  {
+    // With a label each, since others are not kept.
+    table: 'prompt_versions',
+    row: (index) => ({
+      ...{ organisation_id: organisation, resource_id: idToBytes(prompt.id), number: index + 1 },
+      ...{ ...version, id: idToBytes(newId()), label_id: newId() },
+    }),
+    read: async (db, page) => {
+      const { rows, total } = await promptVersions.list(db, prompt, page);
+      return { ids: (await Array.fromAsync(rows)).map(({ id }) => id), total };
+    },
+    addOne: async () => {
+      const one = { ...version, id: newId() };
+      await test.database.transaction((tx) => promptVersions.insertVersion(tx, prompt, one));
     },
   },
   {
@@ -198,5 +219,69 @@ describe.each(lists)('the list of $table', ({ read, addOne }) => {
     const after = await read(test.database.db, { limit, offset: count - 50 });
     expect([before.total, after.total]).toEqual([count, count + 1]);
     expect(after.ids).toHaveLength(51);
+  });
+});
+
+describe('pages of the audit log by number', () => {
+  const limit = 51;
+  const filter = { equal: {}, actions: null, isOpen: true } as const;
+  const minuteMs = 60_000;
+  let others: Database[];
+  beforeAll(() => {
+    others = [0, 1].map(() => openDatabase(test.settings));
+  });
+  afterAll(() => Promise.all(others.map((other) => other[Symbol.asyncDispose]())));
+
+  const rowOf = (organisation_id: string, at: number) => ({
+    ...{ organisation_id, at, id: idToBytes(newId()), workspace_id: null, actor_kind: 'job' },
+    ...{ actor_id: '', action: 'create', resource_kind: 'Config', resource_id: '', changes: '{}' },
+    ...{ request_id: '', chain_position: null, chain_previous: null, chain_hash: null },
+  });
+  async function add(rows: readonly ReturnType<typeof rowOf>[]): Promise<string[]> {
+    if (rows.length > 0) await test.database.db.insertInto('audit_log').values(rows).execute();
+    return rows.map(({ id }) => id.toString('hex')).toReversed();
+  }
+  async function idsAt(db: Db, of: string, offset: number, now: number): Promise<string[]> {
+    const sought = { ...filter, from: 0, to: now };
+    const rows = await listNumbered(db, of, sought, { limit, offset }, now);
+    return rows.map(({ id }) => id.toString('hex'));
+  }
+
+  it('walk over no row that was walked over before, however many there are', async () => {
+    const of = randomUUID();
+    const now = 100_000 * minuteMs;
+    const rows = Array.from({ length: 2_000 }, (_, at) => rowOf(of, now - (2_000 - at) * minuteMs));
+    const ids = await add(rows);
+    const { db } = test.database;
+    const pageAt = (offset: number) => idsAt(db, of, offset, now);
+    for (let offset = 0; offset < 2_000; offset += limit - 1) {
+      expect(await pageAt(offset)).toEqual(ids.slice(offset, offset + limit));
+    }
+    const offsets = await offsetsOf(async () => {
+      for (const offset of [1_950, 1_000, 333, 50]) {
+        expect(await pageAt(offset)).toEqual(ids.slice(offset, offset + limit));
+      }
+    });
+    expect(Math.max(...offsets)).toBeLessThan(4 * limit);
+  });
+
+  it('are what they are while the log grows and its oldest rows are deleted, at every server', async () => {
+    const of = randomUUID();
+    const began = 100_000 * minuteMs;
+    let known = await add(Array.from({ length: 700 }, (_, at) => rowOf(of, began - 700 + at)));
+    for (let round = 0, now = began; round < 60; round += 1, now += minuteMs / 2) {
+      // Some at one moment, some a little late.
+      const late = [now - 2, now - 2, now - 1, now].slice(0, round % 5);
+      known = [...(await add(late.map((at) => rowOf(of, at)))), ...known];
+      if (round % 20 === 19) {
+        const oldest = known.splice(-10).map((id) => Buffer.from(id, 'hex'));
+        await test.database.db.deleteFrom('audit_log').where('id', 'in', oldest).execute();
+      }
+      const { db } = others[round % 2]!;
+      for (const offset of [0, 50, (round * 37) % known.length, known.length - 20]) {
+        const told = await idsAt(db, of, offset, now);
+        expect([round, offset, told]).toEqual([round, offset, known.slice(offset, offset + limit)]);
+      }
+    }
   });
 });

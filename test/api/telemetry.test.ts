@@ -218,6 +218,19 @@ describe('groups of v2', () => {
     const { body } = await server.request('GET', `/v2/logs/groups/status_code?${query}`);
     expect(body).toMatchObject({ total: 3, data: [{ status_code: 429 }] });
   });
+
+  it('and rows end at the ten thousandth, so that no page is read by a longer walk', async () => {
+    for (const path of ['logs', 'logs/groups/status_code', 'logs/groups/users']) {
+      const query = new URLSearchParams({
+        ...{ workspaceSlug: slug, timeOfGenerationMin: stretch().time_of_generation_min },
+        ...{ pageSize: '100', currentPage: '100' },
+      });
+      const { status, body } = await server.request('GET', `/v2/${path}?${query}`);
+      expect([status, body.error?.message]).toEqual([400, expect.stringContaining('row 10000')]);
+      query.set('currentPage', '99');
+      expect((await server.request('GET', `/v2/${path}?${query}`)).status).toBe(200);
+    }
+  });
 });
 
 it('rows of v2 are those of the workspace, newest first', async () => {

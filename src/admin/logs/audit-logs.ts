@@ -11,6 +11,7 @@ import {
 import { wholeNumber } from '../../model/paging.ts';
 import { StretchEnd, StretchStart } from '../../model/timestamp.ts';
 import * as auditLog from '../../store/tables/audit-log.ts';
+import { listNumbered } from '../../store/tables/audit-pages.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
@@ -21,7 +22,7 @@ const daysMax = 366;
 const daysUsual = 31;
 const pageSizeDefault = 50;
 const pageSizeMax = 100;
-/** Rows before the page are read to be left out; who goes further takes cursors. */
+/** Who goes further takes cursors. */
 const currentPageMax = 1_000;
 const text = z.string().min(1).max(255).optional();
 
@@ -68,18 +69,21 @@ async function list(
   const { resource_type, resource_id, request_id, user_id, user_type, page_size } = query;
   const before = placeOf(query.cursor);
   const { start_time: min, end_time: max } = query;
-  const filter: auditLog.AuditFilter = {
+  const filter = {
     ...stretchOf({ min, max }, now, { daysMax, daysUsual, path: 'start_time' }),
-    before: before === null ? null : { at: before.at, id: before.id },
+    isOpen: max === undefined,
     actions: actionsOf(query),
     equal: {
       ...{ workspace_id: workspace?.id, resource_kind: resource_type, resource_id, request_id },
       ...{ actor_id: user_id ?? query.actor_id, actor_kind: user_type?.replaceAll('_', '-') },
     },
   };
-  const offset = before === null ? query.current_page * page_size : 0;
-  const page = { limit: page_size + 1, offset };
-  const rows = await auditLog.list(db, caller.organisationId, filter, page);
+  const first = { limit: page_size + 1, offset: 0 };
+  const numbered = { ...first, offset: query.current_page * page_size };
+  const rows =
+    before === null
+      ? await listNumbered(db, caller.organisationId, filter, numbered, now)
+      : await auditLog.list(db, caller.organisationId, { ...filter, before }, first);
   const records = rows.slice(0, page_size);
   const last = rows.length > page_size ? records.at(-1) : undefined;
   return {

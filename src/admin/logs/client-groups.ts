@@ -13,7 +13,7 @@ import {
 import type { AdminDeps } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { filterQuery } from './request-filter.ts';
-import { openQuestions, type Questions } from './request-question.ts';
+import { openQuestions, type Questions, shortPage } from './request-question.ts';
 import { averageOf, centsOf, percentileOf, shareOf, tokensOf } from './sums-figures.ts';
 
 const pageSizeMax = 100;
@@ -142,16 +142,13 @@ export async function listGroups(
 export async function pageOfGroups(
   questions: Questions,
   key: SumsKey,
-  { page_size, current_page }: Pick<Cut, 'page_size' | 'current_page'>,
+  cut: Pick<Cut, 'page_size' | 'current_page'>,
   order?: FigureOrder,
 ) {
-  const sought = {
-    by: [key],
-    order: order ?? ('requests' as const),
-    ...{ limit: page_size, offset: page_size * current_page },
-  };
+  const page = shortPage(cut, 'current_page');
+  const sought = { by: [key], order: order ?? ('requests' as const), ...page };
   const rows = await questions.ask(sought);
-  const isLast = rows.length < page_size && (rows.length > 0 || current_page === 0);
+  const isLast = rows.length < page.limit && (rows.length > 0 || page.offset === 0);
   const total = isLast ? sought.offset + rows.length : await questions.count(sought);
   return { rows, total };
 }

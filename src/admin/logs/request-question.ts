@@ -2,6 +2,7 @@
 import { ApiError } from '../../model/errors.ts';
 import type { Page } from '../../model/paging.ts';
 import { totalsStepMs, totalsStepOf } from '../../model/request-log.ts';
+import { validationError } from '../../model/validation-error.ts';
 import { type FeedbackSums, sumFeedback } from '../../store/tables/feedback-sums.ts';
 import type { RequestLogRow } from '../../store/tables/request-logs.ts';
 import * as requestSums from '../../store/tables/request-sums.ts';
@@ -21,6 +22,8 @@ const hourlyMs = 2 * dayMs;
 const stepsMax = 400;
 const keySetsMax = 1000;
 const feedbackSumsMax = 10_000;
+/** Pages behind it would be read from the first row on: whoever wants more asks for shorter stretches. */
+const pagedRowsMax = 10_000;
 
 type Asked = Pick<AdminRequest, 'caller' | 'now'>;
 type Sought = Pick<requestSums.SumsQuestion, 'by'> & Partial<requestSums.SumsQuestion>;
@@ -117,6 +120,22 @@ export async function openQuestions(
       return requestSums.listRows(db, caller.organisationId, question);
     },
   };
+}
+
+/**
+ * The rows of a page that is asked for by its number.
+ *
+ * @param name of the query field that tells the number
+ * @throws ApiError `invalid` for a page that lies too far behind
+ */
+export function shortPage(
+  { page_size: limit, current_page }: { readonly page_size: number; readonly current_page: number },
+  name: string,
+): Page {
+  const offset = limit * current_page;
+  if (offset < pagedRowsMax) return { limit: Math.min(limit, pagedRowsMax - offset), offset };
+  const message = `must not lead beyond row ${pagedRowsMax}: ask for a shorter stretch`;
+  throw validationError({ path: [name], message });
 }
 
 /** What there is for each piece of time, in its order; undefined for those without requests. */

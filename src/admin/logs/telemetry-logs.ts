@@ -4,17 +4,14 @@ import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/route.ts';
 import { idFromBytes } from '../../model/ids.ts';
 import { formatTimestamp } from '../../model/timestamp.ts';
-import { validationError } from '../../model/validation-error.ts';
 import type { RequestLogRow } from '../../store/tables/request-logs.ts';
 import type { SumsKey } from '../../store/tables/request-sums.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { feedbackOf } from './given-feedback.ts';
 import { centUnits } from './request-filter.ts';
-import { openQuestions, type Questions } from './request-question.ts';
+import { openQuestions, type Questions, shortPage } from './request-question.ts';
 import { plainQuery, TelemetryQuery } from './telemetry-query.ts';
 
-/** Pages behind it would be read from the first row on: whoever wants more asks for shorter stretches. */
-const rowsMax = 10_000;
 const valuesMax = 1000;
 
 const text = z.string();
@@ -65,13 +62,9 @@ export function telemetryLogRoutes(deps: AdminDeps): Route<Principal>[] {
       refusals: ['unplaced'],
       handle: async (request) => {
         const query = plainQuery(request.query);
-        const offset = query.page_size * query.current_page;
-        if (offset > rowsMax) {
-          const message = `must not lead beyond row ${rowsMax}: ask for a shorter stretch`;
-          throw validationError({ path: ['currentPage'], message });
-        }
+        const page = shortPage(query, 'currentPage');
         const questions = await openQuestions(deps, request, query, 'must be named', 'ViewLogs');
-        const rows = await questions.rows({ limit: query.page_size, offset });
+        const rows = await questions.rows(page);
         const { requests: total } = await questions.whole({ asksLog: true });
         const slug = questions.workspace!.slug;
         const given = await feedbackOf(deps.database.readable, rows);

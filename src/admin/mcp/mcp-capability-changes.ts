@@ -1,8 +1,9 @@
 /** Knows how it is written which capabilities of MCP integrations and servers may be used. */
 import { newId } from '../../model/ids.ts';
 import { writeDocument } from '../../model/json-record.ts';
-import type { FoundCapability } from '../../model/mcp-found.ts';
+import { capabilitiesKeptMax, type FoundCapability } from '../../model/mcp-found.ts';
 import type { McpCapabilityType } from '../../model/mcp-integration.ts';
+import { validationError } from '../../model/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
 import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
@@ -32,6 +33,7 @@ export async function putAtIntegration(
 ): Promise<number> {
   const known = await mcpCapabilities.listByIntegration(tx, organisation_id, id);
   const changed = differing(sent, known);
+  requireRoom(countOfAll(changed, known));
   await mcpCapabilities.upsertMany(
     tx,
     organisation_id,
@@ -76,6 +78,7 @@ export async function putAtServer(
 ): Promise<number> {
   const known = await serverCapabilities.listByServer(tx, organisationId, id);
   const changed = differing(sent, known);
+  requireRoom(countOfAll(changed, known));
   await serverCapabilities.upsertMany(tx, { organisationId, serverId: id }, changed, now);
   return changed.length;
 }
@@ -111,6 +114,17 @@ function differing(
 ): CapabilitySetting[] {
   const enabledOf = new Map(known.map((one) => [identityOf(one), one.enabled !== 0]));
   return sent.filter((one) => enabledOf.get(identityOf(one)) !== one.enabled);
+}
+
+function countOfAll(changed: readonly Named[], known: readonly Known[]): number {
+  return new Set([...changed, ...known].map(identityOf)).size;
+}
+
+/** @throws ApiError `invalid` where there are to be more than are kept */
+export function requireRoom(count: number): void {
+  if (count <= capabilitiesKeptMax) return;
+  const message = `there are ${capabilitiesKeptMax} capabilities at most, those that are offered no more among them; make a new one`;
+  throw validationError({ path: [], message });
 }
 
 function wholeOf(disabled: readonly Named[], known: readonly Known[]): CapabilitySetting[] {

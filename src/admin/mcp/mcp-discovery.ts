@@ -3,13 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { connectionContext } from '../../auth/mcp-secrets.ts';
 import { ApiError } from '../../model/errors.ts';
 import { readDocument, writeDocument } from '../../model/json-record.ts';
-import {
-  capabilitiesMax,
-  type McpFound,
-  type McpServerFacts,
-  McpUnreachable,
-} from '../../model/mcp-found.ts';
-import { validationError } from '../../model/validation-error.ts';
+import { type McpFound, type McpServerFacts, McpUnreachable } from '../../model/mcp-found.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
 import * as mcpConnections from '../../store/tables/mcp-connections.ts';
@@ -18,10 +12,7 @@ import * as mcpMetadata from '../../store/tables/mcp-metadata.ts';
 import type { StoredMcpServer } from '../../store/tables/mcp-servers.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { keepFound } from './mcp-capability-changes.ts';
-
-/** Those that are offered no more stay, because guardrails may name them. */
-const keptMax = 2 * capabilitiesMax;
+import { keepFound, requireRoom } from './mcp-capability-changes.ts';
 
 type Asking = Pick<AdminRequest, 'caller' | 'now' | 'requestId'>;
 
@@ -103,10 +94,7 @@ async function keepIn(
   if (capabilities !== null) {
     await keepFound(tx, row, capabilities, request.now);
     const counts = await mcpCapabilities.listCounts(tx, organisation_id, id);
-    if (counts.reduce((sum, { total }) => sum + total, 0) > keptMax) {
-      const message = `the integration has ${keptMax} capabilities, those that are offered no more among them; make a new one`;
-      throw validationError({ path: [], message });
-    }
+    requireRoom(counts.reduce((sum, { total }) => sum + total, 0));
   }
   const before = await mcpMetadata.find(tx, organisation_id, id);
   const facts: McpServerFacts = server ?? readDocument<McpServerFacts>(before?.facts ?? null) ?? {};

@@ -1,10 +1,12 @@
 /** Knows the audit_log table: rows are added in the transaction of the change they record, and read by page. */
 import { type RawBuilder, sql } from 'kysely';
 import { idToBytes, newId } from '../../model/ids.ts';
+import type { Page } from '../../model/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { insertion } from '../connection/statement.ts';
 import { deploymentId } from './data-keys.ts';
 import * as organisations from './organisations.ts';
+import { countRows } from './paging.ts';
 
 export interface AuditRow {
   organisation_id: string;
@@ -154,25 +156,53 @@ export interface AuditFilter {
 export async function list(
   db: Db,
   organisationId: string,
-  { from, to, equal, actions, before }: AuditFilter,
-  { limit, offset }: { readonly limit: number; readonly offset: number },
+  filter: AuditFilter,
+  { limit, offset }: Page,
 ): Promise<AuditRow[]> {
-  let query = db
-    .selectFrom('audit_log')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('at', '>=', from)
-    .where('at', '<=', before === null ? to : Math.min(to, before.at));
-  for (const [column, value] of Object.entries(equal)) {
-    if (value !== undefined) query = query.where(sql.ref(column), '=', value);
-  }
-  if (actions !== null) query = query.where('action', 'in', actions);
+  const { before } = filter;
+  let query = matching(db, organisationId, {
+    ...filter,
+    to: Math.min(filter.to, before?.at ?? filter.to),
+  }).selectAll();
   if (before !== null) {
     const { at, id } = before;
     query = query.where((eb) => eb.or([eb('at', '<', at), eb('id', '<', id)]));
   }
   query = query.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit);
   return await (offset === 0 ? query : query.offset(offset)).execute();
+}
+
+/** How many are newer than a row, and no newer than another where that is not null. */
+export async function countNewer(
+  db: Db,
+  organisationId: string,
+  filter: Omit<AuditFilter, 'before'>,
+  { at, id }: AuditPlace,
+  upTo: AuditPlace | null,
+): Promise<number> {
+  const stretch = { from: at, to: Math.min(filter.to, upTo?.at ?? filter.to) };
+  let query = matching(db, organisationId, { ...filter, ...stretch });
+  query = query.where((eb) => eb.or([eb('at', '>', at), eb('id', '>', id)]));
+  if (upTo !== null) {
+    query = query.where((eb) => eb.or([eb('at', '<', upTo.at), eb('id', '<=', upTo.id)]));
+  }
+  return countRows(query);
+}
+
+function matching(
+  db: Db,
+  organisationId: string,
+  { from, to, equal, actions }: Omit<AuditFilter, 'before'>,
+) {
+  let query = db
+    .selectFrom('audit_log')
+    .where('organisation_id', '=', organisationId)
+    .where('at', '>=', from)
+    .where('at', '<=', to);
+  for (const [column, value] of Object.entries(equal)) {
+    if (value !== undefined) query = query.where(sql.ref(column), '=', value);
+  }
+  return actions === null ? query : query.where('action', 'in', actions);
 }
 
 /** Up to `limit` of an organisation's in a stretch of time (milliseconds, both ends included), behind a row; null for the first. */

@@ -29,10 +29,10 @@ const placesMax = 1_000;
 const distanceMin = 100;
 
 /** Of one pool: the lists that were asked for last. */
-export class ListMemory {
-  readonly #lists = new Map<string, SeenList>();
+export class ListMemory<Seen = SeenList> {
+  readonly #lists = new Map<string, Seen>();
 
-  find(key: string): SeenList | undefined {
+  find(key: string): Seen | undefined {
     const seen = this.#lists.get(key);
     if (seen === undefined) return undefined;
     this.#lists.delete(key);
@@ -40,7 +40,7 @@ export class ListMemory {
     return seen;
   }
 
-  keep(key: string, seen: SeenList): void {
+  keep(key: string, seen: Seen): void {
     if (key.length > keyLengthMax) return;
     this.#lists.delete(key);
     this.#lists.set(key, seen);
@@ -63,7 +63,7 @@ export function stretchTo(
   { offset, limit }: { readonly offset: number; readonly limit: number },
 ): Stretch {
   const end = Math.min(offset + limit, total);
-  const before = places[placesUpTo(places, offset) - 1]!;
+  const before = placeBefore(places, offset);
   const behind = places[placesUpTo(places, end - 1)]!;
   const count = end - offset;
   const [down, up] = [offset - before.offset, behind.offset - end];
@@ -72,8 +72,13 @@ export function stretchTo(
     : { from: behind.id, isUp: true, skip: up, count };
 }
 
+/** The last that so many rows stand before at most. */
+export function placeBefore(places: readonly Place[], offset: number): Place {
+  return places[placesUpTo(places, offset) - 1]!;
+}
+
 /** Remembers that the row of this id is the last of the first `offset`, unless a place is near. */
-export function notePlace({ places, total }: SeenList, place: Place): void {
+export function notePlace({ places, total }: Omit<SeenList, 'stamp'>, place: Place): void {
   const at = placesUpTo(places, place.offset);
   const before = places[at - 1]!;
   const behind = places[at] ?? { offset: total };

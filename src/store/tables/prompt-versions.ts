@@ -4,7 +4,7 @@ import { idFromBytes, idToBytes } from '../../model/ids.ts';
 import type { Page } from '../../model/paging.ts';
 import { isUuid } from '../../model/slug.ts';
 import type { Db } from '../connection/db.ts';
-import { countRows, slicesOfBytes } from './paging.ts';
+import { listJoined, slicesOfBytes } from './paging.ts';
 import * as promptLabels from './prompt-labels.ts';
 import { type VersionRow, versionTable } from './resource-versions.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
@@ -47,6 +47,7 @@ export function insertVersion(
   of: Versions,
   version: Pick<StoredPromptVersion, 'id' | 'name' | 'content' | 'created_by' | 'created_at'>,
 ): Promise<number> {
+  snapshotMarks.replaceOne(tx, of.organisation_id);
   const kept = sql<boolean>`(number = ${of.version_number} or label_id is not null)`;
   return versions.insertVersion(
     tx,
@@ -99,19 +100,31 @@ export async function find(
   return toVersion(await rows.where('label_id', '=', label.id).executeTakeFirst());
 }
 
-/** Newest first. Contents are read a few at a time, as `rows` are asked for. */
+/** Fewer than bear no label are read anew each time. */
+const rememberedMin = 200;
+
+/**
+ * Newest first. Contents are read a few at a time, as `rows` are asked for. Versions with a label are kept, so that there
+ * may be as many as labels.
+ */
 export async function list(
   db: Db,
   of: Pick<Versions, 'id' | 'organisation_id'>,
   page: Page,
 ): Promise<{ rows: AsyncIterable<StoredPromptVersion>; total: number }> {
   const query = ofResource(db, of);
-  const sized = await query
-    .select(['number', sql<number>`octet_length(content)`.as('bytes')])
-    .orderBy('number', 'desc')
-    .limit(page.limit)
-    .offset(page.offset)
-    .execute();
+  const stamp = snapshotMarks.generationOf(sql`${of.organisation_id}`);
+  const { rows: sized, total } = await listJoined(
+    { db, stamp, orderedBy: 'number', rememberedMin },
+    query,
+    page,
+    (found) =>
+      found.select([
+        'number',
+        sql<string>`number`.as('id'),
+        sql<number>`octet_length(content)`.as('bytes'),
+      ]),
+  );
   const inSlices = async function* () {
     for (const slice of slicesOfBytes(sized)) {
       const numbers = slice.map(({ number }) => number);
@@ -119,7 +132,7 @@ export async function list(
       yield* (await rows.execute()).map((row) => toVersion(row));
     }
   };
-  return { rows: inSlices(), total: await countRows(query) };
+  return { rows: inSlices(), total };
 }
 
 /** For what belongs to no version alone. */
