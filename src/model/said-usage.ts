@@ -8,8 +8,15 @@ type Json = Readonly<Record<string, unknown>>;
 export interface SaidUsage {
   /** The model that answers, as the provider names it. */
   model: string | null;
+  /** All of it, with what was kept and what is being kept. */
   inputTokens: number | null;
+  /** With what was thought, wherever that is told. */
   outputTokens: number | null;
+  /** Input and output together, as the provider adds them up. */
+  totalTokens: number | null;
+  /** Input as it was told: all of it, or what is beside the cache. */
+  toldInputTokens: number | null;
+  isCacheBeside: boolean;
   cachedInputTokens: number;
   cacheWriteTokens: number;
   /** Of those, the ones kept for an hour. */
@@ -25,6 +32,7 @@ export function nothingSaid(): SaidUsage {
   return {
     ...{ inputTokens: null, outputTokens: null, cachedInputTokens: 0, cacheWriteTokens: 0 },
     ...{ cacheWriteHourTokens: 0, isAbsurd: false, model: null },
+    ...{ totalTokens: null, toldInputTokens: null, isCacheBeside: false },
   };
 }
 
@@ -86,26 +94,40 @@ function noteCounts(said: SaidUsage, usage: Json): void {
     said.isAbsurd = true;
     return null;
   };
-  const isAnthropic = usage.cache_read_input_tokens !== undefined || isSplit(usage);
-  const cached =
-    count(usage.cache_read_input_tokens) ??
-    count(below(usage, 'prompt_tokens_details', 'cached_tokens')) ??
-    count(below(usage, 'input_tokens_details', 'cached_tokens'));
-  const written = count(usage.cache_creation_input_tokens);
-  const hour = count(below(usage, 'cache_creation', 'ephemeral_1h_input_tokens'));
-  const input = count(usage.prompt_tokens) ?? count(usage.input_tokens);
+  const detail = (name: string): number | null =>
+    count(below(usage, 'prompt_tokens_details', name)) ??
+    count(below(usage, 'input_tokens_details', name));
+  const chatInput = count(usage.prompt_tokens);
+  // Of Anthropic the input is what was neither kept nor is being kept; who says it in OpenAI's words counts all.
+  said.isCacheBeside ||= chatInput === null && isSplit(usage);
+  said.cachedInputTokens =
+    count(usage.cache_read_input_tokens) ?? detail('cached_tokens') ?? said.cachedInputTokens;
+  said.cacheWriteTokens =
+    count(usage.cache_creation_input_tokens) ??
+    detail('cache_write_tokens') ??
+    said.cacheWriteTokens;
+  said.cacheWriteHourTokens =
+    count(below(usage, 'cache_creation', 'ephemeral_1h_input_tokens')) ?? said.cacheWriteHourTokens;
+  said.toldInputTokens = chatInput ?? count(usage.input_tokens) ?? said.toldInputTokens;
+  said.totalTokens = count(usage.total_tokens) ?? said.totalTokens;
+  const { toldInputTokens: input, isCacheBeside } = said;
+  const kept = isCacheBeside ? said.cachedInputTokens + said.cacheWriteTokens : 0;
+  said.inputTokens = input === null ? null : input + kept;
   const output = count(usage.completion_tokens) ?? count(usage.output_tokens);
-  if (cached !== null) said.cachedInputTokens = cached;
-  if (written !== null) said.cacheWriteTokens = written;
-  if (hour !== null) said.cacheWriteHourTokens = hour;
-  // Of Anthropic the input is what was neither kept nor is being kept.
-  if (input !== null)
-    said.inputTokens = isAnthropic ? input + (cached ?? 0) + (written ?? 0) : input;
-  if (output !== null) said.outputTokens = output;
+  if (output === null) return;
+  // Of Perplexity, what was thought and cited is beside the answer, and in no sum.
+  const isSearched = usage.citation_tokens !== undefined || usage.num_search_queries !== undefined;
+  const beside = isSearched
+    ? (count(usage.citation_tokens) ?? 0) + (count(usage.reasoning_tokens) ?? 0)
+    : 0;
+  // Of xAI and Google, what was thought is in the sum only.
+  const unnamed = (count(usage.total_tokens) ?? 0) - (said.inputTokens ?? 0) - output;
+  said.outputTokens = output + (said.inputTokens === null ? beside : Math.max(beside, unnamed));
 }
 
 function isSplit(usage: Json): boolean {
-  return usage.cache_creation_input_tokens !== undefined;
+  const { cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage;
+  return read !== undefined || written !== undefined;
 }
 
 function below(usage: Json, place: string, name: string): unknown {
@@ -117,9 +139,10 @@ function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** All that has to be known; null where not all was said. An embedding has no output. */
+/** All that has to be known; null where not all was said. An embedding has no output, so that its sum is its input. */
 export function wholeUsage(said: SaidUsage, hasOutput: boolean): TokenUsage | null {
-  const { inputTokens, cachedInputTokens, cacheWriteTokens, cacheWriteHourTokens, isAbsurd } = said;
+  const { cachedInputTokens, cacheWriteTokens, cacheWriteHourTokens, isAbsurd } = said;
+  const inputTokens = said.inputTokens ?? (hasOutput ? null : said.totalTokens);
   const outputTokens = said.outputTokens ?? (hasOutput ? null : 0);
   if (isAbsurd || inputTokens === null || outputTokens === null) return null;
   const tokens = { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens };
