@@ -11,13 +11,17 @@ import { ApiError } from '../model/errors.ts';
 import { type Fault, faultsOfIssues } from '../model/fault.ts';
 import { validationError } from '../model/validation-error.ts';
 import { parseJson, parseJsonInTurns } from './json.ts';
+import { takesNullAsAbsent, withoutNulls } from './null-fields.ts';
 import type { Mount, Route } from './route.ts';
 
 type Issue = z.core.$ZodIssue;
 
 /** Reads path parameters, query or body. Fields that the schema does not know are dropped. */
 export function readLenient<T>(schema: z.ZodType<T>, value: unknown): T {
-  const first = schema.safeParse(value);
+  return lenient(schema, value, schema.safeParse(value));
+}
+
+function lenient<T>(schema: z.ZodType<T>, value: unknown, first: z.ZodSafeParseResult<T>): T {
   if (first.success) return first.data;
   const unknown = first.error.issues.filter((issue) => issue.code === 'unrecognized_keys');
   if (unknown.length === 0) throw refusal(first.error.issues);
@@ -26,13 +30,27 @@ export function readLenient<T>(schema: z.ZodType<T>, value: unknown): T {
   throw refusal(second.error.issues);
 }
 
-function readStrict<T>(schema: z.ZodType<T>, value: unknown): T {
-  const result = schema.safeParse(value);
+function strict<T>(_schema: z.ZodType<T>, _value: unknown, result: z.ZodSafeParseResult<T>): T {
   if (result.success) return result.data;
   throw refusal(result.error.issues);
 }
 
-type ReadsBody = Pick<Route<never>, 'body' | 'ignoredFields' | 'bodyType' | 'bodyLimits'>;
+/** How the faults of a first reading are judged. */
+type Judge = typeof lenient;
+
+/** As the judge says, once nulls that stand for fields left out are taken away. */
+function readAsSent(schema: z.ZodType, value: unknown, judge: Judge, route: ReadsBody): unknown {
+  const first = schema.safeParse(value);
+  if (first.success || !takesNullAsAbsent(route)) return judge(schema, value, first);
+  const cleaned = withoutNulls(schema, value, first.error.issues);
+  if (cleaned === null) return judge(schema, value, first);
+  return judge(schema, cleaned.value, schema.safeParse(cleaned.value));
+}
+
+type ReadsBody = Pick<
+  Route<never>,
+  'method' | 'body' | 'ignoredFields' | 'bodyType' | 'bodyLimits'
+>;
 
 /**
  * Makes the reader of a route's body on one mount: v1 drops unknown fields, because its clients
@@ -81,18 +99,21 @@ function refuseAny(value: unknown): undefined {
 }
 
 function createValueReader(
-  { ignoredFields = [], bodyType = 'json' }: ReadsBody,
+  route: ReadsBody,
   schema: z.ZodType,
   mount: Mount,
 ): (value: unknown) => unknown {
-  if (mount === 'v1' || bodyType === 'form') return (value) => readLenient(schema, value);
+  const { ignoredFields = [], bodyType = 'json' } = route;
+  if (mount === 'v1' || bodyType === 'form') {
+    return (value) => readAsSent(schema, value, lenient, route);
+  }
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   const ignored = ignoredFields.filter((field) => !known.includes(field));
   // Made when first asked: most processes are asked little of what they offer.
-  let strict: z.ZodType | undefined;
+  let closed: z.ZodType | undefined;
   return (value) => {
-    strict ??= refuseUnknown(schema);
-    return readStrict(strict, omit(value, ignored));
+    closed ??= refuseUnknown(schema);
+    return readAsSent(closed, omit(value, ignored), strict, route);
   };
 }
 

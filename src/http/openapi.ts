@@ -7,6 +7,7 @@ import { idempotencyKeyPattern } from '../model/idempotency.ts';
 import { createDocument } from './document.ts';
 import { versionTagPattern } from './entity-tag.ts';
 import { refuseUnknown } from './input.ts';
+import { isOptional, takesNullAsAbsent } from './null-fields.ts';
 import { type MountedRoute, mountRoutes } from './registry.ts';
 import { type CredentialKind, type LeaseHeader, type Route, route } from './route.ts';
 import { errorKindsOf, isIdempotent } from './route-errors.ts';
@@ -114,11 +115,17 @@ function operation(
           requestBody: {
             required: !optional,
             content: {
-              [type]: { schema: book.write(closed, isLenient ? 'lenient input' : 'input', name) },
+              [type]: {
+                schema: book.write(
+                  closed,
+                  { io: 'input', isLenient, takesNull: takesNullAsAbsent(route) },
+                  name,
+                ),
+              },
             },
           },
         }),
-    responses: responses(route, accepts, book.write(route.response, 'output', name)),
+    responses: responses(route, accepts, book.write(route.response, { io: 'output' }, name)),
   };
 }
 
@@ -201,7 +208,7 @@ function propertiesOf(schema: z.ZodType | undefined): {
   properties: Record<string, Json>;
   required: readonly string[];
 } {
-  const json = schema === undefined ? {} : schemaOf(schema, 'input');
+  const json = schema === undefined ? {} : schemaOf(schema, { io: 'input' });
   return {
     properties: (json.properties ?? {}) as Record<string, Json>,
     required: (json.required ?? []) as string[],
@@ -223,7 +230,7 @@ class SchemaBook {
     if (isSmall) return original;
     const known = this.#references.get(text);
     if (known !== undefined) return known;
-    const name = `${operation}_${use === 'output' ? use : 'input'}`;
+    const name = `${operation}_${use.io}`;
     const reference = { $ref: `#/components/schemas/${name}` };
     this.#references.set(text, reference);
     this.#define(name, original);
@@ -245,12 +252,18 @@ class SchemaBook {
   }
 }
 
-/** What a schema is told for; lenient input drops fields that it does not know. */
-type Use = 'input' | 'lenient input' | 'output';
+/** What a schema is told for. */
+interface Use {
+  readonly io: 'input' | 'output';
+  /** Whether fields that it does not know are dropped. */
+  readonly isLenient?: boolean;
+  /** Whether null stands for any field that may be left out. */
+  readonly takesNull?: boolean;
+}
 
 function schemaOf(schema: z.ZodType, use: Use): Json {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
-    io: use === 'output' ? use : 'input',
+    io: use.io,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => refine(zodSchema, jsonSchema, use),
   }) as Json;
@@ -261,14 +274,20 @@ function schemaOf(schema: z.ZodType, use: Use): Json {
 function refine(
   { _zod: { def } }: z.core.$ZodTypes,
   json: z.core.JSONSchema.BaseSchema,
-  use: Use,
+  { isLenient, takesNull }: Use,
 ): void {
   const named = json.enum ?? [json.const];
   if (json.type === 'number' && named.every(Number.isInteger)) json.type = 'integer';
   // Left out where the text of a parameter becomes a number.
   if (def.type === 'default' && json.type === 'integer') json.default = def.defaultValue as number;
-  if (use === 'lenient input' && json.additionalProperties === false) {
+  if (isLenient === true && json.additionalProperties === false) {
     delete json.additionalProperties;
+  }
+  if (takesNull !== true || def.type !== 'object') return;
+  for (const [field, schema] of Object.entries(def.shape)) {
+    const told = json.properties?.[field];
+    if (told === undefined || !isOptional(schema) || z.safeParse(schema, null).success) continue;
+    json.properties![field] = { anyOf: [told as z.core.JSONSchema.BaseSchema, { type: 'null' }] };
   }
 }
 

@@ -65,6 +65,9 @@ describe('a request that can be read in two ways', () => {
   });
 });
 
+const put = { method: 'PUT' } as const;
+const post = { method: 'POST' } as const;
+
 describe('a body', () => {
   const schema = z.object({
     name: z.string(),
@@ -73,7 +76,7 @@ describe('a body', () => {
   const body = { name: 'a', is_admin: true };
 
   it('loses its unknown fields on v1, also deep inside', () => {
-    const read = createBodyReader({ body: schema }, 'v1');
+    const read = createBodyReader({ ...put, body: schema }, 'v1');
     expect(read(json({ ...body, limits: [{ unit: 'rpm', extra: 1 }] }))).toEqual({
       name: 'a',
       limits: [{ unit: 'rpm' }],
@@ -81,31 +84,31 @@ describe('a body', () => {
   });
 
   it.each(['v2', 'admin', 'root'] as const)('is refused for an unknown field on %s', (mount) => {
-    const error = errorOf(() => createBodyReader({ body: schema }, mount)(json(body)));
+    const error = errorOf(() => createBodyReader({ ...put, body: schema }, mount)(json(body)));
     expect(error.kind).toBe('invalid');
     expect(error.param).toBe('is_admin');
     expect(error.message).toBe('Request Validation Error: is_admin: is not a known field');
   });
 
   it('keeps fields that a route calls ignored out of the refusal', () => {
-    const route = { body: schema, ignoredFields: ['is_admin', 'name'] };
+    const route = { ...put, body: schema, ignoredFields: ['is_admin', 'name'] };
     expect(createBodyReader(route, 'v2')(json(body))).toEqual({ name: 'a' });
   });
 
   it('keeps what an open schema lets through on every mount', () => {
-    const route = { body: z.looseObject({ name: z.string() }) };
+    const route = { ...put, body: z.looseObject({ name: z.string() }) };
     expect(createBodyReader(route, 'v2')(json(body))).toEqual(body);
     expect(createBodyReader(route, 'v1')(json(body))).toEqual(body);
   });
 
   it('that is absent reads as an empty object', () => {
-    expect(createBodyReader({ body: z.object({}) }, 'v2')(undefined)).toEqual({});
-    const error = errorOf(() => createBodyReader({ body: schema }, 'v2')(undefined));
+    expect(createBodyReader({ ...put, body: z.object({}) }, 'v2')(undefined)).toEqual({});
+    const error = errorOf(() => createBodyReader({ ...put, body: schema }, 'v2')(undefined));
     expect(error.param).toBe('name');
   });
 
   it('reports every fault with its path and never the value', () => {
-    const read = createBodyReader({ body: schema }, 'v2');
+    const read = createBodyReader({ ...put, body: schema }, 'v2');
     const error = errorOf(() => read(json({ name: 7, limits: [{ unit: 'sk-secret-1' }] })));
     expect(error.param).toBe('name');
     expect(error.message).toMatch(/^Request Validation Error: name: .*; limits\[0\]\.unit: /);
@@ -114,14 +117,14 @@ describe('a body', () => {
 
   it('with thousands of faults yields a bounded message', () => {
     const many = Array.from({ length: 2000 }, () => ({ unit: 'x'.repeat(1000) }));
-    const read = createBodyReader({ body: schema }, 'v2');
+    const read = createBodyReader({ ...put, body: schema }, 'v2');
     const error = errorOf(() => read(json({ name: 'a', limits: many })));
     expect(error.message.length).toBeLessThan(10_000);
     expect(error.message).toContain('and 1980 more');
   });
 
   it('as a form refuses a field that came twice', () => {
-    const route = { body: z.object({ scope: z.string() }), bodyType: 'form' as const };
+    const route = { ...post, body: z.object({ scope: z.string() }), bodyType: 'form' as const };
     const read = createBodyReader(route, 'root');
     expect(read(Buffer.from('scope=a&other=b'))).toEqual({ scope: 'a' });
     expect(errorOf(() => read(Buffer.from('scope=a&scope=b'))).param).toBe('scope');
