@@ -4,16 +4,12 @@ import { lookAfterMs, passingKinds, unaskedMs } from '../objects/object-lifetime
 import type { ObjectKind } from '../objects/object-request.ts';
 import * as ownedObjects from '../store/tables/owned-objects.ts';
 import type { Job, JobContext } from './job.ts';
+import { askedMax, ProviderRound, silence } from './provider-round.ts';
 
 type Owned = ownedObjects.OwnedObject;
 
 /** In one look; further ones follow while there is anything to forget. */
 const rowsMax = 200;
-/** Of which providers are asked in one run; other jobs of the process wait for it. */
-const askedMax = 500;
-/** Asked at once. */
-const atOnce = 8;
-const answerMs = 10_000;
 const dayMs = 86_400_000;
 
 interface Counts extends Record<string, number> {
@@ -35,7 +31,7 @@ export function forgetGoneObjects(lists: Pick<ProviderLists, 'has'>): Job {
     run: async (context) => {
       const { db, now, signal } = context;
       const counts: Counts = { forgotten: 0, kept: 0, postponed: 0 };
-      const silent = new Set<string>();
+      const round = new ProviderRound(context, 'a provider does not tell what it keeps');
       let asked = 0;
       while (!signal.aborted && asked < askedMax) {
         const due = await ownedObjects.listDue(db, now, rowsMax);
@@ -43,13 +39,10 @@ export function forgetGoneObjects(lists: Pick<ProviderLists, 'has'>): Job {
         const gone = due.filter((row) => fateUnasked(row, now) === null);
         const asking = due.filter((row) => fateUnasked(row, now) !== null);
         asked += asking.length;
-        for (let at = 0; at < asking.length && !signal.aborted; at += atOnce) {
-          const some = asking.slice(at, at + atOnce);
-          const fates = await Promise.all(
-            some.map((row) => fateOf(context, lists, row, { silent, counts })),
-          );
-          gone.push(...some.filter((_, place) => fates[place] === null));
-        }
+        const fates = await round.each(asking, (row) =>
+          fateOf(context, lists, row, { round, counts }),
+        );
+        gone.push(...asking.filter((_, place) => fates[place] === null));
         counts.forgotten += await forget(context, gone);
       }
       return counts;
@@ -64,10 +57,10 @@ function fateUnasked({ deleted_at, kind }: Owned, now: number): Fate {
 
 /** What the provider says; what stays is put off. */
 async function fateOf(
-  { db, now, signal, log }: JobContext,
+  { db, now }: JobContext,
   lists: Pick<ProviderLists, 'has'>,
   row: Owned,
-  { silent, counts }: { readonly silent: Set<string>; readonly counts: Counts },
+  { round, counts }: { readonly round: ProviderRound; readonly counts: Counts },
 ): Promise<Fate> {
   const { organisation_id: organisationId, provider, object_id: id, created_at } = row;
   const kind = row.kind as ObjectKind;
@@ -79,22 +72,12 @@ async function fateOf(
     const isOld = now - created_at >= unaskedMs;
     return isOld ? null : stays(now + lookAfterMs);
   }
-  const place = `${organisationId} ${provider}`;
-  try {
-    if (silent.has(place)) throw new Error('it has not answered before');
-    const until = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
-    const isThere = await lists.has({ organisationId, provider, kind, id }, until);
-    if (!isThere) return null;
-    counts.kept += 1;
-    return await stays(now + lookAfterMs);
-  } catch (err) {
-    if (!silent.has(place)) {
-      log.warn({ err, organisationId, provider, kind }, 'a provider does not tell what it keeps');
-    }
-    silent.add(place);
-    counts.postponed += 1;
-    return stays(now + dayMs);
-  }
+  const isThere = await round.ask(row, (until) =>
+    lists.has({ organisationId, provider, kind, id }, until),
+  );
+  if (isThere === false) return null;
+  counts[isThere === silence ? 'postponed' : 'kept'] += 1;
+  return stays(now + (isThere === silence ? dayMs : lookAfterMs));
 }
 
 async function forget({ transaction }: JobContext, rows: readonly Owned[]): Promise<number> {

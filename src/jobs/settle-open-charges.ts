@@ -5,14 +5,10 @@ import type { ObjectKind } from '../objects/object-request.ts';
 import { type ToldUse, toldUses } from '../objects/told-uses.ts';
 import * as openCharges from '../store/tables/open-charges.ts';
 import type { Job, JobContext } from './job.ts';
+import { askedMax, ProviderRound, silence } from './provider-round.ts';
 
 type OpenCharge = openCharges.OpenCharge;
 
-/** Of which providers are asked in one run; other jobs of the process wait for it. */
-const askedMax = 500;
-/** Asked at once. */
-const atOnce = 8;
-const answerMs = 10_000;
 const minuteMs = 60_000;
 /** The longest between two looks. */
 const restMs = 3_600_000;
@@ -33,46 +29,31 @@ export function settleOpenCharges(lists: Pick<ProviderLists, 'read'>): Job {
     feature: null,
     idleBecause: null,
     run: async (context) => {
-      const { db, now, signal } = context;
       const counts: Counts = { settled: 0, unsaid: 0, open: 0, postponed: 0 };
-      const silent = new Set<string>();
-      const due = await openCharges.listDue(db, now, askedMax);
-      for (let at = 0; at < due.length && !signal.aborted; at += atOnce) {
-        const some = due.slice(at, at + atOnce);
-        await Promise.all(some.map((row) => settle(context, lists, row, { silent, counts })));
-      }
+      const round = new ProviderRound(context, 'a provider does not tell what it has used');
+      const due = await openCharges.listDue(context.db, context.now, askedMax);
+      await round.each(due, (row) => settle(context, lists, row, { round, counts }));
       return counts;
     },
   };
 }
 
 async function settle(
-  { db, transaction, now, signal, log }: JobContext,
+  { db, transaction, now }: JobContext,
   lists: Pick<ProviderLists, 'read'>,
   row: OpenCharge,
-  { silent, counts }: { readonly silent: Set<string>; readonly counts: Counts },
+  { round, counts }: { readonly round: ProviderRound; readonly counts: Counts },
 ): Promise<void> {
   // Nobody else asks meanwhile, and whoever dies over it is not the last to ask.
   if (!(await openCharges.putOff(db, row, nextLook(row, now)))) return;
-  const { organisation_id: organisationId, provider } = row;
-  const place = `${organisationId} ${provider}`;
-  let use: ToldUse | null;
-  try {
-    if (silent.has(place)) throw new Error('it has not answered before');
-    use = await useOf(lists, row, AbortSignal.any([signal, AbortSignal.timeout(answerMs)]));
-  } catch (err) {
-    if (!silent.has(place)) {
-      log.warn({ err, organisationId, provider }, 'a provider does not tell what it has used');
-    }
-    silent.add(place);
-    use = unknown;
-  }
+  const told = await round.ask(row, (until) => useOf(lists, row, until));
+  const use = told === silence ? unknown : told;
   const isLast = now - row.created_at >= openForMs;
   const isSettled =
     (use === null || use.isOver || isLast) &&
     (await settleCharge(transaction, row, use?.usage ?? null, now));
   if (isSettled) counts[use?.usage ? 'settled' : 'unsaid'] += 1;
-  else counts[use === unknown ? 'postponed' : 'open'] += 1;
+  else counts[told === silence ? 'postponed' : 'open'] += 1;
 }
 
 /** Of what nobody has told. */

@@ -1,7 +1,13 @@
 /** Knows what a limit is to the ledger: one counter, how far it may go, and how a request is measured by it. */
 import { idToBytes } from '../model/ids.ts';
 import type { UsageType } from '../model/limits.ts';
-import { affordableOutput, costUnitsMax, type Price, type TokenUsage } from '../model/pricing.ts';
+import {
+  affordableOutput,
+  costUnits,
+  costUnitsMax,
+  type Price,
+  type TokenUsage,
+} from '../model/pricing.ts';
 import { type CountedKind, counterId } from '../store/tables/usage-counters.ts';
 import type { CounterPlace } from '../store/tables/usage-slices.ts';
 
@@ -57,6 +63,11 @@ export interface UsageBound {
 /** What a request has used. */
 export interface Usage extends TokenUsage {
   readonly costUnits: number;
+}
+
+/** What was used, with what it costs: nothing where there is no price. */
+export function usageAt(price: Price | null, usage: TokenUsage): Usage {
+  return { ...usage, costUnits: price === null ? 0 : costUnits(price, usage) };
 }
 
 /** A limit does not let the request through. */

@@ -1,9 +1,9 @@
 /** Knows how a request that was charged all that it was granted comes to be charged what it used, once that is told. */
-import { costUnits, type Price, type TokenUsage } from '../model/pricing.ts';
+import type { Price, TokenUsage } from '../model/pricing.ts';
 import type { Db } from '../store/connection/db.ts';
 import * as openCharges from '../store/tables/open-charges.ts';
 import { correct, type UsageCorrection } from '../store/tables/usage-corrections.ts';
-import { type Limit, placeOf, type Usage, usedUnits } from './limit.ts';
+import { type Limit, placeOf, type Usage, usageAt, usedUnits } from './limit.ts';
 
 /** What was charged in place of what nobody had said. */
 export interface AssumedCharge {
@@ -69,7 +69,7 @@ export async function settleCharge(
   now: number,
 ): Promise<boolean> {
   const { price, counters } = JSON.parse(row.terms) as Terms;
-  const used = usage && { ...usage, costUnits: price === null ? 0 : costUnits(price, usage) };
+  const used = usage && usageAt(price, usage);
   const corrections = used === null ? [] : counters.map((one) => correctionOf(one, used));
   const due = corrections.filter(({ units }) => units !== 0);
   try {

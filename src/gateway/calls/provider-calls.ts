@@ -1,14 +1,14 @@
 /** Knows the calls of one request: each admitted before it is made and charged when it is over, whichever of them is the last. */
 import type { LimitLeft } from '../../ledger/account.ts';
 import type { Account, Ledger } from '../../ledger/ledger.ts';
-import type { Limit } from '../../ledger/limit.ts';
+import { type Limit, usageAt } from '../../ledger/limit.ts';
 import type { PolicyTerms } from '../../ledger/limits-of-request.ts';
 import type { Leaf } from '../../model/config-tree.ts';
 import type { Call } from '../../upstream/call.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { RequestTrace } from '../logs/request-trace.ts';
-import { type Admission, type Asking, admit, lostUsage, usageOf } from '../metering/admit.ts';
+import { type Admission, type Asking, admit, lostUsage } from '../metering/admit.ts';
 import { type LimitSwitches, limitsOf } from '../metering/limits.ts';
 import { Meter } from '../metering/meter.ts';
 import type { GatewayConfig } from '../targets/resolve-config.ts';
@@ -191,8 +191,9 @@ export class ProviderCalls {
     }
     // Where nobody can say what it did, all that it may have done counts.
     const usage = lostUsage(admission);
-    const { costUnits } = usageOf(admission, usage);
-    this.#account.settle({ ...usage, costUnits });
+    const used = usageAt(admission.bound.price, usage);
+    const { costUnits } = used;
+    this.#account.settle(used);
     this.charged.lose(attempted, { usage, costUnits, isEstimated: true, model: null });
   }
 }

@@ -10,7 +10,7 @@ import {
 } from '../../ledger/limit.ts';
 import { priceOf } from '../../model/price-table.ts';
 import { priceUnder } from '../../model/price-terms.ts';
-import { costUnits, type Price, type TokenUsage } from '../../model/pricing.ts';
+import type { Price, TokenUsage } from '../../model/pricing.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { changedBody } from '../transfer/changed-body.ts';
@@ -140,11 +140,6 @@ function wantsUsageOfStream(endpoint: string, params: ResolvedTarget['params']):
   if (params.stream !== true) return false;
   const options = params.stream_options as { readonly include_usage?: unknown } | undefined | null;
   return options?.include_usage !== true;
-}
-
-/** What the ledger is told of a call: what the provider said, with what it costs. */
-export function usageOf({ bound }: Pick<Admission, 'bound'>, usage: TokenUsage) {
-  return { ...usage, costUnits: bound.price === null ? 0 : costUnits(bound.price, usage) };
 }
 
 /** Of a call whose answer never began: all that was granted where that counts, else what is likely. */

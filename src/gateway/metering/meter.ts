@@ -1,6 +1,6 @@
 /** Knows what a call has used, once it is over, and charges it: what the provider said, else all that was granted; what nobody limits is what is likely. */
 import type { Account } from '../../ledger/ledger.ts';
-import type { Limit } from '../../ledger/limit.ts';
+import { type Limit, usageAt } from '../../ledger/limit.ts';
 import type { AssumedCharge } from '../../ledger/open-charge.ts';
 import { fromUnits } from '../../model/limits.ts';
 import type { TokenUsage } from '../../model/pricing.ts';
@@ -14,7 +14,7 @@ import {
 import type { AnswerHeaders } from '../../upstream/call.ts';
 import { decoded } from '../transfer/content-encoding.ts';
 import type { RelayEnd } from '../transfer/relay.ts';
-import { type Admission, grantedUsage, noTokens, usageOf } from './admit.ts';
+import { type Admission, grantedUsage, noTokens } from './admit.ts';
 import { hasOutput, isMetered } from './bound.ts';
 import { unmetered } from './metering.ts';
 import { UsageStream } from './usage-stream.ts';
@@ -87,14 +87,14 @@ export class Meter {
 
   #settle(isRead: boolean): Metered {
     const usage = this.#usage(isRead);
-    const used = usageOf(this.#admission, usage.tokens);
+    const { price } = this.#admission.bound;
+    const used = usageAt(price, usage.tokens);
     const { isEstimated } = usage;
     const limits = isEstimated ? this.#account.charged() : none;
     this.#account.settle(used);
     const { model } = this.#said;
     const { costUnits } = used;
     const metered = { usage: usage.tokens, costUnits, isEstimated, model };
-    const { price } = this.#admission.bound;
     this.#metered =
       limits.length === 0 ? metered : { ...metered, assumed: { price, limits, usage: used } };
     return this.#metered;
