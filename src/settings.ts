@@ -48,6 +48,8 @@ export interface DatabaseSettings {
   readonly poolSize: number;
   /** How long a request waits for a connection that is free; 5 when left out. */
   readonly poolWaitSeconds?: number;
+  /** How long a statement may take, and three times as long as it may wait for a lock; 10 when left out. */
+  readonly statementSeconds?: number;
   /** How long each step of a new connection may take; 2 when left out. */
   readonly connectTimeoutSeconds?: number;
   readonly tls: {

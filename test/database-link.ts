@@ -5,7 +5,7 @@ import type { DatabaseSettings } from '../src/settings.ts';
 export interface DatabaseLink extends AsyncDisposable {
   /** The same database by way of the link. */
   lead(real: DatabaseSettings): Promise<DatabaseSettings>;
-  /** As {@link lead}, for one that will be frozen: to connect takes no longer than by default. */
+  /** As {@link lead}, for one that will be frozen: to connect and a statement take no longer than by default. */
   leadHasty(real: DatabaseSettings): Promise<DatabaseSettings>;
   /** Breaks every connection and refuses new ones, as a server that was killed. */
   cut(): void;
@@ -71,7 +71,11 @@ export async function startDatabaseLink(): Promise<DatabaseLink> {
   };
   return {
     lead,
-    leadHasty: async (real) => ({ ...(await lead(real)), connectTimeoutSeconds: 2 }),
+    leadHasty: async (real) => ({
+      ...(await lead(real)),
+      connectTimeoutSeconds: 2,
+      statementSeconds: 10,
+    }),
     cut,
     loseNextCommit: () => {
       losesCommit = true;

@@ -38,8 +38,9 @@ function settingsOf(server: TestDatabaseServer, name: string): DatabaseSettings 
     password: new Secret(server.password, 'test'),
     name,
     poolSize: 5,
-    // A crowd of a test on a busy machine is no outage.
+    // A crowd of a test on a busy machine is no outage, and neither is a server that takes its time.
     poolWaitSeconds: 300,
+    statementSeconds: 300,
     connectTimeoutSeconds: 20,
     tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
   };

@@ -48,6 +48,12 @@ export const databaseVariables = {
     '5',
     'Seconds that a request waits for a connection that is free, before it is answered 503.',
   ),
+  GATEWRIGHT_DB_STATEMENT_SECONDS: defaulted(
+    'Database',
+    forms.integer(1, 600, '10'),
+    '10',
+    'Seconds that one statement may take, a third of them at most waiting for a lock.',
+  ),
   GATEWRIGHT_DB_CONNECT_TIMEOUT_SECONDS: defaulted(
     'Database',
     forms.integer(1, 60, '2'),

@@ -60,6 +60,7 @@ export function readDatabases(input: DatabaseInput) {
     name: required(input, 'DB_NAME', url),
     poolSize: values.DB_POOL_SIZE,
     poolWaitSeconds: values.GATEWRIGHT_DB_POOL_WAIT_SECONDS,
+    statementSeconds: values.GATEWRIGHT_DB_STATEMENT_SECONDS,
     connectTimeoutSeconds: values.GATEWRIGHT_DB_CONNECT_TIMEOUT_SECONDS,
     tls,
   };

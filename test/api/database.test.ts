@@ -55,7 +55,6 @@ describe('a session', () => {
       SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')
     `.execute(database.db);
     expect(new Set(isolation.rows.map((row) => row.Value))).toEqual(new Set(['READ-COMMITTED']));
-    expect(await variable(database.db, 'innodb_lock_wait_timeout')).toBe('3');
     expect((await variable(database.db, 'innodb_snapshot_isolation')) ?? 'OFF').toBe('OFF');
     expect(
       String(await variable(database.db, 'sql_mode'))
@@ -68,6 +67,17 @@ describe('a session', () => {
       'NO_ZERO_IN_DATE',
       'STRICT_ALL_TABLES',
     ]);
+  });
+
+  it('waits for a lock three tenths of the time that a statement may take', async () => {
+    const { statementSeconds: _, ...usual } = test.settings;
+    const waited = async (settings: DatabaseSettings) => {
+      await using other = openDatabase({ ...settings, poolSize: 1 });
+      return await variable(other.db, 'innodb_lock_wait_timeout');
+    };
+    expect(await waited(usual)).toBe('3');
+    expect(await waited({ ...usual, statementSeconds: 1 })).toBe('1');
+    expect(await waited({ ...usual, statementSeconds: 600 })).toBe('180');
   });
 
   it('gives documents back as text', async () => {
@@ -259,6 +269,11 @@ describe('an unreachable database', () => {
     expect((await sql<{ one: number }>`SELECT 1 AS one`.execute(hasty.db)).rows).toEqual([
       { one: 1 },
     ]);
+  });
+
+  it('is a statement that takes longer than the settings allow', async () => {
+    await using hasty = openDatabase({ ...test.settings, statementSeconds: 1 });
+    await expect(sql`SELECT SLEEP(60)`.execute(hasty.db)).rejects.toSatisfy(isUnavailable);
   });
 
   it('is told from a mistake in a statement', async () => {

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { startDatabaseLink } from '../database-link.ts';
 import { findFreePort } from '../database-server.ts';
+import { eventually } from '../eventually.ts';
 import { exchange, startTestServer, type TestServer } from '../server.ts';
 
 const probe = async (server: TestServer, path = '/readyz') => {
@@ -27,10 +28,13 @@ const lists = [
   '/v1/mcp-servers',
 ];
 
-async function create(server: TestServer): Promise<{ status: number; id: string }> {
-  const answer = await server.request('POST', '/v1/admin/workspaces', { body: { name: 'Team' } });
-  return { status: answer.status, id: answer.body.id };
-}
+/** Yields its id, once the writer is known to be up: it counts as down whenever it does not answer in time. */
+const create = (server: TestServer): Promise<string> =>
+  eventually(async () => {
+    const answer = await server.request('POST', '/v1/admin/workspaces', { body: { name: 'Team' } });
+    expect(answer.status).toBe(200);
+    return answer.body.id;
+  });
 
 describe('while the writer is down', () => {
   it.each(['cut', 'freeze'] as const)(
@@ -58,8 +62,8 @@ describe('while the writer is down', () => {
           expect([auth, path, answer.status]).toEqual([auth, path, 200]);
         }
       }
-      const found = await server.request('GET', `/v1/admin/workspaces/${before.id}`);
-      expect([found.status, found.body.id]).toEqual([200, before.id]);
+      const found = await server.request('GET', `/v1/admin/workspaces/${before}`);
+      expect([found.status, found.body.id]).toEqual([200, before]);
       const snapshot = await server.request('GET', '/admin/v2/gatewright/snapshot?owner=git');
       expect(snapshot.status).toBe(200);
       expect(await server.token()).toMatch(/^ey/);
@@ -74,13 +78,15 @@ describe('while the writer is down', () => {
 
       link.mend();
       await noticed(server, 'ok');
-      const after = await create(server);
-      expect(after.status).toBe(200);
-      const path = `/v1/admin/workspaces/${after.id}`;
-      expect((await server.request('GET', path)).status).toBe(200);
-      expect(await scrape(server)).toContain('gatewright_database_degraded 0');
+      const path = `/v1/admin/workspaces/${await create(server)}`;
+      await eventually(async () => expect((await server.request('GET', path)).status).toBe(200));
+      await eventually(async () =>
+        expect(await scrape(server)).toContain('gatewright_database_degraded 0'),
+      );
       const spoken = server.logLines.filter((line) => line.includes('database writer'));
-      expect(spoken.map((line) => JSON.parse(line).level)).toEqual(['warn', 'info']);
+      const levels = spoken.map((line) => JSON.parse(line).level).join(' ');
+      // Once each time, however often a busy machine has kept it from answering.
+      expect(levels).toMatch(/^warn info(?: warn info)*$/);
     },
   );
 

@@ -8,6 +8,7 @@ import { inject } from 'vitest';
 import { Secret } from '../../src/secret.ts';
 import type { MasterKeySettings } from '../../src/settings/master-keys.ts';
 import type { Settings } from '../../src/settings.ts';
+import { databaseVariables } from '../database-variables.ts';
 
 export interface GatewayProcess extends AsyncDisposable {
   readonly child: ChildProcess;
@@ -32,16 +33,11 @@ export interface GatewayProcessOptions {
 /** Resolves once it listens. Disposed of, it ends in an orderly way. */
 export async function startGatewayProcess(options: GatewayProcessOptions): Promise<GatewayProcess> {
   const { settings, trusted, clockOffMs = 0, port: listenedPort = 0 } = options;
-  const { host, port, user, password, name, connectTimeoutSeconds } = settings.database!;
   const words = ['serve', '--components', 'gateway', '--metrics-port', '0'];
   const child = spawn(process.execPath, [inject('builtProgram'), ...words], {
     cwd: tmpdir(),
     env: {
-      ...{ DB_HOST: host, DB_PORT: String(port), DB_USER: user, DB_NAME: name },
-      ...{ DB_PASS: password?.reveal() ?? '', DB_SSL: 'DISABLED' },
-      ...(connectTimeoutSeconds !== undefined && {
-        GATEWRIGHT_DB_CONNECT_TIMEOUT_SECONDS: String(connectTimeoutSeconds),
-      }),
+      ...databaseVariables(settings.database!),
       GATEWRIGHT_MASTER_KEY: settings.masterKeys!.current.reveal().toString('base64'),
       GATEWRIGHT_INFERENCE_PORT: String(listenedPort),
       GATEWRIGHT_LAME_DUCK_SECONDS: '0',

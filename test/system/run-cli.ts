@@ -6,6 +6,7 @@ import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { inject } from 'vitest';
 import type { DatabaseSettings } from '../../src/settings.ts';
+import { databaseVariables } from '../database-variables.ts';
 
 /** The program as a clone runs it. */
 export const sourceProgram = resolve(import.meta.dirname, '../../src/main.ts');
@@ -48,7 +49,11 @@ export async function runCli(
 ): Promise<CliResult> {
   const child = spawn(process.execPath, [options.program ?? inject('builtProgram'), ...words], {
     cwd: options.cwd ?? tmpdir(),
-    env: { ...databaseVariables(database), GATEWRIGHT_LOG_LEVEL: 'error', ...options.env },
+    env: {
+      ...(database && databaseVariables(database)),
+      GATEWRIGHT_LOG_LEVEL: 'error',
+      ...options.env,
+    },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   // A program that never reads its input has closed it.
@@ -71,19 +76,4 @@ export function startCli(
     env: { ...databaseVariables(database), ...env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-}
-
-function databaseVariables(database: DatabaseSettings | null): Record<string, string> {
-  if (database === null) return {};
-  return {
-    DB_HOST: database.host,
-    DB_PORT: String(database.port),
-    DB_USER: database.user,
-    DB_PASS: database.password?.reveal() ?? '',
-    DB_NAME: database.name,
-    DB_SSL: 'DISABLED',
-    ...(database.connectTimeoutSeconds !== undefined && {
-      GATEWRIGHT_DB_CONNECT_TIMEOUT_SECONDS: String(database.connectTimeoutSeconds),
-    }),
-  };
 }

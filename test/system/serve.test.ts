@@ -10,6 +10,7 @@ import { makeApiKey } from '../../src/model/credentials.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
 import { createEmptyDatabase, createTestDatabase } from '../database.ts';
 import { startDatabaseLink } from '../database-link.ts';
+import { databaseVariables } from '../database-variables.ts';
 import { eventually } from '../eventually.ts';
 import { exchange } from '../server.ts';
 import { loadedIn, runCli, sourceProgram, tellingLoads } from './run-cli.ts';
@@ -42,12 +43,7 @@ async function serve(
     {
       cwd: tmpdir(),
       env: {
-        DB_HOST: database.host,
-        DB_PORT: String(database.port),
-        DB_USER: database.user,
-        DB_PASS: database.password?.reveal() ?? '',
-        DB_NAME: database.name,
-        DB_SSL: 'DISABLED',
+        ...databaseVariables(database),
         GATEWRIGHT_MASTER_KEY: masterKey,
         GATEWRIGHT_LAME_DUCK_SECONDS: '0',
         ...env,

@@ -26,6 +26,7 @@ import { findRunningDatabase } from '../../src/embedded/embedded-database.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
 import { createEmptyDatabase } from '../database.ts';
 import { findFreePort, softwareDirectory } from '../database-server.ts';
+import { databaseVariables } from '../database-variables.ts';
 import { eventually } from '../eventually.ts';
 import { createTestHome, lendSoftware, type TestHome } from '../home.ts';
 import { isRunning } from '../process.ts';
@@ -467,7 +468,7 @@ describe('what it refuses', () => {
     );
     await connection.query("INSERT INTO data_keys VALUES ('', '0123456789abcdef', '')");
     await using run = startUp(home.path, ['--once', '--source', source], {
-      ...envOf(database.settings),
+      ...databaseVariables(database.settings),
       GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64'),
     });
     expect(await run.exited).toBe(exitCodes.refusedByGuard);
@@ -530,7 +531,10 @@ describe('a lost master key', () => {
   it('is asked for where the database is another one, and not made before that has answered', async () => {
     await using database = await createEmptyDatabase();
     const start = (env: Record<string, string>) =>
-      startUp(home.path, ['--once', '--source', source], { ...envOf(database.settings), ...env });
+      startUp(home.path, ['--once', '--source', source], {
+        ...databaseVariables(database.settings),
+        ...env,
+      });
     const path = join(home.path, 'master.key');
     await using absent = start({ DB_NAME: 'nowhere', DB_USER: 'nobody' });
     expect(await absent.exited).not.toBe(exitCodes.success);
@@ -579,21 +583,10 @@ function connectionOf({ host, port, user, password, name }: DatabaseSettings) {
   return { host, port, user, password: password!.reveal(), database: name };
 }
 
-function envOf({ host, port, user, password, name }: DatabaseSettings): Record<string, string> {
-  return {
-    DB_HOST: host,
-    DB_PORT: String(port),
-    DB_USER: user,
-    DB_PASS: password!.reveal(),
-    DB_NAME: name,
-    DB_SSL: 'DISABLED',
-  };
-}
-
 describe('a database of the settings', () => {
   it('is used instead of the embedded one', async () => {
     await using database = await createEmptyDatabase();
-    const env = envOf(database.settings);
+    const env = databaseVariables(database.settings);
     await using run = startUp(home.path, ['--once', '-o', 'json', '--source', source], env);
     expect(await run.exited, run.stderr()).toBe(exitCodes.success);
     expect(JSON.parse(run.stdout()).database).toMatchObject({ embedded: false });

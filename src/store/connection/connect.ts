@@ -6,22 +6,36 @@ import { type ConnectionTls, isRdsName, readTls, renewTls, streamOf, tlsOptions 
 import { explainConnectFailure } from './unavailable.ts';
 
 const connectTimeoutSecondsDefault = 2;
+const statementSecondsDefault = 10;
+/** Of the time of a statement: who waited for one lock has the rest for all else. */
+const lockWaitShare = 0.3;
 const keepAliveDelayMs = 10_000;
 
 /**
  * The same on every server, whatever its own defaults (docs/database.md, Engines). What the comment holds is
  * read by MariaDB from 11.4.2 on, and is a remark to all others.
  */
-const sessionStatements = [
+const sessionStatements = (lockWaitSeconds: number) => [
   'SET NAMES utf8mb4',
   'SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED',
-  'SET SESSION innodb_lock_wait_timeout = 3 /*M!110402 , innodb_snapshot_isolation = OFF */',
+  `SET SESSION innodb_lock_wait_timeout = ${lockWaitSeconds} ` +
+    '/*M!110402 , innodb_snapshot_isolation = OFF */',
   "SET SESSION time_zone = '+00:00', sql_mode = " +
     "'STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION'",
 ];
 
 function timeoutMsOf({ connectTimeoutSeconds }: DatabaseSettings): number {
   return (connectTimeoutSeconds ?? connectTimeoutSecondsDefault) * 1_000;
+}
+
+/** How long a statement may take. */
+export function statementMsOf({ statementSeconds }: DatabaseSettings): number {
+  return (statementSeconds ?? statementSecondsDefault) * 1_000;
+}
+
+/** At least the one second that the server takes for its least. */
+function lockWaitSecondsOf(settings: DatabaseSettings): number {
+  return Math.max(1, Math.floor((statementMsOf(settings) / 1_000) * lockWaitShare));
 }
 
 export interface Connector {
@@ -45,6 +59,7 @@ export function createConnector(
 ): Connector {
   const { log } = options;
   const timeoutMs = timeoutMsOf(configured);
+  const session = sessionStatements(lockWaitSecondsOf(configured));
   let settings = configured;
   let sharedTls: Promise<SslOptions | undefined> | undefined;
   let latest: ConnectionTls | null = null;
@@ -81,7 +96,7 @@ export function createConnector(
       const database = options.withoutDatabase ? undefined : settings.name;
       const connection = await handshakeAs(settings, tls, database);
       try {
-        for (const sql of sessionStatements) await run(connection, sql, timeoutMs);
+        for (const sql of session) await run(connection, sql, timeoutMs);
         await report(connection);
       } catch (error) {
         discard(connection);

@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely';
 import type { Log } from '../../log.ts';
 import type { DatabaseSettings } from '../../settings.ts';
 import { doLast } from './before-commit.ts';
-import { type Connector, createConnector } from './connect.ts';
+import { type Connector, createConnector, statementMsOf } from './connect.ts';
 import { type Acquire, buildOn, withShortWay } from './dialect.ts';
 import { ConnectionPool, type PoolFigures } from './pool.ts';
 import { retrying } from './retry.ts';
@@ -49,15 +49,13 @@ export interface DatabaseOptions {
   readonly log?: Log;
   /** Stands in for reads while the writer is down; null or absent means none does. */
   readonly reader?: DatabaseSettings | null;
-  /** Longest a statement may take, 10 seconds when absent; 0 means no limit. */
+  /** Longest a statement may take, as the settings say when absent; 0 means no limit. */
   readonly queryTimeoutMs?: number;
 }
 
-const queryTimeoutMsDefault = 10_000;
-
 /** Connects when first used. Dispose it to close the connections; running work is waited for. */
 export function openDatabase(settings: DatabaseSettings, options: DatabaseOptions = {}): Database {
-  const { log, reader, queryTimeoutMs = queryTimeoutMsDefault } = options;
+  const { log, reader, queryTimeoutMs = statementMsOf(settings) } = options;
   const { poolWaitSeconds } = settings;
   const open = (connector: Connector, size: number) =>
     new ConnectionPool(connector, { size, queryTimeoutMs, waitSeconds: poolWaitSeconds });
