@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS usage_slices (
   window_start BIGINT NOT NULL,
   counter_id BINARY(16) NOT NULL,
   units BIGINT NOT NULL,
+  answered_at BIGINT NULL,
   PRIMARY KEY (organisation_id, holder, is_rate, subject_kind, subject_id, window_start, counter_id),
   CONSTRAINT usage_slices_units CHECK (units >= 0)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;

@@ -2,9 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Database, Db } from '../store/connection/db.ts';
 import { isOutcomeUnknown } from '../store/connection/unavailable.ts';
+import { placeKey } from '../store/tables/counter-place.ts';
 import * as holders from '../store/tables/usage-holders.ts';
 import type { MoveOutcome, SliceMove } from '../store/tables/usage-slices.ts';
 import * as slices from '../store/tables/usage-slices.ts';
+import * as wantedSlices from '../store/tables/wanted-slices.ts';
 import type { Limit } from './limit.ts';
 import { type Lease, Slice } from './slice.ts';
 
@@ -105,15 +107,14 @@ export class Book {
     await this.#carryOut({ moves, startedMs: performance.now() });
   }
 
-  /** Learns which of the slices somebody else lacks, to give back what lies idle of them. */
+  /** Learns which of the slices somebody else lacks, to give back what lies idle of them, or to say that nothing does. */
   async recallWanted(): Promise<void> {
-    const nowMs = performance.now();
-    if (!this.#slices.values().some((slice) => slice.freeAt(nowMs) > 0)) return;
-    const wanted = await slices.listWanted(this.#database.db, this.#holder, wantedWithinMs);
+    if (!this.#slices.values().some((slice) => slice.isHeld)) return;
+    const wanted = await wantedSlices.listWanted(this.#database.db, this.#holder, wantedWithinMs);
     if (wanted.length === 0) return;
-    const keys = new Set(wanted.map(slices.placeKey));
+    const keys = new Set(wanted.map(placeKey));
     for (const slice of this.#slices.values()) {
-      if (keys.has(slices.placeKey(slice.place))) slice.recall();
+      if (keys.has(placeKey(slice.place))) slice.recall();
     }
   }
 

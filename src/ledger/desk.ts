@@ -17,11 +17,21 @@ const hangMs = 10_000;
 /** Exchanges of different organisations at a time. */
 const exchangesMax = 4;
 
+/** How long a request waits for what others hold. */
+interface Patience {
+  /** While all of them say in time that nothing lies idle with them. */
+  readonly waitMs: number;
+  /** Beyond that for those who have not said it. */
+  readonly lateMs: number;
+}
+
+const impatient: Patience = { waitMs: 0, lateMs: 0 };
+
 /** A request that is not admitted yet. */
 class Waiter {
   readonly promise: Promise<Grant>;
   readonly #beganMs = performance.now();
-  readonly #waitMs: number;
+  readonly #patience: Patience;
   /** Counted from the first answer to what it asks; a slow database is no reason to refuse. */
   #deadlineMs = Number.POSITIVE_INFINITY;
   readonly #reservations: Reservations;
@@ -30,19 +40,21 @@ class Waiter {
   readonly #settle: PromiseWithResolvers<Grant>;
   #shortage: Shortage;
   #tries = 0;
+  /** Since when others can know that it lacks something, by the database's clock; null while they cannot. */
+  #askedAtMs: number | null = null;
 
   constructor(
     reservations: Reservations,
     charges: readonly Charge[],
     bound: UsageBound,
     shortage: Shortage,
-    waitMs: number,
+    patience: Patience,
   ) {
     this.#reservations = reservations;
     this.#charges = charges;
     this.#bound = bound;
     this.#shortage = shortage;
-    this.#waitMs = this.isInVain ? 0 : waitMs;
+    this.#patience = this.isInVain ? impatient : patience;
     this.#settle = Promise.withResolvers();
     this.promise = this.#settle.promise;
     this.#ask();
@@ -55,10 +67,11 @@ class Waiter {
   retry(nowMs: number, wasAsked: boolean): boolean {
     this.#withdraw();
     try {
-      const isLate = wasAsked && nowMs >= this.#deadlineMs;
+      const isLate = wasAsked && nowMs >= this.#deadlineMs && this.#hasHeardAll(nowMs);
       if (wasAsked) {
         this.#tries += 1;
-        this.#deadlineMs = Math.min(this.#deadlineMs, nowMs + this.#waitMs);
+        this.#deadlineMs = Math.min(this.#deadlineMs, nowMs + this.#patience.waitMs);
+        this.#askedAtMs ??= this.#shortage.lacking.slice.shortage?.atMs ?? null;
       }
       const takesLess = isLate || this.#tries > 1;
       const got = this.#reservations.reserve(this.#charges, this.#bound, nowMs, takesLess);
@@ -86,8 +99,18 @@ class Waiter {
     return slice.vain.wasLately(unitsMin, this.#beganMs);
   }
 
+  /** Whether all who hold something of what it lacks have given back what lies idle, or have had long enough for it. */
+  #hasHeardAll(nowMs: number): boolean {
+    const { shortage } = this.#shortage.lacking.slice;
+    if (this.#askedAtMs === null || shortage === null || shortage.answeredAtMs === null)
+      return true;
+    if (shortage.answeredAtMs >= this.#askedAtMs) return true;
+    return nowMs >= this.#deadlineMs + this.#patience.lateMs;
+  }
+
   isForsaken(nowMs: number): boolean {
-    return nowMs > this.#beganMs + this.#waitMs + hangMs;
+    const { waitMs, lateMs } = this.#patience;
+    return nowMs > this.#beganMs + waitMs + lateMs + hangMs;
   }
 
   giveUp(cause: unknown): void {
@@ -115,11 +138,9 @@ interface Ledge {
   fault: unknown;
 }
 
-export interface DeskOptions {
+export interface DeskOptions extends Patience {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** How long a request waits at most for what others hold. */
-  readonly waitMs: number;
 }
 
 export class Desk {
@@ -144,7 +165,7 @@ export class Desk {
     const charges = limits.map((limit) => ({ limit, slice: ledge.book.slice(limit) }));
     const got = reservations.reserve(charges, bound, performance.now(), false);
     if (!(got instanceof Shortage)) return got;
-    const waiter = new Waiter(reservations, charges, bound, got, this.#options.waitMs);
+    const waiter = new Waiter(reservations, charges, bound, got, this.#options);
     ledge.waiters.add(waiter);
     if (ledge.running === null && !waiter.isInVain) setImmediate(() => this.#settle(ledge));
     return waiter.promise;

@@ -37,15 +37,18 @@ export interface Ledger extends AsyncDisposable {
 }
 
 const waitMsDefault = 1_000;
+const lateMsDefault = 4_000;
 
 export function createLedger(deps: {
   readonly database: Pick<Database, 'db' | 'transaction'>;
   readonly clock: Clock;
   /** How long a request waits for what others hold; a second when absent. */
   readonly waitMs?: number;
+  /** How much longer for those who do not say that nothing lies idle with them; 4 seconds when absent. */
+  readonly lateMs?: number;
 }): Ledger {
-  const { database, clock, waitMs = waitMsDefault } = deps;
-  const desk = new Desk(database, { now: () => clock.now(), waitMs });
+  const { database, clock, waitMs = waitMsDefault, lateMs = lateMsDefault } = deps;
+  const desk = new Desk(database, { now: () => clock.now(), waitMs, lateMs });
   return {
     open: () => new DeskAccount(desk),
     tell: (organisationId) => desk.tell(organisationId),

@@ -8,8 +8,8 @@ import {
   type Price,
   type TokenUsage,
 } from '../model/pricing.ts';
+import type { CounterPlace } from '../store/tables/counter-place.ts';
 import { type CountedKind, counterId } from '../store/tables/usage-counters.ts';
-import type { CounterPlace } from '../store/tables/usage-slices.ts';
 
 export interface Limit {
   readonly organisationId: string;

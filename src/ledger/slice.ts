@@ -1,5 +1,7 @@
 /** Knows the part of one counter that this process holds: what of it is free, reserved by running requests, or used. */
-import type { CounterPlace, MoveOutcome, Need, SliceMove } from '../store/tables/usage-slices.ts';
+import type { CounterPlace } from '../store/tables/counter-place.ts';
+import type { MoveOutcome, Need, SliceMove } from '../store/tables/usage-slices.ts';
+import type { HeardShortage } from '../store/tables/wanted-slices.ts';
 import { type Limit, placeOf } from './limit.ts';
 import { Pace } from './pace.ts';
 
@@ -73,6 +75,8 @@ export class Slice {
   readonly vain = new VainWait();
   /** Of everybody, as the last move found it. */
   #known: { readonly usedUnits: number; readonly atMs: number } | null = null;
+  /** As the last move found it; null where that got all that was waited for. */
+  shortage: HeardShortage | null = null;
 
   constructor(limit: Limit, lease: Lease) {
     this.limit = limit;
@@ -91,6 +95,10 @@ export class Slice {
   freeAt(nowMs: number): number {
     const mayUse = !this.#isRecalled && nowMs < this.#lease.endsMs;
     return mayUse ? this.#units - this.#reserved - this.#spent : 0;
+  }
+
+  get isHeld(): boolean {
+    return this.#units > 0;
   }
 
   /** Null while nobody has looked. */
@@ -145,15 +153,13 @@ export class Slice {
     if (this.#move !== null) return null;
     const spent = this.#spent;
     const free = this.#units - this.#reserved - spent;
-    const wish = wishOf({ free, spent }, this.needs, {
-      isDue,
-      want: this.#isRecalled ? 0 : wantedOf(this.limit, this.#pace, nowMs),
-      isIdle: this.#pace.isIdle(nowMs) || this.#isRecalled,
-    });
+    const isAnswer = this.#isRecalled && this.#units > 0;
+    const want = this.#isRecalled ? 0 : wantedOf(this.limit, this.#pace, nowMs);
+    const isIdle = this.#pace.isIdle(nowMs) || this.#isRecalled;
+    const wish = wishOf({ free, spent }, this.needs, { isDue, isAnswer, want, isIdle });
     if (wish === null) return null;
-    const { limitUnits, alertThresholdUnits, type, label } = this.limit;
-    const held = { counter: this.place, isNew: this.#isNew, units: this.#units, spent };
-    const move = { ...held, ...wish, limitUnits, alertThresholdUnits, type, label };
+    const held = { counter: this.place, isNew: this.#isNew, units: this.#units, spent, isAnswer };
+    const move = { ...held, ...wish, ...termsOf(this.limit) };
     this.#units -= move.spent + move.offered;
     this.#spent -= move.spent;
     this.#move = move;
@@ -174,6 +180,7 @@ export class Slice {
     this.#units += outcome.granted;
     if (outcome.granted > 0) this.vain.forget();
     this.#known = { usedUnits: outcome.usedUnits, atMs: nowMs };
+    this.shortage = outcome.shortage;
   }
 
   /** The move was not carried out. */
@@ -199,6 +206,10 @@ export class Slice {
   }
 }
 
+function termsOf({ limitUnits, alertThresholdUnits, type, label }: Limit) {
+  return { limitUnits, alertThresholdUnits, type, label };
+}
+
 /** Enough for a while at the pace of late, but no more than a small part of the limit. */
 function wantedOf({ isHard, limitUnits }: Limit, pace: Pace, nowMs: number): number {
   return isHard ? Math.min(pace.unitsIn(aheadMs, nowMs), Math.floor(limitUnits * shareMax)) : 0;
@@ -212,7 +223,8 @@ function wishOf(
     want,
     isIdle,
     isDue,
-  }: { readonly want: number; readonly isIdle: boolean; readonly isDue: boolean },
+    isAnswer,
+  }: Readonly<Record<'isIdle' | 'isDue' | 'isAnswer', boolean>> & { readonly want: number },
 ): Pick<SliceMove, 'offered' | 'needs' | 'want'> | null {
   if (needs.size > 0) return { offered: free, needs: [...needs], want };
   // What lies idle, what is too much, and what is owed.
@@ -220,6 +232,6 @@ function wishOf(
   const offered = isIdle || free < 0 ? free : surplus;
   const isAsking = want > 0 && free < want / 2;
   const isTelling = isDue ? spent !== 0 || offered !== 0 : offered > 0;
-  if (!isAsking && !isTelling) return null;
+  if (!isAsking && !isTelling && !isAnswer) return null;
   return { offered, needs: [], want: Math.max(0, want - (free - offered)) };
 }

@@ -158,6 +158,74 @@ it('nobody is refused because the database takes longer than a request may wait 
   expect(await counter(one)).toMatchObject({ used_units: 100, reserved_units: 0 });
 });
 
+describe('what lies idle with another process', () => {
+  /** Its exchanges with the database wait until they are let go. */
+  function slowReplica() {
+    const { promise: letGo, resolve: go } = Promise.withResolvers<void>();
+    const state = { isHeld: false };
+    const transaction: typeof test.database.transaction = async (run, ...rest) => {
+      if (state.isHeld) await letGo;
+      return test.database.transaction(run, ...rest);
+    };
+    const ledger = createLedger({ database: { db: test.database.db, transaction }, clock });
+    replicas.push(ledger);
+    return { ledger, hold: () => (state.isHeld = true), go };
+  }
+
+  /** Of 1,000 units, and given back in its own memory only. */
+  async function holdAllWith({ ledger, hold }: ReturnType<typeof slowReplica>, one: Limit) {
+    const account = ledger.open();
+    await account.admit([one], bound(1_000));
+    hold();
+    account.release();
+  }
+
+  /** Counts its exchanges; waits a millisecond, and so much longer for those who do not answer. */
+  function asker(lateMs: number) {
+    const told = { exchanges: 0 };
+    const transaction: typeof test.database.transaction = (run, ...rest) => {
+      told.exchanges += 1;
+      return test.database.transaction(run, ...rest);
+    };
+    const database = { db: test.database.db, transaction };
+    const ledger = createLedger({ database, clock, waitMs: 1, lateMs });
+    replicas.push(ledger);
+    return { ledger, told };
+  }
+
+  it('is waited for while that has not said that nothing does, however long it takes to', async () => {
+    const one = await limit();
+    const slow = slowReplica();
+    await holdAllWith(slow, one);
+    const { ledger, told } = asker(hangMs);
+    const asked = ledger.open().admit([one], bound(500));
+    await eventually(() => expect(told.exchanges).toBeGreaterThan(3));
+    slow.go();
+    expect(await asked).toMatchObject({ outputTokens: 0 });
+  });
+
+  it('is not waited for without an end', async () => {
+    const one = await limit();
+    const slow = slowReplica();
+    await holdAllWith(slow, one);
+    const { ledger } = asker(50);
+    await expect((async () => ledger.open().admit([one], bound(500)))()).rejects.toThrow(
+      LimitReached,
+    );
+    slow.go();
+  });
+
+  it('is not waited for where that has said that nothing does', async () => {
+    const one = await limit();
+    const other = slowReplica();
+    await other.ledger.open().admit([one], bound(1_000));
+    const { ledger } = asker(hangMs);
+    await expect((async () => ledger.open().admit([one], bound(500)))()).rejects.toThrow(
+      LimitReached,
+    );
+  });
+});
+
 it('nobody is refused under several limits of which some suffice at first and others do not', async () => {
   const limits = [
     await limit({ limitUnits: 1_000_000 }),

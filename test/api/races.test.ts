@@ -4,11 +4,8 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../src/model/ids.ts';
 import { checkConsistency } from '../../src/store/consistency.ts';
-import {
-  type CounterPlace,
-  exchange,
-  type SliceMove,
-} from '../../src/store/tables/usage-slices.ts';
+import type { CounterPlace } from '../../src/store/tables/counter-place.ts';
+import { exchange, type SliceMove } from '../../src/store/tables/usage-slices.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 
 const rounds = 20;
@@ -28,7 +25,7 @@ async function make(path: string, body: object): Promise<string> {
 /** Asks for ten units of a thousand, of a counter that may not be there. */
 function firstMove(counter: CounterPlace): SliceMove {
   return {
-    ...{ counter, isNew: true, units: 0, spent: 0, offered: 0, want: 0 },
+    ...{ counter, isNew: true, units: 0, spent: 0, offered: 0, want: 0, isAnswer: false },
     ...{ needs: [{ units: 10, unitsMin: 10 }], limitUnits: 1_000, alertThresholdUnits: null },
     ...{ type: 'tokens', label: 'test' },
   };

@@ -9,7 +9,7 @@ export const outputTokensLeast = 16;
 
 /**
  * What is open is what was asked for, from when it was sent until its answer was over; what a dead
- * gateway had open stays so. `turnsMs` parts windows: a request is of the one in which it was sent.
+ * gateway had open stays so. `turnsMs` parts windows.
  */
 export function falseRefusals(
   limits: readonly GateLimit[],
@@ -17,16 +17,20 @@ export function falseRefusals(
   asked: readonly Asked[],
   { turnsMs, deadGate }: { readonly turnsMs: number | null; readonly deadGate: number | null },
 ): Asked[] {
-  const isTurned = (atMs: number): boolean => turnsMs !== null && atMs >= turnsMs;
+  /** One that was under way as the window turned is of either, for all that can be known. */
+  const mayBeOf = (isLater: boolean, fromMs: number, toMs: number): boolean =>
+    isLater ? turnsMs !== null && toMs >= turnsMs : turnsMs === null || fromMs < turnsMs;
   return asked.filter((one) => {
     if (!isRefused(one)) return false;
-    return limits.every((limit) => {
-      const ofWindow = ({ entry, asked: { sentMs } }: Known): boolean =>
-        limit.name !== 'key' || isTurned(entry?.atMs ?? sentMs) === isTurned(one.sentMs);
+    const fits = (limit: GateLimit, isLater: boolean): boolean => {
+      const ofWindow = ({ entry, asked: { sentMs, doneMs } }: Known): boolean =>
+        limit.name !== 'key' || mayBeOf(isLater, sentMs, entry?.atMs ?? doneMs);
       const units = boundUnits(limit.type, one.plan, outputTokensLeast);
       const loads = loadOf(limit, known.filter(ofWindow), deadGate);
       return mostWithin(loads, one.sentMs, one.doneMs) + units <= limit.units;
-    });
+    };
+    const windows = [false, true].filter((isLater) => mayBeOf(isLater, one.sentMs, one.doneMs));
+    return windows.every((isLater) => limits.every((limit) => fits(limit, isLater)));
   });
 }
 

@@ -57,7 +57,7 @@ describe.each(Object.keys(turns))('a body that is asked for %s', (name) => {
   });
 
   test.each([
-    ['with its headers', [head('content-length: 5') + 'hello' + last], ['5 hello', 'none']],
+    ['with its headers', [`${head('content-length: 5')}hello${last}`], ['5 hello', 'none']],
     ['behind its headers', [head('content-length: 5'), 'hello', last], ['5 hello', 'none']],
     ['in two pieces', [`${head('content-length: 5')}he`, `llo${last}`], ['5 hello', 'none']],
     [

@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { UsageType } from '../../model/limits.ts';
 import type { Db } from '../connection/db.ts';
-import type { CounterPlace } from './usage-slices.ts';
+import type { CounterPlace } from './counter-place.ts';
 import * as usageSlices from './usage-slices.ts';
 
 export interface UsageCorrection {
@@ -46,7 +46,8 @@ export async function correct(
   // A move that takes as much of nothing as it tells, so that alerts come of it as of any other.
   const moves = due.map(({ units, ...terms }) => ({
     ...terms,
-    ...{ isNew: false, units: 0, spent: units, offered: -units, needs: [], want: 0 },
+    ...{ isNew: false, units: 0, spent: units, offered: -units },
+    ...{ needs: [], want: 0, isAnswer: false },
   }));
   if (moves.length > 0) {
     await usageSlices.exchange(tx, { organisationId, holder: nobody }, moves, now);

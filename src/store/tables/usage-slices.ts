@@ -4,10 +4,12 @@ import type { UsageType } from '../../model/limits.ts';
 import { isExhaustedAlertSent, isThresholdAlertSent } from '../../model/usage.ts';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
+import { type CounterPlace, counterTable, placeKey } from './counter-place.ts';
 import type { NewUsageAlert } from './usage-alerts.ts';
 import * as usageAlerts from './usage-alerts.ts';
 import type { CountedKind } from './usage-counters.ts';
 import type { Holder } from './usage-holders.ts';
+import { type HeardShortage, readShortage } from './wanted-slices.ts';
 
 interface UsageSliceRow {
   organisation_id: string;
@@ -19,25 +21,14 @@ interface UsageSliceRow {
   counter_id: Buffer;
   /** Part of the counter's reserved_units. */
   units: number;
+  /** When the holder last gave back what lay idle with it, or had nothing that did; ms by the database's clock. */
+  answered_at: number | null;
 }
 
 declare module '../connection/db.ts' {
   interface Tables {
     usage_slices: UsageSliceRow;
   }
-}
-
-/** One counter: of a budget in `usage_counters`, of a rate limit in `rate_counters`. */
-export interface CounterPlace {
-  readonly isRate: boolean;
-  readonly subjectKind: CountedKind;
-  readonly subjectId: Buffer;
-  readonly windowStart: number;
-  readonly id: Buffer;
-  /** For people; what tells the counter from others of its subject. */
-  readonly valueKey: string;
-  /** First millisecond after the window of a rate limit; null for a budget. */
-  readonly endsAt: number | null;
 }
 
 /** What a waiting request asks for: `units`, and how much less would do. */
@@ -61,6 +52,8 @@ export interface SliceMove {
   readonly needs: readonly Need[];
   /** More than is needed, so as not to ask again soon. */
   readonly want: number;
+  /** Whether it offers all that lies idle, as somebody else lacks it. */
+  readonly isAnswer: boolean;
   readonly limitUnits: number;
   /** Null where nobody is told. */
   readonly alertThresholdUnits: number | null;
@@ -76,6 +69,8 @@ export type MoveOutcome = {
   /** Of everybody, after the move. */
   readonly usedUnits: number;
   readonly reservedUnits: number;
+  /** Of a move that did not get all that is waited for; else null. */
+  readonly shortage: HeardShortage | null;
 } | null;
 
 /**
@@ -102,7 +97,10 @@ export async function exchange(
       if (row === undefined) outcomes.set(move, null);
       else settled.push(settle(move, row));
     }
-    for (const { move, outcome } of settled) outcomes.set(move, outcome);
+    for (const { move, outcome, isShort } of settled) {
+      const shortage = isShort ? await readShortage(tx, holder, move.counter) : null;
+      outcomes.set(move, { ...outcome, shortage });
+    }
     await writeCounters(tx, holder.organisationId, isRate, settled);
     await usageAlerts.insertMany(tx, alertsToSend(holder.organisationId, settled, now));
   }
@@ -123,7 +121,7 @@ interface CounterState {
 
 interface Settled {
   readonly move: SliceMove;
-  readonly outcome: NonNullable<MoveOutcome>;
+  readonly outcome: Omit<NonNullable<MoveOutcome>, 'shortage'>;
   readonly alerts: { readonly threshold: number | null; readonly exhausted: number | null };
   /** What the alerts were before. */
   readonly state: CounterState;
@@ -188,18 +186,6 @@ function bigintOrNull(units: number | null): bigint | null {
   return units === null ? null : BigInt(units);
 }
 
-function table(isRate: boolean): RawBuilder<unknown> {
-  return sql.table(isRate ? 'rate_counters' : 'usage_counters');
-}
-
-/** What tells a counter from others of its table. */
-type CounterKey = Pick<CounterPlace, 'subjectKind' | 'subjectId' | 'windowStart' | 'id'>;
-
-/** The same of one counter in one text. */
-export function placeKey({ subjectKind, subjectId, windowStart, id }: CounterKey): string {
-  return `${subjectKind} ${subjectId.toString('hex')} ${windowStart} ${id.toString('hex')}`;
-}
-
 /** Makes counters that nobody has counted in yet. Locks all, to be written; two that share a lock (`INSERT IGNORE`) deadlock then. */
 async function insertMissing(
   tx: Db,
@@ -217,7 +203,7 @@ async function insertMissing(
   if (rows.length === 0) return;
   const columns = sql.raw(`value_key${isRate ? ', ends_at' : ''}`);
   await sql`
-    INSERT INTO ${table(isRate)} (organisation_id, subject_kind, subject_id, window_start, id, ${columns})
+    INSERT INTO ${counterTable(isRate)} (organisation_id, subject_kind, subject_id, window_start, id, ${columns})
     VALUES ${sql.join(rows)} ON DUPLICATE KEY UPDATE value_key = value_key`.execute(tx);
 }
 
@@ -236,7 +222,7 @@ async function lockCounters(
     : sql`threshold_alert_units, exhausted_alert_units`;
   const { rows } = await sql<{ [K in keyof CounterState]: CounterState[K] | string }>`
     SELECT subject_kind, subject_id, window_start, id, used_units, reserved_units, ${alerts}
-    FROM ${table(isRate)}
+    FROM ${counterTable(isRate)}
     WHERE organisation_id = ${organisationId}
       AND (subject_kind, subject_id, window_start, id) IN (${sql.join(places)})
     ORDER BY subject_kind, subject_id, window_start, id FOR UPDATE`.execute(tx);
@@ -286,7 +272,7 @@ async function writeCounters(
   const columns = ['used_units', 'reserved_units', 'wanted_at', ...(isRate ? [] : alerted)];
   const key = 'organisation_id, subject_kind, subject_id, window_start, id, value_key';
   await sql`
-    INSERT INTO ${table(isRate)}
+    INSERT INTO ${counterTable(isRate)}
       (${sql.raw([key, 'used_units', 'reserved_units', 'wanted_at', ...more].join(', '))})
     VALUES ${sql.join(rows)}
     ON DUPLICATE KEY UPDATE ${sql.raw(
@@ -337,37 +323,24 @@ async function writeSlices(
     const outcome = outcomes.get(move);
     const units = outcome ? move.units - move.spent - move.offered + outcome.granted : 0;
     const place = sql`${Number(isRate)}, ${subjectKind}, ${subjectId}, ${windowStart}, ${id}`;
-    if (units > 0) kept.push(sql`(${organisationId}, ${holder}, ${place}, ${units})`);
+    // Who has just got something for those who wait has nothing idle.
+    const answeredAt = move.isAnswer || move.units === 0 ? serverNowMs : null;
+    if (units > 0)
+      kept.push(sql`(${organisationId}, ${holder}, ${place}, ${units}, ${answeredAt})`);
     else if (move.units > 0) ended.push(sql`(${place})`);
   }
   if (kept.length > 0)
     await sql`
       INSERT INTO usage_slices (organisation_id, holder, is_rate, subject_kind, subject_id,
-        window_start, counter_id, units)
-      VALUES ${sql.join(kept)} ON DUPLICATE KEY UPDATE units = VALUES(units)`.execute(tx);
+        window_start, counter_id, units, answered_at)
+      VALUES ${sql.join(kept)} ON DUPLICATE KEY UPDATE units = VALUES(units),
+        answered_at = COALESCE(VALUES(answered_at), answered_at)`.execute(tx);
   if (ended.length > 0)
     await sql`
       DELETE FROM usage_slices WHERE organisation_id = ${organisationId} AND holder = ${holder}
         AND (is_rate, subject_kind, subject_id, window_start, counter_id) IN (${sql.join(ended)})`.execute(
       tx,
     );
-}
-
-/** Places of the counters that a holder has a slice of and that somebody else lacked a moment ago. */
-export async function listWanted(
-  db: Db,
-  { organisationId, holder }: Holder,
-  withinMs: number,
-): Promise<CounterKey[]> {
-  const wanted = (isRate: boolean) => sql`
-    SELECT s.subject_kind AS subjectKind, s.subject_id AS subjectId, s.window_start AS windowStart, s.counter_id AS id
-    FROM usage_slices s JOIN ${table(isRate)} c ON c.organisation_id = s.organisation_id
-      AND c.subject_kind = s.subject_kind AND c.subject_id = s.subject_id
-      AND c.window_start = s.window_start AND c.id = s.counter_id
-    WHERE s.organisation_id = ${organisationId} AND s.holder = ${holder}
-      AND s.is_rate = ${Number(isRate)} AND c.wanted_at > ${serverNowMs} - ${withinMs}`;
-  const { rows } = await sql<CounterKey>`${wanted(false)} UNION ALL ${wanted(true)}`.execute(db);
-  return rows;
 }
 
 /**
@@ -384,7 +357,7 @@ export async function chargeAll(tx: Db, { organisationId, holder }: Holder): Pro
   for (const slice of slices) {
     const assumed = slice.is_rate ? sql`` : sql`, assumed_units = assumed_units + ${slice.units}`;
     await sql`
-      UPDATE ${table(slice.is_rate === 1)}
+      UPDATE ${counterTable(slice.is_rate === 1)}
       SET used_units = used_units + ${slice.units},
         reserved_units = reserved_units - ${slice.units}${assumed}
       WHERE organisation_id = ${organisationId} AND subject_kind = ${slice.subject_kind}

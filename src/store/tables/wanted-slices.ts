@@ -1,0 +1,51 @@
+/** Knows of which counters somebody lacks something, and whether those who hold the rest have answered to that. */
+import { sql } from 'kysely';
+import type { Db } from '../connection/db.ts';
+import { serverNowMs } from '../connection/server-time.ts';
+import { type CounterKey, type CounterPlace, counterTable } from './counter-place.ts';
+import type { Holder } from './usage-holders.ts';
+
+/** Something is lacking, of which others may give back what lies idle. Both by the database's clock, in ms. */
+export interface HeardShortage {
+  readonly atMs: number;
+  /** Since when all others have answered who hold something of the counter; null where nobody does. */
+  readonly answeredAtMs: number | null;
+}
+
+/** In the transaction in which something turned out to be lacking. */
+export async function readShortage(
+  tx: Db,
+  { organisationId, holder }: Holder,
+  { isRate, subjectKind, subjectId, windowStart, id }: CounterPlace,
+): Promise<HeardShortage> {
+  const { rows } = await sql<{ atMs: number | string; answeredAtMs: number | string | null }>`
+    SELECT ${serverNowMs} AS atMs, MIN(COALESCE(s.answered_at, 0)) AS answeredAtMs
+    FROM usage_holders h JOIN usage_slices s
+      ON s.organisation_id = h.organisation_id AND s.holder = h.holder
+    WHERE h.organisation_id = ${organisationId} AND h.holder <> ${holder}
+      AND s.is_rate = ${Number(isRate)} AND s.subject_kind = ${subjectKind}
+      AND s.subject_id = ${subjectId} AND s.window_start = ${windowStart}
+      AND s.counter_id = ${id}`.execute(tx);
+  const { atMs, answeredAtMs } = rows[0]!;
+  return {
+    atMs: Number(atMs),
+    answeredAtMs: answeredAtMs === null ? null : Number(answeredAtMs),
+  };
+}
+
+/** Places of the counters that a holder has a slice of and that somebody else lacked a moment ago. */
+export async function listWanted(
+  db: Db,
+  { organisationId, holder }: Holder,
+  withinMs: number,
+): Promise<CounterKey[]> {
+  const wanted = (isRate: boolean) => sql`
+    SELECT s.subject_kind AS subjectKind, s.subject_id AS subjectId, s.window_start AS windowStart, s.counter_id AS id
+    FROM usage_slices s JOIN ${counterTable(isRate)} c ON c.organisation_id = s.organisation_id
+      AND c.subject_kind = s.subject_kind AND c.subject_id = s.subject_id
+      AND c.window_start = s.window_start AND c.id = s.counter_id
+    WHERE s.organisation_id = ${organisationId} AND s.holder = ${holder}
+      AND s.is_rate = ${Number(isRate)} AND c.wanted_at > ${serverNowMs} - ${withinMs}`;
+  const { rows } = await sql<CounterKey>`${wanted(false)} UNION ALL ${wanted(true)}`.execute(db);
+  return rows;
+}
