@@ -299,7 +299,11 @@ describe('what has no item of its own', () => {
     const of = `/integrations/${known.integration}`;
     await ask('PUT', `${of}/workspaces`, { workspaces: [{ id: workspace_id, enabled: true }] });
     const granted = await ask('GET', `${of}/workspaces`);
-    expect(granted.body).toMatchObject({ total: 1, workspaces: [{ id: workspace_id }] });
+    const unlimited = { usage_limits: null, rate_limits: null };
+    const told = { id: workspace_id, ...unlimited };
+    expect(granted.body).toMatchObject({ total: 1, workspaces: [told] });
+    const providers = await ask('GET', `/providers?workspace_id=${workspace_id}`);
+    expect(providers.body.data).toContainEqual(expect.objectContaining(unlimited));
     const price = { request_token: { price: 0.03 }, response_token: { price: 0.06 } };
     const pricing_config = { type: 'static', pay_as_you_go: price };
     const model = { slug: 'ft:gpt:own', enabled: true, is_custom: true, pricing_config };

@@ -416,7 +416,7 @@ describe('a limit', () => {
       const told = await inference.server.request('GET', access);
       expect(told.body).toMatchObject({
         global_workspace_access: { enabled: true, usage_limits, rate_limits: [] },
-        workspaces: [{ id: workspace.id, status: 'exhausted', usage_limits: [] }],
+        workspaces: [{ id: workspace.id, status: 'exhausted', usage_limits: null }],
       });
     });
     expect(codeOf(await here())).toEqual(exhausted);

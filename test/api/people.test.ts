@@ -175,6 +175,10 @@ describe('members of a workspace', () => {
     const made = await ask('POST', '/v1/admin/workspaces', { name: 'Joint', users: [two] });
     const { id: workspace, slug } = made.body;
     expect(made.body.users).toMatchObject([{ id: two, role: 'member', workspace_id: workspace }]);
+    // Clients take a map of texts there: a name that nobody gave is left out.
+    expect(Object.values(made.body.users[0]).filter((value) => typeof value !== 'string')).toEqual(
+      [],
+    );
     const body = { users: [{ id: one.toUpperCase(), role: 'manager' }] };
     expect(await ask('POST', membersOf(slug), body)).toMatchObject({ status: 200, body: {} });
     const list = (await ask('GET', membersOf(workspace))).body;

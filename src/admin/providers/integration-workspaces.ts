@@ -55,8 +55,9 @@ const Grant = z.object({
   /** Of the workspace. */
   id: z.uuid(),
   enabled: z.boolean(),
-  usage_limits: GrantUsageLimits,
-  rate_limits: WorkspaceRateLimits,
+  // Null for none: some clients take no empty list here.
+  usage_limits: GrantUsageLimits.nullable(),
+  rate_limits: WorkspaceRateLimits.nullable(),
   status: z.enum(['active', 'exhausted']),
   created_at: AnsweredTimestamp,
   last_updated_at: AnsweredTimestamp,
@@ -145,8 +146,8 @@ function ownWorkspace(
   const grant = {
     id: workspaceId,
     enabled: true,
-    usage_limits: [],
-    rate_limits: [],
+    usage_limits: null,
+    rate_limits: null,
     status: 'active' as const,
     created_at: formatTimestamp(row.created_at),
     last_updated_at: formatTimestamp(row.last_updated_at),
@@ -168,13 +169,18 @@ function toGrant(
   return {
     id: row.workspace_id,
     enabled: row.enabled !== 0,
-    usage_limits: readDocument<z.infer<typeof GrantUsageLimits>>(row.usage_limits) ?? [],
-    rate_limits: readDocument<z.infer<typeof WorkspaceRateLimits>>(row.rate_limits) ?? [],
+    usage_limits: limitsOf<z.infer<typeof GrantUsageLimits>>(row.usage_limits),
+    rate_limits: limitsOf<z.infer<typeof WorkspaceRateLimits>>(row.rate_limits),
     status: budget?.isExhausted === true ? 'exhausted' : 'active',
     created_at: formatTimestamp(row.created_at),
     last_updated_at: formatTimestamp(row.last_updated_at),
     last_reset_at: formatTimestampOrNull(resets.length === 0 ? null : Math.max(...resets)),
   };
+}
+
+function limitsOf<L extends readonly unknown[]>(stored: string | null): L | null {
+  const limits = readDocument<L>(stored);
+  return limits === null || limits.length === 0 ? null : limits;
 }
 
 async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string, never>> {

@@ -40,8 +40,16 @@ const shape = {
   last_updated_at: AnsweredTimestamp,
 };
 
-/** Response of get, and items of the list. */
+/** Response of get. */
 export const ProviderRecord = z.object({ ...shape, object: z.literal('provider') });
+
+/** Items of the list: clients take null for no limits there, and some of them no empty list. */
+export const ProviderItem = ProviderRecord.extend({ rate_limits: RateLimits.nullable() });
+
+export function toItem<P extends { readonly rate_limits: RateLimits }>(record: P) {
+  const { rate_limits: limits } = record;
+  return { ...record, rate_limits: limits.length === 0 ? null : limits };
+}
 
 /** `budget` is that of the provider as of now, where it has one. Nothing unsent is filled in. */
 export function toFields(

@@ -21,7 +21,7 @@ import { resourceRoutes } from '../request/resource-routes.ts';
 import { findOr404, resolveWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 import { create, findProvider, remove, update } from './provider-changes.ts';
-import { ProviderRecord, toFields, toSpec } from './provider-record.ts';
+import { ProviderItem, ProviderRecord, toFields, toItem, toSpec } from './provider-record.ts';
 
 const rate_limits = SentRateLimits.nullable().optional();
 const CreateBody = ProviderCreate.extend({ ...createFields, rate_limits });
@@ -50,8 +50,8 @@ function providerRoutes(deps: AdminDeps): Route<Principal>[] {
     on.list({
       summary: 'List providers',
       query: ProviderListQuery,
-      response: listOf(ProviderRecord),
-      handle: (request) => listProviders(deps, request, toRecord),
+      response: listOf(ProviderItem),
+      handle: (request) => listProviders(deps, request, (fields) => toItem(toRecord(fields))),
     }),
     on.get({
       summary: 'Get a provider',

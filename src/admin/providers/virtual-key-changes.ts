@@ -38,11 +38,11 @@ import {
   update as updateProvider,
 } from './provider-changes.ts';
 
-/** Yields the slug of the new provider. */
+/** Yields the new provider. */
 export async function create(
   deps: AdminDeps,
   request: BodyRequest<VirtualKeyCreate & CreateFields>,
-): Promise<string> {
+): Promise<{ id: string; slug: string }> {
   const { caller, body, now } = request;
   const { name, provider, key, secret_mappings } = body;
   refuseFaults(faultAt('provider', aiProviderFault(provider)));
@@ -51,7 +51,7 @@ export async function create(
   const configurations = configurationsOf(body);
   const account = { name, ai_provider_id: provider, key, configurations };
   const unplaced = { ...newRow(deps, sealer, { caller, now, body: account }), ...ofKey };
-  const { slug } = await createResource(deps, request, 'Provider', async (tx, workspace) => {
+  return createResource(deps, request, 'Provider', async (tx, workspace) => {
     const { id: workspaceId } = requirePlace(workspace);
     const placeless = { ...unplaced, workspace_id: workspaceId };
     const mappings = await findMappings(tx, placeless, secret_mappings);
@@ -65,7 +65,6 @@ export async function create(
     const row = await insertProvider(tx, place, { ...body, ...terms }, now);
     return { row, changes: { fields: sentFields(body), integration: integration.slug } };
   });
-  return slug;
 }
 
 const ofKey = { creation_mode: 'auto' as const };
@@ -74,10 +73,10 @@ const ofKey = { creation_mode: 'auto' as const };
 export async function update(
   deps: AdminDeps,
   request: BodyRequest<VirtualKeyUpdate & UpdateFields>,
-): Promise<string> {
+): Promise<providers.StoredProvider> {
   const { body, caller } = request;
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
-  const { slug } = await updateProvider(deps, request, async (tx, row) => {
+  return updateProvider(deps, request, async (tx, row) => {
     const { key, secret_mappings: mappings } = body;
     const saysNothing = [key, mappings, configurationsOf(body)].every((one) => one === undefined);
     if (saysNothing) return [];
@@ -88,7 +87,6 @@ export async function update(
     }
     return changeAccount(tx, deps, request, { sealer, integration });
   });
-  return slug;
 }
 
 /** Yields the names of the fields that changed. */

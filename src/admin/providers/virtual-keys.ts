@@ -8,16 +8,19 @@ import { VirtualKeyCreate, VirtualKeyUpdate } from '../../model/virtual-key.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { createFields, updateFields, WorkspaceQuery } from '../request/frame-fields.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
-import { ProviderRecord } from './provider-record.ts';
+import { ProviderItem, ProviderRecord, toItem } from './provider-record.ts';
 import { getProvider, listProviders, ProviderListQuery } from './providers.ts';
 import { create, remove, update } from './virtual-key-changes.ts';
 
 const object = z.literal('virtual-key');
 const VirtualKeyRecord = ProviderRecord.extend({ object });
+const VirtualKeyItem = ProviderItem.extend({ object });
 const rate_limits = SentRateLimits.nullable().optional();
 const CreateBody = VirtualKeyCreate.extend({ ...createFields, rate_limits });
 const UpdateBody = VirtualKeyUpdate.extend({ ...updateFields, rate_limits });
-const Receipt = z.object({ success: z.literal(true), data: z.object({ slug: z.string() }) });
+const Ids = z.object({ id: z.uuid(), slug: z.string() });
+/** Clients read it at the top, or in `data`. */
+const Receipt = Ids.extend({ object, success: z.literal(true), data: Ids });
 
 export function virtualKeyRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = resourceRoutes('/virtual-keys/:providerId', (action) => `virtual_keys.${action}`);
@@ -32,8 +35,8 @@ export function virtualKeyRoutes(deps: AdminDeps): Route<Principal>[] {
     on.list({
       summary: 'List providers as virtual keys',
       query: ProviderListQuery,
-      response: listOf(VirtualKeyRecord),
-      handle: (request) => listProviders(deps, request, toRecord),
+      response: listOf(VirtualKeyItem),
+      handle: (request) => listProviders(deps, request, (fields) => toItem(toRecord(fields))),
     }),
     on.get({
       summary: 'Get a provider as a virtual key',
@@ -55,6 +58,6 @@ export function virtualKeyRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-function receipt(slug: string) {
-  return { success: true as const, data: { slug } };
+function receipt({ id, slug }: z.infer<typeof Ids>): z.infer<typeof Receipt> {
+  return { id, slug, object: 'virtual-key', success: true, data: { id, slug } };
 }

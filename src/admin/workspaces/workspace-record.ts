@@ -21,6 +21,12 @@ import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import { toWorkspaceUser, WorkspaceUser } from './workspace-member-record.ts';
 import { toldSettings } from './workspace-settings.ts';
 
+/** Without the names that a user has not: clients take texts only in the answer of create. */
+const FirstMember = WorkspaceUser.extend({
+  first_name: z.string().optional(),
+  last_name: z.string().optional(),
+});
+
 /** Response of create. */
 export const WorkspaceCreated = z.object({
   id: z.uuid(),
@@ -35,7 +41,7 @@ export const WorkspaceCreated = z.object({
   usage_limits: WorkspaceUsageLimits,
   rate_limits: WorkspaceRateLimits,
   scope_name: z.string(),
-  users: z.array(WorkspaceUser),
+  users: z.array(FirstMember),
   object: z.literal('workspace'),
 });
 
@@ -66,8 +72,17 @@ export function toCreated(
 ): z.infer<typeof WorkspaceCreated> {
   return {
     ...commonFields(row, 'display'),
-    users: members.map(toWorkspaceUser),
+    users: members.map(toFirstMember),
     object: 'workspace',
+  };
+}
+
+function toFirstMember(member: MemberWithUser): z.infer<typeof FirstMember> {
+  const { first_name, last_name, ...user } = toWorkspaceUser(member);
+  return {
+    ...user,
+    ...(first_name !== null && { first_name }),
+    ...(last_name !== null && { last_name }),
   };
 }
 
