@@ -88,7 +88,10 @@ export function lineOf(row: LoggedRequest, fields: readonly ExportField[]): stri
 }
 
 /** Whether each key has one of the values that are asked for. */
-export function hasMetadata(row: LoggedRequest, wanted: ExportFilters['metadata']): boolean {
+export function hasMetadata(
+  row: Pick<LoggedRequest, 'metadata'>,
+  wanted: ExportFilters['metadata'],
+): boolean {
   if (wanted === undefined) return true;
   const told = JSON.parse(row.metadata) as Readonly<Record<string, unknown>>;
   return Object.entries(wanted).every(

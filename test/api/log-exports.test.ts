@@ -145,6 +145,8 @@ describe('an export', () => {
         [{ virtual_keys: 'other' }, 0],
         [{ weighted_feedback_min: 4.5, weighted_feedback_max: 5 }, 1],
         [{ weighted_feedback_max: 4 }, 0],
+        [{ metadata: { team: 'red,green' } }, 1],
+        [{ metadata: { team: 'red' }, status_code: '200' }, 0],
       ] as const),
       ...([
         [{ time_of_generation_min: '2027-01-04', time_of_generation_max: '2027-01-04' }, 3],
@@ -157,6 +159,16 @@ describe('an export', () => {
     expect(await linesOf({ metadata: { team: 'red,green' } }, ['trace_id'])).toEqual([
       { trace_id: 'order-17' },
     ]);
+    const startedAt = Date.parse('2027-01-06T12:00:00Z');
+    const later = { time_of_generation_min: '2027-01-06', time_of_generation_max: '2027-01-06' };
+    const of = (team: string, length: number) =>
+      Array.from({ length }, () => ({ workspaceId: null, startedAt, metadata: { team } }));
+    await logRequests([...of('red', 3), ...of('blue', 450), ...of('red', 2)]);
+    expect(await totalOf({ ...later, metadata: { team: 'red' } })).toBe(5);
+    // Of more than a thousand it is read no more.
+    await logRequests(of('blue', 546));
+    expect(await make({ ...later, metadata: { team: 'red' } })).not.toHaveProperty('total');
+    expect(await totalOf({ ...later })).toBe(1_001);
     const past = { time_of_generation_max: '2027-01-04T00:00:01Z' };
     expect(await linesOf(past, ['id'])).toEqual([]);
   });

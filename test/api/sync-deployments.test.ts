@@ -150,6 +150,51 @@ it('gives the default up to another, of configs too, in one run and without a wo
   expect(await planned(all)).toEqual([]);
 });
 
+it('passes the default on from what is adopted in the same run, whatever comes first by its name', async () => {
+  const made = async (path: string, body: object) =>
+    expect((await server.request('POST', path, { body })).status).toBe(200);
+  const manifest = (kind: string, name: string, spec: string) =>
+    `---\napiVersion: gatewright.dev/v1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
+  const config = (name: string, more = '') =>
+    manifest('Config', name, `{config: {retry: {attempts: 1}}${more}}`);
+  const gateway = (name: string, more = '') =>
+    manifest('Deployment', name, `{slug: ${name}${more}}`);
+  const taking = (names: readonly string[], taker: string) =>
+    workspaces +
+    names
+      .map((name) => {
+        const isTaker = name === taker;
+        return (
+          config(name, isTaker ? ', isDefault: 1' : '') +
+          gateway(`g${name}`, isTaker ? ', isDefault: true' : '')
+        );
+      })
+      .join('');
+  for (const [old, taker, isThere] of [
+    ['m', 'n', false],
+    ['p', 'o', false],
+    ['q', 'r', true],
+    ['t', 's', true],
+  ] as const) {
+    if (isThere) await apply(taking([taker], 'nobody'));
+    await made('/v2/configs', { name: old, config: { retry: { attempts: 2 } }, isDefault: 1 });
+    const auth_settings = { gateway_base_url: 'https://gateway.invalid' };
+    const settings = { deployment_config: {}, auth_settings };
+    await made('/v2/deployments', {
+      name: `g${old}`,
+      slug: `g${old}`,
+      ...settings,
+      is_default: true,
+    });
+    const both = taking([old, taker], taker);
+    const { report, ending } = await sync.cycle(both, { takeOwnership: true });
+    expect(report?.items.filter(({ status }) => status !== 'done')).toEqual([]);
+    expect([ending, await planned(both)]).toEqual(['success', []]);
+    expect((await read(`g${taker}`)).is_default).toBe(1);
+    await apply(workspaces);
+  }
+});
+
 it('that is the default beside another, or serves all and some, is refused by its place', async () => {
   const two = (kind: string, name: string, spec: string) =>
     `---\napiVersion: gatewright.dev/v1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec:\n  ${spec}\n`;

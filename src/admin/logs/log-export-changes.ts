@@ -1,5 +1,6 @@
 /** Knows how exports of the log are made, changed, started, stopped and archived: each in one transaction with its audit row. */
 import { ApiError } from '../../model/errors.ts';
+import { hasMetadata } from '../../model/exported-log.ts';
 import { newId } from '../../model/ids.ts';
 import { rewriteDocument } from '../../model/json-record.ts';
 import {
@@ -27,6 +28,10 @@ type Placed = { readonly workspace_id?: string | null | undefined };
 
 /** Counted further would be read further than it takes to answer. */
 const countedMax = 10_000;
+
+/** Of those whose metadata is to be read for it, and how many at a time. */
+const readMax = 1_000;
+const readAtOnce = 200;
 
 export async function create(deps: AdminDeps, request: BodyRequest<LogExportCreate & Placed>) {
   const { body, caller, now } = request;
@@ -165,15 +170,33 @@ async function receipt(
   selection: ExportSelection,
 ) {
   const made = { id, object: 'export' as const };
-  if (filters.metadata !== undefined) return made;
   const range = {
     from: Date.parse(filters.time_of_generation_min),
     to: Date.parse(filters.time_of_generation_max),
     after: null,
   };
   const wanted = { filters, selection };
-  const total = await exportedLogs.count(tx, organisation_id, wanted, range, countedMax + 1);
-  return total > countedMax ? made : { ...made, total };
+  const isNarrowed = filters.metadata !== undefined;
+  const max = isNarrowed ? readMax : countedMax;
+  const total = await exportedLogs.count(tx, organisation_id, wanted, range, max + 1);
+  if (total > max) return made;
+  if (!isNarrowed) return { ...made, total };
+  return { ...made, total: await countNarrowed(tx, organisation_id, wanted, range) };
+}
+
+async function countNarrowed(
+  tx: Db,
+  organisationId: string,
+  wanted: { readonly filters: ExportFilters; readonly selection: ExportSelection },
+  from: exportedLogs.ExportRange,
+): Promise<number> {
+  let [range, total] = [from, 0];
+  for (;;) {
+    const rows = await exportedLogs.listMetadata(tx, organisationId, wanted, range, readAtOnce);
+    total += rows.filter((row) => hasMetadata(row, wanted.filters.metadata)).length;
+    if (rows.length < readAtOnce) return total;
+    range = { ...from, after: rows.at(-1)! };
+  }
 }
 
 function audit(

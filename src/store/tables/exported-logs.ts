@@ -47,6 +47,22 @@ export async function count(
   return Number(total);
 }
 
+/** What they say of themselves: as {@link list}, and no other column but those that say where it goes on. */
+export function listMetadata(
+  db: Db,
+  organisationId: string,
+  wanted: { readonly filters: ExportFilters; readonly selection: ExportSelection },
+  range: ExportRange,
+  limit: number,
+): Promise<Pick<RequestLogRow, 'ended_at' | 'id' | 'metadata'>[]> {
+  return matching(db, organisationId, wanted, range)
+    .select(['ended_at', 'id', 'metadata'])
+    .orderBy('ended_at')
+    .orderBy('id')
+    .limit(limit)
+    .execute();
+}
+
 function matching(
   db: Db,
   organisationId: string,

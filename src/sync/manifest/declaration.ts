@@ -1,4 +1,5 @@
 /** Knows what the rest of a source may ask of one resource whose manifest has been checked. */
+import { claimsDefault } from '../spec/default-claim.ts';
 import type { DesiredResource, Identity } from '../spec/resource-set.ts';
 import type { Canonical } from './canonical.ts';
 import type { Manifest } from './manifest.ts';
@@ -39,7 +40,7 @@ export function declarationOf(
     absent,
     previousNames,
     slug: spec.slug,
-    isDefault: spec.isDefault === 1 || spec.is_default === true,
+    isDefault: claimsDefault(spec),
     secretOutput,
     references: withWorkspace(references, identity.workspace),
   };

@@ -26,14 +26,18 @@ export interface Ordered<T extends Orderable> {
 /**
  * Topological order: what is named comes before what names it, removals come last and run the other
  * way round; ties go by id, so that the order does not depend on how the source is laid out. Every
- * prefix of it leaves no dangling reference.
+ * prefix of it leaves no dangling reference. `first` tells by id what else a change waits for.
  *
  * @throws Failure (invalid input) naming the documents of a circle
  */
-export function orderChanges<T extends Orderable>(changes: readonly T[]): Ordered<T>[] {
+export function orderChanges<T extends Orderable>(
+  changes: readonly T[],
+  first: ReadonlyMap<string, string> = new Map(),
+): Ordered<T>[] {
   const byId = new Map(changes.map((change) => [change.id, change]));
   const edges = new Map<string, Set<string>>(changes.map((change) => [change.id, new Set()]));
   const freeing = new Map(changes.map((change) => [change.frees, change]));
+  for (const [id, before] of first) edges.get(id)!.add(before);
   for (const change of changes) {
     // A name is one resource's at a time: whoever has it now gives it up first.
     const holder = freeing.get(change.id);

@@ -29,6 +29,7 @@ import { withIgnored } from './ignored-fields.ts';
 import { keptFault, withKeptSecrets } from './kept-secrets.ts';
 import { orderChanges } from './order.ts';
 import { align, type Claim, describeSource, type OwnershipOptions } from './ownership.ts';
+import { passedDefaults } from './passed-defaults.ts';
 import {
   type BlockedItem,
   Draft,
@@ -107,7 +108,8 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
   blockSuspended(draft, options.suspensions ?? []);
   blockWhatIsInUse(draft, resources);
   blockDependants(draft, resources);
-  const changes = orderChanges([...draft.changes.values()]).map(({ change, ...order }) =>
+  const drafted = [...draft.changes.values()];
+  const changes = orderChanges(drafted, passedDefaults(drafted)).map(({ change, ...order }) =>
     Object.assign(change, order),
   );
   return {
