@@ -121,7 +121,8 @@ export function startKeeper(): Keeper {
         { type: 'code_execution_tool_result', tool_use_id: 't', content: result },
       ];
       const counts = { input_tokens: 5, output_tokens: 2 };
-      return sendJson(response, { id: 'msg', type: 'message', container, content, usage: counts });
+      const id = `msg-${made}`;
+      return sendJson(response, { id, type: 'message', container, content, usage: counts });
     }
     if (owned === null) return sendJson(response, { path });
     if (method === 'POST' && owned.isMaker) {

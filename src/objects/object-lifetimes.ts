@@ -12,5 +12,5 @@ export const unaskedMs = 366 * dayMs;
 
 /** What is gone by then, or told again by the list that it stands in. */
 export const passingKinds: ReadonlySet<ObjectKind> = new Set([
-  ...(['items', 'audio', 'containers', 'uploads'] as const),
+  ...(['items', 'audio', 'messages', 'containers', 'uploads'] as const),
 ]);

@@ -3,7 +3,7 @@
 import type { ModelCaller, ModelCalls } from './model-calls.ts';
 import type { Owner } from './owner.ts';
 
-/** Kinds of objects by the words of their paths; items of responses and spoken answers of chats have none of their own. */
+/** Kinds of objects by the words of their paths; items of responses, spoken answers of chats and messages that go on have none of their own. */
 export type ObjectKind =
   | 'items'
   | 'containers'
@@ -23,7 +23,8 @@ export type ObjectKind =
   | 'skills'
   | 'videos'
   | 'video_characters'
-  | 'audio';
+  | 'audio'
+  | 'messages';
 
 export interface ObjectRequest {
   readonly owner: Owner;

@@ -278,6 +278,29 @@ describe('of two workspaces with one account in Anthropic’s format', () => {
     expect(upstream.reached).toEqual([]);
   });
 
+  it('each goes on from its own messages, and begins anew where it cannot', async () => {
+    const asked = { model: 'm', max_tokens: 100, messages: [], thread: { type: 'create' } };
+    const begin = async ({ client }: AnthropicTenant) =>
+      (await client.messages.create(asked as never)).id;
+    const [mine, other] = [await begin(claude), await begin(otherClaude)];
+    const { messages } = claude.client;
+    const from = (previous_message_id: string) => ({ type: 'continue', previous_message_id });
+    const next = await messages.create({ ...asked, thread: from(mine) } as never);
+    await messages.create({ ...asked, thread: from(next.id) } as never);
+    const unthreaded = await messages.create({ ...asked, thread: null } as never);
+    upstream.reached.length = 0;
+    const lost = { status: 404, error: { error: { details: { error_code: 'thread_not_found' } } } };
+    const params = { ...asked, thread: from(other) };
+    const foreign = [
+      messages.create(params as never),
+      messages.create({ ...asked, thread: from(unthreaded.id) } as never),
+      messages.create({ ...asked, diagnostics: { previous_message_id: other } } as never),
+      messages.batches.create({ requests: [{ custom_id: 'a', params }] } as never),
+    ];
+    await Promise.all(foreign.map((one) => expect(one).rejects.toMatchObject(lost)));
+    expect(upstream.reached).toEqual([]);
+  });
+
   it('each lists its batches and skills page by page, as its client asks for them', async () => {
     const { messages, skills } = claude.client;
     const batches: string[] = [];

@@ -54,6 +54,8 @@ describe('the input of a request', () => {
     ['files, which are one context', said({ type: 'input_file' }, { type: 'input_file' }), open],
     ['a document', said({ type: 'document', source: { type: 'url', url: 'u' } }), open],
     ['sound', said({ type: 'input_audio', input_audio: { data: 'A', format: 'wav' } }), open],
+    ['a thread that begins', { thread: { type: 'create' }, messages: [] }, 0],
+    ['one that goes on', { thread: { type: 'continue', previous_message_id: 'm' } }, open],
     ['sound said before', { messages: [{ role: 'assistant', audio: { id: 'a' } }] }, open],
     [
       'a file in the place of a picture',

@@ -1,6 +1,7 @@
 /** Guarantees what of a request is carried from one format to the other, and that nothing else goes missing unsaid. */
 import { describe, expect, it } from 'vitest';
 import { translationFor } from '../../src/upstream/dialects/all-translations.ts';
+import { anthropicAnswer } from '../../src/upstream/dialects/openai-answer-to-anthropic.ts';
 import { NotTranslatable } from '../../src/upstream/dialects/place.ts';
 
 type Body = Readonly<Record<string, unknown>>;
@@ -132,6 +133,44 @@ describe('a chat for Anthropic', () => {
               },
               { type: 'text', text: 'hi' },
             ],
+          },
+        ],
+      },
+    ],
+    [
+      'an answer as it is sent back, without what was told beside its text',
+      {
+        messages: [
+          user,
+          {
+            ...{ role: 'assistant', annotations: [], reasoning_content: 'hm', audio: null },
+            content: [
+              {
+                type: 'text',
+                text: 'I look',
+                role: 'assistant',
+                annotations: [],
+                tool_calls: [call],
+              },
+            ],
+            tool_calls: [call],
+          },
+          { role: 'tool', tool_call_id: 'call_1', name: 'f', content: 'one' },
+        ],
+      },
+      {
+        messages: [
+          hi,
+          {
+            role: 'assistant',
+            content: [
+              { type: 'text', text: 'I look' },
+              { type: 'tool_use', id: 'call_1', name: 'f', input: { a: 1 } },
+            ],
+          },
+          {
+            role: 'user',
+            content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'one' }],
           },
         ],
       },
@@ -348,4 +387,14 @@ describe('a message for OpenAI', () => {
   ])('is refused at %s', (path, said) => {
     expect(refusedPath(() => openAiOf(said))).toBe(path);
   });
+});
+
+it('an answer for a client of Anthropic says no `citations` where there are none, as null is not taken by all', () => {
+  const message = { role: 'assistant', content: 'hi' };
+  const answer = { id: 'c', model: 'm', choices: [{ message, finish_reason: 'stop' }] };
+  expect(anthropicAnswer(answer).content).toEqual([{ type: 'text', text: 'hi' }]);
+});
+
+it('a thread of messages that begins is a request as any other', () => {
+  expect(openAiOf({ thread: { type: 'create' } })).toEqual(openAiOf({}));
 });

@@ -104,7 +104,8 @@ export function cacheUseOf(
   if (cache?.mode !== 'simple') return notUsed;
   const { request, header, params, isJson, path } = exchange;
   const isKept = request.method === 'POST' && isJson && keptEndpoints.has(endpointOf(path));
-  if (!isKept || params.stream === true) return notUsed;
+  const isThreaded = (params.thread ?? null) !== null;
+  if (!isKept || isThreaded || params.stream === true) return notUsed;
   const namespace = header('cache-namespace') ?? '';
   if (namespace.length > namespaceCharsMax) {
     const message = `x-gateway-cache-namespace must have at most ${namespaceCharsMax} characters`;

@@ -59,13 +59,19 @@ const openNames = [
 ];
 
 function isOpenByItself(params: Params): boolean {
-  const { prompt, tools } = params;
+  const { prompt, tools, thread } = params;
   // One that the provider keeps; that of a completion is text.
   if (typeof prompt === 'object' && prompt !== null && !Array.isArray(prompt)) return true;
+  if ((thread ?? null) !== null && !beginsThread(thread)) return true;
   for (const name of openNames) {
     if (params[name] !== undefined && params[name] !== null) return true;
   }
   return Array.isArray(tools) && tools.some(isRunElsewhere);
+}
+
+/** All of it stands in the request; what goes on does so from what the provider keeps. */
+function beginsThread(thread: unknown): boolean {
+  return (thread as { readonly type?: unknown }).type === 'create';
 }
 
 /** A provider runs it, and reads what comes of it. */

@@ -3,7 +3,7 @@ import { endpointOf } from '../../model/endpoint.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { isPlain } from './owned-path.ts';
 import { hasPartsIn, type Reference, referencesOf } from './owned-references.ts';
-import { objectsOfChat, objectsOfMessage, type Telling } from './told-objects.ts';
+import { objectsOfChat, objectsOfMessage, type Telling, threadedMessage } from './told-objects.ts';
 
 export interface AskedObjects {
   readonly references: readonly Reference[];
@@ -26,13 +26,14 @@ export function askedObjectsOf({ request, path, params, isJson }: Asked): AskedO
 }
 
 function inQuestion(endpoint: string, params: Params): readonly Reference[] {
-  const { messages, container } = params;
+  const { messages, container, thread, diagnostics } = params;
   const isOfChat = endpoint === 'chat_completions';
   const inMessages = hasPartsIn(params)
     ? referencesOf({ messages }, isOfChat ? 'chat_completions' : null).filter(isNamedInMessages)
     : [];
-  if (isOfChat || container === undefined) return inMessages;
-  return [...inMessages, ...referencesOf({ container }, null)];
+  const isBare = container === undefined && thread === undefined && diagnostics === undefined;
+  if (isOfChat || isBare) return inMessages;
+  return [...inMessages, ...referencesOf({ container, thread, diagnostics }, null)];
 }
 
 /** Other words of a question may be anybody's. */
@@ -42,13 +43,26 @@ const isNamedAnywhere = ({ kind }: Reference): boolean =>
   kind === 'files' || kind === 'vector_stores';
 
 function tellingOf(endpoint: string, params: Params): Telling | null {
-  if (endpoint === 'messages') return runsCode(params) ? ofMessages : null;
+  if (endpoint === 'messages') return tellingOfMessage(params);
   if (endpoint !== 'chat_completions') return null;
   const isStored = params.store === true;
   const speaks = Array.isArray(params.modalities) && params.modalities.includes('audio');
   if (!isStored && !speaks) return null;
   const of = (answer: unknown) => objectsOfChat(isStored, answer);
   return { ofWhole: of, ofEvent: of, isOfMore: speaks ? /"audio"/ : /$^/, isMarked: false };
+}
+
+function tellingOfMessage(params: Params): Telling | null {
+  // The provider keeps what was said, by the id of its answer.
+  const isThreaded = (params.thread ?? null) !== null;
+  const hasRun = runsCode(params);
+  if (!isThreaded) return hasRun ? ofMessages : null;
+  const of = (answer: unknown) => [
+    ...threadedMessage(answer),
+    ...(hasRun ? objectsOfMessage(answer) : []),
+  ];
+  const isOfMore = hasRun ? ofMessages.isOfMore : /$^/;
+  return { ofWhole: of, ofEvent: of, isOfMore, isMarked: false };
 }
 
 /** In a container at the provider. */

@@ -20,6 +20,7 @@ const kindsByOwnMember: Partial<Record<ObjectKind, Readonly<Record<string, Objec
 const kindsByMember = new Map<string, ObjectKind>([
   ['previous_response_id', 'responses'],
   ['comparison_response_id', 'responses'],
+  ['previous_message_id', 'messages'],
   ['conversation', 'conversations'],
   ['container', 'containers'],
   ['container_id', 'containers'],

@@ -126,6 +126,17 @@ export function objectsOfMessage(answer: unknown): ToldObject[] {
   ]);
 }
 
+/** An answer that another request may go on from, or the event that begins one. */
+export function threadedMessage(answer: unknown): ToldObject[] {
+  const said = membersOf(answer);
+  return named(
+    [said, membersOf(said.message)].map(({ type, id }) => [
+      'messages',
+      type === 'message' ? id : null,
+    ]),
+  );
+}
+
 /** Told by the provider, and not by its model, which could be made to name anything. */
 function isResultOfCode(type: unknown): boolean {
   return typeof type === 'string' && /code_execution_tool_result$/.test(type);

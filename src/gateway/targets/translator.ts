@@ -67,6 +67,7 @@ export function askedOf(
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
   }
   const translated = requestOf(translation, body, service);
+  requireNoThread(endpoint, params);
   return {
     path: translation.path,
     endpoint: endpointOf(translation.path),
@@ -77,6 +78,14 @@ export function askedOf(
       response: endpoint === 'responses' ? responseContext(exchange, params) : null,
     }),
   };
+}
+
+/** What was said before is kept by providers of Anthropic's format only; clients that hear so say it again. */
+function requireNoThread(endpoint: string, { thread }: Params): void {
+  if (endpoint !== 'messages' || (thread ?? null) === null) return;
+  if ((thread as { readonly type?: unknown }).type === 'create') return;
+  const message = 'A provider of this format keeps no threads of messages: send all of them';
+  throw new GatewayError('not_found', message, 'previous_message_id');
 }
 
 function responseContext({ now, begun }: Asking, asked: Params): ResponseContext {

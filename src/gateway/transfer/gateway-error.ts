@@ -90,7 +90,10 @@ export function gatewayErrorBody(error: GatewayError, form: GatewayErrorForm): s
     return JSON.stringify({ status: 'failure', error: { code, message, field: param }, message });
   }
   if (form === 'flat') return JSON.stringify({ message, type, param, code });
+  const isThread = code === 'not_found' && param === 'previous_message_id';
+  // By this clients know that they have to begin anew, with all that was said.
+  const details = isThread ? { details: { error_code: 'thread_not_found' } } : {};
   return form === 'anthropic'
-    ? JSON.stringify({ type: 'error', error: { type, message, code, param } })
+    ? JSON.stringify({ type: 'error', error: { type, message, code, param, ...details } })
     : JSON.stringify({ error: { message, type, param, code } });
 }

@@ -37,8 +37,8 @@ const carriedWords = [
   'speed',
 ];
 
-/** What a cache is to keep is the choice of OpenAI alone. */
-const wordsWithoutEffect = ['cache_control'];
+/** What a cache is to keep is the choice of OpenAI alone; a thread that begins is all there in the request. */
+const wordsWithoutEffect = ['cache_control', 'thread'];
 
 function named(request: Place, name: string, likeName = name): Json {
   const word = request.at(name);

@@ -33,8 +33,9 @@ export function messageHead(id: string, model: string): Json {
   return { id, type: 'message', role: 'assistant', model, container: null };
 }
 
+/** Without `citations`: there are none, and not every client takes null for that. */
 export function textBlock(text: string): Json {
-  return { type: 'text', text, citations: null };
+  return { type: 'text', text };
 }
 
 export function toolUseBlock(id: string, name: string, input: Json): Json {

@@ -40,7 +40,8 @@ export function conversationOf(messages: Place): Conversation {
         add('assistant', answerOf(message));
         break;
       case 'tool':
-        message.only('role', 'content', 'tool_call_id', ...carried);
+        // The call says which tool it was.
+        message.only('role', 'content', 'tool_call_id', 'name', ...carried);
         add('user', [toolResult(message)]);
         break;
       default:
@@ -61,19 +62,19 @@ function marked(place: Place): Json {
 
 function contentOf(message: Place, partOf: (part: Place) => Json): Json[] {
   const content = message.at('content');
-  if (!content.isText) return content.items().map(partOf);
+  if (!content.isText) return content.items().map((part) => partOf(part));
   const text = content.text();
   // An empty text is refused; a message without any says as much.
   return text === '' ? [] : [{ type: 'text', text, ...marked(message) }];
 }
 
-function textPart(part: Place): Json {
+function textPart(part: Place, beside: readonly string[] = []): Json {
   if (part.at('type').text() !== 'text') part.at('type').refuseWord();
-  return textOf(part);
+  return textOf(part, beside);
 }
 
-function textOf(part: Place): Json {
-  part.only('type', 'text', ...carried);
+function textOf(part: Place, beside: readonly string[] = []): Json {
+  part.only('type', 'text', ...carried, ...beside);
   return { type: 'text', text: part.at('text').text(), ...marked(part) };
 }
 
@@ -128,7 +129,7 @@ function dataUrl(url: string): { readonly mediaType: string; readonly base64: st
 
 /** What the model said before: text, a refusal, calls of tools. */
 function answerOf(message: Place): Json[] {
-  message.only('role', 'content', 'refusal', 'tool_calls', ...carried);
+  message.only('role', 'content', 'refusal', 'tool_calls', ...carried, ...besideTexts);
   const blocks = message.at('content').isAbsent ? [] : contentOf(message, answerPart);
   const refusal = message.at('refusal');
   if (!refusal.isAbsent) blocks.push({ type: 'text', text: refusal.text() });
@@ -137,9 +138,16 @@ function answerOf(message: Place): Json[] {
   return blocks;
 }
 
+/** What answers tell beside their texts, and clients send back: nothing that a model is asked. */
+const besideTexts = [
+  ...['annotations', 'reasoning', 'reasoning_content', 'reasoning_details', 'logprobs'],
+];
+/** Some clients repeat with a text the message that it was in, of which all is said elsewhere. */
+const besideParts = [...besideTexts, 'role', 'refusal', 'tool_calls'];
+
 function answerPart(part: Place): Json {
   const type = part.at('type').text();
-  if (type !== 'refusal') return textPart(part);
+  if (type !== 'refusal') return textPart(part, besideParts);
   part.only('type', 'refusal');
   return { type: 'text', text: part.at('refusal').text() };
 }
@@ -176,7 +184,10 @@ function toolResult(message: Place): Json {
     tool_use_id: message.at('tool_call_id').text(),
     content: message.at('content').isText
       ? message.at('content').value
-      : message.at('content').items().map(textPart),
+      : message
+          .at('content')
+          .items()
+          .map((part) => textPart(part)),
     ...marked(message),
   };
 }
