@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { countIn, untilAllIsRead } from '../../src/gateway/transfer/turn.ts';
 import { eventually } from '../eventually.ts';
 import { type Inference, startInference } from '../inference.ts';
 import { exchange } from '../server.ts';
@@ -158,6 +159,14 @@ describe('a request', () => {
     expect(codeOf(await post(deep, dropping))).toEqual([400, 'invalid_json']);
   });
 
+  it('of more members than anybody reads is refused, and one with as many below is not', async () => {
+    const members = Array.from({ length: 20_000 }, (_, at) => `"k${at}":1`).join(',');
+    const answer = await post(`{"model":"m","messages":[],${members}}`);
+    expect(codeOf(answer)).toEqual([400, 'invalid_json']);
+    expect(answer.body.error.message).toContain('20002 members');
+    expect((await post(`{"model":"m","messages":[],"x":{${members}}}`)).status).toBe(200);
+  });
+
   it.each(['MODEL', 'Max_Tokens', 'max_to\u212aens', '\u017ftream'])(
     'with a twin of what is judged, %s, is refused',
     async (name) => {
@@ -193,6 +202,23 @@ describe('a request', () => {
     expect((await inference.chat(key)).status).toBe(200);
     expect(inference.upstream.reached).toHaveLength(1);
   });
+});
+
+it('a stream that stays open keeps no lone request waiting for others', async () => {
+  inference.upstream.script = (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
+  };
+  const caller = await openChat();
+  await eventually(() => expect(caller.text()).toContain('data: 1'));
+  const countOut = countIn();
+  let hasTurned = false;
+  setImmediate(() => {
+    hasTurned = true;
+  });
+  await untilAllIsRead();
+  expect(hasTurned).toBe(false);
+  countOut();
+  caller.socket.destroy();
 });
 
 describe('a caller who leaves', () => {

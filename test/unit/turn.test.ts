@@ -21,6 +21,17 @@ it('lets those go on together who wait, in their order, and those who wait again
   expect(steps).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'c2']);
 });
 
+it('counts a request out once, however often it is said', async () => {
+  const [first, second] = [countIn(), countIn()];
+  for (let at = 0; at < 3; at += 1) first();
+  const steps: string[] = [];
+  const { walked } = walkers(['a']);
+  setImmediate(() => steps.push('turn'));
+  await walked;
+  expect(steps).toEqual(['turn']);
+  second();
+});
+
 it('lets the only one go on at once', async () => {
   const { steps, walked } = walkers(['a']);
   setImmediate(() => steps.push('turn'));

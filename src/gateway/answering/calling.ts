@@ -92,6 +92,8 @@ export class Findings {
   firstByteMs: number | null = null;
   metered: Metered | null = null;
   error: GatewayError | null = null;
+  /** To be called when its answer has begun: who waits for others no longer waits for this one. */
+  countOut: () => void = () => {};
 
   constructor(trace: RequestTrace | null) {
     this.trace = trace;

@@ -37,7 +37,7 @@ export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void>
   const found = new Findings(
     spanExport && beginTrace(arrival.request, arrival.beganMs, spanExport.sampler),
   );
-  const countOut = countIn();
+  found.countOut = countIn();
   try {
     await exchangeOf(pipeline, arrival, found, now);
   } catch (thrown) {
@@ -50,7 +50,7 @@ export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void>
     const left = found.calls?.left() ?? [];
     refuse(arrival, found.error, answerHeaders(arrival, found.attempted, left, now));
   }
-  countOut();
+  found.countOut();
   const record = recordOf(arrival, found, now);
   pipeline.record(record);
   if (found.trace !== null) spanExport!.add(found.trace, record, arrival.response.headersSent);

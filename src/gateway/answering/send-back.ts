@@ -31,6 +31,7 @@ export function attemptOf(
     call,
   });
   return attempting.then((attempted) => {
+    found.countOut();
     found.attempted = attempted;
     found.metered = attempted.metered ?? null;
     return attempted;

@@ -79,6 +79,9 @@ export function isJsonType(type: string | undefined): boolean {
   return type === undefined || /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type);
 }
 
+/** At the top. Requests have some dozens; each costs as much as hundreds of letters do, and is looked at again and again. */
+const membersMax = 1_000;
+
 /**
  * What an object in JSON says. A body is refused that a provider could read otherwise: with a member
  * twice at the top, where the model and the bounds of an answer stand.
@@ -90,8 +93,13 @@ export function parseParams(body: Buffer): Params {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
   }
+  const members = countMembers(text);
+  if (members > membersMax) {
+    const message = `The JSON body has ${members} members, where ${membersMax} are read at most`;
+    throw new GatewayError('invalid_json', message);
+  }
   const names = Object.keys(value);
-  if (names.length < countMembers(text)) {
+  if (names.length < members) {
     throw new GatewayError('invalid_json', 'The JSON body has the same member twice');
   }
   for (const name of names) refuseTwin(name);

@@ -1,18 +1,21 @@
 /** Knows how requests that come at the same time take their next step together. */
 
 let waiting: (() => void)[] = [];
-/** Requests that have begun and not ended. */
+/** Requests whose next step can come at any time: those that have begun, and wait for their answer at most. */
 let underWay = 0;
 const atOnce = Promise.resolve();
 
-/** To be called when a request begins, and what it yields when it has ended. */
+/**
+ * To be called when a request begins, and what it yields, any number of times, when its answer has begun or it
+ * has ended: a stream that stays open takes no step together with others.
+ */
 export function countIn(): () => void {
   underWay += 1;
-  return countOut;
-}
-
-function countOut(): void {
-  underWay -= 1;
+  let isIn = true;
+  return () => {
+    if (isIn) underWay -= 1;
+    isIn = false;
+  };
 }
 
 function goOn(): void {
