@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { Pool } from 'undici';
 import { afterEach, expect, it } from 'vitest';
 import { Caller } from '../../src/gateway/transfer/caller.ts';
-import { type RelayEnd, relay } from '../../src/gateway/transfer/relay.ts';
+import { isEventStream, type RelayEnd, relay } from '../../src/gateway/transfer/relay.ts';
 import { Call } from '../../src/upstream/call.ts';
 
 const stack: (() => unknown)[] = [];
@@ -62,5 +62,12 @@ it.each(['text/event-stream', 'application/json'])(
     caller.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
     await cut.promise;
     expect((await ended.promise).kind).toBe('left');
+  },
+);
+
+it.each(['text/event-stream', 'Text/Event-Stream; charset=UTF-8'])(
+  'knows a stream by %s',
+  (type) => {
+    expect(isEventStream({ 'content-type': type })).toBe(true);
   },
 );

@@ -62,6 +62,13 @@ describe('a stream', () => {
     );
   });
 
+  it.each([true, false])('says what it used in an event behind which nothing comes', (takesOut) => {
+    const text = `data: {"choices":[]}\n\n${aside}`;
+    const stream = new UsageStream(takesOut);
+    expect(passed(stream, [bytesOf(text)])).toBe(takesOut ? 'data: {"choices":[]}\n\n' : text);
+    expect(stream.said).toMatchObject({ inputTokens: 11, outputTokens: 4 });
+  });
+
   it('of one line of ten megabytes passes, and holds back no more than a part of it', () => {
     const piece = Buffer.alloc(64 * 1024, 'x');
     const stream = new UsageStream(true);

@@ -63,7 +63,7 @@ export class Meter {
   /** An answer that came whole; what it cost, in dollars, where that is known. */
   readWhole(body: Buffer, headers: AnswerHeaders): number | null {
     this.#bodyBytes = body.length;
-    if (String(headers['content-type']).startsWith('application/json')) {
+    if (/^application\/json/i.test(String(headers['content-type']))) {
       try {
         noteUsage(this.#said, usageParts(decoded(headers, body)));
       } catch {

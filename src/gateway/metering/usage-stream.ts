@@ -44,9 +44,11 @@ export class UsageStream {
     return held.length === 0 ? passed : Buffer.concat([passed, held]);
   }
 
-  /** What was held back of a line that never ended. */
+  /** No more comes: what was held back of a line that never ended, which may say the usage all the same. */
   rest(): Buffer {
-    return this.#takesOut ? this.#taken(nothing) : nothing;
+    const line = this.#taken(nothing);
+    const isAside = line.includes(marker) && this.#readLine(line);
+    return this.#takesOut && !isAside ? line : nothing;
   }
 
   /** Keeps what begins a line, to be looked at with its end; what of it goes to the caller at once. */

@@ -149,7 +149,10 @@ export class Translator {
   events(seen: EventFilter | null): EventFilter | null {
     if (seen === null) return null;
     const events = new TranslatedEvents(this.#translation.events(this.#about));
-    return { pass: (chunk) => events.pass(seen.pass(chunk)), rest: () => events.rest() };
+    return {
+      pass: (chunk) => events.pass(seen.pass(chunk)),
+      rest: () => Buffer.concat([events.pass(seen.rest()), events.rest()]),
+    };
   }
 }
 

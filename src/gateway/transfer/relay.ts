@@ -133,10 +133,13 @@ class Relay implements Sink {
     const { events, response, trailer } = this.#options;
     if (this.#gathered !== null) {
       if (!this.#sendWhole(this.#gathered)) return;
-    } else if (!this.#hasLeft) {
-      const rest = events?.rest();
-      if (rest !== undefined && rest.length > 0) response.write(rest);
-      response.end(trailer ?? undefined);
+    } else {
+      // It is looked at where nobody takes it, too.
+      const rest = events?.rest() ?? nothing;
+      if (!this.#hasLeft) {
+        if (rest.length > 0) response.write(rest);
+        response.end(trailer ?? undefined);
+      }
     }
     this.#finish(this.#hasLeft ? { kind: 'left', isRead: true } : { kind: 'whole' });
   }
@@ -233,7 +236,7 @@ class Relay implements Sink {
 
 export function isEventStream(headers: AnswerHeaders): boolean {
   const type = headers['content-type'];
-  return typeof type === 'string' && type.startsWith('text/event-stream');
+  return typeof type === 'string' && /^text\/event-stream/i.test(type);
 }
 
 /**
