@@ -52,11 +52,19 @@ export function createGuardedConnect(origin: URL, options: GuardOptions): buildC
     connect(target, (...[error, socket]) => {
       if (error !== null) return done(error, null);
       const refusal = refusalOf(socket.remoteAddress ?? '');
-      if (refusal === null) return done(null, socket);
+      if (refusal === null) {
+        socket.once('error', tellReset);
+        return done(null, socket);
+      }
       socket.destroy();
       done(refusal, null);
     });
   };
+}
+
+/** What undici takes for the end of an answer that has no length, and passes on as if it were whole. */
+function tellReset(error: NodeJS.ErrnoException): void {
+  if (error.code === 'ECONNRESET') error.code = 'CONNECTION_RESET';
 }
 
 function firstRefusal(

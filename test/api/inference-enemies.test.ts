@@ -69,6 +69,21 @@ describe('an answer of the provider', () => {
     expect(headers['x-a']).toEqual(['1', '2']);
   });
 
+  it('that has no length and ends by a reset is not ended as if it were whole', async () => {
+    const provider = Promise.withResolvers<Socket>();
+    inference.upstream.script = (_, response) => {
+      const socket = response.socket!;
+      socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\ndata: 1\n\n');
+      provider.resolve(socket);
+    };
+    const caller = await openChat();
+    await eventually(() => expect(caller.text()).toContain('data: 1'));
+    const closed = once(caller.socket, 'close');
+    (await provider.promise).resetAndDestroy();
+    await closed;
+    expect(caller.text()).not.toContain('\r\n0\r\n');
+  });
+
   it('speaks for the provider, never for the gateway', async () => {
     const spoofed = [
       'gateway-exception: true',
