@@ -1,13 +1,11 @@
 /** Knows where the secrets of MCP integrations and servers are kept: values of headers, tokens of people. */
-import { secretHeaderMaps } from '../model/mcp-integration.ts';
+import { mcpSecrets } from '../model/mcp-integration.ts';
 import type { ConnectionKey } from '../store/tables/mcp-connections.ts';
 import type { SecretPlaces } from './secret-values.ts';
 
-const secrets = secretHeaderMaps.map((field) => `${field}.*`);
-
 /** Those of the configurations of one integration. */
 export function headerPlaces(integrationId: string): SecretPlaces {
-  return { context: `mcp_integrations|${integrationId}|configurations`, secrets };
+  return { context: `mcp_integrations|${integrationId}|configurations`, secrets: mcpSecrets };
 }
 
 /** What a token of a connection is sealed to. */

@@ -173,7 +173,10 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     ...plain,
     workspaced: 'optional',
     references: [workspaceReference, grantedWorkspace, mappedSecrets],
-    secrets: ['configurations.custom_headers.*', 'configurations.headers.*'],
+    secrets: [
+      ...['configurations.custom_headers.*', 'configurations.headers.*'],
+      'configurations.oauth_client_secret',
+    ],
     secretsGoWith: ['url'],
     opaque: [
       'configurations.custom_headers',

@@ -22,19 +22,27 @@ export function mcpIntegrationFaults(
 ): Fault[] {
   return [
     ...faultAt('url', url === undefined ? null : outboundUrlFault(url, trusted)),
-    ...below(['configurations'], configurationsFaults(configurations ?? {})),
+    ...below(['configurations'], configurationsFaults(configurations ?? {}, trusted)),
   ];
 }
 
 /** Judges configurations beyond their schema; paths start at them. No fault shows a value. */
-function configurationsFaults(configurations: McpConfigurations): Fault[] {
+function configurationsFaults(configurations: McpConfigurations, trusted: TrustedHosts): Fault[] {
+  const { oauth_token_endpoint: endpoint } = configurations;
   const headers = [
     ...secretHeaderMaps.map((field) => ({ field, use: 'set' as const })),
     ...passthroughMaps.map((field) => ({ field, use: 'forwarded' as const })),
   ].flatMap(({ field, use }) => below([field], headerMapFaults(configurations[field] ?? {}, use)));
-  const known = new Set<string>([...secretHeaderMaps, ...passthroughMaps]);
+  const known = new Set<string>([...secretHeaderMaps, ...passthroughMaps, 'oauth_client_secret']);
   const others = Object.entries(configurations).filter(([key]) => !known.has(key));
-  return [...headers, ...others.flatMap(([key, value]) => otherFaults(key, value))];
+  return [
+    ...headers,
+    ...faultAt(
+      'oauth_token_endpoint',
+      typeof endpoint === 'string' ? outboundUrlFault(endpoint, trusted) : null,
+    ),
+    ...others.flatMap(([key, value]) => otherFaults(key, value)),
+  ];
 }
 
 /** JSON bodies are at most 64 levels deep (http/json.ts), so this may recurse. */

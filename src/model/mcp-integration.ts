@@ -13,12 +13,16 @@ const workspacesMax = 1000;
 const HeaderMap = z.record(z.string(), z.string());
 
 /**
- * How the gateway talks to the server. Values of `custom_headers` and `headers` are secrets:
- * write-only, and answered as {@link secretMask}. Other keys pass through.
+ * How the gateway talks to the server. Values of `custom_headers` and `headers` are secrets, and so is
+ * `oauth_client_secret`: write-only, and answered as {@link secretMask}. Other keys pass through.
  */
 export const McpConfigurations = z.looseObject({
   custom_headers: described(HeaderMap.optional(), 'Headers of every request; values are secrets.'),
   headers: described(HeaderMap.optional(), 'As custom_headers, by another name.'),
+  oauth_client_secret: described(
+    z.string().min(1).max(4096).optional(),
+    'Secret of the OAuth client of oauth_client_id; kept and never told.',
+  ),
   passthrough_header: described(
     HeaderMap.optional(),
     'Headers of the caller that are passed on, each to the name that it gets.',
@@ -29,6 +33,12 @@ export type McpConfigurations = z.infer<typeof McpConfigurations>;
 
 /** The header maps of {@link McpConfigurations} whose values are secrets. */
 export const secretHeaderMaps = ['custom_headers', 'headers'] as const;
+
+/** Dotted patterns of all that is secret in {@link McpConfigurations}. */
+export const mcpSecrets: readonly string[] = [
+  ...secretHeaderMaps.map((field) => `${field}.*`),
+  'oauth_client_secret',
+];
 
 /** Stands for a secret value in every answer; sent back by a client it means "keep what is stored". */
 export const secretMask = '********';
@@ -42,8 +52,8 @@ const McpUrl = z
     description: 'Address of the MCP server: http or https.',
     examples: ['https://mcp.example.com/mcp'],
   });
-const AuthType = z.enum(['none', 'headers', 'oauth_auto']);
-const Transport = z.enum(['http', 'sse']);
+const AuthType = z.enum(['none', 'headers', 'oauth_auto', 'oauth_client_credentials']);
+const Transport = z.enum(['http', 'sse', 'interactive']);
 
 /** Whether one workspace may use an MCP integration of the organisation. */
 export const McpWorkspaceGrant = z.strictObject({
@@ -90,7 +100,10 @@ export const McpIntegrationCreate = z.object({
   name: ResourceName,
   url: McpUrl,
   auth_type: described(AuthType, 'How the gateway shows who it is.'),
-  transport: described(Transport, 'How the gateway talks to the server: streamable HTTP, or SSE.'),
+  transport: described(
+    Transport,
+    'How the gateway talks to the server: streamable HTTP, or SSE; interactive is kept, and asked as http.',
+  ),
   slug: described(Slug.optional(), 'Short name in addresses; made from the name when left out.'),
   description: described(freeText(5000).nullable().optional(), 'What the integration is for.'),
   workspace_id: WorkspaceReference.optional(),

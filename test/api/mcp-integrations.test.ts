@@ -480,8 +480,71 @@ describe('workspaces', () => {
   });
 });
 
+describe('the credentials of an OAuth client', () => {
+  const clientSecret = 'canary-oauth-5d1c';
+  const oauth = {
+    ...{ oauth_client_id: 'gw', oauth_scope: 'mcp' },
+    oauth_token_endpoint: 'https://login.example.com/token',
+  };
+  const told = { ...oauth, oauth_client_secret: mask };
+
+  it('are kept, sealed and masked, in lists and records of every plane', async () => {
+    const kept = { auth_type: 'oauth_client_credentials', transport: 'interactive' };
+    const configurations = { ...oauth, oauth_client_secret: clientSecret };
+    const { id } = await make({ ...kept, configurations });
+    const key = { auth: 'key' as const };
+    const answers = [
+      await server.request('GET', `${path}/${id}`),
+      await server.request('GET', `/v1/mcp-integrations/${id}`, key),
+    ];
+    for (const { body } of answers) {
+      expect(body).toMatchObject({ ...kept, configurations: told });
+    }
+    const lists = [
+      await server.request('GET', path),
+      await server.request('GET', '/v1/mcp-integrations', key),
+    ];
+    expect(JSON.stringify([answers, lists])).not.toContain(clientSecret);
+    const stored = JSON.parse((await storedConfigurations(id))!).oauth_client_secret;
+    expect(stored).not.toContain(clientSecret);
+    const unsealer = await server.app.keyring.unsealerOf(server.organisationId);
+    const context = `mcp_integrations|${id}|configurations.oauth_client_secret`;
+    expect(unsealer.unseal(stored, context)).toBe(clientSecret);
+    expect(JSON.stringify(await listAudit(server, id))).not.toContain(clientSecret);
+    // What was read can be sent back, and changes nothing.
+    expect((await put(id, { ...kept, configurations: told })).status).toBe(200);
+    expect(JSON.parse((await storedConfigurations(id))!).oauth_client_secret).toBe(stored);
+  });
+
+  it('go to no other endpoint or server than the one that they were given for', async () => {
+    const { id } = await make({ configurations: { ...oauth, oauth_client_secret: clientSecret } });
+    const param = 'configurations.oauth_client_secret';
+    const elsewhere = 'https://evil.example.com/token';
+    for (const body of [
+      { configurations: { ...told, oauth_token_endpoint: elsewhere } },
+      { configurations: { oauth_client_secret: mask } },
+      { url: 'https://evil.example.com/mcp' },
+      { url: 'https://evil.example.com/mcp', configurations: told },
+    ]) {
+      expect(await put(id, body)).toMatchObject({ status: 400, body: { error: { param } } });
+    }
+    const anew = { ...oauth, oauth_token_endpoint: elsewhere, oauth_client_secret: 'other' };
+    expect((await put(id, { configurations: anew })).status).toBe(200);
+    expect((await put(id, { configurations: {}, url: 'https://evil.example.com/' })).status).toBe(
+      200,
+    );
+    expect((await read(id)).configurations).toEqual({});
+  });
+});
+
 describe('400', () => {
   it.each([
+    [
+      { configurations: { oauth_token_endpoint: 'http://169.254.169.254/' } },
+      'configurations.oauth_token_endpoint',
+    ],
+    [{ configurations: { oauth_client_secret: mask } }, 'configurations.oauth_client_secret'],
+    [{ configurations: { client_secret: 'x' } }, 'configurations.client_secret'],
     [{ url: 'http://127.0.0.1/mcp' }, 'url'],
     [{ url: 'http://169.254.169.254/' }, 'url'],
     [{ url: 'https://user:pass@example.com/' }, 'url'],

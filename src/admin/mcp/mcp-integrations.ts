@@ -60,7 +60,11 @@ import {
   toRecord,
   toSpec,
 } from './mcp-integration-record.ts';
-import { keptSecretFaults, type SealedConfigurations } from './mcp-secrets.ts';
+import {
+  keptClientSecretFaults,
+  keptSecretFaults,
+  type SealedConfigurations,
+} from './mcp-secrets.ts';
 
 const slugForm = { prefix: '', nameLengthMax: 40 };
 
@@ -212,7 +216,10 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       requireUnchanged('slug', body.slug, row.slug);
       if (row.workspace_id !== null) refuseFaults(ownedFaults(body));
       const stored = readConfigurations(row);
-      if (body.url !== undefined && new URL(body.url).origin !== new URL(row.url).origin) {
+      const isOther =
+        body.url !== undefined && new URL(body.url).origin !== new URL(row.url).origin;
+      refuseFaults(keptClientSecretFaults(body.configurations, stored, isOther));
+      if (isOther) {
         refuseFaults(keptSecretFaults(body.configurations, stored));
         await mcpConnections.deleteByIntegration(tx, row.organisation_id, row.id);
         await mcpMetadata.deleteByIntegration(tx, row.organisation_id, row.id);

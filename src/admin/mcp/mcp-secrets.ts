@@ -10,8 +10,9 @@ import {
 export type SealedConfigurations = McpConfigurations;
 
 /**
- * The stored values that an update would keep, by a mask or by saying nothing of the configurations:
- * none of them may go to another origin than the one they were given for. Paths start at the body.
+ * The stored values of headers that an update would keep, by a mask or by saying nothing of the
+ * configurations: none of them may go to another origin than the one they were given for. Paths start
+ * at the body.
  */
 export function keptSecretFaults(
   sent: McpConfigurations | null | undefined,
@@ -25,6 +26,22 @@ export function keptSecretFaults(
         message: 'must be sent again with its value, because url leads to another origin',
       })),
   );
+}
+
+/** The same of the secret of the OAuth client, which is for one token endpoint of one server. */
+export function keptClientSecretFaults(
+  sent: McpConfigurations | null | undefined,
+  stored: SealedConfigurations | null,
+  isOtherServer: boolean,
+): Fault[] {
+  if (stored?.oauth_client_secret === undefined) return [];
+  const isKept = sent === undefined || sent?.oauth_client_secret === secretMask;
+  const endpointOf = (one: McpConfigurations | null | undefined) => one?.oauth_token_endpoint;
+  const isOtherEndpoint = sent !== undefined && endpointOf(sent) !== endpointOf(stored);
+  if (!isKept || !(isOtherServer || isOtherEndpoint)) return [];
+  const what = isOtherServer ? 'url leads to another origin' : 'oauth_token_endpoint is another';
+  const message = `must be sent again with its value, because ${what}`;
+  return [{ path: ['configurations', 'oauth_client_secret'], message }];
 }
 
 function ownValue(
