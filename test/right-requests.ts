@@ -422,7 +422,8 @@ function forgetsModels({ method, path }: Pick<Operation, 'method' | 'path'>): bo
   return method === 'DELETE' && path.endsWith('/models');
 }
 
-function filled(path: string, idOf: (resource: string) => string): string {
+/** A path with its parameters, `idOf` what stands before each. */
+export function filled(path: string, idOf: (resource: string) => string): string {
   const named = path.replaceAll(/\{(\w+)\}/g, (braced, name: string) => words[name] ?? braced);
   return named.replaceAll(/([\w-]+)\/\{\w+\}/g, (_, resource: string) => {
     return `${resource}/${idOf(resource)}`;
