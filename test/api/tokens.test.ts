@@ -7,6 +7,7 @@ import * as accessPolicies from '../../src/store/tables/access-policies.ts';
 import * as organisations from '../../src/store/tables/organisations.ts';
 import * as serviceAccounts from '../../src/store/tables/service-accounts.ts';
 import { exchange, startTestServer, type TestResponse, type TestServer } from '../server.ts';
+import { seed } from '../test-effort.ts';
 
 const form = { 'content-type': 'application/x-www-form-urlencoded' };
 const secret = 'a:secret:with:colons';
@@ -246,6 +247,55 @@ describe('the token service', () => {
     expect((await ask(torn, tsgId)).body.error).toBe('invalid_scope');
     const lost = await addAccount(tsgId, [{ tsgId, workspace: 'gone' }]);
     expect((await ask(lost, tsgId)).body.error).toBe('unauthorized_client');
+  });
+
+  it('takes a form in any order and with fields it does not know, and no other text as one', async () => {
+    const scope = `tsg_id:${server.tsgId}`;
+    const text = fc.oneof(
+      fc.constantFrom(
+        'client_credentials',
+        scope,
+        `${scope} ${scope}`,
+        `${scope}\n`,
+        'CLIENT_CREDENTIALS',
+      ),
+      fc.constantFrom('%', '%zz', '%00', '%ff%fe', '+', '[object Object]', '9'.repeat(2_000)),
+      fc.string({ unit: 'binary' }),
+    );
+    const encoded = text.map((sent) =>
+      sent.startsWith('%') ? sent : encodeURIComponent(sent.toWellFormed()),
+    );
+    const name = fc.constantFrom(
+      'grant_type',
+      'scope',
+      'scope[]',
+      'client_id',
+      '__proto__',
+      'constructor',
+      '',
+    );
+    const right = ['grant_type=client_credentials', `scope=${encodeURIComponent(scope)}`];
+    const drawn = fc.tuple(name, encoded).map(([key, value]) => `${key}=${value}`);
+    const authorization = basic(server.clientId, server.clientSecret);
+    const answersWell = async (fields: readonly string[]) => {
+      const answer = await post(fields.join('&'), { authorization });
+      const form = new URLSearchParams(fields.join('&'));
+      const isRight =
+        form.getAll('grant_type').join() === 'client_credentials' &&
+        form.getAll('scope').join() === scope;
+      expect([fields, answer.status]).toEqual([fields, isRight ? 200 : 400]);
+      if (isRight) return;
+      const { error, error_description } = answer.body;
+      expect(Object.keys(answer.body)).toEqual(['error', 'error_description']);
+      expect(['invalid_request', 'invalid_scope', 'unsupported_grant_type']).toContain(error);
+      // RFC 6749, 5.2: printable ASCII without quotes.
+      expect(error_description).toMatch(/^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,500}$/);
+    };
+    const fields = fc
+      .tuple(fc.subarray(right), fc.array(drawn, { maxLength: 3 }))
+      .map(([some, others]) => [...some, ...others])
+      .chain((all) => fc.shuffledSubarray(all, { minLength: all.length }));
+    await fc.assert(fc.asyncProperty(fields, answersWell), { numRuns: 30, seed });
   });
 
   it('slows somebody who keeps failing, and never whoever has the right secret', async () => {
