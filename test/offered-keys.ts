@@ -105,7 +105,7 @@ async function endedKeys(server: TestServer): Promise<Record<string, string>> {
   };
 }
 
-async function exhaustedKey(server: TestServer): Promise<NewKey> {
+export async function exhaustedKey(server: TestServer): Promise<NewKey> {
   const { database, organisationId } = server;
   const usage_limits = { type: 'cost', credit_limit: 1 };
   const made = await addKey(server, 'organisation/service', { usage_limits });

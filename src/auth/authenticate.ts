@@ -183,7 +183,7 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
   const isOver = row.expires_at !== null && row.expires_at <= now;
   if (isOver || row.status !== 'active') throw refusedKey('expired', row);
   if (row.usage_limits !== null && (await isExhausted(db, row, now)))
-    throw refusedKey('exhausted', row);
+    throw refusedKey('exhausted', row, 'exhausted');
   const organisation = await deps.organisations.get(row.organisation_id, now, () =>
     organisations.findById(db, row.organisation_id),
   );
@@ -204,9 +204,10 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
 function refusedKey(
   reason: RefusedCredential['reason'],
   row?: apiKeys.StoredApiKey,
+  kind: 'unauthorized' | 'exhausted' = 'unauthorized',
 ): CredentialRefused {
   const whose = row && { organisationId: row.organisation_id, subjectId: row.id };
-  return new CredentialRefused({ credential: 'api_key', reason, ...whose });
+  return new CredentialRefused({ credential: 'api_key', reason, ...whose }, kind);
 }
 
 function personOf(row: apiKeys.StoredApiKey): Person | null {

@@ -16,6 +16,7 @@ export function errorKindsOf(
     'invalid',
     ...when(guarded, 'unauthorized', 'unavailable'),
     ...when(accepts.includes('client'), 'rateLimited'),
+    ...when(accepts.includes('api-key') || accepts.includes('bearer-key'), 'exhausted'),
     ...when(features.length > 0, 'featureDisabled'),
     ...when(scope !== undefined, 'forbidden'),
     ...when(namesSomething(route), 'notFound'),

@@ -4,6 +4,12 @@
 export const errorTable = {
   invalid: { status: 400, code: 'AB01', type: 'Client Error', message: 'Request Validation Error' },
   unauthorized: { status: 401, code: 'AB05', type: 'Client Error', message: 'Unauthorized access' },
+  exhausted: {
+    status: 402,
+    code: 'AB09',
+    type: 'Client Error',
+    message: 'Subscription exhausted: the budget of this API key is used up',
+  },
   forbidden: {
     status: 403,
     code: 'AB03',

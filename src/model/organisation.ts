@@ -53,6 +53,12 @@ export const AuthSettings = z.object({
     ...{ scopes: z.string().optional(), role_claim: z.string().nullable().optional() },
     groups_claim: z.string().nullable().optional(),
     disable_auto_provision_user: z.boolean().optional(),
+    token_endpoint_auth_method: z.string().optional(),
+    /** What the issuer verifies signatures with; null where it is shown no signature. */
+    jwks: z
+      .object({ keys: z.array(z.record(z.string(), z.string())) })
+      .nullable()
+      .optional(),
   }),
   domains: z.array(z.string()).length(0),
   /** Directories come with an API key, of which nobody is told the value again. */

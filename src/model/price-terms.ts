@@ -8,6 +8,19 @@ export interface PriceTerms {
   readonly adjustments: PricingAdjustments | null;
 }
 
+/** Those that count for a model: its own, where they hold any factor, in place of all of its integration's. */
+export function factorsFor(
+  own: PricingAdjustments | null | undefined,
+  ofIntegration: PricingAdjustments | null,
+): PricingAdjustments | null {
+  return own?.multiplier !== undefined && holdsNumber(own.multiplier) ? own : ofIntegration;
+}
+
+function holdsNumber(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return typeof value === 'number';
+  return Object.values(value).some(holdsNumber);
+}
+
 /** Of cents, in pico-dollars. */
 const centDigits = 10;
 

@@ -1,5 +1,5 @@
 /** Knows the form of the private key by which this deployment shows an identity provider who it is (RFC 7523). */
-import { createPrivateKey, type JsonWebKey, type KeyObject } from 'node:crypto';
+import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import type { Form } from './forms.ts';
 
@@ -10,6 +10,9 @@ export interface ClientKey {
   /** Null where the key has no name. */
   readonly kid: string | null;
 }
+
+/** What everybody may know of the key, as RFC 7517 writes it: the identity provider has to be told it. */
+export type PublicKey = Readonly<Record<string, string>>;
 
 const bitsMin = 2048;
 const ofCurves: Readonly<Record<string, string>> = {
@@ -40,6 +43,12 @@ function readKey(text: string): ClientKey | null {
   } catch {
     return null;
   }
+}
+
+export function publicKeyOf({ jwk, algorithm, kid }: ClientKey): PublicKey {
+  const told = createPublicKey({ key: jwk, format: 'jwk' }).export({ format: 'jwk' });
+  const plain = { ...(told as PublicKey), alg: algorithm, use: 'sig' };
+  return kid === null ? plain : { ...plain, kid };
 }
 
 /** Null for a key that is none of these. */

@@ -1,6 +1,6 @@
 /** Knows the settings by which people sign in as a group, and which of them make a whole. */
 import type { Secret } from '../secret.ts';
-import type { ClientKey } from './client-key.ts';
+import { type ClientKey, type PublicKey, publicKeyOf } from './client-key.ts';
 import type { secretIn } from './secrets.ts';
 import type { Name, Values } from './variables.ts';
 
@@ -8,7 +8,11 @@ import type { Name, Values } from './variables.ts';
 export type ClientProof =
   | { readonly method: 'none' }
   | { readonly method: 'client_secret_post' | 'client_secret_basic'; readonly secret: Secret }
-  | { readonly method: 'private_key_jwt'; readonly key: Secret<ClientKey> };
+  | {
+      readonly method: 'private_key_jwt';
+      readonly key: Secret<ClientKey>;
+      readonly publicKey: PublicKey;
+    };
 
 export interface SignInSettings {
   readonly issuer: URL;
@@ -58,7 +62,10 @@ export function signInSettings(
 function proofOf(values: Values, secretOf: ReturnType<typeof secretIn>): ClientProof {
   const method = values.GATEWRIGHT_SIGN_IN_AUTH_METHOD ?? 'client_secret_post';
   const key = secretOf('GATEWRIGHT_SIGN_IN_CLIENT_JWKS');
-  if (method === 'private_key_jwt') return key === undefined ? { method: 'none' } : { method, key };
+  if (method === 'private_key_jwt') {
+    if (key === undefined) return { method: 'none' };
+    return { method, key, publicKey: publicKeyOf(key.reveal()) };
+  }
   const secret = secretOf('GATEWRIGHT_SIGN_IN_CLIENT_SECRET');
   return secret === undefined ? { method: 'none' } : { method, secret };
 }

@@ -255,15 +255,15 @@ describe('200 update', () => {
     };
     expect(await status()).toEqual(['active', 200]);
     await spend(id, 12_000_000);
-    expect(await status()).toEqual(['exhausted', 401]);
+    expect(await status()).toEqual(['exhausted', 402]);
     await put(id, { usage_limits: { credit_limit: 11 } });
-    expect(await status()).toEqual(['exhausted', 401]);
+    expect(await status()).toEqual(['exhausted', 402]);
     await put(id, { usage_limits: { credit_limit: 20 } });
     expect(await status()).toEqual(['active', 200]);
     await put(id, { usage_limits: { credit_limit: 12 } });
-    expect(await status()).toEqual(['exhausted', 401]);
+    expect(await status()).toEqual(['exhausted', 402]);
     for (const nothing of [false, 0, null]) await put(id, { reset_usage: nothing, name: 'kept' });
-    expect(await status()).toEqual(['exhausted', 401]);
+    expect(await status()).toEqual(['exhausted', 402]);
     for (const reset of [true, 1]) {
       await put(id, { reset_usage: reset });
       expect(await status()).toEqual(['active', 200]);

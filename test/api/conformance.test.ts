@@ -8,6 +8,7 @@ import { suspensionsMax } from '../../src/store/tables/sync-suspensions.ts';
 import { schemaNames } from '../database.ts';
 import { type DatabaseLink, startDatabaseLink } from '../database-link.ts';
 import { Description, nameOf, type Operation } from '../description.ts';
+import { exhaustedKey } from '../offered-keys.ts';
 import { ownerOf } from '../people.ts';
 import { type Asked, isToken, RightRequests } from '../right-requests.ts';
 import { exchange, fetchToken, startTestServer, type TestServer } from '../server.ts';
@@ -116,6 +117,14 @@ it('400 to two credentials, and to what can be read in two ways', async () => {
 it('401 without a credential', async () => {
   const nobody = withHeaders({ authorization: '' });
   expect(await strangers(401, telling(401), nobody)).toEqual([]);
+});
+
+it('402 to a key whose budget is used up, wherever keys are taken', async () => {
+  const { key } = await exhaustedKey(server);
+  const spent = withHeaders({ authorization: '', 'x-gateway-api-key': key });
+  expect(await strangers(402, telling(402), spent)).toEqual([]);
+  const takingKeys = description.operations.filter((one) => one.path.startsWith('/v1/configs'));
+  expect(takingKeys.filter((one) => !telling(402)(one))).toEqual([]);
 });
 
 it('403 without the scope', async () => {

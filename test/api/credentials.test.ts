@@ -40,8 +40,9 @@ afterAll(async () => {
 /** What the facts of a route say of a credential. */
 function verdictOf(
   { route, accepts, params }: Tried,
-  { kind, grants }: OfferedCredential,
-): 'is nobody' | 'lacks the scope' | 'comes in' {
+  { name, kind, grants }: OfferedCredential,
+): 'is nobody' | 'is exhausted' | 'lacks the scope' | 'comes in' {
+  if (name.startsWith('key that is exhausted') && accepts.includes(kind)) return 'is exhausted';
   if (grants === null || !accepts.includes(kind)) return 'is nobody';
   const asked = typeof route.scope === 'function' ? route.scope(params) : route.scope;
   const wanted = [asked ?? []].flat();
@@ -68,6 +69,7 @@ function faultOf(one: Tried, of: OfferedCredential, answer: RawAnswer, nobody: s
   const isLetAnywhere = of.grants?.workspaceId === null && !of.grants.isOfMember;
   const fits = {
     'is nobody': () => toldBy(answer) === nobody,
+    'is exhausted': () => status === 402,
     'lacks the scope': () => status === 403 && body.includes(' is missing"'),
     'comes in': () => status < 500 && status !== 401 && !(status === 403 && isLetAnywhere),
   }[verdict]();

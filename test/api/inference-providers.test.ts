@@ -504,7 +504,8 @@ describe('the price', () => {
         pricing_adjustments: { multiplier: { default: 10, response_token: 0 } },
         models: [
           { slug: 'dear', enabled: true, pricing_adjustments: { multiplier: { default: 100 } } },
-          { slug: 'plain', enabled: true, pricing_adjustments: {} },
+          { slug: 'plain', enabled: true, pricing_adjustments: { multiplier: { default: 1 } } },
+          { slug: 'empty', enabled: true, pricing_adjustments: { multiplier: { image: {} } } },
           { slug: 'usual', enabled: true, pricing_adjustments: null },
         ],
       },
@@ -512,8 +513,8 @@ describe('the price', () => {
     const costOf = async (model: string) =>
       (await ask({ ...named(slug), params: { model } })).headers['x-gateway-cost'];
     // 5 tokens of a micro-dollar and 2 of two.
-    expect(await Promise.all(['dear', 'plain', 'usual'].map(costOf))).toEqual([
-      ...['0.0009', '0.000009', '0.00005'],
+    expect(await Promise.all(['dear', 'plain', 'empty', 'usual'].map(costOf))).toEqual([
+      ...['0.0009', '0.000009', '0.00005', '0.00005'],
     ]);
   });
 });

@@ -106,7 +106,7 @@ describe('an export', () => {
     });
   });
 
-  it('holds what its filters say', async () => {
+  it('holds what its filters say, deployments too (1.28.0)', async () => {
     const served = await post('/v1/deployments', {
       ...{ name: 'east', deployment_config: {} },
       auth_settings: { workspaces_allowed: [workspace.slug] },
@@ -214,7 +214,7 @@ describe('an export', () => {
     ]);
   });
 
-  it('goes from state to state, is changed while it is a draft, and is never in progress and deleted', async () => {
+  it('goes from state to state, is changed while it is a draft, and is never in progress and deleted (1.26.0)', async () => {
     const { id } = await make();
     const order = async (method: string, what: string, body?: object) =>
       (await send(method, `${path}/${id}${what}`, body && { body })).status;
@@ -279,7 +279,7 @@ describe('what is denied', () => {
   const restrictions = async (query = '') =>
     (await send('GET', `${path}/field-restrictions${query}`)).body.deniedFields;
 
-  it('is what the organisation says, and each workspace that is reached, at the start, too', async () => {
+  it('is what the organisation says, and each workspace that is reached, at the start, too (1.21.0)', async () => {
     const { id } = await make({}, { requested_data: ['metadata'] });
     const settings = { export_settings: { deniedFields: ['metadata'] } };
     await send('PUT', `/admin/v2/workspaces/${workspace.id}`, { body: { settings } });

@@ -101,6 +101,20 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
         expect([ids.includes(id), ids.includes(elsewhere.id)]).toEqual([true, false]);
       },
     ],
+    [
+      'a list of exports tells less of each than a read of one',
+      async () => {
+        const time_of_generation_min = '2027-01-01';
+        const filters = { time_of_generation_min, time_of_generation_max: '2027-01-02' };
+        const { id } = await made('/logs/exports', { filters });
+        const { data } = await get('/logs/exports');
+        const listed = data.find((one: Body) => one.id === id);
+        const read = await get(`/logs/exports/${id}`);
+        expect(read).toMatchObject(listed);
+        const more = Object.keys(read).filter((name) => !(name in listed));
+        expect(more).toEqual(expect.arrayContaining(['exported_records', 'finished_at']));
+      },
+    ],
   ],
   '1.27.0': [
     [
@@ -609,6 +623,17 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
         const rates = await made('/policies/rate-limits', policy(rate));
         expect((await get(`/policies/usage-limits/${usage.id}`)).credit_limit).toBe(5);
         expect(await get(`/policies/rate-limits/${rates.id}`)).toMatchObject(rate);
+      },
+    ],
+  ],
+  '1.4.0': [
+    [
+      'deployments are made, listed, read and changed',
+      async () => {
+        const { id } = await deployment();
+        expect(idsOf(await get('/deployments'))).toContain(id);
+        expect((await put(`/deployments/${id}`, { name: 'east' })).status).toBe(200);
+        expect(await get(`/deployments/${id}`)).toMatchObject({ id, name: 'east' });
       },
     ],
   ],

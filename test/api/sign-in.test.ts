@@ -229,16 +229,14 @@ describe('signing in', () => {
 });
 
 describe('what shows the provider who the deployment is (1.22)', () => {
+  function settingsBy(environment: Record<string, string>): SignInSettings {
+    const shared = { GATEWRIGHT_SIGN_IN_ISSUER: issuer.url, GATEWRIGHT_PUBLIC_URL: publicUrl };
+    return readSettings({ ...shared, ...environment }, { cwd: '/nonexistent' }).signIn!;
+  }
+
   /** Whom the provider names to a deployment of these settings. */
   async function identityBy(environment: Record<string, string>): Promise<unknown> {
-    const { signIn } = readSettings(
-      {
-        ...{ GATEWRIGHT_SIGN_IN_ISSUER: issuer.url, GATEWRIGHT_PUBLIC_URL: publicUrl },
-        ...environment,
-      },
-      { cwd: '/nonexistent' },
-    );
-    await using provider = new IdentityProvider(signIn!, null);
+    await using provider = new IdentityProvider(settingsBy(environment), null);
     const now = Date.now();
     const { address, attempt } = await provider.begin(now);
     const browser = new Browser();
@@ -270,6 +268,23 @@ describe('what shows the provider who the deployment is (1.22)', () => {
     const strange = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
     const wrong = { ...byKey, [jwks]: JSON.stringify(strange.export({ format: 'jwk' })) };
     await expect(identityBy(wrong)).rejects.toThrow('answers invalid_client');
+  });
+
+  it('is told with the public key to register there, and nothing else of the key', async () => {
+    const toldBy = async (one: TestServer) => {
+      const path = `/v1/organisations/${one.tsgId}/auth-settings`;
+      const { auth_settings: told } = (await one.request('GET', path)).body.data;
+      return [told.token_endpoint_auth_method, told.jwks];
+    };
+    const { id, jwks } = issuer.keyClient;
+    const signIn = settingsBy({
+      ...{ GATEWRIGHT_SIGN_IN_CLIENT_ID: id, GATEWRIGHT_SIGN_IN_CLIENT_JWKS: jwks },
+      GATEWRIGHT_SIGN_IN_AUTH_METHOD: 'private_key_jwt',
+    });
+    await using signing = await startTestServer({ settings: { signIn } });
+    const { d: _, ...publicKey } = JSON.parse(jwks).keys[0];
+    expect(await toldBy(signing)).toEqual(['private_key_jwt', { keys: [publicKey] }]);
+    expect(await toldBy(server)).toEqual(['client_secret_post', null]);
   });
 });
 

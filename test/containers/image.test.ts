@@ -33,7 +33,7 @@ function optionsFor(database: EmptyDatabase, words: string[]) {
 }
 
 describe.skipIf(missing !== '')(`the product's image${missing}`, () => {
-  it('names a user without rights and holds no more than it must', async () => {
+  it('names a user without rights (1.4.0) and holds no more than it must', async () => {
     const { image: images } = await getContainerRuntimeClient();
     const { Config, Size } = await images.inspect(ImageName.fromString(image));
     expect(Config.User).toBe('65532:65532');

@@ -139,11 +139,13 @@ async function info(deps: AdminDeps, request: Asked): Promise<OrganisationInfo> 
 function authSettings({ signIn }: AdminDeps): AuthSettings {
   const none = { domains: [], scim_token: null };
   if (signIn === null) return { auth_settings: {}, ...none };
-  const { issuer, clientId, scopes, roles, groupsClaim, provisions } = signIn.settings;
+  const { issuer, clientId, scopes, roles, groupsClaim, provisions, proof } = signIn.settings;
   const auth_settings = {
     ...{ issuer: issuer.href, client_id: clientId, scopes },
     ...{ role_claim: roles?.claim ?? null, groups_claim: groupsClaim },
     disable_auto_provision_user: !provisions,
+    token_endpoint_auth_method: proof.method,
+    jwks: proof.method === 'private_key_jwt' ? { keys: [proof.publicKey] } : null,
   };
   return { auth_settings, ...none };
 }

@@ -12,6 +12,7 @@ import type {
 } from '../../model/integration.ts';
 import { isGranted } from '../../model/integration-access.ts';
 import { readDocument } from '../../model/json-record.ts';
+import { factorsFor } from '../../model/price-terms.ts';
 import { Secret } from '../../secret.ts';
 import type { ReachedProvider } from '../../store/tables/providers.ts';
 import type { OwnTerms } from '../callers/own-terms.ts';
@@ -61,7 +62,7 @@ export interface GatewayModel {
   /** Whose price counts where the model has none. */
   readonly baseModel: string | null;
   readonly pricing: PricingConfig | null;
-  /** In place of those of the integration; null where it says none. */
+  /** Those of the integration, where it says none of its own. */
   readonly adjustments: PricingAdjustments | null;
 }
 
@@ -79,6 +80,7 @@ export function readProvider(
   const fields = readFields(mappings, references, unsealer, provider.workspace_id);
   const models = readDocument<ModelSetting[]>(integration.models) ?? [];
   const allowsAllModels = integration.allow_all_models !== 0;
+  const adjustments = readDocument<PricingAdjustments>(integration.pricing_adjustments);
   return {
     id: provider.id,
     slug: provider.slug,
@@ -91,13 +93,20 @@ export function readProvider(
     mapped: fields.length === 0 ? null : new Secret({ account, fields, origin }, origin),
     allowsAllModels,
     allowsAnyModel: allowsAllModels && models.every(({ enabled }) => enabled),
-    models: new Map(models.map((model) => [model.slug, readModel(unsealer, id, model)])),
-    adjustments: readDocument<PricingAdjustments>(integration.pricing_adjustments),
+    models: new Map(
+      models.map((model) => [model.slug, readModel(unsealer, id, model, adjustments)]),
+    ),
+    adjustments,
     capabilities: readDocument<Capabilities>(integration.capabilities),
   };
 }
 
-function readModel(unsealer: Unsealer, integrationId: string, setting: ModelSetting): GatewayModel {
+function readModel(
+  unsealer: Unsealer,
+  integrationId: string,
+  setting: ModelSetting,
+  ofIntegration: PricingAdjustments | null,
+): GatewayModel {
   const { slug, enabled, configurations, base_model_slug, pricing_config } = setting;
   const places = modelPlaces(integrationId, slug);
   return {
@@ -106,7 +115,7 @@ function readModel(unsealer: Unsealer, integrationId: string, setting: ModelSett
     headers: openHeaders(unsealer, places, configurations?.custom_headers),
     baseModel: base_model_slug ?? null,
     pricing: pricing_config ?? null,
-    adjustments: setting.pricing_adjustments ?? null,
+    adjustments: factorsFor(setting.pricing_adjustments, ofIntegration),
   };
 }
 

@@ -161,7 +161,7 @@ export class Targets {
     const called = this.#callTo(destination, settings, exchange, sent);
     const pricing = {
       service,
-      adjustments: said?.adjustments ?? provider.adjustments,
+      adjustments: (said ?? provider).adjustments,
       config: said?.pricing ?? null,
       model: said?.baseModel ?? answering,
     };
