@@ -328,7 +328,8 @@ export class RightRequests {
     const isGuarded = one.statuses.includes('401');
     const bearer = { authorization: `Bearer ${this.#token}` };
     const credential = isToken(one) ? this.client() : isOwnSession(one) ? this.#cookies : bearer;
-    const headers = { ...(isGuarded ? credential : {}), ...asked.headers };
+    const bringsKey = 'x-gateway-api-key' in (asked.headers ?? {});
+    const headers = { ...(isGuarded && !bringsKey ? credential : {}), ...asked.headers };
     const answer = await exchange(one.method, url, asked.body, headers);
     this.#judge(this.#description.faults(one, answer));
     if (isOwnSession(one) && one.method === 'DELETE' && answer.status === 200) {

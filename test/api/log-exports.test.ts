@@ -6,6 +6,7 @@ import { type ExportOptions, writeLogExports } from '../../src/jobs/write-log-ex
 import { DatabaseBlobs } from '../../src/store/database-blobs.ts';
 import { KeptBlobs } from '../../src/store/kept-blobs.ts';
 import { jobContext } from '../job-context.ts';
+import { addUser } from '../people.ts';
 import { requestRecord } from '../request-records.ts';
 import { startTestServer, type TestServer } from '../server.ts';
 import { addTenant, bindToWorkspace, type Send } from '../tenant.ts';
@@ -348,5 +349,68 @@ describe('the job', () => {
     const lines = await fetchLines(id);
     expect(lines).toHaveLength(4_103);
     expect(new Set(lines.map((line) => line.id)).size).toBe(4_103);
+  });
+});
+
+describe('what people may not see', () => {
+  it('is in no export that they find, whoever made it and when', async () => {
+    const place = await post('/admin/v2/workspaces', { name: 'seen' });
+    const user_id = await addUser(server);
+    const users = [{ id: user_id, role: 'member' }];
+    await send('POST', `/v1/admin/workspaces/${place.id}/users`, { body: { users } });
+    const named = { name: 'own', workspace_id: place.id, user_id, scopes: ['logs.export'] };
+    const own = await post('/v1/api-keys/workspace/user', named);
+    await logRequests(
+      [own.id, randomUUID()].map((apiKeyId) => ({ apiKeyId, workspaceId: place.id })),
+    );
+    server.clock.advance(60_000);
+    const asMember: Send = (method, at, more = {}) =>
+      server.request(method, at, {
+        auth: 'none',
+        headers: { 'x-gateway-api-key': own.key },
+        ...more,
+      });
+    const allow = (security_settings: object) =>
+      send('PUT', `/admin/v2/workspaces/${place.id}`, { body: { security_settings } });
+    const body = { filters: range, requested_data: ['id'] };
+    const started = async (by: Send, more: object) => {
+      const { body: made } = await by('POST', path, { body: { ...body, ...more } });
+      await by('POST', `${path}/${made.id}/start`);
+      return made;
+    };
+    const ofAdmin = await started(send, { workspace_id: place.id });
+    const early = await started(asMember, {});
+    const draft = (await asMember('POST', path, { body })).body;
+    await run();
+    expect([ofAdmin, early, draft].map(({ total }) => total)).toEqual([2, 2, 2]);
+    const seen = async () => {
+      const { body: all } = await asMember('GET', path);
+      const ids = [ofAdmin, early].map(({ id }) => id);
+      const links = ids.map((id) => asMember('GET', `${path}/${id}/download`));
+      return [all.total, ...(await Promise.all(links)).map(({ status }) => status)];
+    };
+    expect(await seen()).toEqual([3, 200, 200]);
+    await allow({ membersViewAllData: false });
+    const mine = await started(asMember, {});
+    await run();
+    expect([mine.total, await seen()]).toEqual([1, [1, 404, 404]]);
+    expect((await asMember('GET', `${path}/${mine.id}/download`)).status).toBe(200);
+    for (const [method, what] of [
+      ...([
+        ['GET', ''],
+        ['PUT', ''],
+        ['DELETE', ''],
+        ['POST', '/start'],
+      ] as const),
+      ['POST', '/cancel'] as const,
+    ]) {
+      const change = method === 'PUT' ? { body: { description: 'mine' } } : {};
+      const { status } = await asMember(method, `${path}/${draft.id}${what}`, change);
+      expect([method, what, status]).toEqual([method, what, 404]);
+    }
+    await allow({ membersViewAllData: null, membersViewLogs: false });
+    expect(await seen()).toEqual([undefined, 403, 403]);
+    expect((await asMember('POST', path, { body })).status).toBe(403);
+    expect((await send('GET', `${path}/${draft.id}`)).status).toBe(200);
   });
 });

@@ -107,7 +107,7 @@ const lists: readonly Listed[] = [
     table: 'log_exports',
     row: exportRow,
     read: (db, page) => {
-      const filter = { workspaceId: undefined, status: undefined };
+      const filter = { workspaceId: undefined, status: undefined, ofKeys: null };
       return idsOf(logExports.list(db, organisation, filter, page), ({ id }) => id);
     },
     addOne: () => test.database.transaction((tx) => logExports.insert(tx, exportRow())),

@@ -7,7 +7,7 @@ import * as configs from '../../store/tables/configs.ts';
 import * as gatewayDeployments from '../../store/tables/gateway-deployments.ts';
 import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
 import * as workspaces from '../../store/tables/workspaces.ts';
-import { requireRight, visibleKeys } from '../request/visibility.ts';
+import { exportableKeys } from './export-access.ts';
 
 /** @throws ApiError `invalid` for what is not there or ends before it begins, `forbidden` for who may not see the log */
 export async function selectionOf(
@@ -16,13 +16,12 @@ export async function selectionOf(
   workspace: StoredWorkspace | null,
   filters: ExportFilters,
 ): Promise<ExportSelection> {
-  await requireRight(db, caller, workspace, 'ViewLogs');
+  const visible = await exportableKeys(db, caller, workspace);
   const { time_of_generation_min: min, time_of_generation_max: max } = filters;
   if (min > max) {
     const path = ['filters', 'time_of_generation_min'];
     throw validationError({ path, message: 'must not lie after the end' });
   }
-  const visible = await visibleKeys(db, caller, workspace);
   const asked = filters.api_key_ids?.map((id) => id.toLowerCase()) ?? null;
   return {
     workspaceIds: common(

@@ -18,8 +18,9 @@ import * as workspaces from '../../store/tables/workspaces.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { type BodyRequest, requireUpdate, sentFields } from '../request/frame-fields.ts';
-import { findOr404, idOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
+import { idOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { requireVersion } from '../request/version.ts';
+import { requireFound } from './export-access.ts';
 import { deniedFields, fieldsOf } from './export-restrictions.ts';
 import { selectionOf } from './export-selection.ts';
 
@@ -146,7 +147,7 @@ async function lockRow(
   const { caller, params } = request;
   const id = idOr404(params.exportId!);
   const found = await logExports.findForUpdate(tx, caller.organisationId, id);
-  const row = findOr404(caller, found);
+  const row = await requireFound(tx, caller, found);
   requireVersion(request, row.version);
   return row;
 }

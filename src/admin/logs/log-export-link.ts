@@ -4,7 +4,8 @@ import { ApiError } from '../../model/errors.ts';
 import * as logExports from '../../store/tables/log-exports.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { findOr404, idOr404 } from '../request/scoping.ts';
+import { idOr404 } from '../request/scoping.ts';
+import { requireFound } from './export-access.ts';
 
 const linkMs = 15 * 60_000;
 
@@ -18,7 +19,11 @@ export async function download(
   const { organisationId } = caller;
   const id = idOr404(params.exportId!);
   const found = await logExports.find(database.readable, organisationId, id);
-  const { status, workspace_id: workspaceId } = findOr404(caller, found);
+  const { status, workspace_id: workspaceId } = await requireFound(
+    database.readable,
+    caller,
+    found,
+  );
   if (status !== 'success') {
     throw new ApiError('conflict', `This export is not written: its status is ${status}`);
   }

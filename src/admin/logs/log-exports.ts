@@ -18,8 +18,9 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { findOr404, idOr404, resolveWorkspace } from '../request/scoping.ts';
+import { idOr404, resolveWorkspace } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
+import { exportableKeys, requireFound } from './export-access.ts';
 import { deniedFields } from './export-restrictions.ts';
 import { archive, cancel, create, start, update } from './log-export-changes.ts';
 import { download } from './log-export-link.ts';
@@ -161,7 +162,8 @@ async function list(
 ) {
   const db = database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
-  const filter = { workspaceId: workspace?.id, status: query.status };
+  const ofKeys = await exportableKeys(db, caller, workspace);
+  const filter = { workspaceId: workspace?.id, status: query.status, ofKeys };
   const page = toPage(query);
   const { rows, total } = await logExports.list(db, caller.organisationId, filter, page);
   return listReply(rows.map(toItem), total);
@@ -170,6 +172,6 @@ async function list(
 async function get({ database }: AdminDeps, { caller, params }: AdminRequest) {
   const id = idOr404(params.exportId!);
   const found = await logExports.find(database.readable, caller.organisationId, id);
-  const row = findOr404(caller, found);
+  const row = await requireFound(database.readable, caller, found);
   return versioned(toRecord(row), row);
 }

@@ -84,20 +84,26 @@ function named(db: Db, organisationId: string, id: string) {
     .where('status', '!=', 'archived');
 }
 
+interface ListFilter {
+  readonly workspaceId: string | undefined;
+  readonly status: ExportStatus | undefined;
+  /** About requests of no other keys than these; null for any. */
+  readonly ofKeys: readonly string[] | null;
+}
+
 /** Those that are not archived; of all workspaces where none is named. */
-export function list(
-  db: Db,
-  organisationId: string,
-  filter: { readonly workspaceId: string | undefined; readonly status: ExportStatus | undefined },
-  page: Page,
-) {
+export function list(db: Db, organisationId: string, filter: ListFilter, page: Page) {
   let query = db
     .selectFrom('log_exports')
     .where('organisation_id', '=', organisationId)
     .where('status', '!=', 'archived');
-  const { workspaceId, status } = filter;
+  const { workspaceId, status, ofKeys } = filter;
   if (workspaceId !== undefined) query = query.where('workspace_id', '=', workspaceId);
   if (status !== undefined) query = query.where('status', '=', status);
+  if (ofKeys !== null) {
+    const keys = sql<string>`JSON_EXTRACT(selection, '$.apiKeyIds')`;
+    query = query.where(sql<boolean>`JSON_CONTAINS(${JSON.stringify(ofKeys)}, ${keys})`);
+  }
   return listPage({ db, stamp: exportMarks.stampOf('log_exports', organisationId) }, query, page);
 }
 
