@@ -27,8 +27,9 @@ export interface Account {
 
 /**
  * Admits within slices that this process holds, without a statement for each request (docs/limits.md,
- * Slices). A request that lacks something waits, a second at most, while its process asks the database
- * and others give back what lies idle with them; then it takes less, where it can, or is refused.
+ * Slices). A request that lacks something waits while its process asks the database and others give back
+ * what lies idle with them, for a second, or longer where they are late; then it takes less, where it can, or
+ * is refused.
  */
 export interface Ledger extends AsyncDisposable {
   open(): Account;

@@ -77,6 +77,7 @@ describe('three gateways on one limit', () => {
     });
     tell(report);
     expect(report.usedShare).toBeGreaterThan(0.95);
+    expect(report.falselyRefused).toEqual([]);
   });
 
   it('of cost never let through more than it says, by a thousand callers while the window turns over and one is killed', async () => {
@@ -89,6 +90,7 @@ describe('three gateways on one limit', () => {
     });
     tell(report);
     expect(report.usedShare).toBeGreaterThan(0.95);
+    expect(report.falselyRefused).toEqual([]);
   });
 
   it('of tokens, beside others of cost and of requests, keep all of them; one has a clock that is an hour ahead', async () => {
@@ -104,6 +106,7 @@ describe('three gateways on one limit', () => {
     });
     tell(report);
     expect(report.usedShare).toBeGreaterThan(0.95);
+    expect(report.falselyRefused).toEqual([]);
   });
 
   it('keep it while the database is cut off, and while it hangs', async () => {
@@ -117,5 +120,6 @@ describe('three gateways on one limit', () => {
     });
     tell(report);
     expect(report.usedShare).toBeGreaterThan(0.95);
+    expect(report.falselyRefused).toEqual([]);
   });
 });
