@@ -1,5 +1,5 @@
 /** Knows where the secrets of MCP integrations and servers are kept: values of headers, tokens of people. */
-import { mcpSecrets } from '../model/mcp-integration.ts';
+import { mcpSecrets } from '../model/mcp-secret-fields.ts';
 import type { ConnectionKey } from '../store/tables/mcp-connections.ts';
 import type { SecretPlaces } from './secret-values.ts';
 

@@ -19,6 +19,7 @@ import {
   workspaceGuardrails,
   workspaceReference,
 } from './kind-references.ts';
+import { mcpSecrets } from './mcp-secret-fields.ts';
 import { authSecrets } from './secret-fields.ts';
 
 // Read by every start of `validate`: nothing here makes a schema before it is asked for.
@@ -173,10 +174,7 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     ...plain,
     workspaced: 'optional',
     references: [workspaceReference, grantedWorkspace, mappedSecrets],
-    secrets: [
-      ...['configurations.custom_headers.*', 'configurations.headers.*'],
-      'configurations.oauth_client_secret',
-    ],
+    secrets: mcpSecrets.map((pattern) => `configurations.${pattern}`),
     secretsGoWith: ['url'],
     opaque: [
       'configurations.custom_headers',

@@ -3,7 +3,8 @@
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import { below, type Fault, faultAt } from './fault.ts';
 import { headerMapFaults } from './forward-headers.ts';
-import { type McpConfigurations, secretHeaderMaps } from './mcp-integration.ts';
+import type { McpConfigurations } from './mcp-integration.ts';
+import { secretHeaderMaps } from './mcp-secret-fields.ts';
 import { outboundUrlFault } from './outbound-url.ts';
 import { isSecretName } from './secret-names.ts';
 

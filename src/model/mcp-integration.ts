@@ -31,15 +31,6 @@ export const McpConfigurations = z.looseObject({
 });
 export type McpConfigurations = z.infer<typeof McpConfigurations>;
 
-/** The header maps of {@link McpConfigurations} whose values are secrets. */
-export const secretHeaderMaps = ['custom_headers', 'headers'] as const;
-
-/** Dotted patterns of all that is secret in {@link McpConfigurations}. */
-export const mcpSecrets: readonly string[] = [
-  ...secretHeaderMaps.map((field) => `${field}.*`),
-  'oauth_client_secret',
-];
-
 /** Stands for a secret value in every answer; sent back by a client it means "keep what is stored". */
 export const secretMask = '********';
 

@@ -1,10 +1,7 @@
 /** Knows which values of MCP integrations are secrets, and which of them an update may keep. */
 import type { Fault } from '../../model/fault.ts';
-import {
-  type McpConfigurations,
-  secretHeaderMaps,
-  secretMask,
-} from '../../model/mcp-integration.ts';
+import { type McpConfigurations, secretMask } from '../../model/mcp-integration.ts';
+import { secretHeaderMaps } from '../../model/mcp-secret-fields.ts';
 
 /** Configurations as stored: the values of secret header maps are sealed texts. */
 export type SealedConfigurations = McpConfigurations;
