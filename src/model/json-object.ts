@@ -53,9 +53,11 @@ function keyAmong(
  * The members of an object that `JSON.parse` has read, so that its form is known to be right; null
  * where two have one key, of which two readers could each take another.
  */
-export function membersOf(bytes: Buffer): Map<string, Member> | null {
+export function membersOf(
+  bytes: Buffer,
   // A letter for each byte: to look through a text is faster, and all that is looked for is ASCII.
-  const text = bytes.toString('latin1');
+  text = bytes.toString('latin1'),
+): Map<string, Member> | null {
   const members = new Map<string, Member>();
   let at = text.indexOf('{') + 1;
   for (;;) {

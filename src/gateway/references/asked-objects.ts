@@ -26,10 +26,12 @@ export function askedObjectsOf({ request, path, params, isJson }: Asked): AskedO
 }
 
 function inQuestion(endpoint: string, params: Params): readonly Reference[] {
-  const { messages, container, thread, diagnostics } = params;
+  const { container, thread, diagnostics } = params;
   const isOfChat = endpoint === 'chat_completions';
   const inMessages = hasPartsIn(params)
-    ? referencesOf({ messages }, isOfChat ? 'chat_completions' : null).filter(isNamedInMessages)
+    ? referencesOf({ messages: params.messages }, isOfChat ? 'chat_completions' : null).filter(
+        isNamedInMessages,
+      )
     : [];
   const isBare = container === undefined && thread === undefined && diagnostics === undefined;
   if (isOfChat || isBare) return inMessages;

@@ -1,5 +1,6 @@
 /** Knows where requests name objects that callers keep. */
 import { hasTwins } from '../../model/json-object.ts';
+import { outlineOf } from '../../model/outlined-object.ts';
 import type { ObjectKind } from '../../objects/object-request.ts';
 import type { Exchange } from '../callers/exchange.ts';
 
@@ -137,7 +138,8 @@ export function isAmbiguous({ body, isJson }: Pick<Exchange, 'body' | 'isJson'>)
 const mayName = /ids?"|"conversation"|"container"|"(?:training_file|validation_file|video)"|\\u00/i;
 
 /** Whether messages have more than texts, and so may name something. Most have not, and are not gone through. */
-export function hasPartsIn({ messages }: Readonly<Record<string, unknown>>): boolean {
+export function hasPartsIn(params: Readonly<Record<string, unknown>>): boolean {
+  const messages = outlineOf(params, 'messages');
   return Array.isArray(messages) && messages.some(hasParts);
 }
 

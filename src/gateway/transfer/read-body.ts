@@ -1,7 +1,8 @@
 /** Knows how the body of a request is taken in: whole, bounded, and read as JSON where it is that. */
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { countMembers } from '../../model/json-object.ts';
+import { namesOf, outlinedObject } from '../../model/outlined-object.ts';
 import { isInCrumbs } from './crumbs.ts';
 import { GatewayError } from './gateway-error.ts';
 
@@ -28,10 +29,12 @@ export function readBody(
 function takenOf(request: IncomingMessage, bytesMax: number): Buffer {
   const body: Buffer = request.read() ?? Buffer.alloc(0);
   if (body.length > bytesMax) throw tooLarge(bytesMax);
-  // Else its end would be waited for, with the next request of the connection behind it.
-  request.resume();
+  // Else its end would be waited for, with the next request of the connection behind it; nothing of this one is.
+  void inAMoment.then(() => request.resume());
   return body;
 }
+
+const inAMoment = Promise.resolve();
 
 function comingOf(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
@@ -82,13 +85,23 @@ export function isJsonType(type: string | undefined): boolean {
 /** At the top. Requests have some dozens; each costs as much as hundreds of letters do, and is looked at again and again. */
 const membersMax = 1_000;
 
+/** Smaller ones cost less to read as a whole. */
+const outlinedBytesMin = 8 * 1024;
+
 /**
  * What an object in JSON says. A body is refused that a provider could read otherwise: with a member
  * twice at the top, where the model and the bounds of an answer stand.
  */
 export function parseParams(body: Buffer): Params {
   if (!isUtf8(body)) throw new GatewayError('invalid_json', 'The body is no valid UTF-8');
-  const text = body.toString('utf8');
+  const isOutlined = body.length > outlinedBytesMin && !isAscii(body);
+  const outlined = isOutlined ? outlinedObject(body, membersMax) : null;
+  const params = outlined ?? wholeObject(body.toString('utf8'));
+  for (const name of namesOf(params)) if (!usual.has(name)) refuseTwin(name);
+  return params;
+}
+
+function wholeObject(text: string): Params {
   const value = parsed(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new GatewayError('invalid_json', 'The body must be a JSON object');
@@ -98,11 +111,9 @@ export function parseParams(body: Buffer): Params {
     const message = `The JSON body has ${members} members, where ${membersMax} are read at most`;
     throw new GatewayError('invalid_json', message);
   }
-  const names = Object.keys(value);
-  if (names.length < members) {
+  if (Object.keys(value).length < members) {
     throw new GatewayError('invalid_json', 'The JSON body has the same member twice');
   }
-  for (const name of names) refuseTwin(name);
   return value as Params;
 }
 
@@ -110,6 +121,12 @@ export function parseParams(body: Buffer): Params {
 const judged = new Set([
   ...['model', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'],
   ...['max_output_tokens', 'n', 'best_of', 'prompt', 'user'],
+]);
+
+/** Which most requests have, so that they cost no more than a look. */
+const usual = new Set([
+  ...[...judged, 'messages', 'temperature', 'top_p', 'stop', 'tools', 'tool_choice', 'system'],
+  ...['response_format', 'input', 'instructions', 'metadata', 'seed', 'reasoning_effort'],
 ]);
 
 /** Some providers heed no case, and would read `MODEL` where `model` was judged. */

@@ -1,0 +1,91 @@
+/** Knows how a large JSON object is read of which most that is said in it is asked for by nobody. */
+import { isAscii } from 'node:buffer';
+import { membersOf } from './json-object.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+type Range = readonly [start: number, end: number];
+
+/** Asks an object that was read here for what {@link outlineOf} tells. */
+const outlineName = Symbol('outline');
+
+/**
+ * Reads members when they are first asked for. In place of an accessor, with which each object has a hidden
+ * class of its own that outlives it by far.
+ */
+class ReadsLater implements ProxyHandler<Record<string, unknown>> {
+  readonly #bytes: Buffer;
+  readonly #unread: Map<string, Range>;
+
+  constructor(bytes: Buffer, unread: Map<string, Range>) {
+    this.#bytes = bytes;
+    this.#unread = unread;
+  }
+
+  get(target: Record<string, unknown>, name: string | symbol): unknown {
+    if (name === outlineName) return target;
+    if (typeof name === 'string' && this.#unread.has(name)) this.#read(target, name);
+    return Reflect.get(target, name);
+  }
+
+  getOwnPropertyDescriptor(
+    target: Record<string, unknown>,
+    name: string | symbol,
+  ): PropertyDescriptor | undefined {
+    if (typeof name === 'string' && this.#unread.has(name)) this.#read(target, name);
+    return Reflect.getOwnPropertyDescriptor(target, name);
+  }
+
+  #read(target: Record<string, unknown>, name: string): void {
+    const value: unknown = JSON.parse(this.#bytes.toString('utf8', ...this.#unread.get(name)!));
+    this.#unread.delete(name);
+    const plain = { enumerable: true, configurable: true, writable: true };
+    Object.defineProperty(target, name, { ...plain, value });
+  }
+}
+
+/**
+ * What the bytes say, which are valid UTF-8. To make text of what is beyond ASCII takes a large part of the
+ * time of reading, so that members that hold any are read when they are first asked for. Null for what is not
+ * read in this way: no JSON, no object, one with more members, with a key twice, or with one beyond ASCII.
+ */
+export function outlinedObject(bytes: Buffer, membersMax: number): Json | null {
+  const letters = bytes.toString('latin1');
+  const value = objectIn(letters);
+  if (value === null || Object.keys(value).length > membersMax) return null;
+  const members = membersOf(bytes, letters);
+  if (members === null) return null;
+  const unread = new Map<string, Range>();
+  for (const [name, { start, valueStart, end }] of members) {
+    if (isAscii(bytes.subarray(start, end))) continue;
+    if (!isAscii(bytes.subarray(start, valueStart))) return null;
+    unread.set(name, [valueStart, end]);
+  }
+  return new Proxy(value, new ReadsLater(bytes, unread));
+}
+
+function objectIn(text: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === 'object' && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown> | null) : null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * A member for those who look at kinds and lengths of what is there. Of one that nobody has asked for, texts
+ * beyond ASCII are wrong: they have a letter of Latin-1 for each of their bytes.
+ */
+export function outlineOf(object: Json, name: string): unknown {
+  return whatIsReadOf(object)[name];
+}
+
+/** The names of its members, for which none is read. */
+export function namesOf(object: Json): readonly string[] {
+  return Object.keys(whatIsReadOf(object));
+}
+
+function whatIsReadOf(object: Json): Json {
+  return (object as { readonly [outlineName]?: Json })[outlineName] ?? object;
+}
