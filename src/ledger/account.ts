@@ -1,5 +1,4 @@
 /** Knows what one request has been admitted for, and charges what it used: each reservation once. */
-
 import type { Need } from '../store/tables/usage-slices.ts';
 import {
   boundUnits,
@@ -96,8 +95,8 @@ export class Reservations {
     bound: UsageBound,
     { outputTokens, nowMs }: Grant & { readonly nowMs: number },
   ): void {
-    const counted = [...this.#counted];
-    const open = [...this.#open];
+    const counted = this.#counted.slice();
+    const open = this.#open.slice();
     for (const { limit, slice } of fresh) {
       if (limit.type === 'requests') counted.push({ slice, holding: slice.charge(1, nowMs) });
       else {

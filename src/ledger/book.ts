@@ -1,5 +1,6 @@
 /** Knows the slices that this process holds of one organisation's counters, and settles them with the database. */
 import { randomBytes } from 'node:crypto';
+import { monotonicMs } from '../monotonic.ts';
 import type { Database, Db } from '../store/connection/db.ts';
 import { isOutcomeUnknown } from '../store/connection/unavailable.ts';
 import { placeKey } from '../store/tables/counter-place.ts';
@@ -85,7 +86,7 @@ export class Book {
 
   /**
    * One exchange, where there is anything to exchange; `isDue` tells what was used, too. `nowMs` by
-   * `performance.now()`. Rejects when the database does not answer; everything is tried again then.
+   * the monotonic clock. Rejects when the database does not answer; everything is tried again then.
    */
   async exchange(nowMs: number, isDue: boolean): Promise<void> {
     if (this.#inDoubt !== null) await this.#resolve(this.#inDoubt);
@@ -99,12 +100,12 @@ export class Book {
       const move = slice.beginMove(nowMs, isDue);
       if (move !== null) moves.set(move, slice);
       if (moves.size < movesMax) continue;
-      await this.#carryOut({ moves, startedMs: performance.now() });
+      await this.#carryOut({ moves, startedMs: monotonicMs() });
       moves = new Map();
     }
     const isHeld = this.#sequence > 0 && this.#slices.size > 0;
     if (moves.size === 0 && !(isHeld && nowMs - this.#renewedMs > renewMs)) return;
-    await this.#carryOut({ moves, startedMs: performance.now() });
+    await this.#carryOut({ moves, startedMs: monotonicMs() });
   }
 
   /** Learns which of the slices somebody else lacks, to give back what lies idle of them, or to say that nothing does. */
@@ -121,7 +122,7 @@ export class Book {
   /** Ends the holding: what is left is given back, and running requests are charged as reserved. */
   async close(): Promise<void> {
     for (const slice of this.#slices.values()) slice.recall();
-    await this.exchange(performance.now(), true);
+    await this.exchange(monotonicMs(), true);
     if (this.#sequence === 0) return;
     await this.#database.transaction(async (tx) => {
       await holders.findSequence(tx, this.#holder);
@@ -171,7 +172,7 @@ export class Book {
     this.#renewedMs = startedMs;
     this.#lease.endsMs = startedMs + leaseMs - leaseMarginMs;
     let at = 0;
-    for (const slice of moves.values()) slice.endMove(outcomes[at++]!, performance.now());
+    for (const slice of moves.values()) slice.endMove(outcomes[at++]!, monotonicMs());
   }
 
   #undo({ moves }: Exchange): void {

@@ -1,4 +1,5 @@
 /** Knows who waits for a limit, and when the books are settled with the database. */
+import { monotonicMs } from '../monotonic.ts';
 import type { Database } from '../store/connection/db.ts';
 import { type Charge, type Grant, type Reservations, Shortage } from './account.ts';
 import { Book } from './book.ts';
@@ -30,7 +31,7 @@ const impatient: Patience = { waitMs: 0, lateMs: 0 };
 /** A request that is not admitted yet. */
 class Waiter {
   readonly promise: Promise<Grant>;
-  readonly #beganMs = performance.now();
+  readonly #beganMs = monotonicMs();
   readonly #patience: Patience;
   /** Counted from the first answer to what it asks; a slow database is no reason to refuse. */
   #deadlineMs = Number.POSITIVE_INFINITY;
@@ -163,7 +164,7 @@ export class Desk {
   ): Grant | Promise<Grant> {
     const ledge = this.#ledgeOf(limits[0]!.organisationId);
     const charges = limits.map((limit) => ({ limit, slice: ledge.book.slice(limit) }));
-    const got = reservations.reserve(charges, bound, performance.now(), false);
+    const got = reservations.reserve(charges, bound, monotonicMs(), false);
     if (!(got instanceof Shortage)) return got;
     const waiter = new Waiter(reservations, charges, bound, got, this.#options);
     ledge.waiters.add(waiter);
@@ -209,7 +210,7 @@ export class Desk {
   }
 
   #tick(): void {
-    const nowMs = performance.now();
+    const nowMs = monotonicMs();
     for (const [organisationId, ledge] of this.#ledges) {
       const isDue = nowMs - ledge.toldMs > tellMs || nowMs - ledge.recalledMs > recallMs;
       if (ledge.running === null && (isDue || ledge.waiters.size > 0)) this.#settle(ledge);
@@ -240,7 +241,7 @@ export class Desk {
   }
 
   async #exchange(ledge: Ledge): Promise<void> {
-    const nowMs = performance.now();
+    const nowMs = monotonicMs();
     const isDue = nowMs - ledge.toldMs > tellMs;
     let asked: ReadonlySet<Waiter>;
     try {
@@ -256,7 +257,7 @@ export class Desk {
       ledge.fault = error;
       return;
     }
-    const triedMs = performance.now();
+    const triedMs = monotonicMs();
     for (const waiter of ledge.waiters) {
       if (waiter.retry(triedMs, asked.has(waiter))) ledge.waiters.delete(waiter);
     }

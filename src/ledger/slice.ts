@@ -46,11 +46,11 @@ interface KnownUse {
   readonly usedUnits: number;
   /** By requests of this process that are under way. */
   readonly reservedUnits: number;
-  /** When that was true, by `performance.now()`. */
+  /** When that was true, by the monotonic clock. */
   readonly atMs: number;
 }
 
-/** Until when what is held may be used, by `performance.now()`. */
+/** Until when what is held may be used, by the monotonic clock. */
 export interface Lease {
   endsMs: number;
 }
@@ -91,7 +91,7 @@ export class Slice {
     this.limit = limit;
   }
 
-  /** Units that may be reserved; `nowMs` by `performance.now()`. */
+  /** Units that may be reserved; `nowMs` by the monotonic clock. */
   freeAt(nowMs: number): number {
     const mayUse = !this.#isRecalled && nowMs < this.#lease.endsMs;
     return mayUse ? this.#units - this.#reserved - this.#spent : 0;

@@ -13,7 +13,7 @@ const root = resolve(import.meta.dirname, '../../src');
  */
 const ground = [
   ...['secret', 'failure', 'suggest', 'package-root'],
-  ...['managed-name', 'trusted-hosts', 'terminal-text', 'task-thread'],
+  ...['managed-name', 'monotonic', 'trusted-hosts', 'terminal-text', 'task-thread'],
 ];
 
 /**

@@ -1,6 +1,7 @@
 /** Knows how the gateway asks a model itself, in the name of a caller: by its config, within its limits, through its guardrails, into the log. */
 import type { IncomingMessage } from 'node:http';
 import { newId } from '../../model/ids.ts';
+import { monotonicMs } from '../../monotonic.ts';
 import type { ModelAnswer, ModelCallOptions, ModelCalls } from '../../objects/model-calls.ts';
 import { EventReader } from '../../upstream/dialects/event-reader.ts';
 import type { Exchange } from '../callers/exchange.ts';
@@ -48,7 +49,7 @@ export class InnerCalls implements ModelCalls {
   ): Promise<ModelAnswer> {
     const { pipeline } = this.#options;
     const request: InnerRequest = { id: newId(), path, params, now: pipeline.now() };
-    const beganMs = performance.now();
+    const beganMs = monotonicMs();
     const found = new Findings(null);
     const answer = await this.#answerTo(request, found, options).catch((thrown: unknown) => {
       found.error = refusalOf(pipeline, request.id, thrown);

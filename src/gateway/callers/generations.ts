@@ -1,4 +1,5 @@
 /** Knows in which generation the resources of each organisation are, looked up a few times a second for all at once. */
+import { monotonicMs } from '../../monotonic.ts';
 
 export interface GenerationsOptions {
   /** What is current for each of these organisations. */
@@ -19,7 +20,7 @@ export class Generations {
   readonly #options: GenerationsOptions;
   readonly #current = new Map<string, string>();
   /** By the monotonic clock: when the last look began that succeeded. */
-  #confirmedAtMs = performance.now();
+  #confirmedAtMs = monotonicMs();
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
   #look: Promise<void> | null = null;
@@ -40,14 +41,14 @@ export class Generations {
 
   /** Whether a look has succeeded within the grace. */
   isWithinGrace(): boolean {
-    return performance.now() - this.#confirmedAtMs <= this.#options.graceMs;
+    return monotonicMs() - this.#confirmedAtMs <= this.#options.graceMs;
   }
 
   /** What a read has seen; from now on the organisation is looked after. */
   note(organisationId: string, generation: string): void {
     this.#current.set(organisationId, generation);
     if (this.#timer === null && !this.#isClosed) {
-      this.#confirmedAtMs = performance.now();
+      this.#confirmedAtMs = monotonicMs();
       this.#wait();
     }
   }
@@ -76,7 +77,7 @@ export class Generations {
   }
 
   async #lookUp(): Promise<void> {
-    const beganAtMs = performance.now();
+    const beganAtMs = monotonicMs();
     try {
       const found = await this.#options.load([...this.#current.keys()]);
       for (const [organisationId, generation] of found) {

@@ -91,7 +91,8 @@ async function attemptAgain(
   let waitedMs = 0;
   let hasLostTries = false;
   for (let tries = 0; ; tries += 1) {
-    const attempted = { ...(await callOnce(target, options, tries)), hasLostTries };
+    const tried = await callOnce(target, options, tries);
+    const attempted = hasLostTries ? { ...tried, hasLostTries } : tried;
     if (caller.isGone || isSpent(attempted)) return attempted;
     if (!retry.statusCodes.has(attempted.status)) return attempted;
     if (tries >= retry.attempts)

@@ -1,5 +1,6 @@
 /** Knows which targets have failed so often that they are left alone for a while, and when one call may try them again. */
 import type { BreakerRule, Leaf } from '../../model/config-tree.ts';
+import { monotonicMs } from '../../monotonic.ts';
 
 interface State {
   calls: number;
@@ -17,8 +18,8 @@ export class Breakers {
   readonly #states = new Map<string, State>();
   readonly #monotonicMs: () => number;
 
-  constructor(monotonicMs: () => number = () => performance.now()) {
-    this.#monotonicMs = monotonicMs;
+  constructor(clock: () => number = monotonicMs) {
+    this.#monotonicMs = clock;
   }
 
   /** Whether the target is left alone: for its pause, and then while somebody tries it. */

@@ -1,6 +1,7 @@
 /** Knows the spans of one request: its own, and one for each call of a provider. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import { monotonicMs } from '../../monotonic.ts';
 import type { CallRequest } from '../../upstream/call.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { type AskedSettings, askedSettings } from './asked-settings.ts';
@@ -43,12 +44,12 @@ export class CallSpan {
     this.targetPath = path;
     this.settings = askedSettings(params);
     this.#requestBeganMs = requestBeganMs;
-    this.beganMs = performance.now() - requestBeganMs;
+    this.beganMs = monotonicMs() - requestBeganMs;
   }
 
   /** `status` is 0 where no answer began; `errorType` null where it came whole. */
   end(status: number, errorType: string | null): void {
-    this.#endedMs = performance.now() - this.#requestBeganMs;
+    this.#endedMs = monotonicMs() - this.#requestBeganMs;
     this.#status = status;
     this.#errorType = errorType;
   }

@@ -1,5 +1,6 @@
 /** Knows how the events of a stream go to the caller while somebody takes note of them, each before it is sent. */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { monotonicMs } from '../../monotonic.ts';
 import { type Call, CallCut } from '../../upstream/call.ts';
 import { answerHeaders, type Calling } from '../answering/calling.ts';
 import { type Attempted, errorOf } from '../calls/attempt.ts';
@@ -101,7 +102,7 @@ export async function sendNoted(
     for await (const bytes of bytesOf(call)) {
       if (found.firstByteMs === null) {
         attempted.stopClock();
-        found.firstByteMs = performance.now() - beganMs;
+        found.firstByteMs = monotonicMs() - beganMs;
       }
       await tell(events.pass(bytes));
       if (notes.isUnwanted) call.cut(new CallCut('nobody wants the rest'));

@@ -1,4 +1,5 @@
 /** Knows how an answer goes back that the gateway itself has given about what callers keep. */
+import { monotonicMs } from '../../monotonic.ts';
 import { ByteStream, type ObjectAnswer } from '../../objects/object-request.ts';
 import { type Calling, ourHeaders } from '../answering/calling.ts';
 import type { Attempted } from '../calls/attempt.ts';
@@ -25,7 +26,7 @@ export async function sendObject(
 ): Promise<void> {
   const { response, beganMs } = arrival;
   const headers = ourHeaders(arrival, found.attempted);
-  found.firstByteMs = performance.now() - beganMs;
+  found.firstByteMs = monotonicMs() - beganMs;
   found.metered = meteredNothing;
   response.socket?.setTimeout(stalledMs);
   if (body instanceof ByteStream)
