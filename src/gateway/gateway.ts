@@ -4,6 +4,7 @@ import { Searches } from '../guardrails/searches.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import type { PolicyTerms } from '../ledger/limits-of-request.ts';
 import type { TargetLimits } from '../model/config-document.ts';
+import { monotonicMs } from '../monotonic.ts';
 import type { ObjectFamily } from '../objects/object-request.ts';
 import { Responses } from '../objects/responses/responses.ts';
 import { AssistantObjects } from '../objects/runs/assistant-objects.ts';
@@ -204,7 +205,6 @@ function tokensOf(
 ): GatewayTokens | null {
   if (tokens === null) return null;
   const { issuers, rules, onKeysFailure: onFailure } = tokens;
-  const monotonicMs = () => performance.now();
   const issuerKeys = new IssuerKeys({ issuers, origins, monotonicMs, onFailure });
   return new GatewayTokens({ database, requireConnection, issuerKeys, rules, places });
 }

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { hidesNext, refuseAmbiguity } from '../http/ambiguity.ts';
 import type { RefusedBytes } from '../http/refused-bytes.ts';
-import { newId } from '../model/ids.ts';
+import { makeIdReady, readyId } from '../model/ids.ts';
+import { monotonicMs } from '../monotonic.ts';
 import type { Arrival, Pipeline } from './answering/calling.ts';
 import { refuse, serve } from './answering/pipeline.ts';
 import { promptPathOf } from './answering/prompts.ts';
@@ -72,6 +73,7 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
   });
   const takeOut = (): void => {
     state.inFlight -= 1;
+    makeIdReady();
   };
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     const connection = connections.get(request.socket);
@@ -185,8 +187,7 @@ function arrivalOf(
   const path = pathOf(url);
   const question = url.indexOf('?');
   return {
-    // Those made here grow, so that the log's index of them is written at its end.
-    id: given !== null && traceIdPattern.test(given) ? given : newId(),
+    id: given !== null && traceIdPattern.test(given) ? given : readyId(),
     request,
     response,
     header,
@@ -194,7 +195,7 @@ function arrivalOf(
     query: question < 0 ? '' : url.slice(question),
     errorForm: errorFormOf(request.method, path),
     headerPrefix: prefixOf(request, headerPrefixes),
-    beganMs: performance.now(),
+    beganMs: monotonicMs(),
   };
 }
 
@@ -225,11 +226,11 @@ async function close(
 ): Promise<void> {
   if (!server.listening) return;
   const ended = new Promise<void>((resolve) => server.close(() => resolve()));
-  const deadlineMs = performance.now() + graceMs;
+  const deadlineMs = monotonicMs() + graceMs;
   const sweep = setInterval(
     () => {
       server.closeIdleConnections();
-      if (performance.now() < deadlineMs) return;
+      if (monotonicMs() < deadlineMs) return;
       for (const socket of connections.keys()) socket.destroy();
     },
     Math.max(1, Math.min(sweepMs, graceMs)),

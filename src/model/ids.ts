@@ -10,6 +10,20 @@ export function newId(): string {
   return idFromBytes(v7(newParts(), written));
 }
 
+let ready: string | null = null;
+
+/** As {@link newId}, and one that was made before where there is one: its time is that of when it was made. */
+export function readyId(): string {
+  const id = ready ?? newId();
+  ready = null;
+  return id;
+}
+
+/** To be called when nobody waits, so that whoever wants the next one need not. */
+export function makeIdReady(): void {
+  ready ??= newId();
+}
+
 /** The 16 bytes of a new id. */
 export function newIdBytes(): Buffer {
   return v7(newParts(), Buffer.allocUnsafe(16));

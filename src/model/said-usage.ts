@@ -46,13 +46,13 @@ const wholeBytesMax = 4 * 1024;
 /**
  * Of an answer in JSON what may say what was used. The rest, which is most of a long one, is looked
  * through and no values are made of it. Null for another value than an object; throws for what ends before
- * its end.
+ * its end. `text` is what the bytes say, where somebody has made it already.
  */
-export function usageParts(body: Buffer | null): Json | null {
+export function usageParts(body: Buffer | null, text: string | null = null): Json | null {
   if (body === null || !beginsObject(body)) return null;
   if (body.length <= wholeBytesMax) {
     try {
-      return JSON.parse(body.toString('utf8')) as Json;
+      return JSON.parse(text ?? body.toString('utf8')) as Json;
     } catch {
       // Where the rest of it is wrong, what was used may be said all the same.
     }

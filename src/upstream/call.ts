@@ -73,8 +73,16 @@ export class Call implements Dispatcher.DispatchHandler {
     const { origin, path, method, headers } = request;
     const body = request.passed ?? request.body;
     const { silenceTimeoutMs: timeoutMs } = request;
-    const limits = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
-    dispatcher.dispatch({ origin, path, method, headers, body: body as Buffer, ...limits }, this);
+    const asked: Dispatcher.DispatchOptions = {
+      origin,
+      path,
+      method,
+      headers,
+      body: body as Buffer,
+      headersTimeout: timeoutMs,
+      bodyTimeout: timeoutMs,
+    };
+    dispatcher.dispatch(asked, this);
   }
 
   /** Hands over what there is and what will come. To be called once, after `begun`. */

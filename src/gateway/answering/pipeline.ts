@@ -1,6 +1,7 @@
 /** Knows the way of one inference request: who asks, by which config, to which provider, and back. */
 import type { IncomingMessage } from 'node:http';
 import { endpointOf } from '../../model/endpoint.ts';
+import { monotonicMs } from '../../monotonic.ts';
 import { Secret } from '../../secret.ts';
 import { authenticate, credentialsOf, type Shown } from '../callers/authenticate.ts';
 import type { Exchange } from '../callers/exchange.ts';
@@ -228,7 +229,7 @@ export function recordOf(
     id,
     startedAt,
     firstByteMs,
-    durationMs: performance.now() - beganMs,
+    durationMs: monotonicMs() - beganMs,
     organisationId: key?.organisationId ?? null,
     workspaceId: key?.workspace?.id ?? null,
     apiKeyId: key?.id ?? null,

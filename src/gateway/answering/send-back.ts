@@ -1,5 +1,6 @@
 /** Knows how the answer of a provider comes about and goes back to the caller, in whichever form it is there. */
 import type { Leaf } from '../../model/config-tree.ts';
+import { monotonicMs } from '../../monotonic.ts';
 import type { KeptAnswer } from '../calls/answer-cache.ts';
 import { type Attempted, errorOf } from '../calls/attempt.ts';
 import { GuardedCalls } from '../calls/guarded-calls.ts';
@@ -54,7 +55,7 @@ function sendKept(
   { status, contentType, body }: KeptAnswer,
 ): void {
   const { response, beganMs, headerPrefix } = arrival;
-  found.firstByteMs = performance.now() - beganMs;
+  found.firstByteMs = monotonicMs() - beganMs;
   found.metered = meteredNothing;
   response.writeHead(status, {
     ...answerHeaders(arrival, attempted, calls.left(), exchange.now),
@@ -73,7 +74,7 @@ export function sendGuarded(
   { status, headers, body, metered, cost }: GuardedAnswer,
 ): void {
   const { response, beganMs, headerPrefix } = arrival;
-  found.firstByteMs = performance.now() - beganMs;
+  found.firstByteMs = monotonicMs() - beganMs;
   found.metered = metered;
   const ours = answerHeaders(arrival, attempted, calls.left(), exchange.now);
   if (cost !== null) ours[answerNames(headerPrefix).cost] = String(cost);
@@ -110,10 +111,10 @@ async function sendBack(
     onFirst: () => {
       if (found.firstByteMs !== null) return;
       attempted.stopClock();
-      found.firstByteMs = performance.now() - beganMs;
+      found.firstByteMs = monotonicMs() - beganMs;
     },
-    onWhole: (came) => {
-      const cost = meter.readWhole(came, call.headers);
+    onWhole: (came, text) => {
+      const cost = meter.readWhole(came, call.headers, text);
       const body = translator === null ? came : translator.whole(call, came);
       calls.keep(call, body);
       const told = headers();

@@ -44,13 +44,22 @@ type Ask = (asked: Exchange) => Promise<Attempted>;
 
 export class GuardedCalls {
   readonly #options: GuardedCallsOptions;
-  readonly #texts: JudgedTexts;
-  readonly #inputs: GuardedInputs;
+  /** Both only of a request that is judged. */
+  #judgedTexts: JudgedTexts | null = null;
+  #judgedInputs: GuardedInputs | null = null;
 
   constructor(options: GuardedCallsOptions) {
     this.#options = options;
-    this.#texts = judgedTextsOf(options.exchange);
-    this.#inputs = new GuardedInputs(options.exchange, this.#texts);
+  }
+
+  get #texts(): JudgedTexts {
+    this.#judgedTexts ??= judgedTextsOf(this.#options.exchange);
+    return this.#judgedTexts;
+  }
+
+  get #inputs(): GuardedInputs {
+    this.#judgedInputs ??= new GuardedInputs(this.#options.exchange, this.#texts);
+    return this.#judgedInputs;
   }
 
   /** As {@link ProviderCalls.call}; nothing more where no guardrail judges. */

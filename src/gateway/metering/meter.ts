@@ -60,12 +60,13 @@ export class Meter {
     this.#said = this.events?.said ?? nothingSaid();
   }
 
-  /** An answer that came whole; what it cost, in dollars, where that is known. */
-  readWhole(body: Buffer, headers: AnswerHeaders): number | null {
+  /** An answer that came whole, with its text where that is known; what it cost, in dollars, where that is. */
+  readWhole(body: Buffer, headers: AnswerHeaders, text: string | null = null): number | null {
     this.#bodyBytes = body.length;
     if (/^application\/json/i.test(String(headers['content-type']))) {
       try {
-        noteUsage(this.#said, usageParts(decoded(headers, body)));
+        const plain = decoded(headers, body);
+        noteUsage(this.#said, usageParts(plain, plain === body ? text : null));
       } catch {
         // What is no JSON says nothing.
       }

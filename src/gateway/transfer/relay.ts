@@ -1,4 +1,5 @@
 /** Knows how the answer of a provider goes to the caller: its bytes as they are, no faster than the caller takes them. */
+import { isAscii } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
 import type { AnswerHeaders, Call, Sink } from '../../upstream/call.ts';
 import type { Caller } from './caller.ts';
@@ -36,11 +37,12 @@ export interface RelayOptions {
   /** Other bytes are sent than come: of an answer that is no stream they can be made of all of it only. */
   readonly isRewritten: boolean;
   /**
-   * Looks at an answer that came whole, before it is sent; yields what is sent of it and with it.
+   * Looks at an answer that came whole, before it is sent, with its text where that has been made; yields
+   * what is sent of it and with it.
    *
    * @throws GatewayError where it cannot be sent
    */
-  readonly onWhole: (body: Buffer) => WholeAnswer;
+  readonly onWhole: (body: Buffer, text: string | null) => WholeAnswer;
 }
 
 /** What is sent of an answer that came whole, and with it. */
@@ -203,9 +205,10 @@ class Relay implements Sink {
     const { response, onWhole } = this.#options;
     const { status } = this.#call;
     const came = gathered.length === 1 ? gathered[0]! : Buffer.concat(gathered);
+    const text = came.length <= joinedBytesMax ? asciiOf(came) : null;
     let told: WholeAnswer;
     try {
-      told = onWhole(came);
+      told = onWhole(came, text);
     } catch (thrown) {
       this.fail(thrown as Error);
       return false;
@@ -217,9 +220,7 @@ class Relay implements Sink {
       all['content-length'] = String(told.body.length);
     }
     response.writeHead(status, all);
-    // As a text it goes out with the head, in one write of the system; each byte is a letter of Latin-1.
-    if (told.body.length > joinedBytesMax) response.end(told.body);
-    else response.end(told.body.toString('latin1'), 'latin1');
+    endWith(response, told.body, told.body === came ? text : null);
     // Most callers have taken all of it by now.
     if (response.writableLength > 0) this.#watchCaller();
     return true;
@@ -232,6 +233,17 @@ class Relay implements Sink {
     if (this.#call.status === 204) delete headers['content-length'];
     return headers;
   }
+}
+
+/** As a text it goes out with the head, in one write of the system; each byte is a letter of Latin-1. */
+function endWith(response: ServerResponse, body: Buffer, text: string | null): void {
+  if (body.length > joinedBytesMax) response.end(body);
+  else response.end(text ?? body.toString('latin1'), 'latin1');
+}
+
+/** One text for who reads it and for sending it, as it is the same in all codings; null for any other. */
+function asciiOf(bytes: Buffer): string | null {
+  return isAscii(bytes) ? bytes.toString('latin1') : null;
 }
 
 export function isEventStream(headers: AnswerHeaders): boolean {
