@@ -31,8 +31,8 @@ const nothing: Piece = {
   after: nowhere,
   comparisons: 0,
 };
-/** `^`, `\b` and the like: an instruction that reads no character. */
-const assertion: Piece = { ...nothing, size: 1 };
+/** `^`, `\b`, an alternative without a letter and the like: an instruction that reads no character. */
+const emptyMatch: Piece = { ...nothing, size: 1 };
 
 function characters(ranges: number): Piece {
   const first = { count: 1, ranges };
@@ -177,7 +177,7 @@ class CostReader {
     const literal = this.#take(quoted);
     if (literal !== null) {
       for (const _ of literal[1]!) this.#push(characters(1));
-    } else if (this.#take(zeroWidth) !== null) this.#push(assertion);
+    } else if (this.#take(zeroWidth) !== null) this.#push(emptyMatch);
     else if (this.#take(unicodeClass) !== null) this.#push(this.#unicode());
     else if (this.#take(/\[/y) !== null) this.#push(this.#class());
     else if (!this.#structure() && !this.#repetition()) {
@@ -282,7 +282,8 @@ function emptyGroup(): Group {
 }
 
 function closed({ alternatives, before, last }: Group): Piece {
-  const whole = sequence(before, last);
+  const isEmpty = before === nothing && last === nothing;
+  const whole = isEmpty ? emptyMatch : sequence(before, last);
   return alternatives === null ? whole : either(alternatives, whole);
 }
 
