@@ -1,9 +1,11 @@
 /** Knows the pool of connections: how many there are, how long one waits for one, and when they are closed. */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Connection } from 'mysql2';
 import { Pool } from 'tarn';
 import type { Connector } from './connect.ts';
 import { killConnection, type Stuck } from './kill.ts';
 import { PooledConnection } from './pooled-connection.ts';
-import { DatabaseUnavailable } from './unavailable.ts';
+import { DatabaseUnavailable, isServerFull } from './unavailable.ts';
 
 const waitSecondsDefault = 5;
 /** Two handshakes (PREFERRED) and the session's statements, each bounded by the connect timeout. */
@@ -53,7 +55,7 @@ export class ConnectionPool {
     this.#connector = connector;
     this.#tarn = new Pool<PooledConnection>({
       create: async () =>
-        new PooledConnection(await connector.open(), queryTimeoutMs, {
+        new PooledConnection(await this.#open(), queryTimeoutMs, {
           release: (connection) => this.#takeBack(connection),
           kill: (stuck) => this.#kill(stuck),
           noteWriteRefusal: () => {
@@ -88,6 +90,24 @@ export class ConnectionPool {
         { cause: error },
       );
     }
+  }
+
+  /** What a server that is full refuses may be free a moment later, and until then others come back. */
+  async #open(): Promise<Connection> {
+    for (;;) {
+      try {
+        return await this.#connector.open();
+      } catch (error) {
+        if (!isServerFull(error) || !this.#comesBack()) throw error;
+      }
+      await wait(createRetryMs);
+    }
+  }
+
+  /** Whether somebody waits for a connection, and gets one that is lent out now when it is released. */
+  #comesBack(): boolean {
+    const isOpen = this.#closed === undefined;
+    return isOpen && this.#tarn.numUsed() > 0 && this.#tarn.numPendingAcquires() > 0;
   }
 
   /** Whoever waits gets it; else it stays at hand for a while. */

@@ -112,14 +112,19 @@ const noWriteErrnos: ReadonlySet<unknown> = new Set([
 /** The numbers of the operating system for a full disk and a used-up quota. */
 const noSpaceMessage = /\b(?:28|122)\b/;
 
+/** What a server answers that has as many connections as it, or the user, may have. */
+const fullErrnos: ReadonlySet<unknown> = new Set([
+  errnos.tooManyConnections,
+  errnos.tooManyUserConnections,
+  errnos.userLimitReached,
+]);
+
 const unavailableErrnos: ReadonlySet<unknown> = new Set([
   ...retryableErrnos,
   ...spentErrnos,
   ...noWriteErrnos,
-  errnos.tooManyConnections,
+  ...fullErrnos,
   errnos.hostBlocked,
-  errnos.tooManyUserConnections,
-  errnos.userLimitReached,
   errnos.queryInterrupted,
 ]);
 
@@ -156,6 +161,12 @@ export function isUnavailable(error: unknown): boolean {
     }
   }
   return cause instanceof Error && isUnavailable(cause);
+}
+
+/** Whether there is a server, which has no connection left for who wants one more. */
+export function isServerFull(error: unknown): boolean {
+  const { errno, cause } = driverError(error);
+  return fullErrnos.has(errno) || (cause instanceof Error && isServerFull(cause));
 }
 
 /** Answers to who wants to connect that another try does not change. */
