@@ -19,7 +19,10 @@ const ofTheEngine = [
 const ofOneServer = ['test/api/one-server-*.test.ts'];
 
 /** As with `npm test`: a worker loads a module once for all files, and puts back what a test replaced. */
-const shared = { isolate: false, restoreMocks: true, unstubEnvs: true, unstubGlobals: true };
+const shared = {
+  ...{ isolate: false, restoreMocks: true, unstubEnvs: true, unstubGlobals: true },
+  setupFiles: ['test/draw-from-seed.ts'],
+};
 
 export default defineConfig({
   test: {

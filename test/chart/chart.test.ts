@@ -6,6 +6,7 @@ import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { chartFiles } from '../../scripts/chart/chart-files.ts';
+import { seed } from '../test-effort.ts';
 import {
   chartFolder,
   complete,
@@ -442,7 +443,7 @@ describe('rendering', () => {
       {
         endOnFailure: true,
         numRuns: 15,
-        seed: Number(process.env.GATEWRIGHT_TEST_SEED ?? 20_261_121),
+        seed,
       },
     );
   });

@@ -8,6 +8,7 @@ import { chartFolder, type helmMajors, type KubernetesObject, render } from '../
 import { randomValues } from '../chart/random-values.ts';
 import { stories } from '../chart/stories.ts';
 import { eventually } from '../eventually.ts';
+import { seed } from '../test-effort.ts';
 import { type KubernetesApi, startKubernetesApi, unavailable } from './kubernetes-api.ts';
 import { collectionOf, PlainRequests } from './plain-requests.ts';
 import { resourceDefinitions } from './resource-definitions.ts';
@@ -84,7 +85,7 @@ describe.skipIf(unavailable !== null)(
         {
           endOnFailure: true,
           numRuns: 30,
-          seed: Number(process.env.GATEWRIGHT_TEST_SEED ?? 20_261_122),
+          seed,
         },
       );
     });
