@@ -1,24 +1,14 @@
 /** Knows how to fetch a database server from Debian's packages into a folder, leaving the machine as it was. */
 import { execFile } from 'node:child_process';
-import {
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Failure } from '../failure.ts';
+import { watchArrival } from './arrival.ts';
 import { tellWhile } from './long-step.ts';
 
 const run = promisify(execFile);
 const aptTimeoutMs = 900_000;
-/** Longer than apt's own timeout, so that a second server has a chance. */
-const arrivalTimeoutMs = 20_000;
-const arrivalPollMs = 500;
 const configurationName = 'apt.conf';
 const archivesPath = 'cache/archives';
 const dpkgStatusPath = '/var/lib/dpkg/status';
@@ -157,8 +147,8 @@ async function apt(
   signal: AbortSignal | undefined,
 ): Promise<string> {
   const settings = ['LC_ALL=C', 'DEBIAN_FRONTEND=noninteractive'];
-  using arrival = watchArrival(work);
-  const signals = [arrival.stopped, ...(signal === undefined ? [] : [signal])];
+  const silence = new AbortController();
+  const signals = [silence.signal, ...(signal === undefined ? [] : [signal])];
   const running = run(
     '/usr/bin/env',
     [...settings, 'apt-get', '-c', `./${configurationName}`, ...commandArguments],
@@ -169,38 +159,12 @@ async function apt(
       signal: AbortSignal.any(signals),
     },
   );
+  using _ = watchArrival(work, running.child.pid, (reason) => silence.abort(reason));
   const { stderr } = await running.catch((error: unknown) => {
-    arrival.stopped.throwIfAborted();
+    silence.signal.throwIfAborted();
     throw error;
   });
   return stderr;
-}
-
-/** Aborts with the reason when nothing has been added below `work` for a while. */
-function watchArrival(work: string): Disposable & { readonly stopped: AbortSignal } {
-  const stopping = new AbortController();
-  let bytesBefore: number | null = null;
-  let changedAt = performance.now();
-  const timer = setInterval(() => {
-    const bytes = bytesBelow(work);
-    if (bytes !== bytesBefore) changedAt = performance.now();
-    bytesBefore = bytes;
-    if (performance.now() - changedAt < arrivalTimeoutMs) return;
-    const seconds = arrivalTimeoutMs / 1000;
-    stopping.abort(new Error(`nothing came from the package servers for ${seconds} s`));
-  }, arrivalPollMs);
-  return { stopped: stopping.signal, [Symbol.dispose]: () => clearInterval(timer) };
-}
-
-/** Null while apt moves something. */
-function bytesBelow(directory: string): number | null {
-  try {
-    return readdirSync(directory, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .reduce((sum, entry) => sum + statSync(join(entry.parentPath, entry.name)).size, 0);
-  } catch {
-    return null;
-  }
 }
 
 /** What kept the lists away says more than that a package is not in them. */
