@@ -1,14 +1,14 @@
 /** Knows how the tests run: three suites, one database server for all, no retries. */
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { hangMs } from './test/hang-limit.ts';
+import { hangMs, waitMs } from './test/hang-limit.ts';
 import { ProjectOrder } from './test/project-order.ts';
 
 const common = {
   testTimeout: hangMs,
   hookTimeout: hangMs,
   /** A test that ends without having asserted anything has failed. */
-  expect: { requireAssertions: true, poll: { timeout: hangMs, interval: 20 } },
+  expect: { requireAssertions: true, poll: { timeout: waitMs, interval: 20 } },
 };
 
 /**

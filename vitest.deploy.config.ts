@@ -1,7 +1,7 @@
 /** Knows the suites beside `npm test`, which need more than npm and Debian, or longer than a change waits. */
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { hangMs } from './test/hang-limit.ts';
+import { hangMs, waitMs } from './test/hang-limit.ts';
 
 /** What rests on the engine: statements, migrations, jobs, and sync from end to end. */
 const ofTheEngine = [
@@ -31,7 +31,7 @@ export default defineConfig({
     reporters: ['default', './test/summary-reporter.ts'],
     testTimeout: hangMs,
     hookTimeout: hangMs,
-    expect: { requireAssertions: true, poll: { timeout: hangMs, interval: 20 } },
+    expect: { requireAssertions: true, poll: { timeout: waitMs, interval: 20 } },
     projects: [
       { extends: true, test: { name: 'chart', include: ['test/chart/**/*.test.ts'] } },
       {

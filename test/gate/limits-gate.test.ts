@@ -5,6 +5,7 @@ import { createEmptyDatabase } from '../database.ts';
 import { startDatabaseLink } from '../database-link.ts';
 import { startTestDatabaseServer } from '../database-server.ts';
 import { administer, createDatabaseOn } from '../empty-database.ts';
+import { eventually } from '../eventually.ts';
 import { addBook, startCarelessGateway } from './careless-gateway.ts';
 import { trueUnits } from './counters.ts';
 import { Driver } from './driver.ts';
@@ -19,7 +20,7 @@ async function outage(
   awayMs: number,
 ): Promise<void> {
   for (const [at, leave] of [link.cut, link.freeze].entries()) {
-    while (journal.entries.length < 100 * (at + 1)) await wait(10);
+    await eventually(() => expect(journal.entries.length).toBeGreaterThan(100 * (at + 1)));
     leave();
     await wait(awayMs);
     link.mend();
@@ -70,7 +71,7 @@ describe('three gateways on one limit', () => {
       between: async () => settings,
       meanwhile: async ({ journal }) => {
         for (const entries of [100, 300]) {
-          while (journal.entries.length < entries) await wait(10);
+          await eventually(() => expect(journal.entries.length).toBeGreaterThan(entries));
           await own.killAndStart();
         }
       },

@@ -254,7 +254,7 @@ async function bringToRest(
   { waitsForLease = false }: GateOptions,
 ): Promise<void> {
   const { db } = server.database;
-  await eventually(async () => {
+  const lost = await eventually(async () => {
     const slices = await db
       .selectFrom('usage_slices as slice')
       .innerJoin('usage_holders as holder', 'holder.holder', 'slice.holder')
@@ -262,18 +262,19 @@ async function bringToRest(
       .execute();
     // A lease that was renewed after the death is of somebody who lives.
     expect(slices.filter((row) => Number(row.lease_until) > death.atMs + leaseMs)).toEqual([]);
-    const holders = new Set(slices.map(({ holder }) => holder.toString('hex')));
+    const holders = new Map(slices.map(({ holder }) => [holder.toString('hex'), holder]));
     expect(holders.size).toBeLessThanOrEqual(death.gate === null ? 0 : 1);
+    return [...holders.values()];
   });
   const held = await Promise.all(limits.map((limit) => heldUnits(db, limit)));
   const chargeLost = () => chargeLostSlices().run(jobContext(server.database, Date.now()));
-  if (!waitsForLease) {
+  for (const holder of waitsForLease ? [] : lost) {
     await db
       .updateTable('usage_holders')
       .set({ lease_until: 0 })
-      .where('lease_until', '<=', Math.min(death.atMs + leaseMs, Number.MAX_SAFE_INTEGER))
+      .where('holder', '=', holder)
+      .where('lease_until', '<=', death.atMs + leaseMs)
       .execute();
-    // Once: a gateway that takes some again has a lease that was ended here until it renews it.
     await chargeLost();
   }
   // Who was busy a moment ago may take some again before it sees that it is not.
