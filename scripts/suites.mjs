@@ -119,7 +119,7 @@ export function suitesOf(name, words = []) {
 
 /**
  * Runs them all with Node, two at a time in their order, whatever fails; writes what each says in one
- * piece, each one's share and the reasons of what was skipped; the last line is `N passed, N failed`, with
+ * piece, each one's share, what failed and the reasons of what was skipped; the last line is `N passed, N failed`, with
  * `, N skipped` where something was. A suite that has not ended when the time is up is stopped and counts
  * as failed; one for which none is left counts as skipped. Resolves with 0 where nothing failed, else
  * with 1.
@@ -216,7 +216,7 @@ async function runWords({ node, words, leftMs, out }) {
 }
 
 const countPattern = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/;
-const isReason = (line) => line.startsWith('skipped: ');
+const isReason = (line) => /^(?:failed|skipped): /.test(line);
 
 /** A suite that fails beside its tests, or ends without having counted them, has failed once. */
 function count(lines, code) {

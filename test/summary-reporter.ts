@@ -1,4 +1,4 @@
-/** Knows what stands at the end of a test run: how to repeat what failed, what was skipped and why, and `N passed, N failed`. */
+/** Knows what stands at the end of a test run: what failed and how to repeat it, what was skipped and why, and `N passed, N failed`. */
 import { relative } from 'node:path';
 import type { Reporter, TestCase, TestModule, TestSuite, Vitest } from 'vitest/node';
 
@@ -10,7 +10,10 @@ export default class SummaryReporter implements Reporter {
     this.#isFiltered = config.testNamePattern !== undefined;
   }
 
-  onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]): void {
+  onTestRunEnd(
+    modules: readonly TestModule[],
+    unhandledErrors: readonly { message: string }[],
+  ): void {
     const counts = { passed: 0, failed: unhandledErrors.length, skipped: 0, pending: 0 };
     for (const module of modules) {
       // A file that cannot be loaded, or whose hooks fail, holds no failed test to count.
@@ -22,6 +25,8 @@ export default class SummaryReporter implements Reporter {
     const suffix = skipped === 0 ? '' : `, ${skipped} skipped`;
     const lines = [
       ...waysToRepeat(modules),
+      ...modules.flatMap(failuresOf),
+      ...unhandledErrors.map((error) => `failed: beside the tests (${firstLine(error)})`),
       ...(this.#isFiltered ? [] : modules.flatMap(reasonsOfSkips)),
       `${counts.passed} passed, ${counts.failed} failed${suffix}`,
     ];
@@ -34,13 +39,39 @@ const ordinaryProjects = ['', 'unit', 'api', 'system'];
 /** One command for each file that failed or never ended, valid in a fresh clone too. */
 function waysToRepeat(modules: readonly TestModule[]): string[] {
   const commands = modules
-    .filter((module) => module.state() !== 'passed' && module.state() !== 'skipped')
+    .filter((module) => !hasEndedWell(module))
     .map((module) => {
       const { name } = module.project;
       const script = ordinaryProjects.includes(name) ? 'test' : `run test:${name.split('-')[0]}`;
       return `  npm ${script} -- ${pathOf(module)}`;
     });
   return commands.length === 0 ? [] : ['to repeat what failed:', ...commands, ''];
+}
+
+/** A line for each test, hook or file that failed: of a long run only the end may be kept. */
+function failuresOf(module: TestModule): string[] {
+  const tests = [...module.children.allTests()].map((test) => ({
+    name: test.fullName,
+    errors: test.result().errors ?? [],
+  }));
+  const suites = [...module.children.allSuites()].map((suite) => ({
+    name: suite.fullName,
+    errors: suite.errors(),
+  }));
+  const lines = [{ name: 'the file', errors: module.errors() }, ...suites, ...tests].flatMap(
+    ({ name, errors: [first] }) =>
+      first === undefined ? [] : [`failed: ${pathOf(module)}: ${name} (${firstLine(first)})`],
+  );
+  if (lines.length > 0 || hasEndedWell(module)) return lines;
+  return [`failed: ${pathOf(module)}: the file (it never ended)`];
+}
+
+function firstLine({ message }: { readonly message: string }): string {
+  return message.split('\n', 1)[0]!;
+}
+
+function hasEndedWell(module: TestModule): boolean {
+  return module.state() === 'passed' || module.state() === 'skipped';
 }
 
 /** A line for each outermost suite or test that was skipped; what a suite needed stands in its name. */

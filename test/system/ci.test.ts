@@ -74,6 +74,12 @@ it('a run that fails names the command that repeats each file', () => {
     'npm test -- fails.test.ts',
     'npm test -- is-broken.test.ts',
   ]);
+  expect(stdout.match(/^failed: .*/gm)?.toSorted()).toEqual([
+    expect.stringMatching(/^failed: beside the tests \(.+\)$/),
+    'failed: crashes.test.ts: the file (it never ended)',
+    'failed: fails.test.ts: fails.test.ts (expected 1 to be 2 // Object.is equality)',
+    'failed: is-broken.test.ts: the file ()',
+  ]);
   expect(stdout.trimEnd().split('\n').at(-1)).toMatch(/^1 passed, 3 failed/);
 });
 
@@ -97,7 +103,10 @@ it('the last line of all suites is the sum, whichever failed, was skipped or die
   const { status, lines } = runSuites(
     [
       { name: 'test', code: "console.log('5 passed, 0 failed\\nbye')" },
-      { name: 'chart', code: "console.log('3 passed, 2 failed, 1 skipped'); process.exitCode = 1" },
+      {
+        name: 'chart',
+        code: "console.log('failed: pods (none)\\n3 passed, 2 failed, 1 skipped'); process.exitCode = 1",
+      },
       {
         name: 'cluster',
         code: "console.log('skipped: keys (no cluster)\\n0 passed, 0 failed, 4 skipped')",
@@ -111,6 +120,7 @@ it('the last line of all suites is the sum, whichever failed, was skipped or die
   );
   expect(status).toBe(1);
   expect(lines.at(-1)).toBe('9 passed, 4 failed, 7 skipped');
+  expect(lines).toContain('failed: pods (none)');
   expect(lines).toContain('skipped: keys (no cluster)');
   expect(lines).toContain('skipped: never: what it needs cannot be made ready (no wheel)');
   expect(lines).toContain('skipped: later: no time is left, of 1666 min 40 s');
