@@ -34,12 +34,13 @@ export async function countersOf(db: Db, { subjectId }: GateLimit): Promise<Coun
   }));
 }
 
-/** What processes hold of it, in all windows. */
-export async function heldUnits(db: Db, { subjectId }: GateLimit): Promise<number> {
+/** What a process holds of it, in all windows. */
+export async function heldUnits(db: Db, { subjectId }: GateLimit, holder: Buffer): Promise<number> {
   const rows = await db
     .selectFrom('usage_slices')
     .select('units')
     .where('subject_id', '=', idToBytes(subjectId))
+    .where('holder', '=', holder)
     .execute();
   return rows.reduce((sum, { units }) => sum + Number(units), 0);
 }

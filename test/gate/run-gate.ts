@@ -254,7 +254,7 @@ async function bringToRest(
   { waitsForLease = false }: GateOptions,
 ): Promise<void> {
   const { db } = server.database;
-  const lost = await eventually(async () => {
+  const dead = await eventually(async () => {
     const slices = await db
       .selectFrom('usage_slices as slice')
       .innerJoin('usage_holders as holder', 'holder.holder', 'slice.holder')
@@ -264,15 +264,17 @@ async function bringToRest(
     expect(slices.filter((row) => Number(row.lease_until) > death.atMs + leaseMs)).toEqual([]);
     const holders = new Map(slices.map(({ holder }) => [holder.toString('hex'), holder]));
     expect(holders.size).toBeLessThanOrEqual(death.gate === null ? 0 : 1);
-    return [...holders.values()];
+    return [...holders.values()][0];
   });
-  const held = await Promise.all(limits.map((limit) => heldUnits(db, limit)));
+  const held = await Promise.all(
+    limits.map((limit) => (dead === undefined ? 0 : heldUnits(db, limit, dead))),
+  );
   const chargeLost = () => chargeLostSlices().run(jobContext(server.database, Date.now()));
-  for (const holder of waitsForLease ? [] : lost) {
+  if (dead !== undefined && !waitsForLease) {
     await db
       .updateTable('usage_holders')
       .set({ lease_until: 0 })
-      .where('holder', '=', holder)
+      .where('holder', '=', dead)
       .where('lease_until', '<=', death.atMs + leaseMs)
       .execute();
     await chargeLost();
