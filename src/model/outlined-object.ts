@@ -23,7 +23,7 @@ class ReadsLater implements ProxyHandler<Record<string, unknown>> {
 
   get(target: Record<string, unknown>, name: string | symbol): unknown {
     if (name === outlineName) return target;
-    if (typeof name === 'string' && this.#unread.has(name)) this.#read(target, name);
+    this.#settle(target, name);
     return Reflect.get(target, name);
   }
 
@@ -31,8 +31,27 @@ class ReadsLater implements ProxyHandler<Record<string, unknown>> {
     target: Record<string, unknown>,
     name: string | symbol,
   ): PropertyDescriptor | undefined {
-    if (typeof name === 'string' && this.#unread.has(name)) this.#read(target, name);
+    this.#settle(target, name);
     return Reflect.getOwnPropertyDescriptor(target, name);
+  }
+
+  /** What is set comes here, too. */
+  defineProperty(
+    target: Record<string, unknown>,
+    name: string | symbol,
+    property: PropertyDescriptor,
+  ): boolean {
+    this.#settle(target, name);
+    return Reflect.defineProperty(target, name, property);
+  }
+
+  deleteProperty(target: Record<string, unknown>, name: string | symbol): boolean {
+    this.#settle(target, name);
+    return Reflect.deleteProperty(target, name);
+  }
+
+  #settle(target: Record<string, unknown>, name: string | symbol): void {
+    if (typeof name === 'string' && this.#unread.has(name)) this.#read(target, name);
   }
 
   #read(target: Record<string, unknown>, name: string): void {
@@ -75,7 +94,8 @@ function objectIn(text: string): Record<string, unknown> | null {
 
 /**
  * A member for those who look at kinds and lengths of what is there. Of one that nobody has asked for, texts
- * beyond ASCII are wrong: they have a letter of Latin-1 for each of their bytes.
+ * beyond ASCII are wrong: they have a letter of Latin-1 for each of their bytes. So are names beyond ASCII, of
+ * which two may have become one (`"é"` and `"\u00c3\u00a9"`): where there is any, ask for the member.
  */
 export function outlineOf(object: Json, name: string): unknown {
   return whatIsReadOf(object)[name];

@@ -1,6 +1,8 @@
 /** Knows that a large object says what `JSON.parse` says, whoever asks for whichever of its members first. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { hasPartsIn } from '../../src/gateway/references/owned-references.ts';
+import { parseParams } from '../../src/gateway/transfer/read-body.ts';
 import { namesOf, outlinedObject, outlineOf } from '../../src/model/outlined-object.ts';
 
 const membersMax = 20;
@@ -26,6 +28,57 @@ const names = fc.oneof(
   fc.string({ maxLength: 5 }),
 );
 const objects = fc.dictionary(names, values, { maxKeys: 8 });
+
+type Any = Record<string, unknown>;
+
+const got = () => 'got';
+const ways: readonly ((object: Any, name: string) => unknown)[] = [
+  (object, name) => object[name],
+  (object, name) => name in object,
+  (object, name) => Object.hasOwn(object, name),
+  (object, name) => Object.getOwnPropertyDescriptor(object, name),
+  (object, name) => Reflect.get(object, name, {}),
+  (object, name) => Reflect.has(object, name),
+  (object) => Reflect.ownKeys(object),
+  (object) => Object.getOwnPropertySymbols(object),
+  (object) => Object.values(object),
+  (object) => new Map(Object.entries(object)),
+  (object) => Object.getPrototypeOf(object) === Object.prototype,
+  (object) => [Object.isExtensible(object), Object.isFrozen(object), Object.isSealed(object)],
+  (object) => Object.prototype.toString.call(object),
+  (object) => Object.assign({ first: 1 }, object),
+  (object) => Object.create(object, {}).messages,
+  (object, name) => {
+    const { [name]: one, ...rest } = object;
+    return [one, rest];
+  },
+  (object) => {
+    const names: string[] = [];
+    for (const name in object) names.push(name);
+    return names;
+  },
+  (object, name) => {
+    object[name] = 'set';
+  },
+  (object, name) => Reflect.set(object, name, 'set', object),
+  (object, name) => Reflect.set(object, name, 'set', {}),
+  (object, name) => Object.defineProperty(object, name, { value: 'defined' })[name],
+  (object, name) => Object.defineProperty(object, name, { enumerable: false })[name],
+  (object, name) => Reflect.defineProperty(object, name, { get: got, configurable: true }),
+  (object, name) => delete object[name],
+  (object, name) => Reflect.deleteProperty(object, name),
+  (object) => Object.values(Object.preventExtensions(object)),
+  (object) => Object.values(Object.seal(object)),
+  (object) => Object.values(Object.freeze(object)),
+];
+
+function outcomeOf(way: (typeof ways)[number], object: Any, name: string): unknown {
+  try {
+    return { yielded: way(object, name) };
+  } catch (thrown) {
+    return { thrown: (thrown as Error).name };
+  }
+}
 
 describe('a large object', () => {
   test('says the same as one that is read whole, in any order and in all ways to ask', () => {
@@ -56,6 +109,34 @@ describe('a large object', () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  test('is like one that is read whole for whoever looks at it or changes it in any way', () => {
+    const asked = fc.array(fc.tuple(fc.constantFrom(...ways), fc.nat(8)), { maxLength: 6 });
+    fc.assert(
+      fc.property(objects, asked, (object, steps) => {
+        const text = JSON.stringify(object);
+        const whole = JSON.parse(text) as Any;
+        const outlined = read(text) as Any | null;
+        if (outlined === null) return;
+        for (const [way, at] of steps) {
+          const name = [...Object.keys(whole), 'none', 'toString'][at] ?? 'other';
+          expect(outcomeOf(way, outlined, name)).toEqual(outcomeOf(way, whole, name));
+        }
+        expect(Object.getOwnPropertyDescriptors(outlined)).toEqual(
+          Object.getOwnPropertyDescriptors(whole),
+        );
+        expect(JSON.stringify(outlined)).toBe(JSON.stringify(whole));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test('hides no part of a message behind a name that looks like that of another', () => {
+    const pad = 'x'.repeat(10_000);
+    const message = '{"role":"user","é":[{"file_id":"file-1"}],"\\u00c3\\u00a9":""}';
+    const body = Buffer.from(`{"messages":[${message}],"pad":"${pad}"}`);
+    expect(hasPartsIn(parseParams(body))).toBe(true);
   });
 
   test('shows how a member is put together, before and after it was asked for', () => {

@@ -147,9 +147,13 @@ function hasParts(message: unknown): boolean {
   if (typeof message !== 'object' || message === null) return false;
   for (const name in message) {
     if (typeof (message as Readonly<Record<string, unknown>>)[name] === 'object') return true;
+    // In an outline it may stand in the place of another one.
+    if (name !== 'role' && name !== 'content' && beyondAscii.test(name)) return true;
   }
   return false;
 }
+
+const beyondAscii = /[^\0-\x7f]/;
 
 /** An id, an object with one, or a list of those. */
 function idsOf(value: unknown): string[] {
