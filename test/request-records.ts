@@ -13,7 +13,13 @@ export function requestRecord(
     ...{ model: 'gpt-4o', targetPath: 'config', retries: 0, cacheStatus: 'MISS', isStream: false },
     ...{ answeredModel: 'gpt-4o-2026-08-06', guardrailVerdict: null, promptSlug: null },
     tokens: { inputTokens: 10, outputTokens: 5, cachedInputTokens: 2, cacheWriteTokens: 0 },
-    ...{ costUnits: 125, isEstimated: false, earlierAttempts: [], errorCode: null },
+    ...{
+      costUnits: 125,
+      isEstimated: false,
+      openCharge: null,
+      earlierAttempts: [],
+      errorCode: null,
+    },
     metadata: { team: 'a' },
     ...more,
   };

@@ -44,6 +44,8 @@ async function settle(
   row: OpenCharge,
   { round, counts }: { readonly round: ProviderRound; readonly counts: Counts },
 ): Promise<void> {
+  // It is settled, and whoever was to log it has not: no row will come that could tell it.
+  if (row.used !== null) return openCharges.deleteOne(db, row);
   // Nobody else asks meanwhile, and whoever dies over it is not the last to ask.
   if (!(await openCharges.putOff(db, row, nextLook(row, now)))) return;
   const told = await round.ask(row, (until) => useOf(lists, row, until));

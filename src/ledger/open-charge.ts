@@ -1,6 +1,7 @@
 /** Knows how a request that was charged all that it was granted comes to be charged what it used, once that is told. */
 import type { Price, TokenUsage } from '../model/pricing.ts';
 import type { Db } from '../store/connection/db.ts';
+import { type SettledUse, tellSettled } from '../store/tables/logged-requests.ts';
 import * as openCharges from '../store/tables/open-charges.ts';
 import { correct, type UsageCorrection } from '../store/tables/usage-corrections.ts';
 import { type Limit, placeOf, type Usage, usageAt, usedUnits } from './limit.ts';
@@ -21,12 +22,14 @@ interface ChargedCounter extends Omit<Limit, 'organisationId' | 'isHard'> {
 interface Terms {
   readonly price: Price | null;
   readonly counters: readonly ChargedCounter[];
+  /** What the log says until more is known. */
+  readonly usage: Usage;
   /** Where the object is asked for; null where the provider itself says it. */
   readonly address: string | null;
 }
 
 /** Of which object, and where. */
-export interface OpenedCharge extends Omit<openCharges.OpenCharge, 'terms'> {
+export interface OpenedCharge extends Omit<openCharges.NewCharge, 'terms'> {
   readonly address: string | null;
 }
 
@@ -40,7 +43,7 @@ export async function openCharge(
     const { organisationId: _, isHard: __, ...counter } = limit;
     return { ...counter, chargedUnits: usedUnits(limit, usage) };
   });
-  const terms: Terms = { price, counters, address };
+  const terms: Terms = { price, counters, usage, address };
   await openCharges.insert(db, { ...row, terms: JSON.stringify(terms) });
 }
 
@@ -52,6 +55,8 @@ export function addressOf({ terms }: openCharges.OpenCharge): string | null {
 export const openForMs = 31 * 86_400_000;
 /** By when what a process has charged is told, whatever becomes of it. */
 const toldWithinMs = 600_000;
+/** How long a process may take to log a request; what was settled before is kept for it. */
+const loggedWithinMs = 7 * 86_400_000;
 
 /** A counter does not know yet of what is to be taken back. */
 class TooEarly extends Error {
@@ -59,8 +64,8 @@ class TooEarly extends Error {
 }
 
 /**
- * Ends an open charge: what was charged becomes what was used, in the windows in which it was charged; null leaves
- * it as it is. Whoever comes second changes nothing. False where it is too early for it.
+ * Ends an open charge: what was charged becomes what was used, in the windows in which it was charged and in the log;
+ * null leaves it as it is. Whoever comes second changes nothing. False where it is too early for it.
  */
 export async function settleCharge(
   transaction: <T>(work: (tx: Db) => Promise<T>) => Promise<T>,
@@ -74,18 +79,39 @@ export async function settleCharge(
   const due = corrections.filter(({ units }) => units !== 0);
   try {
     await transaction(async (tx) => {
-      if (!(await openCharges.deleteOne(tx, row))) return;
+      const open = await openCharges.lock(tx, row);
+      if (open === undefined) return;
       const isDone = await correct(tx, row.organisation_id, due, {
         ...{ chargedAt: row.created_at, now },
         takesWhatIsThere: now - row.created_at > toldWithinMs,
       });
       if (!isDone) throw new TooEarly();
+      await endOpen(tx, open, used, now);
     });
     return true;
   } catch (thrown) {
     if (thrown instanceof TooEarly) return false;
     throw thrown;
   }
+}
+
+/** Whoever of this and the log comes second sees what the other has left: the row's place, or what was used. */
+async function endOpen(
+  tx: Db,
+  open: openCharges.OpenCharge,
+  used: SettledUse | null,
+  now: number,
+): Promise<void> {
+  const { organisation_id, logged_at: endedAt, log_id: id, totals_id: totalsId } = open;
+  const isLogged = endedAt !== null && id !== null && totalsId !== null;
+  if (used !== null && !isLogged) {
+    return openCharges.keepUsed(tx, open, JSON.stringify(used), now + loggedWithinMs);
+  }
+  if (used !== null && isLogged) {
+    const { usage: charged } = JSON.parse(open.terms) as Terms;
+    await tellSettled(tx, organisation_id, { endedAt, id, totalsId }, { charged, used });
+  }
+  await openCharges.deleteOne(tx, open);
 }
 
 function correctionOf(one: ChargedCounter, used: Usage): UsageCorrection {

@@ -86,8 +86,34 @@ const usedByRun = (prompt_tokens: number, completion_tokens: number) => ({
 });
 
 const units = (by: Tenant) => keyUnits(shared.inference.server.database.db, by.keyId);
-const open = () =>
-  shared.inference.server.database.db.selectFrom('open_charges').selectAll().execute();
+const rowsOfOpen = () => shared.inference.server.database.db.selectFrom('open_charges').selectAll();
+/** Those that nobody has settled; of others the log has no row yet. */
+const open = () => rowsOfOpen().where('used', 'is', null).execute();
+
+/** Resolves once the log has all that is open. */
+const logged = () =>
+  eventually(async () => {
+    const known = await rowsOfOpen().execute();
+    expect(known.filter((row) => row.logged_at === null || row.used !== null)).toEqual([]);
+  });
+
+/** What the log and its totals say that a key has used. */
+async function told(by: Tenant) {
+  const { db } = shared.inference.server.database;
+  const sums = (table: 'request_logs' | 'request_totals') =>
+    db
+      .selectFrom(table)
+      .select(({ fn }) => [
+        fn.sum<string>('input_tokens').as('input'),
+        fn.sum<string>('output_tokens').as('output'),
+        fn.sum<string>('cost_units').as('cost'),
+      ])
+      .where('api_key_id', '=', by.keyId)
+      .executeTakeFirstOrThrow();
+  const [log, totals] = [await sums('request_logs'), await sums('request_totals')];
+  expect(totals).toEqual(log);
+  return { input: Number(log.input), output: Number(log.output), cost: Number(log.cost) };
+}
 
 function run() {
   const { database, clock } = shared.inference.server;
@@ -209,12 +235,60 @@ it('is known of a stream that broke off, of which the provider goes on', async (
   expect(await units(tenant)).toBe(journal(100, 10));
 });
 
+it('is what log and totals say in the end, of runs, of responses and of streams that broke off, whoever tells it', async () => {
+  const { clock } = shared.inference.server;
+  const tenant = await shared.tenant('logged', cost);
+  const stream = { model, input: 'x', background: true, stream: true, max_output_tokens: 1_000 };
+  const at = await thread(tenant);
+  /** What is told at once is settled before it is logged, as a rule; the rest is logged before. */
+  for (const isAtOnce of [true, false]) {
+    const before = new Set(works.keys());
+    await Promise.all([1, 2, 3].map(() => background(tenant)));
+    await runOn(tenant, at);
+    await runOn(tenant, at);
+    shared.inference.upstream.script = async (request, answer) => {
+      await script(request, answer);
+      answer.write(': the provider ends here\n\n', () => answer.destroy());
+    };
+    await expect(shared.ask(tenant, 'POST', '/responses', stream)).rejects.toThrow();
+    shared.inference.upstream.script = script;
+    await eventually(async () => expect(await open()).toHaveLength(6));
+    const made = [...works].filter(([path]) => !before.has(path));
+    expect(made).toHaveLength(6);
+    for (const [place, [path, work]] of made.entries()) {
+      const usage = path.startsWith('/threads')
+        ? usedByRun(100_000 + place, 9)
+        : used(50 + place, 3);
+      Object.assign(work, { status: 'completed', usage });
+    }
+    if (isAtOnce) {
+      for (const [path] of made) await shared.ask(tenant, 'GET', path);
+    } else {
+      await logged();
+      clock.advance(minuteMs);
+      const asking = made.map(([path]) => shared.ask(tenant, 'GET', path));
+      await Promise.all([run(), run(), ...asking]);
+    }
+    expect(await open()).toEqual([]);
+  }
+  await logged();
+  const uses = [...works.values()].map(({ usage }) => Object.values(usage!) as [number, number]);
+  const sum = (each: (input: number, output: number) => number) =>
+    uses.reduce((all, [input, output]) => all + each(input, output), 0);
+  const charged = sum(journal);
+  expect(await units(tenant)).toBe(charged);
+  expect(await told(tenant)).toEqual({
+    ...{ input: sum((input) => input), output: sum((_, output) => output), cost: charged },
+  });
+});
+
 it('changes once whatever dies on the way, waits for a counter that does not know of it, and forgets with one that was reset', async () => {
   const { database, clock } = shared.inference.server;
   const tenant = await shared.tenant('dies', cost);
   const usage = { inputTokens: 500, outputTokens: 50, cachedInputTokens: 0, cacheWriteTokens: 0 };
   await background(tenant);
   const granted = await units(tenant);
+  await logged();
   const [row] = (await open()) as [openCharges.OpenCharge];
   const dying = settleCharge(
     (work) =>

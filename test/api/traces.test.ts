@@ -379,7 +379,7 @@ function addRequests(spans: SpanExport, count: number): string[] {
     ...{ ...noText, ...noTarget, id: 'one', endpoint: 'models', status: 200, retries: 0 },
     ...{ startedAt: Date.UTC(2027, 0, 4), durationMs: 1.5, firstByteMs: 1, cacheStatus: null },
     ...{ isStream: false, tokens: null, costUnits: null, isEstimated: false, errorCode: null },
-    ...{ earlierAttempts: [], metadata: {}, promptSlug: null },
+    ...{ earlierAttempts: [], openCharge: null, metadata: {}, promptSlug: null },
   };
   return Array.from({ length: count }, () => {
     const trace = new RequestTrace(null, '1'.repeat(32), 'GET', 0);

@@ -46,7 +46,7 @@ async function create({ database }: AdminDeps, request: BodyRequest<ReportedLogs
     }
     rows.push(await rowOf(request, entry, places.get(named)!));
   }
-  const batch = { rows: rows.map(writeRow), losses: [] };
+  const batch = { rows: rows.map((row) => writeRow(row)), losses: [] };
   await database.transaction((tx) => writeBatch(tx, batch, false));
   return {
     ...{ success: true as const, status: 'success' as const, message: 'The log tells of them' },

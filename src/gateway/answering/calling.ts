@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RefusedCredential } from '../../auth/refused-credentials.ts';
 import type { LimitLeft } from '../../ledger/account.ts';
 import type { Ledger } from '../../ledger/ledger.ts';
+import type { OpenChargeKey } from '../../store/tables/open-charges.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { Callers } from '../callers/authenticate.ts';
 import type { Exchange, ReadHeader } from '../callers/exchange.ts';
@@ -91,6 +92,7 @@ export class Findings {
   attempted: Attempted | null = null;
   firstByteMs: number | null = null;
   metered: Metered | null = null;
+  openCharge: OpenChargeKey | null = null;
   error: GatewayError | null = null;
   /** To be called when its answer has begun: who waits for others no longer waits for this one. */
   countOut: () => void = () => {};

@@ -249,6 +249,7 @@ export function recordOf(
     tokens: metered?.usage ?? null,
     costUnits: metered?.costUnits ?? null,
     isEstimated: metered?.isEstimated ?? false,
+    openCharge: found.openCharge,
     earlierAttempts: earlierAttemptsOf(calls?.charged.beside(metered)),
     errorCode: error?.code ?? null,
     metadata: exchange?.metadata ?? {},

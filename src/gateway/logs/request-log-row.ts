@@ -15,7 +15,7 @@ const millisecondsMax = 2 ** 31 - 1;
 export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
   const { tokens, firstByteMs } = entry;
   const endedAt = Math.round(entry.startedAt + entry.durationMs);
-  return requestLogs.writeRow({
+  const row: requestLogs.RequestLogRow = {
     organisation_id: entry.organisationId,
     ended_at: endedAt,
     // So that the row is found by its id alone, in the one partition where it can be.
@@ -48,7 +48,8 @@ export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
     earlier_attempts: earlierAttemptsOf(entry),
     metadata: JSON.stringify(entry.metadata),
     is_reported: 0,
-  });
+  };
+  return requestLogs.writeRow(row, entry.openCharge);
 }
 
 /** As the log shows them, in JSON; null for none, as nearly always. */

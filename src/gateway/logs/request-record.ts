@@ -1,6 +1,7 @@
 /** Knows what is told of a request once its last byte is out, to figures and to the log of requests. */
 import type { TokenUsage } from '../../model/pricing.ts';
 import type { GuardrailVerdict } from '../../model/request-log.ts';
+import type { OpenChargeKey } from '../../store/tables/open-charges.ts';
 
 /** A call that was charged although its answer is not the one that the caller got. */
 export interface EarlierAttempt {
@@ -52,6 +53,8 @@ export interface RequestRecord {
   /** Micro-dollars; 0 where nobody knows the price. */
   readonly costUnits: number | null;
   readonly isEstimated: boolean;
+  /** By which it is told later what it has used; null where that is known, or never will be. */
+  readonly openCharge: OpenChargeKey | null;
   /** In their order. */
   readonly earlierAttempts: readonly EarlierAttempt[];
   /** Code of the error that the gateway itself answered; null for none. */

@@ -1,5 +1,7 @@
 /** Knows how a response or run at a provider that was charged what it was granted comes to be charged what it has used, whoever asks for it. */
+
 import { addressOf, openCharge, openForMs, settleCharge } from '../../ledger/open-charge.ts';
+import { newIdBytes } from '../../model/ids.ts';
 import type { Owner } from '../../objects/owner.ts';
 import { type ToldUse, toldUses } from '../../objects/told-uses.ts';
 import type { Database } from '../../store/connection/db.ts';
@@ -91,8 +93,10 @@ function opening(
       ...{ organisation_id: owner.organisationId, workspace_id: owner.workspaceId },
       ...{ kind: owned.kind, object_id: threadId ?? id, run_id: threadId === null ? '' : id },
       ...{ provider, created_at: exchange.now, address: addressIn(target, exchange.path) },
-      look_at: exchange.now + (isAsked ? firstLookMs : openForMs),
+      ...{ id: newIdBytes(), look_at: exchange.now + (isAsked ? firstLookMs : openForMs) },
     };
+    // Before it is kept: whether it was may not be told, and the log looks whether there is one.
+    found.openCharge = row;
     await openCharge(database.db, row, assumed);
     // Whoever asks next may be told at once what it has used.
     await pipeline.ledger.tell(owner.organisationId);

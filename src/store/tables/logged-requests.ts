@@ -1,8 +1,10 @@
-/** Knows how rows of the log are written with their totals, those of one organisation at a time. */
+/** Knows how rows of the log are written with their totals, those of one organisation at a time, and how both come to say what was settled. */
 import { createHash } from 'node:crypto';
 import { newIdBytes } from '../../model/ids.ts';
+import type { TokenUsage } from '../../model/pricing.ts';
 import { latencyBoundsMs, totalsStepOf } from '../../model/request-log.ts';
 import type { Db } from '../connection/db.ts';
+import * as openCharges from './open-charges.ts';
 import * as requestLogs from './request-logs.ts';
 import * as requestTotals from './request-totals.ts';
 
@@ -21,10 +23,67 @@ export async function writeBatch(
 ): Promise<void> {
   const [first] = rows;
   if (first !== undefined && !(isRepeated && (await requestLogs.isThere(tx, first.row)))) {
-    await requestLogs.insertMany(tx, rows);
-    await requestTotals.addMany(tx, totalsOf(rows));
+    const known = rows.some(isOpen) ? await withSettled(tx, rows) : rows;
+    await requestLogs.insertMany(tx, known);
+    await requestTotals.addMany(tx, totalsOf(known));
   }
   await requestTotals.putMany(tx, losses);
+}
+
+type OpenRow = requestLogs.WrittenRow & { readonly openCharge: openCharges.OpenChargeKey };
+
+function isOpen(row: requestLogs.WrittenRow): row is OpenRow {
+  return row.openCharge !== null;
+}
+
+/** The rows, those that were settled meanwhile with what was; where the others are is noted for who settles them. */
+async function withSettled(
+  tx: Db,
+  rows: readonly requestLogs.WrittenRow[],
+): Promise<requestLogs.WrittenRow[]> {
+  const settled = new Map<requestLogs.WrittenRow, requestLogs.WrittenRow>();
+  // Before anything is locked that who settles locks later on.
+  for (const open of rows.filter(isOpen)) {
+    const { row, openCharge } = open;
+    const place = { endedAt: row.ended_at, id: row.id, totalsId: totalsIdOf(row) };
+    if (await openCharges.noteLogged(tx, openCharge, place)) continue;
+    const used = await openCharges.takeUsed(tx, openCharge);
+    if (used === null) continue;
+    settled.set(open, requestLogs.writeRow({ ...row, ...toldUse(JSON.parse(used)) }));
+  }
+  return rows.map((row) => settled.get(row) ?? row);
+}
+
+/** Tokens with what they cost. */
+export type SettledUse = TokenUsage & { readonly costUnits: number };
+
+function toldUse(use: SettledUse): requestLogs.ToldUse {
+  return {
+    ...{ input_tokens: use.inputTokens, output_tokens: use.outputTokens },
+    ...{ cached_input_tokens: use.cachedInputTokens, cache_write_tokens: use.cacheWriteTokens },
+    ...{ cost_units: use.costUnits, is_estimated: 0 },
+  };
+}
+
+/** Row and totals, as far as they are kept still, say `used` in place of `charged`. */
+export async function tellSettled(
+  tx: Db,
+  organisation_id: string,
+  { endedAt, id, totalsId }: openCharges.LogPlace,
+  { charged, used }: { readonly charged: SettledUse; readonly used: SettledUse },
+): Promise<void> {
+  await requestLogs.tellUse(tx, { organisation_id, ended_at: endedAt, id }, toldUse(used));
+  const began_at = totalsStepOf(endedAt);
+  await requestTotals.addUse(
+    tx,
+    { organisation_id, began_at, id: totalsId },
+    {
+      input_tokens: used.inputTokens - charged.inputTokens,
+      output_tokens: used.outputTokens - charged.outputTokens,
+      cached_input_tokens: used.cachedInputTokens - charged.cachedInputTokens,
+      cost_units: used.costUnits - charged.costUnits,
+    },
+  );
 }
 
 type Shared = Pick<
@@ -59,15 +118,23 @@ function totalOf(
   totals: Map<string, requestTotals.RequestTotalRow>,
   row: Shared & Pick<requestLogs.RequestLogRow, 'organisation_id' | 'ended_at'>,
 ): requestTotals.RequestTotalRow {
-  const { organisation_id, workspace_id, api_key_id, provider, model, status } = row;
-  const shared = { workspace_id, api_key_id, provider, model, status };
+  const shared = sharedOf(row);
   const began_at = totalsStepOf(row.ended_at);
   const id = JSON.stringify([began_at, ...Object.values(shared)]);
   const known = totals.get(id);
   if (known !== undefined) return known;
-  const total = emptyTotal(organisation_id, began_at, digest(id), shared);
+  const total = emptyTotal(row.organisation_id, began_at, digest(id), shared);
   totals.set(id, total);
   return total;
+}
+
+function sharedOf({ workspace_id, api_key_id, provider, model, status }: Shared): Shared {
+  return { workspace_id, api_key_id, provider, model, status };
+}
+
+/** Of the totals that count this row. */
+function totalsIdOf(row: requestLogs.RequestLogRow): Buffer {
+  return totalOf(new Map(), row).id;
 }
 
 function digest(text: string): Buffer {

@@ -14,12 +14,20 @@ interface OpenChargeRow {
   run_id: string;
   /** As in owned_objects. */
   provider: string;
+  /** Of the request that was charged: an object that two were told of is open for the first. */
+  id: Buffer;
   /** What was charged of which counters, and by which prices; JSON. */
   terms: string;
   /** When the request came; milliseconds since the epoch. */
   created_at: number;
   /** When the provider is asked next what it has used. */
   look_at: number;
+  /** `ended_at` and `id` of its row in the log, and the totals that count it; null until there is one. */
+  logged_at: number | null;
+  log_id: Buffer | null;
+  totals_id: Buffer | null;
+  /** What it has used, where that was settled before the log had its row; JSON. */
+  used: string | null;
 }
 
 declare module '../connection/db.ts' {
@@ -30,8 +38,25 @@ declare module '../connection/db.ts' {
 
 export type OpenCharge = OpenChargeRow;
 
+/** Which one, to the request that was charged. */
+export type OpenChargeKey = Pick<
+  OpenChargeRow,
+  'organisation_id' | 'workspace_id' | 'kind' | 'object_id' | 'run_id' | 'provider' | 'id'
+>;
+
+/** One that the log has no row of yet. */
+export type NewCharge = Omit<OpenChargeRow, 'logged_at' | 'log_id' | 'totals_id' | 'used'>;
+
+/** Where the log tells of a request. */
+export interface LogPlace {
+  readonly endedAt: number;
+  readonly id: Buffer;
+  /** Of the totals that count it. */
+  readonly totalsId: Buffer;
+}
+
 /** Notes one; that of an object which has one stays as it is. */
-export async function insert(db: Db, row: OpenCharge): Promise<void> {
+export async function insert(db: Db, row: NewCharge): Promise<void> {
   await db.insertInto('open_charges').ignore().values(row).execute();
 }
 
@@ -53,6 +78,7 @@ const byObject = statement((db, of: Of) =>
     .where('workspace_id', '=', of.workspaceId)
     .where('kind', '=', of.kind)
     .where('object_id', '=', of.objectId)
+    .where('used', 'is', null)
     .limit(ofObjectMax),
 );
 
@@ -61,7 +87,7 @@ export function listOf(db: Db, of: Of): Promise<OpenCharge[]> {
   return byObject.all(db, of);
 }
 
-/** Some that are due at `now`, those first that have been for longest. */
+/** Some that are due at `now`, those first that have been for longest; settled ones that the log has not told in time, too. */
 export function listDue(db: Db, now: number, limit: number): Promise<OpenCharge[]> {
   return db
     .selectFrom('open_charges')
@@ -82,15 +108,67 @@ export async function putOff(db: Db, row: OpenCharge, lookAt: number): Promise<b
   return numUpdatedRows > 0n;
 }
 
-/** Ends one; false where somebody else has. */
-export async function deleteOne(tx: Db, row: OpenCharge): Promise<boolean> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('open_charges')
-    .where((eb) => eb.and(keyOf(row)))
+/** As it is now, until the transaction ends; undefined where somebody else has settled it. */
+export function lock(tx: Db, key: OpenChargeKey): Promise<OpenCharge | undefined> {
+  return tx
+    .selectFrom('open_charges')
+    .selectAll()
+    .where((eb) => eb.and(keyOf(key)))
+    .where('used', 'is', null)
+    .forUpdate()
     .executeTakeFirst();
-  return numDeletedRows > 0n;
 }
 
-function keyOf({ organisation_id, workspace_id, kind, object_id, run_id, provider }: OpenCharge) {
-  return { organisation_id, workspace_id, kind, object_id, run_id, provider };
+/** Says where the log tells of its request; false where it is settled, or there is none. */
+export async function noteLogged(
+  tx: Db,
+  key: OpenChargeKey,
+  { endedAt, id, totalsId }: LogPlace,
+): Promise<boolean> {
+  const { numUpdatedRows } = await tx
+    .updateTable('open_charges')
+    .set({ logged_at: endedAt, log_id: id, totals_id: totalsId })
+    .where((eb) => eb.and(keyOf(key)))
+    .where('used', 'is', null)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Keeps what was used until the log has its row, until `lookAt` at most. */
+export async function keepUsed(
+  tx: Db,
+  key: OpenChargeKey,
+  used: string,
+  lookAt: number,
+): Promise<void> {
+  await tx
+    .updateTable('open_charges')
+    .set({ used, look_at: lookAt })
+    .where((eb) => eb.and(keyOf(key)))
+    .execute();
+}
+
+/** What was kept by {@link keepUsed}, for whoever writes the row; null for nothing. */
+export async function takeUsed(tx: Db, key: OpenChargeKey): Promise<string | null> {
+  const found = await tx
+    .selectFrom('open_charges')
+    .select('used')
+    .where((eb) => eb.and(keyOf(key)))
+    .forUpdate()
+    .executeTakeFirst();
+  if (found === undefined) return null;
+  await deleteOne(tx, key);
+  return found.used;
+}
+
+export async function deleteOne(tx: Db, key: OpenChargeKey): Promise<void> {
+  await tx
+    .deleteFrom('open_charges')
+    .where((eb) => eb.and(keyOf(key)))
+    .execute();
+}
+
+function keyOf(key: OpenChargeKey): OpenChargeKey {
+  const { organisation_id, workspace_id, kind, object_id, run_id, provider, id } = key;
+  return { organisation_id, workspace_id, kind, object_id, run_id, provider, id };
 }

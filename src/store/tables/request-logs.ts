@@ -4,6 +4,7 @@ import { momentOf } from '../../model/ids.ts';
 import type { GuardrailVerdict } from '../../model/request-log.ts';
 import type { Db } from '../connection/db.ts';
 import { type InsertTarget, insertTuples, tupleOf } from './bulk-insert.ts';
+import type { OpenChargeKey } from './open-charges.ts';
 
 /** A call that was charged although its answer is not the one that the caller got. */
 export interface EarlierAttempt {
@@ -94,10 +95,33 @@ const target: InsertTarget<RequestLogRow> = { table: 'request_logs', columns };
 export interface WrittenRow {
   readonly row: RequestLogRow;
   readonly tuple: string;
+  /** What it says of use is what was charged in place of what nobody knew yet; null where that stays so. */
+  readonly openCharge: OpenChargeKey | null;
 }
 
-export function writeRow(row: RequestLogRow): WrittenRow {
-  return { row, tuple: tupleOf(target, row) };
+export function writeRow(row: RequestLogRow, openCharge: OpenChargeKey | null = null): WrittenRow {
+  return { row, tuple: tupleOf(target, row), openCharge };
+}
+
+/** What a row says of use that its provider has told. */
+export type ToldUse = Pick<
+  RequestLogRow,
+  'input_tokens' | 'output_tokens' | 'cached_input_tokens' | 'cache_write_tokens' | 'cost_units'
+> & { readonly is_estimated: 0 };
+
+/** Of a row that is there no more it says nothing. */
+export async function tellUse(
+  tx: Db,
+  { organisation_id, ended_at, id }: RowPlace,
+  use: ToldUse,
+): Promise<void> {
+  await tx
+    .updateTable('request_logs')
+    .set(use)
+    .where('organisation_id', '=', organisation_id)
+    .where('ended_at', '=', ended_at)
+    .where('id', '=', id)
+    .execute();
 }
 
 /** Throws errno 1062 when any of them is there already. */

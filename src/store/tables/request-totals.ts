@@ -70,6 +70,32 @@ export async function addMany(tx: Db, rows: readonly RequestTotalRow[]): Promise
   await bulkInsert(tx, target, sorted, `ON DUPLICATE KEY UPDATE ${adding}`);
 }
 
+/** What use counts for. */
+export type CountedUse = Pick<
+  RequestCounts,
+  'input_tokens' | 'output_tokens' | 'cached_input_tokens' | 'cost_units'
+>;
+
+/** Adds to what is there, be it less than nothing; totals that are there no more stay gone. */
+export async function addUse(
+  tx: Db,
+  { organisation_id, began_at, id }: Pick<RequestTotalRow, 'organisation_id' | 'began_at' | 'id'>,
+  more: CountedUse,
+): Promise<void> {
+  await tx
+    .updateTable('request_totals')
+    .set((eb) => ({
+      input_tokens: eb('input_tokens', '+', more.input_tokens),
+      output_tokens: eb('output_tokens', '+', more.output_tokens),
+      cached_input_tokens: eb('cached_input_tokens', '+', more.cached_input_tokens),
+      cost_units: eb('cost_units', '+', more.cost_units),
+    }))
+    .where('organisation_id', '=', organisation_id)
+    .where('began_at', '=', began_at)
+    .where('id', '=', id)
+    .execute();
+}
+
 /** Whether anything was ever counted of what the totals still tell. */
 export async function isAnyCounted(db: Db, organisationId: string): Promise<boolean> {
   const found = await db
