@@ -11,6 +11,7 @@ import { refuse, serve } from './answering/pipeline.ts';
 import { promptPathOf } from './answering/prompts.ts';
 import { aliasFault, ownHeaders } from './callers/exchange.ts';
 import { isOfAdminApi, showKey } from './callers/passed-on.ts';
+import { plainModelTarget } from './references/model-path.ts';
 import { CallerConnection } from './transfer/caller-connection.ts';
 import { errorFormOf } from './transfer/error-form.ts';
 import { GatewayError } from './transfer/gateway-error.ts';
@@ -158,12 +159,21 @@ function refusalOf(
     const message = 'The gateway has as many connections as it takes, try again';
     return new GatewayError('unavailable', message);
   }
-  const ambiguity = refuseAmbiguity(request);
+  const ambiguity = ambiguityOf(request);
   if (ambiguity !== null) return new GatewayError('invalid_request', ambiguity.message);
   if (request.url!.startsWith('/v1/')) {
     return methodFault(request.method!) ?? aliasFault(request, headerPrefixes);
   }
   return new GatewayError('not_found', 'Inference is served below /v1/');
+}
+
+/** Whether its target is that of a model is asked of none that is plain as it stands. */
+function ambiguityOf(request: IncomingMessage): ReturnType<typeof refuseAmbiguity> {
+  const ambiguity = refuseAmbiguity(request);
+  const url = ambiguity === null ? null : plainModelTarget(request);
+  if (url === null) return ambiguity;
+  const { rawHeaders, httpVersion } = request;
+  return refuseAmbiguity({ rawHeaders, httpVersion, url });
 }
 
 /** Behind `/v1`, without a query. */

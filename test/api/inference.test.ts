@@ -149,6 +149,17 @@ describe('a request for inference', () => {
     });
   });
 
+  it.each(['org%2Fname', 'org%2fname%2Fv1.5', '%40team%2Forg%2Fname?after=%2F'])(
+    'for the model %s, which clients write so, reaches the provider as it came',
+    async (id) => {
+      const path = `/v1/models/${id}`;
+      for (const method of ['GET', 'HEAD']) {
+        expect((await send({ ...bearer(), ...inline() }, { method, path })).status).toBe(200);
+      }
+      expect(upstream.reached.map(({ url }) => url)).toEqual([path, path]);
+    },
+  );
+
   it('that the provider refuses comes back as the provider said it', async () => {
     const refusal = { error: { message: 'no', type: 'x', code: 'y', param: null } };
     upstream.script = (_, response) => sendJson(response, refusal, 422);
@@ -332,6 +343,19 @@ describe('a refusal', () => {
     ],
     ['an absolute target', 'GET http://evil/v1/models HTTP/1.1\r\nhost: a\r\n\r\n'],
     ['a hidden separator', 'GET /v1/..%2fadmin HTTP/1.1\r\nhost: a\r\n\r\n'],
+    ...[
+      ...[
+        'GET /v1/files/a%2Fb',
+        'GET /v1/models/a%2Fb/x',
+        'GET /v1/models%2Fa',
+        'GET /v1/x?a=%2F#',
+      ],
+      ...['GET /v1/models/..%2Ffiles', 'GET /v1/models/a%2F%2e%2e%2Ffiles', 'GET /v1/models/%2Fa'],
+      ...['GET /v1/models/a%2F%2Fb', 'GET /v1/models/a%2Fb%5Cc', 'GET /v1/models/a%2Fb%00'],
+      ...['DELETE /v1/models/a%2Fb', 'POST /v1/models/a%2Fb', 'GET /v1/x/models/a%2Fb'],
+      ...['GET /v1/models/a%2F%FF', 'GET /V1/models/a%2Fb', 'GET /v1/Models/a%2Fb'],
+    ].map((line) => [line, `${line} HTTP/1.1\r\nhost: a\r\n\r\n`]),
+    ['two hosts for a model', 'GET /v1/models/a%2Fb HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n'],
     [
       'length and chunks',
       'POST /v1/x HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n',

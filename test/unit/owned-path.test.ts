@@ -75,3 +75,14 @@ describe.each(byClient)('of all requests of a client of %s', (_, requests) => {
     }
   });
 });
+
+describe('a path of a model with an encoded slash in its id', () => {
+  it('is taken for nothing that is owned, as the same path with a plain one is', () => {
+    for (const id of ['org/name', 'files/file-1', 'responses/resp_1', 'organization/users']) {
+      for (const written of [id, encodeURIComponent(id)]) {
+        const path = `/models/${written}`;
+        expect([ownedPathOf('GET', path), isOfAccount('GET', path)]).toEqual([null, false]);
+      }
+    }
+  });
+});
