@@ -278,7 +278,14 @@ describe('SIGKILL of the process that holds the database', () => {
 
 function filesOpenedBy(pid: number): string[] {
   const directory = `/proc/${pid}/fd`;
-  return readdirSync(directory).map((name) => readlinkSync(join(directory, name)));
+  return readdirSync(directory).flatMap((name) => {
+    try {
+      return [readlinkSync(join(directory, name))];
+    } catch {
+      // Closed since.
+      return [];
+    }
+  });
 }
 
 /** What lies in the data directory that is being initialised. */
