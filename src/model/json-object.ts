@@ -12,6 +12,28 @@ interface Member {
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d];
 
+/** Behind an even number of backslashes: letters, digits and `_`. */
+const plainEscape = /(?<!\\)((?:\\\\)*)\\u00(3\d|4[1-9A-Fa-f]|5[\dAaFf]|6[1-9A-Fa-f]|7[\dAa])/g;
+
+/**
+ * Reads JSON whose names are right. V8 (13.6) alone takes `"mode\u006c"` for `mode\` once it has read an object
+ * that has such a member in the same place, so that whoever sends both hides one that a provider reads.
+ */
+export function parseNames(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  const plain = withPlainNames(text);
+  return plain === text ? value : JSON.parse(plain);
+}
+
+/** Valid JSON with each letter that needs no escape without one, which says the same. */
+export function withPlainNames(text: string): string {
+  if (!text.includes('\\u00')) return text;
+  return text.replace(
+    plainEscape,
+    (_, before: string, hex: string) => before + String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+}
+
 /**
  * The values of some members of an object, as text; of two with one key the last, as everywhere. Throws a
  * TypeError where the bytes end before the object does.

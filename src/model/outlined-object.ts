@@ -1,6 +1,6 @@
 /** Knows how a large JSON object is read of which most that is said in it is asked for by nobody. */
 import { isAscii } from 'node:buffer';
-import { membersOf } from './json-object.ts';
+import { membersOf, withPlainNames } from './json-object.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 type Range = readonly [start: number, end: number];
@@ -65,18 +65,21 @@ class ReadsLater implements ProxyHandler<Record<string, unknown>> {
 /**
  * What the bytes say, which are valid UTF-8. To make text of what is beyond ASCII takes a large part of the
  * time of reading, so that members that hold any are read when they are first asked for. Null for what is not
- * read in this way: no JSON, no object, one with more members, with a key twice, or with one beyond ASCII.
+ * read in this way: no JSON, no object, one with more members, with a key twice, one
+ * beyond ASCII, or a plain letter as an escape.
  */
 export function outlinedObject(bytes: Buffer, membersMax: number): Json | null {
   const letters = bytes.toString('latin1');
-  const value = objectIn(letters);
+  // Places in a text that was changed would be wrong.
+  const value = withPlainNames(letters) === letters ? objectIn(letters) : null;
   if (value === null || Object.keys(value).length > membersMax) return null;
   const members = membersOf(bytes, letters);
   if (members === null) return null;
   const unread = new Map<string, Range>();
   for (const [name, { start, valueStart, end }] of members) {
     if (isAscii(bytes.subarray(start, end))) continue;
-    if (!isAscii(bytes.subarray(start, valueStart))) return null;
+    // As V8 has misread it: see parseNames.
+    if (!isAscii(bytes.subarray(start, valueStart)) || !Object.hasOwn(value, name)) return null;
     unread.set(name, [valueStart, end]);
   }
   return new Proxy(value, new ReadsLater(bytes, unread));

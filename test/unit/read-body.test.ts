@@ -4,7 +4,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readBody } from '../../src/gateway/transfer/read-body.ts';
+import { parseParams, readBody } from '../../src/gateway/transfer/read-body.ts';
 
 const bytesMax = 200;
 const turns: Record<string, () => Promise<unknown>> = {
@@ -110,4 +110,23 @@ describe.each(Object.keys(turns))('a body that is asked for %s', (name) => {
     await nextTurn();
     expect(read).toEqual([expect.stringMatching(/^(?:aborted|the caller has gone)$/)]);
   });
+});
+
+test.each([
+  ['{"role":"user","conten\\\\":1}', '{"role":"user","conten\\u0074":"x"}', ['role', 'content']],
+  ['{"a":1,"\\\\":1}', '{"a":1,"\\u006e":128}', ['a', 'n']],
+  ['{"b":1,"x_\\\\u0":1}', '{"b":1,"x_\\u0041y\\u005f":128}', ['b', 'x_Ay_']],
+  ['{"c":1}', '{"c":1,"\\\\u0061":1,"\\\\\\u0061":2}', ['c', '\\u0061', '\\a']],
+])('names of members are read as they are after a body with %s', (before, text, names) => {
+  const pad = 'x'.repeat(10_000);
+  parseParams(Buffer.from(before));
+  expect(Object.keys(parseParams(Buffer.from(text)))).toEqual(names);
+  const nested = Buffer.from(`{"in":${text},"pad":"${pad}","ü":1}`);
+  expect(Object.keys(parseParams(nested).in as object)).toEqual(names);
+  const outlined = Buffer.from(`{"in":${text},"pad":"ü${pad}"}`);
+  expect(Object.keys(parseParams(outlined).in as object)).toEqual(names);
+});
+
+test('an escape beside a string makes no JSON', () => {
+  expect(() => parseParams(Buffer.from('{"a":\\u0031}'))).toThrow('no valid JSON');
 });

@@ -1,7 +1,7 @@
 /** Knows how the body of a request is taken in: whole, bounded, and read as JSON where it is that. */
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { countMembers } from '../../model/json-object.ts';
+import { countMembers, parseNames } from '../../model/json-object.ts';
 import { namesOf, outlinedObject } from '../../model/outlined-object.ts';
 import { isInCrumbs } from './crumbs.ts';
 import { GatewayError } from './gateway-error.ts';
@@ -139,7 +139,7 @@ function refuseTwin(name: string): void {
 
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseNames(text);
   } catch {
     throw new GatewayError('invalid_json', 'The body is no valid JSON');
   }
