@@ -96,6 +96,17 @@ describe('a request for inference', () => {
     }
   });
 
+  it('asks for no coding of a stream, whose events nobody could read, whatever is forwarded', async () => {
+    const coded = { 'x-gateway-forward-headers': 'Accept-Encoding', 'accept-encoding': 'gzip' };
+    for (const stream of [false, true]) {
+      const body = JSON.stringify({ model: 'gpt-test', messages: [], stream });
+      await send({ ...bearer(), ...inline(), ...coded }, { body });
+    }
+    expect(upstream.reached.map(({ headers }) => headers['accept-encoding'])).toEqual([
+      ...['gzip', undefined],
+    ]);
+  });
+
   it.each([
     ['a bearer', () => bearer()],
     ['x-gateway-api-key', () => ({ 'x-gateway-api-key': key })],

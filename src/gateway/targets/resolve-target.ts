@@ -326,8 +326,7 @@ function headersFor(
   const given = exchange.request.headers;
   const headers: Record<string, string> = { ...dialect.usualHeaders };
   const key = exchange.sentKey.reveal();
-  const forwarded = settings.forwardHeaders?.map((name) => name.toLowerCase()) ?? [];
-  for (const names of [passedHeaders, dialect.passedHeaders, forwarded]) {
+  for (const names of [passedHeaders, dialect.passedHeaders, forwardedNames(settings, exchange)]) {
     for (const name of names) {
       const value = given[name];
       if (typeof value === 'string' && !value.includes(key)) headers[name] = value;
@@ -338,6 +337,12 @@ function headersFor(
   Object.assign(headers, dialect.accountHeaders(account));
   if (credential !== null) Object.assign(headers, dialect.credentialHeaders(credential));
   return Object.assign(headers, own);
+}
+
+function forwardedNames({ forwardHeaders }: TargetSettings, { params }: Asking): readonly string[] {
+  const names = forwardHeaders?.map((name) => name.toLowerCase()) ?? [];
+  // Of a stream in a coding nobody could count, judge or note the events.
+  return params.stream === true ? names.filter((name) => name !== 'accept-encoding') : names;
 }
 
 /** The account with what a deployment of it says in place of its own. */
