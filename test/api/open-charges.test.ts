@@ -219,8 +219,8 @@ it('is asked for by a job where nobody does, stays where the provider says none,
   expect(await run()).toEqual({ ...nothing, unsaid: 1 });
 });
 
-it('is known of a stream that broke off, of which the provider goes on', async () => {
-  const tenant = await shared.tenant('stream', cost);
+/** Asks for a response as a stream, which the provider breaks off, and goes on with the response. */
+async function breakOff(tenant: Tenant): Promise<void> {
   const body = { model, input: 'x', background: true, stream: true, max_output_tokens: 1_000 };
   shared.inference.upstream.script = async (request, answer) => {
     await script(request, answer);
@@ -228,6 +228,11 @@ it('is known of a stream that broke off, of which the provider goes on', async (
   };
   await expect(shared.ask(tenant, 'POST', '/responses', body)).rejects.toThrow();
   shared.inference.upstream.script = script;
+}
+
+it('is known of a stream that broke off, of which the provider goes on', async () => {
+  const tenant = await shared.tenant('stream', cost);
+  await breakOff(tenant);
   await eventually(async () => expect(await open()).toHaveLength(1));
   const [[path, work]] = [...works] as [[string, Work]];
   Object.assign(work, { status: 'completed', usage: used(100, 10) });
@@ -238,7 +243,6 @@ it('is known of a stream that broke off, of which the provider goes on', async (
 it('is what log and totals say in the end, of runs, of responses and of streams that broke off, whoever tells it', async () => {
   const { clock } = shared.inference.server;
   const tenant = await shared.tenant('logged', cost);
-  const stream = { model, input: 'x', background: true, stream: true, max_output_tokens: 1_000 };
   const at = await thread(tenant);
   /** What is told at once is settled before it is logged, as a rule; the rest is logged before. */
   for (const isAtOnce of [true, false]) {
@@ -246,12 +250,7 @@ it('is what log and totals say in the end, of runs, of responses and of streams 
     await Promise.all([1, 2, 3].map(() => background(tenant)));
     await runOn(tenant, at);
     await runOn(tenant, at);
-    shared.inference.upstream.script = async (request, answer) => {
-      await script(request, answer);
-      answer.write(': the provider ends here\n\n', () => answer.destroy());
-    };
-    await expect(shared.ask(tenant, 'POST', '/responses', stream)).rejects.toThrow();
-    shared.inference.upstream.script = script;
+    await breakOff(tenant);
     await eventually(async () => expect(await open()).toHaveLength(6));
     const made = [...works].filter(([path]) => !before.has(path));
     expect(made).toHaveLength(6);
