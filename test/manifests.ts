@@ -1,10 +1,10 @@
 /** Knows how tests make a source of manifests out of text, and read it. */
 import { Secret } from '../src/secret.ts';
-import { type Desired, readDesired } from '../src/sync/manifest/desired.ts';
+import { type Desired, readDesired } from '../src/sync/desired/desired.ts';
 import type { AgeIdentities } from '../src/sync/sops/age-identities.ts';
 import { digestOf, type SourceFiles } from '../src/sync/source/source-files.ts';
-import type { DesiredResource } from '../src/sync/spec/resource-set.ts';
-import { originText } from '../src/sync/spec/secret-target.ts';
+import type { DesiredResource } from '../src/sync/resources/resource-set.ts';
+import { originText } from '../src/sync/resources/secret-target.ts';
 
 export function sourceOf(texts: Record<string, string | Buffer>): SourceFiles {
   const files = Object.entries(texts)

@@ -1,8 +1,8 @@
 /** Knows how a test gets the plan from one spec to another of a resource that its owner applied. */
-import type { KindName } from '../src/model/kinds.ts';
+import type { KindName } from '../src/model/kinds/kinds.ts';
 import { makePlan } from '../src/sync/plan/plan.ts';
 import type { Plan } from '../src/sync/plan/planned.ts';
-import type { Identity, LiveResource, Spec } from '../src/sync/spec/resource-set.ts';
+import type { Identity, LiveResource, Spec } from '../src/sync/resources/resource-set.ts';
 import { owner, setOf, want } from './sync-model.ts';
 
 const position = { file: 'x.yaml', line: 1, column: 1 };

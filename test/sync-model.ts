@@ -1,10 +1,10 @@
 /** Knows how tests of the pure core get wanted resources, and a server in memory that obeys the requests. */
 
 import { createHmac } from 'node:crypto';
-import { loadBody } from '../src/model/bodies.ts';
-import { type KindName, kindNames, kinds } from '../src/model/kinds.ts';
-import { matchesPattern } from '../src/model/place-patterns.ts';
-import type { Snapshot } from '../src/model/snapshot.ts';
+import { loadBody } from '../src/model/kinds/bodies.ts';
+import { type KindName, kindNames, kinds } from '../src/model/kinds/kinds.ts';
+import type { Snapshot } from '../src/model/kinds/snapshot.ts';
+import { matchesPattern } from '../src/model/manifests/place-patterns.ts';
 import { Secret } from '../src/secret.ts';
 import {
   createChange,
@@ -16,7 +16,6 @@ import {
 import type { CommandLine } from '../src/sync/plan/guards.ts';
 import { makePlan } from '../src/sync/plan/plan.ts';
 import type { Plan, PlannedChange } from '../src/sync/plan/planned.ts';
-import { type SnapshotRead, toLiveSet, wholeSnapshot } from '../src/sync/server/live.ts';
 import {
   type DesiredResource,
   type DesiredSet,
@@ -26,8 +25,9 @@ import {
   type Json,
   type LiveSet,
   type Spec,
-} from '../src/sync/spec/resource-set.ts';
-import { isPlainObject, mapSpec, referencesIn } from '../src/sync/spec/spec-paths.ts';
+} from '../src/sync/resources/resource-set.ts';
+import { isPlainObject, mapSpec, referencesIn } from '../src/sync/resources/spec-paths.ts';
+import { type SnapshotRead, toLiveSet, wholeSnapshot } from '../src/sync/server/live.ts';
 
 export const owner = 'platform';
 const bodies = new Map(

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../src/secret.ts';
-import { readDesired } from '../src/sync/manifest/desired.ts';
-import { type CycleOptions, type CycleResult, reconcile } from '../src/sync/reconcile.ts';
+import { type CycleOptions, type CycleResult, reconcile } from '../src/sync/cycle/reconcile.ts';
+import { readDesired } from '../src/sync/desired/desired.ts';
+import type { DesiredSet } from '../src/sync/resources/resource-set.ts';
 import { AdminClient, type ClientOptions } from '../src/sync/server/client.ts';
 import { digestOf, type SourceFile } from '../src/sync/source/source-files.ts';
-import type { DesiredSet } from '../src/sync/spec/resource-set.ts';
 import { startTestServer, type TestServer } from './server.ts';
 import { commandOf } from './sync-model.ts';
 

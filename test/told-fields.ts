@@ -1,8 +1,8 @@
 /** Knows what the fields of a plan document come to: the live spec with them carried out. */
-import { type KindName, kinds } from '../src/model/kinds.ts';
-import { coversPattern, matchesPattern } from '../src/model/place-patterns.ts';
-import type { Json, Spec } from '../src/sync/spec/resource-set.ts';
-import { segmentsOf } from '../src/sync/spec/spec-paths.ts';
+import { type KindName, kinds } from '../src/model/kinds/kinds.ts';
+import { coversPattern, matchesPattern } from '../src/model/manifests/place-patterns.ts';
+import type { Json, Spec } from '../src/sync/resources/resource-set.ts';
+import { segmentsOf } from '../src/sync/resources/spec-paths.ts';
 
 /** What a spec means, by rules written down a second time: what is empty is not there, sets are sorted. */
 export function meaning(

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Secret } from '../src/secret.ts';
 import { VaultSink } from '../src/sync/sinks/vault-sink.ts';
-import type { DesiredResource } from '../src/sync/spec/resource-set.ts';
+import type { DesiredResource } from '../src/sync/resources/resource-set.ts';
 import type { VaultClient } from '../src/vault/vault-client.ts';
 import type { VaultAnswer, VaultRequest } from '../src/vault/vault-exchange.ts';
 

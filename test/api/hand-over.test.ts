@@ -1,8 +1,8 @@
 /** Guarantees that single resources are adopted as they are and given up, by whoever holds the lease and nobody else. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { adopt, type HandedOver, release } from '../../src/sync/hand-over.ts';
+import { adopt, type HandedOver, release } from '../../src/sync/cycle/hand-over.ts';
 import { readRevision, suspend } from '../../src/sync/server/sync-records.ts';
-import type { Identity } from '../../src/sync/spec/resource-set.ts';
+import type { Identity } from '../../src/sync/resources/resource-set.ts';
 import { leaseHeaders } from '../lease.ts';
 import type { TestServer } from '../server.ts';
 import { everyKind, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';

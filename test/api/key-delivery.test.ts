@@ -13,8 +13,8 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { isWellFormedApiKey, makeApiKey } from '../../src/model/credentials.ts';
-import type { CycleOptions } from '../../src/sync/reconcile.ts';
+import { isWellFormedApiKey, makeApiKey } from '../../src/model/people/credentials.ts';
+import type { CycleOptions } from '../../src/sync/cycle/reconcile.ts';
 import { resultDocument } from '../../src/sync/report/document.ts';
 import { textReport } from '../../src/sync/report/text.ts';
 import { FolderSink } from '../../src/sync/sinks/folder-sink.ts';

@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CycleResult } from '../../src/sync/reconcile.ts';
+import type { CycleResult } from '../../src/sync/cycle/reconcile.ts';
 import { isQuestion, losing, startFaultyProxy } from '../faulty-proxy.ts';
 import { endAt, stepping, stepsOfChange, stepThroughFiles } from '../kill-points.ts';
 import { endLeases } from '../lease.ts';

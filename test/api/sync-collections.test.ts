@@ -1,6 +1,6 @@
 /** Guarantees of collections of prompts that lie in others: made and removed in order, moved by their manifests, exported, and never in a circle. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { exportManifests } from '../../src/sync/export.ts';
+import { exportManifests } from '../../src/sync/export/export.ts';
 import { readSnapshot, toLiveSet } from '../../src/sync/server/live.ts';
 import type { TestServer } from '../server.ts';
 import { desiredFrom, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';

@@ -1,6 +1,6 @@
 /** Guarantees of deployments that manifests declare: whole as said, drift told, archived when they leave, and back under their slug. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { exportManifests } from '../../src/sync/export.ts';
+import { exportManifests } from '../../src/sync/export/export.ts';
 import { readSnapshot, toLiveSet } from '../../src/sync/server/live.ts';
 import type { TestServer } from '../server.ts';
 import { desiredFrom, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';

@@ -2,8 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
-import { kindNames } from '../../src/model/kinds.ts';
-import { exportManifests } from '../../src/sync/export.ts';
+import { kindNames } from '../../src/model/kinds/kinds.ts';
+import { exportManifests } from '../../src/sync/export/export.ts';
 import { readSnapshot, toLiveSet } from '../../src/sync/server/live.ts';
 import { desiredFrom, openSync, startSyncServer } from '../sync-setup.ts';
 

@@ -1,9 +1,9 @@
 /** Guarantees that what is exported plans to nothing, and that nothing secret is in it. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Export, type ExportOptions, exportManifests } from '../../src/sync/export.ts';
+import { type Export, type ExportOptions, exportManifests } from '../../src/sync/export/export.ts';
+import type { DesiredSet, LiveResource } from '../../src/sync/resources/resource-set.ts';
 import { readSnapshot, toLiveSet } from '../../src/sync/server/live.ts';
-import type { DesiredSet, LiveResource } from '../../src/sync/spec/resource-set.ts';
 import { manifest } from '../manifests.ts';
 import type { TestServer } from '../server.ts';
 import {

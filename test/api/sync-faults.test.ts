@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { CycleResult } from '../../src/sync/reconcile.ts';
+import type { CycleResult } from '../../src/sync/cycle/reconcile.ts';
 import { type Fate, startFaultyProxy } from '../faulty-proxy.ts';
 import { endLeases } from '../lease.ts';
 import type { TestServer } from '../server.ts';

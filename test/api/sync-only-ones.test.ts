@@ -1,6 +1,6 @@
 /** Guarantees of kinds of which there is one in its place: made, drifted, taken over, exported, and gone back to what everyone has. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { exportManifests } from '../../src/sync/export.ts';
+import { exportManifests } from '../../src/sync/export/export.ts';
 import { readSnapshot, toLiveSet } from '../../src/sync/server/live.ts';
 import { readTexts } from '../manifests.ts';
 import type { TestServer } from '../server.ts';

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { resultDocument } from '../../src/sync/report/document.ts';
 import { textReport } from '../../src/sync/report/text.ts';
-import type { Json, Spec } from '../../src/sync/spec/resource-set.ts';
+import type { Json, Spec } from '../../src/sync/resources/resource-set.ts';
 import { forTerminal } from '../../src/terminal-text.ts';
 import type { TestServer } from '../server.ts';
 import { everyKind, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
@@ -26,7 +26,7 @@ interface Told {
   readonly changes: readonly {
     readonly id: string;
     readonly action: string;
-    readonly kind: keyof typeof import('../../src/model/kinds.ts')['kinds'];
+    readonly kind: keyof typeof import('../../src/model/kinds/kinds.ts')['kinds'];
     readonly ends: readonly string[];
     readonly fields: readonly (ToldField & { readonly loosens: boolean })[];
   }[];

@@ -1,16 +1,16 @@
 /** Guarantees the loop: what makes a cycle due, what is tried again and when, what is told once. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { soundPart } from '../../src/commands/shared/sound-part.ts';
+import { soundPart } from '../../src/commands/sources/sound-part.ts';
 import { Failure } from '../../src/failure.ts';
 import { acquireLease } from '../../src/sync/apply/owner-lease.ts';
 import { readLastApplied } from '../../src/sync/daemon/last-applied.ts';
 import { type Standing, SyncState } from '../../src/sync/daemon/sync-state.ts';
-import type { DriftPolicy } from '../../src/sync/due.ts';
-import type { WatchEvent } from '../../src/sync/loop-event.ts';
-import { readSource } from '../../src/sync/manifest/desired.ts';
+import { readSource } from '../../src/sync/desired/desired.ts';
+import type { DriftPolicy } from '../../src/sync/loop/due.ts';
+import type { WatchEvent } from '../../src/sync/loop/loop-event.ts';
+import { folderProbeMs, type WatchOptions, watch } from '../../src/sync/loop/watch.ts';
+import type { DesiredSet } from '../../src/sync/resources/resource-set.ts';
 import { readRevisions, resume, suspend, tellStatus } from '../../src/sync/server/sync-records.ts';
-import type { DesiredSet } from '../../src/sync/spec/resource-set.ts';
-import { folderProbeMs, type WatchOptions, watch } from '../../src/sync/watch.ts';
 import { startFaultyProxy } from '../faulty-proxy.ts';
 import { sourceOf } from '../manifests.ts';
 import type { TestServer } from '../server.ts';

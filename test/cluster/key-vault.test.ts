@@ -1,8 +1,8 @@
 /** Guarantees that values of keys reach a real Vault: never lost, never over another's, wherever a run dies. */
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeApiKey } from '../../src/model/credentials.ts';
-import type { CycleOptions, CycleResult } from '../../src/sync/reconcile.ts';
+import { makeApiKey } from '../../src/model/people/credentials.ts';
+import type { CycleOptions, CycleResult } from '../../src/sync/cycle/reconcile.ts';
 import { resultDocument } from '../../src/sync/report/document.ts';
 import { textReport } from '../../src/sync/report/text.ts';
 import type { OpenSinks } from '../../src/sync/sinks/sinks.ts';
@@ -35,7 +35,7 @@ const vaultOf = (path: string, key = 'api-key'): string =>
 
 const bot = keyManifest('bot', vaultOf('apps/bot'));
 
-/** What docs/sync.md asks for, and no more. */
+/** What docs/reference/manifests.md asks for, and no more. */
 const policy = paths
   .map(({ mount, path }) =>
     [

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { dump, loadAll } from 'js-yaml';
 import { describe, expect, it } from 'vitest';
-import { kindNames } from '../../src/model/kinds.ts';
-import { type Desired, readDesired } from '../../src/sync/manifest/desired.ts';
+import { kindNames } from '../../src/model/kinds/kinds.ts';
+import { type Desired, readDesired } from '../../src/sync/desired/desired.ts';
 import {
   inSupport,
   manifest,

@@ -1,7 +1,7 @@
 /** Guarantees that other programs' files beside manifests are left alone and counted, and that nothing meant as ours is. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkSource } from '../../src/sync/manifest/desired.ts';
+import { checkSource } from '../../src/sync/desired/desired.ts';
 import { manifest, sourceOf, support } from '../manifests.ts';
 
 async function check(texts: Record<string, string>, named = false) {
@@ -62,7 +62,7 @@ describe('a file of another program', () => {
   });
 
   it('makes no other version of the source', async () => {
-    const { readDesired } = await import('../../src/sync/manifest/desired.ts');
+    const { readDesired } = await import('../../src/sync/desired/desired.ts');
     const sources = {
       environment: () => undefined,
       readValue: async () => undefined,

@@ -1,7 +1,7 @@
 /** Guarantees that what was applied for one environment is not overwritten by another one's by mistake. */
 import { describe, expect, it } from 'vitest';
-import { findHistoryRefusal } from '../../src/sync/history-guard.ts';
-import { readSourceText, sourceText } from '../../src/sync/spec/applied-source.ts';
+import { findHistoryRefusal } from '../../src/sync/cycle/history-guard.ts';
+import { readSourceText, sourceText } from '../../src/sync/resources/applied-source.ts';
 import { commandOf } from '../sync-model.ts';
 
 const digest = `sha256:${'d'.repeat(64)}`;

@@ -6,7 +6,7 @@ import type { Plan } from '../../src/sync/plan/planned.ts';
 import { planDocument } from '../../src/sync/report/document.ts';
 import { markdownReport } from '../../src/sync/report/markdown.ts';
 import { textReport } from '../../src/sync/report/text.ts';
-import { type DesiredResource, identityKey, type Spec } from '../../src/sync/spec/resource-set.ts';
+import { type DesiredResource, identityKey, type Spec } from '../../src/sync/resources/resource-set.ts';
 import { forTerminal } from '../../src/terminal-text.ts';
 import { ModelServer, setOf, want } from '../sync-model.ts';
 

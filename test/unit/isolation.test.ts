@@ -1,11 +1,11 @@
 /** Guarantees that what is wrong in one workspace leaves the others syncing, and that nothing is removed by mistake. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { soundPart } from '../../src/commands/shared/sound-part.ts';
-import { readDesired, readSource } from '../../src/sync/manifest/desired.ts';
+import { soundPart } from '../../src/commands/sources/sound-part.ts';
+import { readDesired, readSource } from '../../src/sync/desired/desired.ts';
 import { makePlan } from '../../src/sync/plan/plan.ts';
 import type { Plan } from '../../src/sync/plan/planned.ts';
-import type { WorkspaceScope } from '../../src/sync/spec/workspace-scope.ts';
+import type { WorkspaceScope } from '../../src/sync/resources/workspace-scope.ts';
 import { manifest, sourceOf } from '../manifests.ts';
 import { ModelServer, owner } from '../sync-model.ts';
 

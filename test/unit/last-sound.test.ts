@@ -1,11 +1,11 @@
 /** Guarantees that what was last right in a workspace is kept there while the source is wrong in it, and nothing is removed. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { withLastSound } from '../../src/sync/last-sound.ts';
-import { readDesired, readSource } from '../../src/sync/manifest/desired.ts';
+import { withLastSound } from '../../src/sync/loop/last-sound.ts';
+import { readDesired, readSource } from '../../src/sync/desired/desired.ts';
 import { makePlan } from '../../src/sync/plan/plan.ts';
 import type { Plan } from '../../src/sync/plan/planned.ts';
-import type { DesiredSet, Spec } from '../../src/sync/spec/resource-set.ts';
+import type { DesiredSet, Spec } from '../../src/sync/resources/resource-set.ts';
 import { manifest, sourceOf } from '../manifests.ts';
 import { ModelServer, owner } from '../sync-model.ts';
 

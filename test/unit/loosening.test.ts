@@ -1,13 +1,13 @@
 /** Guarantees which changes of each kind are marked as loosening access, and which are not. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { loadBody } from '../../src/model/bodies.ts';
-import { type KindName, kindNames } from '../../src/model/kinds.ts';
-import { matchesPattern } from '../../src/model/place-patterns.ts';
-import { effectiveSettings } from '../../src/model/security-settings.ts';
-import { leavesOf } from '../../src/sync/plan/leaves.ts';
-import type { Json, Spec } from '../../src/sync/spec/resource-set.ts';
-import { segmentsOf } from '../../src/sync/spec/spec-paths.ts';
+import { loadBody } from '../../src/model/kinds/bodies.ts';
+import { type KindName, kindNames } from '../../src/model/kinds/kinds.ts';
+import { matchesPattern } from '../../src/model/manifests/place-patterns.ts';
+import { effectiveSettings } from '../../src/model/workspaces/security-settings.ts';
+import { leavesOf } from '../../src/sync/diff/leaves.ts';
+import type { Json, Spec } from '../../src/sync/resources/resource-set.ts';
+import { segmentsOf } from '../../src/sync/resources/spec-paths.ts';
 import { planOf } from '../plan-of.ts';
 
 /** What is done, the spec before and after, and the places that are marked. */

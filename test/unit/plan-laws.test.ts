@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Plan } from '../../src/sync/plan/planned.ts';
-import type { DesiredResource, Json, Spec } from '../../src/sync/spec/resource-set.ts';
+import type { DesiredResource, Json, Spec } from '../../src/sync/resources/resource-set.ts';
 import { ModelServer, setOf, want } from '../sync-model.ts';
 
 const runs = { numRuns: 300 };

@@ -1,14 +1,14 @@
 /** Guarantees that a plan shows every difference, for any two specs of any kind, as text, Markdown and JSON. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { loadBody } from '../../src/model/bodies.ts';
-import { type KindName, kindNames } from '../../src/model/kinds.ts';
+import { loadBody } from '../../src/model/kinds/bodies.ts';
+import { type KindName, kindNames } from '../../src/model/kinds/kinds.ts';
 import type { Plan } from '../../src/sync/plan/planned.ts';
 import { planDocument } from '../../src/sync/report/document.ts';
 import { type FieldLine, fieldLines } from '../../src/sync/report/field-lines.ts';
 import { markdownReport } from '../../src/sync/report/markdown.ts';
 import { textReport } from '../../src/sync/report/text.ts';
-import type { Json, Spec } from '../../src/sync/spec/resource-set.ts';
+import type { Json, Spec } from '../../src/sync/resources/resource-set.ts';
 import { forTerminal } from '../../src/terminal-text.ts';
 import { planOf } from '../plan-of.ts';
 import { meaning, patched } from '../told-fields.ts';

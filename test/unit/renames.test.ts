@@ -1,7 +1,7 @@
 /** Guarantees of names given up and taken anew in one source: one resource each, in an order that never meets itself, once. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { DesiredResource } from '../../src/sync/spec/resource-set.ts';
+import type { DesiredResource } from '../../src/sync/resources/resource-set.ts';
 import { ModelServer, setOf, want } from '../sync-model.ts';
 
 /** `bot-legacy: bot` is a manifest of the first name that was once called as the second. */

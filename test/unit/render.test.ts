@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { renderedList, renderedYaml } from '../../src/sync/authoring/rendered.ts';
 import { composedManifests } from '../../src/sync/manifest/composed.ts';
-import { readDesired } from '../../src/sync/manifest/desired.ts';
+import { readDesired } from '../../src/sync/desired/desired.ts';
 import { readSources } from '../../src/sync/source/source.ts';
 import type { SourceFiles } from '../../src/sync/source/source-files.ts';
 import { runWords } from '../command-line.ts';

@@ -1,7 +1,7 @@
 /** Guarantees what becomes of files that sops has encrypted: opened whole or not at all, and never told. */
 import { describe, expect, it } from 'vitest';
 import { formatFile } from '../../src/sync/authoring/format.ts';
-import type { Desired } from '../../src/sync/manifest/desired.ts';
+import type { Desired } from '../../src/sync/desired/desired.ts';
 import { placesOf, readTexts, resourcesOf } from '../manifests.ts';
 import { canary, sopsFile, testIdentity } from '../sops-files.ts';
 

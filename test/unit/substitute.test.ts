@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { Budget } from '../../src/sync/overlay/budget.ts';
 import { type EnvironmentValues, substitute, toScalar } from '../../src/sync/overlay/substitute.ts';
-import { valueAt } from '../../src/sync/spec/spec-paths.ts';
+import { valueAt } from '../../src/sync/resources/spec-paths.ts';
 import { inSupport, manifest, placesOf, readTexts, resourcesOf, support } from '../manifests.ts';
 
 const environment = (name: string): string | undefined =>

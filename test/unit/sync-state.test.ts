@@ -1,10 +1,10 @@
 /** Guarantees what a daemon says of itself where several things hold at once. */
 import { describe, expect, it } from 'vitest';
-import { endingOfPlan } from '../../src/sync/cycle-ending.ts';
+import { endingOfPlan } from '../../src/sync/cycle/cycle-ending.ts';
+import type { CycleResult } from '../../src/sync/cycle/reconcile.ts';
 import { type Standing, SyncState } from '../../src/sync/daemon/sync-state.ts';
-import { readSource } from '../../src/sync/manifest/desired.ts';
+import { readSource } from '../../src/sync/desired/desired.ts';
 import { makePlan } from '../../src/sync/plan/plan.ts';
-import type { CycleResult } from '../../src/sync/reconcile.ts';
 import { manifest, sourceOf } from '../manifests.ts';
 import { ModelServer, owner } from '../sync-model.ts';
 

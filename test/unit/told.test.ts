@@ -2,7 +2,7 @@
 import { expect, it } from 'vitest';
 import { Failure } from '../../src/failure.ts';
 import { Unreachable } from '../../src/sync/server/refusal.ts';
-import { Told } from '../../src/sync/told.ts';
+import { Told } from '../../src/sync/loop/told.ts';
 
 const away = (words: string, reason = 'nothing listens there'): Unreachable =>
   new Unreachable(`cannot reach it: ${words} failed, ${reason}`, {

@@ -1,8 +1,8 @@
 /** Guarantees that a plan knows where the settings permit the value of a key to go. */
 import { describe, expect, it } from 'vitest';
-import { valueStoresIn } from '../../src/commands/shared/value-stores.ts';
+import { valueStoresIn } from '../../src/commands/sources/value-stores.ts';
 import { readSettings } from '../../src/settings.ts';
-import { readDesired } from '../../src/sync/manifest/desired.ts';
+import { readDesired } from '../../src/sync/desired/desired.ts';
 import { inSupport, manifest, sourceOf, support } from '../manifests.ts';
 
 const key = (output: string): string =>

@@ -19,9 +19,9 @@ import {
   type SyncMetrics,
 } from '../../sync/daemon/sync-metrics.ts';
 import { SyncState } from '../../sync/daemon/sync-state.ts';
+import { type WatchOptions, watch } from '../../sync/loop/watch.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
 import { isGitLocation, parseGitLocation } from '../../sync/source/git-location.ts';
-import { type WatchOptions, watch } from '../../sync/watch.ts';
 import { RestingHeap } from '../shared/heap.ts';
 import {
   type Announcements,

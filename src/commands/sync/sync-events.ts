@@ -1,9 +1,9 @@
 /** Knows how the daemon tells what happens, on standard output: lines of text, or one JSON object a line. */
 
-import type { WatchEvent } from '../../sync/loop-event.ts';
+import type { WatchEvent } from '../../sync/loop/loop-event.ts';
 import { textReport } from '../../sync/report/text.ts';
 import type { CommandIo } from '../shared/command.ts';
-import { eventDocument, eventText, isQuiet, timeText } from '../shared/watch-event.ts';
+import { eventDocument, eventText, isQuiet, timeText } from '../sources/watch-event.ts';
 
 /** The names that an event has in `-o json`, beside those of the loop: `cycle`, `drift`, `failure`. */
 export type DaemonEvent =

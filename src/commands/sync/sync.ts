@@ -1,17 +1,17 @@
 /** Knows the command that keeps a running server equal to its manifests. */
 import { type Ending, Failure } from '../../failure.ts';
-import { driftModes } from '../../settings/forms.ts';
+import { driftModes } from '../../settings/variables/forms.ts';
 import { type DriftMode, readSettings } from '../../settings.ts';
 import { readLastApplied } from '../../sync/daemon/last-applied.ts';
+import { syncSettled } from '../../sync/loop/watch.ts';
 import { textParts } from '../../sync/report/text.ts';
+import { sourceText } from '../../sync/resources/applied-source.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
 import { gitLocationAt } from '../../sync/source/git-location.ts';
 import { isStandardInput } from '../../sync/source/source.ts';
-import { sourceText } from '../../sync/spec/applied-source.ts';
-import { syncSettled } from '../../sync/watch.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
-import { cycleDocument } from '../shared/cycle-document.ts';
 import { duration, flag, optionalChoice, outputForm, port } from '../shared/option.ts';
+import { cycleDocument } from '../sources/cycle-document.ts';
 import {
   applyCommand,
   type GoOnOptions,
@@ -21,8 +21,8 @@ import {
   type OpenedManifests,
   openClient,
   openManifests,
-} from '../shared/options.ts';
-import { watchPace } from '../shared/watch-pace.ts';
+} from '../sources/manifest-options.ts';
+import { watchPace } from '../sources/watch-pace.ts';
 import { readAnnouncements } from './announcements.ts';
 import { readClusterParts } from './cluster-parts.ts';
 import { tellingCommit } from './commit-status-of-run.ts';

@@ -1,15 +1,15 @@
 /** Knows how `up` tells what it does: progress, the report of a start, and what happens afterwards. */
 import type { Ending, Failure } from '../../failure.ts';
 import type { MigrationReport } from '../../store/migrations/migrate.ts';
-import type { CycleResult } from '../../sync/reconcile.ts';
+import type { CycleResult } from '../../sync/cycle/reconcile.ts';
 import { leftAloneLines } from '../../sync/report/left-alone.ts';
 import { countsByKind, summaryLine } from '../../sync/report/summary.ts';
 import { textReport } from '../../sync/report/text.ts';
 import { oneLine } from '../../terminal-text.ts';
-import { cycleDocument } from '../shared/cycle-document.ts';
 import { exitCodes } from '../shared/exit-codes.ts';
 import { formatTable } from '../shared/table.ts';
 import type { TextOutput } from '../shared/text-output.ts';
+import { cycleDocument } from '../sources/cycle-document.ts';
 import type { UpAddresses } from './up-start.ts';
 
 /** What a start came to; holds no secret. */

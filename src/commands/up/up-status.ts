@@ -4,9 +4,9 @@ import { systemClock } from '../../clock.ts';
 import { acquireLease } from '../../sync/apply/owner-lease.ts';
 import { StatusTeller } from '../../sync/daemon/status-report.ts';
 import { SyncState } from '../../sync/daemon/sync-state.ts';
-import type { WatchEvent } from '../../sync/loop-event.ts';
+import type { WatchEvent } from '../../sync/loop/loop-event.ts';
+import type { WatchOptions } from '../../sync/loop/watch.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
-import type { WatchOptions } from '../../sync/watch.ts';
 
 interface Told extends Pick<WatchOptions, 'onLook' | 'pause'> {
   /** To be called with every event of the loop. */

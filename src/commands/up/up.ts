@@ -21,7 +21,7 @@
  * begun. Between the tenant and its credentials a start leaves a service account whose secret nobody
  * has; the next one makes another for the same tenant, and nothing that is owned is lost. In the
  * middle of a cycle every change is a transaction of the server and repeats as such; keys follow the
- * protocol of docs/sync.md, Delivery of keys. When this process is killed, so is the embedded server
+ * protocol of docs/guides/key-delivery.md, Delivery of keys. When this process is killed, so is the embedded server
  * (embedded/leash.ts), which recovers what it had acknowledged. When that server dies first, the loop
  * ends and `up` with it: serving on without a database would only hide it, and who started `up` can
  * start it again. A first signal stops in order, a second one at once.
@@ -36,23 +36,23 @@ import { type Ending, Failure } from '../../failure.ts';
 import { packageRoot } from '../../package-root.ts';
 import type { Settings } from '../../settings.ts';
 import { readLastApplied } from '../../sync/daemon/last-applied.ts';
-import type { WatchEvent } from '../../sync/loop-event.ts';
-import { readSource } from '../../sync/manifest/desired.ts';
+import { readSource } from '../../sync/desired/desired.ts';
+import type { WatchEvent } from '../../sync/loop/loop-event.ts';
+import { syncSettled, type WatchOptions, watch } from '../../sync/loop/watch.ts';
+import { sourceText } from '../../sync/resources/applied-source.ts';
+import type { DesiredSet } from '../../sync/resources/resource-set.ts';
 import { gitLocationAt, isGitLocation } from '../../sync/source/git-location.ts';
 import { openSource, readSources } from '../../sync/source/source.ts';
 import type { Source } from '../../sync/source/source-files.ts';
-import { sourceText } from '../../sync/spec/applied-source.ts';
-import type { DesiredSet } from '../../sync/spec/resource-set.ts';
-import { syncSettled, type WatchOptions, watch } from '../../sync/watch.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
 import { environmentOption, flag, outputForm, port, text } from '../shared/option.ts';
-import { holderName, openClient } from '../shared/options.ts';
 import { shellLine } from '../shared/shell-line.ts';
-import { soundPart } from '../shared/sound-part.ts';
-import { valueStoresIn } from '../shared/value-stores.ts';
-import { eventText } from '../shared/watch-event.ts';
-import { watchPace } from '../shared/watch-pace.ts';
+import { holderName, openClient } from '../sources/manifest-options.ts';
+import { soundPart } from '../sources/sound-part.ts';
+import { valueStoresIn } from '../sources/value-stores.ts';
+import { eventText } from '../sources/watch-event.ts';
+import { watchPace } from '../sources/watch-pace.ts';
 import { assertOpenFiles, readUpSettings } from './up-checks.ts';
 import {
   createProgress,

@@ -1,9 +1,9 @@
 /** Knows how a plan is carried out over HTTP: in parallel, in order, and on past what fails. */
 import { type Ending, Failure } from '../../failure.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
+import { type Position, workspaceOf } from '../resources/resource-set.ts';
+import { pointerOf } from '../resources/spec-paths.ts';
 import { ApiRefusal, Unreachable } from '../server/refusal.ts';
-import { type Position, workspaceOf } from '../spec/resource-set.ts';
-import { pointerOf } from '../spec/spec-paths.ts';
 import { ChangeSetChannel } from './change-set-channel.ts';
 import { ChangeWriter, type WriterContext } from './change-writer.ts';
 import { isFencedOff } from './owner-lease.ts';

@@ -2,9 +2,9 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { Failure } from '../../failure.ts';
-import { changeSetBody } from '../../model/body-limits.ts';
-import { afterMax, type Change, changesMax } from '../../model/change-set.ts';
-import { kinds } from '../../model/kinds.ts';
+import { changeSetBody } from '../../model/json/body-limits.ts';
+import { afterMax, type Change, changesMax } from '../../model/kinds/change-set.ts';
+import { kinds } from '../../model/kinds/kinds.ts';
 import { ApiRefusal, type ErrorFields, errorFields } from '../server/refusal.ts';
 import type { Channel, ChannelContext } from './channel.ts';
 import { type RequestContext, requestOf, type WireChange } from './requests.ts';

@@ -1,10 +1,10 @@
 /** Knows how one planned change is carried out, and what its refusal or its lost answer means. */
 import { isDeepStrictEqual } from 'node:util';
-import { loadBody } from '../../model/bodies.ts';
+import { loadBody } from '../../model/kinds/bodies.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
+import { identityKey, type LiveResource } from '../resources/resource-set.ts';
 import type { ApiResponse } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
-import { identityKey, type LiveResource } from '../spec/resource-set.ts';
 import { type Channel, type ChannelContext, singleChannel } from './channel.ts';
 import { Creation } from './creation.ts';
 import { deleteLive } from './deletion.ts';

@@ -1,6 +1,7 @@
 /** Knows how one change reaches the server: by a request of its own, or, behind the same words, in a change set. */
+
+import type { LiveResource } from '../resources/resource-set.ts';
 import type { AdminClient, ApiResponse } from '../server/client.ts';
-import type { LiveResource } from '../spec/resource-set.ts';
 import type { HeldLease } from './owner-lease.ts';
 import { type RequestContext, requestOf, type WireChange } from './requests.ts';
 

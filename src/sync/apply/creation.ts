@@ -1,9 +1,9 @@
 /** Knows how a resource is made: the value of a key first, and what a refusal or a lost answer means. */
 import { isDeepStrictEqual } from 'node:util';
 import type { PlannedChange } from '../plan/planned.ts';
+import { type DesiredResource, identityKey, type LiveResource } from '../resources/resource-set.ts';
 import { Pace } from '../server/pace.ts';
 import { ApiRefusal } from '../server/refusal.ts';
-import { type DesiredResource, identityKey, type LiveResource } from '../spec/resource-set.ts';
 import type { Channel, Told } from './channel.ts';
 import { type DeletionTerms, deleteLive } from './deletion.ts';
 import { isFencedOff } from './owner-lease.ts';

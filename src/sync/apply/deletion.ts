@@ -1,6 +1,7 @@
 /** Knows how a resource is removed from the server, of which gone already is as good. */
+
+import type { LiveResource } from '../resources/resource-set.ts';
 import { ApiRefusal } from '../server/refusal.ts';
-import type { LiveResource } from '../spec/resource-set.ts';
 import type { Channel } from './channel.ts';
 import { deleteChange, type RequestContext } from './requests.ts';
 import { changedMeanwhile, Stale } from './stale.ts';

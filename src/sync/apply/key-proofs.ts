@@ -1,5 +1,5 @@
 /** Knows how a file proves itself: the server says which key a value is of. */
-import { isWellFormedApiKey } from '../../model/credentials.ts';
+import { isWellFormedApiKey } from '../../model/people/credentials.ts';
 import type { Secret } from '../../secret.ts';
 import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';

@@ -16,7 +16,7 @@ export interface RotationContext {
 }
 
 /**
- * Carries out a rotation, or finishes one that an earlier run has begun (docs/sync.md, Rotation of keys).
+ * Carries out a rotation, or finishes one that an earlier run has begun (docs/guides/key-delivery.md, Rotation of keys).
  *
  * @throws Stale, ApiRefusal, Failure
  */

@@ -1,10 +1,10 @@
 /** Knows in which state the delivery of every key is: looks at its place and asks the server. */
 import { Failure } from '../../failure.ts';
 import type { Secret } from '../../secret.ts';
+import { type DesiredResource, identityKey } from '../resources/resource-set.ts';
+import { targetText } from '../resources/secret-target.ts';
 import type { PendingValue, StoredValue, ValueSet } from '../sinks/sink.ts';
 import type { Sinks } from '../sinks/sinks.ts';
-import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
-import { targetText } from '../spec/secret-target.ts';
 import type { Claim, Holder } from './key-proofs.ts';
 
 type DeliveryState =

@@ -1,6 +1,6 @@
 /** Knows which keys a plan and its run are about: those that leave, stay, are made, or lose their value. */
 import type { Plan } from '../plan/planned.ts';
-import { identityKey } from '../spec/resource-set.ts';
+import { identityKey } from '../resources/resource-set.ts';
 import type { ApplyReport } from './apply.ts';
 import type { ExistingKey } from './key-survey.ts';
 

@@ -1,10 +1,10 @@
 /** Knows the requests that carry out one planned change: method, path and body on the wire. */
 import type { z } from 'zod';
-import { type KindName, kinds } from '../../model/kinds.ts';
-import { matchesPattern } from '../../model/place-patterns.ts';
+import { type KindName, kinds } from '../../model/kinds/kinds.ts';
+import { matchesPattern } from '../../model/manifests/place-patterns.ts';
+import { sentFields } from '../diff/sent-fields.ts';
 import type { PlannedChange } from '../plan/planned.ts';
 import { recordedGeneration, wantedGeneration } from '../plan/rotation.ts';
-import { sentFields } from '../plan/sent-fields.ts';
 import type {
   DesiredResource,
   Identity,
@@ -12,8 +12,14 @@ import type {
   LiveResource,
   SourceInfo,
   Spec,
-} from '../spec/resource-set.ts';
-import { isPlainObject, isReference, isSecret, mapSpec, pointerOf } from '../spec/spec-paths.ts';
+} from '../resources/resource-set.ts';
+import {
+  isPlainObject,
+  isReference,
+  isSecret,
+  mapSpec,
+  pointerOf,
+} from '../resources/spec-paths.ts';
 
 /** What a reference resolves to once the resource exists. */
 export interface Target {

@@ -1,11 +1,11 @@
 /** Knows what a run tells the server of what it has changed: names of resources and fields, never values. */
-import type { RevisionChange } from '../../model/sync-record.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
+import type { RevisionChange } from '../../model/kinds/sync-record.ts';
+import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
+import { sourceText } from '../resources/applied-source.ts';
+import { commitOf } from '../resources/resource-set.ts';
 import type { AdminClient } from '../server/client.ts';
 import { type NewRevision, recordRevision } from '../server/sync-records.ts';
-import { sourceText } from '../spec/applied-source.ts';
-import { commitOf } from '../spec/resource-set.ts';
 import type { AppliedItem, ApplyReport } from './apply.ts';
 import type { HeldLease } from './owner-lease.ts';
 

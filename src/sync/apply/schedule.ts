@@ -1,5 +1,5 @@
 /** Knows which changes of a plan may be started: those whose dependencies are over, or go in the same set before them. */
-import { afterMax } from '../../model/change-set.ts';
+import { afterMax } from '../../model/kinds/change-set.ts';
 import type { PlannedChange } from '../plan/planned.ts';
 
 export class Schedule {

@@ -47,11 +47,11 @@
  * Where this credential may not ask for proofs nothing is removed and nothing counts as delivered.
  */
 import { Failure } from '../../failure.ts';
-import { makeApiKey } from '../../model/credentials.ts';
+import { makeApiKey } from '../../model/people/credentials.ts';
 import type { Secret } from '../../secret.ts';
+import { type DesiredResource, identityKey } from '../resources/resource-set.ts';
 import type { PendingValue, StoredValue, ValueSet } from '../sinks/sink.ts';
 import type { Sinks } from '../sinks/sinks.ts';
-import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
 import { KeyDeletion } from './key-deletion.ts';
 import type { Claim, Holder } from './key-proofs.ts';
 import { isValueOf, type SurveyedKey, surveyKeys } from './key-survey.ts';

@@ -1,10 +1,10 @@
 /** Knows what there is to say of a field: meaning, type, bounds, default, what a change does, an example. */
 import { Failure } from '../../failure.ts';
-import { type KindName, kinds } from '../../model/kinds.ts';
-import { matchesPattern } from '../../model/place-patterns.ts';
+import { type KindName, kinds } from '../../model/kinds/kinds.ts';
+import { matchesPattern } from '../../model/manifests/place-patterns.ts';
 import { didYouMean } from '../../suggest.ts';
 import { oneLine } from '../../terminal-text.ts';
-import { toSnakeCase } from '../spec/spec-shape.ts';
+import { toSnakeCase } from '../resources/spec-shape.ts';
 import { boundsOf, exampleOf, typeOf } from './field-facts.ts';
 import { type JsonSchema, takesNull } from './json-schema.ts';
 import { kindSchema } from './manifest-schema.ts';

@@ -15,12 +15,12 @@ import {
   type YAMLMap,
   type YAMLSeq,
 } from 'yaml';
-import { type KindName, kindNames } from '../../model/kinds.ts';
+import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
 import { isForeign, isForeignHeading } from '../manifest/document-owner.ts';
 import { isEncryptedFile } from '../manifest/encrypted-files.ts';
 import { metadataKeys } from '../manifest/metadata.ts';
+import { type Shape, shapeOf, toCamelCase, toSnakeCase } from '../resources/spec-shape.ts';
 import type { SourceFile } from '../source/source-files.ts';
-import { type Shape, shapeOf, toCamelCase, toSnakeCase } from '../spec/spec-shape.ts';
 import { readDocuments } from '../yaml/yaml-document.ts';
 
 /** What became of a file: its text in the one spelling, or why it is left as it is. */

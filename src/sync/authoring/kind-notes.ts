@@ -1,5 +1,5 @@
 /** Knows what each kind is for, and the least that a manifest of it says. */
-import type { KindName } from '../../model/kinds.ts';
+import type { KindName } from '../../model/kinds/kinds.ts';
 
 /** A reference in a minimal spec, by the key that it stands under. */
 interface NeededReference {

@@ -1,6 +1,6 @@
 /** Knows the JSON Schemas of whole manifests: of one kind, of an External, of any document. */
 import { managedNamePattern } from '../../managed-name.ts';
-import { type KindName, kindNames, kinds, onlyName } from '../../model/kinds.ts';
+import { type KindName, kindNames, kinds, onlyName } from '../../model/kinds/kinds.ts';
 import { apiVersion } from '../manifest/document-owner.ts';
 import { annotations } from '../manifest/metadata.ts';
 import { choice, closedMap, type JsonSchema, orNull } from './json-schema.ts';

@@ -1,5 +1,5 @@
 /** Knows the JSON Schemas of what stands in a manifest and in no body: references, secrets, places of keys. */
-import type { KindName } from '../../model/kinds.ts';
+import type { KindName } from '../../model/kinds/kinds.ts';
 import { placeForms } from '../manifest/place-forms.ts';
 import { anyVariable, closedMap, type JsonSchema, orNull, orVariable } from './json-schema.ts';
 

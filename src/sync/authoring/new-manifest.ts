@@ -1,6 +1,6 @@
 /** Knows the first manifest of a kind: the least that validates, with what it refers to beside it. */
 import { dump } from 'js-yaml';
-import { type KindName, kinds, onlyName } from '../../model/kinds.ts';
+import { type KindName, kinds, onlyName } from '../../model/kinds/kinds.ts';
 import { apiVersion } from '../manifest/document-owner.ts';
 import { kindNotes } from './kind-notes.ts';
 

@@ -3,8 +3,8 @@ import { Document, isMap, isScalar, isSeq } from 'yaml';
 import { oneLine } from '../../terminal-text.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { substituteAnnotation } from '../manifest/metadata.ts';
+import { placeText } from '../resources/resource-set.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
-import { placeText } from '../spec/resource-set.ts';
 import type { Place } from '../yaml/place.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 

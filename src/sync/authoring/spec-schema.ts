@@ -1,9 +1,9 @@
 /** Knows how the schema of a kind's body reads as a JSON Schema of its spec, as manifests spell it. */
 import { z } from 'zod';
-import { loadBody } from '../../model/bodies.ts';
-import { Level } from '../../model/config-document.ts';
-import { type KindName, kinds, type ReferenceField } from '../../model/kinds.ts';
-import { type Shape, shapeOf, toCamelCase, toSnakeCase } from '../spec/spec-shape.ts';
+import { Level } from '../../model/configs/config-document.ts';
+import { loadBody } from '../../model/kinds/bodies.ts';
+import { type KindName, kinds, type ReferenceField } from '../../model/kinds/kinds.ts';
+import { type Shape, shapeOf, toCamelCase, toSnakeCase } from '../resources/spec-shape.ts';
 import { isScalar, type JsonSchema, orNull, orVariable, takesNull } from './json-schema.ts';
 import { keyDependencies, keyFields, referenceName, secretValue } from './manifest-values.ts';
 

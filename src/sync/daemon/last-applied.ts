@@ -1,10 +1,10 @@
 /** Knows what was applied last in each workspace, by the commits that the server keeps of a daemon. */
 import { Failure } from '../../failure.ts';
-import type { SyncReport } from '../../model/sync-record.ts';
+import type { SyncReport } from '../../model/kinds/sync-record.ts';
+import { type DesiredSet, workspaceOf } from '../resources/resource-set.ts';
 import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { readStatuses } from '../server/sync-records.ts';
-import { type DesiredSet, workspaceOf } from '../spec/resource-set.ts';
 
 export interface LastAppliedOptions {
   readonly client: AdminClient;

@@ -1,8 +1,8 @@
 /** Knows what a daemon tells the server of where it stands, and when it has to tell it again. */
 import type { Clock } from '../../clock.ts';
 import { Failure, type Place } from '../../failure.ts';
-import type { Announced, SyncReport } from '../../model/sync-record.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
+import type { Announced, SyncReport } from '../../model/kinds/sync-record.ts';
+import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { readStatuses, tellStatus } from '../server/sync-records.ts';

@@ -1,8 +1,8 @@
 /** Knows the figures that a daemon shows to Prometheus; no label takes more values than there are words for it here. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { FailureKind } from '../../failure.ts';
-import { syncStates } from '../../model/sync-record.ts';
-import type { WatchEvent } from '../loop-event.ts';
+import { syncStates } from '../../model/kinds/sync-record.ts';
+import type { WatchEvent } from '../loop/loop-event.ts';
 import type { Standing } from './sync-state.ts';
 import type { WebhookForm } from './webhook.ts';
 

@@ -1,11 +1,11 @@
 /** Knows where a daemon stands: what it has seen and applied, how far others took the server from it, what is wrong. */
 import type { Clock } from '../../clock.ts';
 import type { Ending, Failure, Place } from '../../failure.ts';
-import type { syncStates } from '../../model/sync-record.ts';
-import type { Look, WatchEvent } from '../loop-event.ts';
-import type { CycleResult } from '../reconcile.ts';
+import type { syncStates } from '../../model/kinds/sync-record.ts';
+import type { CycleResult } from '../cycle/reconcile.ts';
+import type { Look, WatchEvent } from '../loop/loop-event.ts';
+import { commitOf } from '../resources/resource-set.ts';
 import type { SourceVersion } from '../source/source-files.ts';
-import { commitOf } from '../spec/resource-set.ts';
 
 export type StateName = (typeof syncStates)[number];
 

@@ -1,7 +1,7 @@
 /** Knows where each workspace of an owner stands after a cycle or a pass. */
-import { reportedWorkspacesMax, type SyncReport } from '../../model/sync-record.ts';
-import type { CycleResult } from '../reconcile.ts';
-import { commitOf, workspaceOf } from '../spec/resource-set.ts';
+import { reportedWorkspacesMax, type SyncReport } from '../../model/kinds/sync-record.ts';
+import type { CycleResult } from '../cycle/reconcile.ts';
+import { commitOf, workspaceOf } from '../resources/resource-set.ts';
 import type { StateName } from './sync-state.ts';
 
 const messageMax = 150;

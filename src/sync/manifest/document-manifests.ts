@@ -1,8 +1,8 @@
 /** Knows which manifests a document holds, one or a List of them, with all that goes into them. */
 
+import type { Position } from '../resources/resource-set.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
 import type { SourceFault, SourceFile } from '../source/source-files.ts';
-import type { Position } from '../spec/resource-set.ts';
 import { isMap, refuseUnknownKeys } from '../yaml/map-fields.ts';
 import { DocumentPlace } from '../yaml/place.ts';
 import type { YamlDocument } from '../yaml/yaml-document.ts';

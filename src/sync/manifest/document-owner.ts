@@ -1,5 +1,5 @@
 /** Knows whose a document is: a manifest, one that was meant to be, or another program's. */
-import { kindNames } from '../../model/kinds.ts';
+import { kindNames } from '../../model/kinds/kinds.ts';
 import { nearest } from '../../suggest.ts';
 
 const group = 'gatewright.dev';

@@ -1,13 +1,13 @@
 /** Knows the files of a source that sops has encrypted: manifests with closed values, and values that manifests name. */
 import { posix } from 'node:path';
 import { didYouMean } from '../../suggest.ts';
+import { type SopsPlace, sopsText } from '../resources/secret-target.ts';
 import type { AgeIdentities } from '../sops/age-identities.ts';
 import { looksEncrypted } from '../sops/encrypted-value.ts';
 import { metadataKey } from '../sops/leaves.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
 import { openSopsFile, type PlacedFault, placeOf, type SopsFile } from '../sops/sops-file.ts';
 import { ignoreFileName, type SourceFault, type SourceFile } from '../source/source-files.ts';
-import { type SopsPlace, sopsText } from '../spec/secret-target.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import { DocumentPlace } from '../yaml/place.ts';
 import { readDocuments, type YamlDocument } from '../yaml/yaml-document.ts';

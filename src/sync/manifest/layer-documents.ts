@@ -1,6 +1,6 @@
 /** Knows which documents of a source are patches or defaults; they are read before the manifests that they go into. */
 import { basename, dirname } from 'node:path/posix';
-import { kindNames } from '../../model/kinds.ts';
+import { kindNames } from '../../model/kinds/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
 import { type FolderMark, Layers } from '../overlay/layers.ts';
 import type { Variables } from '../overlay/substitute.ts';

@@ -1,5 +1,5 @@
 /** Knows the envelope of a manifest: apiVersion, kind, metadata, spec and state. */
-import { type KindName, kindNames, kinds, onlyName } from '../../model/kinds.ts';
+import { type KindName, kindNames, kinds, onlyName } from '../../model/kinds/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
 import { ignoreFileName, type SourceFault } from '../source/source-files.ts';
 import { readMap, refuseUnknownKeys } from '../yaml/map-fields.ts';

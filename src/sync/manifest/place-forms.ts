@@ -1,6 +1,6 @@
 /** Knows the fields by which a manifest names a place outside of the server, save files and variables. */
 import { didYouMean } from '../../suggest.ts';
-import type { SecretTarget, ValueOrigin } from '../spec/secret-target.ts';
+import type { SecretTarget, ValueOrigin } from '../resources/secret-target.ts';
 import { isMap } from '../yaml/map-fields.ts';
 
 type RemoteForm = Exclude<(SecretTarget | { sink: ValueOrigin['from'] })['sink'], 'env' | 'file'>;

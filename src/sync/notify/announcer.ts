@@ -1,7 +1,7 @@
 /** Knows what a sync tells others of where it stands: the status of a commit, and each change of state once. */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
-import type { Announced } from '../../model/sync-record.ts';
+import type { Announced } from '../../model/kinds/sync-record.ts';
 import type { Secret } from '../../secret.ts';
 import type { Follower } from '../daemon/status-report.ts';
 import type { Standing } from '../daemon/sync-state.ts';

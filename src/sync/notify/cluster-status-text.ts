@@ -1,5 +1,5 @@
 /** Knows how the state of a sync reads in a ConfigMap, and which changes of it are told as Events. */
-import type { SyncReport } from '../../model/sync-record.ts';
+import type { SyncReport } from '../../model/kinds/sync-record.ts';
 import { oneLine } from '../../terminal-text.ts';
 
 export type ClusterReport = Omit<SyncReport, 'next_look_at' | 'announced'>;

@@ -3,11 +3,11 @@
  * Whoever may read the repository reads a status: it says in fixed words how things are and where
  * in the source something is wrong. Messages, which may repeat a value, stay with the server.
  */
-import type { Announced } from '../../model/sync-record.ts';
+import type { Announced } from '../../model/kinds/sync-record.ts';
 import type { Secret } from '../../secret.ts';
 import { oneLine } from '../../terminal-text.ts';
 import type { Standing } from '../daemon/sync-state.ts';
-import { commitOf } from '../spec/resource-set.ts';
+import { commitOf } from '../resources/resource-set.ts';
 import type { GitHost } from './git-host.ts';
 import type { Message } from './post.ts';
 

@@ -1,6 +1,6 @@
 /** Knows at which address, and in which form, the host of a Git source takes the status of a commit. */
 import { Failure } from '../../failure.ts';
-import { outboundUrlFault } from '../../model/outbound-url.ts';
+import { outboundUrlFault } from '../../model/services/outbound-url.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import { isGitLocation, parseGitLocation } from '../source/git-location.ts';
 

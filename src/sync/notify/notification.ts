@@ -4,8 +4,8 @@
  * in between is never told, a crash between sending and keeping tells it twice under one id, and
  * flapping runs out of its pace: what holds once there is room again is told then.
  */
-import type { Announced, SyncReport } from '../../model/sync-record.ts';
-import { formatTimestamp, parseTimestamp } from '../../model/timestamp.ts';
+import type { Announced, SyncReport } from '../../model/kinds/sync-record.ts';
+import { formatTimestamp, parseTimestamp } from '../../model/wire/timestamp.ts';
 import type { Secret } from '../../secret.ts';
 import { oneLine } from '../../terminal-text.ts';
 import { standardSignature } from '../daemon/standard-webhook.ts';

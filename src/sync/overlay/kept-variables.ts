@@ -1,6 +1,7 @@
 /** Knows a document into which the values of an environment are put, and in which variables stay as they are written. */
+
+import type { Position } from '../resources/resource-set.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
-import type { Position } from '../spec/resource-set.ts';
 import { placeKey, type Replaced } from '../yaml/place.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 import { type EnvironmentValues, expression, pathOf, wholeValue } from './substitute.ts';

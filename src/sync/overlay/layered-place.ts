@@ -1,6 +1,7 @@
 /** Knows where anything in a manifest stands that is made of two layers, and which other place has a part in it. */
+
+import type { Position, RelatedPosition } from '../resources/resource-set.ts';
 import type { SourceFault } from '../source/source-files.ts';
-import type { Position, RelatedPosition } from '../spec/resource-set.ts';
 import { type Place, placeKey } from '../yaml/place.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 import type { Part } from './merge.ts';

@@ -1,8 +1,8 @@
 /** Knows what is laid under the manifests of a folder and over those of an environment: defaults and patches. */
-import { type KindName, kindNames } from '../../model/kinds.ts';
+import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
+import { placeText } from '../resources/resource-set.ts';
+import { type Shape, shapeOf } from '../resources/spec-shape.ts';
 import { byPlace, type SourceFault } from '../source/source-files.ts';
-import { placeText } from '../spec/resource-set.ts';
-import { type Shape, shapeOf } from '../spec/spec-shape.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import type { Place } from '../yaml/place.ts';
 import { type Budget, putInMebibytesMax } from './budget.ts';

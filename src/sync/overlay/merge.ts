@@ -1,6 +1,7 @@
 /** Knows how one part of a manifest is laid over another: maps key by key, all else whole. */
+
+import { type Shape, toSnakeCase } from '../resources/spec-shape.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
-import { type Shape, toSnakeCase } from '../spec/spec-shape.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 

@@ -1,6 +1,7 @@
 /** Knows `${VAR}` and `${values.x}` in manifests: put into values after parsing, so that a value can never become structure. */
+
+import type { Position } from '../resources/resource-set.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
-import type { Position } from '../spec/resource-set.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import { placeKey, type Replaced } from '../yaml/place.ts';
 import type { Segments } from '../yaml/yaml-position.ts';

@@ -1,8 +1,8 @@
 /** Knows the values of the environment that was chosen: what `values.yaml` in its folder says. */
 import { didYouMean } from '../../suggest.ts';
+import type { Position } from '../resources/resource-set.ts';
 import { metadataKey } from '../sops/leaves.ts';
 import type { SourceFault, SourceFile } from '../source/source-files.ts';
-import type { Position } from '../spec/resource-set.ts';
 import { isMap } from '../yaml/map-fields.ts';
 import { DocumentPlace, type Place } from '../yaml/place.ts';
 import { readDocuments } from '../yaml/yaml-document.ts';

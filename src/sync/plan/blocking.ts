@@ -1,7 +1,11 @@
 /** Knows which planned changes cannot be made because of what depends on them or what they depend on. */
 
-import { type ExternalResource, identityKey, type LiveResource } from '../spec/resource-set.ts';
-import { referencesIn } from '../spec/spec-paths.ts';
+import {
+  type ExternalResource,
+  identityKey,
+  type LiveResource,
+} from '../resources/resource-set.ts';
+import { referencesIn } from '../resources/spec-paths.ts';
 import type { Draft, DraftChange } from './planned.ts';
 
 export function blockMissingExternals(

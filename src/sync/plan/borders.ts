@@ -6,8 +6,8 @@ import {
   type Identity,
   type LiveResource,
   workspaceOf,
-} from '../spec/resource-set.ts';
-import { concerns, isInScope, type WorkspaceScope } from '../spec/workspace-scope.ts';
+} from '../resources/resource-set.ts';
+import { concerns, isInScope, type WorkspaceScope } from '../resources/workspace-scope.ts';
 import type { Held } from './held-back.ts';
 
 export class Borders {

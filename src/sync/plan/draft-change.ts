@@ -1,18 +1,18 @@
 /** Knows one planned change while it is being made: everything that it writes and takes, and why. */
-import { kinds } from '../../model/kinds.ts';
+import { kinds } from '../../model/kinds/kinds.ts';
+import { type Difference, diffSpecs } from '../diff/diff.ts';
+import { takenAlong } from '../diff/sent-fields.ts';
 import {
   type DesiredResource,
   type Identity,
   identityKey,
   type LiveResource,
   type Position,
-} from '../spec/resource-set.ts';
-import { referencesIn } from '../spec/spec-paths.ts';
-import { type Difference, diffSpecs } from './diff.ts';
+} from '../resources/resource-set.ts';
+import { referencesIn } from '../resources/spec-paths.ts';
 import { findLoosening, loosensAsWhole } from './loosening.ts';
 import type { DraftChange, FieldChange, Reason } from './planned.ts';
 import type { PlannedRotation } from './rotation.ts';
-import { takenAlong } from './sent-fields.ts';
 
 /** A resource that is made. Its fields are all that it sets: of a large source too many to be kept. */
 export class CreateChange implements DraftChange {

@@ -1,5 +1,5 @@
 /** Knows which plans are too dangerous to carry out unasked: those that would delete much by mistake. */
-import { identityKey } from '../spec/resource-set.ts';
+import { identityKey } from '../resources/resource-set.ts';
 import type { BlockedItem, Plan } from './planned.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** Knows which removals have to wait: for the source to settle, or for a word by somebody. */
-import type { KindName } from '../../model/kinds.ts';
-import { identityKey, type LiveResource } from '../spec/resource-set.ts';
+import type { KindName } from '../../model/kinds/kinds.ts';
+import { identityKey, type LiveResource } from '../resources/resource-set.ts';
 
 /** How a loop that nobody watches may remove what left the source without a tombstone. */
 export interface Unattended {

@@ -1,7 +1,7 @@
 /** Knows what uses what a plan changes, directly and through others: pure, of what is on the server. */
-import { type KindName, kindNames } from '../../model/kinds.ts';
-import { identityKey, type LiveResource } from '../spec/resource-set.ts';
-import { referencesIn } from '../spec/spec-paths.ts';
+import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
+import { identityKey, type LiveResource } from '../resources/resource-set.ts';
+import { referencesIn } from '../resources/spec-paths.ts';
 import type { Plan, PlannedChange } from './planned.ts';
 
 /** What one change reaches. */

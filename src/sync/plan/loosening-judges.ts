@@ -1,7 +1,7 @@
 /** Knows how the change of one value is judged: whether it loosens access. */
-import { effectiveSettings } from '../../model/security-settings.ts';
-import type { Json } from '../spec/resource-set.ts';
-import { valueAt } from '../spec/spec-paths.ts';
+import { effectiveSettings } from '../../model/workspaces/security-settings.ts';
+import type { Json } from '../resources/resource-set.ts';
+import { valueAt } from '../resources/spec-paths.ts';
 
 export type Maybe = Json | undefined;
 

@@ -1,10 +1,10 @@
 /** Knows what loosens access, kind by kind: limits raised, scopes added, guards removed. */
-import type { KindName } from '../../model/kinds.ts';
-import { matchesPattern } from '../../model/place-patterns.ts';
-import type { Json, Spec } from '../spec/resource-set.ts';
-import { segmentsOf, valueAt } from '../spec/spec-paths.ts';
-import type { Difference } from './diff.ts';
-import { isNested, leavesOf } from './leaves.ts';
+import type { KindName } from '../../model/kinds/kinds.ts';
+import { matchesPattern } from '../../model/manifests/place-patterns.ts';
+import type { Difference } from '../diff/diff.ts';
+import { isNested, leavesOf } from '../diff/leaves.ts';
+import type { Json, Spec } from '../resources/resource-set.ts';
+import { segmentsOf, valueAt } from '../resources/spec-paths.ts';
 import {
   becomes,
   ceiling,

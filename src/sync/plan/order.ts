@@ -1,6 +1,6 @@
 /** Knows the order of changes: derived from who refers to whom, never from a list of kinds. */
 import { Failure } from '../../failure.ts';
-import type { Position } from '../spec/resource-set.ts';
+import type { Position } from '../resources/resource-set.ts';
 
 export interface Orderable {
   /** Identity key. */

@@ -1,5 +1,5 @@
 /** Knows which live resource a manifest may touch: its own, one it may take over, or none. */
-import { kinds } from '../../model/kinds.ts';
+import { kinds } from '../../model/kinds/kinds.ts';
 import {
   type DesiredResource,
   type Identity,
@@ -8,8 +8,8 @@ import {
   type LiveSet,
   type ManagedSource,
   type Spec,
-} from '../spec/resource-set.ts';
-import { isReference, mapSpec } from '../spec/spec-paths.ts';
+} from '../resources/resource-set.ts';
+import { isReference, mapSpec } from '../resources/spec-paths.ts';
 import { findContinued } from './renames.ts';
 
 /** Why a resource must be left alone. */

@@ -1,6 +1,6 @@
 /** Knows what comes first where the default of a place passes from a resource that is only now adopted to another. */
-import { claimsDefault } from '../spec/default-claim.ts';
-import type { Identity } from '../spec/resource-set.ts';
+import { claimsDefault } from '../resources/default-claim.ts';
+import type { Identity } from '../resources/resource-set.ts';
 import type { DraftChange } from './planned.ts';
 
 /**

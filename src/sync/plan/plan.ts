@@ -1,6 +1,10 @@
 /** Knows what must change for the server to match the manifests: a pure three-way comparison. */
-import { fingerprintOf } from '../../model/fingerprint.ts';
-import { kinds } from '../../model/kinds.ts';
+
+import { kinds } from '../../model/kinds/kinds.ts';
+import { fingerprintOf } from '../../model/manifests/fingerprint.ts';
+import { type Difference, diffSpecs, isAsApplied, topLevelField } from '../diff/diff.ts';
+import { withIgnored } from '../diff/ignored-fields.ts';
+import { keptFault, withKeptSecrets } from '../diff/kept-secrets.ts';
 import {
   type DesiredResource,
   type DesiredSet,
@@ -10,12 +14,11 @@ import {
   type LiveSet,
   noteText,
   type Spec,
-} from '../spec/resource-set.ts';
-import { isSecret, mapSpec, pointerOf } from '../spec/spec-paths.ts';
-import type { WorkspaceScope } from '../spec/workspace-scope.ts';
+} from '../resources/resource-set.ts';
+import { isSecret, mapSpec, pointerOf } from '../resources/spec-paths.ts';
+import type { WorkspaceScope } from '../resources/workspace-scope.ts';
 import { blockDependants, blockMissingExternals, blockWhatIsInUse } from './blocking.ts';
 import { Borders } from './borders.ts';
-import { type Difference, diffSpecs, isAsApplied, topLevelField } from './diff.ts';
 import { CreateChange, changeOf } from './draft-change.ts';
 import {
   guarded,
@@ -25,8 +28,6 @@ import {
   recordedElsewhere,
   type Unattended,
 } from './held-back.ts';
-import { withIgnored } from './ignored-fields.ts';
-import { keptFault, withKeptSecrets } from './kept-secrets.ts';
 import { orderChanges } from './order.ts';
 import { align, type Claim, describeSource, type OwnershipOptions } from './ownership.ts';
 import { passedDefaults } from './passed-defaults.ts';

@@ -1,5 +1,7 @@
 /** Knows what a plan is made of: changes to carry out, and what must be left alone and why. */
 
+import type { Difference } from '../diff/diff.ts';
+import type { IgnoredField } from '../diff/ignored-fields.ts';
 import type {
   DesiredResource,
   HeldFault,
@@ -8,9 +10,7 @@ import type {
   LiveResource,
   Position,
   SourceInfo,
-} from '../spec/resource-set.ts';
-import type { Difference } from './diff.ts';
-import type { IgnoredField } from './ignored-fields.ts';
+} from '../resources/resource-set.ts';
 import type { Orderable, Ordered } from './order.ts';
 import type { BlockReason } from './ownership.ts';
 import type { PlannedRotation, RotationState } from './rotation.ts';

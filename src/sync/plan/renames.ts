@@ -1,5 +1,5 @@
 /** Knows which live resource each manifest continues: under its own name, or under one that it had before. */
-import { type DesiredResource, identityKey, type LiveResource } from '../spec/resource-set.ts';
+import { type DesiredResource, identityKey, type LiveResource } from '../resources/resource-set.ts';
 
 /**
  * Settles all names together, because one may be given up and taken anew in the same source: beside

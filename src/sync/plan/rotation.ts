@@ -1,6 +1,7 @@
 /** Knows when a key is due for another value, what waits for the one before to end, and when to look again. */
-import { type DesiredResource, identityKey, type LiveResource } from '../spec/resource-set.ts';
-import { type Difference, topLevelField } from './diff.ts';
+
+import { type Difference, topLevelField } from '../diff/diff.ts';
+import { type DesiredResource, identityKey, type LiveResource } from '../resources/resource-set.ts';
 
 /** Why a key gets another value. */
 export interface PlannedRotation {

@@ -1,5 +1,5 @@
 /** Knows which planned changes wait because their owner or workspace is suspended. */
-import { identityKey } from '../spec/resource-set.ts';
+import { identityKey } from '../resources/resource-set.ts';
 import type { Draft, DraftChange, Plan } from './planned.ts';
 
 /** A told pause that lasts now. */

@@ -1,5 +1,5 @@
 /** Knows which planned changes the server would refuse, because it has their kind switched off. */
-import type { LiveSet } from '../spec/resource-set.ts';
+import type { LiveSet } from '../resources/resource-set.ts';
 import type { Draft } from './planned.ts';
 
 /** Blocks what would be written of such a kind; what is kept as it is needs no writing. */

@@ -1,10 +1,10 @@
 /** Knows what is said of a change beside its fields: why, from where, and what ends with it. */
 import { oneLine, printable } from '../../terminal-text.ts';
-import { endsWithReplace } from '../plan/consequences.ts';
+import { endsWithReplace } from '../diff/consequences.ts';
 import { describeSource } from '../plan/ownership.ts';
 import type { BlockedItem, PlannedChange } from '../plan/planned.ts';
 import type { PlannedRotation } from '../plan/rotation.ts';
-import { placeText } from '../spec/resource-set.ts';
+import { placeText } from '../resources/resource-set.ts';
 
 /** In the order in which they are told. */
 export function changeNotes(change: PlannedChange): string[] {

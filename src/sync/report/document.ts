@@ -1,11 +1,11 @@
 /** Knows the published JSON form of a plan and of what an apply did. */
 import type { Ending } from '../../failure.ts';
 import type { KeyDelivery } from '../apply/key-survey.ts';
-import { defaultText, endsWithReplace } from '../plan/consequences.ts';
+import { defaultText, endsWithReplace } from '../diff/consequences.ts';
 import type { Impact, Impacts } from '../plan/impact.ts';
 import type { FieldChange, Plan, PlannedChange } from '../plan/planned.ts';
-import type { Json, Position } from '../spec/resource-set.ts';
-import { isSecret, mapSpec, pointerOf, segmentsOf } from '../spec/spec-paths.ts';
+import type { Json, Position } from '../resources/resource-set.ts';
+import { isSecret, mapSpec, pointerOf, segmentsOf } from '../resources/spec-paths.ts';
 import type { Baseline } from './baseline.ts';
 import { impactDocument } from './impact-text.ts';
 import { counted, type Reportable, symbols } from './summary.ts';
@@ -17,7 +17,7 @@ export interface Outcome extends Reportable {
   readonly ending: Ending;
 }
 
-/** The published plan document (docs/sync.md, Plan); values are whole, and no secret is in it. */
+/** The published plan document (docs/explanation/sync.md, Plan); values are whole, and no secret is in it. */
 export function planDocument(
   plan: Plan,
   warnings: readonly string[],

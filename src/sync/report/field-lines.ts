@@ -1,14 +1,19 @@
 /** Knows the lines that tell how one field changes: one for each single value that differs. */
-import type { KindName } from '../../model/kinds.ts';
-import { kinds } from '../../model/kinds.ts';
+import type { KindName } from '../../model/kinds/kinds.ts';
+import { kinds } from '../../model/kinds/kinds.ts';
 import { oneLine } from '../../terminal-text.ts';
-import { alignLists } from '../plan/alignment.ts';
-import { defaultText } from '../plan/consequences.ts';
-import { isExact } from '../plan/equality.ts';
-import { isNested, leavesOf } from '../plan/leaves.ts';
+import { alignLists } from '../diff/alignment.ts';
+import { defaultText } from '../diff/consequences.ts';
+import { isExact } from '../diff/equality.ts';
+import { isNested, leavesOf } from '../diff/leaves.ts';
 import type { FieldChange, PlannedChange } from '../plan/planned.ts';
-import { type DesiredResource, type Json, placeText, type Spec } from '../spec/resource-set.ts';
-import { isSecret, pointerOf, segmentsOf } from '../spec/spec-paths.ts';
+import {
+  type DesiredResource,
+  type Json,
+  placeText,
+  type Spec,
+} from '../resources/resource-set.ts';
+import { isSecret, pointerOf, segmentsOf } from '../resources/spec-paths.ts';
 import { pairText, valueText } from './value-text.ts';
 import { yamlPath } from './yaml-path.ts';
 

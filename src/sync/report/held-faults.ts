@@ -1,7 +1,7 @@
 /** Knows how it is told that a part of the source is wrong while the rest is applied. */
 import { oneLine } from '../../terminal-text.ts';
 import type { Plan } from '../plan/planned.ts';
-import { type HeldFault, placeText } from '../spec/resource-set.ts';
+import { type HeldFault, placeText } from '../resources/resource-set.ts';
 
 /** More faults of one part than this help nobody; the count says how many there are. */
 const faultsShownMax = 20;

@@ -1,5 +1,5 @@
 /** Knows how it is told what a change reaches: in a line for people, and whole up to a bound for programs. */
-import { type KindName, kinds } from '../../model/kinds.ts';
+import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import type { Impact } from '../plan/impact.ts';
 
 /** Names of one kind that programs are told. */

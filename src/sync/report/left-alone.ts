@@ -2,7 +2,7 @@
 
 import { oneLine } from '../../terminal-text.ts';
 import type { Plan } from '../plan/planned.ts';
-import { type Identity, identityKey, type LeftAlone } from '../spec/resource-set.ts';
+import { type Identity, identityKey, type LeftAlone } from '../resources/resource-set.ts';
 import { yamlPath } from './yaml-path.ts';
 
 const namesShownMax = 5;

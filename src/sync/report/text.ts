@@ -3,7 +3,7 @@ import { type Colour, coloured, oneLine } from '../../terminal-text.ts';
 import type { AppliedItem, ApplyReport } from '../apply/apply.ts';
 import type { Impact } from '../plan/impact.ts';
 import type { PlannedChange } from '../plan/planned.ts';
-import { placeText } from '../spec/resource-set.ts';
+import { placeText } from '../resources/resource-set.ts';
 import { type Baseline, baselineLines } from './baseline.ts';
 import { blockedText, changeNotes } from './change-notes.ts';
 import { type FieldLine, fieldLines } from './field-lines.ts';

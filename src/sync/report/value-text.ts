@@ -1,6 +1,6 @@
 /** Knows how a value is shown on one line: whole, or cut so that what differs stays in sight. */
-import type { Json } from '../spec/resource-set.ts';
-import { isReference, isSecret } from '../spec/spec-paths.ts';
+import type { Json } from '../resources/resource-set.ts';
+import { isReference, isSecret } from '../resources/spec-paths.ts';
 
 /** Characters of a line's value, spelt out; more would hide the other lines. */
 const shownMax = 240;

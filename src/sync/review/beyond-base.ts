@@ -1,9 +1,9 @@
 /** Knows what a plan does beyond what the plan of another version of its source would do: pure. */
-import { sortedText } from '../plan/diff.ts';
+import { sortedText } from '../diff/diff.ts';
 import type { FieldChange, Plan, PlannedChange } from '../plan/planned.ts';
 import type { Baseline } from '../report/baseline.ts';
-import type { Json } from '../spec/resource-set.ts';
-import { segmentsOf, valueAt } from '../spec/spec-paths.ts';
+import type { Json } from '../resources/resource-set.ts';
+import { segmentsOf, valueAt } from '../resources/spec-paths.ts';
 
 /** The plan with what is new in it alone, and the rest. */
 export interface BeyondBase {

@@ -1,10 +1,10 @@
 /** Knows what a plan depends on, as marks that tell whether it would be the same now, and what has changed. */
-import { fingerprintOf } from '../../model/fingerprint.ts';
-import { sortedText } from '../plan/diff.ts';
+import { fingerprintOf } from '../../model/manifests/fingerprint.ts';
+import { sortedText } from '../diff/diff.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
 import { participles } from '../report/summary.ts';
-import type { DesiredResource, Json, LiveResource } from '../spec/resource-set.ts';
-import { isSecret, mapSpec, pointerOf } from '../spec/spec-paths.ts';
+import type { DesiredResource, Json, LiveResource } from '../resources/resource-set.ts';
+import { isSecret, mapSpec, pointerOf } from '../resources/spec-paths.ts';
 
 /** One change as it was planned; every digest is keyed, so that nothing can be tried against it. */
 interface ChangeMark {

@@ -2,8 +2,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { Failure } from '../../failure.ts';
-import { fingerprintOf } from '../../model/fingerprint.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
+import { fingerprintOf } from '../../model/manifests/fingerprint.ts';
+import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import type { Impacts } from '../plan/impact.ts';
 import type { Plan } from '../plan/planned.ts';
 import { planDocument } from '../report/document.ts';

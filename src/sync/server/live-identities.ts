@@ -1,6 +1,6 @@
 /** Knows what the resources of a server are called in manifests: as an External or their owner's record says, else by their own names. */
-import type { SnapshotResource } from '../../model/snapshot.ts';
-import { type ExternalResource, type Identity, identityKey } from '../spec/resource-set.ts';
+import type { SnapshotResource } from '../../model/kinds/snapshot.ts';
+import { type ExternalResource, type Identity, identityKey } from '../resources/resource-set.ts';
 
 /** Names every resource; names are unique, because references go by them. */
 export function identify(

@@ -1,9 +1,9 @@
 /** Knows how the server's state is read: one snapshot, brought into the same words as the manifests. */
 import { z } from 'zod';
 import { Failure } from '../../failure.ts';
-import { type KindName, kindNames, kinds } from '../../model/kinds.ts';
-import { matchesPattern } from '../../model/place-patterns.ts';
-import { Snapshot, type SnapshotResource } from '../../model/snapshot.ts';
+import { type KindName, kindNames, kinds } from '../../model/kinds/kinds.ts';
+import { Snapshot, type SnapshotResource } from '../../model/kinds/snapshot.ts';
+import { matchesPattern } from '../../model/manifests/place-patterns.ts';
 import {
   type ExternalResource,
   identityKey,
@@ -11,8 +11,8 @@ import {
   type LiveResource,
   type LiveSet,
   type Spec,
-} from '../spec/resource-set.ts';
-import { mapSpec } from '../spec/spec-paths.ts';
+} from '../resources/resource-set.ts';
+import { mapSpec } from '../resources/spec-paths.ts';
 import type { AdminClient } from './client.ts';
 import { decoded } from './coded-answer.ts';
 import { identify } from './live-identities.ts';

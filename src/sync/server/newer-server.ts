@@ -1,7 +1,7 @@
 /** Knows what a newer server tells that this version has no word for, and takes it out of the answer. */
 import { z } from 'zod';
-import { loadBody } from '../../model/bodies.ts';
-import { type KindName, kindNames } from '../../model/kinds.ts';
+import { loadBody } from '../../model/kinds/bodies.ts';
+import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
 
 export interface KnownPart {
   /** The answer without what is not known. */

@@ -37,7 +37,7 @@ export interface ErrorFields {
   readonly param: string;
 }
 
-/** Reads any of the published error shapes (docs/api.md, Errors; RFC 6749 5.2). */
+/** Reads any of the published error shapes (docs/reference/api.md, Errors; RFC 6749 5.2). */
 export function errorFields(body: unknown, status: number): ErrorFields {
   const outer = asRecord(body);
   const inner = typeof outer.error === 'object' ? asRecord(outer.error) : outer;

@@ -13,7 +13,7 @@ import {
   SyncRevision,
   SyncStatus,
   SyncSuspension,
-} from '../../model/sync-record.ts';
+} from '../../model/kinds/sync-record.ts';
 import type { AdminClient } from './client.ts';
 import { ApiRefusal } from './refusal.ts';
 

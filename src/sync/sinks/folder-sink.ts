@@ -15,7 +15,7 @@ import { chmod, link, mkdir, readdir, realpath } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve, sep } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
-import { type DesiredResource, identityKey } from '../spec/resource-set.ts';
+import { type DesiredResource, identityKey } from '../resources/resource-set.ts';
 import { FileFlushes } from './file-flushes.ts';
 import { findLeaving, type LeavingFile, markLeaving } from './leaving-files.ts';
 import { SharedWork } from './shared-work.ts';

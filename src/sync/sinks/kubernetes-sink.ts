@@ -6,10 +6,10 @@
  */
 import { Failure } from '../../failure.ts';
 import type { KubeObject } from '../../kube/kube-objects.ts';
-import { isWellFormedApiKey } from '../../model/credentials.ts';
+import { isWellFormedApiKey } from '../../model/people/credentials.ts';
 import { Secret } from '../../secret.ts';
-import type { DesiredResource } from '../spec/resource-set.ts';
-import { type KubernetesPlace, targetText } from '../spec/secret-target.ts';
+import type { DesiredResource } from '../resources/resource-set.ts';
+import { type KubernetesPlace, targetText } from '../resources/secret-target.ts';
 import {
   type KubernetesGrant,
   KubernetesStore,

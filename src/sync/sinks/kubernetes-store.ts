@@ -12,7 +12,7 @@ import {
   removeKey,
 } from '../../kube/kube-objects.ts';
 import { Secret } from '../../secret.ts';
-import type { KubernetesPlace } from '../spec/secret-target.ts';
+import type { KubernetesPlace } from '../resources/secret-target.ts';
 import { type RepeatOptions, repeated } from './repeated.ts';
 import { ownerTag, type SinkOwner } from './sinks.ts';
 

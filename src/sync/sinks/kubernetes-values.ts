@@ -3,7 +3,7 @@ import { Failure } from '../../failure.ts';
 import { KubeRefusal, KubeUnreachable } from '../../kube/kube-client.ts';
 import { getObject } from '../../kube/kube-objects.ts';
 import { Secret } from '../../secret.ts';
-import { originText, type ValueOrigin } from '../spec/secret-target.ts';
+import { originText, type ValueOrigin } from '../resources/secret-target.ts';
 import { type KubernetesGrant, namespaceRefusal } from './kubernetes-store.ts';
 
 type KubernetesOrigin = Extract<ValueOrigin, { readonly namespace: string }>;

@@ -1,7 +1,7 @@
 /** Knows what every kind of place can do that values of API keys are delivered to. */
 import type { Failure } from '../../failure.ts';
 import type { Secret } from '../../secret.ts';
-import type { DesiredResource } from '../spec/resource-set.ts';
+import type { DesiredResource } from '../resources/resource-set.ts';
 
 /** A value that lies somewhere in a sink. */
 export interface StoredValue {

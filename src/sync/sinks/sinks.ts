@@ -1,8 +1,8 @@
 /** Knows the places that a run may deliver to, and asks all of them as though they were one. */
 import { createHash } from 'node:crypto';
 import { Failure } from '../../failure.ts';
-import type { DesiredResource } from '../spec/resource-set.ts';
-import type { SecretTarget } from '../spec/secret-target.ts';
+import type { DesiredResource } from '../resources/resource-set.ts';
+import type { SecretTarget } from '../resources/secret-target.ts';
 import type { LeavingValue, Sink, StoredValue, ValueSet } from './sink.ts';
 
 /** A sink by each form of `secretOutput` that the settings permit. */

@@ -1,7 +1,7 @@
 /** Knows how a folder is looked through for values of API keys, wherever in it they lie. */
 import { lstat, readdir, readFile, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isWellFormedApiKey } from '../../model/credentials.ts';
+import { isWellFormedApiKey } from '../../model/people/credentials.ts';
 import { Secret } from '../../secret.ts';
 
 /** A file that may hold the value of a key. */

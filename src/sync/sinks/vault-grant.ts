@@ -3,7 +3,7 @@
 import { Failure } from '../../failure.ts';
 import type { SecretPath } from '../../vault/key-value.ts';
 import { type VaultClient, VaultUnreachable } from '../../vault/vault-client.ts';
-import { type VaultPlace, vaultText } from '../spec/secret-target.ts';
+import { type VaultPlace, vaultText } from '../resources/secret-target.ts';
 import type { RepeatOptions } from './repeated.ts';
 
 /** How the settings permit a Vault to be used. */

@@ -1,9 +1,9 @@
 /** Knows secrets of a Vault as places of values: claimed once, written by version, never another's. */
 import { Failure } from '../../failure.ts';
-import { isWellFormedApiKey } from '../../model/credentials.ts';
+import { isWellFormedApiKey } from '../../model/people/credentials.ts';
 import { Secret } from '../../secret.ts';
-import type { DesiredResource } from '../spec/resource-set.ts';
-import { type VaultPlace, vaultPlaceOf, vaultText } from '../spec/secret-target.ts';
+import type { DesiredResource } from '../resources/resource-set.ts';
+import { type VaultPlace, vaultPlaceOf, vaultText } from '../resources/secret-target.ts';
 import type { LeavingValue, PendingValue, Sink, StoredValue, ValueSet } from './sink.ts';
 import type { SinkOwner } from './sinks.ts';
 import { assertGranted, type VaultGrant } from './vault-grant.ts';

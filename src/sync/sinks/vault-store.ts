@@ -16,7 +16,7 @@ import {
   writeSecret,
 } from '../../vault/key-value.ts';
 import type { VaultClient } from '../../vault/vault-client.ts';
-import { type VaultPlace, vaultText } from '../spec/secret-target.ts';
+import { type VaultPlace, vaultText } from '../resources/secret-target.ts';
 import { repeated } from './repeated.ts';
 import type { SinkOwner } from './sinks.ts';
 import { assertGranted, type VaultGrant, writing } from './vault-grant.ts';

@@ -3,7 +3,7 @@ import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
 import { readSecret } from '../../vault/key-value.ts';
 import { VaultUnreachable } from '../../vault/vault-client.ts';
-import { type VaultPlace, vaultText } from '../spec/secret-target.ts';
+import { type VaultPlace, vaultText } from '../resources/secret-target.ts';
 import { pathRefusal, type VaultGrant } from './vault-grant.ts';
 
 /** Undefined where there is no such secret or key; else the value, or why it cannot be told. */

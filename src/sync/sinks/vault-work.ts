@@ -10,7 +10,7 @@ import {
   writeSecret,
 } from '../../vault/key-value.ts';
 import type { VaultClient } from '../../vault/vault-client.ts';
-import { type VaultPlace, vaultPlaceOf, vaultText } from '../spec/secret-target.ts';
+import { type VaultPlace, vaultPlaceOf, vaultText } from '../resources/secret-target.ts';
 import { repeated } from './repeated.ts';
 import { ownerTag, type SinkOwner } from './sinks.ts';
 import {

@@ -2,7 +2,7 @@
 import { isUtf8 } from 'node:buffer';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { Secret } from '../../secret.ts';
-import { sopsText } from '../spec/secret-target.ts';
+import { sopsText } from '../resources/secret-target.ts';
 import { type AgeIdentities, listOf } from './age-identities.ts';
 import { type EncryptedValue, openEncrypted, readEncrypted } from './encrypted-value.ts';
 import { type Leaf, leavesOf } from './leaves.ts';

@@ -1,6 +1,6 @@
 /** Knows what a source of manifests hands over: files, faults found on the way, and a mark of the version. */
 import { createHash } from 'node:crypto';
-import type { SourceInfo, SourceNote } from '../spec/resource-set.ts';
+import type { SourceInfo, SourceNote } from '../resources/resource-set.ts';
 import type { EnvironmentFolder } from './environments.ts';
 
 export const ignoreFileName = '.gatewrightignore';

@@ -1,6 +1,7 @@
 /** Knows where a manifest stands in its file, and where anything in it does. */
+
+import type { Position } from '../resources/resource-set.ts';
 import type { SourceFault } from '../source/source-files.ts';
-import type { Position } from '../spec/resource-set.ts';
 import type { YamlDocument } from './yaml-document.ts';
 import { locate, type Outline, outlineOf, type Segments, type YamlText } from './yaml-position.ts';
 

@@ -9,13 +9,13 @@ import {
   SCALAR_STYLE,
   YAMLException,
 } from 'js-yaml';
+import type { Position } from '../resources/resource-set.ts';
 import {
   fileFault,
   ignoreFileName,
   type SourceFault,
   type SourceFile,
 } from '../source/source-files.ts';
-import type { Position } from '../spec/resource-set.ts';
 import { depthMax, positionAt, repeatedKeys, type YamlText } from './yaml-position.ts';
 import { keysPerMapMax, readPlain } from './yaml-values.ts';
 

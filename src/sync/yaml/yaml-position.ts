@@ -9,7 +9,7 @@ import {
   type ScalarEvent,
   type SequenceEvent,
 } from 'js-yaml';
-import type { Position } from '../spec/resource-set.ts';
+import type { Position } from '../resources/resource-set.ts';
 
 // Our own index because js-yaml reads values fast but without places, and a parser that keeps them for
 // every value (bench/validate-obvious-way.ts) takes several times as long; few places are ever asked for.

@@ -1,0 +1,314 @@
+/** Knows how manifests become one set: each identity once, every reference leading somewhere. */
+import type { KindName } from '../../model/kinds/kinds.ts';
+import {
+  notAManifest,
+  type ReadingContext,
+  readManifests,
+  workspacesNamed,
+} from '../manifest/document-manifests.ts';
+import { isForeignHeading } from '../manifest/document-owner.ts';
+import { sopsFault } from '../manifest/encrypted-files.ts';
+import { mayHideLayers, readLayers } from '../manifest/layer-documents.ts';
+import type { Manifest } from '../manifest/manifest.ts';
+import type { Environment } from '../overlay/substitute.ts';
+import { isValuesFile } from '../overlay/values.ts';
+import {
+  type DesiredResource,
+  type DesiredSet,
+  type ExternalResource,
+  type HeldFault,
+  type Identity,
+  identityKey,
+  type LeftAlone,
+  type Position,
+  type SourceInfo,
+  type SourceNote,
+  workspaceOf,
+} from '../resources/resource-set.ts';
+import { concerns, isInScope, type WorkspaceScope } from '../resources/workspace-scope.ts';
+import {
+  byCodeUnits,
+  byPlace,
+  type SourceFault,
+  type SourceFiles,
+} from '../source/source-files.ts';
+import type { Canonical } from '../validation/canonical.ts';
+import { type Declaration, declarationOf } from '../validation/declaration.ts';
+import type { SecretSources } from '../validation/secrets.ts';
+import { positionsOf, SpecJudge } from '../validation/spec-judge.ts';
+import { readDocuments } from '../yaml/yaml-document.ts';
+import { readExternal } from './external.ts';
+import { FaultLog, reachOfFile, reachOfLayers } from './fault-log.ts';
+import { FileCensus } from './file-census.ts';
+import { Identities } from './identities.ts';
+import { refuseSharedValues } from './shared-values.ts';
+
+export type Desired =
+  | { readonly set: DesiredSet; readonly faults?: undefined }
+  | { readonly set?: undefined; readonly faults: readonly SourceFault[] };
+
+/** A source as far as it is right. */
+export interface ReadSource {
+  /** Every resource without a fault of its own; `faults` are those of the whole source. */
+  readonly set: DesiredSet & { readonly faults: readonly HeldFault[] };
+  /** References of it that may lead to what could not be read: no faults of their own. */
+  readonly waiting: readonly HeldFault[];
+}
+
+/** What is known of a source once it has been checked, when it is not to be applied. */
+export interface Checked {
+  /** In the order of their places; none when the source can be applied. */
+  readonly faults: readonly SourceFault[];
+  /** Of each resource of the scope whose spec has no fault of its own. */
+  readonly kinds: readonly KindName[];
+  /** Of every such resource; null stands for the organisation's. */
+  readonly workspaces: ReadonlySet<string | null>;
+  readonly leftAlone: LeftAlone;
+  readonly warnings: readonly SourceNote[];
+}
+
+/**
+ * Reads and checks everything in a source as far as that goes without a server, the free-form parts
+ * of specs as the server would. All faults are found in one pass and come in the order of their
+ * places; resources come in the order of their identities, so that neither files nor documents nor
+ * keys matter by their order. Of a scope only the faults in it count.
+ */
+export async function readDesired(
+  files: SourceFiles,
+  sources: SecretSources,
+  scope: WorkspaceScope = null,
+): Promise<Desired> {
+  const { set, waiting } = await readSource(files, sources);
+  const within = (held: readonly HeldFault[]): SourceFault[] =>
+    held.filter((fault) => concerns(fault, scope)).map(({ fault }) => fault);
+  const own = within(set.faults);
+  const faults = own.length > 0 || set.faults.length === 0 ? own : within(waiting);
+  return faults.length > 0 ? { faults } : { set };
+}
+
+/** As {@link readDesired}, of a source of which the rest is applied where something is wrong. */
+export async function readSource(files: SourceFiles, sources: SecretSources): Promise<ReadSource> {
+  const resources: DesiredResource[] = [];
+  const references: Identity[][] = [];
+  const reader = new Reader(files, sources);
+  const declarations = await reader.run((declaration, manifest, canonical) => {
+    const { spec, secrets, rotation, ignoreFields } = canonical;
+    const { identity, place, absent, previousNames, secretOutput } = declaration;
+    const leadsTo: Identity[] = [];
+    references.push(leadsTo);
+    resources.push({
+      identity,
+      position: place.start,
+      positionOf: positionsOf(manifest),
+      isComposed: place.isComposed,
+      spec,
+      secrets,
+      references: leadsTo,
+      absent,
+      protected: manifest.protected,
+      previousNames,
+      renamedBefore: [],
+      onRemoval: manifest.onRemoval,
+      ignoreFields,
+      secretOutput,
+      rotation,
+    });
+  });
+  for (const [at, declaration] of declarations.entries()) {
+    references[at]!.push(...reader.resolve(declaration));
+  }
+  const externals = inOrder(reader.externals);
+  const { leftAlone, source, faults, warnings, waiting } = reader;
+  const found = { externals, source, leftAlone, faults, warnings };
+  return { set: { resources: inOrder(resources), ...found }, waiting };
+}
+
+/** As {@link readDesired}, and forgets each spec once it is checked, which a large source needs. */
+export async function checkSource(
+  files: SourceFiles,
+  sources: SecretSources,
+  scope: WorkspaceScope = null,
+): Promise<Checked> {
+  const reader = new Reader(files, sources);
+  const declarations = await reader.run();
+  for (const declaration of declarations) reader.resolve(declaration);
+  return {
+    faults: reader.faults.filter((held) => concerns(held, scope)).map(({ fault }) => fault),
+    kinds: declarations
+      .filter(({ identity }) => isInScope(identity, scope))
+      .map(({ identity }) => identity.kind),
+    workspaces: new Set(declarations.map(({ identity }) => workspaceOf(identity))),
+    leftAlone: reader.leftAlone,
+    warnings: reader.warnings,
+  };
+}
+
+type OnSpec = (declaration: Declaration, manifest: Manifest, canonical: Canonical) => void;
+
+class Reader {
+  readonly externals: ExternalResource[] = [];
+  /** Of the source as a whole, in the order of their places. */
+  warnings: readonly SourceNote[] = [];
+  readonly #files: SourceFiles;
+  readonly #environment: Environment;
+  readonly #judge: SpecJudge;
+  readonly #identities: Identities;
+  readonly #declarations: Declaration[] = [];
+  readonly #log = new FaultLog();
+  readonly #waiting = new FaultLog();
+  readonly #census = new FileCensus();
+  /** Something could not be identified: what seems missing may be there. */
+  #incomplete: boolean;
+
+  constructor(files: SourceFiles, sources: SecretSources) {
+    this.#files = files;
+    this.#environment = sources.environment;
+    this.#judge = new SpecJudge(sources, files.files);
+    for (const fault of files.faults) {
+      const { file } = fault.position;
+      this.#log.reportOf(fault, reachOfFile(file, [], mayHideLayers(file, files)));
+    }
+    this.#incomplete = files.faults.length > 0;
+    this.#identities = new Identities(this.#log.report, this.#waiting.report);
+  }
+
+  /**
+   * Resources with faults of their own are left out; references are not followed yet.
+   *
+   * @param onSpec is handed each resource with its spec, which is not kept otherwise
+   */
+  async run(onSpec?: OnSpec): Promise<readonly Declaration[]> {
+    const { files } = this.#files;
+    const { faults, areValuesKnown, ...context } = await readLayers(
+      files,
+      { environment: this.#environment },
+      this.#judge.encryptedFiles,
+    );
+    for (const fault of faults) this.#log.reportOf(fault, reachOfLayers);
+    for (const file of areValuesKnown ? files : []) {
+      if (isValuesFile(file)) this.#census.take(file, [], true);
+      else await this.#readFile({ ...context, file }, onSpec);
+    }
+    // What is patched may stand in what could not be read.
+    if (!this.#incomplete) {
+      this.warnings = context.layers.unreached();
+      for (const fault of context.layers.unmatched()) this.#log.reportOf(fault, reachOfLayers);
+    }
+    refuseSharedValues(this.#declarations, (fault, claimants) => {
+      this.#log.about(claimants.flatMap(workspacesIn), false);
+      this.#log.report(fault);
+    });
+    return this.#declarations;
+  }
+
+  async #readFile(context: ReadingContext, onSpec: OnSpec | undefined): Promise<void> {
+    const { file } = context;
+    const { documents: written, faults } = readDocuments(file, isForeignHeading);
+    const { documents, fault } = await this.#judge.encryptedFiles.unseal(file, written);
+    this.#incomplete ||= faults.length > 0;
+    const foreign: Position[] = [];
+    /** Faults that say nothing of where they belong: to what else stands in the file. */
+    const unplaced = [...faults];
+    const inFile: (string | null)[] = [];
+    let isHeld = faults.length > 0;
+    for (const document of documents) {
+      const read = readManifests(document, context);
+      this.#incomplete ||= read.unidentified;
+      foreign.push(...read.foreign);
+      isHeld ||= read.isStore || read.isLayer;
+      isHeld ||= read.faults.length > 0 || read.manifests.length > 0;
+      const named = read.manifests.flatMap(manifestWorkspaces);
+      if (read.unidentified) named.push(...workspacesNamed(document));
+      inFile.push(...named);
+      this.#log.about(named, read.misread || read.unidentified);
+      if (named.length === 0) unplaced.push(...read.faults);
+      else read.faults.forEach(this.#log.report);
+      for (const manifest of read.manifests) {
+        if (this.#judge.needs(manifest)) await this.#judge.prepare(manifest);
+        this.#takeManifest(manifest, onSpec);
+      }
+    }
+    const holdsAll = mayHideLayers(file.path, this.#files);
+    if (fault !== undefined) {
+      const mayHide = fault.isUnopened !== true;
+      const reach = { workspaces: inFile, mayHide, unread: null, holdsAll };
+      this.#log.reportOf(sopsFault(fault, documents), reach);
+    }
+    const isNotOurs = this.#census.take(file, foreign, isHeld);
+    this.#incomplete ||= isNotOurs;
+    if (isNotOurs) unplaced.push(notAManifest(foreign[0]!));
+    const reach = reachOfFile(file.path, inFile, holdsAll);
+    for (const fault of unplaced) this.#log.reportOf(fault, reach);
+  }
+
+  /** In the order of their places. */
+  get faults(): HeldFault[] {
+    return this.#log.held.toSorted((one, two) => byPlace(one.fault, two.fault));
+  }
+
+  get waiting(): readonly HeldFault[] {
+    return this.#waiting.held;
+  }
+
+  get leftAlone(): LeftAlone {
+    return this.#census.leftAlone(this.#files);
+  }
+
+  get source(): SourceInfo {
+    return this.#census.source(this.#files.info);
+  }
+
+  #takeManifest(manifest: Manifest, onSpec: OnSpec | undefined): void {
+    const { kind, workspace, name } = manifest;
+    // Of two with one name either may have been meant to have another.
+    const within = manifestWorkspaces(manifest);
+    this.#log.about(within, true);
+    if (kind === 'External') {
+      const external = readExternal(manifest, this.#log.report);
+      if (external === undefined) this.#incomplete = true;
+      else if (this.#identities.claim(external.identity, manifest)) this.externals.push(external);
+      return;
+    }
+    const identity = { kind, workspace, name };
+    const isNew = this.#identities.claim(identity, manifest);
+    this.#log.about(within, false);
+    const canonical = this.#judge.canonical(kind, manifest, this.#log.report);
+    if (!isNew || canonical === undefined) return;
+    this.#judge.content(identity, manifest, canonical, this.#log.report);
+    const declaration = declarationOf(identity, manifest, canonical);
+    this.#declarations.push(declaration);
+    onSpec?.(declaration, manifest, canonical);
+  }
+
+  /** What the references of a resource lead to; the faults of those that lead nowhere are added. */
+  resolve(declaration: Declaration): Identity[] {
+    const within = workspacesIn(declaration);
+    const { workspace } = declaration.identity;
+    // A workspace that is not there may be a slip: the resource is meant for another then.
+    const isLost = workspace !== null && !this.#identities.hasWorkspace(workspace);
+    this.#log.about(within, isLost);
+    this.#waiting.about(within, false);
+    return this.#identities.resolve(declaration, !this.#incomplete);
+  }
+}
+
+/** A workspace counts by its former names, too: what is in it may still be there under one of them. */
+function workspacesIn({
+  identity,
+  previousNames,
+}: Pick<Declaration, 'identity' | 'previousNames'>): (string | null)[] {
+  const former = identity.kind === 'Workspace' ? previousNames : [];
+  return [workspaceOf(identity), ...former];
+}
+
+function manifestWorkspaces({ kind, workspace, name, previousNames }: Manifest): (string | null)[] {
+  if (kind === 'External') return [workspace];
+  return workspacesIn({ identity: { kind, workspace, name }, previousNames });
+}
+
+function inOrder<T extends { readonly identity: Identity }>(items: readonly T[]): T[] {
+  return items
+    .map((item) => ({ key: identityKey(item.identity), item }))
+    .sort((one, two) => byCodeUnits(one.key, two.key))
+    .map(({ item }) => item);
+}

@@ -1,0 +1,41 @@
+/** Knows which files of a source hold manifests, and what in it is another program's. */
+
+import type { LeftAlone, Position, SourceInfo } from '../resources/resource-set.ts';
+import { infoOf, type SourceFile, type SourceFiles } from '../source/source-files.ts';
+
+/** Counts the files of one source as they are read. */
+export class FileCensus {
+  readonly #held: SourceFile[] = [];
+  readonly #foreignFiles: string[] = [];
+  readonly #foreignDocuments: string[] = [];
+
+  /**
+   * @param foreign where another program's documents stand
+   * @param isHeld whether the file has manifests, as far as can be seen
+   * @returns whether the file was named and has none
+   */
+  take(file: SourceFile, foreign: readonly Position[], isHeld: boolean): boolean {
+    if (isHeld) {
+      this.#held.push(file);
+      this.#foreignDocuments.push(...foreign.map(({ file: path, line }) => `${path}:${line}`));
+      return false;
+    }
+    if (file.isNamed && foreign.length > 0) return true;
+    if (foreign.length > 0) this.#foreignFiles.push(file.path);
+    return false;
+  }
+
+  leftAlone({ ignored, environments = [] }: SourceFiles): LeftAlone {
+    return {
+      ignored,
+      otherEnvironments: environments.filter(({ isChosen }) => !isChosen).map(({ path }) => path),
+      foreignFiles: this.#foreignFiles,
+      foreignDocuments: this.#foreignDocuments,
+    };
+  }
+
+  /** What is not ours makes no other version of the source: a plan may be written beside it. */
+  source({ repo, revision, environment }: SourceInfo): SourceInfo {
+    return infoOf(repo, revision, this.#held, environment);
+  }
+}

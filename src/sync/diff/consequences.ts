@@ -1,0 +1,181 @@
+/** Knows what the server makes of a field that is removed, and what ends with a resource that is replaced. */
+import type { KindName } from '../../model/kinds/kinds.ts';
+import { matchesPattern } from '../../model/manifests/place-patterns.ts';
+import type { Json } from '../resources/resource-set.ts';
+
+const budget = { alert_threshold: 'no alert', periodic_reset: 'no reset', type: 'cost' };
+
+function below(prefix: string, fields: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([field, words]) => [`${prefix}${field}`, words]),
+  );
+}
+
+const limits = { usage_limits: 'no budget', rate_limits: 'no rate limit' };
+const inheritedLimits = {
+  usage_limits: 'that of global_workspace_access',
+  rate_limits: 'those of global_workspace_access',
+};
+const openAccess = {
+  'global_workspace_access.enabled': 'true',
+  global_workspace_access: 'every workspace',
+  workspaces: 'none',
+};
+const texts = { description: 'none', icon: 'none' };
+
+/** By place in the spec: what holds where nothing is set. */
+const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
+  Workspace: {
+    ...texts,
+    ...limits,
+    ...below('usage_limits.*.', budget),
+    'defaults.metadata': 'none',
+    'defaults.allow_config_override': 'true',
+    scope_name: 'the slug',
+  },
+  Guardrail: {
+    target: 'llm',
+    actions: 'nothing is denied',
+    workspace_id: 'the organisation',
+    'checks.*.is_enabled': 'true',
+  },
+  Config: { isDefault: '0', workspace_id: 'the organisation' },
+  ApiKey: {
+    ...texts,
+    ...limits,
+    ...below('usage_limits.', budget),
+    'defaults.metadata': 'none',
+    'defaults.config_id': 'no config',
+    'defaults.allow_config_override': 'true',
+    alert_emails: 'nobody',
+    expires_at: 'never',
+    rotation_policy: 'no rotation',
+    workspace_id: 'the organisation',
+  },
+  SecretReference: {
+    ...texts,
+    secret_key: 'the whole secret',
+    allow_all_workspaces: 'true',
+    allowed_workspaces: 'every workspace',
+    tags: 'none',
+    slug: 'one made from the name',
+  },
+  McpIntegration: {
+    ...texts,
+    slug: 'one made from the name',
+    configurations: 'none',
+    secret_mappings: 'none',
+    ...openAccess,
+    disabled_capabilities: 'none',
+    workspace_id: 'the organisation',
+  },
+  McpServer: {
+    ...texts,
+    slug: 'one made from the name',
+    default_user_access: 'allow',
+    user_access: 'nobody by name',
+    disabled_capabilities: 'none',
+  },
+  GuardrailMcpBinding: {
+    run_on: 'input and output',
+    mcp_integration_capability_ids: 'all capabilities',
+  },
+  UsageLimitPolicy: { ...texts, ...budget, workspace_id: 'the organisation' },
+  RateLimitPolicy: { ...texts, target: 'llm' },
+  Integration: {
+    ...texts,
+    ...below('workspaces.*.', inheritedLimits),
+    ...below('global_workspace_access.', limits),
+    ...below('global_workspace_access.usage_limits.*.', budget),
+    ...below('workspaces.*.usage_limits.*.', budget),
+    slug: 'one made from the name',
+    key: 'none',
+    configurations: 'none',
+    secret_mappings: 'none',
+    pricing_adjustments: 'none',
+    tags: 'none',
+    capabilities: 'auto',
+    'capabilities.*': 'auto',
+    allow_all_models: 'true',
+    models: 'none',
+    ...openAccess,
+    workspace_id: 'the organisation',
+  },
+  Provider: {
+    ...limits,
+    ...below('usage_limits.', budget),
+    note: 'none',
+    slug: 'one made from the name',
+    expires_at: 'never',
+  },
+  PromptLabel: { description: 'none', color_code: 'none', workspace_id: 'the organisation' },
+  PromptCollection: { slug: 'one made from the name', parent_collection_id: 'no other' },
+  PromptPartial: {
+    slug: 'one made from the name',
+    workspace_id: 'the organisation',
+    version_description: 'none',
+  },
+  Prompt: {
+    slug: 'one made from the name',
+    collection_id: 'the default collection',
+    virtual_key: 'the provider of the caller',
+    ...{ parameters: 'none', functions: 'none', tools: 'none', tool_choice: 'none' },
+    ...{ template_metadata: 'none', is_raw_template: '0', version_description: 'none' },
+  },
+  OrganisationDefaults: {
+    ...{ input_guardrails: 'none', output_guardrails: 'none', export_settings: 'every field' },
+  },
+  GuardrailExclusion: { input_guardrails: 'false', output_guardrails: 'false' },
+  WorkspaceGuardrails: { input_guardrails: 'none', output_guardrails: 'none' },
+  Deployment: {
+    slug: 'one made from the name',
+    type: 'production',
+    is_default: 'false',
+    ...{ tags: 'none', deployment_config: 'none', source_type: 'none' },
+    'auth_settings.workspaces_allowed': 'every workspace',
+    'auth_settings.*': 'not set',
+  },
+  ScimMapping: {},
+};
+
+/** What a field that is removed goes back to, in words. */
+export function defaultText(kind: KindName, segments: readonly string[]): string {
+  const found = Object.entries(defaults[kind]).find(([pattern]) =>
+    matchesPattern(pattern, segments),
+  );
+  return found?.[1] ?? 'not set';
+}
+
+/** Whether a value is what the server fills in by itself: `input and output` is a list of the two. */
+export function isDefault(kind: KindName, segments: readonly string[], value: Json): boolean {
+  return [value].flat().join(' and ') === defaultText(kind, segments);
+}
+
+/** What is gone once a resource has been deleted and made anew, beside the fields that the plan shows. */
+const endings: Readonly<Record<KindName, readonly string[]>> = {
+  Workspace: ['its id and slug', 'the usage counted for it'],
+  Guardrail: ['its id and slug'],
+  Config: ['its id and slug', 'its former versions'],
+  ApiKey: ['its id', "the key's value (a new one is made)", 'the usage counted for it'],
+  SecretReference: ['its id'],
+  McpIntegration: ['its id', 'what its server said of its capabilities'],
+  McpServer: ['its id', 'the tokens that people have for it'],
+  GuardrailMcpBinding: ['its id'],
+  UsageLimitPolicy: ['its id', 'the usage counted by it'],
+  RateLimitPolicy: ['its id', 'what it has counted in the running time'],
+  Integration: ['its id', 'the usage counted for workspaces in it'],
+  Provider: ['its id', 'the usage counted for it'],
+  PromptLabel: ['its id', 'which versions bear it'],
+  PromptCollection: ['its id'],
+  PromptPartial: ['its id', 'its former versions'],
+  Prompt: ['its id', 'its former versions and their labels'],
+  OrganisationDefaults: [],
+  GuardrailExclusion: ['its id'],
+  WorkspaceGuardrails: [],
+  Deployment: ['its id and slug', 'the value by which it says who it is'],
+  ScimMapping: ['its id', 'the memberships that came by it, with their keys'],
+};
+
+export function endsWithReplace(kind: KindName): readonly string[] {
+  return endings[kind];
+}

@@ -1,0 +1,159 @@
+/** Knows when two values of a spec mean the same, whatever their form (docs/explanation/sync.md, Three-way rule). */
+import type { Kind } from '../../model/kinds/kinds.ts';
+import { coversPattern, matchesPattern } from '../../model/manifests/place-patterns.ts';
+import type { Json } from '../resources/resource-set.ts';
+import { isPlainObject, isReference, isSecret, type PlainObject } from '../resources/spec-paths.ts';
+
+/** What values are compared by. */
+export interface Sameness {
+  readonly kind: Kind;
+  /** Whether an id or slug written literally means the resource that a live `$ref` names. */
+  readonly sameReference: (literal: string, reference: string) => boolean;
+}
+
+export type Maybe = Json | undefined;
+
+/**
+ * Whether two values are the same to the letter, which is quicker to say than whether they mean the
+ * same and nearly always so.
+ */
+export function isIdentical(one: Maybe, other: Maybe): boolean {
+  if (one === other) return true;
+  if (typeof one !== 'object' || typeof other !== 'object') return false;
+  if (one === null || other === null) return false;
+  if (Array.isArray(one)) {
+    return (
+      Array.isArray(other) &&
+      one.length === other.length &&
+      one.every((item, at) => isIdentical(item, other[at]))
+    );
+  }
+  if (Array.isArray(other)) return false;
+  const keys = Object.keys(one);
+  if (keys.length !== Object.keys(other).length) return false;
+  for (const key of keys) {
+    const value = Object.hasOwn(other, key) ? (other as PlainObject)[key] : undefined;
+    if (!isIdentical((one as PlainObject)[key], value)) return false;
+  }
+  return true;
+}
+
+/**
+ * Whether `other` is as wanted; `segments` lead to both. Keys that only `other` has count in lists,
+ * which are written whole, and in verbatim documents, where every difference does.
+ */
+export function sameValue(
+  by: Sameness,
+  segments: readonly string[],
+  wanted: Maybe,
+  other: Maybe,
+  isInList: boolean,
+): boolean {
+  const exact = isExact(by.kind, segments);
+  if (!exact && isEmpty(wanted) && isEmpty(other)) return true;
+  if (isSecret(wanted) || isSecret(other)) {
+    return isSecret(wanted) && isSecret(other) && wanted.fingerprint === other.fingerprint;
+  }
+  if (isReference(wanted) || isReference(other)) return sameReference(by, wanted, other);
+  if (Array.isArray(wanted) && Array.isArray(other)) return sameLists(by, segments, wanted, other);
+  const [one, two] = exact ? [wanted, other] : [asObject(wanted, other), asObject(other, wanted)];
+  if (isPlainObject(one) && isPlainObject(two)) {
+    const isWhole = exact || isInList || isEmpty(one) || isOpaque(by.kind, segments);
+    return unionOfKeys(one, isWhole ? two : {}).every((key) =>
+      sameValue(by, [...segments, key], ownValue(one, key), ownValue(two, key), isInList),
+    );
+  }
+  if (one === undefined || two === undefined) return one === two;
+  return one === two || (!exact && sameMeaning(segments, one, two));
+}
+
+/** What holds nothing is an object without keys beside one that has some. */
+function asObject(value: Maybe, beside: Maybe): Maybe {
+  return isPlainObject(beside) && isEmpty(value) ? {} : value;
+}
+
+function ownValue(object: PlainObject, key: string): Maybe {
+  return Object.hasOwn(object, key) ? object[key] : undefined;
+}
+
+function sameLists(
+  by: Sameness,
+  segments: readonly string[],
+  wanted: readonly Json[],
+  other: readonly Json[],
+): boolean {
+  if (wanted.length !== other.length) return false;
+  const same = (index: number, one: Json, two: Maybe): boolean =>
+    sameValue(by, [...segments, `${index}`], one, two, true);
+  if (!isSet(by.kind, segments)) return wanted.every((item, at) => same(at, item, other[at]));
+  return sameMembers(wanted, other, (one, two) => same(0, one, two));
+}
+
+/** Whether this place is a list whose order means nothing. */
+export function isSet({ sets }: Kind, segments: readonly string[]): boolean {
+  return sets.some((pattern) => matchesPattern(pattern, segments));
+}
+
+/** Whether this place is a verbatim document or lies in one. */
+export function isOpaque({ opaque }: Kind, segments: readonly string[]): boolean {
+  return opaque.some((pattern) => coversPattern(pattern, segments));
+}
+
+/** The verbatim document itself may be empty in several ways; inside it every difference counts. */
+export function isExact(kind: Kind, segments: readonly string[]): boolean {
+  return (
+    isOpaque(kind, segments) && !kind.opaque.some((pattern) => matchesPattern(pattern, segments))
+  );
+}
+
+/** Not set, null, '', `[]` and `{}` all mean that a field holds nothing. */
+export function isEmpty(value: Maybe): boolean {
+  if (value === undefined || value === null || value === '') return true;
+  return Array.isArray(value)
+    ? value.length === 0
+    : typeof value === 'object' && Object.keys(value).length === 0;
+}
+
+/** Objects that are walked into; placeholders are values. */
+export function isBranch(value: Maybe): value is PlainObject {
+  return isPlainObject(value) && !isReference(value) && !isSecret(value);
+}
+
+/** Sorted, so that the order of keys means nothing. */
+export function unionOfKeys(...objects: readonly PlainObject[]): string[] {
+  return [...new Set(objects.flatMap((object) => Object.keys(object)))].sort();
+}
+
+function sameReference(by: Sameness, one: Maybe, two: Maybe): boolean {
+  if (isReference(one) && isReference(two)) return one.$ref === two.$ref;
+  if (typeof one === 'string' && isReference(two)) return by.sameReference(one, two.$ref);
+  if (typeof two === 'string' && isReference(one)) return by.sameReference(two, one.$ref);
+  return false;
+}
+
+function sameMembers(
+  wanted: readonly Json[],
+  other: readonly Json[],
+  same: (one: Json, two: Json) => boolean,
+): boolean {
+  const left = [...other];
+  return wanted.every((item) => {
+    const found = left.findIndex((candidate) => same(item, candidate));
+    if (found >= 0) left.splice(found, 1);
+    return found >= 0;
+  });
+}
+
+const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/i;
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** What the server writes in another form: one moment (`…00Z`, `…00.000Z`), an id in capitals. */
+function sameMeaning(segments: readonly string[], one: Json, two: Json): boolean {
+  if (typeof one !== 'string' || typeof two !== 'string') return false;
+  const field = segments.findLast((key) => !/^\d+$/.test(key)) ?? '';
+  if (field.endsWith('_at') && rfc3339.test(one) && rfc3339.test(two)) {
+    return Date.parse(one) === Date.parse(two);
+  }
+  return /_ids?$/.test(field) && uuid.test(one) && one.toLowerCase() === two.toLowerCase();
+}

@@ -1,0 +1,70 @@
+/** Knows that fields which other tools own are as the server has them, whatever the manifest says. */
+import type { KindName } from '../../model/kinds/kinds.ts';
+import type {
+  DesiredResource,
+  Identity,
+  Json,
+  LiveResource,
+  Spec,
+} from '../resources/resource-set.ts';
+import { isPlainObject, putAt, referencesIn, valueAt } from '../resources/spec-paths.ts';
+
+/** A field of a resource that is there, with which nothing is done. */
+export interface IgnoredField {
+  readonly identity: Identity;
+  /** Keys that lead to it in the canonical spec. */
+  readonly path: readonly string[];
+  /** Whether the server has another value than the manifest. */
+  readonly differs: boolean;
+}
+
+/** Both sides of a comparison in which ignored fields do not differ. */
+export interface Compared {
+  readonly desired: DesiredResource;
+  /** What was applied last. */
+  readonly base: Spec | null;
+  readonly ignored: readonly IgnoredField[];
+}
+
+/**
+ * Gives each ignored field the value that the server has. Where a field around it is written as a
+ * whole, that value goes along, so that nothing of another tool is lost.
+ */
+export function withIgnored(desired: DesiredResource, live: LiveResource): Compared {
+  const { ignoreFields = [], identity } = desired;
+  if (ignoreFields.length === 0) return { desired, base: live.base, ignored: [] };
+  const spec = structuredClone(desired.spec);
+  const base = live.base === null ? null : structuredClone(live.base);
+  const kept: Spec = {};
+  const ignored = ignoreFields.map((path, at): IgnoredField => {
+    const there = valueAt(live.spec, path) as Json | undefined;
+    const wanted = valueAt(spec, path);
+    if (there !== undefined) kept[`${at}`] = there;
+    take(spec, path, there);
+    if (base !== null) take(base, path, there);
+    return { identity, path, differs: JSON.stringify(wanted) !== JSON.stringify(there) };
+  });
+  const references = [...desired.references, ...referencesIn(kept).map(identityOf)];
+  return { desired: { ...desired, spec, references }, base, ignored };
+}
+
+function take(spec: Spec, path: readonly string[], value: Json | undefined): void {
+  let holder: Spec = spec;
+  for (const key of path.slice(0, -1)) {
+    const below = holder[key];
+    if (!isPlainObject(below)) {
+      if (value === undefined) return;
+      holder[key] = {};
+    }
+    holder = holder[key] as Spec;
+  }
+  if (value === undefined) delete holder[path.at(-1)!];
+  else putAt(spec, path, structuredClone(value));
+}
+
+/** The way back from an identity key. */
+function identityOf(key: string): Identity {
+  const [kind, ...rest] = key.split('/');
+  const [name = '', workspace = null] = rest.toReversed();
+  return { kind: kind as KindName, workspace, name };
+}

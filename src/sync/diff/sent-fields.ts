@@ -1,0 +1,75 @@
+/** Knows which fields a write sends whole, and what on the server goes with it that no manifest names. */
+import type { Kind } from '../../model/kinds/kinds.ts';
+import type { DesiredResource, Json, Spec } from '../resources/resource-set.ts';
+import { pointerOf, segmentsOf } from '../resources/spec-paths.ts';
+import { isDefault } from './consequences.ts';
+import { below, type Difference, type Place, removal, topLevelField } from './diff.ts';
+import { isBranch, isEmpty, isOpaque, unionOfKeys } from './equality.ts';
+
+/**
+ * Top-level fields of an update's body: each in which something differs, and what the API takes only
+ * together with it. Where a PUT also creates, it replaces the whole, so that every field is sent.
+ */
+export function sentFields(
+  kind: Kind,
+  { spec, secrets }: Pick<DesiredResource, 'spec' | 'secrets'>,
+  differences: readonly Difference[],
+): string[] {
+  const changed = kind.isNamedByPathFields ? Object.keys(spec) : differences.map(topLevelField);
+  const holders = [...secrets.keys()].map((pointer) => segmentsOf(pointer)[0]!);
+  const withSecrets = changed.some((field) => kind.secretsGoWith.includes(field));
+  return [...new Set([...changed, ...(withSecrets ? holders : [])])].filter(
+    (field) => !kind.pathFields.includes(field) && !kind.immutable.includes(field),
+  );
+}
+
+/**
+ * What a write takes from the server although neither manifest nor record names it: keys beside those
+ * sent, because the API replaces a field whole, and with a replacement everything (`isAll`).
+ */
+export function takenAlong(
+  kind: Kind,
+  desired: DesiredResource,
+  live: Spec,
+  differences: readonly Difference[],
+  isAll: boolean,
+): Difference[] {
+  const told = new Set(differences.map(({ livePath }) => livePath));
+  const taken: Difference[] = [];
+  const takeRest = (place: Place, present: Json): void => {
+    const pointer = pointerOf(place.live);
+    if (isEmpty(present) || told.has(pointer)) return;
+    const isPartlyTold = [...told].some((path) => path.startsWith(`${pointer}/`));
+    if (!isPartlyTold || !isBranch(present)) {
+      taken.push(removal(place, present, 'default-reset'));
+      return;
+    }
+    for (const key of unionOfKeys(present)) takeRest(below(place, key), present[key]!);
+  };
+  const walk = (place: Place, wanted: Json, present: Json): void => {
+    if (!isBranch(wanted) || !isBranch(present) || isOpaque(kind, place.wanted)) return;
+    if (told.has(pointerOf(place.live))) return;
+    for (const key of unionOfKeys(present)) {
+      const inner = below(place, key);
+      if (wanted[key] !== undefined) walk(inner, wanted[key], present[key]!);
+      else takeRest(inner, present[key]!);
+    }
+  };
+  const fields = isAll ? Object.keys(desired.spec) : sentFields(kind, desired, differences);
+  for (const field of fields) {
+    const isMerged = kind.merged.includes(field) && !isAll;
+    if (isMerged || desired.spec[field] === undefined || live[field] === undefined) continue;
+    const path = [field];
+    walk({ wanted: path, live: path }, desired.spec[field], live[field]);
+  }
+  if (!isAll && !kind.isNamedByPathFields) return taken;
+  const { pathFields } = kind;
+  const others = Object.keys(live).filter((field) => desired.spec[field] === undefined);
+  for (const field of others.toSorted()) {
+    const path = [field];
+    const isKept =
+      pathFields.includes(field) || isDefault(desired.identity.kind, path, live[field]!);
+    if (!isKept) takeRest({ wanted: path, live: path }, live[field]!);
+  }
+  return taken;
+}

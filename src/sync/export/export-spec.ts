@@ -1,0 +1,153 @@
+/** Knows how a live spec is written in a manifest: its spelling, references by name, stubs for secrets. */
+import { type KindName, kinds, type ReferenceField } from '../../model/kinds/kinds.ts';
+import { matchesPattern } from '../../model/manifests/place-patterns.ts';
+import {
+  type Identity,
+  identityKey,
+  type Json,
+  type LiveResource,
+  type Spec,
+} from '../resources/resource-set.ts';
+import { originForm } from '../resources/secret-target.ts';
+import { isPlainObject, isReference, isSecret, type PlainObject } from '../resources/spec-paths.ts';
+import { type Shape, shapeOf, toCamelCase, toSnakeCase } from '../resources/spec-shape.ts';
+import { plainOrigin } from '../validation/secrets.ts';
+import type { ExportNames } from './export-names.ts';
+
+/** Writes the spec of one resource; `identity` is the one that it has in its manifest. */
+export class SpecWriter {
+  readonly #names: ExportNames;
+  readonly #identity: Identity;
+  readonly #stubs: string[];
+
+  /** @param stubs receives the place of each value that no server tells */
+  constructor(names: ExportNames, identity: Identity, stubs: string[]) {
+    this.#names = names;
+    this.#identity = identity;
+    this.#stubs = stubs;
+  }
+
+  /** What its owner had said, with live values; of an unmanaged resource everything. */
+  write({ spec, base }: LiveResource, isOurs: boolean): PlainObject {
+    const said = isOurs ? sparse(spec, base ?? {}, this.#identity.kind) : spec;
+    return this.#fields(withoutImplied(said, this.#identity), shapeOf(this.#identity.kind), []);
+  }
+
+  #fields(object: PlainObject, shape: Shape, path: string[]): PlainObject {
+    const fields: PlainObject = {};
+    for (const [key, value] of Object.entries(object)) {
+      const place = [...path, key];
+      const reference = isReference(value) ? this.#reference(value.$ref, place) : null;
+      if (reference === null) {
+        fields[shape.opaque ? key : spelling(key)] = this.#value(value, shape.child(key), place);
+      } else if (reference.field.path.endsWith('.*')) {
+        fields[key] = { [reference.field.manifestField]: reference.text };
+      } else if (reference.field.manifestField !== '') {
+        fields[reference.field.manifestField] = reference.text;
+      }
+    }
+    return fields;
+  }
+
+  #value(value: Json, shape: Shape, path: string[]): Json {
+    if (isSecret(value)) {
+      const { $secret: origin } = value;
+      return origin.startsWith(plainOrigin)
+        ? origin.slice(plainOrigin.length)
+        : this.#stub(origin, path);
+    }
+    if (isReference(value)) {
+      const { field, text } = this.#reference(value.$ref, path);
+      return { [field.manifestField]: text };
+    }
+    if (Array.isArray(value)) {
+      return value.map((item, at) => this.#value(item, shape.child(`${at}`), [...path, `${at}`]));
+    }
+    return isPlainObject(value) ? this.#fields(value, shape, path) : value;
+  }
+
+  /** `name`, or `workspace/name` where the name alone would mean another. */
+  #reference(key: string, path: readonly string[]): { field: ReferenceField; text: string } {
+    const target = this.#names.find(key)!;
+    const { kind, workspace, name } = this.#names.of(target);
+    const field = kinds[this.#identity.kind].references.find(
+      (candidate) => candidate.kind === kind && matchesPattern(candidate.path, path),
+    )!;
+    const isNear = workspace === null || workspace === this.#identity.workspace;
+    return { field, text: isNear ? name : `${workspace}/${name}` };
+  }
+
+  /** No server tells a secret: where it came from is known at best. */
+  #stub(origin: string, path: readonly string[]): Json {
+    // Under the prefix that manifests may read without being permitted to.
+    const invented = ['GW_VAR', this.#identity.name, path.at(-1)!]
+      .join('_')
+      .toUpperCase()
+      .replace(/\W+/g, '_');
+    const from = originForm(origin);
+    const told = from === null ? `env ${invented}` : origin.replace(':', ' ');
+    this.#stubs.push(`${identityKey(this.#identity)} ${path.join('.')}: ${told}`);
+    return { valueFrom: { ...(from ?? { env: invented }), optional: true } };
+  }
+}
+
+/** The live values of what the manifest had said: nothing that the server has filled in. */
+function sparse(live: Spec, base: Spec, kind: KindName): Spec {
+  const { opaque } = kinds[kind];
+  const pick = (value: Json, before: Json, path: readonly string[]): Json => {
+    // The base knows where a secret came from.
+    if (isSecret(value) && isSecret(before)) return known(value, before);
+    const isWhole = opaque.some((pattern) => matchesPattern(pattern, path));
+    if (isWhole)
+      return isPlainObject(value) && isPlainObject(before) ? origins(value, before) : value;
+    if (Array.isArray(value) && Array.isArray(before) && value.length === before.length) {
+      return value.map((item, at) => pick(item, before[at]!, [...path, `${at}`]));
+    }
+    if (!isPlainObject(value) || !isPlainObject(before) || isReference(value)) return value;
+    return Object.fromEntries(
+      Object.keys(before)
+        .filter((key) => value[key] !== undefined)
+        .map((key) => [key, pick(value[key]!, before[key]!, [...path, key])]),
+    );
+  };
+  return pick(live, base, []) as Spec;
+}
+
+function origins(value: PlainObject, before: PlainObject): PlainObject {
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => {
+      const base = before[key];
+      return [key, isSecret(item) && isSecret(base) ? known(item, base) : item];
+    }),
+  );
+}
+
+/** What was declared, unless it was text and the server has other text now, which it does not tell. */
+function known(value: PlainObject & Fingerprinted, before: PlainObject & Fingerprinted): Json {
+  const isPlain = before.$secret.startsWith(plainOrigin);
+  return isPlain && value.fingerprint !== before.fingerprint ? value : before;
+}
+
+interface Fingerprinted {
+  readonly $secret: string;
+  readonly fingerprint: string;
+}
+
+/** Leaves out what the envelope says already. */
+function withoutImplied(spec: Spec, identity: Identity): Spec {
+  const implied: Spec = {
+    name: identity.name,
+    ...(identity.kind === 'ApiKey'
+      ? { type: identity.workspace === null ? 'organisation' : 'workspace', sub_type: 'service' }
+      : {}),
+  };
+  return Object.fromEntries(
+    Object.entries(spec).filter(([key, value]) => key !== 'workspace_id' && implied[key] !== value),
+  );
+}
+
+/** camelCase, as manifests are written, where the way back is sure. */
+function spelling(key: string): string {
+  const camel = toCamelCase(key);
+  return toSnakeCase(camel) === key ? camel : key;
+}

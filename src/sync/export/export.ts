@@ -1,0 +1,152 @@
+/** Knows how the server's state is written down as manifests that plan to nothing. */
+import { dump } from 'js-yaml';
+import type { KindName } from '../../model/kinds/kinds.ts';
+import { apiVersion } from '../manifest/document-owner.ts';
+import {
+  type Identity,
+  identityKey,
+  type LiveResource,
+  type LiveSet,
+} from '../resources/resource-set.ts';
+import { type PlainObject, referencesIn } from '../resources/spec-paths.ts';
+import { isInScope, type WorkspaceScope } from '../resources/workspace-scope.ts';
+import { type ExportedDocument, type ExportedFile, filesOf, isTooLarge } from './export-files.ts';
+import { ExportNames } from './export-names.ts';
+import { SpecWriter } from './export-spec.ts';
+
+export interface ExportOptions {
+  readonly owner: string;
+  /** Empty means all. */
+  readonly kinds: readonly KindName[];
+  readonly scope: WorkspaceScope;
+  /** Instead of what this owner declared, what nobody did. */
+  readonly unmanaged: boolean;
+}
+
+export interface Export {
+  readonly files: readonly ExportedFile[];
+  /** What the manifests lack, because no server tells it; to be filled in by hand. */
+  readonly stubs: readonly string[];
+  /** What no file of a source can hold, and is left out. */
+  readonly tooLarge: readonly string[];
+}
+
+/**
+ * One file for each kind in each workspace. References are written as names; what is referred to
+ * but not exported becomes an External. Planning the result for the same owner yields no change,
+ * save at the stubs.
+ */
+export function exportManifests(live: LiveSet, options: ExportOptions): Export {
+  return new Exporter(live, options).run();
+}
+
+class Exporter {
+  readonly #options: ExportOptions;
+  readonly #live: LiveSet;
+  readonly #names: ExportNames;
+  readonly #externals = new Map<string, LiveResource>();
+  readonly #stubs: string[] = [];
+
+  constructor(live: LiveSet, options: ExportOptions) {
+    this.#live = live;
+    this.#options = options;
+    this.#names = new ExportNames(live, options.owner);
+  }
+
+  run(): Export {
+    const chosen = this.#live.resources
+      .filter((resource) => this.#isChosen(resource))
+      .toSorted((one, two) => (identityKey(one.identity) < identityKey(two.identity) ? -1 : 1));
+    const workspacesFirst = [
+      ...chosen.filter(({ identity }) => identity.kind === 'Workspace'),
+      ...chosen.filter(({ identity }) => identity.kind !== 'Workspace'),
+    ];
+    for (const resource of workspacesFirst) this.#names.of(resource);
+    const chosenKeys = new Set(chosen.map(({ identity }) => identityKey(identity)));
+    for (const resource of chosen) this.#findExternals(resource, chosenKeys);
+    const documents = chosen.map((resource) => this.#document(resource));
+    const externals = [...this.#externals.values()].map((resource) => this.#external(resource));
+    const [large, fitting] = [documents.filter(isLarge), documents.filter((one) => !isLarge(one))];
+    return {
+      files: filesOf(fitting, externals),
+      stubs: this.#stubs,
+      tooLarge: large.map(({ identity }) => identityKey(identity)),
+    };
+  }
+
+  #isChosen({ owner, identity, isOfDeployment }: LiveResource): boolean {
+    const { owner: ours, kinds: only, scope, unmanaged } = this.#options;
+    if (unmanaged ? owner !== null || isOfDeployment : owner !== ours) return false;
+    if (only.length > 0 && !only.includes(identity.kind)) return false;
+    return isInScope(identity, scope);
+  }
+
+  #findExternals({ identity, spec }: LiveResource, chosen: ReadonlySet<string>): void {
+    const { workspace } = identity;
+    const own =
+      workspace === null
+        ? []
+        : [identityKey({ kind: 'Workspace', workspace: null, name: workspace })];
+    for (const key of [...referencesIn(spec), ...own]) {
+      const target = this.#names.find(key);
+      if (target === undefined || chosen.has(key) || this.#externals.has(key)) continue;
+      this.#names.of(target);
+      this.#externals.set(key, target);
+      this.#findExternals(target, chosen);
+    }
+  }
+
+  #external(resource: LiveResource): ExportedDocument {
+    const identity = this.#names.of(resource);
+    const { id, slug } = resource;
+    const document = {
+      apiVersion,
+      kind: 'External',
+      metadata: metadataOf(identity),
+      spec: { kind: identity.kind, ...(slug === null ? { id } : { slug }) },
+    };
+    return { identity, text: yaml(document) };
+  }
+
+  #document(resource: LiveResource): ExportedDocument {
+    const identity = this.#names.of(resource);
+    const { kind } = identity;
+    const isOurs = resource.owner === this.#options.owner;
+    const written = new SpecWriter(this.#names, identity, this.#stubs).write(resource, isOurs);
+    const { source } = resource;
+    const annotations = {
+      ...(source?.on_removal === 'retain' ? { 'gatewright.dev/deletion': 'retain' } : {}),
+      ...(JSON.stringify(written).includes('${')
+        ? { 'gatewright.dev/substitute': 'disabled' }
+        : {}),
+    };
+    const document = {
+      apiVersion,
+      kind,
+      metadata: {
+        ...metadataOf(identity),
+        ...(source?.protected === true ? { protected: true } : {}),
+        ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
+      },
+      spec: written,
+    };
+    const output = `${identity.workspace ?? 'organisation'}/${identity.name}.key`;
+    const comment =
+      kind === 'ApiKey' ? `  # secretOutput: {file: {path: ${output}}}  # for a new value\n` : '';
+    return { identity, text: yaml(document) + comment };
+  }
+}
+
+function metadataOf({ workspace, name }: Identity): PlainObject {
+  return workspace === null ? { name } : { name, workspace };
+}
+
+function isLarge({ text }: ExportedDocument): boolean {
+  return isTooLarge(text);
+}
+
+/** JSON, which is YAML too, where indentation would make a document larger than a file may be. */
+function yaml(document: object): string {
+  const text = dump(document, { lineWidth: 100, noRefs: true });
+  return isTooLarge(text) ? `${JSON.stringify(document)}\n` : text;
+}

@@ -1,0 +1,180 @@
+/** Knows how the keys and values of a spec as written become those of the API's body. */
+import type { KindName, ReferenceField } from '../../model/kinds/kinds.ts';
+import { type Shape, shapeOf, toSnakeCase } from '../resources/spec-shape.ts';
+import { SealedValue } from '../sops/sealed-value.ts';
+import { isMap } from '../yaml/map-fields.ts';
+import { Literals } from './literals.ts';
+import { idStandIn, type Placeholders, secretStandIn } from './placeholders.ts';
+import { isValueFrom, outOfReach, type ReadValues, readSecretField } from './secrets.ts';
+import { spelled } from './spec-faults.ts';
+import type { SpecReport } from './spec-report.ts';
+
+/** Walks one spec and rewrites it; what it finds on the way goes to the report and the placeholders. */
+export class BodyConversion {
+  readonly #kind: KindName;
+  readonly #fields: Readonly<Record<string, unknown>>;
+  readonly #values: ReadValues;
+  readonly #report: SpecReport;
+  readonly #literals: Literals;
+  readonly #placeholders: Placeholders;
+  /** Keys that lead to the value at hand: in the API's body, and in the manifest. */
+  readonly #path: string[] = [];
+  readonly #written: string[] = ['spec'];
+
+  /** @param fields that the API's body may have, as the API spells them */
+  constructor(
+    kind: KindName,
+    fields: Readonly<Record<string, unknown>>,
+    values: ReadValues,
+    report: SpecReport,
+    placeholders: Placeholders,
+  ) {
+    this.#kind = kind;
+    this.#fields = fields;
+    this.#values = values;
+    this.#report = report;
+    this.#literals = new Literals(kind, report);
+    this.#placeholders = placeholders;
+  }
+
+  /**
+   * The body, with stand-ins for references and for secrets that are not at hand.
+   *
+   * @param except a key of the spec that is no part of the body
+   */
+  convert(
+    spec: Readonly<Record<string, unknown>>,
+    except: readonly string[] = [],
+  ): Record<string, unknown> {
+    return this.#object(spec, shapeOf(this.#kind), except);
+  }
+
+  #fault(code: string, message: string, fix?: string): void {
+    this.#report.fault(this.#written, code, message, fix);
+  }
+
+  #object(
+    raw: Readonly<Record<string, unknown>>,
+    shape: Shape,
+    except: readonly string[] = [],
+  ): Record<string, unknown> {
+    const object: Record<string, unknown> = {};
+    for (const key of Object.keys(raw)) {
+      if (except.includes(key)) continue;
+      const reference = shape.opaque ? undefined : shape.referenceKeys.get(key);
+      const name = reference === undefined ? this.#wireKey(key, shape) : lastKey(reference);
+      this.#written.push(key);
+      if (key === '__proto__') {
+        this.#literals.refuseProto(this.#written);
+      } else if (Object.hasOwn(object, name)) {
+        const message = `${spelled(this.#written)} gives "${name}" a second time`;
+        this.#fault('duplicate-field', message, 'keep one of the two');
+      } else {
+        this.#path.push(name);
+        object[name] =
+          reference === undefined
+            ? this.#member(raw[key], shape.child(name))
+            : this.#reference(reference, raw[key]);
+        this.#path.pop();
+      }
+      this.#written.pop();
+    }
+    return object;
+  }
+
+  /** The API writes a few fields of its own in camelCase; those are found in the schema as they are. */
+  #wireKey(key: string, shape: Shape): string {
+    if (shape.opaque) return key;
+    const isTop = this.#path.length === 0;
+    return isTop && Object.hasOwn(this.#fields, key) ? key : toSnakeCase(key);
+  }
+
+  #value(raw: unknown, shape: Shape): unknown {
+    if (shape.secret) return this.#secret(raw);
+    if (raw instanceof SealedValue) {
+      this.#literals.refuseSealed(this.#written);
+      return undefined;
+    }
+    if (shape.verbatim) {
+      this.#literals.check(raw, this.#written);
+      return raw;
+    }
+    if (typeof raw !== 'object' || raw === null) {
+      this.#literals.checkScalar(raw, this.#written);
+      return raw;
+    }
+    if (isValueFrom(raw)) {
+      this.#literals.refuseValueFrom(this.#written);
+      return undefined;
+    }
+    if (shape.opaque) this.#literals.refuseStandIn(raw, this.#written);
+    return Array.isArray(raw)
+      ? raw.map((item: unknown, at) => this.#item(item, `${at}`, shape.child(`${at}`)))
+      : this.#object(raw as Record<string, unknown>, shape);
+  }
+
+  #item(raw: unknown, index: string, shape: Shape): unknown {
+    this.#path.push(index);
+    this.#written.push(index);
+    const item = this.#member(raw, shape);
+    this.#path.pop();
+    this.#written.pop();
+    return item;
+  }
+
+  /** A value of a list or map, which may be a map that holds nothing but a reference. */
+  #member(raw: unknown, shape: Shape): unknown {
+    const reference = isMap(raw) ? itemReference(raw, shape) : undefined;
+    if (reference === undefined) return this.#value(raw, shape);
+    this.#written.push(reference.key);
+    const member = this.#reference(reference.field, reference.value);
+    this.#written.pop();
+    return member;
+  }
+
+  #secret(raw: unknown): unknown {
+    const reading = readSecretField(raw, this.#path.at(-1) ?? '', this.#values, () =>
+      this.#report.fileOf(this.#written),
+    );
+    if (reading === undefined) return raw;
+    if ('message' in reading) {
+      const joint = isValueFrom(raw) ? ': ' : ' ';
+      // What is out of reach is so for every field: told once, with all its places.
+      const field = reading.code === outOfReach ? '' : spelled(this.#written) + joint;
+      this.#fault(reading.code, field + reading.message, reading.fix);
+      return secretStandIn;
+    }
+    this.#placeholders.addSecret([...this.#path], reading.secret, reading.isKept === true);
+    return reading.available ? reading.secret.reveal() : secretStandIn;
+  }
+
+  #reference(field: ReferenceField, raw: unknown): unknown {
+    if (raw === null) return null;
+    if (typeof raw !== 'string' || !/^[^/\s]+(\/[^/\s]+)?$/.test(raw)) {
+      const message = `${spelled(this.#written)} must be the name of a ${field.kind}`;
+      this.#fault('reference', message, 'write name, or workspace/name');
+    } else {
+      this.#placeholders.addReference(field.kind, raw, [...this.#path], [...this.#written]);
+    }
+    return idStandIn;
+  }
+}
+
+/** `{guardrailRef: pii}` as an item of a list, or a value of a map, whose members are references. */
+function itemReference(
+  item: Record<string, unknown>,
+  shape: Shape,
+): { key: string; field: ReferenceField; value: unknown } | undefined {
+  if (shape.references.length === 0) return undefined;
+  const [key, ...others] = Object.keys(item);
+  if (key === undefined || others.length > 0) return undefined;
+  const snake = toSnakeCase(key);
+  const field = shape.references.find(
+    ({ path, manifestField }) => path.endsWith('.*') && toSnakeCase(manifestField) === snake,
+  );
+  return field === undefined ? undefined : { key, field, value: item[key] };
+}
+
+function lastKey(reference: ReferenceField): string {
+  return reference.path.slice(reference.path.lastIndexOf('.') + 1);
+}

@@ -1,0 +1,110 @@
+/** Knows what the server would refuse in the free-form parts of a spec: documents, checks, addresses, headers. */
+
+import type { ConfigDocument } from '../../model/configs/config.ts';
+import { configFaults } from '../../model/configs/config-document.ts';
+import type { GuardrailCreate } from '../../model/guardrails/guardrail.ts';
+import { guardrailFaults } from '../../model/guardrails/guardrail-checks.ts';
+import { documentBody, documentSizeFault, usualBody } from '../../model/json/body-limits.ts';
+import { mcpIntegrationFaults } from '../../model/mcp/mcp-configurations.ts';
+import type { McpIntegrationCreate } from '../../model/mcp/mcp-integration.ts';
+import type { PromptCreate } from '../../model/prompts/prompt.ts';
+import { templateFaults } from '../../model/prompts/prompt-rendering.ts';
+import type { IntegrationCreate } from '../../model/providers/integration.ts';
+import { ownedFaults } from '../../model/providers/integration-access.ts';
+import { integrationFaults } from '../../model/providers/integration-faults.ts';
+import {
+  type SecretReferenceCreate,
+  secretReferenceSpecFaults,
+} from '../../model/secrets/secret-reference.ts';
+import { below, type Fault } from '../../model/wire/fault.ts';
+import {
+  type DeploymentCreate,
+  deploymentSpecFaults,
+} from '../../model/workspaces/gateway-deployment.ts';
+import type { TrustedHosts } from '../../trusted-hosts.ts';
+import type { DesiredResource, Json, Spec } from '../resources/resource-set.ts';
+import { isReference, isSecret, mapSpec, pointerOf } from '../resources/spec-paths.ts';
+import type { SourceFault } from '../source/source-files.ts';
+import { spelled } from './spec-faults.ts';
+
+/** Which private hosts may be called is a setting of the server, so any may be here. */
+const trusted: TrustedHosts = [{ text: '*', port: null, covers: () => true }];
+/** So are the limits on targets; these are the built-in ones. */
+const targetLimits = { rootMax: null, conditionalRootMax: null, nestedMax: null };
+
+/** Kinds whose routes take large bodies. */
+const documentKinds: ReadonlySet<string> = new Set([
+  ...['Config', 'Guardrail', 'UsageLimitPolicy', 'RateLimitPolicy', 'Integration'],
+]);
+
+type Content = Pick<DesiredResource, 'identity' | 'spec' | 'secrets' | 'positionOf'>;
+
+/** Faults of one resource that its schema alone cannot see. None shows a value of a secret. */
+export function contentFaults(resource: Content): SourceFault[] {
+  return faultsOf(resource).map(({ path, message }) => {
+    const segments = path.map(String);
+    return {
+      position: resource.positionOf(pointerOf(segments)),
+      code: 'wrong-value',
+      message: `${spelled(['spec', ...segments])} ${message}`,
+    };
+  });
+}
+
+/** The spec has been through the schema of its kind, whose types are asserted here. */
+function faultsOf({ identity, spec, secrets }: Content): Fault[] {
+  const tooLarge = documentSizeFault(
+    spec,
+    documentKinds.has(identity.kind) ? documentBody : usualBody,
+  );
+  if (tooLarge !== null) return [{ path: [], message: tooLarge }];
+  switch (identity.kind) {
+    case 'Config': {
+      const document = withoutReferences(spec.config ?? {}) as ConfigDocument;
+      return below(['config'], configFaults(document, targetLimits, trusted));
+    }
+    case 'Guardrail': {
+      const content = spec as unknown as GuardrailCreate;
+      return guardrailFaults(content, content.target ?? 'llm', trusted);
+    }
+    case 'McpIntegration': {
+      const filled = withSecrets(spec, secrets) as unknown as McpIntegrationCreate;
+      const owned = identity.workspace === null ? [] : ownedFaults(filled);
+      return [...mcpIntegrationFaults(filled, trusted), ...owned];
+    }
+    case 'Integration': {
+      const filled = withSecrets(spec, secrets) as unknown as IntegrationCreate;
+      const owned = identity.workspace === null ? [] : ownedFaults(filled);
+      return [...integrationFaults(filled, trusted), ...owned];
+    }
+    case 'SecretReference':
+      return secretReferenceSpecFaults(
+        withSecrets(spec, secrets) as unknown as SecretReferenceCreate,
+      );
+    case 'Deployment':
+      return deploymentSpecFaults(spec as unknown as DeploymentCreate);
+    case 'Prompt':
+      return templateFaults(spec as unknown as PromptCreate);
+    case 'PromptPartial':
+      return templateFaults({ string: String(spec.string), is_raw_template: 1 });
+    default:
+      return [];
+  }
+}
+
+/** A copy in which any slug stands for each reference. */
+function withoutReferences(value: Json): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  if (isReference(value)) return 'reference';
+  if (Array.isArray(value)) return value.map(withoutReferences);
+  const copy: Record<string, Json> = {};
+  for (const key of Object.keys(value)) copy[key] = withoutReferences(value[key] ?? null);
+  return copy;
+}
+
+/** A copy with the values of secrets in their places, or any text where a value is not at hand. */
+function withSecrets(spec: Spec, secrets: DesiredResource['secrets']): Spec {
+  return mapSpec(spec, (value, segments) =>
+    isSecret(value) ? secrets.get(pointerOf(segments))?.reveal() || 'secret' : undefined,
+  );
+}

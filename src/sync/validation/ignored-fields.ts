@@ -1,0 +1,68 @@
+/** Knows how `metadata.ignoreFields` names fields of a spec that other tools own. */
+import type { z } from 'zod';
+import { type KindName, kinds } from '../../model/kinds/kinds.ts';
+import { didYouMean } from '../../suggest.ts';
+import { keysOfPath } from '../manifest/field-path.ts';
+import type { Manifest } from '../manifest/manifest.ts';
+import { shapeOf, toSnakeCase } from '../resources/spec-shape.ts';
+import { fieldsAt } from './spec-faults.ts';
+import type { SpecReport } from './spec-report.ts';
+
+/**
+ * Keys that lead to each field in the canonical spec; what is wrong goes to the report.
+ *
+ * @param body the schema of the kind
+ */
+export function readIgnoredFields(
+  kind: KindName,
+  body: z.ZodObject,
+  { ignoreFields }: Manifest,
+  report: SpecReport,
+): string[][] {
+  return ignoreFields.flatMap((text, at) => {
+    const refuse = (message: string, fix?: string): [] => {
+      report.fault(['metadata', 'ignoreFields', `${at}`], 'ignore-fields', message, fix);
+      return [];
+    };
+    const keys = keysOf(text);
+    if (keys === undefined) {
+      const fix = 'entries of a list are not told apart: name the list';
+      return refuse(`"${text}" is no path to a field, like spec.defaults.metadata.team`, fix);
+    }
+    const path: string[] = [];
+    let shape = shapeOf(kind);
+    for (const key of keys) {
+      const known = shape.opaque ? [] : fieldsAt(kind, body, path);
+      const isKnown = known.some((field) => toSnakeCase(field) === toSnakeCase(key));
+      if (known.length > 0 && !isKnown) {
+        return refuse(`a ${kind} has no field ${text}`, didYouMean(key, known));
+      }
+      const reference = shape.opaque ? undefined : shape.referenceKeys.get(key);
+      const snake = shape.opaque ? key : toSnakeCase(key);
+      const name = reference === undefined ? snake : reference.path.split('.').at(-1)!;
+      path.push(name);
+      shape = shape.child(name);
+    }
+    if (holdsSecret(kind, path)) {
+      const fix = 'let valueFrom be optional: true, and leave it unset';
+      return refuse(`${text} holds write-only values, which no server hands back`, fix);
+    }
+    return [path];
+  });
+}
+
+/** With or without `spec` in front; undefined for what is no path. */
+function keysOf(text: string): string[] | undefined {
+  const keys = keysOfPath(text) ?? [];
+  const below = keys[0] === 'spec' ? keys.slice(1) : keys;
+  return below.length > 0 ? below : undefined;
+}
+
+/** Whether a path leads to write-only values, into one, or to what holds some. */
+function holdsSecret(kind: KindName, path: readonly string[]): boolean {
+  return kinds[kind].secrets.some((pattern) => {
+    const parts = pattern.split('.');
+    const length = Math.min(parts.length, path.length);
+    return parts.slice(0, length).every((one, at) => one === '*' || one === path[at]);
+  });
+}

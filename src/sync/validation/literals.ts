@@ -1,0 +1,98 @@
+/** Knows what must not stand as a plain value in a spec: credentials, and what no program reads as written. */
+import { type KindName, kinds } from '../../model/kinds/kinds.ts';
+import { looksLikeCredential } from '../resources/credential-forms.ts';
+import type { Json } from '../resources/resource-set.ts';
+import { isReference, isSecret } from '../resources/spec-paths.ts';
+import { looksEncrypted } from '../sops/encrypted-value.ts';
+import { SealedValue } from '../sops/sealed-value.ts';
+import type { Segments } from '../yaml/yaml-position.ts';
+import { isValueFrom, unkeyed } from './secrets.ts';
+import { spelled } from './spec-faults.ts';
+import type { SpecReport } from './spec-report.ts';
+
+/** Looks at plain values of one spec. `written` leads through the manifest to the value at hand. */
+export class Literals {
+  readonly #kind: KindName;
+  readonly #report: SpecReport;
+
+  constructor(kind: KindName, report: SpecReport) {
+    this.#kind = kind;
+    this.#report = report;
+  }
+
+  /** A value that is taken as it is, with all that is in it. */
+  check(value: unknown, written: string[]): void {
+    if (value instanceof SealedValue) {
+      this.refuseSealed(written);
+    } else if (typeof value !== 'object' || value === null) {
+      this.checkScalar(value, written);
+    } else if (isValueFrom(value)) {
+      this.refuseValueFrom(written);
+    } else {
+      this.refuseStandIn(value, written);
+      for (const key of Object.keys(value)) {
+        written.push(key);
+        if (key === '__proto__') this.refuseProto(written);
+        this.check((value as Record<string, unknown>)[key], written);
+        written.pop();
+      }
+    }
+  }
+
+  checkScalar(value: unknown, written: Segments): void {
+    if (typeof value === 'string') {
+      if (looksEncrypted(value)) {
+        const told = `${spelled(written)} ${unkeyed.message}`;
+        this.#report.fault(written, 'sops-bare', told, unkeyed.fix);
+        return;
+      }
+      if (!looksLikeCredential(value)) return;
+      const message = `${spelled(written)} holds what looks like a credential`;
+      const fix = 'keep credentials out of the source';
+      this.#report.fault(written, 'secret-literal', message, fix);
+    } else if (typeof value === 'number') {
+      const wrong = numberFault(value);
+      if (wrong === undefined) return;
+      const fix = 'put it in quotes if it is text';
+      this.#report.fault(written, 'number', `${spelled(written)} ${wrong}`, fix);
+    }
+  }
+
+  refuseProto(written: Segments): void {
+    this.#report.fault(written, 'unknown-field', 'the key __proto__ is not allowed');
+  }
+
+  /** What would be taken for the reference or the secret that a spec holds in such a place. */
+  refuseStandIn(value: object, written: Segments): void {
+    const json = value as Json;
+    if (!isReference(json) && !isSecret(json)) return;
+    const message = `${spelled(written)} looks like what stands for a reference or a secret in a plan`;
+    const fix = 'references are written by name, such as guardrailRef: NAME';
+    this.#report.fault(written, 'stand-in', message, fix);
+  }
+
+  refuseValueFrom(written: Segments): void {
+    const message = `${spelled(written)} is no secret field`;
+    this.#report.fault(written, 'value-from', message, this.#secretPlaces());
+  }
+
+  /** What is encrypted would stand in plans and on the server for all to read. */
+  refuseSealed(written: Segments): void {
+    const message = `${spelled(written)} is encrypted, but is no secret field`;
+    this.#report.fault(written, 'sealed-field', message, this.#secretPlaces());
+  }
+
+  #secretPlaces(): string {
+    const places = kinds[this.#kind].secrets.map((path) => `spec.${path}`);
+    return places.length === 0
+      ? `a ${this.#kind} has no secret fields`
+      : `secret fields of a ${this.#kind} are ${places.join(', ')}`;
+  }
+}
+
+/** What makes a number of YAML one that JSON or a program cannot hold as written. */
+function numberFault(value: number): string | undefined {
+  if (!Number.isFinite(value)) return 'must be a finite number';
+  const isExact = !Number.isInteger(value) || Number.isSafeInteger(value);
+  return isExact ? undefined : 'is too large to be read exactly';
+}
