@@ -168,8 +168,8 @@ function builtinCode(name) {
 const together = {
   base: ['failure', 'suggest', 'terminal-text', 'package-root', 'commands/shared/exit-codes'],
   manifests: [
-    ...['sync/manifest/desired', 'sync/source/source', 'settings/environment'],
-    ...['commands/shared/fault-text', 'commands/shared/table'],
+    ...['sync/manifest/desired', 'sync/source/source', 'settings/reading/environment'],
+    ...['commands/sources/fault-text', 'commands/shared/table'],
   ],
   limits: ['model/limits', 'model/resource-fields'],
   clock: ['clock'],
@@ -238,8 +238,8 @@ const main = await build(
 const threads = [];
 for (const thread of [
   'guardrails/search-thread',
-  'objects/vectors/reading-thread',
-  'objects/vectors/scanning-thread',
+  'objects/ingestion/reading-thread',
+  'objects/search/scanning-thread',
 ]) {
   const entry = { [basename(thread)]: resolve(root, `src/${thread}.ts`) };
   threads.push(...(await build(entry, 'esm', { entryFileNames: '[name].js' })));

@@ -1,6 +1,6 @@
 /** Knows how a guardrail is made ready to judge: its checks, and what its verdict leads to. */
-import type { GuardrailActions, GuardrailCheck } from '../model/guardrail.ts';
-import { inlineChecks } from '../model/inline-guardrail.ts';
+import type { GuardrailActions, GuardrailCheck } from '../model/guardrails/guardrail.ts';
+import { inlineChecks } from '../model/guardrails/inline-guardrail.ts';
 import type { Outbound } from '../upstream/outbound.ts';
 import { CheckError, type Judge } from './check.ts';
 import { countingChecks } from './counting-checks.ts';

@@ -1,7 +1,7 @@
 /** Knows how what callers send about their objects is read by a schema, and refused in words. */
 import type { z } from 'zod';
-import { faultsOfIssues } from '../model/fault.ts';
-import { validationError } from '../model/validation-error.ts';
+import { faultsOfIssues } from '../model/wire/fault.ts';
+import { validationError } from '../model/wire/validation-error.ts';
 import { ObjectError } from './object-request.ts';
 
 /** @throws ObjectError that names every fault, and the path of the first */

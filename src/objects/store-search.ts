@@ -1,5 +1,5 @@
 /** Knows how texts are looked for in the vector stores of an owner by what does not keep them itself. */
-import type { Attributes, HybridWeights, SearchFilter } from '../model/vector-store.ts';
+import type { Attributes, HybridWeights, SearchFilter } from '../model/objects/vector-store.ts';
 import type { ModelCalls } from './model-calls.ts';
 import type { Owner } from './owner.ts';
 

@@ -1,6 +1,6 @@
 /** Knows what a provider tells of responses and runs that it works on: which they are, whether they are over, and what they have used. */
-import type { TokenUsage } from '../model/pricing.ts';
-import { noteUsage, nothingSaid, wholeUsage } from '../model/said-usage.ts';
+import type { TokenUsage } from '../model/pricing/pricing.ts';
+import { noteUsage, nothingSaid, wholeUsage } from '../model/pricing/said-usage.ts';
 
 export interface ToldUse {
   /** Of the response, or of the run. */

@@ -24,14 +24,26 @@ const ground = [
 const mayImport: Record<string, readonly string[]> = {
   main: ['program', 'commands/shared'],
   program: ['commands'],
-  commands: [
-    'commands/*',
+  commands: ['commands/*', 'store', 'settings'],
+  'commands/changes': [
+    'commands/shared',
+    'commands/sources',
+    'commands/status',
+    'commands/sync',
+    'sync',
+    'model',
+    'settings',
+    'clock',
+  ],
+  'commands/status': ['commands/shared', 'commands/sources', 'sync', 'model'],
+  'commands/manifests': ['commands/shared', 'commands/sources', 'sync', 'model'],
+  'commands/server': [
+    'commands/database',
+    'commands/shared',
     'app',
     'auth',
     'jobs',
     'embedded',
-    'sync',
-    'kube',
     'store',
     'model',
     'settings',
@@ -39,25 +51,33 @@ const mayImport: Record<string, readonly string[]> = {
     'clock',
   ],
   'commands/up': [
-    ...['commands/shared', 'commands/mock-upstream', 'app', 'embedded', 'sync', 'store', 'model'],
-    ...['settings', 'log', 'clock'],
-  ],
-  'commands/sync': ['commands/shared', 'sync', 'model', 'settings', 'log', 'clock'],
-  'commands/completion': ['commands/shared'],
-  'commands/mock-upstream': [],
-  'commands/shared': [
+    'commands/database',
+    'commands/mock-upstream',
+    'commands/shared',
+    'commands/sources',
     'app',
-    'auth',
     'embedded',
     'sync',
-    'kube',
-    'vault',
     'store',
     'model',
     'settings',
     'log',
     'clock',
   ],
+  'commands/sync': [
+    'commands/shared',
+    'commands/sources',
+    'sync',
+    'model',
+    'settings',
+    'log',
+    'clock',
+  ],
+  'commands/completion': ['commands/shared'],
+  'commands/mock-upstream': ['commands/shared', 'app'],
+  'commands/database': ['app', 'auth', 'embedded', 'store', 'settings'],
+  'commands/sources': ['commands/shared', 'sync', 'kube', 'vault', 'model', 'settings', 'clock'],
+  'commands/shared': ['store', 'settings', 'clock'],
   app: [
     ...['admin', 'gateway', 'mcp', 'jobs', 'auth', 'http', 'store', 'settings', 'log', 'clock'],
     ...['model', 'blobs', 'upstream'],
@@ -97,42 +117,124 @@ const mayImport: Record<string, readonly string[]> = {
   }),
   mcp: ['secret-managers', 'upstream', 'auth', 'store', 'model', 'clock'],
   jobs: ['ledger', 'objects/*', 'store', 'model', 'settings', 'log', 'clock'],
-  sync: ['sync/*', 'model', 'log', 'clock'],
+  'sync/loop': [
+    'sync/cycle',
+    'sync/apply',
+    'sync/plan',
+    'sync/server',
+    'sync/source',
+    'sync/resources',
+    'clock',
+  ],
+  'sync/cycle': [
+    'sync/apply',
+    'sync/plan',
+    'sync/server',
+    'sync/sinks',
+    'sync/source',
+    'sync/resources',
+    'model',
+    'clock',
+  ],
+  'sync/export': ['sync/validation', 'sync/manifest', 'sync/source', 'sync/resources', 'model'],
   'sync/authoring': [
     'sync/manifest',
     'sync/sops',
     'sync/yaml',
     'sync/source',
-    'sync/spec',
+    'sync/resources',
+    'model',
+  ],
+  'sync/desired': [
+    'sync/validation',
+    'sync/manifest',
+    'sync/overlay',
+    'sync/yaml',
+    'sync/source',
+    'sync/resources',
+    'model',
+  ],
+  'sync/validation': [
+    'sync/manifest',
+    'sync/overlay',
+    'sync/sops',
+    'sync/yaml',
+    'sync/source',
+    'sync/resources',
     'model',
   ],
   'sync/manifest': [
-    ...['sync/overlay', 'sync/sops', 'sync/yaml', 'sync/source', 'sync/spec', 'model'],
+    'sync/overlay',
+    'sync/sops',
+    'sync/yaml',
+    'sync/source',
+    'sync/resources',
+    'model',
   ],
-  'sync/overlay': ['sync/sops', 'sync/yaml', 'sync/source', 'sync/spec', 'model'],
-  'sync/yaml': ['sync/source', 'sync/spec'],
-  'sync/apply': ['sync/plan', 'sync/server', 'sync/sinks', 'sync/spec', 'model', 'log'],
-  'sync/sinks': ['sync/spec', 'kube', 'vault', 'model'],
+  'sync/overlay': ['sync/sops', 'sync/yaml', 'sync/source', 'sync/resources', 'model'],
+  'sync/yaml': ['sync/source', 'sync/resources'],
+  'sync/apply': [
+    'sync/plan',
+    'sync/diff',
+    'sync/server',
+    'sync/sinks',
+    'sync/resources',
+    'model',
+    'log',
+  ],
+  'sync/sinks': ['sync/resources', 'kube', 'vault', 'model'],
   'sync/daemon': [
-    ...['sync', 'sync/apply', 'sync/plan', 'sync/server', 'sync/source', 'sync/spec'],
-    ...['kube', 'model', 'log', 'clock'],
+    'sync/loop',
+    'sync/cycle',
+    'sync/apply',
+    'sync/server',
+    'sync/source',
+    'sync/resources',
+    'kube',
+    'model',
+    'log',
+    'clock',
   ],
-  'sync/review': ['sync/plan', 'sync/report', 'sync/server', 'sync/spec', 'model'],
+  'sync/review': [
+    'sync/plan',
+    'sync/diff',
+    'sync/report',
+    'sync/server',
+    'sync/resources',
+    'model',
+  ],
   'sync/notify': [
-    ...['sync/daemon', 'sync/server', 'sync/source', 'sync/spec', 'kube'],
-    ...['remote', 'model', 'clock'],
+    'sync/daemon',
+    'sync/server',
+    'sync/source',
+    'sync/resources',
+    'kube',
+    'remote',
+    'model',
+    'clock',
   ],
-  'sync/report': ['sync/apply', 'sync/plan', 'sync/spec', 'model'],
-  'sync/plan': ['sync/spec', 'model'],
-  'sync/server': ['sync/spec', 'remote', 'model', 'log', 'clock'],
-  'sync/source': ['sync/spec', 'remote', 'log'],
-  'sync/sops': ['sync/spec'],
-  'sync/spec': ['model'],
+  'sync/report': ['sync/apply', 'sync/plan', 'sync/diff', 'sync/resources', 'model'],
+  'sync/plan': ['sync/diff', 'sync/resources', 'model'],
+  'sync/diff': ['sync/resources', 'model'],
+  'sync/server': ['sync/resources', 'remote', 'model', 'log', 'clock'],
+  'sync/source': ['sync/resources', 'remote', 'log'],
+  'sync/sops': ['sync/resources'],
+  'sync/resources': ['model'],
   guardrails: ['auth', 'upstream', 'model'],
   ledger: ['store', 'model', 'clock'],
   objects: ['store', 'model', 'clock'],
   'objects/responses': ['objects', 'store', 'model', 'clock'],
-  'objects/vectors': ['objects', 'store', 'blobs', 'model', 'clock'],
+  'objects/ingestion': ['objects', 'store'],
+  'objects/search': ['objects', 'objects/ingestion', 'store', 'model'],
+  'objects/vectors': [
+    'objects',
+    'objects/ingestion',
+    'objects/search',
+    'store',
+    'blobs',
+    'model',
+    'clock',
+  ],
   'objects/runs': ['objects', 'store', 'model', 'clock'],
   // Where a value of a secret manager lies is sealed, like what it is. The rest for the identity
   // provider, whom the operator names, as a proxy of the operator reaches it.
@@ -150,8 +252,30 @@ const mayImport: Record<string, readonly string[]> = {
   blobs: ['remote'],
   remote: ['clock'],
   log: ['settings'],
-  model: [],
-  settings: [],
+  ...modelRooms({
+    json: [],
+    wire: [],
+    patterns: ['json', 'wire'],
+    services: ['wire'],
+    manifests: ['wire'],
+    limits: ['wire'],
+    people: ['wire', 'limits'],
+    prompts: ['wire'],
+    objects: [],
+    secrets: ['wire', 'services'],
+    guardrails: ['wire', 'patterns', 'services'],
+    configs: ['wire', 'patterns', 'services', 'manifests', 'guardrails'],
+    providers: ['wire', 'services', 'limits', 'secrets'],
+    mcp: ['wire', 'services', 'secrets', 'providers'],
+    pricing: ['json', 'providers'],
+    logs: ['wire', 'services', 'limits', 'pricing'],
+    workspaces: ['wire', 'services', 'limits', 'people', 'logs'],
+    kinds: ['wire', 'manifests', 'secrets', 'providers', 'mcp'],
+  }),
+  settings: ['settings/*'],
+  'settings/groups': ['settings/reading', 'settings/variables'],
+  'settings/reading': ['settings/variables'],
+  'settings/variables': [],
   clock: [],
 };
 
@@ -166,6 +290,16 @@ function gatewayRooms(rows: Record<string, readonly string[]>): Record<string, r
   const names = Object.keys(rows).map((name) => `gateway/${name}`);
   return Object.fromEntries(
     Object.values(rows).map((others, at) => [names[at], [...names.slice(0, at), ...others]]),
+  );
+}
+
+/** Rooms of the model, which import each other only. */
+function modelRooms(rows: Record<string, readonly string[]>): Record<string, readonly string[]> {
+  return Object.fromEntries(
+    Object.entries(rows).map(([name, others]) => [
+      `model/${name}`,
+      others.map((other) => `model/${other}`),
+    ]),
   );
 }
 
@@ -270,7 +404,7 @@ describe('the habits of the house', () => {
     const tellers = files.filter((file) => /new ApiError\(\s*'invalid'/.test(sources.get(file)!));
     expect(tellers.map((file) => relative(root, file)).toSorted()).toEqual([
       'http/refusals.ts',
-      'model/validation-error.ts',
+      'model/wire/validation-error.ts',
     ]);
   });
 
@@ -319,19 +453,21 @@ describe('the habits of the house', () => {
     expect(speakers.map((file) => relative(root, file)).toSorted()).toEqual(['log.ts', 'main.ts']);
     const exact = files.filter((file) => /\.writeExact\(/.test(sources.get(file)!));
     expect(exact.map((file) => relative(root, file)).toSorted()).toEqual([
-      'commands/bootstrap.ts',
-      'commands/completion.ts',
-      'commands/export.ts',
-      'commands/fmt.ts',
-      'commands/new.ts',
-      'commands/render.ts',
+      'commands/changes/export.ts',
+      'commands/completion/completion.ts',
+      'commands/manifests/fmt.ts',
+      'commands/manifests/new.ts',
+      'commands/manifests/render.ts',
+      'commands/server/bootstrap.ts',
       'commands/settings.ts',
     ]);
   });
 
   it('reads the environment in the settings only', () => {
     const readers = files.filter(
-      (file) => roomOf(file) !== 'settings' && /process\.env\b/.test(sources.get(file)!),
+      (file) =>
+        outerRoomOf(relative(root, file)) !== 'settings' &&
+        /process\.env\b/.test(sources.get(file)!),
     );
     expect(readers.map((file) => relative(root, file))).toEqual([]);
   });

@@ -1,7 +1,7 @@
 /** Knows how the events of all streams of a process are written: many by one statement, and each before it is told. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Db } from '../../store/connection/db.ts';
-import * as responseEvents from '../../store/tables/response-events.ts';
+import * as responseEvents from '../../store/objects/response-events.ts';
 
 /** Between the beginnings of two statements of one organisation: no event waits much longer. */
 const everyMs = 50;

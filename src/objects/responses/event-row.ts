@@ -1,5 +1,5 @@
 /** Knows which events of a stream are not written yet, and which stand with them in one row. */
-import type { ResponsePlace } from '../../store/tables/responses.ts';
+import type { ResponsePlace } from '../../store/objects/responses.ts';
 import type { EventCommits } from './event-commits.ts';
 import { numberOf, packedEvents } from './event-lines.ts';
 

@@ -1,6 +1,6 @@
 /** Knows what becomes of a response whose gateway is gone: it has failed, once, whoever finds it so. */
 import type { Db } from '../../store/connection/db.ts';
-import * as responses from '../../store/tables/responses.ts';
+import * as responses from '../../store/objects/responses.ts';
 import { lostRecord, recordOf } from './response-record.ts';
 
 /** Whether its process gives no sign of life any more. */

@@ -1,8 +1,8 @@
 /** Knows how the events of a response are told from the middle on, while they still come. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Db } from '../../store/connection/db.ts';
-import * as responseEvents from '../../store/tables/response-events.ts';
-import type { ResponsePlace, StoredResponse } from '../../store/tables/responses.ts';
+import * as responseEvents from '../../store/objects/response-events.ts';
+import type { ResponsePlace, StoredResponse } from '../../store/objects/responses.ts';
 import { eventText, numberOf, unpackedEvents } from './event-lines.ts';
 import { recordOf } from './response-record.ts';
 

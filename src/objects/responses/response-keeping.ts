@@ -1,6 +1,6 @@
 /** Knows how one response comes to be kept while it is made: whole at once, or event by event as its stream goes on. */
 import type { Db } from '../../store/connection/db.ts';
-import * as responses from '../../store/tables/responses.ts';
+import * as responses from '../../store/objects/responses.ts';
 import { ObjectError } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
 import type { EventCommits } from './event-commits.ts';

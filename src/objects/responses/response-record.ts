@@ -1,5 +1,5 @@
 /** Knows a response as callers get it, and the items that it was asked. */
-import type { StoredResponse, TurnRow } from '../../store/tables/responses.ts';
+import type { StoredResponse, TurnRow } from '../../store/objects/responses.ts';
 
 export type Item = Readonly<Record<string, unknown>>;
 

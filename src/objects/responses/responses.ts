@@ -1,7 +1,7 @@
 /** Knows the responses that the gateway keeps: how they are told, gone on from, cancelled and deleted. */
 import type { Database } from '../../store/connection/db.ts';
-import { listOwnIds } from '../../store/tables/owned-rows.ts';
-import * as responses from '../../store/tables/responses.ts';
+import { listOwnIds } from '../../store/rows/owned-rows.ts';
+import * as responses from '../../store/objects/responses.ts';
 import { notInList, objectList, objectPageOf } from '../object-page.ts';
 import {
   type ObjectAnswer,

@@ -1,9 +1,9 @@
 /** Knows how a model is asked for one turn of a run, and how its refusal reads there. */
-import type { RunTerms } from '../../model/run.ts';
+import type { RunTerms } from '../../model/objects/run.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as runSteps from '../../store/tables/run-steps.ts';
-import type { StoredRun } from '../../store/tables/runs.ts';
-import * as threadMessages from '../../store/tables/thread-messages.ts';
+import * as runSteps from '../../store/objects/run-steps.ts';
+import type { StoredRun } from '../../store/objects/runs.ts';
+import * as threadMessages from '../../store/objects/thread-messages.ts';
 import type { ModelAnswer, ModelCalls } from '../model-calls.ts';
 import { type ModelTurn, TurnParts, turnOfAnswer } from './model-turn.ts';
 import { chatParams, type PromptParts } from './prompt.ts';

@@ -1,7 +1,7 @@
 /** Knows the family of objects around assistants: which request is about which of them. */
 import type { Database } from '../../store/connection/db.ts';
-import { listOwnIds } from '../../store/tables/owned-rows.ts';
-import * as threads from '../../store/tables/threads.ts';
+import { listOwnIds } from '../../store/rows/owned-rows.ts';
+import * as threads from '../../store/objects/threads.ts';
 import {
   type ObjectAnswer,
   ObjectError,

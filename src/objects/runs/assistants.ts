@@ -1,8 +1,8 @@
 /** Knows assistants: how a model is asked, under a name that runs refer to. */
-import { AssistantCreate, type AssistantTerms, AssistantUpdate } from '../../model/assistant.ts';
+import { AssistantCreate, type AssistantTerms, AssistantUpdate } from '../../model/objects/assistant.ts';
 import type { Database } from '../../store/connection/db.ts';
-import type { StoredAssistant } from '../../store/tables/assistants.ts';
-import * as assistants from '../../store/tables/assistants.ts';
+import type { StoredAssistant } from '../../store/objects/assistants.ts';
+import * as assistants from '../../store/objects/assistants.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
 import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';

@@ -8,9 +8,9 @@
  * written down there is nothing but what the limits were charged for it. A search that the model
  * calls is written down as called before it is done.
  */
-import type { StoredStep } from '../../store/tables/run-steps.ts';
-import type { StoredRun } from '../../store/tables/runs.ts';
-import * as runs from '../../store/tables/runs.ts';
+import type { StoredStep } from '../../store/objects/run-steps.ts';
+import type { StoredRun } from '../../store/objects/runs.ts';
+import * as runs from '../../store/objects/runs.ts';
 import type { ModelCaller, ModelCalls, ModelCallsOf } from '../model-calls.ts';
 import type { StoreSearch } from '../store-search.ts';
 import { askModel, promptParts, wantedCalls } from './ask-model.ts';

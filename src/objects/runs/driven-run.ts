@@ -1,9 +1,9 @@
 /** Knows a run as its driver read or wrote it last: how it changes only while it is that driver's, how it ends, and who is told. */
-import { hasEnded } from '../../model/run-states.ts';
+import { hasEnded } from '../../model/objects/run-states.ts';
 import type { Database } from '../../store/connection/db.ts';
-import type { StoredStep } from '../../store/tables/run-steps.ts';
-import type { StoredRun } from '../../store/tables/runs.ts';
-import * as runs from '../../store/tables/runs.ts';
+import type { StoredStep } from '../../store/objects/run-steps.ts';
+import type { StoredRun } from '../../store/objects/runs.ts';
+import * as runs from '../../store/objects/runs.ts';
 import type { ModelTurn } from './model-turn.ts';
 import { runRecord } from './records.ts';
 import { type Move, moveRun } from './run-ending.ts';

@@ -1,9 +1,9 @@
 /** Knows the search that a run does for its model: how that calls it, what it is told, and how it names where a text is from. */
 import { z } from 'zod';
-import type { RunTerms } from '../../model/run.ts';
-import { type FileSearchTool, fileSearchName, isFileSearch } from '../../model/run-tool.ts';
-import type { FileCitation } from '../../model/thread.ts';
-import type { StoredStep } from '../../store/tables/run-steps.ts';
+import type { RunTerms } from '../../model/objects/run.ts';
+import { type FileSearchTool, fileSearchName, isFileSearch } from '../../model/objects/run-tool.ts';
+import type { FileCitation } from '../../model/objects/thread.ts';
+import type { StoredStep } from '../../store/objects/run-steps.ts';
 import type { ModelCalls } from '../model-calls.ts';
 import type { Owner } from '../owner.ts';
 import type { FoundText, StoreSearch, StoreSearchFailure } from '../store-search.ts';

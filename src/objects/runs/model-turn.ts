@@ -1,6 +1,6 @@
 /** Knows what a model has answered at one turn of a run, whole or event by event. */
-import { newId } from '../../model/ids.ts';
-import { StreamedCalls } from '../../model/streamed-calls.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { StreamedCalls } from '../../model/objects/streamed-calls.ts';
 import type { FunctionCall } from './step-calls.ts';
 
 export interface ModelTurn {

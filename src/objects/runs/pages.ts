@@ -1,5 +1,5 @@
 /** Knows how a page of rows is asked for and told. */
-import type { CreatedAnchor, CreatedPage } from '../../store/tables/created-page.ts';
+import type { CreatedAnchor, CreatedPage } from '../../store/rows/created-page.ts';
 import { notInList, objectList, objectPageOf } from '../object-page.ts';
 import type { ObjectAnswer } from '../object-request.ts';
 

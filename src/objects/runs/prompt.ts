@@ -1,10 +1,10 @@
 /** Knows what a model is asked at one turn of a run: instructions, what the thread says, and what the run did so far. */
-import type { RunTerms } from '../../model/run.ts';
-import { isFileSearch } from '../../model/run-tool.ts';
-import type { MessagePart } from '../../model/thread.ts';
-import type { StoredStep } from '../../store/tables/run-steps.ts';
-import type { StoredRun } from '../../store/tables/runs.ts';
-import type { StoredMessage } from '../../store/tables/thread-messages.ts';
+import type { RunTerms } from '../../model/objects/run.ts';
+import { isFileSearch } from '../../model/objects/run-tool.ts';
+import type { MessagePart } from '../../model/objects/thread.ts';
+import type { StoredStep } from '../../store/objects/run-steps.ts';
+import type { StoredRun } from '../../store/objects/runs.ts';
+import type { StoredMessage } from '../../store/objects/thread-messages.ts';
 import { searchFunction, searchToolOf, toldSearches } from './file-search.ts';
 import { asFunction, callsIn, isSearch, outputOf } from './step-calls.ts';
 

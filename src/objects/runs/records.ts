@@ -1,12 +1,12 @@
 /** Knows assistants, threads, messages, runs and steps as callers get them. */
-import type { RunTerms } from '../../model/run.ts';
-import { hasEnded } from '../../model/run-states.ts';
-import type { MessagePart } from '../../model/thread.ts';
-import type { StoredAssistant } from '../../store/tables/assistants.ts';
-import type { StoredStep } from '../../store/tables/run-steps.ts';
-import type { StoredRun } from '../../store/tables/runs.ts';
-import type { StoredMessage } from '../../store/tables/thread-messages.ts';
-import type { StoredThread } from '../../store/tables/threads.ts';
+import type { RunTerms } from '../../model/objects/run.ts';
+import { hasEnded } from '../../model/objects/run-states.ts';
+import type { MessagePart } from '../../model/objects/thread.ts';
+import type { StoredAssistant } from '../../store/objects/assistants.ts';
+import type { StoredStep } from '../../store/objects/run-steps.ts';
+import type { StoredRun } from '../../store/objects/runs.ts';
+import type { StoredMessage } from '../../store/objects/thread-messages.ts';
+import type { StoredThread } from '../../store/objects/threads.ts';
 import { callsIn, shownCall } from './step-calls.ts';
 
 export function assistantRecord(row: StoredAssistant) {

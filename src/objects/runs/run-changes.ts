@@ -1,10 +1,10 @@
 /** Knows how callers change a run that goes on: with the outputs of its calls, or by cancelling it. */
-import type { ToolOutputsSubmit } from '../../model/run.ts';
-import { statusAfter } from '../../model/run-states.ts';
+import type { ToolOutputsSubmit } from '../../model/objects/run.ts';
+import { statusAfter } from '../../model/objects/run-states.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as runSteps from '../../store/tables/run-steps.ts';
-import type { StoredRun } from '../../store/tables/runs.ts';
-import * as runs from '../../store/tables/runs.ts';
+import * as runSteps from '../../store/objects/run-steps.ts';
+import type { StoredRun } from '../../store/objects/runs.ts';
+import * as runs from '../../store/objects/runs.ts';
 import { ObjectError, type ObjectRequest } from '../object-request.ts';
 import type { RunDrivers } from './run-drivers.ts';
 import { moveRun, settled } from './run-ending.ts';

@@ -1,7 +1,7 @@
 /** Knows which runs this process drives, and takes over those whose drivers give no sign of life. */
-import { newId } from '../../model/ids.ts';
-import type { Lease, StoredRun } from '../../store/tables/runs.ts';
-import * as runs from '../../store/tables/runs.ts';
+import { newId } from '../../model/wire/ids.ts';
+import type { Lease, StoredRun } from '../../store/objects/runs.ts';
+import * as runs from '../../store/objects/runs.ts';
 import { Drive, type DriveOptions } from './drive.ts';
 import type { RunEvents } from './run-events.ts';
 

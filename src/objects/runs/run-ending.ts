@@ -1,10 +1,10 @@
 /** Knows how a run gets from one state into another for good: one conditional statement, and with it what has to be written when it succeeds. */
-import { hasEnded, type RunMove, type RunStatus, statusAfter } from '../../model/run-states.ts';
+import { hasEnded, type RunMove, type RunStatus, statusAfter } from '../../model/objects/run-states.ts';
 import type { Database, Db } from '../../store/connection/db.ts';
-import * as runSteps from '../../store/tables/run-steps.ts';
-import type { RunWhen, StoredRun } from '../../store/tables/runs.ts';
-import * as runs from '../../store/tables/runs.ts';
-import * as threadMessages from '../../store/tables/thread-messages.ts';
+import * as runSteps from '../../store/objects/run-steps.ts';
+import type { RunWhen, StoredRun } from '../../store/objects/runs.ts';
+import * as runs from '../../store/objects/runs.ts';
+import * as threadMessages from '../../store/objects/thread-messages.ts';
 import type { TurnRows } from './turn-rows.ts';
 
 type Transactions = Pick<Database, 'transaction'>;

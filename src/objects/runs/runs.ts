@@ -1,5 +1,5 @@
 /** Knows runs as callers make them, hand in what functions yield, cancel them and look at their steps. */
-import type { AssistantTerms } from '../../model/assistant.ts';
+import type { AssistantTerms } from '../../model/objects/assistant.ts';
 import {
   RunCreate,
   type RunTerms,
@@ -7,16 +7,16 @@ import {
   runTermsOf,
   ThreadAndRunCreate,
   ToolOutputsSubmit,
-} from '../../model/run.ts';
-import type { ToolResources } from '../../model/run-tool.ts';
+} from '../../model/objects/run.ts';
+import type { ToolResources } from '../../model/objects/run-tool.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as assistants from '../../store/tables/assistants.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
-import type { StoredRun } from '../../store/tables/runs.ts';
-import * as runs from '../../store/tables/runs.ts';
-import * as threadMessages from '../../store/tables/thread-messages.ts';
-import type { StoredThread } from '../../store/tables/threads.ts';
-import * as threads from '../../store/tables/threads.ts';
+import * as assistants from '../../store/objects/assistants.ts';
+import { isDuplicateEntry } from '../../store/rows/duplicate.ts';
+import type { StoredRun } from '../../store/objects/runs.ts';
+import * as runs from '../../store/objects/runs.ts';
+import * as threadMessages from '../../store/objects/thread-messages.ts';
+import type { StoredThread } from '../../store/objects/threads.ts';
+import * as threads from '../../store/objects/threads.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
 import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';

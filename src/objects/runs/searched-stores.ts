@@ -1,5 +1,5 @@
 /** Knows which vector stores runs can search: those that the gateway keeps for the caller, and that have not expired. */
-import { type ToolResources, vectorStoreIdsIn } from '../../model/run-tool.ts';
+import { type ToolResources, vectorStoreIdsIn } from '../../model/objects/run-tool.ts';
 import { ObjectError, type ObjectRequest } from '../object-request.ts';
 import type { StoreSearch } from '../store-search.ts';
 

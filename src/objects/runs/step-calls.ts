@@ -1,5 +1,5 @@
 /** Knows what a step keeps of what the model has called: functions that the caller runs, and searches that the gateway does. */
-import { type FileSearchTool, fileSearchName } from '../../model/run-tool.ts';
+import { type FileSearchTool, fileSearchName } from '../../model/objects/run-tool.ts';
 
 /** A call of a function that its caller has to run. */
 export interface FunctionCall {

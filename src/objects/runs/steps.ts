@@ -1,7 +1,7 @@
 /** Knows how callers look at the steps of a run. */
 import type { Db } from '../../store/connection/db.ts';
-import * as runSteps from '../../store/tables/run-steps.ts';
-import type { StoredRun } from '../../store/tables/runs.ts';
+import * as runSteps from '../../store/objects/run-steps.ts';
+import type { StoredRun } from '../../store/objects/runs.ts';
 import { type ObjectAnswer, ObjectError } from '../object-request.ts';
 import { answerPage } from './pages.ts';
 import { stepRecord } from './records.ts';

@@ -5,13 +5,13 @@ import {
   partsOf,
   ThreadCreate,
   ThreadUpdate,
-} from '../../model/thread.ts';
+} from '../../model/objects/thread.ts';
 import type { Database, Db } from '../../store/connection/db.ts';
-import * as runs from '../../store/tables/runs.ts';
-import type { StoredMessage } from '../../store/tables/thread-messages.ts';
-import * as threadMessages from '../../store/tables/thread-messages.ts';
-import type { StoredThread } from '../../store/tables/threads.ts';
-import * as threads from '../../store/tables/threads.ts';
+import * as runs from '../../store/objects/runs.ts';
+import type { StoredMessage } from '../../store/objects/thread-messages.ts';
+import * as threadMessages from '../../store/objects/thread-messages.ts';
+import type { StoredThread } from '../../store/objects/threads.ts';
+import * as threads from '../../store/objects/threads.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
 import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';

@@ -1,5 +1,5 @@
 /** Knows what becomes of a run by what its model says, and how that stands in its thread. */
-import type { StoredStep } from '../../store/tables/run-steps.ts';
+import type { StoredStep } from '../../store/objects/run-steps.ts';
 import { searchToolOf } from './file-search.ts';
 import type { ModelTurn } from './model-turn.ts';
 import type { PromptParts } from './prompt.ts';

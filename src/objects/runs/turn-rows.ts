@@ -1,8 +1,8 @@
 /** Knows the message and the steps that become of one turn of a model, under ids that a stream has told before. */
-import { textPart } from '../../model/thread.ts';
-import type { StepStatus, StoredStep } from '../../store/tables/run-steps.ts';
-import type { StoredRun } from '../../store/tables/runs.ts';
-import type { StoredMessage } from '../../store/tables/thread-messages.ts';
+import { textPart } from '../../model/objects/thread.ts';
+import type { StepStatus, StoredStep } from '../../store/objects/run-steps.ts';
+import type { StoredRun } from '../../store/objects/runs.ts';
+import type { StoredMessage } from '../../store/objects/thread-messages.ts';
 import { newObjectId } from '../object-id.ts';
 import { citationsIn } from './file-search.ts';
 import type { ModelTurn } from './model-turn.ts';

@@ -1,7 +1,7 @@
 /** Knows the events of one turn: a message as it grows, and what stands when the turn is written down. */
-import type { MessagePart } from '../../model/thread.ts';
-import type { StoredStep } from '../../store/tables/run-steps.ts';
-import type { StoredRun } from '../../store/tables/runs.ts';
+import type { MessagePart } from '../../model/objects/thread.ts';
+import type { StoredStep } from '../../store/objects/run-steps.ts';
+import type { StoredRun } from '../../store/objects/runs.ts';
 import type { ModelTurn } from './model-turn.ts';
 import { messageRecord, stepRecord } from './records.ts';
 import type { RunEvents } from './run-events.ts';

@@ -1,8 +1,8 @@
 /** Knows batches of files of vector stores: what was put there by one request. */
-import { FileBatchCreate } from '../../model/vector-store.ts';
+import { FileBatchCreate } from '../../model/objects/vector-store.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as storeFiles from '../../store/tables/vector-store-files.ts';
-import type { StoredVectorStore } from '../../store/tables/vector-stores.ts';
+import * as storeFiles from '../../store/objects/vector-store-files.ts';
+import type { StoredVectorStore } from '../../store/objects/vector-stores.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
 import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { Busboy } from '@fastify/busboy';
-import { faultOfFileName } from '../../model/stored-file.ts';
+import { faultOfFileName } from '../../model/objects/stored-file.ts';
 import { ObjectError, type Upload } from '../object-request.ts';
 
 export interface FileForm<Kept> {

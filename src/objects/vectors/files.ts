@@ -1,9 +1,9 @@
 /** Knows the files that the gateway keeps: how they are sent, told, read and deleted. */
 import { BlobUnavailable } from '../../blobs/blob-store.ts';
-import { FileFields, filePurposes } from '../../model/stored-file.ts';
+import { FileFields, filePurposes } from '../../model/objects/stored-file.ts';
 import type { Database } from '../../store/connection/db.ts';
 import type { KeptBlobs, WrittenBlob } from '../../store/kept-blobs.ts';
-import * as files from '../../store/tables/files.ts';
+import * as files from '../../store/objects/files.ts';
 import { newObjectId } from '../object-id.ts';
 import { notInList, objectList, objectPageOf } from '../object-page.ts';
 import { readParams } from '../object-params.ts';

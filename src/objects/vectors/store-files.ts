@@ -6,12 +6,12 @@ import {
   type ChunkingStrategy,
   VectorStoreFileCreate,
   VectorStoreFileUpdate,
-} from '../../model/vector-store.ts';
+} from '../../model/objects/vector-store.ts';
 import type { Database, Db } from '../../store/connection/db.ts';
-import * as files from '../../store/tables/files.ts';
-import * as vectorChunks from '../../store/tables/vector-chunks.ts';
-import * as storeFiles from '../../store/tables/vector-store-files.ts';
-import type { StoredVectorStore } from '../../store/tables/vector-stores.ts';
+import * as files from '../../store/objects/files.ts';
+import * as vectorChunks from '../../store/objects/vector-chunks.ts';
+import * as storeFiles from '../../store/objects/vector-store-files.ts';
+import type { StoredVectorStore } from '../../store/objects/vector-stores.ts';
 import { notInList, objectList, objectPageOf } from '../object-page.ts';
 import { readParams } from '../object-params.ts';
 import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';

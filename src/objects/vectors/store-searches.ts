@@ -1,12 +1,12 @@
 /** Knows how several vector stores of one owner are searched together, for what is not a request about one of them. */
 import type { Database } from '../../store/connection/db.ts';
-import * as vectorStores from '../../store/tables/vector-stores.ts';
+import * as vectorStores from '../../store/objects/vector-stores.ts';
 import { ObjectError } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
 import type { FoundText, StoreSearch, StoreSearchFailure, TextsAsked } from '../store-search.ts';
-import { EmbeddingError } from './embeddings.ts';
+import { EmbeddingError } from '../ingestion/embeddings.ts';
 import { isExpired, noteUse } from './store-use.ts';
-import type { VectorSearch } from './vector-search.ts';
+import type { VectorSearch } from '../search/vector-search.ts';
 
 export class StoreSearches implements StoreSearch {
   readonly #database: Pick<Database, 'db'>;

@@ -1,6 +1,6 @@
 /** Knows until when a vector store is there: it expires some days after its last use. */
 import type { Db } from '../../store/connection/db.ts';
-import * as vectorStores from '../../store/tables/vector-stores.ts';
+import * as vectorStores from '../../store/objects/vector-stores.ts';
 
 type Row = vectorStores.StoredVectorStore;
 

@@ -3,16 +3,16 @@ import type { Database } from '../../store/connection/db.ts';
 import type { KeptBlobs } from '../../store/kept-blobs.ts';
 import type { ObjectFamily } from '../object-request.ts';
 import type { StoreSearch } from '../store-search.ts';
-import { EngineRanking } from './engine-ranking.ts';
+import { EngineRanking } from '../search/engine-ranking.ts';
 import { FileBatches } from './file-batches.ts';
 import { Files } from './files.ts';
-import { Ingestion } from './ingestion.ts';
-import { Readings } from './readings.ts';
-import { Scans } from './scans.ts';
-import { StoreContents } from './store-contents.ts';
+import { Ingestion } from '../ingestion/ingestion.ts';
+import { Readings } from '../ingestion/readings.ts';
+import { Scans } from '../search/scans.ts';
+import { StoreContents } from '../search/store-contents.ts';
 import { StoreFiles } from './store-files.ts';
 import { StoreSearches } from './store-searches.ts';
-import { VectorSearch } from './vector-search.ts';
+import { VectorSearch } from '../search/vector-search.ts';
 import { VectorStores } from './vector-stores.ts';
 
 export interface VectorFamilies extends AsyncDisposable {

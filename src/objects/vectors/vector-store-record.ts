@@ -1,6 +1,6 @@
 /** Knows how vector stores, files in them and batches of those are told to callers: moments in seconds. */
-import type * as storeFiles from '../../store/tables/vector-store-files.ts';
-import type * as vectorStores from '../../store/tables/vector-stores.ts';
+import type * as storeFiles from '../../store/objects/vector-store-files.ts';
+import type * as vectorStores from '../../store/objects/vector-stores.ts';
 
 const fileStatuses = ['in_progress', 'completed', 'failed', 'cancelled'] as const;
 

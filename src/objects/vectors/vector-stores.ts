@@ -1,8 +1,8 @@
 /** Knows the vector stores that the gateway keeps: how they are made, told, changed and deleted. */
-import { VectorStoreCreate, VectorStoreUpdate } from '../../model/vector-store.ts';
+import { VectorStoreCreate, VectorStoreUpdate } from '../../model/objects/vector-store.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as storeFiles from '../../store/tables/vector-store-files.ts';
-import * as vectorStores from '../../store/tables/vector-stores.ts';
+import * as storeFiles from '../../store/objects/vector-store-files.ts';
+import * as vectorStores from '../../store/objects/vector-stores.ts';
 import { newObjectId } from '../object-id.ts';
 import { notInList, objectList, objectPageOf } from '../object-page.ts';
 import { readParams } from '../object-params.ts';
@@ -15,10 +15,10 @@ import {
 } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
 import type { FileBatches } from './file-batches.ts';
-import type { Ingestion } from './ingestion.ts';
+import type { Ingestion } from '../ingestion/ingestion.ts';
 import type { StoreFiles } from './store-files.ts';
 import { dayMs, isExpired, noteUse } from './store-use.ts';
-import type { VectorSearch } from './vector-search.ts';
+import type { VectorSearch } from '../search/vector-search.ts';
 import { vectorStoreRecord } from './vector-store-record.ts';
 
 export interface VectorStoresOptions {

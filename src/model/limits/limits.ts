@@ -1,0 +1,117 @@
+/** Knows what all budgets and rate limits share: which amounts are exact, and which rules bind them. */
+import { z } from 'zod';
+import { described } from '../wire/described.ts';
+import { Timestamp } from '../wire/timestamp.ts';
+
+const microsPerDollar = 1_000_000;
+/** Up to here neighbouring numbers lie closer together than one micro-unit, so each has its own. */
+export const amountMax = 2 ** 33;
+
+/**
+ * An amount of money, tokens or requests: exact to at most six decimal places. What binary
+ * fractions cannot tell from such a decimal is refused, not rounded. (Within the bounds `String`
+ * writes plain digits, save for amounts below 1e-6.)
+ */
+export const Amount = z
+  .number()
+  .min(0)
+  .max(amountMax)
+  .refine((amount) => /^\d+(\.\d{1,6})?$/.test(String(amount)), {
+    error: 'must be a decimal with at most 6 places',
+  });
+
+/** What a budget counts. */
+export type UsageType = 'cost' | 'tokens' | 'requests';
+
+/**
+ * The whole units that an amount is kept and counted in: micro-dollars of a cost, else the tokens or
+ * requests themselves. Exact, for an amount that {@link Amount} has parsed and no rule faults.
+ */
+export function toUnits(amount: number, type: UsageType): number {
+  if (type !== 'cost') return amount;
+  const [whole = '0', fraction = ''] = String(amount).split('.');
+  return Number(whole) * microsPerDollar + Number(fraction.padEnd(6, '0'));
+}
+
+/**
+ * The number that a client reads for whole units: the nearest to the exact decimal. Units may be
+ * more than a number can hold, so they come as bigint where they were counted.
+ */
+export function fromUnits(units: number | bigint, type: UsageType): number {
+  if (type !== 'cost') return Number(units);
+  if (typeof units === 'number') return units / microsPerDollar;
+  const perDollar = BigInt(microsPerDollar);
+  return Number(units / perDollar) + Number(units % perDollar) / microsPerDollar;
+}
+
+const PeriodicReset = z.enum(['weekly', 'monthly']);
+type PeriodicReset = z.infer<typeof PeriodicReset>;
+
+/** When a budget starts anew (docs/explanation/jobs.md, Windows); the three forms are one choice. */
+export const scheduleFields = {
+  periodic_reset: described(
+    PeriodicReset.nullable().optional(),
+    'When usage starts anew: on Mondays, or on the first of the month, 00:00 UTC.',
+  ),
+  periodic_reset_days: described(
+    z.int().min(1).max(365).nullable().optional(),
+    'Usage starts anew every so many days at 00:00 UTC; excludes periodic_reset.',
+  ),
+  next_usage_reset_at: described(
+    Timestamp.nullable().optional(),
+    'First reset of the schedule, from the start of that day in UTC; needs one of the two periods.',
+    { examples: ['2030-01-01T00:00:00Z'] },
+  ),
+};
+
+export interface LimitTerms {
+  /** A cost when absent. */
+  readonly type?: UsageType | undefined;
+  readonly credit_limit?: number | undefined;
+  readonly alert_threshold?: number | null | undefined;
+  readonly periodic_reset?: PeriodicReset | null | undefined;
+  readonly periodic_reset_days?: number | null | undefined;
+  readonly next_usage_reset_at?: string | null | undefined;
+}
+
+/** The first rule that the terms of a budget break, or undefined. */
+export function findLimitFault(
+  terms: LimitTerms,
+): { field: keyof LimitTerms; message: string } | undefined {
+  const { credit_limit: limit, alert_threshold: threshold, type = 'cost' } = terms;
+  for (const field of ['credit_limit', 'alert_threshold'] as const) {
+    if (type === 'cost' || Number.isInteger(terms[field] ?? 0)) continue;
+    return { field, message: `must be a whole number of ${type}` };
+  }
+  if (typeof threshold === 'number' && limit !== undefined && threshold > limit) {
+    return { field: 'alert_threshold', message: 'must not exceed credit_limit' };
+  }
+  const everyPeriod = typeof terms.periodic_reset === 'string';
+  const everyDays = typeof terms.periodic_reset_days === 'number';
+  if (everyPeriod && everyDays) {
+    return { field: 'periodic_reset_days', message: 'excludes periodic_reset' };
+  }
+  if (typeof terms.next_usage_reset_at === 'string' && !everyPeriod && !everyDays) {
+    const message = 'needs periodic_reset or periodic_reset_days';
+    return { field: 'next_usage_reset_at', message };
+  }
+  return undefined;
+}
+
+/** Refinement for a schema of limit terms. */
+export function limitRules(terms: LimitTerms, ctx: z.RefinementCtx): void {
+  const fault = findLimitFault(terms);
+  if (fault === undefined) return;
+  ctx.addIssue({ code: 'custom', path: [fault.field], message: fault.message });
+}
+
+/** One limit on requests or tokens in a unit of time. */
+export const RateLimit = z.strictObject({
+  type: described(z.enum(['requests', 'tokens']), 'What is counted.'),
+  unit: described(
+    z.enum(['rpd', 'rph', 'rpm', 'rps', 'rpw']),
+    'Time that the limit is for: a day, an hour, a minute, a second or a week.',
+  ),
+  value: described(z.int().min(0), 'Most requests or tokens in that time.', { examples: [60] }),
+});
+export type RateLimit = z.infer<typeof RateLimit>;

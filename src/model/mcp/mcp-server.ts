@@ -1,0 +1,95 @@
+/** Knows the bodies by which MCP servers (a workspace's instance of an integration) are made and changed. */
+import { z } from 'zod';
+import { described } from '../wire/described.ts';
+import { DisabledCapabilities } from './mcp-integration.ts';
+import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
+import { Slug } from '../wire/slug.ts';
+
+const usersMax = 1000;
+const tokenLengthMax = 16_384;
+
+export const DefaultUserAccess = z.enum(['allow', 'deny']);
+
+/** What of the server may be used, and by whom. */
+const openness = {
+  disabled_capabilities: described(
+    DisabledCapabilities.optional(),
+    'Tools, prompts and resources that may not be used here; all others that the integration allows may.',
+  ),
+  default_user_access: described(
+    DefaultUserAccess.nullable().optional(),
+    'Whether people may use the server of whom nothing is said.',
+    { default: 'allow' },
+  ),
+  user_access: described(
+    z
+      .array(
+        z.strictObject({
+          user_id: described(z.uuid(), 'User of the organisation.', {
+            examples: ['019a2c3e-6f1b-7cc4-9d21-5b8a7e3f0c12'],
+          }),
+          enabled: described(z.boolean(), 'Whether the user may use the server.'),
+        }),
+      )
+      .max(usersMax)
+      .optional(),
+    'Single people who may use the server, or may not.',
+  ),
+};
+
+/** Body of POST /mcp-servers. `mcp_integration_id` is a UUID or a slug. */
+export const McpServerCreate = z.object({
+  name: ResourceName,
+  mcp_integration_id: described(
+    z.string().min(1).max(255),
+    'Integration that this is an instance of, by UUID or slug.',
+  ),
+  workspace_id: WorkspaceReference.optional(),
+  description: described(freeText(500).nullable().optional(), 'What the server is for.'),
+  slug: described(
+    Slug.min(3).max(50).optional(),
+    'Short name in addresses; made from the name when left out.',
+  ),
+  ...openness,
+});
+export type McpServerCreate = z.infer<typeof McpServerCreate>;
+
+/** Body of PUT /mcp-servers/{id}; absent fields stay, null clears, lists are replaced whole. */
+export const McpServerUpdate = z.object({
+  name: ResourceName.optional(),
+  description: freeText(500).nullable().optional(),
+  ...openness,
+});
+export type McpServerUpdate = z.infer<typeof McpServerUpdate>;
+
+/** Body of PUT /mcp-servers/{id}/user-access: merged by user, whom either name tells. */
+export const McpUserAccessPut = z.object({
+  user_access: z
+    .array(
+      z
+        .strictObject({
+          user_id: z.uuid().optional(),
+          id: z.uuid().optional(),
+          enabled: z.boolean(),
+        })
+        .refine(({ user_id: user, id }) => (user === undefined) !== (id === undefined), {
+          message: 'names one user by user_id or id',
+        }),
+    )
+    .max(usersMax)
+    .optional(),
+  default_user_access: DefaultUserAccess.optional(),
+});
+export type McpUserAccessPut = z.infer<typeof McpUserAccessPut>;
+
+const Token = z
+  .string()
+  .min(1)
+  .max(tokenLengthMax)
+  .regex(/^[\x21-\x7e]+$/, 'must be one word of visible ASCII characters');
+
+/** Body of PUT /mcp-servers/{id}/tokens. */
+export const McpTokensPut = z.object({
+  access_token: Token,
+  refresh_token: Token.nullable().optional(),
+});

@@ -1,0 +1,55 @@
+/** Knows access policies: who is granted which role on which TSG or workspace (docs/reference/access.md, Access policies). */
+import { z } from 'zod';
+
+/** Domain of service accounts made by this deployment, in the `principal` of an access policy. */
+const serviceAccountDomain = 'serviceaccount.gatewright.internal';
+
+/** How an access policy names a service account: `<name>@<tsg_id>.<domain>`. */
+export function serviceAccountPrincipal(name: string, tsgId: string): string {
+  return `${name}@${tsgId}.${serviceAccountDomain}`;
+}
+
+export const tsgIdPattern = /^\d{10}$/;
+const resourcePattern = /^prn:(\d{10})::::([\w-]{0,190})$/;
+
+/** What a policy's `resource` covers: a whole TSG with all below it, or one workspace of a TSG. */
+export interface GrantedResource {
+  readonly tsgId: string;
+  /** Id or slug; null for the TSG itself. */
+  readonly workspace: string | null;
+}
+
+/** Reads `prn:<tsg_id>::::<workspace>`; null when it has another form. */
+export function parseResource(resource: string): GrantedResource | null {
+  const match = resourcePattern.exec(resource);
+  if (match === null) return null;
+  return { tsgId: match[1]!, workspace: match[2] === '' ? null : match[2]! };
+}
+
+/** How an access policy names a TSG (workspace null) or a workspace. */
+export function formatResource(tsgId: string, workspace: string | null): string {
+  return `prn:${tsgId}::::${workspace ?? ''}`;
+}
+
+/** The create body. Principals are not checked for existence, only for form. */
+export const AccessPolicyCreate = z.object({
+  principal: z
+    .string()
+    .max(320)
+    .regex(
+      /^[^\s@\u0000-\u001f]+@[^\s@\u0000-\u001f]+$/,
+      'must be an e-mail address or <name>@<tsg_id>.<domain>',
+    ),
+  resource: z
+    .string()
+    .max(255)
+    .refine(
+      (text) => parseResource(text) !== null,
+      'must have the form prn:<tsg_id>::::<workspace>',
+    ),
+  role: z
+    .string()
+    .max(128)
+    .regex(/^[a-z][a-z0-9_-]*(:\d{10})?$/, 'must be a role slug, or <role_slug>:<tsg_id>'),
+});
+export type AccessPolicyCreate = z.infer<typeof AccessPolicyCreate>;

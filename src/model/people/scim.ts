@@ -1,0 +1,215 @@
+/** Knows what directories say of people and groups (SCIM 2.0, RFC 7643 and 7644): bodies, filters, patches. */
+import { z } from 'zod';
+import { ResourceName } from '../wire/resource-fields.ts';
+import { validationError } from '../wire/validation-error.ts';
+
+const groupMembersMax = 1000;
+const operationsMax = 100;
+
+const NamePart = z.string().max(255).nullable().optional();
+const ExternalId = z.string().max(255).nullable().optional();
+
+/** Some directories write a truth value as text. */
+const Truth = z.union([
+  z.boolean(),
+  z
+    .enum(['True', 'true', 'False', 'false'])
+    .transform((text): boolean => text.toLowerCase() === 'true'),
+]);
+
+/** Body of POST and PUT /scim/v2/Users; a user is known by the address that is the user name. */
+export const ScimUserBody = z.object({
+  userName: z.email().max(254),
+  externalId: ExternalId,
+  name: z.object({ givenName: NamePart, familyName: NamePart }).nullable().optional(),
+  active: Truth.optional(),
+});
+
+const Member = z.object({ value: z.uuid().toLowerCase() });
+const Members = z.array(Member).max(groupMembersMax);
+
+/** Body of POST and PUT /scim/v2/Groups. */
+export const ScimGroupBody = z.object({
+  displayName: ResourceName,
+  externalId: ExternalId,
+  members: Members.optional(),
+});
+
+/** Body of PATCH of either. */
+export const ScimPatch = z.object({
+  Operations: z
+    .array(
+      z.object({
+        op: z
+          .string()
+          .toLowerCase()
+          .pipe(z.enum(['add', 'replace', 'remove'])),
+        path: z.string().max(1024).optional(),
+        value: (z.unknown() as z.ZodType<z.core.util.JSONType>).optional(),
+      }),
+    )
+    .min(1)
+    .max(operationsMax),
+});
+export type ScimPatch = z.infer<typeof ScimPatch>;
+
+/** What of a user a directory decides. */
+export interface ScimUserState {
+  readonly userName: string;
+  readonly externalId: string | null;
+  readonly givenName: string | null;
+  readonly familyName: string | null;
+  readonly active: boolean;
+}
+
+/** What of a group a directory decides. */
+export interface ScimGroupState {
+  readonly displayName: string;
+  readonly externalId: string | null;
+  /** Ids of users. */
+  readonly members: ReadonlySet<string>;
+}
+
+/** What a PUT leaves out is unset; who is not said to be inactive is active. */
+export function userStateOf(body: z.infer<typeof ScimUserBody>): ScimUserState {
+  return {
+    userName: body.userName,
+    externalId: body.externalId ?? null,
+    givenName: body.name?.givenName ?? null,
+    familyName: body.name?.familyName ?? null,
+    active: body.active ?? true,
+  };
+}
+
+export function groupStateOf(body: z.infer<typeof ScimGroupBody>): ScimGroupState {
+  return {
+    displayName: body.displayName,
+    externalId: body.externalId ?? null,
+    members: new Set(body.members?.map(({ value }) => value)),
+  };
+}
+
+type Operation = ScimPatch['Operations'][number];
+
+/**
+ * The user as it is to be. Attributes that are not kept here are passed over, as they are in a PUT.
+ *
+ * @throws ApiError `invalid` for a value of another form.
+ */
+export function patchedUser(state: ScimUserState, { Operations }: ScimPatch): ScimUserState {
+  const body: Record<string, unknown> = {
+    userName: state.userName,
+    externalId: state.externalId,
+    'name.givenName': state.givenName,
+    'name.familyName': state.familyName,
+    active: state.active,
+  };
+  for (const operation of Operations) {
+    for (const [path, value] of assignments(operation)) {
+      const known = Object.keys(body).find((name) => name.toLowerCase() === path.toLowerCase());
+      if (known !== undefined) body[known] = value;
+    }
+  }
+  const { 'name.givenName': givenName, 'name.familyName': familyName, ...rest } = body;
+  const nulls = Object.entries(rest).filter(([, value]) => value !== undefined);
+  const name = { givenName, familyName };
+  return userStateOf(parsed(ScimUserBody, { ...Object.fromEntries(nulls), name }));
+}
+
+/** As {@link patchedUser}, of a group. */
+export function patchedGroup(state: ScimGroupState, { Operations }: ScimPatch): ScimGroupState {
+  const body: Record<string, unknown> = {
+    displayName: state.displayName,
+    externalId: state.externalId,
+  };
+  let members = state.members;
+  for (const operation of Operations) {
+    for (const [path, value] of assignments(operation)) {
+      if (/^members\b/i.test(path)) members = changedMembers(members, operation.op, path, value);
+      else if (path.toLowerCase() === 'displayname') body.displayName = value;
+      else if (path.toLowerCase() === 'externalid') body.externalId = value;
+    }
+  }
+  return { ...groupStateOf(parsed(ScimGroupBody, body)), members };
+}
+
+/** A remove without members empties the group. */
+function changedMembers(
+  before: ReadonlySet<string>,
+  op: Operation['op'],
+  path: string,
+  value: unknown,
+): ReadonlySet<string> {
+  const one = /^members\[\s*value\s+eq\s+"([^"]*)"\s*\]$/i.exec(path)?.[1];
+  if (one === undefined && path.toLowerCase() !== 'members') refuse('path', 'is not known');
+  const given = one === undefined ? (value ?? []) : [{ value: one }];
+  const named = new Set(parsed(Members, [given].flat()).map((member) => member.value));
+  if (op === 'replace') return named;
+  if (op === 'add') return before.union(named);
+  return one === undefined && value === undefined ? new Set() : before.difference(named);
+}
+
+/** Path and value of all that an operation sets; a value without a path says several. */
+function assignments({ op, path, value }: Operation): [path: string, value: unknown][] {
+  const set = op === 'remove' && !/^members\b/i.test(path ?? '') ? null : value;
+  if (path === undefined) {
+    if (typeof value !== 'object' || value === null || Array.isArray(value) || op === 'remove') {
+      refuse('path', 'is missing');
+    }
+    return Object.entries(value).flatMap(([name, inner]) => flattened(name, inner));
+  }
+  return flattened(path.replace(/^urn:ietf:params:scim:schemas:core:2\.0:\w+:/i, ''), set);
+}
+
+/** A name is an object of its parts. */
+function flattened(path: string, value: unknown): [string, unknown][] {
+  if (path.toLowerCase() !== 'name' || typeof value !== 'object' || value === null) {
+    return [[path, value]];
+  }
+  return Object.entries(value).map(([part, text]) => [`name.${part}`, text]);
+}
+
+function parsed<T>(schema: z.ZodType<T>, value: unknown): T {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const { path, message } = result.error.issues[0]!;
+  throw validationError({
+    path: path.map((key) => (typeof key === 'number' ? key : String(key))),
+    message,
+  });
+}
+
+function refuse(field: string, message: string): never {
+  throw validationError({ path: ['Operations', field], message });
+}
+
+/** What a list is narrowed to: `userName eq "ann@example.com"`. */
+export interface ScimFilter {
+  /** In lower case. */
+  readonly attribute: string;
+  readonly value: string;
+}
+
+/**
+ * One attribute of those, compared with one value: what directories ask.
+ *
+ * @throws ApiError `invalid` for any other filter.
+ */
+export function readScimFilter(
+  text: string | undefined,
+  attributes: readonly string[],
+): ScimFilter | null {
+  if (text === undefined) return null;
+  const matched = /^\s*([\w.]+)\s+eq\s+("(?:[^"\\]|\\.)*")\s*$/i.exec(text);
+  const [, name = '', quoted = ''] = matched ?? [];
+  const attribute = name.toLowerCase();
+  try {
+    if (attributes.some((known) => known.toLowerCase() === attribute)) {
+      return { attribute, value: JSON.parse(quoted) as string };
+    }
+  } catch {
+    // Told below with every other filter that is none of ours.
+  }
+  const message = `takes one of ${attributes.join(', ')} with eq and a value in quotes`;
+  throw validationError({ path: ['filter'], message });
+}
