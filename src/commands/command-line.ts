@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream';
 import { inspect } from 'node:util';
 import { type Ending, Failure } from '../failure.ts';
-import { environmentIn } from '../settings/environment.ts';
+import { environmentIn } from '../settings/reading/environment.ts';
 import { didYouMean } from '../suggest.ts';
 import { type BoundCommand, commandLoaders } from './all-commands.ts';
 import type { CommandIo } from './shared/command.ts';

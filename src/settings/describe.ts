@@ -1,10 +1,10 @@
 /** Knows how the settings are shown: a listing with origins, a Markdown table, a JSON Schema. */
 import { z } from 'zod';
-import { certificateSummary } from './certificates.ts';
-import { pem } from './forms.ts';
-import type { Given } from './sources.ts';
-import { type Facts, factsOf } from './variable.ts';
-import { environment, factsAbout, type Name, names } from './variables.ts';
+import { certificateSummary } from './groups/certificates.ts';
+import type { Given } from './reading/sources.ts';
+import { pem } from './variables/forms.ts';
+import { type Facts, factsOf } from './variables/variable.ts';
+import { environment, factsAbout, type Name, names } from './variables/variables.ts';
 
 interface Row {
   readonly name: Name;

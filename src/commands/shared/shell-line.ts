@@ -1,7 +1,7 @@
 /** Knows how a command of this program is written down so that it runs as it stands in the user's shell. */
 import { isAbsolute, join, relative, sep } from 'node:path';
 import { packageRoot } from '../../package-root.ts';
-import { environmentIn } from '../../settings/environment.ts';
+import { environmentIn } from '../../settings/reading/environment.ts';
 import { printable } from '../../terminal-text.ts';
 
 /** What a command is told beside its words; `true` for a switch, undefined or none for what is left out. */

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { type Clock, systemClock } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
-import { outboundUrlFault } from '../../model/outbound-url.ts';
+import { outboundUrlFault } from '../../model/services/outbound-url.ts';
 import { packageVersion } from '../../package-root.ts';
 import type { Settings } from '../../settings.ts';
 import type { Channel } from '../../sync/daemon/sync-metrics.ts';

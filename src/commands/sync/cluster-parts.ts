@@ -4,7 +4,7 @@ import { systemClock } from '../../clock.ts';
 import type { Settings } from '../../settings.ts';
 import { ClusterLock, lockPatience } from '../../sync/daemon/cluster-lock.ts';
 import { ClusterStatus } from '../../sync/notify/cluster-status.ts';
-import { openCluster } from '../shared/cluster.ts';
+import { openCluster } from '../sources/cluster.ts';
 
 /** `host` of the cluster; `reason` is null once the status is written. */
 type OnOutcome = (host: string, reason: string | null) => void;

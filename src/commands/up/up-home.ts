@@ -7,9 +7,9 @@ import { inspectStateFile, setAside, writeStateFile } from '../../embedded/state
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
 import { bootstrapTenant, type Tenant } from '../../store/bootstrap.ts';
-import * as managedResources from '../../store/tables/managed-resources.ts';
-import * as serviceAccounts from '../../store/tables/service-accounts.ts';
-import * as syncLeases from '../../store/tables/sync-leases.ts';
+import * as serviceAccounts from '../../store/people/service-accounts.ts';
+import * as managedResources from '../../store/sync/managed-resources.ts';
+import * as syncLeases from '../../store/sync/sync-leases.ts';
 import { Credentials, credentialsPathOf, credentialsText } from '../shared/credentials-file.ts';
 
 export interface TenantContext {

@@ -11,22 +11,22 @@ import {
 } from '../../embedded/embedded-database.ts';
 import { acquireHomeLock } from '../../embedded/home-lock.ts';
 import { createLog, type Log } from '../../log.ts';
-import { mockUpstreamHost } from '../../model/provider-addresses.ts';
-import type { MasterKeySettings } from '../../settings/master-keys.ts';
+import { mockUpstreamHost } from '../../model/services/provider-addresses.ts';
+import type { MasterKeySettings } from '../../settings/groups/master-keys.ts';
 import type { DatabaseSettings, Settings } from '../../settings.ts';
 import { type MigrationReport, migrate } from '../../store/migrations/migrate.ts';
 import { readTrustedHosts, type TrustedHosts } from '../../trusted-hosts.ts';
-import { startMockServer } from '../mock-upstream/mock-server.ts';
-import type { CommandIo } from '../shared/command.ts';
-import { describeDatabase, embeddedSettings } from '../shared/database.ts';
-import { keepHeapSmall } from '../shared/heap.ts';
+import { describeDatabase, embeddedSettings } from '../database/database.ts';
 import {
   assertNoMasterKey,
   ensureHomeKeys,
   makeHomeKeys,
   missingHomeKey,
   readHomeKeys,
-} from '../shared/home-keys.ts';
+} from '../database/home-keys.ts';
+import { startMockServer } from '../mock-upstream/mock-server.ts';
+import type { CommandIo } from '../shared/command.ts';
+import { keepHeapSmall } from '../shared/heap.ts';
 import { chooseInferencePort, choosePorts } from './up-checks.ts';
 import { ensureCredentials } from './up-home.ts';
 

@@ -1,0 +1,157 @@
+/** Knows the command that makes the server match the manifests. */
+import { writeFile } from 'node:fs/promises';
+import { systemClock } from '../../clock.ts';
+import { Failure } from '../../failure.ts';
+import { readSettings } from '../../settings.ts';
+import { type CycleOptions, type CycleResult, reconcile } from '../../sync/cycle/reconcile.ts';
+import type { Plan } from '../../sync/plan/planned.ts';
+import { textParts } from '../../sync/report/text.ts';
+import { readImpacts } from '../../sync/review/impact.ts';
+import type { SavedPlan } from '../../sync/review/saved-plan.ts';
+import type { AdminClient } from '../../sync/server/client.ts';
+import type { SourceVersion } from '../../sync/source/source-files.ts';
+import type { Command, CommandIo } from '../shared/command.ts';
+import { RunHeap } from '../shared/heap.ts';
+import { flag, outputForm, text, words } from '../shared/option.ts';
+import { outputFile } from '../shared/output-file.ts';
+import { Progress } from '../shared/progress.ts';
+import { assertAskable, confirm } from '../sources/confirm.ts';
+import { cycleDocument } from '../sources/cycle-document.ts';
+import {
+  applyCommand,
+  locationsOf,
+  type ManifestOptions,
+  manifestOptions,
+  openClient,
+  openManifests,
+} from '../sources/manifest-options.ts';
+import { readPlanFile } from '../sources/plan-file.ts';
+import { type WriteOptions, writeOptions, writingCycle } from '../sources/write-options.ts';
+import { readAnnouncements } from '../sync/announcements.ts';
+import { tellingCommit } from '../sync/commit-status-of-run.ts';
+import { savedCycle } from './apply-plan.ts';
+
+interface ApplyOptions extends ManifestOptions, WriteOptions {
+  readonly 'even-if-suspended': boolean;
+  readonly 'accept-history': boolean;
+  readonly atomic: boolean;
+  readonly report: string | undefined;
+  readonly 'commit-status': boolean;
+  readonly output: 'text' | 'json';
+}
+
+export const apply: Command<ApplyOptions> = {
+  summary: 'Make the server match the manifests, or carry out a saved plan',
+  examples: [
+    ['gatewright apply ./gateway', 'Show the plan, ask, and apply it'],
+    ['gatewright apply ./gateway --yes --report r.json', 'In CI, with a report of every change'],
+    ['gatewright apply ./gateway --yes --no-prune', 'Delete nothing that left the source'],
+    ['gatewright apply ./gateway --yes --allow-deletes 40', 'Release a large prune'],
+    ['gatewright apply ./gateway --delete Workspace/old', 'Release the removal of a workspace'],
+    ['gatewright apply gw.plan --yes', 'What plan --out has saved, if it still holds'],
+  ],
+  options: {
+    ...manifestOptions,
+    paths: words(`${manifestOptions.paths.describe}; or the file of a saved plan`),
+    ...writeOptions({
+      noPrune: 'Leave on the server what left the source, instead of deleting it',
+      delete: 'Delete these workspaces, with all in them, and keys in use',
+    }),
+    'even-if-suspended': flag('Write also what `gatewright suspend` holds back'),
+    'accept-history': flag(
+      'Take a source whose repository, history or environment is not that of before',
+    ),
+    atomic: flag('Make all changes in one transaction of the server, or none'),
+    report: text('FILE', { describe: 'Write what was done to this JSON file' }),
+    'commit-status': flag('Tell the host of a Git source what became of its commit'),
+    output: outputForm(['text', 'json']),
+  },
+  run: async (options, io) => {
+    const { report } = options;
+    assertAskable('apply', options.yes, io);
+    const reportPath = report === undefined ? null : await outputFile('report', report, io.cwd);
+    await using client = openClient(options, io);
+    const saved = await readPlanFile(options.paths, io.cwd);
+    const telling = commitTeller(options, saved, client, io);
+    using heap = new RunHeap();
+    const progress = new Progress(io.stderr, options.output, systemClock);
+    const run = async (): Promise<CycleResult> =>
+      await reconcile({
+        ...(saved === undefined
+          ? newCycle(options, io, heap)
+          : await savedCycle(saved, options, client, io)),
+        client,
+        isAtomic: options.atomic,
+        onItem: (_, reached) => progress.tell(reached),
+        ...(options.yes ? {} : { confirm: (plan: Plan) => isMeant(client, plan, io) }),
+      }).finally(() => progress.end());
+    const cycle = await telling(run);
+    const result = saved === undefined ? cycle : endedForGood(cycle);
+    if (reportPath !== null) await writeReport(reportPath, cycleDocument(result));
+    if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
+    else io.stdout.writeParts(textParts(result));
+    return result.ending;
+  },
+};
+
+type Telling = (run: () => Promise<CycleResult>) => Promise<CycleResult>;
+
+/** @throws Failure (invalid input) where nobody can be told */
+function commitTeller(
+  options: ApplyOptions,
+  saved: SavedPlan | undefined,
+  { owner }: AdminClient,
+  io: CommandIo,
+): Telling {
+  if (!options['commit-status']) return (run) => run();
+  const settings = readSettings(undefined, { cwd: io.cwd });
+  if (settings.sync.commitStatus === undefined) {
+    const message =
+      '--commit-status: set GATEWRIGHT_COMMIT_STATUS_TOKEN to a token of the Git host that may write statuses';
+    throw new Failure('invalidInput', message);
+  }
+  const paths = saved?.saved.terms.paths ?? options.paths;
+  const locations = locationsOf({ paths });
+  const announcements = readAnnouncements(settings, { owner, locations, cwd: io.cwd });
+  const newest = async (): Promise<SourceVersion> =>
+    saved === undefined
+      ? await openManifests(options, io).newest()
+      : { digest: null, revision: saved.source.sha };
+  return (run) => tellingCommit({ announcements, owner, newest, io }, run);
+}
+
+/** What somebody has changed since the plan was saved is no more as planned when it is tried again. */
+function endedForGood(result: CycleResult): CycleResult {
+  const isStale = result.report?.items.some(({ status }) => status === 'stale') === true;
+  return isStale && result.ending === 'retryable' ? { ...result, ending: 'stale' } : result;
+}
+
+async function isMeant(client: AdminClient, plan: Plan, io: CommandIo): Promise<boolean> {
+  return await confirm(plan, await readImpacts(client, plan, io.signal), 'Apply this?', io);
+}
+
+function newCycle(
+  options: ApplyOptions,
+  io: CommandIo,
+  heap: RunHeap,
+): Omit<CycleOptions, 'client'> {
+  const manifests = openManifests(options, io, (bytes) => heap.makeReady(bytes));
+  return {
+    ...writingCycle('apply', options, manifests, io),
+    looksAtOwnFirst: true,
+    evenIfSuspended: options['even-if-suspended'],
+    acceptHistory: options['accept-history'],
+    descent: manifests.descent,
+    command: applyCommand(options, io.cwd),
+  };
+}
+
+async function writeReport(path: string, document: unknown): Promise<void> {
+  try {
+    await writeFile(path, `${JSON.stringify(document, null, 2)}\n`);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const message = `the changes are made, but the report cannot be written to ${path} (${code})`;
+    throw new Failure('unexpected', message, { cause: error });
+  }
+}

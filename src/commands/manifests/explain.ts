@@ -1,0 +1,90 @@
+/** Knows the `explain` command: what a kind or a field of a manifest means, and what it takes. */
+import { dump } from 'js-yaml';
+import { Failure } from '../../failure.ts';
+import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
+import { didYouMean } from '../../suggest.ts';
+import { type Explanation, explain } from '../../sync/authoring/explain.ts';
+import { kindNotes } from '../../sync/authoring/kind-notes.ts';
+import { newManifest } from '../../sync/authoring/new-manifest.ts';
+import type { Command, CommandIo } from '../shared/command.ts';
+import { optionalWord, outputForm, quoted } from '../shared/option.ts';
+import { formatTable } from '../shared/table.ts';
+
+interface ExplainOptions {
+  readonly field: string | undefined;
+  readonly output: 'text' | 'json';
+}
+
+export const explainCommand: Command<ExplainOptions> = {
+  summary: 'Say what a kind or a field of a manifest means, and what it takes',
+  examples: [
+    ['gatewright explain', 'List the kinds'],
+    ['gatewright explain ApiKey', 'List the fields of a kind'],
+    ['gatewright explain ApiKey.usageLimits.creditLimit', 'Type, bounds, default and an example'],
+    ['gatewright explain Config.config.targets -o json', 'The same for programs'],
+  ],
+  options: {
+    field: { ...optionalWord('KIND or KIND.field.path; all kinds if none'), words: kindNames },
+    output: outputForm(['text', 'json']),
+  },
+  run: async ({ field, output }, io) => {
+    if (field === undefined) return listKinds(output, io);
+    const [word = '', ...path] = field.split('.');
+    const kind = kindOf(word);
+    const explanation = await explain(kind, path);
+    if (output === 'json') io.stdout.writeJson(explanation);
+    else io.stdout.write(textOf(kind, explanation));
+    return 'success';
+  },
+};
+
+function listKinds(output: ExplainOptions['output'], io: CommandIo): 'success' {
+  const kinds = kindNames.map((name) => ({ kind: name, meaning: kindNotes[name].meaning }));
+  if (output === 'json') io.stdout.writeJson(kinds);
+  else io.stdout.write(formatTable(kinds.map(({ kind, meaning }) => [kind, meaning])));
+  return 'success';
+}
+
+/** Of any case, as it is typed often. */
+function kindOf(word: string): KindName {
+  const found = kindNames.find((name) => name.toLowerCase() === word.toLowerCase());
+  if (found !== undefined) return found;
+  const hint = didYouMean(word, kindNames) ?? `kinds are ${kindNames.join(', ')}`;
+  throw new Failure('invalidInput', `the kind ${quoted(word)} is not known: ${hint}`);
+}
+
+function textOf(kind: KindName, explanation: Explanation): string {
+  const { field, meaning, type, bounds, change, example, fields } = explanation;
+  const facts = [
+    ['type', type],
+    ...(bounds === null ? [] : [['bounds', bounds]]),
+    ...(explanation.default === null ? [] : [['default', JSON.stringify(explanation.default)]]),
+    ...(change === null ? [] : [['required', explanation.required ? 'yes' : 'no']]),
+    ...(change === null ? [] : [['change', change]]),
+    ...(explanation.clearedByNull ? [['null', 'clears it']] : []),
+    ...(explanation.secret ? [['secret', 'write-only: compared by fingerprint, never shown']] : []),
+  ];
+  const isKind = field === kind;
+  const shown = isKind
+    ? newManifest(kind, { name: undefined, workspace: undefined, alone: true })
+    : dump({ [field.split('.').at(-1)!]: example }, { lineWidth: 100, noRefs: true });
+  const rows = fields.map(({ name, type: fieldType, required, meaning: says }) => [
+    `  ${name}${required ? ' *' : ''}`,
+    shortened(fieldType),
+    says,
+  ]);
+  return [
+    `${field}\n  ${meaning}\n`,
+    ...(isKind ? [] : [formatTable(facts.map(([name, fact]) => [`  ${name}`, fact!]))]),
+    `example\n${shown.replaceAll(/^(?=.)/gm, '  ')}`,
+    ...(rows.length === 0
+      ? []
+      : [`fields${isKind ? ' of spec' : ''} (* is required)\n${formatTable(rows)}`]),
+  ].join('\n');
+}
+
+const typeColumnsMax = 48;
+
+function shortened(type: string): string {
+  return type.length > typeColumnsMax ? `${type.slice(0, typeColumnsMax)}…` : type;
+}

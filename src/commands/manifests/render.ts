@@ -1,0 +1,50 @@
+/** Knows the `render` command: the manifests of a source as they are in one environment, to be looked at. */
+import { renderedList, renderedYaml } from '../../sync/authoring/rendered.ts';
+import { composedManifests } from '../../sync/manifest/composed.ts';
+import { apiVersion } from '../../sync/manifest/document-owner.ts';
+import type { Command } from '../shared/command.ts';
+import { environmentOption, outputForm, words, workspaceOption } from '../shared/option.ts';
+import {
+  checkOffline,
+  offlineVariables,
+  readOffline,
+  requireDeclared,
+} from '../sources/offline-source.ts';
+import { faulty } from '../sources/sound-part.ts';
+
+interface RenderOptions {
+  readonly paths: readonly string[];
+  readonly workspace: readonly string[];
+  readonly env: string | undefined;
+  readonly output: 'yaml' | 'json';
+}
+
+export const render: Command<RenderOptions> = {
+  summary: 'Show manifests with values, patches and defaults in them',
+  examples: [
+    ['gatewright render examples/2-environments --env prod', 'As they are in one environment'],
+    ['gatewright render gateway --env dev -o json', 'The same as one List, for programs'],
+    ['gatewright render gateway --workspace support', 'What one workspace comes to'],
+  ],
+  options: {
+    paths: words('Folders, files, Git URLs, or - for standard input; the current folder if none'),
+    workspace: workspaceOption,
+    env: environmentOption,
+    output: outputForm(['yaml', 'json'], 'Form of the manifests'),
+  },
+  run: async ({ paths, workspace, env, output }, io) => {
+    const files = await readOffline(paths, env, io);
+    const scope = workspace.length === 0 ? null : new Set(workspace);
+    const checked = await checkOffline(files, io.cwd, scope);
+    if (checked.faults.length > 0) throw faulty(checked.faults);
+    requireDeclared(workspace, checked);
+    const all = await composedManifests(files, await offlineVariables(files, io.cwd));
+    const manifests = all.filter(
+      ({ kind, workspace: within, name }) =>
+        scope === null || scope.has((kind === 'Workspace' ? name : within) ?? ''),
+    );
+    if (output === 'json') io.stdout.writeJson(renderedList(apiVersion, manifests));
+    else io.stdout.writeExact(renderedYaml(manifests));
+    return 'success';
+  },
+};

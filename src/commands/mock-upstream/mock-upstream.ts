@@ -1,0 +1,40 @@
+/** Knows the command that stands in for a model provider: it repeats what it is asked and counts it. */
+import { once } from 'node:events';
+import { listenFailure } from '../../app.ts';
+import type { Command } from '../shared/command.ts';
+import { port, text } from '../shared/option.ts';
+import { startMockServer } from './mock-server.ts';
+
+interface Options {
+  host: string | undefined;
+  port: number | undefined;
+}
+
+const hostUsual = '127.0.0.1';
+const portUsual = 8790;
+
+export const mockUpstream: Command<Options> = {
+  summary: 'Stand in for a model provider, for tries without one: it echoes and counts',
+  examples: [
+    ['gatewright mock-upstream', 'Answer chat completions on http://127.0.0.1:8790/v1'],
+    ['gatewright mock-upstream --port 0', 'Take a free port, and say which'],
+  ],
+  options: {
+    host: text('ADDRESS', { describe: 'Address to listen on', fallback: hostUsual }),
+    port: port(portUsual, {
+      describe: 'Port to listen on; 0 takes a free one',
+      fallback: String(portUsual),
+    }),
+  },
+  run: async (options, io) => {
+    const { host = hostUsual, port: wanted = portUsual } = options;
+    await using server = await startMockServer(host, wanted).catch((error: Error) => {
+      throw listenFailure(host, wanted, '--port', error);
+    });
+    io.stdout.write(`a mock upstream answers on ${server.url}\n`);
+    io.stderr.write('it is no model: it repeats what it is asked. Ctrl-C stops it\n');
+    await io.onStarted();
+    if (!io.signal.aborted) await once(io.signal, 'abort');
+    return 'success';
+  },
+};

@@ -1,0 +1,276 @@
+/** Knows the command that makes credentials for a deployment on a database of its own. */
+import { rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { z } from 'zod';
+import { inferencePort } from '../../app/gateway.ts';
+import { createApp } from '../../app.ts';
+import { systemClock } from '../../clock.ts';
+import { isHeld } from '../../embedded/home-lock.ts';
+import { inspectStateFile, writeStateFile } from '../../embedded/state-file.ts';
+import { type Ending, Failure } from '../../failure.ts';
+import { createLog } from '../../log.ts';
+import { tsgIdPattern } from '../../model/people/access-policy.ts';
+import { readSettings, type Settings } from '../../settings.ts';
+import {
+  type Account,
+  accountNamePattern,
+  bootstrapTenant,
+  ensureAccount,
+} from '../../store/bootstrap.ts';
+import { assertMigrated, resolveDatabase } from '../database/database.ts';
+import { ensureHomeKeys } from '../database/home-keys.ts';
+import type { Command, CommandIo } from '../shared/command.ts';
+import {
+  ClientCredentials,
+  Credentials,
+  createCredentialsFile,
+  credentialsPathOf,
+  credentialsText,
+} from '../shared/credentials-file.ts';
+import { flag, homeOption, outputForm, text } from '../shared/option.ts';
+import { type GivenOptions, shellLine } from '../shared/shell-line.ts';
+import { workingCopyOf } from '../shared/working-copy.ts';
+
+type Options = {
+  'tsg-id': string | undefined;
+  name: string | undefined;
+  file: string | undefined;
+  output: 'text' | 'json';
+  url: string | undefined;
+  'owner-email': string | undefined;
+  derived: boolean;
+  home: string | undefined;
+};
+
+const defaultName = 'gatewright';
+const defaultFile = 'credentials.json';
+
+export const bootstrap: Command<Options> = {
+  summary: 'Make a superuser service account and an organisation API key',
+  examples: [
+    ['gatewright bootstrap', 'Write credentials.json for a new tenant'],
+    [
+      'gatewright bootstrap --tsg-id 1234567890 --name ci --url https://gw.example.com',
+      'A second service account, ci, for a tenant that exists',
+    ],
+    ['gatewright bootstrap --file -', 'Print the credentials, for a secret store'],
+    [
+      'gatewright bootstrap --derived --name sync --file /run/credentials.json',
+      'In each replica: the same account, made where it is missing',
+    ],
+  ],
+  options: {
+    'tsg-id': text('DIGITS', {
+      describe: 'Tenant service group, 10 digits',
+      isWell: (given) => tsgIdPattern.test(given),
+      expected: '10 digits, such as 1234567890',
+      fallback: 'a new one, and with it a new tenant; with --derived the same every time',
+    }),
+    name: text('NAME', {
+      describe: 'Name of the service account and its key',
+      isWell: (given) => accountNamePattern.test(given),
+      expected: 'a name of 1 to 63 of a-z, 0-9 and inner -, such as ci',
+      fallback: defaultName,
+    }),
+    file: text('FILE', {
+      describe: 'New file for the credentials (mode 0600), or - to print them',
+      fallback: defaultFile,
+    }),
+    url: text('URL', {
+      describe: 'Where clients reach the server',
+      isWell: (given) => originOf(given) !== null,
+      expected: 'the address of a server, such as https://gateway.example.com',
+      fallback: 'this machine, at PORT',
+    }),
+    'owner-email': text('ADDRESS', {
+      describe: 'E-mail address of the owner of a new tenant',
+      isWell: (given) => z.email().max(254).safeParse(given).success,
+      expected: 'an e-mail address, such as ann@example.com',
+      fallback: 'one that nobody reads, owner@DIGITS.gatewright.internal',
+    }),
+    derived: flag(
+      "Derive the secret from the deployment's key: every run gives the same, without an API key",
+    ),
+    output: outputForm(['text', 'json']),
+    home: homeOption,
+  },
+  run: async (options, io) => {
+    const settings = readSettings(undefined, { cwd: io.cwd });
+    const home = resolve(io.cwd, options.home ?? settings.home);
+    if (options.file === undefined) assertNotCommitted(options, io.cwd);
+    const database = await resolveDatabase(settings, home);
+    const beside = settings.database === null || isHeld(home) ? tenantOfUp(home) : null;
+    if (beside !== null) assertTenantMeant(beside, options, io);
+    const to = addressesOf(options.url, beside, settings);
+    await assertMigrated(database);
+    const masterKeys =
+      settings.masterKeys ??
+      (settings.database === null ? await ensureHomeKeys(home, database) : null);
+    const complete = { ...settings, database, masterKeys };
+    if (options.file !== '-') return writeTenant(complete, options, to, io);
+    const tenant = await makeAccount(complete, options, io);
+    io.stdout.writeExact(credentialsText(to.url, tenant, to.inferenceUrl));
+    return 'success';
+  },
+};
+
+/** Where clients reach the server. */
+interface Addresses {
+  readonly url: string;
+  /** With its `/v1`; undefined where nobody has said it. */
+  readonly inferenceUrl: string | undefined;
+}
+
+/** Of an address that was given nobody knows where inference is beside it. */
+function addressesOf(
+  given: string | undefined,
+  beside: z.infer<typeof Credentials> | null,
+  settings: Settings,
+): Addresses {
+  if (given !== undefined) return { url: originOf(given)!, inferenceUrl: undefined };
+  if (beside !== null) {
+    return { url: originOf(beside.adminBaseUrl)!, inferenceUrl: beside.inferenceUrl };
+  }
+  const port = inferencePort(settings);
+  // A free port is known when the server listens.
+  const inferenceUrl = port === 0 ? undefined : `${addressOf(port)}/v1`;
+  return { url: addressOf(settings.server.port), inferenceUrl };
+}
+
+function addressOf(port: number): string {
+  return `http://127.0.0.1:${port}`;
+}
+
+/** What was said, without what holds anyway. */
+function given({ output, ...options }: Options): GivenOptions {
+  return output === 'json' ? { ...options, output } : options;
+}
+
+/** Who names a file has decided where it lies. */
+function assertNotCommitted(options: Options, cwd: string): void {
+  const path = resolve(cwd, defaultFile);
+  const root = workingCopyOf(path);
+  if (root === null) return;
+  const here = shellLine(cwd, 'bootstrap', [], { ...given(options), file: `./${defaultFile}` });
+  throw new Failure(
+    'refusedByGuard',
+    `${path} would hold credentials in the Git working tree ${root}, where they are easily committed.\n` +
+      `  Name a file elsewhere:  --file FILE\n  If that is meant:       ${here}`,
+  );
+}
+
+/** What `gatewright up` of this home has written; null when it never has. */
+function tenantOfUp(home: string): z.infer<typeof Credentials> | null {
+  const found = inspectStateFile(credentialsPathOf(home), Credentials);
+  return found === null || found.isDamaged ? null : found.state;
+}
+
+/** Beside `up` a tenant is there already, and another one sees nothing of what it holds. */
+function assertTenantMeant(
+  { tsgId }: z.infer<typeof Credentials>,
+  options: Options,
+  io: CommandIo,
+): void {
+  const wanted = options['tsg-id'];
+  if (wanted === tsgId) return;
+  const account = { ...given(options), 'tsg-id': tsgId, name: options.name ?? 'ci' };
+  const what = `the tenant of \`gatewright up\` is ${tsgId}; this makes a second one, which sees nothing of it`;
+  if (wanted !== undefined) {
+    io.stderr.write(`${what}\n`);
+    return;
+  }
+  throw new Failure(
+    'refusedByGuard',
+    `${what}.\n` +
+      `  For another account of the same tenant:  ${shellLine(io.cwd, 'bootstrap', [], account)}\n` +
+      '  For a second tenant, name it:            --tsg-id DIGITS',
+  );
+}
+
+async function writeTenant(
+  settings: Settings,
+  options: Options,
+  to: Addresses,
+  io: CommandIo,
+): Promise<Ending> {
+  const path = resolve(io.cwd, options.file ?? defaultFile);
+  const { tsgId, clientId } = options.derived
+    ? await writeDerived(path, settings, options, to, io)
+    : await writeNew(path, settings, options, to, io);
+  if (options.output === 'json') io.stdout.writeJson({ tsgId, clientId, credentialsFile: path });
+  else io.stdout.write(`tenant ${tsgId}\nservice account ${clientId}\ncredentials in ${path}\n`);
+  return 'success';
+}
+
+async function writeNew(
+  path: string,
+  settings: Settings,
+  options: Options,
+  { url, inferenceUrl }: Addresses,
+  io: CommandIo,
+): Promise<Account> {
+  await using file = await createCredentialsFile(path);
+  try {
+    const tenant = await makeAccount(settings, options, io);
+    await file.write(credentialsText(url, tenant, inferenceUrl));
+    return tenant;
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  }
+}
+
+/** What an earlier run wrote is written again: nothing is lost by that, and the address may be another. */
+async function writeDerived(
+  path: string,
+  settings: Settings,
+  options: Options,
+  { url, inferenceUrl }: Addresses,
+  io: CommandIo,
+): Promise<Account> {
+  const account = await makeAccount(settings, options, io);
+  const found = inspectStateFile(path, ClientCredentials);
+  if (found !== null && (found.isDamaged || found.state.clientId !== account.clientId)) {
+    throw new Failure(
+      'invalidInput',
+      `Cannot write ${path}: it holds something else; move it away or choose another --file.`,
+    );
+  }
+  writeStateFile(path, credentialsText(url, account, inferenceUrl));
+  return account;
+}
+
+async function makeAccount(
+  settings: Settings,
+  options: Options,
+  { stderr }: CommandIo,
+): Promise<Account> {
+  const log = createLog({ level: settings.logLevel ?? 'warn', destination: stderr });
+  await using app = await createApp(settings, { log });
+  const { keyring } = app;
+  const wanted = {
+    keyring,
+    name: options.name ?? defaultName,
+    apiKeyPrefix: settings.apiKeyPrefix,
+    ownerEmail: options['owner-email'],
+    now: systemClock.now(),
+    auditLogs: settings.features.auditLogs,
+  };
+  const tsgId = options['tsg-id'];
+  return options.derived
+    ? await ensureAccount(
+        app.database,
+        { ...wanted, tsgId: tsgId ?? keyring.derivedTsgId },
+        keyring.deriveClientSecret,
+      )
+    : await bootstrapTenant(app.database, { ...wanted, tsgId });
+}
+
+/** Null unless it is the address of a server alone. */
+function originOf(text: string): string | null {
+  const url = URL.parse(text);
+  const isServer = /^https?:$/.test(url?.protocol ?? '') && url?.pathname === '/';
+  return isServer && url.search === '' && url.hash === '' && url.username === ''
+    ? url.origin
+    : null;
+}

@@ -1,0 +1,136 @@
+/** Knows the command that serves the Admin API and inference until it is told to stop. */
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { missingMasterKey } from '../../app/missing-settings.ts';
+import { type App, allComponents, type Component, openApp } from '../../app.ts';
+import { createLog, type Log } from '../../log.ts';
+import { readSettings, type Settings } from '../../settings.ts';
+import { migrate } from '../../store/migrations/migrate.ts';
+import { resolveDatabase } from '../database/database.ts';
+import type { Command } from '../shared/command.ts';
+import { keepHeapSmall } from '../shared/heap.ts';
+import { choices, flag, homeOption, port, text } from '../shared/option.ts';
+import { reasonUnavailable, type Wait, waitWhile } from '../shared/wait.ts';
+
+interface Options {
+  host: string | undefined;
+  port: number | undefined;
+  'metrics-port': number | undefined;
+  'inference-port': number | undefined;
+  components: readonly Component[];
+  'no-jobs': boolean;
+  migrate: boolean;
+  home: string | undefined;
+}
+
+export const serve: Command<Options> = {
+  summary: 'Serve the Admin API and inference on the database of the settings',
+  examples: [
+    ['gatewright serve', 'Listen where PORT and GATEWRIGHT_HOST say'],
+    ['gatewright serve --migrate', 'Bring the database to this version first'],
+    ['gatewright serve --components gateway', 'Inference alone, as often as there is need of it'],
+    ['gatewright serve --port 0 --no-jobs', 'Take a free port; leave the jobs to other replicas'],
+  ],
+  options: {
+    host: text('ADDRESS', {
+      describe: 'Address to listen on',
+      fallback: 'GATEWRIGHT_HOST, else 127.0.0.1',
+    }),
+    port: port(8080, {
+      describe: 'Port of the Admin API; 0 takes a free one',
+      fallback: 'PORT, else 8080',
+    }),
+    'metrics-port': port(9464, {
+      describe: 'Port of the Prometheus metrics; 0 takes a free one',
+      fallback: 'GATEWRIGHT_METRICS_PORT, else 9464',
+    }),
+    'inference-port': port(8787, {
+      describe: 'Port of inference; 0 takes a free one',
+      fallback: 'GATEWRIGHT_INFERENCE_PORT, else 8787',
+    }),
+    components: choices(allComponents, 'LIST', {
+      describe: 'What to run, separated by commas: admin, gateway, jobs',
+      fallback: 'all',
+    }),
+    'no-jobs': flag('Leave the scheduled jobs to other replicas'),
+    migrate: flag('Run missing migrations first; without it a database that is behind is refused'),
+    home: homeOption,
+  },
+  run: async (options, io) => {
+    const settings = withOptions(readSettings(undefined, { cwd: io.cwd }), options);
+    if (settings.masterKeys === null) throw missingMasterKey();
+    const log = createLog({ level: settings.logLevel ?? 'info', destination: io.stderr });
+    for (const warning of settings.warnings) log.warn(warning);
+    const home = resolve(io.cwd, options.home ?? settings.home);
+    const database = await resolveDatabase(settings, home);
+    const components = componentsOf(options);
+    const app = openApp({ ...settings, database }, { log, components });
+    try {
+      await start(app, log, {
+        seconds: settings.databaseStartWaitSeconds,
+        signal: io.signal,
+        work: async () => {
+          if (options.migrate) await migrate(database, { log, signal: io.signal });
+          await app.connect();
+        },
+      });
+      await io.onStarted();
+      keepHeapSmall();
+      if (!io.signal.aborted) await once(io.signal, 'abort');
+      log.info('stopping');
+    } finally {
+      await app[Symbol.asyncDispose]();
+    }
+    log.info('stopped');
+    return 'success';
+  },
+};
+
+function componentsOf(options: Options): readonly Component[] {
+  const wanted = options.components.length === 0 ? allComponents : options.components;
+  return wanted.filter((component) => component !== 'jobs' || !options['no-jobs']);
+}
+
+interface Start extends Pick<Wait, 'seconds' | 'signal'> {
+  /** What needs the database before anything is served. */
+  readonly work: () => Promise<void>;
+}
+
+/** While the database is waited for both ports answer, so that who looks sees a process that is alive. */
+async function start(app: App, log: Log, { work, seconds, signal }: Start): Promise<void> {
+  let isListening = false;
+  const listen = async (): Promise<void> => {
+    if (isListening) return;
+    isListening = true;
+    log.info(await app.listen(), 'listening');
+  };
+  let isDone = false;
+  const attempt = async (): Promise<void> => {
+    await work();
+    isDone = true;
+  };
+  const say = async (reason: string): Promise<void> => {
+    log.warn({ reason, secondsMax: seconds }, 'waiting for the database');
+    await listen();
+  };
+  await waitWhile(() => reasonUnavailable(attempt), { seconds, signal, say });
+  if (!isDone) await attempt();
+  await listen();
+}
+
+function withOptions(settings: Settings, options: Options): Settings {
+  const { host, port, metricsPort } = settings.server;
+  return {
+    ...settings,
+    inference: {
+      ...settings.inference,
+      port: options['inference-port'] ?? settings.inference.port,
+    },
+    server: {
+      ...settings.server,
+      host: options.host ?? host,
+      port: options.port ?? port,
+      metricsPort: options['metrics-port'] ?? metricsPort,
+    },
+  };
+}

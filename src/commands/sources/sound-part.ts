@@ -1,0 +1,34 @@
+/** Knows what of a source can be applied where something in it is wrong. */
+import { Failure } from '../../failure.ts';
+import type { ReadSource } from '../../sync/desired/desired.ts';
+import { type DesiredSet, workspaceOf } from '../../sync/resources/resource-set.ts';
+import { isInScope, type WorkspaceScope } from '../../sync/resources/workspace-scope.ts';
+import type { SourceFault } from '../../sync/source/source-files.ts';
+import { outOfReach } from '../../sync/validation/secrets.ts';
+import { formatFaults } from './fault-text.ts';
+
+/**
+ * The whole source with what is wrong in it, to be planned around that.
+ *
+ * @throws Failure (invalid input) that lists every fault with its place, where no workspace of the
+ *   scope is without one, or it is not even clear which files count or what goes into manifests
+ */
+export function soundPart({ set, waiting }: ReadSource, scope: WorkspaceScope): DesiredSet {
+  if (set.faults.length === 0) return set;
+  const faults = [...set.faults, ...waiting];
+  const held = new Set(faults.flatMap(({ workspaces }) => workspaces));
+  const hasSound = set.resources.some(
+    ({ identity }) => isInScope(identity, scope) && !held.has(workspaceOf(identity)),
+  );
+  const isDoubtful = faults.some(({ holdsAll }) => holdsAll);
+  if (!hasSound || isDoubtful) throw faulty(set.faults.map(({ fault }) => fault));
+  return { ...set, faults };
+}
+
+/** A source that cannot be applied, with every fault and its place; nothing is wrong with one that waits for values. */
+export function faulty(faults: readonly SourceFault[]): Failure {
+  const place = faults[0]?.position;
+  const isOutOfReach = faults.every(({ code }) => code === outOfReach);
+  const kind = isOutOfReach ? 'unreachable' : 'invalidInput';
+  return new Failure(kind, formatFaults(faults).trimEnd(), { place });
+}

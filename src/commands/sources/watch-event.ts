@@ -1,0 +1,55 @@
+/** Knows how what the sync loop tells is said to people and to programs. */
+
+import type { WatchEvent } from '../../sync/loop/loop-event.ts';
+import { countsByKind } from '../../sync/report/summary.ts';
+import { textReport } from '../../sync/report/text.ts';
+import { cycleDocument } from './cycle-document.ts';
+
+/** Whether there is nothing to tell: a cycle or a pass that found all as it should be. */
+export function isQuiet(event: WatchEvent): boolean {
+  if (event.kind === 'failure') return false;
+  if (!event.isNews) return true;
+  if (event.kind === 'drift') return false;
+  const { plan, report, refusal } = event.result;
+  const isIdle =
+    report === null && refusal === null && plan.blocked.length + plan.faults.length === 0;
+  return isIdle && plan.changes.length === 0;
+}
+
+/** Lines for people, at `now` (ms since the epoch); empty when there is nothing to tell. */
+export function eventText(event: WatchEvent, now: number): string {
+  if (isQuiet(event)) return '';
+  const time = timeText(now);
+  if (event.kind === 'cycle') return `\n${time}\n${textReport(event.result)}`;
+  if (event.kind === 'drift') {
+    const isOver = event.result.plan.changes.length === 0;
+    const verdict = isOver
+      ? `the server is as ${event.isBeside ? 'it was applied last' : 'the source says'} again`
+      : 'others changed what was applied; it is told and left alone';
+    return `\n${time}  ${verdict}\n${isOver ? '' : textReport(event.result)}`;
+  }
+  const then =
+    event.retryAt === null
+      ? 'what was applied last stays; save a correction to go on'
+      : `trying again at ${timeText(event.retryAt)}`;
+  return `\n${time}  ${event.failure.message}\n${then}\n`;
+}
+
+/** The event without its name and time, for `-o json`. */
+export function eventDocument(event: WatchEvent): Record<string, unknown> {
+  if (event.kind === 'failure') {
+    const { kind, message } = event.failure;
+    return { ending: kind, message, retryAt: momentText(event.retryAt) };
+  }
+  const told = { ...cycleDocument(event.result), counts: countsByKind(event.result) };
+  return event.kind === 'drift' ? told : { ...told, retryAt: momentText(event.retryAt) };
+}
+
+/** Of the local day: `14:03:59`. */
+export function timeText(at: number): string {
+  return new Date(at).toTimeString().slice(0, 8);
+}
+
+function momentText(at: number | null): string | null {
+  return at === null ? null : new Date(at).toISOString();
+}

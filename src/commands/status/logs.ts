@@ -1,0 +1,188 @@
+/** Knows the command that shows requests for models as the server has logged them, and goes on as more come. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { Failure } from '../../failure.ts';
+import { RequestLogPage, type RequestLogRecord } from '../../model/logs/request-log.ts';
+import type { AdminClient } from '../../sync/server/client.ts';
+import type { Command, CommandIo } from '../shared/command.ts';
+import { flag, outputForm, text, wholeNumber } from '../shared/option.ts';
+import { formatTable } from '../shared/table.ts';
+import { openClient, type ServerOptions, serverOptions } from '../sources/manifest-options.ts';
+import { refusalAsFailure } from './suspend.ts';
+
+interface LogsOptions extends Pick<ServerOptions, 'home' | 'credentials'> {
+  readonly follow: boolean;
+  readonly number: number | undefined;
+  readonly workspace: string | undefined;
+  readonly provider: string | undefined;
+  readonly model: string | undefined;
+  readonly status: string | undefined;
+  readonly trace: string | undefined;
+  readonly output: 'text' | 'json' | 'wide';
+}
+
+const numberUsual = 20;
+const numberMax = 1_000;
+const pageSizeMax = 100;
+/** Time between two looks of `--follow`. */
+const followMs = 1_000;
+/** Rows come a little later than requests end, those of one process later than those of another. */
+const lateMs = 30_000;
+
+export const logs: Command<LogsOptions> = {
+  summary: 'Show requests for models: who asked what of whom, status, time, tokens and cost',
+  examples: [
+    ['gatewright logs', 'The latest of the last 24 hours'],
+    ['gatewright logs --follow --status 4xx', 'Those that are refused, as they come'],
+    ['gatewright logs --trace order-17 -o json', 'Everything about the requests of one trace'],
+  ],
+  options: {
+    follow: flag('Go on, and show further requests as they come', 'f'),
+    number: {
+      ...wholeNumber(
+        'COUNT',
+        { min: 1, max: numberMax, example: 50 },
+        { describe: 'How many of the latest', fallback: String(numberUsual) },
+      ),
+      letter: 'n',
+    },
+    workspace: filter('NAME', 'Only of this workspace, by slug or id'),
+    provider: filter('NAME', 'Only to this provider, as the log names it'),
+    model: filter('NAME', 'Only for this model, as the provider is asked for it'),
+    status: filter('STATUS', 'Only with this status: 429, or 4xx'),
+    trace: filter('ID', 'Only of this trace'),
+    output: outputForm(['text', 'json', 'wide']),
+    home: serverOptions.home,
+    credentials: serverOptions.credentials,
+  },
+  run: async (options, io) => {
+    await using client = openClient({ ...options, owner: undefined }, io);
+    const latest = await read(client, options, io, null);
+    show(latest, options, io, true);
+    if (options.follow) await follow(client, options, io, latest);
+    return 'success';
+  },
+};
+
+function filter(placeholder: string, describe: string) {
+  return text(placeholder, { describe, fallback: 'all' });
+}
+
+/** Tells of an absence once, and goes on behind it. */
+async function follow(
+  client: AdminClient,
+  options: LogsOptions,
+  io: CommandIo,
+  latest: readonly RequestLogRecord[],
+): Promise<void> {
+  const shown = new Map(latest.map((one) => [one.id, Date.parse(one.ended_at)]));
+  // By the time of the server, which nobody else's clock is compared with.
+  let newest = Math.max(0, ...shown.values());
+  let told = '';
+  while (!io.signal.aborted) {
+    await delay(followMs, undefined, { signal: io.signal }).catch(() => undefined);
+    try {
+      const found = await read(client, options, io, newest - lateMs);
+      const news = found.filter((one) => !shown.has(one.id));
+      show(news, options, io, false);
+      for (const { id, ended_at } of news) shown.set(id, Date.parse(ended_at));
+      newest = Math.max(newest, ...shown.values());
+      for (const [id, endedAt] of shown) if (endedAt < newest - 2 * lateMs) shown.delete(id);
+      told = '';
+    } catch (error) {
+      if (io.signal.aborted) return;
+      if (!(error instanceof Failure) || error.kind !== 'unreachable') throw error;
+      if (error.message !== told) io.stderr.write(`${error.message}\n`);
+      told = error.message;
+    }
+  }
+}
+
+/** Oldest first: all since a moment (of the last day, where it is none of this age), or as many of the latest as are asked for. */
+async function read(
+  client: AdminClient,
+  options: LogsOptions,
+  { signal }: CommandIo,
+  since: number | null,
+): Promise<RequestLogRecord[]> {
+  const wanted = since === null ? (options.number ?? numberUsual) : Number.POSITIVE_INFINITY;
+  const { workspace: workspace_id, provider, model, status, trace: trace_id } = options;
+  const from = since === null || since < 0 ? undefined : new Date(since).toISOString();
+  const asked = { workspace_id, provider, model, status, trace_id, time_of_generation_min: from };
+  const given = Object.entries(asked).filter(([, value]) => value !== undefined);
+  const found: RequestLogRecord[] = [];
+  let cursor: string | null = '';
+  while (cursor !== null && found.length < wanted) {
+    const page_size = String(Math.min(pageSizeMax, wanted - found.length));
+    const query = new URLSearchParams([...(given as [string, string][]), ['page_size', page_size]]);
+    if (cursor !== '') query.set('cursor', cursor);
+    const path = `/admin/v2/logs?${query}`;
+    const { body } = await refusalAsFailure(client.request({ method: 'GET', path, signal }));
+    const page: RequestLogPage = parsed(body);
+    found.push(...page.data);
+    cursor = page.next_cursor;
+  }
+  return found.reverse();
+}
+
+function parsed(body: unknown): RequestLogPage {
+  const page = RequestLogPage.safeParse(body);
+  if (page.success) return page.data;
+  const message = 'the server answers no log; is it a gatewright server of the same version?';
+  throw new Failure('unreachable', message, { cause: page.error });
+}
+
+const headings = ['ENDED', 'STATUS', 'MS', 'PROVIDER', 'MODEL', 'TOKENS', 'COST', 'TRACE'];
+const wideHeadings = [
+  ...['ANSWERED BY', 'FIRST MS', 'CACHE', 'GUARDRAILS', 'RETRIES', 'TARGET'],
+  ...['EARLIER', 'ERROR', 'API KEY', 'WORKSPACE'],
+];
+
+function show(
+  records: readonly RequestLogRecord[],
+  { output, follow }: LogsOptions,
+  { stdout }: CommandIo,
+  isFirst: boolean,
+): void {
+  if (output === 'json') {
+    if (follow) for (const record of records) stdout.writeJsonLine(record);
+    else stdout.writeJson({ requests: records });
+    return;
+  }
+  const isWide = output === 'wide';
+  const rows = records.map((one) => [...cells(one), ...(isWide ? wideCells(one) : [])]);
+  if (isFirst && rows.length === 0 && !follow) stdout.write('No requests in the last 24 hours.\n');
+  else if (isFirst)
+    stdout.write(formatTable([[...headings, ...(isWide ? wideHeadings : [])], ...rows]));
+  else if (rows.length > 0) stdout.write(formatTable(rows));
+}
+
+const none = '-';
+
+function cells(one: RequestLogRecord): string[] {
+  const tokens = one.input_tokens === null ? none : `${one.input_tokens}+${one.output_tokens}`;
+  const cost = one.cost === null ? none : one.cost.toFixed(6);
+  const model = one.model ?? one.requested_model ?? none;
+  return [
+    ...[one.ended_at, String(one.status), String(one.duration_ms), one.provider ?? none],
+    ...[model, tokens, one.is_estimated ? `~${cost}` : cost, one.trace_id],
+  ];
+}
+
+function wideCells(one: RequestLogRecord): string[] {
+  return [
+    ...[one.answered_model ?? one.model ?? none, String(one.first_byte_ms ?? none)],
+    ...[one.cache_status ?? none, one.guardrail_verdict ?? none, String(one.retries)],
+    ...[one.target_path ?? none, earlier(one), one.error_code ?? none, one.api_key_id ?? none],
+    one.workspace_id ?? none,
+  ];
+}
+
+/** Calls that were charged before the one that was answered: who, how it ended, and dollars. */
+function earlier({ earlier_attempts }: RequestLogRecord): string {
+  if (earlier_attempts.length === 0) return none;
+  const told = earlier_attempts.map(({ provider, model, status, cost }) => {
+    const who = [provider, model].filter((one) => one !== null).join('/');
+    return `${who} ${status} ${cost.toFixed(6)}`;
+  });
+  return told.join(', ');
+}

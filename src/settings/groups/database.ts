@@ -1,0 +1,276 @@
+/** Knows how the DB_ variables together name a database endpoint and how its connections are secured. */
+import { isIP } from 'node:net';
+import { Secret } from '../../secret.ts';
+import type { Given } from '../reading/sources.ts';
+import { host } from '../variables/forms.ts';
+import type { Name, Values } from '../variables/variables.ts';
+import { checkAuthorities, checkPair } from './certificates.ts';
+
+export interface DatabaseInput {
+  readonly values: Values;
+  readonly given: ReadonlyMap<Name, Given>;
+  /** Set, but without a text that could be read; each has its own fault already. */
+  readonly unread: ReadonlySet<Name>;
+  /** Set, but malformed, so that the value is that of an unset one; each has its own fault already. */
+  readonly wrong: ReadonlySet<Name>;
+  /** Milliseconds since the epoch, for the dates of certificates. */
+  readonly now: number;
+  readonly faults: string[];
+  readonly warnings: string[];
+}
+
+const defaultPort = 3306;
+const meaningless = [
+  'DB_PORT',
+  'DB_USER',
+  'DB_PASS',
+  'DB_NAME',
+  'DB_SSL',
+  'DB_SSL_CA',
+  'DB_SSL_CERT',
+  'DB_SSL_KEY',
+  'DB_READER_HOST',
+] as const;
+
+/** Both endpoints; null where not configured. Faults and warnings go to the lists of the input. */
+export function readDatabases(input: DatabaseInput) {
+  const { values, given, unread, faults } = input;
+  const url =
+    values.DB_URL === undefined ? null : readUrl(values.DB_URL, given.get('DB_URL')!.origin, input);
+  const placed = ['DB_HOST', 'DB_SOCKET', 'DB_URL'] as const;
+  const places = placed.filter((name) => given.has(name));
+  if (places.length === 0) {
+    if (unread.has('DB_URL')) return { database: null, databaseReader: null };
+    const lost = meaningless.filter((name) => given.has(name));
+    if (lost.length > 0) {
+      const what = `${lost.join(', ')} would have no effect`;
+      faults.push(
+        `${what}: none of DB_HOST, DB_SOCKET and DB_URL says where the database is. Set one`,
+      );
+    }
+    return { database: null, databaseReader: null };
+  }
+  const tls = readTls(input);
+  const database = {
+    host: values.DB_HOST ?? url?.host ?? 'localhost',
+    port: values.DB_PORT ?? url?.port ?? defaultPort,
+    socketPath: values.DB_SOCKET ?? null,
+    user: required(input, 'DB_USER', url),
+    password: secretOf(input, 'DB_PASS') ?? url?.password,
+    name: required(input, 'DB_NAME', url),
+    poolSize: values.DB_POOL_SIZE,
+    poolWaitSeconds: values.GATEWRIGHT_DB_POOL_WAIT_SECONDS,
+    statementSeconds: values.GATEWRIGHT_DB_STATEMENT_SECONDS,
+    connectTimeoutSeconds: values.GATEWRIGHT_DB_CONNECT_TIMEOUT_SECONDS,
+    tls,
+  };
+  refuseTwice(input, places, url);
+  checkIdentity(input, values.DB_SOCKET === undefined ? database.host : null);
+  const readerHost = values.DB_READER_HOST;
+  if (readerHost === undefined) {
+    checkReaderAlone(input);
+    return { database, databaseReader: null };
+  }
+  checkIdentity(input, readerHost);
+  if (!values.MYSQL_WRITER_HADR_MODE && !input.wrong.has('MYSQL_WRITER_HADR_MODE')) {
+    input.warnings.push('DB_READER_HOST is not used: set MYSQL_WRITER_HADR_MODE=ON, or remove it');
+  }
+  const databaseReader = {
+    ...database,
+    host: readerHost,
+    port: values.DB_READER_PORT ?? database.port,
+    socketPath: null,
+    user: values.DB_READER_USER ?? database.user,
+    password: secretOf(input, 'DB_READER_PASS') ?? database.password,
+  };
+  return { database, databaseReader };
+}
+
+function checkReaderAlone({ values, given, faults }: DatabaseInput): void {
+  // Malformed: it has its own fault already.
+  if (given.has('DB_READER_HOST')) return;
+  const lost = (['DB_READER_PORT', 'DB_READER_USER', 'DB_READER_PASS'] as const).filter((name) =>
+    given.has(name),
+  );
+  if (lost.length > 0) {
+    faults.push(`${lost.join(', ')} would have no effect: set DB_READER_HOST, or remove it`);
+  }
+  if (values.MYSQL_WRITER_HADR_MODE) {
+    faults.push(
+      'MYSQL_WRITER_HADR_MODE is on but there is no replica to read from: set DB_READER_HOST',
+    );
+  }
+}
+
+function required(input: DatabaseInput, name: 'DB_USER' | 'DB_NAME', url: UrlParts | null): string {
+  const value = input.values[name] ?? (name === 'DB_USER' ? url?.user : url?.name);
+  if (value !== undefined) return value;
+  // What was given but is malformed has its own fault already, and a URL may have held it.
+  const mayBeInUrl = url === null && (input.given.has('DB_URL') || input.unread.has('DB_URL'));
+  if (!input.given.has(name) && !mayBeInUrl) {
+    const where = url === null ? '' : ', or write it into DB_URL (mysql://USER:PASSWORD@HOST/NAME)';
+    input.faults.push(`${name} is required with an external database: set it${where}`);
+  }
+  return '';
+}
+
+function secretOf(input: DatabaseInput, name: 'DB_PASS' | 'DB_READER_PASS'): Secret | undefined {
+  const value = input.values[name];
+  return value === undefined ? undefined : new Secret(value, input.given.get(name)!.origin);
+}
+
+interface UrlParts {
+  readonly host: string;
+  readonly port?: number;
+  readonly user?: string;
+  readonly password?: Secret;
+  readonly name?: string;
+}
+
+/** Names that drivers take after the question mark, and the variable that says the same here. */
+const queryOptions: Record<string, Name> = {
+  ssl: 'DB_SSL',
+  sslmode: 'DB_SSL',
+  usessl: 'DB_SSL',
+  tls: 'DB_SSL',
+  sslca: 'DB_SSL_CA',
+  sslcert: 'DB_SSL_CERT',
+  sslkey: 'DB_SSL_KEY',
+  socket: 'DB_SOCKET',
+  socketpath: 'DB_SOCKET',
+  unixsocket: 'DB_SOCKET',
+  connectionlimit: 'DB_POOL_SIZE',
+  poolsize: 'DB_POOL_SIZE',
+};
+
+/** Of a URL up to its path: what comes before the port, and the port. */
+const lastPort = /^(\w+:\/\/[^/?#]*):[^/?#:\]@]*(?=[/?#]|$)/;
+
+/** Never advises what would be refused beside the URL. */
+function insteadOf(option: string, { given }: DatabaseInput): string {
+  const variable = queryOptions[option.replaceAll(/[_-]/g, '').toLowerCase()];
+  if (variable === undefined) return 'remove it';
+  if (variable === 'DB_SOCKET') return 'set DB_SOCKET instead of DB_URL, with DB_USER and DB_NAME';
+  return given.has(variable) ? `remove it, ${variable} is set` : `set ${variable} instead`;
+}
+
+/** Parsed by ourselves: the driver takes `?ssl-mode=REQUIRED` for nothing and connects in plain text. */
+function readUrl(text: string, origin: string, input: DatabaseInput): UrlParts | null {
+  const { faults } = input;
+  const wrong = (why: string): null => {
+    faults.push(`DB_URL (not shown) ${why}; expected mysql://USER:PASSWORD@HOST:PORT/NAME`);
+    return null;
+  };
+  if (!URL.canParse(text)) {
+    const isPort = URL.canParse(text.replace(lastPort, '$1'));
+    return wrong(
+      isPort
+        ? 'has no usable port, which is a number from 1 to 65535 (percent-encode / ? # of a password)'
+        : 'is not a URL (percent-encode special characters)',
+    );
+  }
+  const url = new URL(text);
+  if (!/^(?:mysql|mariadb):$/.test(url.protocol)) return wrong('does not begin with mysql://');
+  const parsedHost = host.schema.safeParse(url.hostname);
+  if (!parsedHost.success) return wrong('names no usable host');
+  if (url.port === '0') return wrong('has port 0, on which no server listens');
+  for (const option of url.searchParams.keys()) {
+    const shown = /^[\w-]{1,40}$/.test(option) ? `"${option}" ` : '';
+    const fix = insteadOf(option, input);
+    faults.push(`DB_URL has the query option ${shown}which has no meaning here: ${fix}`);
+  }
+  if (url.hash !== '') return wrong('has a "#" part (write # as %23)');
+  try {
+    const [user, password, name] = [url.username, url.password, url.pathname.slice(1)].map(
+      (part) => (part === '' ? undefined : decodeURIComponent(part)),
+    );
+    if (name?.includes('/')) return wrong('has a "/" in the database name');
+    return {
+      host: parsedHost.data,
+      ...(url.port === '' ? {} : { port: Number(url.port) }),
+      ...(user === undefined ? {} : { user }),
+      ...(name === undefined ? {} : { name }),
+      ...(password === undefined ? {} : { password: new Secret(password, origin) }),
+    };
+  } catch {
+    return wrong('has a "%" that begins no percent-encoded character (write % as %25)');
+  }
+}
+
+/** One sentence, however many parts are said twice: the slip is one. */
+function refuseTwice(
+  { given, faults }: DatabaseInput,
+  places: readonly Name[],
+  url: UrlParts | null,
+): void {
+  const parts = [
+    ['DB_PORT', url?.port],
+    ['DB_USER', url?.user],
+    ['DB_PASS', url?.password],
+    ['DB_NAME', url?.name],
+  ] as const;
+  const twice = parts
+    .filter(([name, inUrl]) => inUrl !== undefined && given.has(name))
+    .map(([name]) => name);
+  if (places.length > 1) {
+    const too =
+      twice.length === 0
+        ? ''
+        : `, and ${twice.join(', ')} with ${twice.length === 1 ? 'it' : 'them'}`;
+    const what = places.length === 2 ? 'both set' : 'all set';
+    faults.push(`${places.join(' and ')} are ${what}${too}: keep one`);
+  } else if (twice.length > 0) {
+    const [verb, them] = twice.length === 1 ? ['is', 'it'] : ['are', 'them'];
+    faults.push(`${twice.join(', ')} ${verb} set and DB_URL holds ${them} too: keep one`);
+  }
+}
+
+function readTls(input: DatabaseInput) {
+  const { values, given, now, faults, warnings } = input;
+  const { DB_SSL: mode, DB_SSL_CA: ca, DB_SSL_CERT: cert, DB_SSL_KEY: key } = values;
+  if (given.has('DB_SSL_CERT') !== given.has('DB_SSL_KEY')) {
+    const [there, absent] = given.has('DB_SSL_CERT')
+      ? ['DB_SSL_CERT', 'DB_SSL_KEY']
+      : ['DB_SSL_KEY', 'DB_SSL_CERT'];
+    faults.push(`${there} is set without ${absent}: set both for a client certificate, or neither`);
+  }
+  const verdicts = [];
+  if (ca !== undefined) verdicts.push(checkAuthorities('DB_SSL_CA', ca, now));
+  if (cert !== undefined && key !== undefined) {
+    verdicts.push(checkPair({ cert: 'DB_SSL_CERT', key: 'DB_SSL_KEY' }, { cert, key }, now));
+  }
+  for (const verdict of verdicts) {
+    faults.push(...verdict.faults);
+    warnings.push(...verdict.warnings);
+  }
+  // Of a malformed one nobody knows which certificates it would have used.
+  const verifies = mode === 'VERIFY_CA' || mode === 'VERIFY_IDENTITY' || input.wrong.has('DB_SSL');
+  if (ca !== undefined && !verifies) {
+    const fix = 'set DB_SSL to VERIFY_CA or VERIFY_IDENTITY to have the server verified with it';
+    warnings.push(`DB_SSL_CA is not used under DB_SSL=${mode}: ${fix}`);
+  }
+  if (cert !== undefined && mode === 'DISABLED' && !input.wrong.has('DB_SSL')) {
+    warnings.push('DB_SSL_CERT is not used under DB_SSL=DISABLED');
+  }
+  const origin = given.get('DB_SSL_KEY')?.origin ?? '';
+  return {
+    mode,
+    ca: ca ?? null,
+    cert: cert ?? null,
+    key: key === undefined ? null : new Secret(key, origin),
+  };
+}
+
+/**
+ * The driver sends no name for an address or a socket, and Node then verifies the certificate for
+ * "localhost": a stranger's certificate for that name would pass, the right one fail.
+ */
+function checkIdentity({ values, faults }: DatabaseInput, host: string | null): void {
+  if (values.DB_SSL !== 'VERIFY_IDENTITY') return;
+  if (host === null) {
+    faults.push('DB_SSL=VERIFY_IDENTITY has no name to verify over DB_SOCKET: set DB_SSL=DISABLED');
+  } else if (isIP(host.split('%')[0]!) !== 0) {
+    const fix = 'use the DNS name that its certificate names, or DB_SSL=VERIFY_CA';
+    faults.push(`DB_SSL=VERIFY_IDENTITY cannot verify the IP address ${host}: ${fix}`);
+  }
+}

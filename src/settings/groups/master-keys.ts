@@ -1,0 +1,61 @@
+/** Knows which settings hold master keys, and how the files behind them are read again. */
+import type { Secret } from '../../secret.ts';
+import { secretIn } from '../reading/secrets.ts';
+import type { Given } from '../reading/sources.ts';
+import type { Name, Values } from '../variables/variables.ts';
+
+/** What protects the keys that the database keeps. */
+export interface MasterKeySettings {
+  /** The one that they shall be under. */
+  readonly current: Secret<Buffer>;
+  /** Others that they may be under. */
+  readonly previous: readonly Secret<Buffer>[];
+  /**
+   * Reads the files behind them again, so that a rotation needs no restart; throws `Failure` when they
+   * are not usable.
+   */
+  readonly refresh: () => MasterKeySettings;
+}
+
+/** What was read of settings by name. */
+export interface Read {
+  readonly values: Values;
+  readonly given: ReadonlyMap<Name, Given>;
+}
+
+const masterKeyNames: readonly Name[] = ['GATEWRIGHT_MASTER_KEY', 'GATEWRIGHT_MASTER_KEY_PREVIOUS'];
+
+/** Null where none is set. `readAgain` yields what settings are now. */
+export function masterKeySettings(
+  read: Read,
+  readAgain: (names: readonly Name[]) => Read,
+): MasterKeySettings | null {
+  const secretOf = secretIn(read.values, read.given);
+  const current = secretOf('GATEWRIGHT_MASTER_KEY');
+  if (current === undefined) return null;
+  const previous = secretOf('GATEWRIGHT_MASTER_KEY_PREVIOUS');
+  const settings: MasterKeySettings = {
+    current,
+    previous: previous === undefined ? [] : [previous],
+    refresh: () => masterKeySettings(readAgain(masterKeyNames), readAgain) ?? settings,
+  };
+  return settings;
+}
+
+/** @param wrong settings that are told of already, and that count as unset in `values` */
+export function masterKeyFaults(values: Values, wrong: ReadonlySet<Name>): string[] {
+  if (masterKeyNames.some((name) => wrong.has(name))) return [];
+  const { GATEWRIGHT_MASTER_KEY: current, GATEWRIGHT_MASTER_KEY_PREVIOUS: previous } = values;
+  if (previous === undefined) return [];
+  if (current === undefined) {
+    return [
+      'GATEWRIGHT_MASTER_KEY_PREVIOUS is set, but GATEWRIGHT_MASTER_KEY is not: where there is one key, ' +
+        'set that',
+    ];
+  }
+  if (!current.equals(previous)) return [];
+  return [
+    'GATEWRIGHT_MASTER_KEY_PREVIOUS is the same key as GATEWRIGHT_MASTER_KEY: leave it out, or set ' +
+      'GATEWRIGHT_MASTER_KEY to the new one',
+  ];
+}

@@ -1,0 +1,20 @@
+/** Knows the settings of proxies as a group. */
+import type { Secret } from '../../secret.ts';
+import type { secretIn } from '../reading/secrets.ts';
+import type { Values } from '../variables/variables.ts';
+
+export interface ProxySettings {
+  readonly http: Secret<URL> | undefined;
+  readonly https: Secret<URL> | undefined;
+  /** Hosts that are reached without. */
+  readonly exempt: readonly string[];
+}
+
+export function proxySettings(
+  values: Values,
+  secretOf: ReturnType<typeof secretIn>,
+): ProxySettings | null {
+  const [http, https] = [secretOf('HTTP_PROXY'), secretOf('HTTPS_PROXY')];
+  if (http === undefined && https === undefined) return null;
+  return { http, https, exempt: values.NO_PROXY ?? [] };
+}

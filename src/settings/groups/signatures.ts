@@ -1,0 +1,42 @@
+/** Knows which settings of signatures make a whole: one without another would seem to verify, and verify nothing. */
+import type { signedObjects } from '../variables/forms.ts';
+import type { Name, Values } from '../variables/variables.ts';
+
+/** What of a Git source must be signed, and the files of the keys that count. */
+interface SignatureSettings {
+  readonly on: (typeof signedObjects)[number];
+  readonly gpgKeysFile: string | undefined;
+  readonly allowedSignersFile: string | undefined;
+  readonly revokedSignersFile: string | undefined;
+}
+
+/** Undefined where nothing has to be signed. */
+export function signatureSettings(values: Values): SignatureSettings | undefined {
+  const on = values.GATEWRIGHT_GIT_VERIFY;
+  if (on === undefined) return undefined;
+  return {
+    on,
+    gpgKeysFile: values.GATEWRIGHT_GIT_GPG_KEYS_FILE,
+    allowedSignersFile: values.GATEWRIGHT_GIT_ALLOWED_SIGNERS_FILE,
+    revokedSignersFile: values.GATEWRIGHT_GIT_REVOKED_SIGNERS_FILE,
+  };
+}
+
+const keyFiles: readonly Name[] = [
+  'GATEWRIGHT_GIT_GPG_KEYS_FILE',
+  'GATEWRIGHT_GIT_ALLOWED_SIGNERS_FILE',
+];
+
+/** @param wrong settings that are told of already, and that count as unset in `values` */
+export function signatureFaults(values: Values, wrong: ReadonlySet<Name>): string[] {
+  if (wrong.has('GATEWRIGHT_GIT_VERIFY')) return [];
+  const isVerified = values.GATEWRIGHT_GIT_VERIFY !== undefined;
+  const all: readonly Name[] = [...keyFiles, 'GATEWRIGHT_GIT_REVOKED_SIGNERS_FILE'];
+  if (!isVerified) {
+    return all
+      .filter((name) => values[name] !== undefined)
+      .map((name) => `${name} is set, but nothing is verified: set GATEWRIGHT_GIT_VERIFY=commit`);
+  }
+  if (keyFiles.some((name) => values[name] !== undefined || wrong.has(name))) return [];
+  return [`GATEWRIGHT_GIT_VERIFY is set, but no key is permitted: set ${keyFiles.join(' or ')}`];
+}

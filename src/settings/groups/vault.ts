@@ -1,0 +1,98 @@
+/** Knows which settings of a Vault make a whole: an address, the paths that are granted, and one way to sign in. */
+import type { Name, Values } from '../variables/variables.ts';
+
+/** How a Vault is reached; paths of files as they were given. */
+export interface VaultSettings {
+  readonly address: URL;
+  readonly paths: readonly { readonly mount: string; readonly path: string }[];
+  readonly namespace: string | null;
+  readonly caFile: string | null;
+  readonly login:
+    | { readonly method: 'token'; readonly tokenFile: string }
+    | {
+        readonly method: 'kubernetes';
+        readonly mount: string;
+        readonly role: string;
+        readonly tokenFile: string;
+      }
+    | {
+        readonly method: 'appRole';
+        readonly mount: string;
+        readonly roleId: string;
+        readonly secretIdFile: string;
+      };
+}
+
+/** Null where none is meant, or what is set does not make a whole. */
+export function vaultSettings(values: Values): VaultSettings | null {
+  const { GATEWRIGHT_VAULT_ADDRESS: address, GATEWRIGHT_VAULT_PATHS: paths } = values;
+  const login = loginOf(values);
+  if (address === undefined || paths === undefined || login === null) return null;
+  return {
+    ...{ address, paths, login },
+    namespace: values.GATEWRIGHT_VAULT_NAMESPACE ?? null,
+    caFile: values.GATEWRIGHT_VAULT_CA_FILE ?? null,
+  };
+}
+
+const accountToken = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+
+function loginOf(values: Values): VaultSettings['login'] | null {
+  const { GATEWRIGHT_VAULT_TOKEN_FILE: tokenFile, GATEWRIGHT_VAULT_AUTH_MOUNT: mount } = values;
+  if (tokenFile !== undefined) return { method: 'token', tokenFile };
+  const { GATEWRIGHT_VAULT_KUBERNETES_ROLE: role, GATEWRIGHT_VAULT_ROLE_ID: roleId } = values;
+  if (role !== undefined) {
+    const account = values.GATEWRIGHT_VAULT_KUBERNETES_TOKEN_FILE ?? accountToken;
+    return { method: 'kubernetes', mount: mount ?? 'kubernetes', role, tokenFile: account };
+  }
+  const { GATEWRIGHT_VAULT_SECRET_ID_FILE: secretIdFile } = values;
+  if (roleId === undefined || secretIdFile === undefined) return null;
+  return { method: 'appRole', mount: mount ?? 'approle', roleId, secretIdFile };
+}
+
+const logins: readonly Name[] = [
+  'GATEWRIGHT_VAULT_TOKEN_FILE',
+  'GATEWRIGHT_VAULT_KUBERNETES_ROLE',
+  'GATEWRIGHT_VAULT_ROLE_ID',
+];
+const others: readonly Name[] = [
+  'GATEWRIGHT_VAULT_PATHS',
+  'GATEWRIGHT_VAULT_NAMESPACE',
+  'GATEWRIGHT_VAULT_CA_FILE',
+  'GATEWRIGHT_VAULT_SECRET_ID_FILE',
+  'GATEWRIGHT_VAULT_AUTH_MOUNT',
+  'GATEWRIGHT_VAULT_KUBERNETES_TOKEN_FILE',
+];
+
+/** @param wrong settings that are told of already, and that count as unset in `values` */
+export function vaultFaults(values: Values, wrong: ReadonlySet<Name>): string[] {
+  if ([...logins, ...others, 'GATEWRIGHT_VAULT_ADDRESS' as const].some((name) => wrong.has(name))) {
+    return [];
+  }
+  const isSet = (name: Name): boolean => values[name] !== undefined;
+  const given = logins.filter(isSet);
+  if (!isSet('GATEWRIGHT_VAULT_ADDRESS')) {
+    return [...logins, ...others]
+      .filter(isSet)
+      .map((name) => `${name} is set, but no Vault is: set GATEWRIGHT_VAULT_ADDRESS`);
+  }
+  const faults: string[] = [];
+  if (!isSet('GATEWRIGHT_VAULT_PATHS')) {
+    faults.push(
+      'GATEWRIGHT_VAULT_ADDRESS is set, but no path is granted: set GATEWRIGHT_VAULT_PATHS',
+    );
+  }
+  if (given.length === 0) {
+    faults.push(
+      `GATEWRIGHT_VAULT_ADDRESS is set, but no way to sign in: set ${logins.join(' or ')}`,
+    );
+  } else if (given.length > 1) {
+    faults.push(`${given.join(' and ')} are ways to sign in to one Vault: keep one`);
+  }
+  if (isSet('GATEWRIGHT_VAULT_ROLE_ID') !== isSet('GATEWRIGHT_VAULT_SECRET_ID_FILE')) {
+    faults.push(
+      'GATEWRIGHT_VAULT_ROLE_ID and GATEWRIGHT_VAULT_SECRET_ID_FILE go together: set both',
+    );
+  }
+  return faults;
+}

@@ -1,0 +1,183 @@
+/** Knows where the text of a setting comes from: the environment, a `.env` file, or a file it names. */
+import { readFileSync, statSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { parse } from 'dotenv';
+import { usualProxyName } from '../variables/proxy-variables.ts';
+import { environment, factsAbout, type Name } from '../variables/variables.ts';
+
+/** Text of one setting, trimmed, and its origin: `environment`, `.env:3`, or either with a file. */
+export interface Given {
+  readonly text: string;
+  /** For people: `environment`, `.env:3`, `/run/key named in environment`. */
+  readonly from: string;
+  /** For the origin of a `Secret`: `env:DB_PASS`, `file:/run/key`. */
+  readonly origin: string;
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where the names are looked up: the process environment, which wins, then the `.env` file. */
+export interface Sources {
+  readonly environment: Environment;
+  readonly dotenv: Environment;
+  /** Name to line number in the `.env` file. */
+  readonly lines: ReadonlyMap<string, number>;
+  readonly cwd: string;
+}
+
+const fileBytesMax = 1024 * 1024;
+
+/** Reads `.env` in `cwd` if there is one; `faults` receives why it cannot be read. */
+export function openSources(given: Environment, cwd: string, faults: string[]): Sources {
+  const env = underUsualNames(given);
+  const found = readText(resolve(cwd, '.env'));
+  if (found.missing) return { environment: env, dotenv: {}, lines: new Map(), cwd };
+  if (found.fault !== null) faults.push(`.env cannot be read: ${found.fault}`);
+  const lines = new Map<string, number>();
+  found.text.split('\n').forEach((line, at) => {
+    const name = /^\s*(?:export\s+)?([\w.-]+)\s*[=:]/.exec(line)?.[1];
+    if (name !== undefined) lines.set(name, at + 1);
+  });
+  return { environment: env, dotenv: parse(found.text), lines, cwd };
+}
+
+/** What stands in small letters wins, as it does elsewhere. */
+function underUsualNames(env: Environment): Environment {
+  const renamed = Object.entries(env).filter(([name]) => usualProxyName(name) !== name);
+  if (renamed.length === 0) return env;
+  const kept = Object.entries(env).filter(([name]) => usualProxyName(name) === name);
+  const usual = renamed.filter(([, text]) => text !== undefined && text.trim() !== '');
+  return Object.fromEntries([
+    ...kept,
+    ...usual.map(([name, text]) => [usualProxyName(name), text]),
+  ]);
+}
+
+/** Every name set anywhere to something, known or not. */
+export function namesSet(sources: Sources): string[] {
+  const all = new Set([...Object.keys(sources.environment), ...Object.keys(sources.dotenv)]);
+  return [...all].filter((name) => lookUp(sources, name) !== null);
+}
+
+export interface Collected {
+  /** Text of each setting that is set. */
+  readonly given: ReadonlyMap<Name, Given>;
+  /** Settings that are set in a way that yields no text: an unreadable file, or set twice. */
+  readonly unread: ReadonlySet<Name>;
+}
+
+/** Looks the `wanted` settings up; `faults` receives unreadable files and double settings. */
+export function collect(sources: Sources, wanted: readonly Name[], faults: string[]): Collected {
+  const given = new Map<Name, Given>();
+  const unread = new Set<Name>();
+  for (const name of wanted) {
+    const direct = lookUp(sources, name);
+    const named = factsAbout(name).file ? lookUp(sources, `${name}_FILE`) : null;
+    if (direct !== null && named !== null) {
+      faults.push(
+        `${name} (${direct.from}) and ${name}_FILE (${named.from}) are both set: keep one`,
+      );
+      unread.add(name);
+      continue;
+    }
+    const found =
+      named !== null
+        ? fromFile(sources, `${name}_FILE`, named, faults)
+        : direct && settle(sources, name, direct, faults);
+    if (found !== null) given.set(name, found);
+    else if (direct !== null || named !== null) unread.add(name);
+  }
+  return { given, unread };
+}
+
+function lookUp(sources: Sources, name: string): Given | null {
+  const real = sources.environment[name];
+  const text = (real ?? sources.dotenv[name] ?? '').trim();
+  // Charts write "" for unset; Kubernetes injects service addresses under names like DB_PORT.
+  if (text === '' || isServiceLink(name, text)) return null;
+  if (real !== undefined) return { text, from: 'environment', origin: `env:${name}` };
+  const line = sources.lines.get(name);
+  return { text, from: line === undefined ? '.env' : `.env:${line}`, origin: `.env:${name}` };
+}
+
+/** What Kubernetes puts into every pod for a service of the same name (`DB_PORT=tcp://10.0.0.1:3306`). */
+function isServiceLink(name: string, text: string): boolean {
+  if (
+    /_PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)?$/.test(name) &&
+    /^(?:tcp|udp|sctp):\/\//.test(text)
+  ) {
+    return true;
+  }
+  return /_SERVICE_(?:HOST|PORT(?:_\w+)?)$|_PORT_\d+_(?:TCP|UDP|SCTP)_(?:PROTO|PORT|ADDR)$/.test(
+    name,
+  );
+}
+
+/** A value that begins like a path is the file's content, for settings that may come from files. */
+function settle(sources: Sources, name: Name, given: Given, faults: string[]): Given | null {
+  if (!factsAbout(name).file || !/^\.{0,2}\//.test(given.text)) return given;
+  const isValue = environment.shape[name].safeParse(given.text).success;
+  // One random base64 key in 64 begins with a slash; a password would too often be a mistyped path.
+  const mayBeValue = name.startsWith('GATEWRIGHT_MASTER_KEY') && isValue;
+  if (mayBeValue && readText(resolve(sources.cwd, given.text)).missing) return given;
+  return fromFile(sources, name, given, faults);
+}
+
+function fromFile(
+  sources: Sources,
+  name: Name | `${Name}_FILE`,
+  given: Given,
+  faults: string[],
+): Given | null {
+  const file = resolve(sources.cwd, given.text);
+  const found = readText(file);
+  const text = found.text.trim();
+  if (found.fault === null && text !== '') {
+    return { text, from: `${file}, named in ${given.from}`, origin: `file:${file}` };
+  }
+  faults.push(fileFault(name, given, found.fault ?? 'is empty'));
+  return null;
+}
+
+function fileFault(name: Name | `${Name}_FILE`, given: Given, fault: string): string {
+  if (name.endsWith('_FILE')) {
+    return `${name} (${given.from}) names a file that ${fault}: ${shownPath(given.text)}`;
+  }
+  // The value of a secret may be the secret itself rather than a path to it, so it is not shown.
+  const shown = factsAbout(name as Name).secret ? '' : ` (${shownPath(given.text)})`;
+  return (
+    `${name} (${given.from}) begins like a path, but the file it names${shown} ${fault}; ` +
+    `to give a value that begins with "/", "../" or "../../", write it to a file and set ${name}_FILE`
+  );
+}
+
+/** A secret pasted where a path belongs must not reach the screen. */
+function shownPath(text: string): string {
+  return /^\.{0,2}\//.test(text) && /^[\w./ -]{1,200}$/.test(text)
+    ? text
+    : `a text of ${text.length} characters (not shown)`;
+}
+
+interface FileText {
+  readonly text: string;
+  readonly missing: boolean;
+  /** Completes "the file …", or null when it was read. */
+  readonly fault: string | null;
+}
+
+function readText(file: string): FileText {
+  try {
+    const facts = statSync(file);
+    if (!facts.isFile() && !facts.isFIFO())
+      return { text: '', missing: false, fault: 'is not a file' };
+    if (facts.size > fileBytesMax) {
+      return { text: '', missing: false, fault: `is larger than ${fileBytesMax} bytes` };
+    }
+    return { text: readFileSync(file, 'utf8').replace(/^\ufeff/, ''), missing: false, fault: null };
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    const missing = code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENAMETOOLONG';
+    const fault = missing ? 'does not exist' : `cannot be read (${code})`;
+    return { text: '', missing, fault };
+  }
+}
