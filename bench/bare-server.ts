@@ -2,7 +2,7 @@
 import { createHmac, createSecretKey, randomBytes, randomUUID } from 'node:crypto';
 import Fastify from 'fastify';
 import { createPool, type PoolConnection } from 'mysql2/promise';
-import { idToBytes, newId } from '../src/model/ids.ts';
+import { idToBytes, newId } from '../src/model/wire/ids.ts';
 
 const pool = createPool({
   host: '127.0.0.1',

@@ -1,7 +1,7 @@
 /** Knows what pages of long lists take, wherever they lie, beside the first page of a short one. */
 import { type Connection, createConnection } from 'mysql2/promise';
 import { request as send } from 'undici';
-import { newId } from '../src/model/ids.ts';
+import { newId } from '../src/model/wire/ids.ts';
 import { startTestDatabaseServer } from '../test/database-server.ts';
 import { type Member, median, type Row } from './harness.ts';
 import {

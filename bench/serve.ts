@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Connection, createConnection } from 'mysql2/promise';
 import { request as send } from 'undici';
-import { newId } from '../src/model/ids.ts';
+import { newId } from '../src/model/wire/ids.ts';
 import { startTestDatabaseServer } from '../test/database-server.ts';
 import { interleave, type Measure, type Member, type Row } from './harness.ts';
 import { cpuMs, databaseName, environment, setUp, startProduct } from './product.ts';

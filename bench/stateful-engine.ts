@@ -2,12 +2,12 @@
 import { sql } from 'kysely';
 import type { Owner } from '../src/objects/owner.ts';
 import type { TextsAsked } from '../src/objects/store-search.ts';
-import { bytesOf } from '../src/objects/vectors/embeddings.ts';
-import { best, type Nearest, NearestRows } from '../src/objects/vectors/nearest.ts';
-import type { VectorSearch } from '../src/objects/vectors/vector-search.ts';
+import { bytesOf } from '../src/objects/ingestion/embeddings.ts';
+import { best, type Nearest, NearestRows } from '../src/objects/search/nearest.ts';
+import type { VectorSearch } from '../src/objects/search/vector-search.ts';
 import type { Database } from '../src/store/connection/db.ts';
-import { canRank } from '../src/store/tables/vector-chunks.ts';
-import type { StoredVectorStore } from '../src/store/tables/vector-stores.ts';
+import { canRank } from '../src/store/objects/vector-chunks.ts';
+import type { StoredVectorStore } from '../src/store/objects/vector-stores.ts';
 import { quartilesOf, type Row } from './harness.ts';
 
 const rounds = 11;

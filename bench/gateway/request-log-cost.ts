@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { RequestLog } from '../../src/gateway/logs/request-log.ts';
 import type { RequestRecord } from '../../src/gateway/logs/request-record.ts';
-import { newId } from '../../src/model/ids.ts';
+import { newId } from '../../src/model/wire/ids.ts';
 import { readSettings } from '../../src/settings.ts';
 import { openDatabase } from '../../src/store/connection/db.ts';
 import { requestRecord } from '../../test/request-records.ts';

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { createKeyring } from '../../src/auth/keyring.ts';
 import { createMasterKeys } from '../../src/auth/master-keys.ts';
-import { makeApiKey } from '../../src/model/credentials.ts';
+import { makeApiKey } from '../../src/model/people/credentials.ts';
 import { readSettings } from '../../src/settings.ts';
 import { openDatabase } from '../../src/store/connection/db.ts';
 import { apiKeyRow } from '../../test/api-key-row.ts';
