@@ -1,20 +1,24 @@
 /** Knows what a deployment needs before anyone can call it: an organisation, a service account, a key. */
 import { randomBytes, randomInt } from 'node:crypto';
 import { Failure } from '../failure.ts';
-import { formatResource, serviceAccountPrincipal, tsgIdPattern } from '../model/access-policy.ts';
-import { makeApiKey, maskApiKey } from '../model/credentials.ts';
-import { newId } from '../model/ids.ts';
-import { emailKey } from '../model/person.ts';
-import { allScopes } from '../model/scopes.ts';
+import {
+  formatResource,
+  serviceAccountPrincipal,
+  tsgIdPattern,
+} from '../model/people/access-policy.ts';
+import { makeApiKey, maskApiKey } from '../model/people/credentials.ts';
+import { emailKey } from '../model/people/person.ts';
+import { allScopes } from '../model/people/scopes.ts';
+import { newId } from '../model/wire/ids.ts';
 import { Secret } from '../secret.ts';
 import type { Database, Db } from './connection/db.ts';
-import * as accessPolicies from './tables/access-policies.ts';
-import * as apiKeys from './tables/api-keys.ts';
-import { auditTrail } from './tables/audit-log.ts';
-import { isDuplicateEntry } from './tables/duplicate.ts';
-import * as organisations from './tables/organisations.ts';
-import * as serviceAccounts from './tables/service-accounts.ts';
-import * as users from './tables/users.ts';
+import { auditTrail } from './logs/audit-log.ts';
+import * as accessPolicies from './people/access-policies.ts';
+import * as serviceAccounts from './people/service-accounts.ts';
+import * as users from './people/users.ts';
+import * as apiKeys from './resources/api-keys.ts';
+import * as organisations from './resources/organisations.ts';
+import { isDuplicateEntry } from './rows/duplicate.ts';
 
 /** Names of service accounts made here: DNS labels. */
 export const accountNamePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;

@@ -1,9 +1,9 @@
 /** Knows what must hold between tables, since no engine guards it: references, claims, counters, defaults. */
 import { type RawBuilder, sql } from 'kysely';
-import { type KindName, kindNames } from '../model/kinds.ts';
+import { type KindName, kindNames } from '../model/kinds/kinds.ts';
 import type { Database, Db } from './connection/db.ts';
 import { readConsistently } from './consistent-read.ts';
-import { bytesOfId } from './tables/portable-sql.ts';
+import { bytesOfId } from './rows/portable-sql.ts';
 
 /** A row that should not be as it is. */
 export interface Inconsistency {

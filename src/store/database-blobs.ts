@@ -1,7 +1,7 @@
 /** Knows how bytes are kept in the database: in parts of a mebibyte. */
 import { type BlobKey, type BlobStore, BlobUnavailable, cut } from '../blobs/blob-store.ts';
 import type { Database } from './connection/db.ts';
-import * as blobParts from './tables/blob-parts.ts';
+import * as blobParts from './objects/blob-parts.ts';
 
 /** A statement with twice as much in it is one that every server takes as it comes out of the box. */
 const partBytes = 1024 * 1024;

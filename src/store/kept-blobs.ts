@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { BlobDamaged, type BlobKey, type BlobStore, BlobUnavailable } from '../blobs/blob-store.ts';
 import type { Database, Db } from './connection/db.ts';
-import * as blobs from './tables/blobs.ts';
+import * as blobs from './objects/blobs.ts';
 
 export interface KeptBlobsOptions {
   readonly database: Pick<Database, 'db'>;

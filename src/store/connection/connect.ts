@@ -12,7 +12,7 @@ const lockWaitShare = 0.3;
 const keepAliveDelayMs = 10_000;
 
 /**
- * The same on every server, whatever its own defaults (docs/database.md, Engines). What the comment holds is
+ * The same on every server, whatever its own defaults (docs/guides/database.md, Engines). What the comment holds is
  * read by MariaDB from 11.4.2 on, and is a remark to all others.
  */
 const sessionStatements = (lockWaitSeconds: number) => [

@@ -1,0 +1,85 @@
+/** Knows the mcp_integrations table. Secret values in it are sealed before they come here. */
+import type { Selectable } from 'kysely';
+import { sql } from 'kysely';
+import type { Page } from '../../model/wire/paging.ts';
+import type { Db } from '../connection/db.ts';
+import { listPageInSlices, type SlicedPage } from '../rows/paging.ts';
+import {
+  isPlaced,
+  type ListFilter,
+  nameOrSlugHolds,
+  resourceTable,
+} from '../rows/resource-table.ts';
+import { stampOf } from '../rows/snapshot-marks.ts';
+import type { Versioned } from '../rows/versioned.ts';
+import { contentsOf, heldIds } from '../rows/workspace-contents.ts';
+
+interface McpIntegrationRow extends Versioned {
+  id: string;
+  organisation_id: string;
+  workspace_id: string | null;
+  slug: string;
+  name: string;
+  description: string | null;
+  url: string;
+  auth_type: string;
+  transport: string;
+  configurations: string | null;
+  secret_mappings: string | null;
+  /** What holds of workspaces that have no row in mcp_integration_workspaces. */
+  global_workspace_access: string | null;
+  status: 'active' | 'archived';
+  owner_id: string;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    mcp_integrations: McpIntegrationRow;
+  }
+}
+
+/** An integration as stored. */
+export type StoredMcpIntegration = Selectable<McpIntegrationRow>;
+
+export const {
+  insert,
+  findByIdOrSlug,
+  findByIdOrSlugForShare,
+  findByIdOrSlugForUpdate,
+  listByIds,
+  listAllForOrganisation,
+  update,
+  deleteById,
+} = resourceTable('mcp_integrations');
+
+/** With its capabilities and metadata, and with what is said of the workspace in integrations of the organisation. */
+export const contents = contentsOf('McpIntegration', 'mcp_integrations', (at) => [
+  sql`delete from mcp_integration_workspaces
+    where organisation_id = ${at.organisationId} and workspace_id = ${at.workspaceId}`,
+  ...['mcp_capabilities', 'mcp_metadata'].map(
+    (table) => sql`delete from ${sql.table(table)} where organisation_id = ${at.organisationId}
+      and mcp_integration_id in ${heldIds('mcp_integrations', at)}`,
+  ),
+]);
+
+export type McpIntegrationFilter = Omit<ListFilter, 'ids'>;
+
+export function list(
+  db: Db,
+  organisationId: string,
+  filter: McpIntegrationFilter,
+  page: Page,
+): Promise<SlicedPage<StoredMcpIntegration>> {
+  let query = db.selectFrom('mcp_integrations').where('organisation_id', '=', organisationId);
+  if (filter.workspaceId !== undefined) {
+    query = query.where('workspace_id', '=', filter.workspaceId);
+  }
+  if (filter.type !== undefined) {
+    query = query.where(isPlaced(filter.type));
+  }
+  if (filter.search !== undefined) query = query.where(nameOrSlugHolds(filter.search));
+  return listPageInSlices({ db, stamp: stampOf('mcp_integrations', organisationId) }, query, page, [
+    'configurations',
+    'description',
+  ]);
+}

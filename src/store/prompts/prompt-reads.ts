@@ -1,0 +1,78 @@
+/** Knows what is read to fill in a prompt: one of its versions, and the partials that it includes. */
+import type { PromptContent } from '../../model/prompts/prompt-content.ts';
+import type { PartialContent } from '../../model/prompts/prompt-partial.ts';
+import { splitReference } from '../../model/prompts/prompt-reference.ts';
+import { PromptTemplate } from '../../model/prompts/prompt-rendering.ts';
+import { readTemplate } from '../../model/prompts/template-text.ts';
+import type { Db } from '../connection/db.ts';
+import * as promptPartials from './prompt-partials.ts';
+import * as promptVersions from './prompt-versions.ts';
+import * as prompts from './prompts.ts';
+
+/** A prompt in one of its versions, ready to be filled in. */
+export interface PromptToUse {
+  readonly slug: string;
+  readonly workspaceId: string;
+  readonly content: PromptContent;
+  readonly template: PromptTemplate;
+  /** What stands for the names of partials; none for one that there is not. */
+  readonly partials: ReadonlyMap<string, string>;
+}
+
+/** Partials of one prompt, with those within them. */
+const partialsMax = 100;
+
+/** `reference` is an id or slug, with `@` and a version behind it where another than the published one is meant. */
+export async function findToUse(
+  db: Db,
+  organisationId: string,
+  reference: string,
+): Promise<PromptToUse | undefined> {
+  const [name, version] = splitReference(reference);
+  const row = await prompts.findByIdOrSlug(db, organisationId, name);
+  if (row === undefined) return undefined;
+  const text = version === undefined ? row : await promptVersions.find(db, row, version);
+  if (text === undefined) return undefined;
+  const content = JSON.parse(text.content) as PromptContent;
+  const template = new PromptTemplate(content);
+  const partials = await readPartials(db, row, template.partials);
+  return { slug: row.slug, workspaceId: row.workspace_id, content, template, partials };
+}
+
+async function readPartials(
+  db: Db,
+  of: prompts.StoredPrompt,
+  names: readonly string[],
+): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  const pending = [...names];
+  const seen = new Set(names);
+  while (pending.length > 0 && found.size < partialsMax) {
+    const name = pending.shift()!;
+    const text = await readPartial(db, of, name);
+    if (text === undefined) continue;
+    found.set(name, text);
+    for (const inner of readTemplate(text).partials) {
+      if (!seen.has(inner)) pending.push(inner);
+      seen.add(inner);
+    }
+  }
+  return found;
+}
+
+/** Of the prompt's workspace or of the organisation. */
+async function readPartial(
+  db: Db,
+  of: prompts.StoredPrompt,
+  reference: string,
+): Promise<string | undefined> {
+  const [name, version] = splitReference(reference);
+  const row = await promptPartials.findByIdOrSlug(db, of.organisation_id, name);
+  const isUsable =
+    row !== undefined &&
+    row.status === 'active' &&
+    [null, of.workspace_id].includes(row.workspace_id);
+  if (!isUsable) return undefined;
+  const text = version === undefined ? row : await promptVersions.find(db, row, version);
+  return text && (JSON.parse(text.content) as PartialContent).string;
+}

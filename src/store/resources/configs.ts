@@ -1,0 +1,152 @@
+/** Knows the configs table and config_versions, which keeps what each config once said. */
+import type { Selectable, SelectQueryBuilder } from 'kysely';
+import { sql } from 'kysely';
+import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
+import type { Page } from '../../model/wire/paging.ts';
+import type { Db, Tables } from '../connection/db.ts';
+import { giveUpDefaults } from '../rows/given-up-defaults.ts';
+import { countRows, slicesOfBytes } from '../rows/paging.ts';
+import { resourceTable } from '../rows/resource-table.ts';
+import { type VersionRow, versionTable } from '../rows/resource-versions.ts';
+import * as snapshotMarks from '../rows/snapshot-marks.ts';
+import type { Versioned } from '../rows/versioned.ts';
+import { contentsOf, heldIdBytes } from '../rows/workspace-contents.ts';
+
+interface ConfigRow extends Versioned {
+  id: string;
+  organisation_id: string;
+  workspace_id: string | null;
+  slug: string;
+  name: string;
+  config: string;
+  is_default: number;
+  status: 'active' | 'archived';
+  version_id: string;
+  owner_id: string;
+  updated_by: string;
+}
+
+interface ConfigVersionRow extends VersionRow {
+  config: string;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    configs: ConfigRow;
+    config_versions: ConfigVersionRow;
+  }
+}
+
+/** A config as stored. */
+export type StoredConfig = Selectable<ConfigRow>;
+export type StoredConfigVersion = Omit<Selectable<ConfigVersionRow>, 'id' | 'resource_id'> & {
+  readonly id: string;
+};
+
+const table = resourceTable('configs');
+
+export const {
+  insert,
+  findByIdOrSlug,
+  findByIdOrSlugForShare,
+  findByIdOrSlugForUpdate,
+  list,
+  listAllForOrganisation,
+  update,
+} = table;
+
+/** With its versions. */
+export const contents = contentsOf('Config', 'configs', (at) => [
+  sql`delete from config_versions where organisation_id = ${at.organisationId}
+    and resource_id in ${heldIdBytes('configs', at)}`,
+]);
+
+const versions = versionTable('config_versions');
+
+export const { insertVersion } = versions;
+
+/**
+ * Newest first. A page may be a hundred megabytes, so its contents are read a few at a time, as `rows`
+ * are asked for; what was forgotten meanwhile is left out.
+ */
+export async function listVersions(
+  db: Db,
+  organisationId: string,
+  configId: string,
+  page: Page,
+): Promise<{ rows: AsyncIterable<StoredConfigVersion>; total: number }> {
+  const query = db
+    .selectFrom('config_versions')
+    .where('organisation_id', '=', organisationId)
+    .where('resource_id', '=', idToBytes(configId));
+  const sized = await query
+    .select(['number', sql<number>`octet_length(config)`.as('bytes')])
+    .orderBy('number', 'desc')
+    .limit(page.limit)
+    .offset(page.offset)
+    .execute();
+  return { rows: inSlices(query.selectAll(), sized), total: await countRows(query) };
+}
+
+type VersionQuery = SelectQueryBuilder<Tables, 'config_versions', Selectable<ConfigVersionRow>>;
+
+async function* inSlices(
+  query: VersionQuery,
+  sized: readonly { readonly number: number; readonly bytes: number }[],
+): AsyncGenerator<StoredConfigVersion> {
+  for (const slice of slicesOfBytes(sized)) {
+    const numbers = slice.map(({ number }) => number);
+    const rows = await query.where('number', 'in', numbers).orderBy('number', 'desc').execute();
+    for (const { resource_id: _, ...row } of rows) yield { ...row, id: idFromBytes(row.id) };
+  }
+}
+
+/**
+ * Configs whose text holds any of the given strings as a JSON string, in any case; the caller reads
+ * them to be sure.
+ */
+export function listHolding(
+  db: Db,
+  organisationId: string,
+  texts: readonly string[],
+): Promise<Pick<StoredConfig, 'id' | 'slug' | 'config'>[]> {
+  return db
+    .selectFrom('configs')
+    .select(['id', 'slug', 'config'])
+    .where('organisation_id', '=', organisationId)
+    .where((eb) =>
+      eb.or(
+        texts.map(
+          (text) =>
+            sql<boolean>`locate(lower(cast(${JSON.stringify(text)} as char)), lower(config)) > 0`,
+        ),
+      ),
+    )
+    .execute();
+}
+
+/** Leaves `config`, which `owner` declares, as the only default of its workspace, or of the organisation. */
+export async function updateOtherDefaults(
+  tx: Db,
+  config: Pick<StoredConfig, 'id' | 'organisation_id' | 'workspace_id'>,
+  owner: string | null,
+): Promise<void> {
+  snapshotMarks.replaceOne(tx, config.organisation_id);
+  const { organisation_id: organisationId } = config;
+  const others = await tx
+    .selectFrom('configs')
+    .select('id')
+    .where('organisation_id', '=', organisationId)
+    .where(sql<boolean>`workspace_id <=> ${config.workspace_id}`)
+    .where('is_default', '=', 1)
+    .where('id', '<>', config.id)
+    .execute();
+  const ids = others.map(({ id }) => id);
+  await giveUpDefaults(tx, { table: 'configs', kind: 'Config', organisationId, ids, owner });
+}
+
+/** Takes its versions with it. */
+export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
+  await versions.deleteVersions(tx, organisationId, id);
+  await table.deleteById(tx, organisationId, id);
+}

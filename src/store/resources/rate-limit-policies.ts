@@ -1,0 +1,33 @@
+/** Knows the rate_limit_policies table. */
+import type { Selectable } from 'kysely';
+import type { RateLimit } from '../../model/limits/limits.ts';
+import type { RateTarget } from '../../model/limits/rate-limit-policy.ts';
+import type { PolicyColumns } from '../rows/policy-table.ts';
+import { resourceTable } from '../rows/resource-table.ts';
+import { archivedContentsOf } from '../rows/workspace-contents.ts';
+
+interface RateLimitPolicyRow extends PolicyColumns {
+  workspace_id: string;
+  type: RateLimit['type'];
+  unit: RateLimit['unit'];
+  value: number;
+  /** What it limits; fixed. */
+  target: RateTarget;
+}
+
+declare module '../connection/db.ts' {
+  interface Tables {
+    rate_limit_policies: RateLimitPolicyRow;
+  }
+}
+
+/** A policy as stored. */
+export type StoredRateLimitPolicy = Selectable<RateLimitPolicyRow>;
+
+export const { insert, findById, findByIdForUpdate, update } = resourceTable('rate_limit_policies');
+
+export const { listAllForOrganisation } = resourceTable('rate_limit_policies', {
+  archived: 'hidden',
+});
+
+export const contents = archivedContentsOf('RateLimitPolicy', 'rate_limit_policies');

@@ -1,0 +1,46 @@
+/** Knows what is read alike of both tables that say which workspaces may use an integration. */
+import type { Kysely, Selectable } from 'kysely';
+import type { Page } from '../../model/wire/paging.ts';
+import type { Db, Tables } from '../connection/db.ts';
+import { listPage } from './paging.ts';
+import * as snapshotMarks from './snapshot-marks.ts';
+
+/** Each with the column that names the integration. */
+const integrationColumns = {
+  integration_workspaces: 'integration_id',
+  mcp_integration_workspaces: 'mcp_integration_id',
+} as const;
+
+type GrantTable = keyof typeof integrationColumns;
+
+/** A row as the queries below see it; the column of its table is there under its own name. */
+type Grant = Record<(typeof integrationColumns)[GrantTable] | 'id' | 'organisation_id', string>;
+
+/** The functions of one of the tables; rows come back as that table's. */
+export function grantTable<T extends GrantTable>(table: T) {
+  type Stored = Selectable<Tables[T]>;
+  const column: (typeof integrationColumns)[GrantTable] = integrationColumns[table];
+  const rowsOf = (db: Db, organisationId: string) =>
+    (db as unknown as Kysely<{ t: Grant }>)
+      .selectFrom(table as unknown as 't')
+      .where('organisation_id', '=', organisationId);
+  const ofIntegration = (db: Db, organisationId: string, integrationId: string) =>
+    rowsOf(db, organisationId).where(column, '=', integrationId);
+  const oldestFirst = async (query: ReturnType<typeof rowsOf>) =>
+    (await query.selectAll().orderBy('id').execute()) as unknown as Stored[];
+  return {
+    /** Oldest first. */
+    listByIntegration: (db: Db, organisationId: string, integrationId: string) =>
+      oldestFirst(ofIntegration(db, organisationId, integrationId)),
+    /** One page of those of one integration, newest first. */
+    list: async (db: Db, organisationId: string, integrationId: string, page: Page) => {
+      const source = { db, stamp: snapshotMarks.stampOf(table, organisationId) };
+      const query = ofIntegration(db, organisationId, integrationId);
+      const { rows, total } = await listPage(source, query, page);
+      return { rows: rows as unknown as Stored[], total };
+    },
+    /** Oldest first. */
+    listAllForOrganisation: (db: Db, organisationId: string) =>
+      oldestFirst(rowsOf(db, organisationId)),
+  };
+}
