@@ -1,40 +1,43 @@
-/** Knows how the tests run: three suites, one database server for all, no retries. */
+/** Configures the suites of `npm test`: unit, api and system share one database server; no retries. */
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { hangMs, waitMs } from './test/hang-limit.ts';
-import { ProjectOrder } from './test/project-order.ts';
+import { ProjectOrder } from './test/support/run/project-order.ts';
+import { hangMs, waitMs } from './test/support/run/time-limits.ts';
 
 const common = {
   testTimeout: hangMs,
   hookTimeout: hangMs,
-  /** A test that ends without having asserted anything has failed. */
+  /** A test without an assertion fails. */
   expect: { requireAssertions: true, poll: { timeout: waitMs, interval: 20 } },
 };
 
 /**
- * A worker loads a module once for all files that it runs, which saves a quarter of the processor time.
- * What a test has replaced is put back before the next one, and no module keeps what a test could find.
+ * A worker loads each module once for all files that it runs, which saves a quarter of the processor time.
+ * Mocks and stubs are undone after each test, and no module keeps state that another test could see.
  */
-const shared = {
-  ...{ isolate: false, restoreMocks: true, unstubEnvs: true, unstubGlobals: true },
-  setupFiles: ['test/draw-from-seed.ts'],
+const sharedModules = {
+  isolate: false,
+  restoreMocks: true,
+  unstubEnvs: true,
+  unstubGlobals: true,
+  setupFiles: ['test/support/run/property-seed.ts'],
 };
 
 export default defineConfig({
   test: {
-    reporters: ['default', './test/summary-reporter.ts'],
-    /** Two more than there are processors, because tests of processes mostly wait for those. */
+    reporters: ['default', './test/support/run/summary-reporter.ts'],
+    /** Two more than the number of processors, because tests of processes mostly wait for them. */
     maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: ProjectOrder },
     projects: [
-      { test: { ...common, ...shared, name: 'unit', include: ['test/unit/**/*.test.ts'] } },
+      { test: { ...common, ...sharedModules, name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       {
         test: {
           ...common,
-          ...shared,
+          ...sharedModules,
           name: 'api',
           include: ['test/api/**/*.test.ts'],
-          globalSetup: ['test/global-setup.ts'],
+          globalSetup: ['test/support/run/global-setup.ts'],
         },
       },
       {
@@ -42,7 +45,7 @@ export default defineConfig({
           ...common,
           name: 'system',
           include: ['test/system/**/*.test.ts'],
-          globalSetup: ['test/global-setup.ts', 'test/system/build-setup.ts'],
+          globalSetup: ['test/support/run/global-setup.ts', 'test/system/project/build-setup.ts'],
         },
       },
     ],

@@ -1,34 +1,40 @@
-/** Knows the suites beside `npm test`, which need more than npm and Debian, or longer than a change waits. */
+/** Configures the suites beside `npm test`, which need more than npm and Debian packages or take longer. */
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
-import { hangMs, waitMs } from './test/hang-limit.ts';
+import { hangMs, waitMs } from './test/support/run/time-limits.ts';
 
-/** What rests on the engine: statements, migrations, jobs, and sync from end to end. */
-const ofTheEngine = [
-  ...['database', 'schema', 'migrate', 'races', 'idempotency', 'tenant-statements'],
-  ...['jobs', 'expire-keys', 'reset-usage', 'delete-old-usage'],
-  ...['sync-apply', 'sync-plan', 'sync-laws', 'sync-leases', 'sync-records', 'sync-sets'],
-  ...['one-server-database', 'one-server-migrate', 'engine-ranking'],
-].map((name) => `test/api/${name}.test.ts`);
+/** Tests that depend on the database engine: statements, migrations, jobs, and sync from end to end. */
+const engineTests = [
+  'objects/engine-ranking',
+  'requests/{idempotency,races}',
+  'store/{database,schema,migrate,tenant-statements,one-server-database,one-server-migrate}',
+  'jobs/{jobs,expire-keys,reset-usage,delete-old-usage}',
+  'sync/cycle/{apply,laws,change-sets}',
+  'sync/plan/plan',
+  'sync/server/{leases,records}',
+].map((path) => `test/api/${path}.test.ts`);
 
 /**
- * What Vitess is not asked, for it answers otherwise: vtgate takes no KILL, CREATE USER or CREATE DATABASE,
- * numbers its own connections, shows no state of InnoDB, does not hand `lock_wait_timeout` on to definitions,
- * and knows of a column only what the vschema says; vtcombo asks nobody for a password.
+ * Tests that are not run on Vitess, because it differs from a single server. vtgate rejects KILL, CREATE USER
+ * and CREATE DATABASE, numbers its own connections, exposes no InnoDB state and does not pass
+ * `lock_wait_timeout` on to DDL. It knows only the columns in the vschema. vtcombo requires no password.
  */
-const ofOneServer = ['test/api/one-server-*.test.ts'];
+const singleServerTests = ['test/api/store/one-server-*.test.ts'];
 
-/** As with `npm test`: a worker loads a module once for all files, and puts back what a test replaced. */
-const shared = {
-  ...{ isolate: false, restoreMocks: true, unstubEnvs: true, unstubGlobals: true },
-  setupFiles: ['test/draw-from-seed.ts'],
+/** As in vitest.config.ts: a worker loads each module once for all files and undoes mocks and stubs after each test. */
+const sharedModules = {
+  isolate: false,
+  restoreMocks: true,
+  unstubEnvs: true,
+  unstubGlobals: true,
+  setupFiles: ['test/support/run/property-seed.ts'],
 };
 
 export default defineConfig({
   test: {
-    /** Two more than there are processors, because tests wait for their server most of the time. */
+    /** Two more than the number of processors, because tests wait for their server most of the time. */
     maxWorkers: availableParallelism() + 2,
-    reporters: ['default', './test/summary-reporter.ts'],
+    reporters: ['default', './test/support/run/summary-reporter.ts'],
     testTimeout: hangMs,
     hookTimeout: hangMs,
     expect: { requireAssertions: true, poll: { timeout: waitMs, interval: 20 } },
@@ -39,7 +45,7 @@ export default defineConfig({
         test: {
           name: 'differential',
           include: ['test/differential/*.test.ts'],
-          globalSetup: ['test/global-setup.ts'],
+          globalSetup: ['test/support/run/global-setup.ts'],
         },
       },
       {
@@ -48,7 +54,8 @@ export default defineConfig({
           name: 'cluster',
           include: ['test/cluster/*.test.ts'],
           globalSetup: [
-            ...['test/global-setup.ts', 'test/system/build-setup.ts'],
+            'test/support/run/global-setup.ts',
+            'test/system/project/build-setup.ts',
             'test/cluster/api-setup.ts',
           ],
         },
@@ -58,7 +65,7 @@ export default defineConfig({
         test: {
           name: 'cluster-release',
           include: ['test/cluster/release/*.test.ts'],
-          // Each has a cluster of its own, and waits for most of its time: more than two are load enough.
+          // Each file starts its own cluster and mostly waits; two at once load the machine enough.
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
           globalSetup: ['test/cluster/kit/setup.ts'],
@@ -69,16 +76,16 @@ export default defineConfig({
         test: {
           name: 'gate',
           include: ['test/gate/*.test.ts'],
-          globalSetup: ['test/global-setup.ts', 'test/system/build-setup.ts'],
+          globalSetup: ['test/support/run/global-setup.ts', 'test/system/project/build-setup.ts'],
         },
       },
       {
         extends: true,
         test: {
-          ...shared,
+          ...sharedModules,
           name: 'engines-mysql',
           include: ['test/api/**/*.test.ts'],
-          exclude: ofTheEngine,
+          exclude: engineTests,
           globalSetup: ['test/containers/server-setup.ts'],
         },
       },
@@ -87,9 +94,9 @@ export default defineConfig({
         test: {
           name: 'engines-galera',
           include: ['test/engines/galera*.test.ts'],
-          // They kill the same nodes.
+          // The files kill the same nodes.
           fileParallelism: false,
-          globalSetup: ['test/engines/galera-setup.ts', 'test/system/build-setup.ts'],
+          globalSetup: ['test/engines/galera-setup.ts', 'test/system/project/build-setup.ts'],
         },
       },
       {
@@ -97,17 +104,17 @@ export default defineConfig({
         test: {
           name: 'engines-vitess',
           include: ['test/api/**/*.test.ts', 'test/engines/vitess*.test.ts'],
-          exclude: ofOneServer,
+          exclude: singleServerTests,
           maxWorkers: 3,
-          globalSetup: ['test/engines/vitess-setup.ts', 'test/system/build-setup.ts'],
+          globalSetup: ['test/engines/vitess-setup.ts', 'test/system/project/build-setup.ts'],
         },
       },
       ...['mariadb', 'mysql'].map((make) => ({
         extends: true as const,
         test: {
-          ...shared,
+          ...sharedModules,
           name: `containers-${make}`,
-          include: ['test/containers/**/*.test.ts', ...ofTheEngine],
+          include: ['test/containers/**/*.test.ts', ...engineTests],
           globalSetup: ['test/containers/server-setup.ts'],
         },
       })),

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { createConnection } from 'mysql2/promise';
 import { Agent, request as send } from 'undici';
-import { startTestDatabaseServer, type TestDatabaseServer } from '../test/database-server.ts';
+import { startTestDatabaseServer, type TestDatabaseServer } from '../test/support/database/database-server.ts';
 import { type Measure, type Member, quartilesOf, type Row } from './harness.ts';
 import {
   cpuMs,

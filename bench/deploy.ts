@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { missingImage, productImage } from '../test/containers/images.ts';
-import { startTestDatabaseServer } from '../test/database-server.ts';
+import { startTestDatabaseServer } from '../test/support/database/database-server.ts';
 import { type Member, quartilesOf, type Row } from './harness.ts';
 import {
   besideDaemon,

@@ -3,9 +3,9 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { type Dispatcher, request } from 'undici';
-import type { CredentialKind } from '../src/http/route.ts';
-import { everyRoute, pathOf } from '../test/every-route.ts';
-import { costlyDocuments, type HostileBody, hostileBodies } from '../test/hostile-bodies.ts';
+import type { CredentialKind } from '../src/http/routes/route.ts';
+import { everyRoute, pathOf } from '../test/support/interface/every-route.ts';
+import { costlyDocuments, type HostileBody, hostileBodies } from '../test/support/network/hostile-bodies.ts';
 import type { Member, Row } from './harness.ts';
 import type { HostileServerReady, Stall } from './hostile-server.ts';
 

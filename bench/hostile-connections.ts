@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Agent, request as send } from 'undici';
-import { startTestDatabaseServer } from '../test/database-server.ts';
+import { startTestDatabaseServer } from '../test/support/database/database-server.ts';
 import type { Member, Row } from './harness.ts';
 import { environment, residentMiB, type Server, setUp, startProduct } from './product.ts';
 

@@ -6,7 +6,7 @@ import { createLog } from '../src/log.ts';
 import { readSettings } from '../src/settings.ts';
 import { bootstrapTenant } from '../src/store/bootstrap.ts';
 import { migrate } from '../src/store/migrations/migrate.ts';
-import { startTestDatabaseServer } from '../test/database-server.ts';
+import { startTestDatabaseServer } from '../test/support/database/database-server.ts';
 
 /** What the server says once it listens; `token` opens every route but that of tokens. */
 export interface HostileServerReady {

@@ -13,8 +13,8 @@ import type { DatabaseSettings } from '../src/settings.ts';
 import { type Database, openDatabase } from '../src/store/connection/db.ts';
 import { migrate } from '../src/store/migrations/migrate.ts';
 import { counterId } from '../src/store/usage/usage-counters.ts';
-import { startTestDatabaseServer } from '../test/database-server.ts';
-import { jobContext } from '../test/job-context.ts';
+import { startTestDatabaseServer } from '../test/support/database/database-server.ts';
+import { jobContext } from '../test/support/server/job-context.ts';
 import type { Member, Row } from './harness.ts';
 
 const now = Date.parse('2026-11-23T00:00:00Z');

@@ -2,7 +2,7 @@
 import { type Connection, createConnection } from 'mysql2/promise';
 import { request as send } from 'undici';
 import { newId } from '../src/model/wire/ids.ts';
-import { startTestDatabaseServer } from '../test/database-server.ts';
+import { startTestDatabaseServer } from '../test/support/database/database-server.ts';
 import { type Member, median, type Row } from './harness.ts';
 import {
   databaseName,

@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createConnection } from 'mysql2/promise';
 import { request as send } from 'undici';
-import type { TestDatabaseServer } from '../test/database-server.ts';
+import type { TestDatabaseServer } from '../test/support/database/database-server.ts';
 
 const main = resolve(import.meta.dirname, '../dist/main.js');
 export const databaseName = 'gatewright_bench';

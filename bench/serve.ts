@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type Connection, createConnection } from 'mysql2/promise';
 import { request as send } from 'undici';
 import { newId } from '../src/model/wire/ids.ts';
-import { startTestDatabaseServer } from '../test/database-server.ts';
+import { startTestDatabaseServer } from '../test/support/database/database-server.ts';
 import { interleave, type Measure, type Member, type Row } from './harness.ts';
 import { cpuMs, databaseName, environment, setUp, startProduct } from './product.ts';
 

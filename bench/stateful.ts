@@ -26,8 +26,8 @@ import * as vectorChunks from '../src/store/objects/vector-chunks.ts';
 import * as storeFiles from '../src/store/objects/vector-store-files.ts';
 import * as vectorStores from '../src/store/objects/vector-stores.ts';
 import { readTrustedHosts } from '../src/trusted-hosts.ts';
-import { externalDatabaseServer, startTestDatabaseServer } from '../test/database-server.ts';
-import { chatAnswer, sendJson, startUpstream } from '../test/upstream.ts';
+import { externalDatabaseServer, startTestDatabaseServer } from '../test/support/database/database-server.ts';
+import { chatAnswer, sendJson, startUpstream } from '../test/support/upstream/upstream.ts';
 import { type Member, quartilesOf, type Row } from './harness.ts';
 import { engineIndex, withoutRoom } from './stateful-engine.ts';
 

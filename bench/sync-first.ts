@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { startFaultyProxy } from '../test/faulty-proxy.ts';
+import { startFaultyProxy } from '../test/support/network/faulty-proxy.ts';
 import { writeDocuments } from './documents.ts';
 import { interleave, type Member, type Row, ratioRows, type Target } from './harness.ts';
 import { makeTenant, peakResidentMiB } from './product.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startTestDatabaseServer } from '../test/database-server.ts';
+import { startTestDatabaseServer } from '../test/support/database/database-server.ts';
 import type { Row } from './harness.ts';
 import { environment, type Server, setUp, startProduct, type Tenant } from './product.ts';
 

@@ -1,5 +1,5 @@
 /** Knows the contest: everybody started, the same upstream behind them, and what each is sent. */
-import { startTestDatabaseServer, type TestDatabaseServer } from '../../test/database-server.ts';
+import { startTestDatabaseServer, type TestDatabaseServer } from '../../test/support/database/database-server.ts';
 import { environment, setUp } from '../product.ts';
 import {
   type Contestant,

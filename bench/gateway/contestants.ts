@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { availableParallelism, tmpdir } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { findFreePort } from '../../test/database-server.ts';
+import { findFreePort } from '../../test/support/database/database-server.ts';
 import { firstLine } from '../product.ts';
 
 const builtMain = resolve(import.meta.dirname, '../../dist/main.js');

@@ -6,7 +6,7 @@ import type { RequestRecord } from '../../src/gateway/logs/request-record.ts';
 import { newId } from '../../src/model/wire/ids.ts';
 import { readSettings } from '../../src/settings.ts';
 import { openDatabase } from '../../src/store/connection/db.ts';
-import { requestRecord } from '../../test/request-records.ts';
+import { requestRecord } from '../../test/support/rows/request-records.ts';
 import { quartilesOf, type Row } from '../harness.ts';
 import { cpuMs, environment } from '../product.ts';
 import { type Arena, chatBody } from './arena.ts';

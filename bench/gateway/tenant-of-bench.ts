@@ -5,7 +5,7 @@ import { createMasterKeys } from '../../src/auth/master-keys.ts';
 import { makeApiKey } from '../../src/model/people/credentials.ts';
 import { readSettings } from '../../src/settings.ts';
 import { openDatabase } from '../../src/store/connection/db.ts';
-import { apiKeyRow } from '../../test/api-key-row.ts';
+import { apiKeyRow } from '../../test/support/rows/api-key-row.ts';
 import { type Server, startProduct, type Tenant } from '../product.ts';
 
 export interface BenchTenant {

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { chartFiles } from '../../scripts/chart/chart-files.ts';
-import { seed } from '../test-effort.ts';
+import { seed } from '../support/run/test-effort.ts';
 import {
   chartFolder,
   complete,

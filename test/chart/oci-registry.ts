@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { spawnLeashed } from '../../src/embedded/leash.ts';
-import { unpackDebianPackages } from '../debian-packages.ts';
+import { unpackDebianPackages } from '../support/git/debian-packages.ts';
 
 const unpacked = resolve(import.meta.dirname, '../../.cache/registry');
 

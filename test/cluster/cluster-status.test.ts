@@ -5,7 +5,7 @@ import { systemClock } from '../../src/clock.ts';
 import type { KubeClient } from '../../src/kube/kube-client.ts';
 import { ClusterStatus } from '../../src/sync/notify/cluster-status.ts';
 import type { ClusterReport } from '../../src/sync/notify/cluster-status-text.ts';
-import { eventually } from '../eventually.ts';
+import { eventually } from '../support/server/eventually.ts';
 import { type KubernetesApi, startKubernetesApi, unavailable } from './kubernetes-api.ts';
 
 const namespace = 'gateways';

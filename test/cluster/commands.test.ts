@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeClient } from '../../src/kube/kube-client.ts';
-import { manifest } from '../manifests.ts';
-import type { TestServer } from '../server.ts';
-import { startSyncServer } from '../sync-setup.ts';
-import { type CliResult, runCli } from '../system/run-cli.ts';
+import type { TestServer } from '../support/server/server.ts';
+import { manifest } from '../support/sync/manifests.ts';
+import { startSyncServer } from '../support/sync/sync-setup.ts';
+import { type CliResult, runCli } from '../system/commands/run-cli.ts';
 import { type KubernetesApi, startKubernetesApi, unavailable } from './kubernetes-api.ts';
 
 const canaries = ['canary-of-secret', 'canary-of-map', 'canary-afterwards'];

@@ -5,11 +5,15 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeClient } from '../../src/kube/kube-client.ts';
 import { getLease } from '../../src/kube/leases.ts';
-import { eventually } from '../eventually.ts';
-import { manifest } from '../manifests.ts';
-import type { TestServer } from '../server.ts';
-import { startSyncServer } from '../sync-setup.ts';
-import { type DaemonEvent, startDaemon, writeCredentials } from '../system/daemon-process.ts';
+import { eventually } from '../support/server/eventually.ts';
+import type { TestServer } from '../support/server/server.ts';
+import { manifest } from '../support/sync/manifests.ts';
+import { startSyncServer } from '../support/sync/sync-setup.ts';
+import {
+  type DaemonEvent,
+  startDaemon,
+  writeCredentials,
+} from '../system/daemon/daemon-process.ts';
 import { type KubernetesApi, startKubernetesApi, unavailable } from './kubernetes-api.ts';
 
 const namespace = 'gateways';

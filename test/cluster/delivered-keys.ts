@@ -1,5 +1,5 @@
 /** Knows the keys whose values tests have delivered: their manifests, and whether a value is good for anything. */
-import type { TestServer } from '../server.ts';
+import type { TestServer } from '../support/server/server.ts';
 
 /** What a delivered key may do. */
 const scope = 'workspaces.list';

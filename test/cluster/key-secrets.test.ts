@@ -10,11 +10,16 @@ import { resultDocument } from '../../src/sync/report/document.ts';
 import { textReport } from '../../src/sync/report/text.ts';
 import { KubernetesSink } from '../../src/sync/sinks/kubernetes-sink.ts';
 import type { OpenSinks } from '../../src/sync/sinks/sinks.ts';
-import { endAt, stepping, stepsOfChange } from '../kill-points.ts';
-import { endLeases } from '../lease.ts';
-import { leftState } from '../left-state.ts';
-import type { TestServer } from '../server.ts';
-import { desiredFrom, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
+import type { TestServer } from '../support/server/server.ts';
+import { endAt, stepping, stepsOfChange } from '../support/sync/kill-points.ts';
+import { endLeases } from '../support/sync/lease.ts';
+import { leftState } from '../support/sync/remaining-state.ts';
+import {
+  desiredFrom,
+  openSync,
+  type SyncSetup,
+  startSyncServer,
+} from '../support/sync/sync-setup.ts';
 import { keyManifest, opensApi } from './delivered-keys.ts';
 import { type KubernetesApi, startKubernetesApi, unavailable } from './kubernetes-api.ts';
 
@@ -442,7 +447,7 @@ describe.skipIf(unavailable !== null)(
         seen = 0;
         client.request = async (request) => {
           const answer = await send(request);
-          // A question that is not answered is asked again: test/unit/kube-client.test.ts.
+          // A question that is not answered is asked again: test/unit/kube/client.test.ts.
           if (request.method === 'GET') return answer;
           seen += 1;
           if (seen === k) throw new KubeUnreachable('lost by plan');

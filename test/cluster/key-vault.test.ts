@@ -12,17 +12,22 @@ import { readVaultValue } from '../../src/sync/sinks/vault-values.ts';
 import { readSecret } from '../../src/vault/key-value.ts';
 import { type VaultClient, VaultUnreachable } from '../../src/vault/vault-client.ts';
 import type { VaultAnswer, VaultRequest } from '../../src/vault/vault-exchange.ts';
-import { endAt, stepping } from '../kill-points.ts';
-import { endLeases } from '../lease.ts';
-import type { TestServer } from '../server.ts';
-import { desiredFrom, openSync, type SyncSetup, startSyncServer } from '../sync-setup.ts';
+import type { TestServer } from '../support/server/server.ts';
+import { endAt, stepping } from '../support/sync/kill-points.ts';
+import { endLeases } from '../support/sync/lease.ts';
+import {
+  desiredFrom,
+  openSync,
+  type SyncSetup,
+  startSyncServer,
+} from '../support/sync/sync-setup.ts';
 import {
   type Exchange,
   readRecording,
   recordingFile,
   storyTold,
   tellStory,
-} from '../vault-scenario.ts';
+} from '../support/upstream/vault-scenario.ts';
 import { keyManifest, opensApi } from './delivered-keys.ts';
 import { startVault, unavailable, type VaultServer } from './vault-server.ts';
 

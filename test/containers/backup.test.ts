@@ -1,4 +1,4 @@
-/** Guarantees of a backup: what docs/operations.md dumps comes back on another server's database, under a newer release, and credentials work. */
+/** Guarantees of a backup: what docs/guides/operations.md dumps comes back on another server's database, under a newer release, and credentials work. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -8,21 +8,22 @@ import { createLog } from '../../src/log.ts';
 import { openDatabase } from '../../src/store/connection/db.ts';
 import { checkConsistency } from '../../src/store/consistency.ts';
 import { migrate, migrationStatus } from '../../src/store/migrations/migrate.ts';
-import { createEmptyDatabase } from '../database.ts';
-import { startTestServer } from '../server.ts';
+import { createEmptyDatabase } from '../support/database/database.ts';
+import { startTestServer } from '../support/server/server.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 
-/** The commands of docs/operations.md for this make of server, as they stand there. */
+/** The commands of docs/guides/operations.md for this make of server, as they stand there. */
 function commandOf(program: 'dump' | 'restore'): string {
   const { make } = inject('containers');
-  const text = readFileSync(join(root, 'docs/operations.md'), 'utf8');
+  const text = readFileSync(join(root, 'docs/guides/operations.md'), 'utf8');
   const client = {
     dump: { mariadb: 'mariadb-dump', mysql: 'mysqldump' },
     restore: { mariadb: 'mariadb', mysql: 'mysql' },
   };
   const line = text.split('\n').find((found) => found.startsWith(`${client[program][make]} `));
-  if (line === undefined) throw new Error(`docs/operations.md has no ${client[program][make]}`);
+  if (line === undefined)
+    throw new Error(`docs/guides/operations.md has no ${client[program][make]}`);
   return line;
 }
 

@@ -8,10 +8,10 @@ import {
   type StartedTestContainer,
   Wait,
 } from 'testcontainers';
-import type { TestDatabaseServer } from '../database-server.ts';
-import { administer } from '../empty-database.ts';
-import { type Authority, createPki } from '../pki.ts';
-import { isRunning } from '../process.ts';
+import { type Authority, createPki } from '../support/callers/pki.ts';
+import type { TestDatabaseServer } from '../support/database/database-server.ts';
+import { administer } from '../support/database/empty-database.ts';
+import { isRunning } from '../support/server/process.ts';
 import { mariadbImage, missingImage, mysqlImage } from './images.ts';
 
 export const makes = ['mariadb', 'mysql'] as const;

@@ -5,10 +5,10 @@ import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { getContainerRuntimeClient, ImageName } from 'testcontainers';
 import { describe, expect, inject, it } from 'vitest';
-import { createEmptyDatabase } from '../database.ts';
-import type { EmptyDatabase } from '../empty-database.ts';
-import { eventually } from '../eventually.ts';
-import { exchange, fetchToken } from '../server.ts';
+import { createEmptyDatabase } from '../support/database/database.ts';
+import type { EmptyDatabase } from '../support/database/empty-database.ts';
+import { eventually } from '../support/server/eventually.ts';
+import { exchange, fetchToken } from '../support/server/server.ts';
 import { runProduct, startProduct } from './product-container.ts';
 
 const product = inject('product');

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { eventually } from '../eventually.ts';
+import { eventually } from '../support/server/eventually.ts';
 import { answers, startOwnEngine, whyNoOwnEngine } from './own-engine.ts';
 
 const why = whyNoOwnEngine();

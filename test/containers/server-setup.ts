@@ -1,7 +1,7 @@
 /** Knows how the suites of a project get the database server that its name ends in, from a container. */
 import { Network } from 'testcontainers';
 import type { TestProject } from 'vitest/node';
-import { readMigratedSchema } from '../migrated-schema.ts';
+import { readMigratedSchema } from '../support/database/migrated-schema.ts';
 import { type Make, makes, startDatabase } from './database-container.ts';
 import { missingImage, productImage } from './images.ts';
 

@@ -6,8 +6,8 @@ import type { DatabaseSettings, DatabaseTlsMode } from '../../src/settings.ts';
 import { openDatabase } from '../../src/store/connection/db.ts';
 import { isUnavailable } from '../../src/store/connection/unavailable.ts';
 import { migrate, migrationStatus } from '../../src/store/migrations/migrate.ts';
-import { createEmptyDatabase, createTestDatabase } from '../database.ts';
-import { createPki } from '../pki.ts';
+import { createPki } from '../support/callers/pki.ts';
+import { createEmptyDatabase, createTestDatabase } from '../support/database/database.ts';
 
 const modes: DatabaseTlsMode[] = ['PREFERRED', 'REQUIRED', 'VERIFY_CA', 'VERIFY_IDENTITY'];
 

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readTrustedHosts } from '../../src/trusted-hosts.ts';
-import { startTestServer, testSettings } from '../server.ts';
+import { startTestServer, testSettings } from '../support/server/server.ts';
 import type { Case } from './case.ts';
 import { answerCases } from './cases/answers.ts';
 import { conditionCases } from './cases/conditions.ts';

@@ -1,7 +1,7 @@
 /** Knows the provider that both gateways are led to: each case has places of its own there, which answer by script and note what reaches them. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { chatAnswer } from '../upstream.ts';
+import { chatAnswer } from '../support/upstream/upstream.ts';
 
 /** One answer of a place; of what is left out, an ordinary one of chat completions. */
 export interface Answer {

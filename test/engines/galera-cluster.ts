@@ -5,7 +5,7 @@ import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { GenericContainer, getContainerRuntimeClient, Network, Wait } from 'testcontainers';
 import { markOwner, removeAbandoned } from '../containers/database-container.ts';
 import { galeraImage, missingImage } from '../containers/images.ts';
-import { findFreePort, type TestDatabaseServer } from '../database-server.ts';
+import { findFreePort, type TestDatabaseServer } from '../support/database/database-server.ts';
 
 /** Plain data, because it travels to the test workers. */
 export interface GaleraNode {

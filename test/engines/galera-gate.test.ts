@@ -1,9 +1,9 @@
 /** Guarantees that limits hold on three nodes of Galera, each with a gateway of its own, when one node is killed under load. */
 import { expect, inject, it } from 'vitest';
 import type { DatabaseSettings } from '../../src/settings.ts';
-import { startDatabaseLink } from '../database-link.ts';
-import { eventually } from '../eventually.ts';
 import { newSeed, runGate, tell } from '../gate/run-gate.ts';
+import { startDatabaseLink } from '../support/database/database-link.ts';
+import { eventually } from '../support/server/eventually.ts';
 import { killNode, restartNode } from './galera-cluster.ts';
 
 const nodes = inject('galeraNodes');

@@ -1,6 +1,6 @@
 /** Knows how the tests of Galera get their three nodes, of which the first is the database server of all helpers. */
 import type { TestProject } from 'vitest/node';
-import { readMigratedSchema } from '../migrated-schema.ts';
+import { readMigratedSchema } from '../support/database/migrated-schema.ts';
 import { type GaleraNode, startGalera } from './galera-cluster.ts';
 
 declare module 'vitest' {

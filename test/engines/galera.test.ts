@@ -8,11 +8,11 @@ import type { DatabaseSettings } from '../../src/settings.ts';
 import { type Database, openDatabase } from '../../src/store/connection/db.ts';
 import * as leases from '../../src/store/migrations/leases.ts';
 import { migrate, migrationStatus } from '../../src/store/migrations/migrate.ts';
-import { createEmptyDatabase, createTestDatabase } from '../database.ts';
-import { startDatabaseLink } from '../database-link.ts';
-import { jobContext } from '../job-context.ts';
-import { startTestServer, type TestServer } from '../server.ts';
-import { endedWindows, insertBudget } from '../usage-rows.ts';
+import { createEmptyDatabase, createTestDatabase } from '../support/database/database.ts';
+import { startDatabaseLink } from '../support/database/database-link.ts';
+import { endedWindows, insertBudget } from '../support/rows/usage-rows.ts';
+import { jobContext } from '../support/server/job-context.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { type GaleraNode, killNode, restartNode } from './galera-cluster.ts';
 
 const nodes = inject('galeraNodes');

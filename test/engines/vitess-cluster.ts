@@ -21,9 +21,9 @@ import {
   externalDatabaseServer,
   findFreePort,
   type TestDatabaseServer,
-} from '../database-server.ts';
-import { administer } from '../empty-database.ts';
-import { readMigratedSchema } from '../migrated-schema.ts';
+} from '../support/database/database-server.ts';
+import { administer } from '../support/database/empty-database.ts';
+import { readMigratedSchema } from '../support/database/migrated-schema.ts';
 import { databasesOf, type KeyspacePool, restore, tablesOfTests } from './keyspaces.ts';
 import { vitessProgram } from './vitess-program.ts';
 
@@ -103,7 +103,7 @@ function readVschema(): Vschema {
   return JSON.parse(readFileSync(vschemaPath, 'utf8'));
 }
 
-/** As the administrator of docs/database.md does: a vschema for each keyspace, rules for the global tables. */
+/** As the administrator of docs/guides/database.md does: a vschema for each keyspace, rules for the global tables. */
 function topology(folder: string): object {
   const { gatewright, gatewright_global: global } = readVschema();
   const keyspaces = Object.values(names).flat();

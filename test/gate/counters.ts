@@ -1,7 +1,7 @@
 /** Knows what the database says of a limit, and what its provider says of the same requests. */
 
-import { idToBytes } from '../../src/model/ids.ts';
-import type { UsageType } from '../../src/model/limits.ts';
+import type { UsageType } from '../../src/model/limits/limits.ts';
+import { idToBytes } from '../../src/model/wire/ids.ts';
 import type { Db } from '../../src/store/connection/db.ts';
 import type { Entry } from './journal.ts';
 import type { Plan } from './plan.ts';

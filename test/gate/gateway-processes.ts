@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { inject } from 'vitest';
 import { Secret } from '../../src/secret.ts';
-import type { MasterKeySettings } from '../../src/settings/master-keys.ts';
+import type { MasterKeySettings } from '../../src/settings/groups/master-keys.ts';
 import type { Settings } from '../../src/settings.ts';
-import { databaseVariables } from '../database-variables.ts';
+import { databaseVariables } from '../support/database/database-variables.ts';
 
 export interface GatewayProcess extends AsyncDisposable {
   readonly child: ChildProcess;

@@ -1,11 +1,11 @@
 /** Guarantees of limits at full size: a thousand callers at once, kinds of limits together, wrong clocks, a database that goes away. */
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, inject, it } from 'vitest';
-import { createEmptyDatabase } from '../database.ts';
-import { startDatabaseLink } from '../database-link.ts';
-import { startTestDatabaseServer } from '../database-server.ts';
-import { administer, createDatabaseOn } from '../empty-database.ts';
-import { eventually } from '../eventually.ts';
+import { createEmptyDatabase } from '../support/database/database.ts';
+import { startDatabaseLink } from '../support/database/database-link.ts';
+import { startTestDatabaseServer } from '../support/database/database-server.ts';
+import { administer, createDatabaseOn } from '../support/database/empty-database.ts';
+import { eventually } from '../support/server/eventually.ts';
 import { addBook, startCarelessGateway } from './careless-gateway.ts';
 import { trueUnits } from './counters.ts';
 import { Driver } from './driver.ts';

@@ -6,10 +6,10 @@ import { chargeLostSlices } from '../../src/jobs/charge-lost-slices.ts';
 import type { DatabaseSettings } from '../../src/settings.ts';
 import { isUnavailable } from '../../src/store/connection/unavailable.ts';
 import { readTrustedHosts } from '../../src/trusted-hosts.ts';
-import { eventually } from '../eventually.ts';
-import { jobContext } from '../job-context.ts';
-import { logIsWritten } from '../request-log.ts';
-import { startTestServer, type TestServer } from '../server.ts';
+import { eventually } from '../support/server/eventually.ts';
+import { jobContext } from '../support/server/job-context.ts';
+import { logIsWritten } from '../support/server/request-log.ts';
+import { startTestServer, type TestServer } from '../support/server/server.ts';
 import { chargedUnits, chargeFault, type Known, knownRequests } from './charges.ts';
 import {
   boundUnits,

@@ -62,7 +62,10 @@ function cut(text: string): string {
 }
 
 function plainText(comment: string): string {
-  return comment.replace(/^\s*\*? ?/gm, ' ').replace(/\s+/g, ' ').trim();
+  return comment
+    .replace(/^\s*\*? ?/gm, ' ')
+    .replace(/\s+/g, ' ')
+    .trim();
 }
 
 function commentsOf(
@@ -86,7 +89,8 @@ function commentsOf(
 
 function lineIndex(source: string): (offset: number) => number {
   const starts = [0];
-  for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1)) starts.push(at + 1);
+  for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1))
+    starts.push(at + 1);
   return (offset) => {
     let [low, high] = [0, starts.length];
     while (high - low > 1) {

@@ -432,7 +432,7 @@ describe('the habits of the house', () => {
   it('refuses what was sent in one form of words, save bytes that are no HTTP', () => {
     const tellers = files.filter((file) => /new ApiError\(\s*'invalid'/.test(sources.get(file)!));
     expect(tellers.map((file) => relative(root, file)).toSorted()).toEqual([
-      'http/refusals.ts',
+      'http/connections/refusals.ts',
       'model/wire/validation-error.ts',
     ]);
   });

@@ -6,15 +6,15 @@ import { commandLoaders } from '../../src/commands/all-commands.ts';
 import { exitCodes } from '../../src/commands/shared/exit-codes.ts';
 import { gatewayErrors } from '../../src/gateway/transfer/gateway-error.ts';
 import { allJobs } from '../../src/jobs/all-jobs.ts';
-import { allEndpoints, endpointOf } from '../../src/model/endpoint.ts';
-import { errorTable } from '../../src/model/errors.ts';
-import { checkFaults } from '../../src/model/guardrail-checks.ts';
-import { kindNames, kinds } from '../../src/model/kinds.ts';
-import { providerAddresses } from '../../src/model/provider-addresses.ts';
-import { PatternJudge } from '../../src/model/regex-rule.ts';
-import { allScopes } from '../../src/model/scopes.ts';
-import { databaseTlsModes } from '../../src/settings/forms.ts';
-import { factsAbout, names } from '../../src/settings/variables.ts';
+import { checkFaults } from '../../src/model/guardrails/guardrail-checks.ts';
+import { kindNames, kinds } from '../../src/model/kinds/kinds.ts';
+import { PatternJudge } from '../../src/model/patterns/regex-rule.ts';
+import { allScopes } from '../../src/model/people/scopes.ts';
+import { allEndpoints, endpointOf } from '../../src/model/services/endpoint.ts';
+import { providerAddresses } from '../../src/model/services/provider-addresses.ts';
+import { errorTable } from '../../src/model/wire/errors.ts';
+import { databaseTlsModes } from '../../src/settings/variables/forms.ts';
+import { factsAbout, names } from '../../src/settings/variables/variables.ts';
 import { readSettings } from '../../src/settings.ts';
 
 const root = resolve(import.meta.dirname, '../..');
@@ -108,7 +108,7 @@ describe('links', () => {
 });
 
 describe('the table of what happens when something is down', () => {
-  const rows = rowsOf(sectionOf('docs/operations.md', 'When something is down'));
+  const rows = rowsOf(sectionOf('docs/guides/operations.md', 'When something is down'));
   const tests = rows.map((row) => {
     const [, target, title] = /\]\((\S+)\) "(.+)"$/.exec(row.at(-1)!) ?? [];
     return [row[0]!, target, title] as const;
@@ -160,7 +160,7 @@ function schemaOf(sql: string): Map<string, string[]> {
   return tables;
 }
 
-describe('docs/database.md', () => {
+describe('docs/guides/database.md', () => {
   const migrations = readdirSync(join(root, 'migrations')).map((name) => `migrations/${name}`);
   const schema = schemaOf(
     [...migrations, 'src/store/migrations/schema-migrations.ts', 'src/store/migrations/leases.ts']
@@ -175,38 +175,40 @@ describe('docs/database.md', () => {
   });
 
   it('explains every TLS mode', () => {
-    const told = rowsOf(sectionOf('docs/database.md', 'TLS')).map(([mode]) => namesIn(mode!)[0]);
+    const told = rowsOf(sectionOf('docs/guides/database.md', 'TLS')).map(
+      ([mode]) => namesIn(mode!)[0],
+    );
     expect(told).toEqual(databaseTlsModes);
   });
 
   it('explains every table, and none that does not exist', () => {
-    const explained = headingsOf('docs/database.md').filter((title) => /^[a-z_]+$/.test(title));
+    const explained = headingsOf('docs/guides/database.md').filter((title) =>
+      /^[a-z_]+$/.test(title),
+    );
     expect(explained.toSorted()).toEqual([...schema.keys()].toSorted());
   });
 
   it.each([...schema])(
     'explains every column of %s, and none that does not exist',
     (table, columns) => {
-      const rows = rowsOf(sectionOf('docs/database.md', table));
+      const rows = rowsOf(sectionOf('docs/guides/database.md', table));
       const explained = rows.flatMap(([names = '']) => namesIn(names));
       expect(explained.toSorted()).toEqual(columns.toSorted());
     },
   );
 });
 
-describe('docs/api.md', () => {
+describe('docs/reference/api.md', () => {
   it('lists every kind of error with its status and code', () => {
-    const told = rowsOf(sectionOf('docs/api.md', 'Errors')).map(([kind, status, code]) => [
-      namesIn(kind!)[0],
-      Number(status),
-      code,
-    ]);
+    const told = rowsOf(sectionOf('docs/reference/api.md', 'Errors')).map(
+      ([kind, status, code]) => [namesIn(kind!)[0], Number(status), code],
+    );
     const real = Object.entries(errorTable).map(([kind, { status, code }]) => [kind, status, code]);
     expect(told).toEqual(real);
   });
 
   it('lists every scope', () => {
-    const rows = rowsOf(sectionOf('docs/api.md', 'Scopes'));
+    const rows = rowsOf(sectionOf('docs/reference/api.md', 'Scopes'));
     const told = rows.flatMap(([resources, actions]) =>
       namesIn(resources!).flatMap((name) =>
         actions!.split(', ').map((action) => `${name}.${action}`),
@@ -216,7 +218,9 @@ describe('docs/api.md', () => {
   });
 
   it('lists every switch that has an effect', () => {
-    const told = rowsOf(sectionOf('docs/api.md', 'Features')).map(([name]) => namesIn(name!)[0]);
+    const told = rowsOf(sectionOf('docs/reference/api.md', 'Features')).map(
+      ([name]) => namesIn(name!)[0],
+    );
     const real = names.filter((name) => {
       const { group, effective } = factsAbout(name);
       return group === 'Features' && effective;
@@ -225,7 +229,9 @@ describe('docs/api.md', () => {
   });
 
   it('tells of each check whether it fits MCP tools', () => {
-    const rows = rowsOf(sectionOf('docs/api.md', 'Checks')).filter(([id]) => id!.startsWith('`'));
+    const rows = rowsOf(sectionOf('docs/reference/api.md', 'Checks')).filter(([id]) =>
+      id!.startsWith('`'),
+    );
     const wrong = rows.flatMap(([ids, fits]) =>
       namesIn(ids!).filter((id) => {
         const judges = { trusted: [], patterns: new PatternJudge() };
@@ -238,13 +244,11 @@ describe('docs/api.md', () => {
   });
 });
 
-describe('docs/inference.md', () => {
+describe('docs/reference/inference.md', () => {
   it('lists every error of the gateway with its status and type', () => {
-    const told = rowsOf(sectionOf('docs/inference.md', 'Errors')).map(([code, status, type]) => [
-      namesIn(code!)[0],
-      Number(status),
-      namesIn(type!)[0],
-    ]);
+    const told = rowsOf(sectionOf('docs/reference/inference.md', 'Errors')).map(
+      ([code, status, type]) => [namesIn(code!)[0], Number(status), namesIn(type!)[0]],
+    );
     const real = Object.entries(gatewayErrors).map(([code, { status, type }]) => [
       code,
       status,
@@ -254,26 +258,23 @@ describe('docs/inference.md', () => {
   });
 
   it('lists every endpoint with a name of its own', () => {
-    const told = rowsOf(sectionOf('docs/inference.md', 'Address')).map(([name, paths]) => [
-      namesIn(name!)[0],
-      namesIn(paths!).map(endpointOf),
-    ]);
+    const told = rowsOf(sectionOf('docs/reference/inference.md', 'Address')).map(
+      ([name, paths]) => [namesIn(name!)[0], namesIn(paths!).map(endpointOf)],
+    );
     expect(told).toEqual(allEndpoints.map((name) => [name, name === 'other' ? [] : [name]]));
   });
 
   it('names every provider', () => {
-    const told = sectionOf('docs/inference.md', 'Providers').flatMap(namesIn);
+    const told = sectionOf('docs/reference/inference.md', 'Providers').flatMap(namesIn);
     expect(Object.keys(providerAddresses).filter((name) => !told.includes(name))).toEqual([]);
   });
 });
 
-describe('docs/sync.md', () => {
+describe('docs/reference/manifests.md', () => {
   it('tells the traits of every kind', () => {
-    const told = rowsOf(sectionOf('docs/sync.md', 'Kinds')).map(([kind, workspaced, ...traits]) => [
-      ...namesIn(kind!),
-      workspaced,
-      ...traits.map(namesIn),
-    ]);
+    const told = rowsOf(sectionOf('docs/reference/manifests.md', 'Kinds')).map(
+      ([kind, workspaced, ...traits]) => [...namesIn(kind!), workspaced, ...traits.map(namesIn)],
+    );
     const real = kindNames.map((name) => {
       const { workspaced, immutable, merged, sets, opaque } = kinds[name];
       return [name, workspaced, immutable, merged, sets, opaque];
@@ -281,7 +282,7 @@ describe('docs/sync.md', () => {
     expect(told).toEqual(real);
   });
 
-  it.each(['docs/sync.md', 'README.md'])('%s lists every exit code', (path) => {
+  it.each(['docs/reference/manifests.md', 'README.md'])('%s lists every exit code', (path) => {
     const section = path === 'README.md' ? 'Commands' : 'Exit codes';
     const told = rowsOf(sectionOf(path, section)).flatMap(([code]) =>
       /^\d$/.test(code!) ? [Number(code)] : [],
@@ -299,9 +300,9 @@ describe('README.md', () => {
   });
 });
 
-describe('docs/jobs.md', () => {
+describe('docs/reference/jobs.md', () => {
   it('lists every job with its schedule', () => {
-    const told = rowsOf(sectionOf('docs/jobs.md', 'List of jobs'))
+    const told = rowsOf(sectionOf('docs/reference/jobs.md', 'List of jobs'))
       .filter(([job]) => job!.startsWith('`'))
       .map(([job, cron]) => [...namesIn(job!), ...namesIn(cron!)]);
     const unused = () => Promise.reject(new Error('unused'));

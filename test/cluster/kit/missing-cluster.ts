@@ -1,5 +1,5 @@
 /** Knows whether a cluster can be had on this machine, and makes ready what it is made of. */
-import { missingSshd } from '../../ssh-server.ts';
+import { missingSshd } from '../../support/git/ssh-server.ts';
 import { whyNoCluster } from './cluster.ts';
 import { missingImages, preparePause } from './images.ts';
 import { missingKubernetes, missingNodePrograms } from './programs.ts';

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { zstdDecompressSync } from 'node:zlib';
-import { unpackDebianPackages } from '../../debian-packages.ts';
+import { unpackDebianPackages } from '../../support/git/debian-packages.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 

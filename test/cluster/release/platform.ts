@@ -2,9 +2,9 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { SigningRoom, type SshSigner } from '../../git-signers.ts';
-import { createPki } from '../../pki.ts';
-import { startSshServer } from '../../ssh-server.ts';
+import { createPki } from '../../support/callers/pki.ts';
+import { SigningRoom, type SshSigner } from '../../support/git/git-signers.ts';
+import { startSshServer } from '../../support/git/ssh-server.ts';
 import { type Cluster, controlPlaneAddress, endpointSlice } from '../kit/cluster.ts';
 import { registry } from '../kit/images.ts';
 

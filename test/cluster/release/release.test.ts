@@ -2,8 +2,8 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { helmMajors } from '../../chart/helm.ts';
-import { eventually } from '../../eventually.ts';
-import { manifest } from '../../manifests.ts';
+import { eventually } from '../../support/server/eventually.ts';
+import { manifest } from '../../support/sync/manifests.ts';
 import { type Cluster, startCluster } from '../kit/cluster.ts';
 import { type Target, type Toll, underLoad } from './load.ts';
 import { type Platform, startPlatform } from './platform.ts';

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { expect } from 'vitest';
 import { chartFolder, type HelmMajor, helmProgram } from '../../chart/helm.ts';
-import { eventually } from '../../eventually.ts';
+import { eventually } from '../../support/server/eventually.ts';
 import type { Cluster } from '../kit/cluster.ts';
 import type { Tag } from '../kit/images.ts';
 import type { Target } from './load.ts';

@@ -1,0 +1,693 @@
+/** Guarantees of signing in by OpenID Connect: who gets a session, what it may do, and when it ends. */
+import { generateKeyPairSync, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { IdentityProvider } from '../../../src/auth/identity-provider.ts';
+import { attemptCookie, readAttempt } from '../../../src/auth/sign-in-attempts.ts';
+import { Secret } from '../../../src/secret.ts';
+import type { SignInSettings } from '../../../src/settings/groups/sign-in.ts';
+import { readSettings } from '../../../src/settings.ts';
+import { type OpenIdIssuer, startOpenIdIssuer } from '../../support/callers/openid-issuer.ts';
+import { Browser, type Page } from '../../support/server/browser.ts';
+import { addUser, ownerOf } from '../../support/server/people.ts';
+import {
+  exchange,
+  startTestServer,
+  type TestResponse,
+  type TestServer,
+} from '../../support/server/server.ts';
+import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
+
+const publicUrl = 'http://127.0.0.1:9';
+const sessionCookie = '__Host-gatewright-session';
+
+let issuer: OpenIdIssuer;
+let server: TestServer;
+let settings: SignInSettings;
+
+beforeAll(async () => {
+  issuer = await startOpenIdIssuer(`${publicUrl}/v1/sign-in/callback`);
+  const rest = { scopes: 'openid email profile', groupsClaim: 'groups', provisions: false };
+  settings = {
+    ...{ issuer: new URL(issuer.url), publicUrl: new URL(publicUrl), clientId: issuer.clientId },
+    proof: { method: 'client_secret_post', secret: new Secret(issuer.clientSecret, 'test') },
+    ...{ tsgId: null, roles: null, ...rest },
+    ...{ sessionMs: 12 * 3_600_000, idleMs: 3_600_000 },
+  };
+  server = await startTestServer({ settings: { signIn: settings } });
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await issuer[Symbol.asyncDispose]();
+});
+// The provider goes by the clock of the machine.
+beforeEach(() => server.clock.set(Date.now()));
+
+/** An account at the provider, which has made sure of the address. */
+function addAccount(claims: Record<string, unknown> = {}): { sub: string; email: string } {
+  const sub = randomUUID();
+  const email = `${sub}@example.com`;
+  issuer.accounts.set(sub, { email, email_verified: true, given_name: 'Ann', ...claims });
+  return { sub, email: String(claims.email ?? email) };
+}
+
+interface SigningIn {
+  readonly at?: TestServer;
+  readonly query?: string;
+  readonly browser?: Browser;
+}
+
+/** Until the provider sends the browser back; yields where to, at the real address of the server. */
+async function comeBack(sub: string, { at = server, query, browser }: SigningIn = {}) {
+  const jar = browser ?? new Browser();
+  issuer.subject = sub;
+  const asked = query ?? `?tsg_id=${at.tsgId}`;
+  let page = await jar.get(`${at.url}/v1/sign-in${asked}`);
+  if (page.location === null) throw new Error(page.text);
+  let url = page.location;
+  for (let steps = 0; !url.startsWith(`${publicUrl}/`); steps += 1) {
+    page = await jar.get(url);
+    if (page.location === null || steps > 9) throw new Error(`${url}: ${page.text}`);
+    url = new URL(page.location, url).href;
+  }
+  return { browser: jar, url: url.replace(publicUrl, at.url) };
+}
+
+async function signIn(sub: string, how: SigningIn = {}): Promise<Page & { browser: Browser }> {
+  const { browser, url } = await comeBack(sub, how);
+  return { ...(await browser.get(url)), browser };
+}
+
+const cookieOf = (browser: Browser, at: TestServer = server) =>
+  browser.cookies.get(`${new URL(at.url).host} ${sessionCookie}`);
+
+type Ask = (
+  method: string,
+  path: string,
+  more?: { body?: unknown; headers?: Record<string, string> },
+) => Promise<TestResponse>;
+
+const asking =
+  (cookie: string, at: TestServer = server): Ask =>
+  (method, path, { body, headers = {} } = {}) =>
+    exchange(method, at.url + path, body, {
+      ...{ cookie: `${sessionCookie}=${cookie}`, origin: publicUrl, ...headers },
+    });
+
+/** Somebody of this role in the organisation, and in workspaces, who is signed in. */
+async function addSignedIn(
+  role: 'admin' | 'member',
+  workspaces: Record<string, string> = {},
+): Promise<{ id: string; sub: string; ask: Ask; cookie: string }> {
+  const { sub, email } = addAccount();
+  const id = await addUser(server, { role, email });
+  for (const [workspace, role] of Object.entries(workspaces)) {
+    await server.request('POST', `/v1/admin/workspaces/${workspace}/users`, {
+      body: { users: [{ id, role }] },
+    });
+  }
+  const { browser, status, text } = await signIn(sub);
+  expect([status, text]).toEqual([302, '']);
+  const cookie = cookieOf(browser)!;
+  return { id, sub, cookie, ask: asking(cookie) };
+}
+
+async function addWorkspace(): Promise<string> {
+  return (await server.request('POST', '/v1/admin/workspaces', { body: { name: 'W' } })).body.id;
+}
+
+/** What the browser keeps, with some of it changed, as of `laterMs`. */
+async function resealed(browser: Browser, changes: object, laterMs = 0): Promise<string> {
+  const { keyring } = server.app;
+  const now = server.clock.now();
+  const kept = await readAttempt(keyring, browser.header(new URL(server.url).host), now);
+  const line = await attemptCookie(keyring, { ...kept!, ...changes }, now + laterMs);
+  return line.slice(0, line.indexOf(';'));
+}
+
+const messageOf = ({ text }: Page): string => JSON.parse(text).error.message;
+
+describe('signing in', () => {
+  it('gives a user of the organisation a session, by a cookie that no page can read', async () => {
+    const { sub, email } = addAccount();
+    const id = await addUser(server, { email: email.toUpperCase() });
+    const { browser, url } = await comeBack(sub, { query: `?tsg_id=${server.tsgId}&return_to=/a` });
+    const answer = await exchange('GET', url, undefined, {
+      cookie: browser.header(new URL(server.url).host),
+    });
+    expect([answer.status, answer.headers.location]).toEqual([302, '/a']);
+    const [session, attempt] = answer.headers['set-cookie'] as string[];
+    expect(session).toMatch(
+      /^__Host-gatewright-session=[\w.-]+; Path=\/; Max-Age=43200; HttpOnly; Secure; SameSite=Lax$/,
+    );
+    expect(attempt).toContain('__Host-gatewright-sign-in=; Max-Age=0');
+    const cookie = /=([^;]+)/.exec(session!)![1]!;
+    const own = await asking(cookie)('GET', '/v1/session');
+    expect(own.body).toMatchObject({
+      ...{ object: 'session', tsg_id: server.tsgId, workspace_id: null, workspaces: [] },
+      user: { id, email: email.toUpperCase(), role: 'member' },
+    });
+    expect(await listAudit(server, own.body.id)).toMatchObject([
+      { action: 'create', resource_kind: 'UserSession', changes: { user: id } },
+    ]);
+    // What is stored opens nothing.
+    const row = await server.database.db
+      .selectFrom('user_sessions')
+      .selectAll()
+      .where('id', '=', own.body.id)
+      .executeTakeFirstOrThrow();
+    expect(JSON.stringify(row)).not.toContain(cookie.split('.')[2]);
+    expect(server.logLines.join('\n')).not.toContain(cookie.split('.')[2]);
+  });
+
+  it('binds the account at the first time: its address may change, and nobody else comes by it', async () => {
+    const { sub, email } = addAccount();
+    await addUser(server, { email });
+    expect((await signIn(sub)).status).toBe(302);
+    issuer.accounts.set(sub, { email: `${randomUUID()}@example.com`, email_verified: false });
+    expect((await signIn(sub)).status).toBe(302);
+    const other = addAccount({ email });
+    const refused = await signIn(other.sub);
+    expect([refused.status, messageOf(refused)]).toEqual([
+      403,
+      'Your address is another account of the identity provider',
+    ]);
+    const { id } = (
+      await server.request('GET', `/v1/admin/users?email=${encodeURIComponent(email)}`)
+    ).body.data[0];
+    const path = `/v1/admin/users/${id}`;
+    expect((await server.request('DELETE', `${path}/identity`)).body).toEqual({});
+    expect((await server.request('GET', `${path}/sessions`)).body.total).toBe(0);
+    expect((await signIn(other.sub)).status).toBe(302);
+  });
+
+  it('takes up an invite, with its role and its workspaces, once, however many come at once', async () => {
+    const { sub, email } = addAccount();
+    const workspace = await addWorkspace();
+    const body = { email, role: 'member', workspaces: [{ id: workspace, role: 'manager' }] };
+    await server.request('POST', '/v1/admin/users/invites', { body });
+    const comings = await Promise.all(Array.from({ length: 3 }, () => comeBack(sub)));
+    const pages = await Promise.all(comings.map(({ browser, url }) => browser.get(url)));
+    expect(pages.map(({ status }) => status)).toEqual([302, 302, 302]);
+    const own = await asking(cookieOf(comings[0]!.browser)!)('GET', '/v1/session');
+    expect(own.body).toMatchObject({
+      ...{ workspace_id: workspace, user: { email, role: 'member' } },
+      workspaces: [{ id: workspace, role: 'manager' }],
+    });
+  });
+
+  it.each([
+    ['whom nobody knows here, who is not provisioned by himself (1.20)', {}, /ask for an invite/],
+    [
+      'whose address the provider has not verified',
+      { email_verified: false },
+      /verified no e-mail/,
+    ],
+    ['without an address', { email: null }, /verified no e-mail/],
+  ])('refuses somebody %s', async (_, claims, message) => {
+    const { sub, email } = addAccount(claims);
+    if (Object.keys(claims).length > 0) await addUser(server, { email });
+    const page = await signIn(sub);
+    expect([page.status, messageOf(page)]).toEqual([403, expect.stringMatching(message)]);
+    expect(cookieOf(page.browser)).toBeUndefined();
+  });
+
+  it('refuses who is not active', async () => {
+    const { sub, email } = addAccount();
+    await addUser(server, { email, status: 'inactive' });
+    expect((await signIn(sub)).status).toBe(403);
+  });
+
+  it('has people join the groups that the provider names, and leave those it names no longer', async () => {
+    const workspace = await addWorkspace();
+    const group = randomUUID();
+    await server.request('POST', '/v1/scim/workspaces', {
+      body: { workspace_id: workspace, role: 'member', scim_group_name: group },
+    });
+    const { sub, email } = addAccount({ groups: [group, 'unknown here'] });
+    await addUser(server, { email });
+    const first = await asking(cookieOf((await signIn(sub)).browser)!)('GET', '/v1/session');
+    expect(first.body.workspaces).toMatchObject([{ id: workspace, role: 'member' }]);
+    issuer.accounts.set(sub, { ...issuer.accounts.get(sub), groups: [] });
+    const second = await asking(cookieOf((await signIn(sub)).browser)!)('GET', '/v1/session');
+    expect(second.body.workspaces).toEqual([]);
+  });
+});
+
+describe('what shows the provider who the deployment is (1.22)', () => {
+  function settingsBy(environment: Record<string, string>): SignInSettings {
+    const shared = { GATEWRIGHT_SIGN_IN_ISSUER: issuer.url, GATEWRIGHT_PUBLIC_URL: publicUrl };
+    return readSettings({ ...shared, ...environment }, { cwd: '/nonexistent' }).signIn!;
+  }
+
+  /** Whom the provider names to a deployment of these settings. */
+  async function identityBy(environment: Record<string, string>): Promise<unknown> {
+    await using provider = new IdentityProvider(settingsBy(environment), null);
+    const now = Date.now();
+    const { address, attempt } = await provider.begin(now);
+    const browser = new Browser();
+    let url = address.href;
+    while (!url.startsWith(`${publicUrl}/`)) {
+      url = new URL((await browser.get(url)).location!, url).href;
+    }
+    const answered = Object.fromEntries(new URL(url).searchParams);
+    return (await provider.finish(answered, attempt, now)).verifiedEmail;
+  }
+  const [id, method] = ['GATEWRIGHT_SIGN_IN_CLIENT_ID', 'GATEWRIGHT_SIGN_IN_AUTH_METHOD'];
+  const [secret, jwks] = ['GATEWRIGHT_SIGN_IN_CLIENT_SECRET', 'GATEWRIGHT_SIGN_IN_CLIENT_JWKS'];
+
+  it('is a secret in the body or in a header, or a key that it signs with', async () => {
+    const { email, sub } = addAccount();
+    issuer.subject = sub;
+    const { basicClient, keyClient, clientId, clientSecret } = issuer;
+    issuer.tradedByHeader.length = 0;
+    const byKey = { [id]: keyClient.id, [method]: 'private_key_jwt', [jwks]: keyClient.jwks };
+    for (const environment of [
+      { [id]: clientId, [secret]: clientSecret },
+      { [id]: clientId, [method]: 'client_secret_post', [secret]: clientSecret },
+      { [id]: basicClient.id, [method]: 'client_secret_basic', [secret]: basicClient.secret },
+      byKey,
+    ]) {
+      expect([environment[id], await identityBy(environment)]).toEqual([environment[id], email]);
+    }
+    expect(issuer.tradedByHeader).toEqual([false, false, true, false]);
+    const strange = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
+    const wrong = { ...byKey, [jwks]: JSON.stringify(strange.export({ format: 'jwk' })) };
+    await expect(identityBy(wrong)).rejects.toThrow('answers invalid_client');
+  });
+
+  it('is told with the public key to register there, and nothing else of the key', async () => {
+    const toldBy = async (one: TestServer) => {
+      const path = `/v1/organisations/${one.tsgId}/auth-settings`;
+      const { auth_settings: told } = (await one.request('GET', path)).body.data;
+      return [told.token_endpoint_auth_method, told.jwks];
+    };
+    const { id, jwks } = issuer.keyClient;
+    const signIn = settingsBy({
+      ...{ GATEWRIGHT_SIGN_IN_CLIENT_ID: id, GATEWRIGHT_SIGN_IN_CLIENT_JWKS: jwks },
+      GATEWRIGHT_SIGN_IN_AUTH_METHOD: 'private_key_jwt',
+    });
+    await using signing = await startTestServer({ settings: { signIn } });
+    const { d: _, ...publicKey } = JSON.parse(jwks).keys[0];
+    expect(await toldBy(signing)).toEqual(['private_key_jwt', { keys: [publicKey] }]);
+    expect(await toldBy(server)).toEqual(['client_secret_post', null]);
+  });
+});
+
+describe('coming back from the provider', () => {
+  it('works once: a code is good for one session', async () => {
+    const { sub, email } = addAccount();
+    await addUser(server, { email });
+    const { browser, url } = await comeBack(sub);
+    const kept = new Map(browser.cookies);
+    expect((await browser.get(url)).status).toBe(302);
+    const again = new Browser();
+    for (const [place, value] of kept) again.cookies.set(place, value);
+    const page = await again.get(url);
+    expect([page.status, cookieOf(again)]).toEqual([403, undefined]);
+  });
+
+  it('is refused in a browser where nobody began, or where something else was begun', async () => {
+    const { sub, email } = addAccount();
+    await addUser(server, { email });
+    const { url } = await comeBack(sub);
+    const page = await new Browser().get(url);
+    expect([page.status, messageOf(page)]).toEqual([400, expect.stringMatching(/began/)]);
+    const other = await comeBack(sub);
+    expect((await other.browser.get(url)).status).toBe(400);
+  });
+
+  it('is refused after ten minutes, and with an attempt that was altered', async () => {
+    const { sub, email } = addAccount();
+    await addUser(server, { email });
+    const { browser, url } = await comeBack(sub);
+    server.clock.advance(601_000);
+    expect((await browser.get(url)).status).toBe(400);
+    server.clock.set(Date.now());
+    const host = new URL(server.url).host;
+    const name = `${host} __Host-gatewright-sign-in`;
+    const sealed = browser.cookies.get(name)!;
+    browser.cookies.set(name, `${sealed.slice(0, -2)}${sealed.endsWith('A') ? 'BB' : 'AA'}`);
+    expect((await browser.get(url)).status).toBe(400);
+  });
+
+  it.each([['nonce'], ['verifier']] as const)('is refused with another %s', async (part) => {
+    const { sub, email } = addAccount();
+    await addUser(server, { email });
+    const { browser, url } = await comeBack(sub);
+    // As whoever could write what the browser keeps, and still is not who began.
+    const cookie = await resealed(browser, { [part]: 'w'.repeat(43) });
+    const answer = await exchange('GET', url, undefined, { cookie });
+    expect([answer.status, answer.headers['set-cookie']]).toEqual([403, undefined]);
+  });
+
+  it('is refused by a clock that is far from the provider’s, and by one that is near is not', async () => {
+    const { sub, email } = addAccount();
+    await addUser(server, { email });
+    const tokenMs = 3_600_000;
+    for (const [aheadMs, status] of [
+      [tokenMs - 60_000, 302],
+      [tokenMs + 300_000, 403],
+    ] as const) {
+      const { browser, url } = await comeBack(sub);
+      const cookie = await resealed(browser, {}, aheadMs);
+      server.clock.set(Date.now() + aheadMs);
+      const answer = await exchange('GET', url, undefined, { cookie });
+      expect([aheadMs, answer.status]).toEqual([aheadMs, status]);
+      server.clock.set(Date.now());
+    }
+  });
+
+  it('says what the provider refuses, and that it does not answer', async () => {
+    const { browser, url } = await comeBack(addAccount().sub);
+    const denied = new URL(url);
+    denied.searchParams.delete('code');
+    denied.searchParams.set('error', 'access_denied');
+    const page = await browser.get(denied.href);
+    expect([page.status, messageOf(page)]).toEqual([
+      403,
+      'Signing in failed: the identity provider answers access_denied',
+    ]);
+    const { sub, email } = addAccount();
+    await addUser(server, { email });
+    const other = await comeBack(sub);
+    issuer.answer = (_, response) => response.writeHead(500).end('{}');
+    const gone = await other.browser.get(other.url);
+    issuer.answer = null;
+    expect([gone.status, messageOf(gone)]).toEqual([
+      503,
+      'The identity provider does not answer now',
+    ]);
+    expect(server.logLines.join('\n')).not.toContain(issuer.clientSecret);
+  });
+
+  it('goes by the client that is named, where it is this deployment’s (1.20)', async () => {
+    const { sub } = addAccount();
+    const statusBy = async (client: string) => {
+      const query = `?tsg_id=${server.tsgId}&sso_client_id=${client}`;
+      issuer.subject = sub;
+      return (await new Browser().get(`${server.url}/v1/sign-in${query}`)).status;
+    };
+    expect([await statusBy(issuer.clientId), await statusBy('another')]).toEqual([302, 400]);
+  });
+
+  it('goes nowhere but to a path of this server, and to an organisation that is named', async () => {
+    const bad = ['//evil.example', 'https://evil.example', '/\\evil.example', '/%0d', 'x'];
+    for (const to of bad.map(encodeURIComponent)) {
+      const page = await new Browser().get(
+        `${server.url}/v1/sign-in?tsg_id=${server.tsgId}&return_to=${to}`,
+      );
+      if (to === '%2F%250d') expect(page.status).toBe(302);
+      else expect([to, page.status]).toEqual([to, 400]);
+    }
+    expect((await new Browser().get(`${server.url}/v1/sign-in`)).status).toBe(400);
+  });
+});
+
+describe('a session', () => {
+  it('acts in the workspace that its user is in, with what the role there allows', async () => {
+    const [one, two] = [await addWorkspace(), await addWorkspace()];
+    const { ask } = await addSignedIn('member', { [one]: 'member', [two]: 'manager' });
+    const at = (workspace: string) => ({ 'gatewright-workspace': workspace });
+    const makeConfig = (headers: Record<string, string>) =>
+      ask('POST', '/v2/configs', { body: { name: 'c', config: {} }, headers });
+    expect((await ask('GET', '/v2/configs')).status).toBe(403);
+    expect((await ask('GET', '/v2/configs', { headers: at(one) })).status).toBe(200);
+    expect((await makeConfig(at(one))).status).toBe(403);
+    const made = await makeConfig(at(two));
+    expect(made.status).toBe(200);
+    const path = `/v2/configs/${made.body.id}`;
+    expect((await ask('GET', path, { headers: at(two) })).body.workspace_id).toBe(two);
+    expect((await ask('GET', path, { headers: at(one) })).status).toBe(404);
+    const elsewhere = [await addWorkspace(), randomUUID()];
+    for (const workspace of elsewhere) {
+      const refused = await ask('GET', '/v1/session', { headers: at(workspace) });
+      expect([refused.status, refused.body.error.message]).toEqual([
+        403,
+        'You are in no such workspace',
+      ]);
+    }
+    const [row] = await listAudit(server, made.body.id);
+    expect(row).toMatchObject({ action: 'create', resource_kind: 'Config' });
+  });
+
+  it('of an administrator acts on the organisation, or on the workspace that it names', async () => {
+    const workspace = await addWorkspace();
+    const { id, ask } = await addSignedIn('admin');
+    expect((await ask('GET', '/admin/v2/workspaces')).body.total).toBeGreaterThan(1);
+    const headers = { 'gatewright-workspace': workspace };
+    expect((await ask('GET', '/admin/v2/workspaces', { headers })).body.total).toBe(1);
+    const made = await ask('POST', '/v1/configs', { body: { name: 'c', config: {} } });
+    const rows = await server.database.db
+      .selectFrom('audit_log')
+      .select(['actor_kind', 'actor_id'])
+      .where('resource_id', '=', made.body.id)
+      .execute();
+    expect(rows).toEqual([{ actor_kind: 'user', actor_id: id }]);
+  });
+
+  it('of a member makes keys for that member alone, and finds no others', async () => {
+    const workspace = await addWorkspace();
+    const member = await addSignedIn('member', { [workspace]: 'member' });
+    const manager = await addSignedIn('member', { [workspace]: 'manager' });
+    const path = '/v1/api-keys/workspace/user';
+    const body = { name: 'own', scopes: ['completions.write'] };
+    const own = await member.ask('POST', path, { body });
+    expect(own.status).toBe(200);
+    const theirs = await manager.ask('POST', path, { body: { ...body, user_id: manager.id } });
+    const refused = await member.ask('POST', path, { body: { ...body, user_id: manager.id } });
+    expect(refused.status).toBe(403);
+    const beyond = { ...body, scopes: ['workspaces.update'] };
+    expect((await member.ask('POST', path, { body: beyond })).status).toBe(403);
+    for (const [method, more] of [
+      ['GET', {}],
+      ['PUT', { body: { name: 'mine' } }],
+      ['DELETE', {}],
+    ] as const) {
+      const answer = await member.ask(method, `/v1/api-keys/${theirs.body.id}`, more);
+      expect([method, answer.status]).toEqual([method, 404]);
+    }
+    const rotated = await member.ask('POST', `/v1/api-keys/${theirs.body.id}/rotate`);
+    expect(rotated.status).toBe(404);
+    const ids = (await member.ask('GET', '/v1/api-keys')).body.data.map(
+      (one: { id: string }) => one.id,
+    );
+    expect(ids).toEqual([own.body.id]);
+    expect((await manager.ask('GET', '/v1/api-keys')).body.total).toBe(2);
+  });
+
+  it('changes nothing that another site, or nobody knows who, asks for', async () => {
+    const { ask } = await addSignedIn('admin');
+    for (const origin of ['https://evil.example', 'null', `${publicUrl}.evil.example`]) {
+      const headers = { origin };
+      const made = await ask('POST', '/v1/configs', { body: { name: 'c', config: {} }, headers });
+      expect([origin, made.status, made.body.error.param]).toEqual([origin, 403, 'origin']);
+      expect((await ask('GET', '/v1/configs', { headers })).status).toBe(200);
+      expect((await ask('DELETE', '/v1/session', { headers })).status).toBe(403);
+    }
+  });
+
+  it('is not looked at beside another credential, nor when it is sent twice or altered', async () => {
+    const { cookie, ask } = await addSignedIn('admin');
+    const key = (await addKeyCaller(server, ['configs.list'])).key;
+    const withKey = await ask('GET', '/v1/configs', { headers: { 'x-gateway-api-key': key } });
+    expect(withKey.status).toBe(200);
+    const [organisation, id, secret] = cookie.split('.');
+    const other = await addTenant(server, randomUUID());
+    for (const wrong of [
+      `${cookie}; ${sessionCookie}=${cookie}`,
+      `${organisation}.${id}.${'x'.repeat(43)}`,
+      `${other.organisationId}.${id}.${secret}`,
+      `${organisation}.${randomUUID()}.${secret}`,
+      ...['', '..', `${organisation}.${id}`, `${organisation}.${id}.`],
+    ]) {
+      expect([wrong, (await asking(wrong)('GET', '/v1/session')).status]).toEqual([wrong, 401]);
+    }
+  });
+
+  it('ends when it is not used for long enough, and at its time in any case', async () => {
+    const { ask } = await addSignedIn('member');
+    const status = async () => (await ask('GET', '/v1/session')).status;
+    for (let hours = 0; hours < 3; hours += 1) {
+      server.clock.advance(3_599_000);
+      expect(await status()).toBe(200);
+      await expect.poll(lastUses).toContain(server.clock.now());
+    }
+    server.clock.advance(3_600_000);
+    expect(await status()).toBe(401);
+    server.clock.set(Date.now());
+    const busy = await addSignedIn('member');
+    const start = server.clock.now();
+    for (let at = 3_000_000; at < settings.sessionMs; at += 3_000_000) {
+      server.clock.set(start + at);
+      expect((await busy.ask('GET', '/v1/session')).status).toBe(200);
+      await expect.poll(lastUses).toContain(server.clock.now());
+    }
+    server.clock.set(start + settings.sessionMs);
+    expect((await busy.ask('GET', '/v1/session')).status).toBe(401);
+    server.clock.advance(settings.sessionMs);
+    await server.app.jobs.runNow('delete-ended-sessions');
+    expect(await lastUses()).toEqual([]);
+  });
+
+  it('ends at once when its user signs out, is made inactive, or is deleted', async () => {
+    const one = await addSignedIn('member');
+    const left = await one.ask('DELETE', '/v1/session');
+    expect(left).toMatchObject({ status: 200, body: { end_session_url: expect.any(String) } });
+    expect(left.headers['set-cookie']).toContain('Max-Age=0');
+    expect((await one.ask('GET', '/v1/session')).status).toBe(401);
+    const two = await addSignedIn('member');
+    const path = `/v1/scim/v2/Users/${two.id}`;
+    const Operations = [{ op: 'replace', path: 'active', value: false }];
+    expect((await server.request('PATCH', path, { body: { Operations } })).status).toBe(200);
+    expect((await two.ask('GET', '/v1/session')).status).toBe(401);
+    Operations[0]!.value = true;
+    await server.request('PATCH', path, { body: { Operations } });
+    expect((await two.ask('GET', '/v1/session')).status).toBe(401);
+    const three = await addSignedIn('admin');
+    await server.request('DELETE', `/v1/admin/users/${three.id}`);
+    expect((await three.ask('GET', '/v1/session')).status).toBe(401);
+  });
+
+  it('follows the roles of its user at once', async () => {
+    const workspace = await addWorkspace();
+    const { id, ask } = await addSignedIn('member', { [workspace]: 'manager' });
+    const make = async () =>
+      (await ask('POST', '/v1/configs', { body: { name: 'c', config: {} } })).status;
+    expect(await make()).toBe(200);
+    await server.request('PUT', `/v1/admin/workspaces/${workspace}/users/${id}`, {
+      body: { role: 'member' },
+    });
+    expect(await make()).toBe(403);
+    await server.request('DELETE', `/v1/admin/workspaces/${workspace}/users/${id}`);
+    expect((await ask('GET', '/v1/configs')).status).toBe(403);
+  });
+
+  it('is listed and ended by who looks after people, and by nobody of another tenant', async () => {
+    const { id, sub, ask } = await addSignedIn('member');
+    await signIn(sub);
+    const path = `/v1/admin/users/${id}/sessions`;
+    const { body } = await server.request('GET', path);
+    expect(body).toMatchObject({ total: 2, data: [{ object: 'session' }, { object: 'session' }] });
+    const other = await addTenant(server, randomUUID());
+    const first = `${path}/${body.data[1].id}`;
+    for (const place of [path, first]) {
+      expect((await other.send('DELETE', place)).status).toBe(404);
+    }
+    expect((await server.request('DELETE', first)).body).toEqual({});
+    expect((await server.request('DELETE', first)).status).toBe(404);
+    expect((await ask('GET', '/v1/session')).status).toBe(401);
+    expect((await server.request('DELETE', path)).body).toEqual({});
+    expect((await server.request('GET', path)).body.total).toBe(0);
+  });
+
+  it('ends when the provider says so: that one, or all of the account', async () => {
+    const logout = (claims: Record<string, unknown>, changes: Record<string, unknown> = {}) => {
+      const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
+      const iat = Math.floor(server.clock.now() / 1000);
+      const usual = { iss: issuer.url, aud: issuer.clientId, iat, jti: randomUUID(), events };
+      return issuer.sign({ ...usual, ...claims, ...changes }, 'logout+jwt');
+    };
+    const tell = async (token: string) =>
+      (
+        await exchange(
+          'POST',
+          `${server.url}/v1/sign-in/back-channel-logout`,
+          `logout_token=${token}`,
+          { 'content-type': 'application/x-www-form-urlencoded' },
+        )
+      ).status;
+    const { sub, ask } = await addSignedIn('member');
+    const second = asking(cookieOf((await signIn(sub)).browser)!);
+    const both = async () => [
+      (await ask('GET', '/v1/session')).status,
+      (await second('GET', '/v1/session')).status,
+    ];
+    for (const changes of [
+      ...[{ aud: 'another' }, { iss: 'https://evil.example' }, { events: {} }, { nonce: 'n' }],
+      ...[{ iat: Math.floor(server.clock.now() / 1000) - 3600 }, { sub: undefined }],
+    ]) {
+      expect([changes, await tell(await logout({ sub }, changes))]).toEqual([changes, 403]);
+    }
+    expect(await tell('a.b.c')).toBe(403);
+    expect(await both()).toEqual([200, 200]);
+    expect(await tell(await logout({ sub: randomUUID() }))).toBe(200);
+    expect(await both()).toEqual([200, 200]);
+    expect(await tell(await logout({ sub }))).toBe(200);
+    expect(await both()).toEqual([401, 401]);
+  });
+});
+
+/** Of all sessions there are. */
+async function lastUses(): Promise<number[]> {
+  const rows = await server.database.db
+    .selectFrom('user_sessions')
+    .select('last_used_at')
+    .execute();
+  return rows.map(({ last_used_at }) => last_used_at);
+}
+
+describe('where the provider decides', () => {
+  let strict: TestServer;
+  beforeAll(async () => {
+    const roles = {
+      claim: 'realm.groups',
+      byValue: new Map([
+        ['platform', 'admin' as const],
+        ['staff', 'member' as const],
+      ]),
+    };
+    // The tenant is known once the server is there.
+    const own = { ...settings, roles, provisions: true, tsgId: '' };
+    strict = await startTestServer({ settings: { signIn: own } });
+    own.tsgId = strict.tsgId;
+    strict.clock.set(Date.now());
+  });
+  afterAll(() => strict[Symbol.asyncDispose]());
+
+  const come = (groups: readonly string[], sub = addAccount().sub) => {
+    issuer.accounts.set(sub, { ...issuer.accounts.get(sub), realm: { groups } });
+    return { sub, page: signIn(sub, { at: strict, query: '' }) };
+  };
+
+  it('who is new becomes a user (1.7), in the highest role that a claim gives', async () => {
+    const { sub, page } = come(['staff', 'platform']);
+    const { browser, status } = await page;
+    expect(status).toBe(302);
+    const own = async (from: Browser) =>
+      (await asking(cookieOf(from, strict)!, strict)('GET', '/v1/session')).body.user.role;
+    expect(await own(browser)).toBe('admin');
+    const again = await come(['staff'], sub).page;
+    expect(await own(again.browser)).toBe('member');
+  });
+
+  it('nobody comes in without one, and the owner stays the owner', async () => {
+    expect((await come(['elsewhere']).page).status).toBe(403);
+    const owner = await ownerOf(strict);
+    const email = 'owner@example.com';
+    await strict.database.db
+      .updateTable('users')
+      .set({ email, email_key: email })
+      .where('organisation_id', '=', strict.organisationId)
+      .where('id', '=', owner)
+      .execute();
+    const { sub } = addAccount({ email });
+    const { browser } = await come(['staff'], sub).page;
+    const { body } = await asking(cookieOf(browser, strict)!, strict)('GET', '/v1/session');
+    expect(body.user).toEqual({ id: owner, email, role: 'owner' });
+  });
+});
+
+describe('where nobody signs in', () => {
+  it('the routes of signing in say so, and no cookie is good', async () => {
+    await using plain = await startTestServer();
+    for (const path of ['/v1/sign-in', '/v1/sign-in/callback']) {
+      const { status, body } = await exchange('GET', plain.url + path, undefined, {});
+      expect([status, body.error.message]).toEqual([
+        403,
+        'This feature is switched off on this deployment',
+      ]);
+    }
+    const cookie = `${randomUUID()}.${randomUUID()}.x`;
+    expect((await asking(cookie, plain)('GET', '/v1/session')).status).toBe(401);
+  });
+});

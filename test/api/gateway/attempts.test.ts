@@ -1,0 +1,181 @@
+/** Guarantees that each call of a request is charged with its own use, by its own price, and shown so: fallbacks, retries, lost answers. */
+import type { ServerResponse } from 'node:http';
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { RequestLogRecord } from '../../../src/model/logs/request-log.ts';
+import { keyUnits } from '../../support/rows/usage-rows.ts';
+import { eventually } from '../../support/server/eventually.ts';
+import { type Inference, startInference } from '../../support/server/inference.ts';
+import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
+
+let inference: Inference;
+
+/** What a provider does with a call. */
+const deeds = {
+  answers: (response: ServerResponse) => sendJson(response, chatAnswer),
+  /** In words that a guardrail does not let through. */
+  offends: (response: ServerResponse) => {
+    const message = { role: 'assistant', content: 'bad' };
+    sendJson(response, { ...chatAnswer, choices: [{ index: 0, message }] });
+  },
+  refuses: (response: ServerResponse) => sendJson(response, { error: {} }, 500),
+  breaksOff: (response: ServerResponse) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': 1_000 });
+    response.write('{"usage":', () => response.destroy());
+  },
+  saysNothing: (response: ServerResponse) => void response.destroy(),
+};
+
+type Deed = keyof typeof deeds | 'isNowhere';
+
+interface Target {
+  readonly provider: 'mock-upstream' | 'openai';
+  readonly deed: Deed;
+}
+
+/** Micro-dollars of a token of input and of output. */
+const prices = { 'mock-upstream': [1, 2], openai: [2.5, 10] } as const;
+const maxTokens = 20;
+
+beforeAll(async () => {
+  inference = await startInference();
+  inference.upstream.script = ({ url }, response) => {
+    const [, deed] = url.split('/');
+    deeds[deed as keyof typeof deeds](response);
+  };
+});
+
+afterAll(() => inference[Symbol.asyncDispose]());
+
+/** The call that asks this target, with prices that are known. */
+function leaf({ provider, deed }: Target): object {
+  const { nowhere, upstream } = inference;
+  const place = deed === 'isNowhere' ? nowhere : `http://${upstream.host}`;
+  return {
+    ...{ provider, api_key: 'sk', custom_host: `${place}/${deed}` },
+    override_params: { model: 'gpt-4o' },
+  };
+}
+
+/** Micro-dollars that a call of a target costs; `bytes` of the body that it is asked with. */
+function costOf({ provider, deed }: Target, bytes: number): number {
+  const [input, output] = prices[provider];
+  const cost = (inputTokens: number, outputTokens: number): number =>
+    Math.ceil(input * inputTokens + output * outputTokens);
+  switch (deed) {
+    case 'answers':
+    case 'offends':
+      return cost(5, 2);
+    case 'breaksOff':
+    case 'saysNothing':
+      return cost(bytes, maxTokens);
+    case 'refuses':
+    case 'isNowhere':
+      return 0;
+  }
+}
+
+/** Micro-dollars. */
+const told = ({ cost }: { readonly cost: number | null }): number =>
+  Math.round((cost ?? 0) * 1_000_000);
+
+async function rowsOf(keyId: string, count: number): Promise<RequestLogRecord[]> {
+  return eventually(async () => {
+    const path = `/admin/v2/logs?api_key_id=${keyId}&page_size=100`;
+    const { data } = (await inference.server.request('GET', path)).body;
+    expect(data).toHaveLength(count);
+    return data;
+  });
+}
+
+const Targets = fc.array(
+  fc.record<Target>({
+    provider: fc.constantFrom('mock-upstream', 'openai'),
+    deed: fc.constantFrom(...(Object.keys(deeds) as Deed[]), 'isNowhere'),
+  }),
+  { minLength: 1, maxLength: 3 },
+);
+
+it('each target of a fallback that was asked is charged by its own price; log and totals tell each by itself', async () => {
+  const { key, id } = await inference.addKey({ usage_limits: { credit_limit: 100 } });
+  const plans = fc.sample(Targets, 30);
+  const expected = new Map<string, number[]>();
+  for (const [at, targets] of plans.entries()) {
+    const first = inference.upstream.reached.length;
+    const config = {
+      ...{ provider: undefined, custom_host: undefined, strategy: { mode: 'fallback' } },
+      output_guardrails: [{ 'default.contains': { words: ['bad'], operator: 'none' }, deny: true }],
+      targets: targets.map(leaf),
+    };
+    const headers = { 'x-gateway-trace-id': `plan-${at}` };
+    await inference.chat(key, { config, headers, params: { max_tokens: maxTokens } });
+    const reached = inference.upstream.reached.slice(first);
+    const asked = targets.slice(0, 1 + targets.findIndex(({ deed }) => deed === 'answers'));
+    const all = asked.length === 0 ? targets : asked;
+    const costs = all.map((target) =>
+      costOf(target, target.deed === 'isNowhere' ? 0 : reached.shift()!.body.length),
+    );
+    expect(reached).toEqual([]);
+    expected.set(`plan-${at}`, costs);
+  }
+  const sumOf = (costs: readonly number[]): number => costs.reduce((sum, cost) => sum + cost, 0);
+  const sum = sumOf([...expected.values()].flat());
+  await eventually(async () => expect(await keyUnits(inference.server.database.db, id)).toBe(sum));
+  const byProvider: Record<string, number> = {};
+  for (const row of await rowsOf(id, plans.length)) {
+    const costs = expected.get(row.trace_id)!;
+    const calls = [...row.earlier_attempts, row];
+    const nothing = (cost: number): boolean => cost > 0;
+    expect(calls.map(told).filter(nothing), row.trace_id).toEqual(costs.filter(nothing));
+    expect(told(row), row.trace_id).toBe(costs.at(-1));
+    for (const call of calls) {
+      byProvider[call.provider!] = (byProvider[call.provider!] ?? 0) + told(call);
+    }
+  }
+  const groups = await inference.server.request(
+    'GET',
+    `/v2/analytics/groups/providers?api_key_id=${id}`,
+  );
+  const summed = groups.body.data.map((one: { value: string; cost: number }) => [
+    ...[one.value, told(one)],
+  ]);
+  expect(Object.fromEntries(summed)).toEqual(byProvider);
+  expect(
+    groups.body.data.reduce((all: number, one: { requests: number }) => all + one.requests, 0),
+  ).toBe(plans.length);
+});
+
+it('a target that is tried again after no answer came is charged for both, and asked no more than its limit allows', async () => {
+  const requests = { type: 'requests', unit: 'rpw', value: 100 };
+  const { key, id } = await inference.addKey({
+    ...{ usage_limits: { type: 'tokens', credit_limit: 100_000 }, rate_limits: [requests] },
+  });
+  const first = inference.upstream.reached.length;
+  const config = {
+    ...(leaf({ provider: 'mock-upstream', deed: 'saysNothing' }) as { custom_host: string }),
+    retry: { attempts: 1, on_status_codes: [502] },
+  };
+  const answer = await inference.chat(key, { config, params: { max_tokens: maxTokens } });
+  expect(answer).toMatchObject({ status: 502, body: { error: { code: 'upstream_unreachable' } } });
+  const [one, other] = inference.upstream.reached.slice(first).map(({ body }) => body.length);
+  const units = [one! + maxTokens, other! + maxTokens];
+  await eventually(async () =>
+    expect(await keyUnits(inference.server.database.db, id)).toBe(units[0]! + units[1]!),
+  );
+  expect(answer.headers.ratelimit).toContain(';r=99;');
+  const [row] = await rowsOf(id, 1);
+  const tokensOf = (call: { input_tokens: number | null; output_tokens: number | null }): number =>
+    call.input_tokens! + call.output_tokens!;
+  expect([...row!.earlier_attempts, row!].map(tokensOf)).toEqual(units);
+  expect(row).toMatchObject({ is_estimated: true, earlier_attempts: [{ is_estimated: true }] });
+
+  const few = await inference.addKey({
+    usage_limits: { type: 'tokens', credit_limit: units[0]! + 20 },
+  });
+  const refused = await inference.chat(few.key, { config, params: { max_tokens: maxTokens } });
+  expect(refused).toMatchObject({ status: 412, body: { error: { code: 'usage_limit_exceeded' } } });
+  expect(inference.upstream.reached).toHaveLength(first + 3);
+  await eventually(async () =>
+    expect(await keyUnits(inference.server.database.db, few.id)).toBe(units[0]),
+  );
+});

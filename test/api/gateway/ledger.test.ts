@@ -1,0 +1,437 @@
+/** Guarantees that limits hold whatever admits under them: replicas, streams, deaths, lost answers, turning windows. */
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { chargeLostSlices } from '../../../src/jobs/charge-lost-slices.ts';
+import { createLedger, type Ledger } from '../../../src/ledger/ledger.ts';
+import {
+  type Limit,
+  LimitReached,
+  type Usage,
+  type UsageBound,
+} from '../../../src/ledger/limit.ts';
+import { idToBytes } from '../../../src/model/wire/ids.ts';
+import { openDatabase } from '../../../src/store/connection/db.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts';
+import { insertBudget } from '../../support/rows/usage-rows.ts';
+import { hangMs } from '../../support/run/time-limits.ts';
+import { eventually } from '../../support/server/eventually.ts';
+import { jobContext } from '../../support/server/job-context.ts';
+
+let test: TestDatabase;
+let replicas: Ledger[] = [];
+const organisationId = randomUUID();
+const clock = { now: () => Date.now() };
+
+beforeEach(async () => {
+  test = await createTestDatabase();
+});
+afterEach(async () => {
+  await stopReplicas();
+  await test[Symbol.asyncDispose]();
+});
+
+/** Longer than a busy machine takes for what is said to be waited for. */
+function startReplicas(count: number): Ledger[] {
+  replicas = Array.from({ length: count }, () =>
+    createLedger({ database: test.database, clock, waitMs: hangMs }),
+  );
+  return replicas;
+}
+
+async function stopReplicas(): Promise<void> {
+  for (const replica of replicas) await replica[Symbol.asyncDispose]();
+  replicas = [];
+}
+
+async function limit(fields: Partial<Limit> = {}): Promise<Limit> {
+  const { id } = await insertBudget(test.database.db, organisationId);
+  return {
+    ...{ organisationId, subjectKind: 'api_key', subjectId: id, windowStart: 0, endsAt: null },
+    ...{ valueKey: '', type: 'tokens', limitUnits: 1_000, alertThresholdUnits: null },
+    ...{ isRate: false, isHard: true, label: 'API key test' },
+    ...fields,
+  } as Limit;
+}
+
+function bound(tokens: number, fields: Partial<UsageBound> = {}): UsageBound {
+  const rest = { outputTokens: 0, outputTokensMin: 0, price: null };
+  return { inputTokens: tokens, likelyInputTokens: tokens, ...rest, ...fields };
+}
+
+const used = (inputTokens: number): Usage => ({
+  ...{ inputTokens, outputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, costUnits: 0 },
+});
+
+const counter = ({ subjectId }: Limit) =>
+  test.database.db
+    .selectFrom('usage_counters')
+    .select(['used_units', 'reserved_units', 'assumed_units'])
+    .where('subject_id', '=', idToBytes(subjectId))
+    .executeTakeFirst();
+
+const refused = (error: unknown): false => {
+  if (error instanceof LimitReached) return false;
+  throw error;
+};
+
+describe('a limit of requests', () => {
+  it('lets through exactly as many as it says, by three replicas at once, and refuses the rest', async () => {
+    const one = await limit({ type: 'requests', limitUnits: 100 });
+    const ledgers = startReplicas(3);
+    const asked = Array.from({ length: 300 }, async (_, at) => {
+      const account = ledgers[at % 3]!.open();
+      try {
+        await account.admit([one], bound(0));
+        return true;
+      } catch (error) {
+        return refused(error);
+      }
+    });
+    const admitted = (await Promise.all(asked)).filter(Boolean);
+    expect(admitted).toHaveLength(100);
+    await stopReplicas();
+    expect(await counter(one)).toEqual({ used_units: 100, reserved_units: 0, assumed_units: 0 });
+  });
+
+  const Asks = fc.record({
+    limitUnits: fc.integer({ min: 1, max: 60 }),
+    arrivals: fc.array(fc.record({ replica: fc.nat(2), isSent: fc.boolean() }), { maxLength: 90 }),
+  });
+
+  it('counts those that were sent to somebody, never more than it says, and refuses none before', async () => {
+    await fc.assert(
+      fc.asyncProperty(Asks, async ({ limitUnits, arrivals }) => {
+        const one = await limit({ type: 'requests', limitUnits });
+        const ledgers = startReplicas(3);
+        const ask = async (replica: number, isSent: boolean): Promise<number> => {
+          const account = ledgers[replica]!.open();
+          const open = async () => account.admit([one], bound(0));
+          if ((await open().catch(refused)) === false) return 0;
+          if (isSent) return 1;
+          account.uncount();
+          return 0;
+        };
+        const sent = await Promise.all(arrivals.map(({ replica, isSent }) => ask(replica, isSent)));
+        let count = sent.reduce((sum, one) => sum + one, 0);
+        expect(count).toBeLessThanOrEqual(limitUnits);
+        for (; count < limitUnits; count += 1) expect(await ask(0, true)).toBe(1);
+        expect(await ask(0, true)).toBe(0);
+        await stopReplicas();
+        const rest = { reserved_units: 0, assumed_units: 0 };
+        expect(await counter(one)).toEqual({ used_units: limitUnits, ...rest });
+      }),
+      { numRuns: 3 },
+    );
+  });
+});
+
+describe('a soft limit', () => {
+  it('counts whatever is used beyond it, and keeps nobody waiting, of what others know too', async () => {
+    const one = await limit({ limitUnits: 10, alertThresholdUnits: 5, isHard: false });
+    const requests = await limit({ type: 'requests', limitUnits: 1, isHard: false });
+    const cost = await limit({ type: 'cost', limitUnits: 1, isHard: false });
+    const ledgers = startReplicas(2);
+    for (let at = 0; at < 50; at += 1) {
+      const account = ledgers[at % 2]!.open();
+      expect(account.admit([one, requests, cost], bound(1_000))).not.toBeInstanceOf(Promise);
+      account.settle({ ...used(7), costUnits: 3 });
+    }
+    await stopReplicas();
+    const counted = { reserved_units: 0, assumed_units: 0 };
+    expect(await counter(one)).toEqual({ used_units: 350, ...counted });
+    expect(await counter(requests)).toEqual({ used_units: 50, ...counted });
+    expect(await counter(cost)).toEqual({ used_units: 150, ...counted });
+    const alerts = await test.database.db.selectFrom('usage_alerts').select('kind').execute();
+    expect(alerts.map(({ kind }) => kind).sort()).toEqual([
+      ...['exhausted', 'exhausted', 'exhausted', 'threshold'],
+    ]);
+  });
+});
+
+it('nobody is refused because the database takes longer than a request may wait for others', async () => {
+  const one = await limit({ type: 'requests', limitUnits: 100_000 });
+  const ledger = createLedger({ database: test.database, clock, waitMs: 0 });
+  replicas = [ledger];
+  for (let round = 0; round < 20; round += 1) {
+    const asked = Array.from({ length: 5 }, () => ledger.open().admit([one], bound(0)));
+    // Some of the next come while those of this round are asked for.
+    if (round % 2 === 0) await Promise.race(asked);
+    else await Promise.all(asked);
+  }
+  await stopReplicas();
+  expect(await counter(one)).toMatchObject({ used_units: 100, reserved_units: 0 });
+});
+
+describe('what lies idle with another process', () => {
+  /** Its exchanges with the database wait until they are let go. */
+  function slowReplica() {
+    const { promise: letGo, resolve: go } = Promise.withResolvers<void>();
+    const state = { isHeld: false };
+    const transaction: typeof test.database.transaction = async (run, ...rest) => {
+      if (state.isHeld) await letGo;
+      return test.database.transaction(run, ...rest);
+    };
+    const ledger = createLedger({ database: { db: test.database.db, transaction }, clock });
+    replicas.push(ledger);
+    return { ledger, hold: () => (state.isHeld = true), go };
+  }
+
+  /** Of 1,000 units, and given back in its own memory only. */
+  async function holdAllWith({ ledger, hold }: ReturnType<typeof slowReplica>, one: Limit) {
+    const account = ledger.open();
+    await account.admit([one], bound(1_000));
+    hold();
+    account.release();
+  }
+
+  /** Counts its exchanges; waits a millisecond, and so much longer for those who do not answer. */
+  function asker(lateMs: number) {
+    const told = { exchanges: 0 };
+    const transaction: typeof test.database.transaction = (run, ...rest) => {
+      told.exchanges += 1;
+      return test.database.transaction(run, ...rest);
+    };
+    const database = { db: test.database.db, transaction };
+    const ledger = createLedger({ database, clock, waitMs: 1, lateMs });
+    replicas.push(ledger);
+    return { ledger, told };
+  }
+
+  it('is waited for while that has not said that nothing does, however long it takes to', async () => {
+    const one = await limit();
+    const slow = slowReplica();
+    await holdAllWith(slow, one);
+    const { ledger, told } = asker(hangMs);
+    const asked = ledger.open().admit([one], bound(500));
+    await eventually(() => expect(told.exchanges).toBeGreaterThan(3));
+    slow.go();
+    expect(await asked).toMatchObject({ outputTokens: 0 });
+  });
+
+  it('is not waited for without an end', async () => {
+    const one = await limit();
+    const slow = slowReplica();
+    await holdAllWith(slow, one);
+    const { ledger } = asker(50);
+    await expect((async () => ledger.open().admit([one], bound(500)))()).rejects.toThrow(
+      LimitReached,
+    );
+    slow.go();
+  });
+
+  it('is not waited for where that has said that nothing does', async () => {
+    const one = await limit();
+    const other = slowReplica();
+    await other.ledger.open().admit([one], bound(1_000));
+    const { ledger } = asker(hangMs);
+    await expect((async () => ledger.open().admit([one], bound(500)))()).rejects.toThrow(
+      LimitReached,
+    );
+  });
+});
+
+it('nobody is refused under several limits of which some suffice at first and others do not', async () => {
+  const limits = [
+    await limit({ limitUnits: 1_000_000 }),
+    await limit({ type: 'requests', limitUnits: 1_000_000 }),
+  ];
+  const [ledger] = startReplicas(1);
+  // Each uses less than was kept for it: the next find tokens left over, and no request.
+  for (let round = 0; round < 4; round += 1) {
+    const accounts = Array.from({ length: 20 }, () => ledger!.open());
+    await Promise.all(accounts.map((account) => account.admit(limits, bound(100))));
+    for (const account of accounts) account.settle(used(40));
+  }
+  await stopReplicas();
+  expect(await counter(limits[0]!)).toMatchObject({ used_units: 3_200, reserved_units: 0 });
+  expect(await counter(limits[1]!)).toMatchObject({ used_units: 80, reserved_units: 0 });
+});
+
+describe('a limit of tokens', () => {
+  const Requests = fc.array(
+    fc.record({ asked: fc.nat(40), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
+    { minLength: 50, maxLength: 150 },
+  );
+
+  it('is never exceeded, whatever requests ask for and use, and what is left can be used to the last', async () => {
+    await fc.assert(
+      fc.asyncProperty(Requests, async (requests) => {
+        const one = await limit();
+        const ledgers = startReplicas(3);
+        const uses = requests.map(async ({ asked, share }, at) => {
+          const account = ledgers[at % 3]!.open();
+          const grant = await Promise.resolve(account.admit([one], bound(asked))).catch(refused);
+          const tokens = grant === false ? 0 : Math.floor(asked * share);
+          account.settle(used(tokens));
+          return tokens;
+        });
+        const total = (await Promise.all(uses)).reduce((sum, tokens) => sum + tokens, 0);
+        expect(total).toBeLessThanOrEqual(1_000);
+        const [ledger] = ledgers;
+        const last = ledger!.open();
+        await last.admit([one], bound(1_000 - total));
+        last.settle(used(1_000 - total));
+        await expect((async () => ledger!.open().admit([one], bound(1)))()).rejects.toThrow(
+          LimitReached,
+        );
+        await stopReplicas();
+        expect(await counter(one)).toEqual({
+          used_units: 1_000,
+          reserved_units: 0,
+          assumed_units: 0,
+        });
+      }),
+      { numRuns: 4 },
+    );
+  });
+
+  it('cuts the output of a request to what is left, where that is of use to the caller', async () => {
+    const one = await limit();
+    const [ledger] = startReplicas(1);
+    const account = ledger!.open();
+    const cut = { outputTokens: 4_000, outputTokensMin: 16 };
+    const grant = await account.admit([one], bound(900, cut));
+    expect(grant.outputTokens).toBe(100);
+    account.settle(used(990));
+    const none = (async () => ledger!.open().admit([one], bound(1, cut)))();
+    await expect(none).rejects.toThrow(LimitReached);
+  });
+
+  it('lets a request through that fits, although one that does not waited before it', async () => {
+    const one = await limit();
+    const [ledger, other] = startReplicas(2);
+    const open = other!.open();
+    await open.admit([one], bound(900));
+    const large = Promise.resolve(ledger!.open().admit([one], bound(200)));
+    await ledger!.open().admit([one], bound(50));
+    open.release();
+    expect(await large).toMatchObject({ outputTokens: 0 });
+  });
+
+  it('is charged with what was used beyond its slices when those are lost', async () => {
+    const one = await limit({ isHard: false });
+    const [ledger] = startReplicas(1);
+    const use = async (tokens: number): Promise<void> => {
+      const account = ledger!.open();
+      await account.admit([one], bound(0));
+      account.settle(used(tokens));
+    };
+    await use(5);
+    await eventually(async () => expect(await counter(one)).toMatchObject({ used_units: 5 }));
+    await test.database.db.updateTable('usage_holders').set({ lease_until: 0 }).execute();
+    await chargeLostSlices().run(jobContext(test.database, 0));
+    await use(7);
+    await eventually(async () => expect(await counter(one)).toMatchObject({ used_units: 12 }));
+  });
+
+  it('of which nothing is reserved is exceeded by who ask at once: looking before and counting after does not do', async () => {
+    const one = await limit({ isHard: false });
+    const [ledger] = startReplicas(1);
+    const accounts = Array.from({ length: 30 }, () => ledger!.open());
+    await Promise.all(accounts.map((account) => account.admit([one], bound(100))));
+    for (const account of accounts) account.settle(used(100));
+    await stopReplicas();
+    expect(await counter(one)).toMatchObject({ used_units: 3_000 });
+  });
+
+  it('charges what was used beyond what was reserved', async () => {
+    const one = await limit();
+    const [ledger] = startReplicas(1);
+    const account = ledger!.open();
+    await account.admit([one], bound(10));
+    account.settle(used(2_000));
+    await ledger![Symbol.asyncDispose]();
+    expect(await counter(one)).toEqual({ used_units: 2_000, reserved_units: 0, assumed_units: 0 });
+  });
+
+  it('charges all that dead replicas held, each once, by whichever of three processes, and nothing stays reserved', async () => {
+    const one = await limit();
+    await using processes = new AsyncDisposableStack();
+    const dead = await Promise.all(
+      Array.from({ length: 5 }, async () => {
+        const database = openDatabase(test.settings);
+        const ledger = createLedger({ database, clock, waitMs: hangMs });
+        await ledger.open().admit([one], bound(100));
+        await database[Symbol.asyncDispose]();
+        return ledger;
+      }),
+    );
+    await test.database.db.updateTable('usage_holders').set({ lease_until: 0 }).execute();
+    const living = [1, 2, 3].map(() => processes.use(openDatabase(test.settings)));
+    const runs = await Promise.all(
+      living.map((database) => chargeLostSlices().run(jobContext(database, 0))),
+    );
+    const total = (name: string) => runs.reduce((sum, counts) => sum + counts[name]!, 0);
+    expect([total('holders'), total('slices')]).toEqual([5, 5]);
+    expect(await counter(one)).toEqual({ used_units: 500, reserved_units: 0, assumed_units: 500 });
+    for (const ledger of dead) await ledger[Symbol.asyncDispose]();
+  });
+
+  const Endings = fc.array(
+    fc.record({
+      tokens: fc.nat(50),
+      endings: fc.array(fc.record({ isUsed: fc.boolean(), at: fc.nat(100) }), { minLength: 1 }),
+    }),
+    { minLength: 1, maxLength: 40 },
+  );
+
+  it('is charged for each request once, by its first ending, however often and in whatever order requests end', async () => {
+    await fc.assert(
+      fc.asyncProperty(Endings, async (requests) => {
+        const one = await limit({ limitUnits: 100_000 });
+        const ledgers = startReplicas(2);
+        const accounts = requests.map((_, at) => ledgers[at % 2]!.open());
+        await Promise.all(accounts.map((account) => account.admit([one], bound(50))));
+        const ends = requests.flatMap(({ tokens, endings }, request) =>
+          endings.map((ending) => ({ ...ending, tokens, request })),
+        );
+        const charged = new Map<number, number>();
+        for (const { isUsed, tokens, request } of ends.toSorted((a, b) => a.at - b.at)) {
+          if (isUsed) accounts[request]!.settle(used(tokens));
+          else accounts[request]!.release();
+          if (!charged.has(request)) charged.set(request, isUsed ? tokens : 0);
+        }
+        const total = [...charged.values()].reduce((sum, tokens) => sum + tokens, 0);
+        await stopReplicas();
+        const rest = { reserved_units: 0, assumed_units: 0 };
+        expect(await counter(one)).toEqual({ used_units: total, ...rest });
+      }),
+      { numRuns: 3 },
+    );
+  });
+
+  const Terms = fc.array(
+    fc.record({
+      limitUnits: fc.integer({ min: 1, max: 90 }),
+      asked: fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 6 }),
+    }),
+    { minLength: 2, maxLength: 8 },
+  );
+
+  it('that is lowered and raised lets through what fits under what it says now, and forgets nothing that was used', async () => {
+    await fc.assert(
+      fc.asyncProperty(Terms, async (terms) => {
+        const one = await limit();
+        const [ledger] = startReplicas(1);
+        let total = 0;
+        for (const { limitUnits, asked } of terms) {
+          const now = { ...one, limitUnits };
+          for (const tokens of asked) {
+            const account = ledger!.open();
+            const grant = await (async () => account.admit([now], bound(tokens)))().catch(refused);
+            expect(grant !== false).toBe(total + tokens <= limitUnits);
+            if (grant === false) continue;
+            account.settle(used(tokens));
+            total += tokens;
+          }
+        }
+        await stopReplicas();
+        const found = await counter(one);
+        expect(found?.used_units ?? 0).toBe(total);
+        expect(found?.reserved_units ?? 0).toBe(0);
+      }),
+      { numRuns: 3 },
+    );
+  });
+});

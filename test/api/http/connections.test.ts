@@ -1,0 +1,464 @@
+/** Guarantees of connections on a real socket: bounded work, bounded memory, an end for who stalls. */
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import fc from 'fast-check';
+import { afterEach, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { RawReply, type Route, route } from '../../../src/http/routes/route.ts';
+import { type HttpHarness, startHttp } from '../../support/server/http-server.ts';
+import { exchange } from '../../support/server/server.ts';
+
+const answerBytes = 100_000;
+const answer = Buffer.alloc(answerBytes, 'a');
+
+/** What the routes have seen of the requests. */
+let seen: { entered: number; running: number; runningMax: number };
+let holding: (() => void)[];
+let http: HttpHarness;
+const sockets: Socket[] = [];
+
+const open = { mounts: { root: ['none'] }, response: z.unknown() } as const;
+const counted = async <T>(work: () => Promise<T>): Promise<T> => {
+  seen.entered += 1;
+  seen.running += 1;
+  seen.runningMax = Math.max(seen.runningMax, seen.running);
+  try {
+    return await work();
+  } finally {
+    seen.running -= 1;
+  }
+};
+
+const routes: Route<null>[] = [
+  route({
+    ...open,
+    method: 'GET',
+    path: '/document',
+    summary: 'Large, the same bytes for all',
+    handle: () => counted(async () => new RawReply(200, answer)),
+  }),
+  route({
+    ...open,
+    method: 'GET',
+    path: '/held',
+    summary: 'Waits until it is let go',
+    handle: () =>
+      counted(async () => {
+        await new Promise<void>((done) => holding.push(done));
+        return 'done';
+      }),
+  }),
+  route({
+    ...open,
+    method: 'GET',
+    path: '/last',
+    summary: 'Waits until it is let go, and closes',
+    mayClose: true,
+    handle: () =>
+      counted(async () => {
+        await new Promise<void>((done) => holding.push(done));
+        return new RawReply(200, '"last"', { connection: 'close' });
+      }),
+  }),
+  route({
+    ...open,
+    method: 'PUT',
+    path: '/echo',
+    summary: 'Says what was sent',
+    body: z.unknown(),
+    handle: ({ body }) => counted(async () => body),
+  }),
+];
+
+async function start(limits: Parameters<typeof startHttp>[1] = {}): Promise<void> {
+  seen = { entered: 0, running: 0, runningMax: 0 };
+  holding = [];
+  http = await startHttp([], limits, routes);
+}
+
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy();
+  for (const letGo of holding) letGo();
+  await http.server.close(0);
+});
+
+function dial(): Socket {
+  const socket = connect(Number(new URL(http.url).port), '127.0.0.1').on('error', () => {});
+  sockets.push(socket);
+  return socket;
+}
+
+const get = (path: string, id: string): string =>
+  `GET ${path} HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\n\r\n`;
+
+const put = (id: string, body: string): string =>
+  `PUT /echo HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\nContent-Type: application/json\r\n` +
+  `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+
+/** Reads until the server has closed. */
+async function readAll(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk)).resume();
+  await once(socket, 'close');
+  return Buffer.concat(chunks).toString('latin1');
+}
+
+/** The request ids of answers of 200, in the order of the answers. */
+function answered(text: string): string[] {
+  return [...text.matchAll(/HTTP\/1\.1 200 OK\r\nx-request-id: (\S+)/g)].map(([, id]) => id!);
+}
+
+/** Of the first answer on a connection of its own. */
+async function statusOf(request: string): Promise<string> {
+  const socket = dial();
+  socket.write(request);
+  const [chunk] = await once(socket, 'data');
+  socket.destroy();
+  return String(chunk).slice(9, 12);
+}
+
+const probe = () => exchange('PUT', `${http.url}/echo`, 1, {});
+
+describe('pipelined requests', () => {
+  it('of which nobody reads the answers are read no further, and all are answered in order once they are', async () => {
+    await start();
+    const socket = dial().pause();
+    const ids = Array.from({ length: 1000 }, (_, at) => `r${at}`);
+    socket.write(ids.map((id) => get('/document', id)).join(''));
+    await expect.poll(() => seen.entered).toBeGreaterThan(0);
+    for (let at = 0; at < 50; at++) expect((await probe()).status).toBe(200);
+    // What the kernel holds for both ends of a loopback connection is some megabytes.
+    expect(seen.entered - 50).toBeLessThan(300);
+    expect(seen.runningMax).toBeLessThanOrEqual(4);
+    const text = await readAll(socket);
+    expect(answered(text)).toEqual(ids);
+    expect(text.length).toBeGreaterThan(ids.length * answerBytes);
+    expect(seen.runningMax).toBeLessThanOrEqual(4);
+  });
+
+  it('are handled four at a time, however many there are', async () => {
+    await start();
+    const socket = dial();
+    const ids = Array.from({ length: 50 }, (_, at) => `r${at}`);
+    const text = readAll(socket);
+    socket.write(ids.map((id) => get('/held', id)).join(''));
+    for (let left = ids.length; left > 0; left -= 1) {
+      const expected = Math.min(4, left);
+      await expect.poll(() => [holding.length, seen.running]).toEqual([expected, expected]);
+      holding.shift()!();
+    }
+    socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    expect(answered(await text)).toEqual(ids);
+    expect(seen.runningMax).toBe(4);
+  });
+
+  it.each([
+    ['without bodies', get('/nowhere', 'flood')],
+    ['with bodies', put('flood', '{}')],
+  ])(
+    '%s let those of other connections in between, answered at once as they are',
+    async (_, request) => {
+      await start();
+      const greedy = Array.from({ length: 20 }, dial);
+      const civil = dial();
+      await Promise.all([...greedy, civil].map((socket) => once(socket, 'connect')));
+      let floodAnswers = 0;
+      for (const socket of greedy) {
+        socket.on('data', (chunk: Buffer) => {
+          floodAnswers += chunk.toString('latin1').split('HTTP/1.1 ').length - 1;
+        });
+        socket.write(request.repeat(400));
+      }
+      civil.write(get('/document', 'civil'));
+      await once(civil, 'data');
+      expect(floodAnswers).toBeLessThan(2_000);
+    },
+  );
+
+  it('beyond those that one connection may send are not served', async () => {
+    await start({ requestsPerSocketMax: 10 });
+    const socket = dial();
+    const ids = Array.from({ length: 2000 }, (_, at) => `r${at}`);
+    socket.write(ids.map((id) => get('/document', id)).join(''));
+    const text = await readAll(socket);
+    expect(answered(text)).toEqual(ids.slice(0, 10));
+    expect(text.match(/connection: close/gi)).toHaveLength(1);
+    expect(seen.entered).toBe(10);
+  });
+
+  it('mean the same however the bytes are cut, bodies full of line ends among them', async () => {
+    await start();
+    // Line ends may stand in a list, where they look like the end of a request's headers.
+    const lists = [0, 1, 2, 3].map((at) => `[${'\r\n\r\n'.repeat(at * 100)}${at}]`);
+    const requests = lists.map(
+      (list, at) =>
+        `PUT /echo HTTP/1.1\r\nHost: a\r\nX-Request-Id: r${at}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${list.length}\r\n` +
+        `${at === lists.length - 1 ? 'Connection: close\r\n' : ''}\r\n${list}`,
+    );
+    const bytes = Buffer.from(requests.join(''), 'latin1');
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.nat({ max: bytes.length }), { maxLength: 30 }),
+        async (places) => {
+          const socket = dial().setNoDelay(true);
+          const text = readAll(socket);
+          const cuts = [0, ...places.toSorted((one, other) => one - other), bytes.length];
+          for (const [at, cut] of cuts.entries()) {
+            const piece = bytes.subarray(cuts[at - 1] ?? 0, cut);
+            await new Promise<void>((done) => socket.write(piece, () => done()));
+          }
+          const said = await text;
+          expect(answered(said)).toEqual(['r0', 'r1', 'r2', 'r3']);
+          expect(said.match(/\[\d\]/g)).toEqual(['[0]', '[1]', '[2]', '[3]']);
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe('an answer that is owed', () => {
+  const nonsense = ['NONSENSE\r\n\r\n', 'GET /document HTTP/1.1\r\nHost : a\r\n\r\n'];
+  const noMore = 'GET /held HTTP/1.1\r\nHost: a\r\nX-Request-Id: last\r\nConnection: close\r\n\r\n';
+
+  it.each(nonsense)('comes before the refusal of %j behind its request', async (bytes) => {
+    await start();
+    const socket = dial();
+    const text = readAll(socket);
+    socket.write(`${get('/held', 'r0')}${get('/held', 'r1')}${bytes}`);
+    await expect.poll(() => holding.length).toBe(2);
+    for (const letGo of holding) letGo();
+    expect(answered(await text)).toEqual(['r0', 'r1']);
+    expect([...(await text).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => code)).toEqual([
+      '200',
+      '200',
+      '400',
+    ]);
+  });
+
+  it.each([
+    ['HTTP/1.1 that closes', noMore],
+    ['HTTP/1.0', 'GET /held HTTP/1.0\r\nX-Request-Id: last\r\n\r\n'],
+  ])('to the last request of %s is all that is said, whatever comes behind', async (_, request) => {
+    await start();
+    const socket = dial();
+    const text = readAll(socket);
+    socket.write(`${request}${get('/held', 'r1')}`);
+    await expect.poll(() => holding.length).toBe(1);
+    holding[0]!();
+    expect(answered(await text)).toEqual(['last']);
+    expect((await text).match(/HTTP\/1\.1/g)).toHaveLength(1);
+    expect(seen.entered).toBe(1);
+  });
+
+  it('to a request whose answer may close is waited for, and what is behind is not carried out', async () => {
+    await start();
+    const socket = dial();
+    const text = readAll(socket);
+    socket.write(`${get('/held', 'r0')}${get('/last', 'r1')}${get('/held', 'r2')}`);
+    await expect.poll(() => holding.length).toBe(2);
+    for (let at = 0; at < 5; at++) expect((await probe()).status).toBe(200);
+    for (const letGo of holding) letGo();
+    expect(answered(await text)).toEqual(['r0', 'r1']);
+    expect((await probe()).status).toBe(200);
+    expect(seen.entered).toBe(2 + 5 + 1);
+  });
+
+  it('comes to a peer that has ended its own direction, however many were pipelined', async () => {
+    await start();
+    const socket = connect({
+      port: Number(new URL(http.url).port),
+      host: '127.0.0.1',
+      allowHalfOpen: true,
+    });
+    sockets.push(socket);
+    const ids = Array.from({ length: 20 }, (_, at) => `r${at}`);
+    const text = readAll(socket);
+    socket.end(ids.map((id) => get('/held', id)).join(''));
+    for (let left = ids.length; left > 0; left -= 1) {
+      await expect.poll(() => holding.length).toBe(Math.min(4, left));
+      holding.shift()!();
+    }
+    expect(answered(await text)).toEqual(ids);
+  });
+
+  it('is not waited for by a request that its peer has ended before its body', async () => {
+    await start();
+    const socket = connect({
+      port: Number(new URL(http.url).port),
+      host: '127.0.0.1',
+      allowHalfOpen: true,
+    });
+    sockets.push(socket);
+    const text = readAll(socket);
+    socket.end(
+      `${get('/document', 'r0')}PUT /echo HTTP/1.1\r\nHost: a\r\n` +
+        'Content-Type: application/json\r\nContent-Length: 9\r\n\r\n1',
+    );
+    expect(answered(await text)).toEqual(['r0']);
+    expect(await text).toMatch(/HTTP\/1\.1 400 .*"status_code":400/s);
+    expect(seen.entered).toBe(1);
+  });
+});
+
+describe('a refusal of bytes that are no request', () => {
+  it('is read by a peer that has more to send, and says its own status', async () => {
+    await start();
+    const socket = dial();
+    const failed: string[] = [];
+    socket.on('error', (error: NodeJS.ErrnoException) => failed.push(error.code ?? ''));
+    const text = readAll(socket);
+    socket.write(`GET /document HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(1_000_000)}\r\n\r\n`);
+    socket.end();
+    expect(await text).toMatch(/^HTTP\/1\.1 431 .*"status_code":431/s);
+    expect(failed).toEqual([]);
+    expect(JSON.parse(http.logLines.at(-1)!)).toMatchObject({
+      ...{ status: 431, code: 'HPE_HEADER_OVERFLOW' },
+      msg: 'bytes that are no request are refused',
+    });
+  });
+
+  it('ends the connection of a peer that goes on sending', async () => {
+    await start({ lingerTimeoutMs: 200 });
+    const socket = dial();
+    const closed = once(socket.resume(), 'close');
+    socket.write('NONSENSE\r\n\r\n');
+    const sending = setInterval(() => socket.write('x'), 10);
+    await closed.finally(() => clearInterval(sending));
+    expect(seen.entered).toBe(0);
+  });
+});
+
+describe('a request that node would answer by itself', () => {
+  it.each([
+    ['that expects what nobody knows', 'GET /document HTTP/1.1\r\nHost: a\r\nExpect: x\r\n', '200'],
+    ['without a host', 'GET /document HTTP/1.1\r\n', '400'],
+  ])('%s is logged and bound like any other', async (_, head, status) => {
+    await start({ requestsPerSocketMax: 1 });
+    const socket = dial();
+    const text = readAll(socket);
+    socket.write(`${head}\r\n${head}\r\n`);
+    expect((await text).match(/HTTP\/1\.1 (\d+)/g)).toEqual([`HTTP/1.1 ${status}`]);
+    expect(await text).toMatch(/x-request-id: \S+\r\ncontent-type: application\/json/);
+    expect(http.exchanges.map((one) => String(one.status))).toEqual([status]);
+  });
+});
+
+it('a request that offers another protocol is answered, and its answer is the last of the connection', async () => {
+  await start();
+  const socket = dial();
+  const text = readAll(socket);
+  const offer = 'Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Type';
+  socket.write(put('first', '{}').replace('Content-Type', offer) + put('second', '{}'));
+  expect(answered(await text)).toEqual(['first']);
+  expect(await text).toMatch(/\r\nconnection: close\r\n/i);
+  expect(seen.entered).toBe(1);
+});
+
+describe('a request to become a tunnel', () => {
+  it('is refused in order behind the answers that are owed, logged and counted, and ends the connection', async () => {
+    await start();
+    const socket = dial();
+    const text = readAll(socket);
+    socket.write(`${get('/held', 'first')}CONNECT a:1 HTTP/1.1\r\nX-Request-Id: t\r\n\r\n`);
+    await expect.poll(() => seen.running).toBe(1);
+    socket.write(get('/document', 'behind'));
+    for (const letGo of holding) letGo();
+    const lines = (await text).match(/HTTP\/1\.1 .+|X-Request-Id: .+/g);
+    expect(lines).toEqual([
+      'HTTP/1.1 200 OK',
+      'HTTP/1.1 405 Method Not Allowed',
+      'X-Request-Id: t',
+    ]);
+    expect(http.exchanges.map(({ method, status }) => [method, status]).toSorted()).toEqual([
+      ['CONNECT', 405],
+      ['GET', 200],
+    ]);
+    const logged = http.logLines.map((line) => JSON.parse(line));
+    expect(logged).toContainEqual(
+      expect.objectContaining({ method: 'CONNECT', status: 405, requestId: 't', msg: 'request' }),
+    );
+    expect(seen.entered).toBe(1);
+  });
+});
+
+describe('a peer that stalls', () => {
+  it('while it should read its answer is closed, and its request is logged as aborted', async () => {
+    await start({ stallTimeoutMs: 3_000 });
+    const socket = dial().pause();
+    socket.write(Array.from({ length: 1000 }, (_, at) => get('/document', `r${at}`)).join(''));
+    await expect.poll(() => http.logLines.join('')).toContain('"aborted":true');
+    expect(seen.entered).toBeLessThan(300);
+    expect(seen.running).toBe(0);
+  });
+
+  it('after the answer that ends the connection counts as one, and is cut, too', async () => {
+    await start({ connectionsMax: 1, lingerTimeoutMs: 4_000 });
+    const socket = dial().pause();
+    socket.write(get('/document', 'r').replace(/(\r\n)+$/, '\r\nConnection: close\r\n\r\n'));
+    await expect.poll(() => http.logLines.join('')).toContain('"route":"/document"');
+    expect(await readAll(dial())).toMatch(/^HTTP\/1\.1 503 /);
+    await expect.poll(() => statusOf(get('/echo', 'again'))).toBe('405');
+  });
+
+  it('before it has sent anything is closed, and one whose request is still handled is not', async () => {
+    await start({ stallTimeoutMs: 3_000 });
+    const waiting = exchange('GET', `${http.url}/held`, undefined, {});
+    await expect.poll(() => holding.length).toBe(1);
+    const idle = dial().resume();
+    await once(idle, 'close');
+    holding[0]!();
+    expect((await waiting).body).toBe('done');
+  });
+});
+
+describe('connections', () => {
+  it('beyond the bound are told so and closed, and served again when there is room', async () => {
+    await start({ connectionsMax: 2 });
+    const first = dial();
+    const second = dial();
+    for (const socket of [first, second]) {
+      socket.write(get('/document', 'r'));
+      await once(socket, 'data');
+    }
+    const refused = await readAll(dial());
+    expect(refused).toMatch(/^HTTP\/1\.1 503 .*Retry-After: 1.*The server has 2 connections/s);
+    expect(http.logLines.join('')).toContain('connections are refused');
+    first.destroy();
+    await expect.poll(() => statusOf(get('/echo', 'again'))).toBe('405');
+  });
+
+  it('are told with each answer to go elsewhere once the server takes its leave', async () => {
+    await start();
+    const held = dial();
+    const idle = dial();
+    idle.write(get('/echo', 'before'));
+    expect(String((await once(idle, 'data'))[0])).not.toMatch(/connection: close/i);
+    held.write(get('/held', 'during'));
+    await expect.poll(() => holding.length).toBe(1);
+    http.server.takeLeave();
+    idle.write(get('/echo', 'after'));
+    expect(await readAll(idle)).toMatch(/connection: close/i);
+    holding[0]!();
+    expect(await readAll(held)).toMatch(/connection: close.*done/is);
+  });
+});
+
+describe('stopping', () => {
+  it('does not wait for one who is slow to send or does not read, but for what is handled', async () => {
+    await start();
+    const slow = dial().resume();
+    slow.write('PUT /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n');
+    slow.write('Content-Length: 9\r\n\r\n1');
+    const stalled = dial().pause();
+    stalled.write(Array.from({ length: 500 }, (_, at) => get('/document', `r${at}`)).join(''));
+    const waiting = exchange('GET', `${http.url}/held`, undefined, {});
+    await expect.poll(() => [holding.length, seen.entered > 4]).toEqual([1, true]);
+    const closed = http.server.close(3_600_000);
+    await once(slow, 'close');
+    holding[0]!();
+    expect((await waiting).body).toBe('done');
+    await closed;
+  });
+});

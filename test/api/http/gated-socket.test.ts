@@ -1,0 +1,40 @@
+/** Guarantees of a gated socket by itself: whoever takes its bytes, at whatever pace, gets all of them. */
+import { once } from 'node:events';
+import type { AddressInfo, Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
+import { expect, it } from 'vitest';
+import { GatedSocket } from '../../../src/http/connections/gated-socket.ts';
+import { usualLimits } from '../../../src/http/server/server.ts';
+import { Turns } from '../../../src/http/connections/event-loop-turns.ts';
+
+it.each([1_000, 10_000, 70_000])(
+  'a reader that pauses after each piece, as one of a large body does, gets all that comes in pieces of %i bytes',
+  async (pieceBytes) => {
+    const body = Buffer.alloc(1024 * 1024, 'a');
+    let received = 0;
+    const accepted: Socket[] = [];
+    const server = createServer((socket) => {
+      accepted.push(socket);
+      const gate = new GatedSocket(socket, usualLimits, new Turns());
+      gate.on('data', (chunk: Buffer) => {
+        received += chunk.length;
+        gate.pause();
+        setImmediate(() => setImmediate(() => gate.resume()));
+      });
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').setNoDelay(true);
+    for (let at = 0; at < body.length; at += pieceBytes) {
+      socket.write(body.subarray(at, at + pieceBytes));
+      await new Promise((done) => setImmediate(done));
+    }
+    try {
+      await expect.poll(() => received).toBe(body.length);
+    } finally {
+      for (const end of [socket, ...accepted]) end.destroy();
+    }
+    server.close();
+    await once(server, 'close');
+  },
+);

@@ -1,0 +1,55 @@
+/** Guarantees of the metrics: on their own port, by route pattern, and without anything secret. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+
+describe('metrics', () => {
+  let server: TestServer;
+  beforeAll(async () => {
+    server = await startTestServer();
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const scrape = async (): Promise<string> =>
+    (await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {})).body;
+
+  it('are in the Prometheus text format on a port of their own', async () => {
+    const answer = await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {});
+    expect(answer.status).toBe(200);
+    expect(answer.headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
+    expect((await exchange('GET', `${server.url}/metrics`, undefined, {})).status).toBe(404);
+  });
+
+  it('count requests by method, route pattern and status', async () => {
+    await server.request('GET', '/iam/v1/access_policies');
+    await server.request('DELETE', '/iam/v1/access_policies/some-id');
+    await exchange('GET', `${server.url}/no/such/path`, undefined, {});
+    const count = (method: string, route: string, status: number) =>
+      new RegExp(
+        `gatewright_http_request_duration_seconds_count\\{method="${method}",route="${route}",status="${status}"\\} [1-9]`,
+      );
+    await expect.poll(scrape).toMatch(count('GET', '/iam/v1/access_policies', 200));
+    await expect.poll(scrape).toMatch(count('DELETE', '/iam/v1/access_policies/:policyId', 404));
+    await expect.poll(scrape).toMatch(count('GET', 'unmatched', 404));
+    expect(await scrape()).not.toMatch(/some-id|no\/such/);
+  });
+
+  it('count job runs by job and outcome', async () => {
+    await server.app.jobs.runNow('expire-keys');
+    expect(await scrape()).toMatch(
+      /gatewright_job_duration_seconds_count\{job="expire-keys",state="done"\} 1/,
+    );
+  });
+
+  it('say which build runs, how the process is, and how the database pool is used', async () => {
+    const text = await scrape();
+    expect(text).toMatch(/gatewright_build_info\{version="\d+\.\d+\.\d+[^"]*",node="v\d+/);
+    expect(text).toContain('process_cpu_seconds_total');
+    expect(text).toMatch(/gatewright_database_connections\{state="open"\} [1-9]/);
+    expect(text).toMatch(/gatewright_database_connections\{state="used"\} \d/);
+    expect(text).toMatch(/gatewright_database_connections\{state="waiting"\} 0/);
+    expect(text).toContain('gatewright_database_degraded 0');
+    expect(text).toContain(
+      'gatewright_database_tls_info{mode="DISABLED",version="none",cipher="none"} 1',
+    );
+  });
+});

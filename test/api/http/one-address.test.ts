@@ -1,0 +1,255 @@
+/**
+ * Guarantees that clients which know one address find there what belongs to the other listener: prompts
+ * are answered where the Admin API is, and feedback and reported requests are taken where inference is.
+ */
+import { sql } from 'kysely';
+import { Portkey } from 'portkey-ai';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { createApp } from '../../../src/app.ts';
+import { createLog } from '../../../src/log.ts';
+import { eventually } from '../../support/server/eventually.ts';
+import { type Inference, startInference } from '../../support/server/inference.ts';
+import { logIsWritten } from '../../support/server/request-log.ts';
+import { exchange, type TestServer, testSettings } from '../../support/server/server.ts';
+import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
+
+let inference: Inference;
+let server: TestServer;
+let key: string;
+let workspaceId: string;
+let slug: string;
+
+beforeAll(async () => {
+  const settings = { ...testSettings().inference, headerAliases: ['x-portkey-'] };
+  inference = await startInference({ inference: settings });
+  ({ server } = inference);
+  const make = async (path: string, body: object) =>
+    (await server.request('POST', path, { body })).body;
+  ({ id: workspaceId } = await make('/v2/workspaces', { name: 'Team' }));
+  const configurations = { custom_host: inference.upstream.url };
+  const account = { name: 'M', ai_provider_id: 'mock-upstream', key: 'k', configurations };
+  const { id: integration_id } = await make('/v1/integrations', account);
+  const place = { workspace_id: workspaceId };
+  const provider = await make('/v1/providers', { name: 'm', integration_id, ...place });
+  const string = JSON.stringify([{ role: 'user', content: 'Hello {{name}}' }]);
+  const parameters = { model: 'm', temperature: 0.5 };
+  const prompt = { name: 'greeting', string, parameters, virtual_key: provider.slug, ...place };
+  ({ slug } = await make('/v1/prompts', prompt));
+  const scopes = ['completions.write', 'logs.write', 'logs.view'];
+  ({ key } = await inference.addKey({ scopes, workspace_id: workspaceId }));
+});
+afterAll(() => inference[Symbol.asyncDispose]());
+beforeEach(() => {
+  inference.upstream.reached.length = 0;
+  inference.upstream.script = (_, response) => sendJson(response, chatAnswer);
+});
+
+const variables = { name: 'Anna' };
+const asking = (headers: Record<string, string>, url = server.url, body: object = { variables }) =>
+  exchange('POST', `${url}/v1/prompts/${slug}/completions`, body, headers);
+const lastAsked = () => JSON.parse(inference.upstream.reached.at(-1)!.body.toString());
+
+describe('where the Admin API is, prompts', () => {
+  it.each(['x-gateway-api-key', 'x-portkey-api-key', 'authorization'])(
+    'are answered with a key in %s',
+    async (name) => {
+      const answer = await asking({ [name]: name === 'authorization' ? `Bearer ${key}` : key });
+      expect([answer.status, answer.body.choices[0].message.content]).toEqual([200, 'hi']);
+      expect(lastAsked()).toMatchObject({ messages: [{ content: 'Hello Anna' }], model: 'm' });
+      const { authorization } = inference.upstream.reached[0]!.headers;
+      expect(authorization).toBe('Bearer k');
+    },
+  );
+
+  it('are streamed to an unmodified client, which sees each part as it comes', async () => {
+    const { promise: isSeen, resolve: goOn } = Promise.withResolvers<void>();
+    inference.upstream.script = async (_, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      const part = (content: string) =>
+        `data: ${JSON.stringify({ ...chatAnswer, choices: [{ index: 0, delta: { content } }] })}\n\n`;
+      response.write(part('one'));
+      // The rest is not said before the client has the first.
+      await isSeen;
+      response.end(`${part('two')}data: [DONE]\n\n`);
+    };
+    const client = new Portkey({ apiKey: key, baseURL: `${server.url}/v1` });
+    const stream = await client.prompts.completions.create({
+      ...{ promptID: slug, variables, stream: true },
+    });
+    const seen: unknown[] = [];
+    for await (const { choices } of stream as unknown as AsyncIterable<typeof chatAnswer>) {
+      seen.push((choices[0] as unknown as { delta: { content: string } }).delta.content);
+      goOn();
+    }
+    expect(seen).toEqual(['one', 'two']);
+  });
+
+  it('are refused as there', async () => {
+    const unknown = await asking({ 'x-gateway-api-key': 'a'.repeat(32) });
+    expect([unknown.status, unknown.body.error.code]).toEqual([401, 'invalid_api_key']);
+    expect((await asking({ authorization: `Bearer ${await server.token()}` })).status).toBe(401);
+    const other = await exchange(
+      'POST',
+      `${server.url}/v1/prompts/none/completions`,
+      {},
+      {
+        'x-gateway-api-key': key,
+      },
+    );
+    expect(other.status).toBe(404);
+    const large = await asking({ 'x-gateway-api-key': key }, server.url, { variables: [] });
+    expect([large.status, large.body.error.param]).toEqual([400, 'variables']);
+    expect(inference.upstream.reached).toEqual([]);
+  });
+
+  it('are told by the access log and the figures of that listener, without their ids', async () => {
+    await asking({ 'x-gateway-api-key': key });
+    const route = '/v1/prompts/:promptId/completions';
+    await eventually(async () => {
+      expect(server.logLines.some((line) => line.includes(`"route":"${route}"`))).toBe(true);
+    });
+    const figures = await (await fetch(`${server.metricsUrl}/metrics`)).text();
+    expect(figures).toContain(`route="${route}"`);
+  });
+
+  it('are the log’s: by their slug rows are found, summed up and exported, and by what is said of them', async () => {
+    const trace = { 'x-gateway-api-key': key, 'x-gateway-trace-id': 'of-a-prompt' };
+    const metadata = { client_id: 'c', app: 'letters', round: 2 };
+    expect((await asking(trace, server.url, { variables, metadata })).status).toBe(200);
+    expect(lastAsked()).not.toHaveProperty('metadata');
+    await inference.chat(key, { headers: { 'x-gateway-trace-id': 'of-a-prompt' } });
+    await logIsWritten(server);
+    const place = `workspace_slug=${workspaceId}&trace_id=of-a-prompt`;
+    const rows = (await server.request('GET', '/v1/logs?trace_id=of-a-prompt')).body.data;
+    // The one that took longer ends later.
+    expect(rows).toHaveLength(2);
+    expect(rows).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ prompt_slug: null, metadata: {} }),
+        expect.objectContaining({ prompt_slug: slug, metadata }),
+      ]),
+    );
+    const groups = await server.request('GET', `/v1/analytics/groups/prompt?${place}`);
+    expect(groups.body).toMatchObject({
+      total: 2,
+      data: expect.arrayContaining([
+        expect.objectContaining({ prompt: slug, requests: 1 }),
+        expect.objectContaining({ prompt: null, requests: 1 }),
+      ]),
+    });
+    const summary = async (asked: string) =>
+      (await server.request('GET', `/v1/analytics/summary?${place}&${asked}`)).body.requests;
+    expect([await summary(`prompt_slug=${slug}`), await summary('prompt_slug=no,none')]).toEqual([
+      1, 0,
+    ]);
+    const boundaries = await server.request(
+      'GET',
+      `/v2/analytics/filter-boundaries?workspaceSlug=${workspaceId}`,
+    );
+    expect(boundaries.body.data.unique_prompt_ids).toEqual([slug]);
+  });
+
+  it('say what they are for in metadata that is sound, which a provider sees where it is to store', async () => {
+    const headers = { 'x-gateway-api-key': key, 'x-gateway-metadata': '{"app":"header"}' };
+    const store = { variables, store: true, metadata: { app: 'body', team: 'a' } };
+    await asking({ ...headers, 'x-gateway-trace-id': 'both' }, server.url, store);
+    expect(lastAsked().metadata).toEqual({ app: 'body', team: 'a' });
+    await logIsWritten(server);
+    const [row] = (await server.request('GET', '/v1/logs?trace_id=both')).body.data;
+    expect(row.metadata).toEqual({ app: 'header', team: 'a' });
+    for (const metadata of ['text', { a: { b: 1 } }, { a: 'x'.repeat(129) }]) {
+      const { status, body } = await asking(headers, server.url, { variables, metadata });
+      expect([status, body.error.param]).toEqual([400, 'metadata']);
+    }
+  });
+});
+
+describe('where inference is', () => {
+  const client = () => new Portkey({ apiKey: key, baseURL: `${server.inferenceUrl}/v1` });
+  const send = (method: string, path: string, body: object, headers: Record<string, string>) =>
+    exchange(method, `${server.inferenceUrl}/v1${path}`, body, headers);
+
+  it('an unmodified client gives feedback, changes it, and tells of requests made elsewhere', async () => {
+    const given = (await client().feedback.create({
+      ...{ traceID: 'there', value: 5, weight: 1, metadata: { by: 'anna' } },
+    })) as unknown as { status: string; feedback_ids: string[] };
+    expect(given.status).toBe('success');
+    const [feedbackID] = given.feedback_ids as [string];
+    await client().feedback.update({ feedbackID, value: 3 });
+    const read = await server.request('GET', `/v1/feedback/${feedbackID}`);
+    expect(read.body).toMatchObject({ value: 3, workspace_id: workspaceId, trace_id: 'there' });
+    const told = (await client().logs.create({
+      ...{ request: { provider: 'openai' }, response: {}, metadata: { traceId: 'there' } },
+    })) as unknown as { log_ids: string[] };
+    const row = await server.request('GET', `/v1/logs/${told.log_ids[0]}`);
+    expect(row.body).toMatchObject({ is_reported: true, feedback: [{ id: feedbackID, value: 3 }] });
+    expect(inference.upstream.reached).toEqual([]);
+  });
+
+  it.each<Record<string, string>>([
+    { 'x-gateway-api-key': '' },
+    { authorization: 'Bearer ' },
+    { 'x-api-key': '' },
+    { 'x-portkey-api-key': '', authorization: 'Bearer of-a-provider', cookie: 'session=1' },
+  ])('a key counts as it does for a model: %j', async (shape) => {
+    const [first = ''] = Object.keys(shape);
+    const headers = { ...shape, [first]: first === 'authorization' ? `Bearer ${key}` : key };
+    const answer = await send('POST', '/feedback', { trace_id: 't', value: 1 }, headers);
+    expect([answer.status, answer.body.status]).toEqual([200, 'success']);
+  });
+
+  it('whoever may not is refused with the errors of the Admin API, and no row of the log', async () => {
+    const countRows = async () => {
+      await logIsWritten(server);
+      const { rows } = await sql<{ count: number }>`
+        SELECT COUNT(*) AS count FROM request_logs`.execute(server.database.db);
+      return Number(rows[0]!.count);
+    };
+    const before = await countRows();
+    const feedback = { trace_id: 't', value: 1 };
+    expect((await send('POST', '/feedback', feedback, {})).status).toBe(401);
+    const nobody = { authorization: `Bearer ${'b'.repeat(32)}` };
+    const { status, body } = await send('POST', '/feedback', feedback, nobody);
+    expect([status, body.data.errorCode]).toEqual([401, 'AB05']);
+    const own = { 'x-gateway-api-key': key };
+    const wrong = await send('POST', '/feedback?a=b', { trace_id: 't', value: 11 }, own);
+    expect([wrong.status, wrong.body.error.code]).toEqual([400, 'AB01']);
+    const { key: other } = await inference.addKey({ scopes: ['completions.write'] });
+    const ofOther = { 'x-gateway-api-key': other };
+    expect((await send('POST', '/logs', { request: {}, response: {} }, ofOther)).status).toBe(403);
+    expect(await countRows()).toBe(before);
+  });
+
+  it('other methods and paths of such names go to providers as before', async () => {
+    const config = { provider: 'mock-upstream', custom_host: inference.upstream.url };
+    const headers = { 'x-gateway-api-key': key, 'x-gateway-config': JSON.stringify(config) };
+    for (const [method, path] of [
+      ['GET', '/feedback'],
+      ['POST', '/feedbacks'],
+      ['PUT', '/logs'],
+    ] as const) {
+      const url = `${server.inferenceUrl}/v1${path}`;
+      await exchange(method, url, method === 'GET' ? undefined : {}, headers);
+    }
+    const asked = inference.upstream.reached.map(({ method, url }) => `${method} ${url}`);
+    expect(asked).toEqual(['GET /v1/feedback', 'POST /v1/feedbacks', 'PUT /v1/logs']);
+  });
+});
+
+it('a process without inference knows no such path, one without the Admin API takes feedback', async () => {
+  const log = createLog({ level: 'silent' });
+  const shared = { log, clock: server.clock, readSharedTime: async () => server.clock.now() };
+  await using admin = await createApp(server.settings, { ...shared, components: ['admin'] });
+  await using gateway = await createApp(server.settings, { ...shared, components: ['gateway'] });
+  const headers = { 'x-gateway-api-key': key };
+  const { adminUrl } = await admin.listen();
+  expect((await asking(headers, adminUrl!)).status).toBe(404);
+  const { inferenceUrl } = await gateway.listen();
+  const url = `${inferenceUrl}/v1/feedback`;
+  const taken = await Promise.all(
+    Array.from({ length: 8 }, (_, value) =>
+      exchange('POST', url, { trace_id: 'apart', value }, headers),
+    ),
+  );
+  expect(taken.map(({ status }) => status)).toEqual(taken.map(() => 200));
+});

@@ -1,0 +1,495 @@
+/** Guarantees of runs whose drivers die, sleep, stop or meet one another: on a real database, with a model that is scripted. */
+import fc from 'fast-check';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { RunStatus } from '../../../src/model/objects/run-states.ts';
+import { newId } from '../../../src/model/wire/ids.ts';
+import type { ModelAnswer } from '../../../src/objects/model-calls.ts';
+import type { ObjectKind, ObjectRequest } from '../../../src/objects/object-request.ts';
+import { AssistantObjects } from '../../../src/objects/runs/assistant-objects.ts';
+import { RunDrivers } from '../../../src/objects/runs/run-drivers.ts';
+import type { FoundText, StoreSearch } from '../../../src/objects/store-search.ts';
+import type { Database, Db } from '../../../src/store/connection/db.ts';
+import * as runSteps from '../../../src/store/objects/run-steps.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts';
+import { eventually } from '../../support/server/eventually.ts';
+import { chatAnswer } from '../../support/upstream/upstream.ts';
+
+type Parts = Pick<Database, 'db' | 'transaction'>;
+
+interface Asked {
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly signal: AbortSignal;
+  answer(answer: ModelAnswer): void;
+}
+
+interface Shown {
+  readonly id: string;
+  readonly thread_id: string;
+  readonly status: RunStatus;
+  readonly usage: { readonly total_tokens: number } | null;
+  readonly [member: string]: unknown;
+}
+
+const leaseMs = 30_000;
+const owner = { organisationId: newId(), workspaceId: '', apiKeyId: newId() };
+const said = { status: 200, body: chatAnswer };
+const calling = (...called: [string, string][]) => ({
+  status: 200,
+  body: {
+    ...chatAnswer,
+    choices: [
+      {
+        finish_reason: 'tool_calls',
+        message: {
+          role: 'assistant',
+          tool_calls: called.map(([id, name]) => ({
+            ...{ id, type: 'function', function: { name, arguments: '{"queries":["why"]}' } },
+          })),
+        },
+      },
+    ],
+  },
+});
+const calls = calling(['a', 'f']);
+const searches = calling(['s', 'file_search']);
+const found: FoundText = {
+  ...{ fileId: 'file_1', filename: 'notes.md', score: 0.5, attributes: {}, text: 'because' },
+};
+
+let test: TestDatabase;
+let now = Date.UTC(2027, 0, 4, 8);
+let asked: Asked[];
+let replicas: RunDrivers[];
+
+beforeAll(async () => {
+  test = await createTestDatabase();
+});
+
+afterAll(async () => {
+  await Promise.all(replicas.map((drivers) => drivers[Symbol.asyncDispose]()));
+  await test[Symbol.asyncDispose]();
+});
+
+beforeEach(startAnew);
+
+/** Without what others have left to be driven. */
+async function startAnew(): Promise<void> {
+  await Promise.all((replicas ?? []).map((drivers) => drivers[Symbol.asyncDispose]()));
+  replicas = [];
+  asked = [];
+  await test.database.db.deleteFrom('runs').execute();
+}
+
+/** Asks a model, as it does where the gateway keeps vector stores. */
+const search: StoreSearch = {
+  search: async (_owner, _ids, { models, queries }) => {
+    await models.call('/embeddings', { input: queries });
+    return [found];
+  },
+  listSearchable: async (_, ids) => ids,
+};
+
+/** A process: what answers callers there, and what drives. */
+function replica({
+  database = test.database as Parts,
+  step = () => {},
+  faults = [] as unknown[],
+} = {}) {
+  const drivers = new RunDrivers({
+    database,
+    now: () => now,
+    onFault: (error) => faults.push(error),
+    callsOf: () => ({
+      call: async (path, params, { signal } = {}) => {
+        step();
+        if (path === '/embeddings') return { status: 200, body: null };
+        const { promise, resolve } = Promise.withResolvers<ModelAnswer>();
+        asked.push({ params, signal: signal!, answer: resolve });
+        const answer = await promise;
+        step();
+        return answer;
+      },
+    }),
+    search,
+  });
+  replicas.push(drivers);
+  const objects = new AssistantObjects({ database: test.database, drivers, search });
+  return { drivers, faults, objects };
+}
+
+type Replica = ReturnType<typeof replica>;
+
+async function ask(
+  { objects }: Replica,
+  method: string,
+  path: string,
+  params: object = {},
+): Promise<Shown> {
+  const [kind, id = null, ...rest] = path.split('/');
+  const request: ObjectRequest = {
+    ...{ owner, now, method, kind: kind as ObjectKind, params: { ...params } },
+    ...(id === 'runs' ? { id: null, rest: ['runs'] } : { id, rest }),
+    ...{ query: new URLSearchParams('order=asc'), upload: null, contentType: null, isRetry: false },
+    modelCaller: () => ({ ...owner, headers: {} }),
+    models: {
+      call: () => Promise.reject(new Error('no model is asked while a request is answered')),
+    },
+  };
+  const answer = await objects.answer(request);
+  if (answer === null) throw new Error(`${path} is nobody's`);
+  return answer.body as Shown;
+}
+
+async function newRun(of: Replica): Promise<Shown> {
+  const tools = [{ type: 'function', function: { name: 'f' } }, { type: 'file_search' }];
+  const resources = { file_search: { vector_store_ids: ['vs_1'] } };
+  const assistant = await ask(of, 'POST', 'assistants', {
+    ...{ model: 'm', tools, tool_resources: resources },
+  });
+  const thread = { messages: [{ role: 'user', content: 'hello' }] };
+  return ask(of, 'POST', 'threads/runs', { assistant_id: assistant.id, thread });
+}
+
+const pathOf = ({ id, thread_id: thread }: Shown): string => `threads/${thread}/runs/${id}`;
+
+const look = (of: Replica, run: Shown): Promise<Shown> => ask(of, 'GET', pathOf(run));
+
+const becomes = (of: Replica, run: Shown, status: RunStatus): Promise<Shown> =>
+  eventually(async () => {
+    const shown = await look(of, run);
+    expect(shown.status).toBe(status);
+    return shown;
+  });
+
+/** The question of that number, once it is asked. */
+const question = (number: number): Promise<Asked> =>
+  eventually(async () => {
+    expect(asked.length).toBeGreaterThan(number);
+    return asked[number]!;
+  });
+
+const told = ({ params }: Asked) => params.messages as readonly object[];
+
+/** Gives one answer after the other to what is asked from now on, until it is so. */
+async function answerAll(isSo: () => Promise<boolean>, answers: readonly ModelAnswer[]) {
+  const before = asked.length;
+  const given = new Set<Asked>();
+  await eventually(async () => {
+    for (const [at, one] of asked.slice(before).entries()) {
+      if (!given.has(one)) one.answer(answers[at]!);
+      given.add(one);
+    }
+    expect(await isSo()).toBe(true);
+  });
+}
+
+/** What stands of the run: texts that it has said, and places of its steps. */
+async function traces(of: Replica, run: Shown) {
+  const messages = await ask(of, 'GET', `threads/${run.thread_id}/messages`);
+  const steps = await runSteps.listAll(test.database.db, {
+    ...{ organisation_id: owner.organisationId, id: run.id },
+  });
+  const { data } = messages as unknown as { data: { role: string }[] };
+  return {
+    messages: data.filter(({ role }) => role === 'assistant').length,
+    steps: steps.map(({ place, status }) => `${place} ${status}`),
+  };
+}
+
+/** A database for a process that dies before the statement of that number, or before it learns what came of it. */
+function dying(diesAt: number) {
+  let steps = 0;
+  const step = (): void => {
+    steps += 1;
+    if (steps >= diesAt) throw new Error('killed');
+  };
+  const stepping = (db: Db): Db =>
+    db.withPlugin({
+      transformQuery: ({ node }) => {
+        step();
+        return node;
+      },
+      transformResult: async ({ result }) => {
+        step();
+        return result;
+      },
+    });
+  const database: Parts = {
+    db: stepping(test.database.db),
+    transaction: async (work) => {
+      const done = await test.database.transaction((tx) => work(stepping(tx)), 1);
+      step();
+      return done;
+    },
+  };
+  return { database, step, steps: () => steps };
+}
+
+describe('a driver that dies', () => {
+  it('at whatever moment leaves a run that another one ends: no step twice, no token twice', async () => {
+    const successor = replica();
+    let isWhole = false;
+    for (let diesAt = 1; !isWhole; diesAt += 1) {
+      asked = [];
+      const death = dying(diesAt);
+      const victim = replica(death);
+      const run = await newRun(victim);
+      await eventually(async () => expect(asked.length + victim.faults.length).toBeGreaterThan(0));
+      asked[0]?.answer(said);
+      await eventually(async () => {
+        const isOver = (await look(successor, run)).status === 'completed';
+        expect(isOver || victim.faults.length === 1).toBe(true);
+      });
+      isWhole = victim.faults.length === 0;
+      now += leaseMs;
+      const isTaken = (await successor.drivers.takeOver()) === 1;
+      if (isTaken) (await question(asked.length)).answer(said);
+      const ended = await becomes(successor, run, 'completed');
+      expect(ended.usage).toMatchObject({ total_tokens: 7 });
+      expect(await traces(successor, run)).toEqual({ messages: 1, steps: ['0 completed'] });
+    }
+  });
+
+  it('while it searches leaves what the model has called to another: no answer of it is asked for twice', async () => {
+    const successor = replica();
+    const answers = [searches, said];
+    let isWhole = false;
+    for (let diesAt = 1; !isWhole; diesAt += 1) {
+      asked = [];
+      const death = dying(diesAt);
+      const victim = replica(death);
+      const run = await newRun(victim);
+      await answerAll(async () => {
+        const isOver = (await look(successor, run)).status === 'completed';
+        return isOver || victim.faults.length === 1;
+      }, answers);
+      isWhole = victim.faults.length === 0;
+      const isWritten = (await traces(successor, run)).steps.length;
+      const askedBefore = asked.length;
+      now += leaseMs;
+      await successor.drivers.takeOver();
+      await answerAll(
+        async () => (await look(successor, run)).status === 'completed',
+        answers.slice(Math.min(1, isWritten)),
+      );
+      const ended = await becomes(successor, run, 'completed');
+      expect(ended.usage).toMatchObject({ total_tokens: 14 });
+      expect(await traces(successor, run)).toEqual({
+        ...{ messages: 1, steps: ['1 completed', '2 completed'] },
+      });
+      expect(asked.length - askedBefore).toBe(2 - isWritten);
+      expect(told(asked.at(-1)!).at(-1)).toEqual({
+        ...{ role: 'tool', tool_call_id: 's', content: '【1:0†source】 notes.md\nbecause' },
+      });
+    }
+  });
+
+  it('but lives changes nothing once another has taken the run over', async () => {
+    const [sleeper, successor] = [replica(), replica()];
+    const run = await newRun(sleeper);
+    const late = await question(0);
+    now += leaseMs;
+    expect(await successor.drivers.takeOver()).toBe(1);
+    (await question(1)).answer(said);
+    await becomes(successor, run, 'completed');
+    late.answer(calls);
+    await sleeper.drivers[Symbol.asyncDispose]();
+    expect(await look(successor, run)).toMatchObject({
+      ...{ status: 'completed', usage: { total_tokens: 7 } },
+    });
+    expect(await traces(successor, run)).toEqual({ messages: 1, steps: ['0 completed'] });
+  });
+
+  it('again and again takes no more drivers with it', async () => {
+    let run: Shown | null = null;
+    for (let times = 0; times < 5; times += 1) {
+      const victim = replica();
+      if (run === null) run = await newRun(victim);
+      else expect(await victim.drivers.takeOver()).toBe(1);
+      await question(times);
+      now += leaseMs;
+    }
+    const last = replica();
+    await last.drivers.takeOver();
+    const failed = await becomes(last, run!, 'failed');
+    expect(failed).toMatchObject({ last_error: { code: 'server_error' } });
+    expect(asked).toHaveLength(5);
+  });
+
+  it('is replaced at once where it was stopped in order', async () => {
+    const [stopped, successor] = [replica(), replica()];
+    const run = await newRun(stopped);
+    await question(0);
+    await stopped.drivers[Symbol.asyncDispose]();
+    expect(await successor.drivers.takeOver()).toBe(1);
+    (await question(1)).answer(said);
+    await becomes(successor, run, 'completed');
+  });
+});
+
+describe('a run', () => {
+  it('is taken over by one of many', async () => {
+    const run = await newRun(replica());
+    await question(0);
+    now += leaseMs;
+    const rivals = Array.from({ length: 20 }, () => replica());
+    const taken = await Promise.all(rivals.map(({ drivers }) => drivers.takeOver()));
+    expect(taken.reduce((sum, one) => sum + one)).toBe(1);
+    (await question(1)).answer(said);
+    await becomes(rivals[0]!, run, 'completed');
+  });
+
+  it('that waits for its caller survives all drivers, and goes on at whoever is asked', async () => {
+    const [first, second] = [replica(), replica()];
+    const run = await newRun(first);
+    (await question(0)).answer(calls);
+    await becomes(first, run, 'requires_action');
+    await first.drivers[Symbol.asyncDispose]();
+    now += leaseMs;
+    expect(await second.drivers.takeOver()).toBe(0);
+    const outputs = { tool_outputs: [{ tool_call_id: 'a', output: 'x' }] };
+    await ask(second, 'POST', `${pathOf(run)}/submit_tool_outputs`, outputs);
+    (await question(1)).answer(said);
+    const ended = await becomes(second, run, 'completed');
+    expect(ended.usage).toMatchObject({ total_tokens: 14 });
+    expect((await traces(second, run)).steps).toEqual(['1 completed', '2 completed']);
+  });
+
+  it('takes the outputs of its calls once, of a hundred that hand them in', async () => {
+    const one = replica();
+    const run = await newRun(one);
+    (await question(0)).answer(calls);
+    await becomes(one, run, 'requires_action');
+    const path = `${pathOf(run)}/submit_tool_outputs`;
+    const outputs = { tool_outputs: [{ tool_call_id: 'a', output: 'x' }] };
+    const all = await Promise.allSettled(
+      Array.from({ length: 100 }, () => ask(one, 'POST', path, outputs)),
+    );
+    expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    (await question(1)).answer(said);
+    await becomes(one, run, 'completed');
+    expect(asked).toHaveLength(2);
+  });
+
+  it('cancelled at another replica stops at its driver, or without one', async () => {
+    const [driver, other] = [replica(), replica()];
+    const driven = await newRun(driver);
+    const { signal } = await question(0);
+    expect((await ask(other, 'POST', `${pathOf(driven)}/cancel`)).status).toBe('cancelling');
+    await driver.drivers.giveSigns();
+    await becomes(other, driven, 'cancelled');
+    expect(signal.aborted).toBe(true);
+    const orphan = await newRun(replica(dying(1)));
+    await ask(other, 'POST', `${pathOf(orphan)}/cancel`);
+    now += leaseMs;
+    await other.drivers.takeOver();
+    await becomes(other, orphan, 'cancelled');
+  });
+});
+
+/** What the test takes a run to be. */
+interface Expected {
+  status: RunStatus;
+  tokens: number;
+  ageMs: number;
+}
+
+const commands = [
+  ...(['answer', 'call', 'search', 'both', 'refuse'] as const),
+  ...(['submit', 'cancel', 'die', 'wait', 'look'] as const),
+];
+
+describe('runs under whatever happens to them', () => {
+  it('are in the state that a model of them is in', async () => {
+    const sequence = fc.array(fc.constantFrom(...commands), { minLength: 1, maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(sequence, async (happenings) => {
+        await startAnew();
+        let at = replica();
+        const run = await newRun(at);
+        const expected: Expected = { status: 'in_progress', tokens: 0, ageMs: 0 };
+        await question(0);
+        for (const happening of happenings) {
+          at = await happen(happening, at, run, expected);
+          const shown = await becomes(at, run, expected.status);
+          if (shown.usage !== null) expect(shown.usage.total_tokens).toBe(expected.tokens);
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
+});
+
+/** Lets it happen to the run and to what is expected of it; yields the process that goes on. */
+async function happen(
+  happening: (typeof commands)[number],
+  at: Replica,
+  run: Shown,
+  expected: Expected,
+): Promise<Replica> {
+  const isAsking = expected.status === 'in_progress';
+  const path = pathOf(run);
+  const before = asked.length;
+  switch (happening) {
+    case 'answer':
+    case 'call':
+    case 'both':
+    case 'refuse': {
+      const both = calling(['s', 'file_search'], ['a', 'f']);
+      const answers = { answer: said, call: calls, both, refuse: { status: 500, body: null } };
+      asked.at(-1)!.answer(answers[happening]);
+      if (!isAsking) return at;
+      expected.status = (
+        {
+          ...({ answer: 'completed', refuse: 'failed' } as const),
+          ...({ call: 'requires_action', both: 'requires_action' } as const),
+        } as const
+      )[happening];
+      if (happening !== 'refuse') expected.tokens += 7;
+      return at;
+    }
+    case 'search':
+      asked.at(-1)!.answer(searches);
+      if (!isAsking) return at;
+      expected.tokens += 7;
+      await question(before);
+      return at;
+    case 'submit': {
+      const outputs = { tool_outputs: [{ tool_call_id: 'a', output: 'x' }] };
+      const submitting = ask(at, 'POST', `${path}/submit_tool_outputs`, outputs);
+      if (expected.status !== 'requires_action') {
+        await expect(submitting).rejects.toMatchObject({ code: 'invalid_request' });
+        return at;
+      }
+      await submitting;
+      await question(before);
+      expected.status = 'in_progress';
+      return at;
+    }
+    case 'cancel': {
+      const cancelling = ask(at, 'POST', `${path}/cancel`);
+      if (isAsking || expected.status === 'requires_action') {
+        await cancelling;
+        expected.status = 'cancelled';
+      } else await expect(cancelling).rejects.toMatchObject({ code: 'invalid_request' });
+      return at;
+    }
+    case 'die': {
+      await at.drivers[Symbol.asyncDispose]();
+      const successor = replica();
+      expect(await successor.drivers.takeOver()).toBe(isAsking ? 1 : 0);
+      if (isAsking) await question(before);
+      return successor;
+    }
+    case 'wait': {
+      now += 250_000;
+      await at.drivers.giveSigns();
+      expected.ageMs += 250_000;
+      const isOpen = isAsking || expected.status === 'requires_action';
+      if (isOpen && expected.ageMs >= 600_000) expected.status = 'expired';
+      return at;
+    }
+    case 'look':
+      return at;
+  }
+}

@@ -1,0 +1,185 @@
+/** Guarantees of the switches: each turns off the routes, jobs and kinds of its feature, at the gateway too, and no others. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { resources } from '../../../src/admin/resources.ts';
+import { createApp } from '../../../src/app.ts';
+import { createLog } from '../../../src/log.ts';
+import { type Feature, featureSettings, readSettings } from '../../../src/settings.ts';
+import { everyRoute, pathOf } from '../../support/interface/every-route.ts';
+import { startInference } from '../../support/server/inference.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { openSync } from '../../support/sync/sync-setup.ts';
+import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
+
+/** Of each route by the beginning of its path, the first that fits: what is new says here whose it is. */
+const families: readonly (readonly [RegExp, readonly Feature[]])[] = [
+  [/^\/scim\//, ['scim']],
+  [
+    /^\/(guardrails|guardrail-exclusions|admin\/organisation\/defaults|workspace-exclusions)/,
+    ['guardrails'],
+  ],
+  [/^\/(?:mcp|v0\.1)/, ['mcp']],
+  [/^\/audit-logs/, ['auditLogs']],
+  [/^\/logs\/exports/, ['dataExports']],
+  [/^\/api-keys/, ['apiAccess']],
+  [/^\/policies\/usage-limits/, ['policy', 'usageLimits']],
+  [/^\/policies\/rate-limits/, ['policy']],
+  [/^\/workspaces\/:id\/guardrails/, ['guardrails']],
+  [/^\/(admin\/)?workspaces\b|^\/(configs|deployments|secret-references|admin\/users)\b/, []],
+  [/^\/plugins/, ['guardrails']],
+  [/^\/(organisations|model-configs)\b/, []],
+  [/^\/(integrations|providers|virtual-keys|prompts|collections|labels)\b/, []],
+  [/^\/(logs|feedback|analytics|utils\/static-resources|session|oauth2|iam\/v1)\b/, []],
+  // Sync itself; what it says of kinds that are off is told below.
+  [/^\/gatewright\//, []],
+];
+
+/** Idle while their feature is off, which `jobs list` tells; every other job runs. */
+const jobsOf: Readonly<Partial<Record<Feature, readonly string[]>>> = {
+  usageLimits: ['reset-usage', 'send-alerts'],
+  auditLogs: ['seal-audit-log'],
+  dataExports: ['write-log-exports'],
+};
+
+const kindsOf: Readonly<Partial<Record<Feature, readonly string[]>>> = {
+  apiAccess: ['ApiKey'],
+  guardrails: [
+    ...['Guardrail', 'GuardrailMcpBinding', 'OrganisationDefaults', 'GuardrailExclusion'],
+    'WorkspaceGuardrails',
+  ],
+  mcp: ['McpIntegration', 'McpServer'],
+  policy: ['UsageLimitPolicy', 'RateLimitPolicy'],
+  scim: ['ScimMapping'],
+  usageLimits: ['UsageLimitPolicy'],
+};
+
+const features = Object.keys(featureSettings) as Feature[];
+const off = (name: Feature) =>
+  readSettings({ [featureSettings[name]]: 'OFF' }, { cwd: '/nonexistent' }).features;
+const refusal = 'This feature is switched off on this deployment';
+
+/** One server a switch, by the feature that is off there. */
+const servers = new Map<Feature, TestServer>();
+beforeAll(async () => {
+  for (const name of features) {
+    servers.set(name, await startTestServer({ settings: { features: off(name) } }));
+  }
+});
+afterAll(async () => {
+  for (const server of servers.values()) await server[Symbol.asyncDispose]();
+});
+
+it('is said of every route, job and kind', () => {
+  for (const { route } of everyRoute()) {
+    const own = families.find(([pattern]) => pattern.test(route.path))?.[1];
+    expect([route.path, route.features ?? []]).toEqual([route.path, own]);
+  }
+  for (const { kind, features: own } of resources) {
+    const said = features.filter((name) => kindsOf[name]?.includes(kind));
+    expect([kind, own.toSorted()]).toEqual([kind, said.toSorted()]);
+  }
+});
+
+describe.each(features)('%s, switched off,', (name) => {
+  it('closes its routes with one answer, and no other', async () => {
+    const server = servers.get(name)!;
+    for (const one of everyRoute()) {
+      const { route, mount } = one;
+      // Each once; what is no token's is closed to this caller anyway.
+      const isFirst = mount === Object.keys(route.mounts)[0];
+      if (!isFirst || !one.accepts.includes('access-token')) continue;
+      const { status, body } = await server.request(route.method, pathOf(one));
+      const said = body.error?.message ?? body.message ?? body.detail;
+      const isClosed = route.features?.includes(name) === true;
+      expect([route.method, route.path, said === refusal]).toEqual([
+        route.method,
+        route.path,
+        isClosed,
+      ]);
+      if (!isClosed) continue;
+      expect(status).toBe(403);
+      if (route.errors !== 'scim') expect(body.error.code).toBe('AB03');
+    }
+  });
+
+  it('leaves its jobs idle, and no other', async () => {
+    const listed = await servers.get(name)!.app.jobs.list();
+    const idle = listed.filter(({ idleBecause }) => idleBecause?.endsWith(' is OFF'));
+    const said = `${featureSettings[name]} is OFF`;
+    expect(idle.map((job) => [job.name, job.idleBecause])).toEqual(
+      (jobsOf[name] ?? []).map((job) => [job, said]),
+    );
+  });
+
+  it('is told to sync with its kinds', async () => {
+    const path = '/admin/v2/gatewright/snapshot?owner=platform';
+    const { body } = await servers.get(name)!.request('GET', path);
+    const setting = featureSettings[name];
+    expect(body.switched_off).toEqual((kindsOf[name] ?? []).map((kind) => ({ kind, setting })));
+  });
+});
+
+it('leaves the keys that exist working', async () => {
+  const server = servers.get('apiAccess')!;
+  expect((await server.request('GET', '/v1/configs', { auth: 'key' })).status).toBe(200);
+});
+
+it('holds back what sync would write of its kinds, says why, and writes the rest', async () => {
+  const server = servers.get('guardrails')!;
+  await using sync = openSync(server);
+  const files = `apiVersion: gatewright.dev/v1
+kind: Guardrail
+metadata: {name: short}
+spec: {checks: [{id: default.wordCount, parameters: {maxWords: 9}}], actions: {deny: true}}
+---
+apiVersion: gatewright.dev/v1
+kind: Config
+metadata: {name: guarded}
+spec: {config: {input_guardrails: [{guardrailRef: short}]}}
+---
+apiVersion: gatewright.dev/v1
+kind: Config
+metadata: {name: plain}
+spec: {config: {retry: {attempts: 2}}}
+`;
+  const { plan, report } = await sync.cycle(files);
+  expect(plan.blocked.map(({ id, reason, message }) => [id, reason, message])).toEqual([
+    ['Config/guarded', 'dependency', expect.stringContaining('Guardrail/short')],
+    ['Guardrail/short', 'switched-off', expect.stringContaining('GUARDRAILS_ENABLED is OFF')],
+  ]);
+  expect(report!.items.map(({ id, status }) => [id, status])).toEqual([['Config/plain', 'done']]);
+});
+
+it('lets the gateway hold nobody to budgets, or to policies', async () => {
+  await using inference = await startInference();
+  inference.upstream.script = (_, response) => sendJson(response, chatAnswer);
+  const { server } = inference;
+  const made = await server.request('POST', '/v2/workspaces', { body: { name: 'support' } });
+  const body = {
+    ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
+    ...{ type: 'requests', unit: 'rpw', value: 1, workspace_id: made.body.id },
+  };
+  expect((await server.request('POST', '/v2/policies/rate-limits', { body })).status).toBe(200);
+  const limited = await inference.addKey({ workspace_id: made.body.id });
+  const poor = await inference.addKey({ usage_limits: { type: 'tokens', credit_limit: 1 } });
+  const statuses = async (url?: string) => {
+    const asked = [limited, limited, poor].map(({ key }) => key);
+    const answers: number[] = [];
+    for (const key of asked) {
+      answers.push((await inference.chat(key, { ...(url === undefined ? {} : { url }) })).status);
+    }
+    return answers;
+  };
+  expect(await statuses()).toEqual([200, 429, 412]);
+  for (const [name, due] of [
+    ['policy', [200, 200, 412]],
+    ['usageLimits', [429, 429, 200]],
+  ] as const) {
+    const settings = { ...server.settings, features: off(name) };
+    await using app = await createApp(settings, {
+      ...{ clock: server.clock, readSharedTime: async () => server.clock.now() },
+      ...{ log: createLog({ level: 'silent' }), components: ['gateway'] as const },
+    });
+    const { inferenceUrl } = await app.listen();
+    expect([name, await statuses(inferenceUrl!)]).toEqual([name, due]);
+  }
+});

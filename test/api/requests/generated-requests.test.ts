@@ -1,0 +1,225 @@
+/** Guarantees of every operation that is described, for requests that are drawn from its description: right, wrong in one place, and hostile. */
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { createLog } from '../../../src/log.ts';
+import { asBearer } from '../../support/callers/offered-credential.ts';
+import { DrawnValues, type Wrong, withWrong } from '../../support/interface/generated-values.ts';
+import {
+  Description,
+  nameOf,
+  type Operation,
+  onOneMount,
+} from '../../support/interface/response-check.ts';
+import { isToken, RightRequests } from '../../support/interface/valid-requests.ts';
+import {
+  hostileParts,
+  hostileTexts,
+  hostileTypes,
+  hostileValues,
+} from '../../support/network/hostile-texts.ts';
+import { type RawAnswer, RawClient } from '../../support/network/raw-client.ts';
+import { isLong, seed } from '../../support/run/test-effort.ts';
+import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+
+let server: TestServer;
+let client: RawClient;
+let operations: readonly Operation[];
+let requests: RightRequests;
+let drawn: DrawnValues;
+let token: string;
+const faultsLogged: string[] = [];
+
+beforeAll(async () => {
+  const write = (line: string) => faultsLogged.push(line);
+  server = await startTestServer({ log: createLog({ level: 'error', destination: { write } }) });
+  client = new RawClient(server.url);
+  const document = await exchange('GET', `${server.url}/openapi.json`, undefined, {});
+  const description = new Description(document.body);
+  drawn = new DrawnValues(description.schemas);
+  const guarded = description.operations.filter(
+    (one) => one.statuses.includes('401') && !isToken(one) && !one.path.endsWith('/session'),
+  );
+  operations = onOneMount(guarded, seed);
+  token = await server.token();
+  requests = new RightRequests(server, description, token, (faults) => expect(faults).toEqual([]));
+  await requests.furnish();
+});
+afterAll(async () => {
+  client[Symbol.dispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+interface Sent {
+  readonly target: string;
+  readonly body?: string | Buffer | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+function send({ method }: Operation, { target, body, headers = {} }: Sent): Promise<RawAnswer> {
+  const usual = { ...asBearer(token), 'content-type': 'application/json' };
+  return client.send({ method, target, headers: { ...usual, ...headers }, body });
+}
+
+/** Of each operation so many of what there is to try, other ones by another seed; all of it in a long run. */
+function some<T>(all: readonly T[], count: number, one: Operation): readonly T[] {
+  if (isLong || all.length <= count) return all;
+  const random = fc.sample(fc.shuffledSubarray([...all], { minLength: count, maxLength: count }), {
+    ...{ numRuns: 1, seed: seed ^ nameOf(one).length },
+  });
+  return random[0]!;
+}
+
+/** What is told besides the operation's own: of what can be read in two ways, or leads elsewhere. */
+const everywhere = [400, 404, 405, 413, 415];
+
+/** Whether it is an answer as the operation has them, an error in its form and no fault of the server. */
+function isSound(one: Operation, { status, body }: RawAnswer): boolean {
+  if (status >= 500) return false;
+  if (!one.statuses.includes(String(status)) && !everywhere.includes(status)) return false;
+  if (status < 400) return true;
+  const { success, error, detail, schemas, data } = JSON.parse(body);
+  const isWrapped = success === false && error?.message !== '' && typeof error?.param === 'string';
+  // Of changes at once each is told of, and a directory has a form of its own.
+  const isOfSet = status === 422 && Array.isArray(data);
+  return isWrapped || isOfSet || (typeof detail === 'string' && Array.isArray(schemas));
+}
+
+const textOf = (path: Wrong['path']): string =>
+  path.reduce<string>(
+    (text, key) => (typeof key === 'number' ? `${text}[${key}]` : `${text}.${key}`),
+    '',
+  );
+/** As messages tell a path. */
+const toldPath = (path: Wrong['path']): string => textOf(path).replace(/^\./, '');
+
+/** Sends what `try` makes of each operation, and yields what is wrong with the answers. */
+async function faultsOf(
+  of: readonly Operation[],
+  tries: (one: Operation, at: string) => Promise<(string | null)[]>,
+): Promise<string[]> {
+  const found = of.map(async (one) => {
+    const at = await requests.place({ ...one, method: 'GET' });
+    return (await tries(one, at)).map((fault) => fault && `${nameOf(one)} ${fault}`);
+  });
+  return (await Promise.all(found)).flat().filter((fault) => fault !== null);
+}
+
+const told = (what: string, { status, body }: RawAnswer) =>
+  `${what}: ${status} ${body}`.slice(0, 600);
+
+it('a body that its schema refuses in one place is refused by name of that place', async () => {
+  let count = 0;
+  const withBody = operations.filter(({ schema }) => schema !== undefined);
+  const faults = await faultsOf(withBody, async (one, at) => {
+    const right = requests.right(one);
+    const wrongs = some(drawn.wrongs(one.schema!), 8, one);
+    const tried = wrongs.map(async (wrong) => {
+      count += 1;
+      const body = JSON.stringify(withWrong(right.body ?? {}, wrong));
+      const target = at + (right.query ?? '');
+      const answer = await send(one, { target, body, headers: right.headers });
+      const place = toldPath(wrong.path);
+      const isRefused = answer.status === 400 && answer.body.includes(place);
+      return isRefused ? null : told(`${place} ${wrong.fault}`, answer);
+    });
+    return Promise.all(tried);
+  });
+  expect(count).toBeGreaterThan(300);
+  expect(faults).toEqual([]);
+});
+
+it('a body that its schema takes is taken, or refused for a reason that is told', async () => {
+  const changing = operations.filter(
+    ({ method, schema }) => schema !== undefined && method !== 'DELETE',
+  );
+  const faults: string[] = [];
+  for (const one of changing) {
+    const fields = drawn.fieldsOf(one.schema!);
+    if (fields.length === 0) continue;
+    const field = fc.constantFrom(...fields);
+    const overlay = field.chain(([name, schema]) =>
+      fc.tuple(fc.constant(name), drawn.right(schema, 1)),
+    );
+    for (const [name, value] of fc.sample(overlay, { numRuns: isLong ? 40 : 1, seed })) {
+      const place = await requests.place(one);
+      const right = requests.right(one);
+      const body = JSON.stringify({ ...(right.body as object), [name]: value });
+      const target = place + (right.query ?? '');
+      const answer = await send(one, { target, body, headers: right.headers });
+      const isTold = answer.status !== 400 || answer.body.includes('Request Validation Error: ');
+      const isFine = isSound(one, answer) && isTold;
+      if (!isFine) faults.push(`${nameOf(one)} ${told(body, answer)}`);
+    }
+  }
+  expect(faults).toEqual([]);
+});
+
+it('a hostile body is answered as any other, in the one form of errors', async () => {
+  const withBody = operations.filter(({ schema }) => schema !== undefined);
+  const faults = await faultsOf(withBody, async (one, target) => {
+    const names = drawn.fieldsOf(one.schema!).map(([name]) => name);
+    const values = Object.entries(hostileValues).map(([what, text], at) => {
+      const name = names[(at + seed) % Math.max(names.length, 1)] ?? 'name';
+      return { what: `${what} at ${name}`, body: `{"${name}":${text}}` };
+    });
+    const whole = Object.entries(hostileTexts).map(([what, body]) => ({ what, body }));
+    const typed = hostileTypes.map((headers) => ({
+      ...{ what: JSON.stringify(headers), body: '{}', headers },
+    }));
+    const tried = some([...values, ...whole, ...typed], 6, one).map(async ({ what, ...sent }) => {
+      const answer = await send(one, { target, ...sent });
+      const isTyped = 'headers' in sent;
+      const isFine = isSound(one, answer) && (!isTyped || answer.status === 415);
+      return isFine ? null : told(what, answer);
+    });
+    return Promise.all(tried);
+  });
+  expect(faults).toEqual([]);
+  expect(faultsLogged).toEqual([]);
+});
+
+it('a query that is refused is refused by name, and no query is a fault of the server', async () => {
+  const asking = operations.filter(({ queries }) => Object.keys(queries).length > 0);
+  const faults = await faultsOf(asking, async (one, at) => {
+    const wrongs = Object.entries(one.queries).flatMap(([name, schema]) =>
+      drawn
+        .wrongs(schema, [name])
+        .filter(({ value }) => typeof value === 'number' || typeof value === 'string')
+        .filter(({ fault }) => !fault.startsWith('a '))
+        .map(({ fault, value }) => ({
+          name,
+          what: fault,
+          text: encodeURIComponent(String(value)),
+        })),
+    );
+    const hostile = Object.keys(one.queries).flatMap((name) =>
+      [...hostileParts, `a&${name}=b`, `&${name}[a]=b`, ''].map((text) => ({
+        ...{ name, what: null, text },
+      })),
+    );
+    const chosen = [...some(wrongs, 2, one), ...some(hostile, 2, one)];
+    const tried = chosen.map(async ({ name, what, text }) => {
+      const target = `${at}?${name}=${text}`;
+      const answer = await send({ ...one, method: 'GET' }, { target });
+      const isRefused = what === null || (answer.status === 400 && answer.body.includes(name));
+      return isSound(one, answer) && isRefused ? null : told(`${target} ${what}`, answer);
+    });
+    return one.method === 'GET' ? Promise.all(tried) : [];
+  });
+  expect(faults).toEqual([]);
+});
+
+it('a path is 400 or 404, or another route, whatever stands for a name', async () => {
+  const named = operations.filter(({ path }) => path.includes('{'));
+  const faults = await faultsOf(named, async (one) => {
+    const body = one.schema === undefined ? undefined : '{}';
+    const tried = some(hostileParts, 3, one).map(async (part) => {
+      const target = one.path.replaceAll(/\{\w+\}/g, () => part);
+      const answer = await send(one, { target, body });
+      return isSound(one, answer) ? null : told(target, answer);
+    });
+    return Promise.all(tried);
+  });
+  expect(faults).toEqual([]);
+  expect(faultsLogged).toEqual([]);
+});

@@ -1,0 +1,206 @@
+/** Guarantees of the interface description: it is served, sound, and of the routes that really answer. */
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { request as send } from 'undici';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+
+type Json = Record<string, unknown>;
+interface Operation extends Json {
+  operationId: string;
+  summary: string;
+  security: Json[];
+  parameters: { name: string; in: string; required: boolean; schema: Json }[];
+  requestBody?: { content: Record<string, { schema: Json }> };
+  responses: Record<string, { description: string; content?: Record<string, { schema: Json }> }>;
+}
+
+describe('the interface description', () => {
+  let server: TestServer;
+  let document: Json & {
+    paths: Record<string, Record<string, Operation>>;
+    components: { securitySchemes: Json; schemas: Json };
+  };
+  beforeAll(async () => {
+    server = await startTestServer();
+    document = (await exchange('GET', `${server.url}/openapi.json`, undefined, {})).body;
+  });
+  afterAll(() => server[Symbol.asyncDispose]());
+
+  const ask = async (headers: Record<string, string>) => {
+    const answer = await send(`${server.url}/openapi.json`, { headers });
+    const bytes = Buffer.from(await answer.body.arrayBuffer());
+    return { status: answer.statusCode, headers: answer.headers, bytes, body: String(bytes) };
+  };
+  const operations = () =>
+    Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
+    );
+
+  it('is OpenAPI 3.1 of interface version 2.0.0', () => {
+    expect(document).toMatchObject({ openapi: '3.1.0', info: { version: '2.0.0' } });
+    expect(operations().length).toBeGreaterThan(20);
+  });
+
+  it('gives every operation a name of its own, a summary, a success and error answers', () => {
+    const names = operations().map(({ operation }) => operation.operationId);
+    expect(new Set(names).size).toBe(names.length);
+    for (const { operation } of operations()) {
+      expect(operation.summary).not.toBe('');
+      const statuses = Object.keys(operation.responses);
+      expect(statuses.some((status) => /^20[014]$/.test(status))).toBe(true);
+      expect(statuses).toContain('500');
+      for (const response of Object.values(operation.responses)) {
+        expect(response.description).toEqual(expect.any(String));
+      }
+    }
+  });
+
+  it('gives every whole number its bounds', () => {
+    const unbounded = (value: unknown, path: string): string[] => {
+      if (typeof value !== 'object' || value === null) return [];
+      const schema = value as Record<string, unknown>;
+      const isBounded = ['minimum', 'exclusiveMinimum', 'const', 'enum'].some(
+        (word) => word in schema,
+      );
+      const own = schema.type === 'integer' && !isBounded ? [path] : [];
+      return [
+        ...own,
+        ...Object.entries(schema).flatMap(([key, at]) => unbounded(at, `${path}/${key}`)),
+      ];
+    };
+    expect(unbounded(document, '')).toEqual([]);
+  });
+
+  it('is sent once: a caller who holds it is told that it has not changed', async () => {
+    const fetched = await ask({});
+    const { etag } = fetched.headers;
+    expect(fetched.headers).toMatchObject({ 'cache-control': 'no-cache', vary: 'accept-encoding' });
+    for (const held of [etag, `"other", ${etag}`, String(etag).replace('W/', ''), '*']) {
+      const again = await ask({ 'if-none-match': String(held) });
+      expect([again.status, again.body, again.headers.etag]).toEqual([304, '', etag]);
+    }
+    expect((await ask({ 'if-none-match': '"other"' })).status).toBe(200);
+  });
+
+  it.each([
+    ['br, gzip', 'br'],
+    ['gzip, deflate', 'gzip'],
+    ['br;q=0.5, gzip;q=0.9', 'gzip'],
+    ['*', 'br'],
+    ['br;q=0, *;q=0.1', 'gzip'],
+    ['identity', undefined],
+    ['br;q=0, gzip;q=0', undefined],
+    ['br;q=nonsense', undefined],
+  ])('is compressed for who accepts %s as %s', async (accepted, coding) => {
+    const asking = () => ask({ 'accept-encoding': accepted });
+    await expect.poll(async () => (await asking()).headers['content-encoding']).toBe(coding);
+    const { bytes, headers } = await asking();
+    expect(headers['content-length']).toBe(String(bytes.length));
+    const text = coding === 'br' ? brotliDecompressSync(bytes) : coding ? gunzipSync(bytes) : bytes;
+    expect(JSON.parse(String(text))).toEqual(document);
+    expect(headers.vary).toBe('accept-encoding');
+  });
+
+  it('is sent whole once a connection, however often it is asked for, and 304 as often', async () => {
+    const socket = connect(Number(new URL(server.url).port), '127.0.0.1').setEncoding('latin1');
+    let said = '';
+    socket.on('data', (text) => {
+      said += text;
+    });
+    const held = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\nIf-None-Match: *\r\n\r\n';
+    socket.write(`${held}${held}${held.replace(/If.*\*\r\n/, '').repeat(50)}`);
+    await once(socket, 'close');
+    expect(said.match(/HTTP\/1\.1 \d+/g)).toEqual(
+      [304, 304, 200].map((code) => `HTTP/1.1 ${code}`),
+    );
+    expect(said).toMatch(/connection: close/i);
+  });
+
+  it('tells each schema once, however many routes use it', () => {
+    const texts = Object.values(document.components.schemas).map((schema) =>
+      JSON.stringify(schema),
+    );
+    expect(texts.length).toBeGreaterThan(20);
+    const inPlace = operations().flatMap(({ operation }) =>
+      Object.values(operation.responses).flatMap(({ content = {} }) =>
+        Object.values(content).map(({ schema }) => JSON.stringify(schema)),
+      ),
+    );
+    expect(inPlace.filter((text) => text.length >= 200)).toEqual([]);
+  });
+
+  it('is made in small steps, between which the process serves others', async () => {
+    await using fresh = await startTestServer();
+    let turns = 0;
+    let isMade = false;
+    const count = (): void => {
+      turns += 1;
+      if (!isMade) setImmediate(count);
+    };
+    count();
+    await exchange('HEAD', `${fresh.url}/openapi.json`, undefined, {});
+    isMade = true;
+    expect(turns).toBeGreaterThan(operations().length);
+  });
+
+  it('declares each path parameter, required, and no other', () => {
+    for (const { path, operation } of operations()) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
+      const declared = operation.parameters.filter((parameter) => parameter.in === 'path');
+      expect(declared.map((parameter) => parameter.name)).toEqual(inPath);
+      expect(declared.every((parameter) => parameter.required)).toBe(true);
+      const keys = operation.parameters.map((parameter) => `${parameter.in} ${parameter.name}`);
+      expect(new Set(keys).size).toBe(keys.length);
+    }
+  });
+
+  it('refers only to what it defines', () => {
+    const text = JSON.stringify(document);
+    for (const [, reference] of text.matchAll(/"\$ref":"#\/([^"]+)"/g)) {
+      const target = reference!
+        .split('/')
+        .reduce<unknown>((at, key) => (at as Json)?.[key], document);
+      expect([reference, target]).toEqual([reference, expect.anything()]);
+    }
+    const schemes = Object.keys(document.components.securitySchemes);
+    const used = operations().flatMap(({ operation }) => operation.security.flatMap(Object.keys));
+    expect([...new Set(used)].filter((name) => !schemes.includes(name))).toEqual([]);
+  });
+
+  it('says where an API key is taken, and that the admin mount takes none', () => {
+    const withKey = operations().filter(({ operation }) =>
+      operation.security.some((one) => 'gatewayApiKey' in one),
+    );
+    expect(withKey.length).toBeGreaterThan(0);
+    // The registry of MCP servers is of no plane: its address is given by its clients, who ask for some on v2, too.
+    const known =
+      /^\/(?:v1|v0\.1|v2\/(?:deployments|scim\/groups$|admin\/organisation\/defaults$))/;
+    expect(withKey.filter(({ path }) => !known.test(path))).toEqual([]);
+  });
+
+  it('closes bodies where unknown fields are refused', () => {
+    const create = document.paths['/iam/v1/access_policies']!.post!;
+    const { $ref } = create.requestBody!.content['application/json']!.schema;
+    const schema = document.components.schemas[String($ref).split('/').at(-1)!];
+    expect(schema).toMatchObject({
+      type: 'object',
+      required: ['principal', 'resource', 'role'],
+      additionalProperties: false,
+    });
+    const token = document.paths['/oauth2/access_token']!.post!;
+    expect(Object.keys(token.requestBody!.content)).toEqual(['application/x-www-form-urlencoded']);
+    expect(create.responses).toHaveProperty('201');
+  });
+
+  it('describes only operations that are there', async () => {
+    for (const { path, method } of operations()) {
+      // What anybody may ask tells nobody whether it is there but by its answer.
+      const known = path.replace('{provider}/{model}', 'openai/gpt-4o');
+      const url = server.url + known.replaceAll(/\{\w+\}/g, 'x');
+      const answer = await exchange(method.toUpperCase(), url, undefined, {});
+      expect([path, method, [404, 405].includes(answer.status)]).toEqual([path, method, false]);
+    }
+  });
+});

@@ -1,0 +1,44 @@
+/** Guarantees of docs/reference/api.md, Routes: it lists what is served, on its mounts, with its scopes. */
+import { readFileSync } from 'node:fs';
+import { expect, it } from 'vitest';
+import { exchange, startTestServer } from '../../support/server/server.ts';
+
+const prefixes = [
+  ['/admin/v2', 'admin'],
+  ['/v1', 'v1'],
+  ['/v2', 'v2'],
+] as const;
+
+interface Operation {
+  readonly 'x-required-scope'?: string;
+}
+
+it('lists every route, its mounts and its fixed scope, and none that does not exist', async () => {
+  await using server = await startTestServer();
+  const { body } = await exchange('GET', `${server.url}/openapi.json`, undefined, {});
+  const served = new Map<string, { mounts: string[]; scope: string | undefined }>();
+  for (const [pattern, methods] of Object.entries<Record<string, Operation>>(body.paths)) {
+    const [prefix, mount] = prefixes.find(([start]) => pattern.startsWith(`${start}/`)) ?? [
+      '',
+      'root',
+    ];
+    for (const [method, operation] of Object.entries(methods)) {
+      const name = `${method.toUpperCase()} ${pattern.slice(prefix.length)}`;
+      const route = served.get(name) ?? { mounts: [], scope: operation['x-required-scope'] };
+      route.mounts.push(mount);
+      served.set(name, route);
+    }
+  }
+  const page = readFileSync(new URL('../../../docs/reference/api.md', import.meta.url), 'utf8');
+  const rows = page.matchAll(
+    /^\| `((?:GET|POST|PUT|PATCH|DELETE) [^`]+)` \| ([\w, ]+) \| (.+) \|$/gm,
+  );
+  const told = [...rows].map(([, name, mounts, scope]) => [
+    name,
+    mounts!.split(', ').toSorted(),
+    /^`(\w+\.\w+)`$/.exec(scope!)?.[1],
+  ]);
+  const real = [...served].map(([name, { mounts, scope }]) => [name, mounts.toSorted(), scope]);
+  const byName = (one: unknown[], two: unknown[]) => (String(one[0]) < String(two[0]) ? -1 : 1);
+  expect(told.toSorted(byName)).toEqual(real.toSorted(byName));
+});

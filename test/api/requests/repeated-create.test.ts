@@ -1,0 +1,160 @@
+/** Guarantees of every POST there is: under one Idempotency-Key it is made once, however often it comes, and for nothing else. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type DatabaseLink, startDatabaseLink } from '../../support/database/database-link.ts';
+import { everyRoute } from '../../support/interface/every-route.ts';
+import { Description, nameOf, type Operation } from '../../support/interface/response-check.ts';
+import { type Asked, RightRequests } from '../../support/interface/valid-requests.ts';
+import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+
+/** POSTs in which the key has no part, each with what makes it harmless to send them twice. */
+const keyless = {
+  '/oauth2/access_token': 'makes nothing: a second token is as good as the first',
+  '/mcp-integrations/:mcpIntegrationId/sync':
+    'writes what the server says now, as often as it is asked',
+  '/mcp-integrations/:mcpIntegrationId/test': 'writes nothing',
+  '/mcp-servers/:mcpServerId/capabilities/sync': 'writes what the server says now',
+  '/mcp-servers/:mcpServerId/metadata/sync': 'writes what the server says now',
+  '/mcp-servers/:mcpServerId/test': 'writes nothing',
+};
+
+/** By the end of the path: how another body than the right one reads, where it has no name. */
+const others: Record<string, Record<string, unknown>> = {
+  '/rotate': { key_transition_period_ms: 1_800_001 },
+  '/render': { variables: { a: 'b' } },
+  '/usage-limits': { credit_limit: 2 },
+  '/rate-limits': { value: 2 },
+  '/revisions': { commit: 'b2' },
+  '/key-proofs': { keys: [{ value: 'another' }] },
+  '/workspaces/{id}/users': { users: [{ id: randomUUID(), role: 'member' }] },
+  '/releases': { resources: [{ kind: 'Config', id: randomUUID() }] },
+  '/guardrail-exclusions': { input_guardrails: true },
+  '/exports': { description: 'another' },
+  '/feedback': { value: 2 },
+  '/logs': { response: { response_time: 8 } },
+  '/changes': { changes: [{ kind: 'Config', action: 'create', body: { name: 'b', config: {} } }] },
+};
+
+/** Of each; idempotency.test.ts has fifty of one. */
+const racing = 20;
+let link: DatabaseLink;
+let server: TestServer;
+let requests: RightRequests;
+let posts: readonly Operation[];
+
+beforeAll(async () => {
+  link = await startDatabaseLink();
+  server = await startTestServer({ between: link.lead });
+  const document = await exchange('GET', `${server.url}/openapi.json`, undefined, {});
+  const description = new Description(document.body);
+  requests = new RightRequests(server, description, await server.token(), (faults) =>
+    expect(faults).toEqual([]),
+  );
+  await requests.furnish();
+  const keyed = description.operations.filter(({ headers }) => headers.includes('Idempotency-Key'));
+  const paths = new Set(keyed.map(({ path }) => path));
+  posts = keyed.filter(({ path }) => {
+    const [, mount, rest] = /^\/(v1|admin\/v2)(\/.*)$/.exec(path) ?? [];
+    return mount === undefined || !paths.has(`/v2${rest}`);
+  });
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  await link[Symbol.asyncDispose]();
+});
+
+const under = (key: string, right: Asked): Asked => ({
+  ...right,
+  headers: { ...right.headers, 'idempotency-key': key },
+});
+
+/** Ids of the requests that have left a trace. */
+async function authors(): Promise<Set<string>> {
+  const rows = await server.database.db
+    .selectFrom('audit_log')
+    .select('request_id')
+    // A credential that is told again is a read of it, and no change.
+    .where('action', '!=', 'read')
+    .execute();
+  return new Set(rows.map((row) => row.request_id));
+}
+
+it('every POST of the registry heeds the key, or says why it need not', () => {
+  const described = new Set(posts.map(({ path }) => path.replaceAll(/\{\w+\}/g, ':')));
+  const without = everyRoute().filter(
+    ({ route, pattern }) =>
+      route.method === 'POST' &&
+      ![pattern, `/v2${route.path}`].some((path) => described.has(path.replaceAll(/:\w+/g, ':'))),
+  );
+  expect([...new Set(without.map(({ route }) => route.path))].toSorted()).toEqual(
+    Object.keys(keyless).toSorted(),
+  );
+});
+
+it('sent twenty times at once it is carried out once, and all are told the same', async () => {
+  for (const one of posts) {
+    const [place, asked] = [await requests.place(one), under(randomUUID(), requests.right(one))];
+    const before = await authors();
+    const all = Array.from({ length: racing }, () => requests.ask(one, place, asked));
+    const answers = await Promise.all(all);
+    const fresh = answers.filter(({ headers }) => headers['idempotency-replayed'] === undefined);
+    const told = new Set(answers.map(({ status, body }) => JSON.stringify([status, body])));
+    const tags = new Set(answers.map(({ headers }) => headers.etag));
+    const traces = (await authors()).difference(before);
+    const counts = { fresh: fresh.length, told: told.size, tags: tags.size, traces: traces.size };
+    expect
+      .soft([nameOf(one), answers[0]!.status, counts])
+      .toEqual([
+        nameOf(one),
+        one.statuses.includes('201') ? 201 : 200,
+        { fresh: 1, told: 1, tags: 1, traces: expect.toBeOneOf([0, 1]) },
+      ]);
+  }
+});
+
+it('whose answer was lost is answered when it comes again, and made once', async () => {
+  for (const one of posts) {
+    const [place, asked] = [await requests.place(one), under(randomUUID(), requests.right(one))];
+    const before = await authors();
+    link.loseNextCommit();
+    const lost = await requests.ask(one, place, asked);
+    const again = await requests.ask(one, place, asked);
+    const { 'idempotency-replayed': replayed } = again.headers;
+    const traces = (await authors()).difference(before);
+    expect
+      .soft([nameOf(one), lost.status, again.status, replayed, traces.size])
+      .toEqual([
+        nameOf(one),
+        503,
+        one.statuses.includes('201') ? 201 : 200,
+        'true',
+        expect.toBeOneOf([0, 1]),
+      ]);
+  }
+});
+
+it('with another body under the same key it is a conflict, and leaves no trace', async () => {
+  for (const one of posts.filter(({ takesBody }) => takesBody)) {
+    const [place, right, key] = [await requests.place(one), requests.right(one), randomUUID()];
+    const first = await requests.ask(one, place, under(key, right));
+    const before = await authors();
+    const [, changes] = Object.entries(others).find(([end]) => one.path.endsWith(end)) ?? [];
+    const body = {
+      ...(requests.right(one).body as object),
+      ...('name' in (right.body as object) ? { name: `n${randomUUID()}` } : {}),
+      ...changes,
+    };
+    if (JSON.stringify(body) === JSON.stringify(right.body)) {
+      // It has nothing that could be said otherwise.
+      expect.soft([nameOf(one), body]).toEqual([nameOf(one), {}]);
+      continue;
+    }
+    const { status, body: told } = await requests.ask(one, place, under(key, { ...right, body }));
+    const traces = (await authors()).difference(before);
+    const param =
+      told.error?.param ?? (one.path.includes('/scim/') ? 'Idempotency-Key' : undefined);
+    expect
+      .soft([nameOf(one), first.status < 300, status, param, traces.size])
+      .toEqual([nameOf(one), true, 409, 'Idempotency-Key', 0]);
+  }
+});

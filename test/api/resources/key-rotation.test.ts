@@ -1,0 +1,320 @@
+/** Guarantees of rotation: id and usage stay, two values at most are good, each ends when it was said to, none is made twice. */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeApiKey } from '../../../src/model/people/credentials.ts';
+import {
+  startTestServer,
+  type TestResponse,
+  type TestServer,
+} from '../../support/server/server.ts';
+import { addKeyCaller, addTenant } from '../../support/server/tenant.ts';
+
+const halfHourMs = 1_800_000;
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+async function make(fields: object = {}): Promise<{ id: string; key: string }> {
+  const body = { name: 'bot', scopes: ['completions.write', 'workspaces.list'], ...fields };
+  const made = await server.request('POST', '/v1/api-keys/organisation/service', { body });
+  expect(made.status).toBe(200);
+  return made.body;
+}
+
+function rotate(id: string, body?: object, headers?: Record<string, string>) {
+  return server.request('POST', `/v1/api-keys/${id}/rotate`, {
+    ...(body === undefined ? {} : { body }),
+    ...(headers === undefined ? {} : { headers }),
+  });
+}
+
+/** The status of a request that is made with this value. */
+async function asked(key: string): Promise<number> {
+  const headers = { 'x-gateway-api-key': key };
+  return (await server.request('GET', '/v1/workspaces', { auth: 'none', headers })).status;
+}
+
+function at(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+async function record(id: string) {
+  return (await server.request('GET', `/v1/api-keys/${id}`)).body;
+}
+
+interface Held {
+  readonly headers: Record<string, string>;
+  readonly managed_by: object;
+}
+
+/** A lease of an owner of its own, and what its writes carry. */
+async function hold(): Promise<Held> {
+  const owner = `owner-${randomUUID()}`;
+  const body = { run_id: randomUUID(), holder: 'test', ttl_seconds: 60 };
+  const lease = await server.request('PUT', `/admin/v2/gatewright/leases/${owner}`, { body });
+  return {
+    headers: { 'gatewright-owner': owner, 'gatewright-fence': String(lease.body.fence) },
+    managed_by: {
+      owner,
+      workspace: null,
+      name: owner,
+      source: { repo: 'r', revision: null },
+      last_applied: {},
+    },
+  };
+}
+
+describe('a rotation', () => {
+  it('tells nobody the value of a key that may do more than they, and changes nothing', async () => {
+    const { id, key } = await make({ scopes: ['completions.write', 'configs.read'] });
+    const rotates = 'organisation_service_api_keys.rotate';
+    const lesser = await addKeyCaller(server, [rotates, 'completions.write']);
+    const before = await record(id);
+    for (const body of [undefined, { key_transition_period_ms: halfHourMs }]) {
+      const refused = await lesser.send('POST', `/v1/api-keys/${id}/rotate`, { body });
+      expect([refused.status, refused.body.error.code]).toEqual([403, 'AB03']);
+      expect(refused.body.error.message).toContain('configs.read');
+      expect(JSON.stringify(refused.body)).not.toContain(key);
+    }
+    expect(await record(id)).toEqual(before);
+    const equal = await addKeyCaller(server, [rotates, 'completions.write', 'configs.read']);
+    expect((await equal.send('POST', `/v1/api-keys/${id}/rotate`)).status).toBe(200);
+    const own = await equal.send('POST', `/v1/api-keys/${equal.id}/rotate`);
+    expect(own.status).toBe(200);
+  });
+
+  it('keeps id, scopes, budget and usage, and gives another value, shown once', async () => {
+    const { id, key } = await make({ usage_limits: { type: 'cost', credit_limit: 5 } });
+    const before = await record(id);
+    server.clock.advance(1_000);
+    const { status, body } = await rotate(id);
+    expect(status).toBe(200);
+    expect(Object.keys(body)).toEqual(['id', 'key', 'key_transition_expires_at']);
+    expect(body.id).toBe(id);
+    expect(body.key).not.toBe(key);
+    const after = await record(id);
+    expect(after).toEqual({
+      ...before,
+      key: `${body.key.slice(0, 2)}*****${body.key.slice(-3)}`,
+      rotated_at: at(server.clock.now()),
+      last_updated_at: at(server.clock.now()),
+      key_transition_expires_at: at(server.clock.now() + halfHourMs),
+    });
+    expect(JSON.stringify([after, server.logLines])).not.toContain(body.key);
+  });
+
+  it('leaves the value before good up to the last millisecond of the transition, and not one longer', async () => {
+    const { id, key } = await make();
+    const { body } = await rotate(id, { key_transition_period_ms: 3_600_000 });
+    expect(body.key_transition_expires_at).toBe(at(server.clock.now() + 3_600_000));
+    expect([await asked(key), await asked(body.key)]).toEqual([200, 200]);
+    server.clock.advance(3_600_000 - 1);
+    expect([await asked(key), await asked(body.key)]).toEqual([200, 200]);
+    server.clock.advance(1);
+    expect([await asked(key), await asked(body.key)]).toEqual([401, 200]);
+  });
+
+  it('is refused while the value before is good, and possible again from its end on', async () => {
+    const { id } = await make();
+    await rotate(id);
+    server.clock.advance(halfHourMs - 1);
+    const second = await rotate(id);
+    expect(second.status).toBe(409);
+    expect(second.body.error.message).toContain('is being rotated');
+    server.clock.advance(1);
+    expect((await rotate(id)).status).toBe(200);
+  });
+
+  it('of a hundred at once is one', async () => {
+    const { id, key } = await make();
+    const answers = await Promise.all(Array.from({ length: 100 }, () => rotate(id)));
+    const done = answers.filter(({ status }) => status === 200);
+    expect(done).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 409)).toHaveLength(99);
+    expect([await asked(key), await asked(done[0]!.body.key)]).toEqual([200, 200]);
+    expect(await valuesOf(id)).toHaveLength(2);
+  });
+
+  it('takes away what is over, so that a key never has more than two values', async () => {
+    const { id } = await make();
+    for (let turn = 0; turn < 4; turn += 1) {
+      expect((await rotate(id)).status).toBe(200);
+      server.clock.advance(halfHourMs);
+    }
+    expect(await valuesOf(id)).toHaveLength(2);
+  });
+
+  it.each([
+    [{ rotation_period: 'weekly' }, '2027-01-11T00:00:00.000Z'],
+    [{ rotation_period: 'monthly' }, '2027-02-01T00:00:00.000Z'],
+  ])('moves the next moment of %j on once it has come', async (terms, first) => {
+    const start = server.clock.now();
+    server.clock.set(Date.UTC(2027, 0, 4, 8));
+    const { id } = await make({
+      rotation_policy: { ...terms, key_transition_period_ms: 7_200_000 },
+    });
+    expect((await record(id)).rotation_policy.next_rotation_at).toBe(first);
+    server.clock.set(Date.parse(first) - 5_000);
+    const { body } = await rotate(id);
+    expect(body.key_transition_expires_at).toBe(at(Date.parse(first) - 5_000 + 7_200_000));
+    const { next_rotation_at: next } = (await record(id)).rotation_policy;
+    expect(Date.parse(next)).toBeGreaterThan(Date.parse(first));
+    server.clock.set(start);
+  });
+
+  it.each([
+    [{ key_transition_period_ms: 1_799_999 }, 'key_transition_period_ms'],
+    [{ key_transition_period_ms: 86_400_000 }, 'key_transition_period_ms'],
+    [{ key: makeApiKey('') }, 'key'],
+    [{ await_delivery: true }, 'await_delivery'],
+  ])('is refused with %j', async (body, param) => {
+    const { id } = await make({ rotation_policy: { rotation_period_days: 1 } });
+    expect(await rotate(id, body)).toMatchObject({ status: 400, body: { error: { param } } });
+  });
+
+  it('heeds If-Match', async () => {
+    const { id } = await make();
+    expect((await rotate(id, {}, { 'if-match': '"7"' })).status).toBe(412);
+    expect((await rotate(id, {}, { 'if-match': '"1"' })).status).toBe(200);
+  });
+
+  it('needs the scope of the key’s type, and finds no key of another tenant or sub-type', async () => {
+    const { id } = await make();
+    const { send } = await addKeyCaller(server, ['organisation_service_api_keys.update']);
+    expect((await send('POST', `/v1/api-keys/${id}/rotate`)).status).toBe(403);
+    const wrong = await addKeyCaller(server, ['workspace_service_api_keys.rotate']);
+    expect((await wrong.send('POST', `/v1/api-keys/${id}/rotate`)).status).toBe(403);
+    const its = ['completions.write', 'workspaces.list'];
+    const right = await addKeyCaller(server, ['organisation_service_api_keys.rotate', ...its]);
+    expect((await right.send('POST', `/v1/api-keys/${id}/rotate`)).status).toBe(200);
+    const tenant = await addTenant(server, 'rotation-other');
+    expect((await tenant.send('POST', `/v1/api-keys/${id}/rotate`)).status).toBe(404);
+    expect((await server.request('POST', `/v2/api-keys/user/${id}/rotate`)).status).toBe(404);
+  });
+
+  it('leaves an audit row that tells its end and no value', async () => {
+    const { id } = await make();
+    const { body } = await rotate(id);
+    const rows = await server.database.db
+      .selectFrom('audit_log')
+      .selectAll()
+      .where('resource_id', '=', id)
+      .where('action', '=', 'rotate')
+      .execute();
+    expect(rows).toHaveLength(1);
+    expect(rows[0]!.changes).toContain(body.key_transition_expires_at);
+    expect(JSON.stringify(rows)).not.toContain(body.key);
+  });
+
+  it('ends with its key: no value of a deleted key is good', async () => {
+    const { id, key } = await make();
+    const { body } = await rotate(id);
+    await server.request('DELETE', `/v1/api-keys/${id}`);
+    expect([await asked(key), await asked(body.key)]).toEqual([401, 401]);
+    expect(await valuesOf(id)).toEqual([]);
+  });
+});
+
+describe('a rotation with the caller’s own value', () => {
+  async function own(): Promise<Held & { id: string; key: string }> {
+    const held = await hold();
+    const body = { name: 'bot', scopes: ['workspaces.list'], managed_by: held.managed_by };
+    const options = { body, headers: held.headers };
+    const made = await server.request('POST', '/v1/api-keys/organisation/service', options);
+    expect(made.status).toBe(200);
+    return { ...held, ...made.body };
+  }
+
+  function turn(
+    { id, managed_by, headers }: Held & { id: string },
+    key: string,
+    fields: object = {},
+  ): Promise<TestResponse> {
+    return rotate(id, { key, managed_by, ...fields }, headers);
+  }
+
+  it('is made once however often it is sent: same answer, same end', async () => {
+    const held = await own();
+    const value = makeApiKey('');
+    const first = await turn(held, value);
+    expect(first.status).toBe(200);
+    server.clock.advance(1_000);
+    expect((await turn(held, value)).body).toEqual(first.body);
+    expect(await valuesOf(held.id)).toHaveLength(2);
+  });
+
+  it('that awaits its delivery leaves the value before without an end until it is delivered', async () => {
+    const held = await own();
+    const value = makeApiKey('');
+    const first = await turn(held, value, { await_delivery: true });
+    expect(first.body.key_transition_expires_at).toBeNull();
+    server.clock.advance(365 * 86_400_000);
+    expect([await asked(held.key), await asked(value)]).toEqual([200, 200]);
+    expect((await rotate(held.id)).status).toBe(409);
+    expect((await turn(held, makeApiKey(''))).status).toBe(409);
+    const delivered = await turn(held, value, { key_transition_period_ms: 7_200_000 });
+    expect(delivered.body.key_transition_expires_at).toBe(at(server.clock.now() + 7_200_000));
+    const again = await turn(held, value, { await_delivery: true });
+    expect(again.body).toEqual(delivered.body);
+    server.clock.advance(7_200_000);
+    expect([await asked(held.key), await asked(value)]).toEqual([401, 200]);
+  });
+
+  it('is refused where a key has the value already, this one’s own before included', async () => {
+    const [held, other] = [await own(), await own()];
+    expect((await turn(held, other.key)).status).toBe(409);
+    const value = makeApiKey('');
+    await turn(held, value);
+    expect((await turn(held, held.key)).status).toBe(409);
+    expect([await asked(held.key), await asked(other.key)]).toEqual([200, 200]);
+  });
+
+  it('is refused without the lease of its owner, and nothing is written', async () => {
+    const held = await own();
+    const headers = { ...held.headers, 'gatewright-fence': '99' };
+    const refused = await rotate(
+      held.id,
+      { key: makeApiKey(''), managed_by: held.managed_by },
+      headers,
+    );
+    expect(refused).toMatchObject({ status: 409, body: { error: { param: 'gatewright-fence' } } });
+    expect(await valuesOf(held.id)).toHaveLength(1);
+    expect(await record(held.id)).not.toHaveProperty('rotated_at');
+  });
+
+  it('is told by proofs: both values are the key’s, the new one is current', async () => {
+    const held = await own();
+    const value = makeApiKey('');
+    await turn(held, value, { await_delivery: true });
+    const prove = async () => {
+      const keys = [held.key, value].map((one) => ({ id: held.id, value: one }));
+      const path = '/admin/v2/gatewright/key-proofs';
+      const { body } = await server.request('POST', path, { body: { keys } });
+      return body.data.map((proof: { matches: boolean; current: boolean }) => [
+        proof.matches,
+        proof.current,
+      ]);
+    };
+    expect(await prove()).toEqual([
+      [true, false],
+      [true, true],
+    ]);
+    await turn(held, value);
+    server.clock.advance(halfHourMs);
+    expect(await prove()).toEqual([
+      [false, false],
+      [true, true],
+    ]);
+  });
+});
+
+function valuesOf(id: string) {
+  return server.database.db
+    .selectFrom('api_key_hashes')
+    .selectAll()
+    .where('api_key_id', '=', id)
+    .execute();
+}

@@ -1,0 +1,132 @@
+/** Guarantees of the guardrails of every workspace of an organisation, and of the workspaces that go without them. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+let server: TestServer;
+let workspaceIds: string[];
+
+const defaults = '/v1/admin/organisation/defaults';
+const checks = [{ id: 'default.contains', parameters: { words: ['a'], operator: 'none' } }];
+
+async function make(path: string, body: object): Promise<{ id: string; slug: string }> {
+  const made = await server.request('POST', path, { body });
+  expect(made.status).toBe(200);
+  return made.body;
+}
+const addGuardrail = (name: string, more: object = {}) =>
+  make('/admin/v2/guardrails', { name, checks, actions: {}, ...more });
+
+beforeAll(async () => {
+  server = await startTestServer();
+  const made = ['one', 'two', 'three'].map((name) => make('/v1/admin/workspaces', { name }));
+  workspaceIds = (await Promise.all(made)).map(({ id }) => id);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+describe('the defaults', () => {
+  it('are none at first, take ids and slugs, and are told by both; absent keeps, null clears', async () => {
+    expect(await server.request('GET', defaults)).toMatchObject({
+      status: 200,
+      body: { input_guardrails: [], output_guardrails: [] },
+      headers: { etag: '"1"' },
+    });
+    const [a, b] = [await addGuardrail('a'), await addGuardrail('b')];
+    const body = {
+      input_guardrails: [a.slug, b.id.toUpperCase(), a.id],
+      output_guardrails: [b.slug],
+    };
+    expect(await server.request('PUT', defaults, { body })).toMatchObject({
+      status: 200,
+      body: {},
+    });
+    const told = ({ id, slug }: { id: string; slug: string }) => ({ id, slug });
+    expect((await server.request('GET', '/admin/v2/admin/organisation/defaults')).body).toEqual({
+      input_guardrails: [told(a), told(b)],
+      output_guardrails: [told(b)],
+      export_settings: { deniedFields: [] },
+    });
+    await server.request('PUT', defaults, { body: { input_guardrails: null } });
+    expect((await server.request('GET', defaults)).body).toEqual({
+      input_guardrails: [],
+      output_guardrails: [told(b)],
+      export_settings: { deniedFields: [] },
+    });
+  });
+
+  it('are refused by what they name, and by an older version, and nothing is written', async () => {
+    const inWorkspace = await make('/v2/guardrails', {
+      ...{ name: 'c', checks, actions: {}, workspace_id: workspaceIds[0] },
+    });
+    const before = await server.request('GET', defaults);
+    for (const name of [inWorkspace.slug, 'none-such']) {
+      const body = { output_guardrails: [], input_guardrails: [name] };
+      expect(await server.request('PUT', defaults, { body })).toMatchObject({
+        status: 400,
+        body: { error: { param: 'input_guardrails', message: expect.stringContaining(name) } },
+      });
+    }
+    const body = { input_guardrails: [] };
+    const headers = { 'if-match': '"1"' };
+    expect((await server.request('PUT', defaults, { body, headers })).status).toBe(412);
+    expect((await server.request('PUT', defaults, { body: {} })).status).toBe(400);
+    const after = await server.request('GET', defaults);
+    expect([after.body, after.headers.etag]).toEqual([before.body, before.headers.etag]);
+  });
+
+  it('keep their guardrails: one that is named cannot be deleted', async () => {
+    const { id } = await addGuardrail('kept');
+    await server.request('PUT', defaults, { body: { output_guardrails: [id] } });
+    const path = `/admin/v2/guardrails/${id}`;
+    expect((await server.request('DELETE', path)).status).toBe(409);
+    await server.request('PUT', defaults, { body: { output_guardrails: [] } });
+    expect((await server.request('DELETE', path)).status).toBe(200);
+  });
+});
+
+describe('exclusions', () => {
+  const path = '/v1/workspace-exclusions/output-guardrails';
+  const excluded = async (): Promise<string[]> =>
+    (await server.request('GET', path)).body.workspaces
+      .filter((one: { excluded: boolean }) => one.excluded)
+      .map((one: { workspace_id: string }) => one.workspace_id)
+      .toSorted();
+  const put = (names: Record<string, boolean>, more: object = {}) =>
+    server.request('PUT', path, {
+      body: {
+        workspaces: Object.entries(names).map(([workspace_id, of]) => ({
+          workspace_id,
+          excluded: of,
+        })),
+        ...more,
+      },
+    });
+
+  it('are put beside those that are there, or in their place; either side by itself', async () => {
+    const [one, two, three] = workspaceIds as [string, string, string];
+    expect((await put({ [one]: true, [two]: true })).status).toBe(200);
+    expect(await excluded()).toEqual([one, two].toSorted());
+    await put({ [three]: true, [one]: false });
+    expect(await excluded()).toEqual([two, three].toSorted());
+    const answer = await put({ [one]: true }, { override_existing: true });
+    expect(await excluded()).toEqual([one]);
+    expect(answer.body.workspaces).toHaveLength(workspaceIds.length);
+    const other = await server.request('GET', '/v1/workspace-exclusions/input-guardrails');
+    expect(other.body.workspaces.filter((of: { excluded: boolean }) => of.excluded)).toEqual([]);
+  });
+
+  it('by many at once lose no word of any', async () => {
+    await put({}, { override_existing: true });
+    await Promise.all(workspaceIds.map((id) => put({ [id]: true })));
+    expect(await excluded()).toEqual(workspaceIds.toSorted());
+  });
+
+  it('of an unknown workspace or organisation are refused, and nothing is written', async () => {
+    const before = await excluded();
+    expect(await put({ [workspaceIds[0]!]: false, 'none-such': true })).toMatchObject({
+      status: 400,
+      body: { error: { param: 'workspaces[1].workspace_id' } },
+    });
+    expect((await put({}, { organisation_id: '1234567890' })).status).toBe(404);
+    expect(await excluded()).toEqual(before);
+  });
+});

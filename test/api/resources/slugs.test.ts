@@ -1,0 +1,79 @@
+/** Guarantees that a slug which chance has made before is made anew, for every kind that gets one. */
+import crypto from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const suffixBytes = 3;
+let alike = 0;
+
+let server: TestServer;
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** So many of the next slugs are made of the same digits. */
+function loseChance(times: number): void {
+  alike = times;
+  const real = crypto.randomBytes;
+  const chance = (size: number): Buffer => {
+    if (size !== suffixBytes || alike === 0) return real(size);
+    alike -= 1;
+    return Buffer.alloc(size);
+  };
+  vi.spyOn(crypto, 'randomBytes').mockImplementation(chance as typeof real);
+  syncBuiltinESMExports();
+}
+
+function restoreChance(): void {
+  vi.restoreAllMocks();
+  syncBuiltinESMExports();
+}
+afterEach(restoreChance);
+
+async function make(kind: string, more: object): Promise<{ id: string; slug: string }> {
+  const body = { name: 'Team one', ...more };
+  const made = await server.request('POST', `/admin/v2/${kind}`, { body });
+  expect(made.body).toMatchObject({ id: expect.any(String) });
+  return made.body;
+}
+
+describe('a slug that is made and taken', () => {
+  it('is made anew until it is free, and the resource is found under it', async () => {
+    const workspace = { workspace_id: (await make('workspaces', {})).id };
+    const url = { url: 'https://mcp.example.com', auth_type: 'none', transport: 'http' };
+    const integration = await make('mcp-integrations', url);
+    const check = { id: 'default.contains', parameters: { words: ['a'], operator: 'none' } };
+    const kinds = [
+      ['workspaces', {}],
+      ['guardrails', { ...workspace, checks: [check], actions: {} }],
+      ['configs', { ...workspace, config: { retry: { attempts: 1 } } }],
+      ['mcp-integrations', url],
+      ['mcp-servers', { ...workspace, mcp_integration_id: integration.id }],
+    ] as const;
+    for (const [kind, more] of kinds) {
+      loseChance(4);
+      const first = await make(kind, more);
+      const second = await make(kind, more);
+      expect(alike).toBe(0);
+      restoreChance();
+      expect(first.slug).toMatch(/-000000$/);
+      expect(second.slug).not.toBe(first.slug);
+      for (const { id, slug } of [first, second]) {
+        expect((await server.request('GET', `/admin/v2/${kind}/${slug}`)).body.id).toBe(id);
+      }
+    }
+  });
+
+  it('costs an atomic set nothing that was made before it', async () => {
+    loseChance(2);
+    const change = (name: string) => ({ kind: 'Workspace', action: 'create', body: { name } });
+    const changes = ['Alike a', 'Alike b', 'Alike c'].map(change);
+    const set = await server.request('POST', '/admin/v2/gatewright/changes', {
+      body: { changes, mode: 'atomic' },
+    });
+    expect(set.body.data.map(({ status }: { status: number }) => status)).toEqual([200, 200, 200]);
+  });
+});

@@ -1,0 +1,397 @@
+/** Guarantees how connections, sessions, transactions and outages of the database behave. */
+import { kill } from 'node:process';
+import { sql } from 'kysely';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createLog } from '../../../src/log.ts';
+import { Secret } from '../../../src/secret.ts';
+import type { DatabaseSettings } from '../../../src/settings.ts';
+import { type Database, type Db, openDatabase } from '../../../src/store/connection/db.ts';
+import { statement } from '../../../src/store/connection/statement.ts';
+import { DatabaseUnavailable, isUnavailable } from '../../../src/store/connection/unavailable.ts';
+import { readConsistently } from '../../../src/store/consistent-read.ts';
+import { add, counterValue, eachWithCounters } from '../../support/database/counters.ts';
+import type { TestDatabase } from '../../support/database/database.ts';
+import { findFreePort, startTestDatabaseServer } from '../../support/database/database-server.ts';
+import { eventually } from '../../support/server/eventually.ts';
+import { freeze } from '../../support/server/process.ts';
+
+let test: TestDatabase;
+let database: Database;
+
+eachWithCounters((made) => {
+  test = made;
+  database = made.database;
+});
+
+async function variable(db: Db, name: string): Promise<unknown> {
+  const found = await sql<{ Value: unknown }>`SHOW SESSION VARIABLES LIKE ${name}`.execute(db);
+  return found.rows[0]?.Value;
+}
+
+it('a text that a column of ASCII cannot hold is found nowhere, and hides nothing else', async () => {
+  await sql`CREATE TABLE named (
+    id VARCHAR(9) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY, title VARCHAR(9) NOT NULL)`.execute(
+    database.db,
+  );
+  await sql`INSERT INTO named VALUES ('a', 'é'), ('b', '')`.execute(database.db);
+  const idsOf = async (db: Db, condition: ReturnType<typeof sql>) => {
+    const asked = sql<{ id: string }>`SELECT id FROM named WHERE ${condition} ORDER BY id`;
+    return (await asked.execute(db)).rows.map(({ id }) => id);
+  };
+  const ask = async (db: Db) => [
+    await idsOf(db, sql`id = ${'é'}`),
+    await idsOf(db, sql`id IN (${'b'}, ${"\\'\u{1f600}"})`),
+    await idsOf(db, sql`id <> ${'?é'} AND title = ${'é'}`),
+  ];
+  expect(await ask(database.db)).toEqual([[], ['b'], ['a']]);
+  expect(await database.transaction(ask)).toEqual([[], ['b'], ['a']]);
+});
+
+describe('a session', () => {
+  it('is the same whatever the defaults of the server', async () => {
+    expect(await variable(database.db, 'character_set_connection')).toBe('utf8mb4');
+    expect(await variable(database.db, 'time_zone')).toBe('+00:00');
+    const isolation = await sql<{ Value: string }>`
+      SHOW SESSION VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')
+    `.execute(database.db);
+    expect(new Set(isolation.rows.map((row) => row.Value))).toEqual(new Set(['READ-COMMITTED']));
+    expect((await variable(database.db, 'innodb_snapshot_isolation')) ?? 'OFF').toBe('OFF');
+    expect(
+      String(await variable(database.db, 'sql_mode'))
+        .split(',')
+        .sort(),
+    ).toEqual([
+      'ERROR_FOR_DIVISION_BY_ZERO',
+      'NO_ENGINE_SUBSTITUTION',
+      'NO_ZERO_DATE',
+      'NO_ZERO_IN_DATE',
+      'STRICT_ALL_TABLES',
+    ]);
+  });
+
+  it('waits for a lock three tenths of the time that a statement may take', async () => {
+    const { statementSeconds: _, ...usual } = test.settings;
+    const waited = async (settings: DatabaseSettings) => {
+      await using other = openDatabase({ ...settings, poolSize: 1 });
+      return await variable(other.db, 'innodb_lock_wait_timeout');
+    };
+    expect(await waited(usual)).toBe('3');
+    expect(await waited({ ...usual, statementSeconds: 1 })).toBe('1');
+    expect(await waited({ ...usual, statementSeconds: 600 })).toBe('180');
+  });
+
+  it('gives documents back as text', async () => {
+    const found = await sql`SELECT JSON_OBJECT('a', 1) AS document`.execute(database.db);
+    expect(found.rows).toEqual([{ document: '{"a": 1}' }]);
+  });
+
+  it('takes an object given as parameter as text, never as assignments', async () => {
+    const found = await sql`SELECT ${{ id: 1 }} AS given`.execute(database.db);
+    expect(found.rows).toEqual([{ given: '[object Object]' }]);
+  });
+});
+
+describe('a transaction', () => {
+  it('keeps nothing of work that throws, and throws the same error', async () => {
+    const mistake = new Error('mistake');
+    const failing = database.transaction(async (tx) => {
+      await add(tx, 1);
+      throw mistake;
+    });
+    await expect(failing).rejects.toBe(mistake);
+    expect(await counterValue(database.db, 1)).toBe(0);
+  });
+
+  it('rolls back when a statement fails, so that the connection comes back clean', async () => {
+    const failing = database.transaction(async (tx) => {
+      await add(tx, 1);
+      await sql`INSERT INTO counters VALUES (1, 9)`.execute(tx);
+    });
+    await expect(failing).rejects.toMatchObject({ errno: 1062 });
+    expect(await counterValue(database.db, 1)).toBe(0);
+    expect(database.pool()).toEqual({ size: 1, used: 0, pending: 0 });
+  });
+
+  it('runs again after a deadlock, with nothing counted twice', async () => {
+    const meeting = Promise.withResolvers<void>();
+    let arrived = 0;
+    let runs = 0;
+    const meet = async (): Promise<void> => {
+      arrived += 1;
+      if (arrived === 2) meeting.resolve();
+      await meeting.promise;
+    };
+    const both = [
+      [1, 2],
+      [2, 1],
+    ].map(([first, second]) =>
+      database.transaction(async (tx) => {
+        runs += 1;
+        await add(tx, first!);
+        await meet();
+        await add(tx, second!);
+      }),
+    );
+    await Promise.all(both);
+    expect(runs).toBe(3);
+    expect([await counterValue(database.db, 1), await counterValue(database.db, 2)]).toEqual([
+      2, 2,
+    ]);
+  });
+
+  it('that reads several tables as of one moment runs again when a migration has changed one since', async () => {
+    await sql`CREATE TABLE others (id INT PRIMARY KEY)`.execute(database.db);
+    let runs = 0;
+    const read = await readConsistently(database.db, async (tx) => {
+      runs += 1;
+      const before = await counterValue(tx, 1);
+      // The moment of the read has never seen the table that this makes.
+      if (runs === 1)
+        await sql`ALTER TABLE others ADD COLUMN name TEXT, FORCE`.execute(database.db);
+      const { rows } = await sql`SELECT * FROM others`.execute(tx);
+      return [before, rows];
+    });
+    expect([runs, read]).toEqual([2, [0, []]]);
+  });
+
+  it('runs again after waiting too long for a lock', async () => {
+    const held = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const holder = database.transaction(async (tx) => {
+      await add(tx, 1);
+      held.resolve();
+      await release.promise;
+    });
+    await held.promise;
+    let runs = 0;
+    const waiter = database.transaction(async (tx) => {
+      runs += 1;
+      if (runs === 2) release.resolve();
+      await add(tx, 1);
+    });
+    await Promise.all([holder, waiter]);
+    expect(runs).toBe(2);
+    expect(await counterValue(database.db, 1)).toBe(2);
+  });
+});
+
+describe('the pool', () => {
+  it('opens no more than poolSize connections and says who waits', async () => {
+    const release = Promise.withResolvers<void>();
+    const work = Array.from({ length: 7 }, () => database.transaction(() => release.promise));
+    await eventually(() => expect(database.pool()).toEqual({ size: 5, used: 5, pending: 2 }));
+    release.resolve();
+    await Promise.all(work);
+    expect(database.pool()).toMatchObject({ used: 0, pending: 0 });
+  });
+
+  it('gives up waiting for a connection, naming the setting', async () => {
+    await using single = openDatabase({ ...test.settings, poolSize: 1, poolWaitSeconds: 1 });
+    const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    // On a busy machine it takes longer to connect than anybody waits here.
+    await eventually(() => single.ping());
+    const holder = single.transaction(() => {
+      held.resolve();
+      return release.promise;
+    });
+    await held.promise;
+    const error = await add(single.db, 1).catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(DatabaseUnavailable);
+    expect((error as Error).message).toContain('DB_POOL_SIZE');
+    await expect(single.ping()).rejects.toThrow(DatabaseUnavailable);
+    release.resolve();
+    await holder;
+    await single.ping();
+  });
+
+  it('waits for running work when disposed, then refuses more', async () => {
+    const other = openDatabase(test.settings);
+    const started = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    const work = other.transaction(async (tx) => {
+      started.resolve();
+      await release.promise;
+      await add(tx, 1);
+    });
+    await started.promise;
+    const disposed = other[Symbol.asyncDispose]();
+    release.resolve();
+    await Promise.all([work, disposed]);
+    expect(await counterValue(database.db, 1)).toBe(1);
+    await expect(add(other.db, 1)).rejects.toThrow('being closed');
+  });
+});
+
+describe('an unreachable database', () => {
+  const elsewhere = async (change: Partial<DatabaseSettings>): Promise<unknown> => {
+    await using other = openDatabase({ ...test.settings, ...change });
+    return await other.ping().catch((error: unknown) => error);
+  };
+
+  it.each([
+    ['nothing listens there', async () => ({ port: await findFreePort() })],
+    ['cannot be resolved', async () => ({ host: 'no-such-host.invalid' })],
+    ['there is no such socket', async () => ({ socketPath: '/nowhere/sql.sock' })],
+    ['it has no database missing_db', async () => ({ name: 'missing_db' })],
+  ])('says that %s', async (text, change) => {
+    const error = await elsewhere(await change());
+    expect(error).toMatchObject({ kind: 'unreachable' });
+    expect(isUnavailable(error)).toBe(true);
+    expect((error as Error).message).toContain(text);
+  });
+
+  it('that comes too late ends on the server too, with its locks', async () => {
+    await using hasty = openDatabase(test.settings, { queryTimeoutMs: 300 });
+    await sql`INSERT INTO counters VALUES (77, 0)`.execute(database.db);
+    // Busy for minutes, and unlike SLEEP without a look at whether the client is still there.
+    const busy = sql`BENCHMARK(300000000, SHA2('x', 512))`;
+    const slow = sql`UPDATE counters SET value = ${busy} WHERE id = 77`.execute(hasty.db);
+    await expect(slow).rejects.toSatisfy(isUnavailable);
+    const running = async (): Promise<string> =>
+      JSON.stringify((await sql`SHOW FULL PROCESSLIST`.execute(database.db)).rows);
+    await eventually(async () => expect(await running()).not.toContain('BENCHMARK'));
+    await sql`DELETE FROM counters WHERE id = 77`.execute(database.db);
+  });
+
+  it('that comes too late takes those along that wait behind it on the same connection', async () => {
+    await using hasty = openDatabase(test.settings, { queryTimeoutMs: 300 });
+    const slow = statement((tx, _: Record<never, never>) =>
+      tx.selectNoFrom(sql<number>`SLEEP(60)`.as('slept')),
+    );
+    const reasons: unknown[] = [];
+    const failing = hasty.transaction(async (tx) => {
+      const both = await Promise.allSettled([slow.all(tx, {}), slow.all(tx, {})]);
+      for (const end of both) if (end.status === 'rejected') reasons.push(end.reason);
+      throw reasons[0];
+    });
+    await expect(failing).rejects.toSatisfy(isUnavailable);
+    expect(reasons.map(isUnavailable)).toEqual([true, true]);
+    expect((await sql<{ one: number }>`SELECT 1 AS one`.execute(hasty.db)).rows).toEqual([
+      { one: 1 },
+    ]);
+  });
+
+  it('is a statement that takes longer than the settings allow', async () => {
+    await using hasty = openDatabase({ ...test.settings, statementSeconds: 1 });
+    await expect(sql`SELECT SLEEP(60)`.execute(hasty.db)).rejects.toSatisfy(isUnavailable);
+  });
+
+  it('is told from a mistake in a statement', async () => {
+    const error = await sql`SELECT nonsense`
+      .execute(database.db)
+      .catch((caught: unknown) => caught);
+    expect(isUnavailable(error)).toBe(false);
+    expect(isUnavailable(new TypeError('mistake'))).toBe(false);
+  });
+});
+
+/** Of who wants something done, however busy the machine is. */
+const patience = { poolWaitSeconds: 300, connectTimeoutSeconds: 20 };
+
+describe('a server that fails', () => {
+  /** Enough on a busy machine for a statement that takes no time. */
+  const queryTimeoutMs = 2_000;
+  let server: Awaited<ReturnType<typeof startTestDatabaseServer>>;
+  let other: Database;
+  let settings: DatabaseSettings;
+
+  beforeAll(async () => {
+    server = await startTestDatabaseServer();
+    const { host, port, user } = server.server;
+    settings = {
+      ...{ host, port, socketPath: null, user, name: 'gatewright_test', poolSize: 2 },
+      password: new Secret(server.server.password, 'test'),
+      tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
+    };
+    await using patient = openDatabase({ ...settings, ...patience });
+    await sql`CREATE TABLE counters (id INT PRIMARY KEY, value INT NOT NULL)`.execute(patient.db);
+    await sql`INSERT INTO counters VALUES (1, 0)`.execute(patient.db);
+    other = openDatabase(settings, { queryTimeoutMs });
+  });
+
+  afterAll(async () => {
+    kill(server.pid, 'SIGCONT');
+    await other[Symbol.asyncDispose]();
+    await server.stop();
+  });
+
+  const connectionId = async (): Promise<number> => {
+    const found = await sql<{ id: number }>`SELECT CONNECTION_ID() AS id`.execute(other.db);
+    return found.rows[0]!.id;
+  };
+
+  it('by freezing makes queries fail in bounded time and is used again when it thaws', async () => {
+    const before = await eventually(connectionId);
+    await freeze(server.pid);
+    // On the open connection the query times out; a new connection gets no handshake.
+    expect(isUnavailable(await add(other.db, 1).catch((error: unknown) => error))).toBe(true);
+    await expect(add(other.db, 1)).rejects.toThrow('does not answer');
+    await expect(other.ping()).rejects.toSatisfy(isUnavailable);
+    kill(server.pid, 'SIGCONT');
+    await eventually(() => other.ping());
+    const after = await eventually(connectionId);
+    expect(after).not.toBe(before);
+    expect(await eventually(() => counterValue(other.db, 1))).toBeLessThanOrEqual(1);
+  });
+
+  it('by freezing in a transaction neither commits nor reuses the connection', async () => {
+    const start = await eventually(() => counterValue(other.db, 1));
+    const frozen = other.transaction(async (tx) => {
+      await add(tx, 1);
+      await freeze(server.pid);
+      await sql`SELECT 1`.execute(tx);
+    });
+    expect(isUnavailable(await frozen.catch((error: unknown) => error))).toBe(true);
+    kill(server.pid, 'SIGCONT');
+    await eventually(() => other.ping());
+    await eventually(async () => expect(await counterValue(other.db, 1)).toBe(start));
+  });
+
+  it('is stood in for by the reader only while it is down', async () => {
+    const reader = test.settings;
+    const name = test.settings.name;
+    await using writer = await startWithSchema(name);
+    await using both = openDatabase(
+      { ...settings, port: writer.port, password: writer.password, name },
+      { reader, queryTimeoutMs },
+    );
+    // Who does not answer in time counts as down, and on a busy machine that may be anybody for a while.
+    await eventually(() => sql`UPDATE counters SET value = 7`.execute(both.db));
+    await eventually(async () => expect(await counterValue(both.readable, 1)).toBe(7));
+    await writer.stop();
+    await eventually(async () => expect(await counterValue(both.readable, 1)).toBe(0));
+    await expect(counterValue(both.db, 1)).rejects.toSatisfy(isUnavailable);
+    await eventually(() => expect(both.ping()).rejects.toThrow('nothing listens there'));
+  });
+
+  it('warns once at the first connection when a crash could lose changes', async () => {
+    const lines: string[] = [];
+    const write = (line: unknown): boolean => lines.push(String(line)) > 0;
+    const log = createLog({ level: 'info', destination: { write } });
+    await using logged = openDatabase({ ...settings, ...patience }, { log });
+    await Promise.all([counterValue(logged.db, 1), counterValue(logged.db, 1)]);
+    // It is found out beside the first connection, for which nobody waits.
+    await eventually(() => expect(lines.join()).toContain('may lose the latest changes'));
+    expect(lines.filter((line) => line.includes('may lose the latest changes'))).toHaveLength(1);
+    expect(lines.filter((line) => line.includes('database connected'))).toHaveLength(1);
+  });
+});
+
+/** A second server that holds the counters of the tests. */
+async function startWithSchema(name: string) {
+  const own = await startTestDatabaseServer();
+  const password = new Secret(own.server.password, 'test');
+  const { host, port, user } = own.server;
+  const tls = { mode: 'DISABLED', ca: null, cert: null, key: null } as const;
+  const endpoint = { host, port, socketPath: null, user, password, poolSize: 1, tls, ...patience };
+  await using setup = openDatabase({ ...endpoint, name: 'gatewright_test' });
+  await sql.raw(`CREATE DATABASE ${name}`).execute(setup.db);
+  await sql.raw(`CREATE TABLE ${name}.counters (id INT PRIMARY KEY, value INT)`).execute(setup.db);
+  await sql.raw(`INSERT INTO ${name}.counters VALUES (1, 0)`).execute(setup.db);
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    stopped ??= own.stop();
+    return stopped;
+  };
+  return { port, password, stop, [Symbol.asyncDispose]: stop };
+}

@@ -1,0 +1,144 @@
+/** Guarantees of MYSQL_WRITER_HADR_MODE: while the writer is down, reads go on and writes fail at once. */
+import { sql } from 'kysely';
+import { describe, expect, it } from 'vitest';
+import { startDatabaseLink } from '../../support/database/database-link.ts';
+import { findFreePort } from '../../support/database/database-server.ts';
+import { eventually } from '../../support/server/eventually.ts';
+import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
+
+const probe = async (server: TestServer, path = '/readyz') => {
+  const { status, body } = await exchange('GET', server.url + path, undefined, {});
+  return { status, said: body.status, reasons: body.reasons };
+};
+
+/** Resolves when the server has noticed what became of its writer. */
+const noticed = (server: TestServer, said: 'ok' | 'degraded' | 'unavailable') =>
+  expect.poll(async () => (await probe(server)).said).toBe(said);
+
+const scrape = async (server: TestServer): Promise<string> =>
+  (await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {})).body;
+
+const lists = [
+  '/v1/admin/workspaces',
+  '/v1/api-keys',
+  '/v1/configs',
+  '/v1/guardrails',
+  '/v1/policies/usage-limits',
+  '/v1/mcp-integrations',
+  '/v1/mcp-servers',
+];
+
+/** Yields its id, once the writer is known to be up: it counts as down whenever it does not answer in time. */
+const create = (server: TestServer): Promise<string> =>
+  eventually(async () => {
+    const answer = await server.request('POST', '/v1/admin/workspaces', { body: { name: 'Team' } });
+    expect(answer.status).toBe(200);
+    return answer.body.id;
+  });
+
+describe('while the writer is down', () => {
+  it.each(['cut', 'freeze'] as const)(
+    'by a %s, reads go to the reader, writes answer 503 at once, and both recover',
+    async (failure) => {
+      await using link = await startDatabaseLink();
+      await using server = await startTestServer({
+        ...{ between: link.leadHasty, reader: (real) => real },
+      });
+      const before = await create(server);
+      await server.token();
+      link[failure]();
+      await noticed(server, 'degraded');
+
+      const down = await probe(server);
+      expect([down.status, down.reasons]).toEqual([
+        200,
+        ['the database does not answer; reads are served by its reader, writes are refused'],
+      ]);
+      expect(await scrape(server)).toContain('gatewright_database_degraded 1');
+      expect(await probe(server, '/livez')).toMatchObject({ status: 200, said: 'ok' });
+      for (const auth of ['token', 'key'] as const) {
+        for (const path of lists) {
+          const answer = await server.request('GET', path, { auth });
+          expect([auth, path, answer.status]).toEqual([auth, path, 200]);
+        }
+      }
+      const found = await server.request('GET', `/v1/admin/workspaces/${before}`);
+      expect([found.status, found.body.id]).toEqual([200, before]);
+      const snapshot = await server.request('GET', '/admin/v2/gatewright/snapshot?owner=git');
+      expect(snapshot.status).toBe(200);
+      expect(await server.token()).toMatch(/^ey/);
+      expect((await exchange('GET', `${server.url}/v1/configs`, undefined, strangers)).status).toBe(
+        401,
+      );
+      const refused = await server.request('POST', '/v1/admin/workspaces', {
+        body: { name: 'during' },
+      });
+      expect([refused.status, refused.body.error.code]).toEqual([503, 'AB04']);
+      expect(refused.headers['retry-after']).toBe('1');
+
+      link.mend();
+      await noticed(server, 'ok');
+      const path = `/v1/admin/workspaces/${await create(server)}`;
+      await eventually(async () => expect((await server.request('GET', path)).status).toBe(200));
+      await eventually(async () =>
+        expect(await scrape(server)).toContain('gatewright_database_degraded 0'),
+      );
+      const spoken = server.logLines.filter((line) => line.includes('database writer'));
+      const levels = spoken.map((line) => JSON.parse(line).level).join(' ');
+      // Once each time, however often a busy machine has kept it from answering.
+      expect(levels).toMatch(/^warn info(?: warn info)*$/);
+    },
+  );
+
+  it('and the reader too, nothing is ready and reads answer 503', async () => {
+    const port = await findFreePort();
+    await using link = await startDatabaseLink();
+    await using server = await startTestServer({
+      between: link.lead,
+      reader: (real) => ({ ...real, port }),
+    });
+    await server.token();
+    link.cut();
+    await noticed(server, 'unavailable');
+    expect(await probe(server)).toMatchObject({
+      status: 503,
+      reasons: ['the database does not answer'],
+    });
+    expect((await server.request('GET', '/v1/configs', { auth: 'key' })).status).toBe(503);
+  });
+
+  it('without a reader, reads answer 503 as they always did', async () => {
+    await using link = await startDatabaseLink();
+    await using server = await startTestServer({ between: link.lead });
+    await server.token();
+    link.cut();
+    await noticed(server, 'unavailable');
+    expect((await server.request('GET', '/v1/configs', { auth: 'key' })).status).toBe(503);
+  });
+});
+
+const strangers = { authorization: 'Bearer e30.e30.e30' };
+
+describe('while the writer works', () => {
+  it('nothing is read from the reader, however busy the writer is', async () => {
+    const port = await findFreePort();
+    await using server = await startTestServer({
+      between: async (real) => ({ ...real, poolWaitSeconds: 5 }),
+      reader: (real) => ({ ...real, port }),
+    });
+    const release = Promise.withResolvers<void>();
+    const busy = Array.from({ length: server.settings.database!.poolSize }, () =>
+      server.database.transaction(async (tx) => {
+        await sql`SELECT 1`.execute(tx);
+        await release.promise;
+      }),
+    );
+    const waiting = server.request('GET', '/v1/configs', { auth: 'key' });
+    expect((await probe(server)).said).toBe('unavailable');
+    release.resolve();
+    await Promise.all(busy);
+    // With nothing behind its address, a read from the reader would be a 503.
+    expect((await waiting).status).toBe(200);
+    await noticed(server, 'ok');
+  });
+});

@@ -1,0 +1,16 @@
+/** Guarantees that a change leaves columns alone of which its version knows nothing, on a server that tells of them itself. */
+import { sql } from 'kysely';
+import { expect, it } from 'vitest';
+import { startTestServer } from '../../support/server/server.ts';
+
+it('a change keeps what the next version has written beside it', async () => {
+  await using server = await startTestServer();
+  const { db } = server.database;
+  await sql`ALTER TABLE workspaces ADD COLUMN of_the_next INT NOT NULL DEFAULT 7`.execute(db);
+  const { id } = (await server.request('POST', '/v1/workspaces', { body: { name: 'a' } })).body;
+  await sql`UPDATE workspaces SET of_the_next = 9 WHERE id = ${id}`.execute(db);
+  const put = await server.request('PUT', `/v1/workspaces/${id}`, { body: { name: 'b' } });
+  expect(put.status).toBe(200);
+  const { rows } = await sql`SELECT name, of_the_next FROM workspaces WHERE id = ${id}`.execute(db);
+  expect(rows).toEqual([{ name: 'b', of_the_next: 9 }]);
+});

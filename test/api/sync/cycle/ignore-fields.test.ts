@@ -1,0 +1,154 @@
+/** Guarantees that fields which other tools own are written once and never again, by no sync of any other field. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { TestServer } from '../../../support/server/server.ts';
+import { readTexts } from '../../../support/sync/manifests.ts';
+import { openSync, type SyncSetup, startSyncServer } from '../../../support/sync/sync-setup.ts';
+
+let server: TestServer;
+let sync: SyncSetup;
+
+beforeAll(async () => {
+  server = await startSyncServer();
+  sync = openSync(server);
+});
+afterAll(async () => {
+  await sync[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const key = (description: string, ignored: string, config = 'one'): string => `
+apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: bot, ignoreFields: ${ignored}}
+spec:
+  description: ${description}
+  scopes: [logs.list]
+  rateLimits: [{type: requests, unit: rpm, value: 60}]
+  usageLimits: {creditLimit: 500, alertThreshold: 400, periodicReset: monthly}
+  defaults: {configRef: ${config}, metadata: {app: bot, x-team: one}}
+`;
+const config = (name: string, weight = 1): string => `
+---
+apiVersion: gatewright.dev/v1
+kind: Config
+metadata: {name: ${name}, ignoreFields: [spec.config.targets]}
+spec: {config: {retry: {attempts: 3}, targets: [{provider: openai, weight: ${weight}}]}}
+`;
+const configs = config('one') + config('two');
+const all =
+  '[spec.rateLimits, usageLimits.creditLimit, spec.defaults.configRef, \'spec.defaults.metadata["x-team"]\']';
+
+/** What the server has of one kind, by name. */
+async function listed(path: string, name: string) {
+  const { body } = await server.request('GET', path);
+  const { id } = body.data.find((one: { name: string }) => one.name === name);
+  return (await server.request('GET', `${path}/${id}`)).body;
+}
+const theKey = () => listed('/v2/api-keys', 'bot');
+
+/** Another tool's hands. */
+async function change(path: string, body: Record<string, unknown>): Promise<void> {
+  const answer = await server.request('PUT', path, { body });
+  expect([answer.status, JSON.stringify(answer.body)]).toEqual([200, expect.anything()]);
+}
+
+it('are written with the create, and then left to whoever changes them', async () => {
+  expect((await sync.cycle(key('first', all) + configs)).ending).toBe('success');
+  const made = await theKey();
+  expect(made).toMatchObject({ rate_limits: [{ value: 60 }], usage_limits: { credit_limit: 500 } });
+  const two = await listed('/v2/configs', 'two');
+  await change(`/v2/api-keys/${made.id}`, {
+    rate_limits: [{ type: 'tokens', unit: 'rpd', value: 7 }],
+    usage_limits: { credit_limit: 900, alert_threshold: 400, periodic_reset: 'monthly' },
+    defaults: { config_id: two.id, metadata: { app: 'bot', 'x-team': 'other' } },
+  });
+
+  const idle = await sync.cycle(key('first', all) + configs);
+  expect(idle).toMatchObject({ ending: 'success', report: null, plan: { changes: [] } });
+  expect(idle.plan.ignored.map(({ path, differs }) => [path.join('.'), differs])).toEqual([
+    ['rate_limits', true],
+    ['usage_limits.credit_limit', true],
+    ['defaults.config_id', true],
+    ['defaults.metadata.x-team', true],
+    ['config.targets', false],
+    ['config.targets', false],
+  ]);
+
+  const next = key('second', all).replace('alertThreshold: 400', 'alertThreshold: 300');
+  const applied = await sync.cycle(next.replace('app: bot', 'app: bots') + configs);
+  expect(applied.report?.items.map(({ status }) => status)).toEqual(['done']);
+  expect(await theKey()).toMatchObject({
+    description: 'second',
+    rate_limits: [{ type: 'tokens', unit: 'rpd', value: 7 }],
+    usage_limits: { credit_limit: 900, alert_threshold: 300 },
+    defaults: { config_id: two.id, metadata: { app: 'bots', 'x-team': 'other' } },
+  });
+  expect((await sync.cycle(next.replace('app: bot', 'app: bots') + configs)).report).toBeNull();
+});
+
+it('keep what they refer to', async () => {
+  const gone = await sync.cycle(key('third', all) + config('one'), { allowDeletes: 9 });
+  expect(gone.plan.blocked).toMatchObject([{ id: 'Config/two', reason: 'in-use' }]);
+  expect((await sync.cycle(key('third', all) + configs)).ending).toBe('success');
+});
+
+it('are the manifest’s again once they are ignored no more', async () => {
+  const { plan } = await sync.cycle(key('third', '[]') + configs);
+  expect(plan.changes.map(({ id }) => id)).toEqual(['ApiKey/bot']);
+  expect(await theKey()).toMatchObject({
+    rate_limits: [{ value: 60 }],
+    usage_limits: { credit_limit: 500 },
+    defaults: { metadata: { 'x-team': 'one' } },
+  });
+});
+
+it('may lie within a document', async () => {
+  const { id } = await listed('/v2/configs', 'one');
+  await change(`/v2/configs/${id}`, {
+    config: { retry: { attempts: 5 }, targets: [{ provider: 'other' }] },
+  });
+  const { plan } = await sync.cycle(key('third', '[]') + configs);
+  expect(plan.changes).toMatchObject([
+    { id: 'Config/one', fields: [{ path: '/config/retry/attempts' }] },
+  ]);
+  const { config: document } = await listed('/v2/configs', 'one');
+  expect(typeof document === 'string' ? JSON.parse(document) : document).toMatchObject({
+    retry: { attempts: 3 },
+    targets: [{ provider: 'other' }],
+  });
+});
+
+describe('a path to ignore', () => {
+  it.each([
+    ['spec.rateLimit', 'did you mean "rateLimits"?'],
+    ['spec.usageLimits.creditLimt', 'did you mean "creditLimit"?'],
+    ['spec.rateLimits[0].value', 'name the list'],
+    ['spec', 'is no path'],
+    ['""', 'is no path'],
+    ['spec.defaults.__proto__', 'is no path'],
+  ])('is refused with its place where it is %s', async (path, words) => {
+    const { faults } = await readTexts({
+      'a.yaml': key('d', path === '""' ? '[""]' : `['${path}']`) + configs,
+    });
+    expect(faults).toMatchObject([
+      { code: 'ignore-fields', position: { file: 'a.yaml', line: 4 } },
+    ]);
+    expect(`${faults?.[0]?.message} ${faults?.[0]?.fix}`).toContain(words);
+  });
+
+  it.each(['configurations', 'spec.configurations.custom_headers', 'configurations.headers.A'])(
+    'is refused where it holds write-only values: %s',
+    async (path) => {
+      const text = `
+apiVersion: gatewright.dev/v1
+kind: McpIntegration
+metadata: {name: crm, ignoreFields: [${path}]}
+spec: {url: https://crm.example.com/mcp, authType: none, transport: http}
+`;
+      const { faults } = await readTexts({ 'a.yaml': text });
+      expect(faults).toMatchObject([
+        { code: 'ignore-fields', message: expect.stringContaining('write-only') },
+      ]);
+    },
+  );
+});

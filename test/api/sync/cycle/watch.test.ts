@@ -1,0 +1,935 @@
+/** Guarantees the loop: what makes a cycle due, what is tried again and when, what is told once. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { soundPart } from '../../../../src/commands/sources/sound-part.ts';
+import { Failure } from '../../../../src/failure.ts';
+import { acquireLease } from '../../../../src/sync/apply/owner-lease.ts';
+import { readSource } from '../../../../src/sync/desired/desired.ts';
+import type { DriftPolicy } from '../../../../src/sync/loop/due.ts';
+import { folderProbeMs, type WatchOptions, watch } from '../../../../src/sync/loop/watch.ts';
+import type { DesiredSet } from '../../../../src/sync/resources/resource-set.ts';
+import {
+  readRevisions,
+  resume,
+  suspend,
+  tellStatus,
+} from '../../../../src/sync/server/sync-records.ts';
+import { readLastApplied } from '../../../../src/sync/status/last-applied.ts';
+import type { WatchEvent } from '../../../../src/sync/status/loop-event.ts';
+import { type Standing, SyncState } from '../../../../src/sync/status/sync-state.ts';
+import { startFaultyProxy } from '../../../support/network/faulty-proxy.ts';
+import type { TestServer } from '../../../support/server/server.ts';
+import { sourceOf } from '../../../support/sync/manifests.ts';
+import { commandOf } from '../../../support/sync/sync-model.ts';
+import {
+  desiredFrom,
+  openSync,
+  type SyncSetup,
+  startSyncServer,
+} from '../../../support/sync/sync-setup.ts';
+
+const driftPassMs = 600_000;
+
+let server: TestServer;
+let sync: SyncSetup;
+
+beforeEach(async () => {
+  server = await startSyncServer();
+  sync = openSync(server);
+});
+afterEach(async () => {
+  await sync[Symbol.asyncDispose]();
+  await server[Symbol.asyncDispose]();
+});
+
+const manifest = (description: string): string => `
+apiVersion: gatewright.dev/v1
+kind: Workspace
+metadata: {name: support}
+spec: {description: ${description}}
+`;
+
+/** As a command reads a source in which only some workspaces may be right. */
+async function soundFrom(text: string, revision: string | null = null): Promise<DesiredSet> {
+  const secrets = { environment: () => undefined, readValue: async () => undefined };
+  const files = sourceOf({ 'all.yaml': text });
+  const repo = revision === null ? '/source' : 'https://git.example/gw.git';
+  const source = { ...files, info: { ...files.info, repo, revision } };
+  return soundPart(await readSource(source, { ...secrets, requireSecrets: true }), null);
+}
+
+interface WatchedSource {
+  text: string;
+  /** Its commit; null for what has none. */
+  revision?: string;
+  broken?: string;
+  isDown?: boolean;
+  unsigned?: string;
+  /** What is asked of its signatures. */
+  signatures?: string;
+}
+
+/** Steps of a script; each is done while the loop pauses, and the pauses move the clock. */
+async function runLoop(
+  start: WatchedSource,
+  steps: ((source: WatchedSource) => unknown)[],
+  options: {
+    client?: SyncSetup['client'];
+    pruneKeys?: boolean;
+    drift?: DriftPolicy['mode'];
+    lead?: () => Promise<number | null>;
+    readApplied?: WatchOptions['readApplied'];
+    descent?: WatchOptions['descent'];
+    allowDeletes?: number;
+  } = {},
+): Promise<{ events: WatchEvent[]; standings: Standing[]; pauses: number[]; reads: number }> {
+  const source = { ...start };
+  const state = new SyncState(server.clock);
+  const standings: Standing[] = [];
+  const controller = new AbortController();
+  const events: WatchEvent[] = [];
+  const pauses: number[] = [];
+  let reads = 0;
+  await watch({
+    client: options.client ?? sync.client,
+    readDesired: async () => {
+      reads += 1;
+      if (source.broken) throw new Failure('invalidInput', source.broken);
+      if (source.unsigned) throw new Failure('refusedByGuard', source.unsigned);
+      return await soundFrom(source.text, source.revision);
+    },
+    newest: async () => {
+      if (source.isDown) throw new Failure('unreachable', 'the Git host is away');
+      const digest = `${source.text}${source.broken}${source.unsigned}`;
+      return { digest, revision: null, signatures: source.signatures };
+    },
+    probeMs: folderProbeMs,
+    drift: { mode: options.drift ?? 'heal', passMs: driftPassMs },
+    ...(options.lead === undefined ? {} : { lead: options.lead }),
+    readApplied: options.readApplied,
+    descent: options.descent,
+    onLook: (look) => state.onLook(look),
+    ...{
+      prune: true,
+      allowDeletes: options.allowDeletes ?? 10,
+      takeOwnership: false,
+      settleMs: 2_000,
+      pruneKeys: options.pruneKeys ?? false,
+      command: commandOf('gatewright apply .'),
+      holder: 'watch',
+    },
+    secretsFolder: sync.secretsFolder,
+    signal: controller.signal,
+    clock: server.clock,
+    random: () => 0.5,
+    pause: async (ms) => {
+      pauses.push(ms);
+      server.clock.advance(ms);
+      const step = steps.shift();
+      if (step === undefined) controller.abort();
+      else await step(source);
+    },
+    onEvent: (event) => {
+      state.onEvent(event);
+      standings.push(state.standing);
+      events.push(event);
+    },
+  });
+  return { events, standings, pauses, reads };
+}
+
+const nothing = (): void => undefined;
+
+/** What each cycle wrote; the message where there was none. */
+function told(events: readonly WatchEvent[]): unknown[] {
+  return events.map((event) =>
+    event.kind === 'failure'
+      ? event.failure.message
+      : event.result.plan.changes.map(
+          ({ action, reason }) => `${event.kind === 'drift' ? 'told: ' : ''}${action} ${reason}`,
+        ),
+  );
+}
+
+describe('watch', () => {
+  it('syncs at once, then only looks until the source changes, then syncs again', async () => {
+    const { events, pauses, reads } = await runLoop({ text: manifest('a') }, [
+      nothing,
+      nothing,
+      (source) => {
+        source.text = manifest('b');
+      },
+      nothing,
+    ]);
+    expect(told(events)).toEqual([['create change'], ['update change']]);
+    expect(reads).toBe(2);
+    expect(pauses).toEqual(Array(5).fill(folderProbeMs));
+  });
+
+  it.each([['heal'], ['report'], ['off']] as const)(
+    'with drift %s goes on by itself once a suspension ends, and tells once that it waits',
+    async (drift) => {
+      await sync.cycle(manifest('a'));
+      const body = { owner: 'platform', reason: 'frozen', workspace: 'support' };
+      await suspend(sync.client, body);
+      const { events } = await runLoop(
+        { text: manifest('b') },
+        [
+          ...Array.from({ length: 180 }, () => nothing),
+          () => resume(sync.client, 'support'),
+          ...Array.from({ length: 61 }, () => nothing),
+        ],
+        { drift },
+      );
+      const news = events.filter((event) => event.kind === 'cycle' && event.isNews);
+      expect(news).toMatchObject([
+        { result: { report: null, plan: { blocked: [{ reason: 'suspended' }] } } },
+        { retryAt: null, result: { report: { items: [{ status: 'done' }] } } },
+      ]);
+    },
+  );
+
+  it('undoes drift in its periodic pass, for one request where nothing drifted', async () => {
+    const client = sync.openClient();
+    const counts: number[] = [];
+    const { events } = await runLoop(
+      { text: manifest('a') },
+      [
+        () => server.clock.advance(driftPassMs),
+        () => {
+          counts.push(client.requests);
+          server.clock.advance(driftPassMs);
+        },
+        async () => {
+          counts.push(client.requests);
+          const { plan } = await sync.cycle('', { act: false, prune: false });
+          const { id } = plan.live.get('Workspace/support')!;
+          const body = { description: 'by hand' };
+          await server.request('PUT', `/admin/v2/workspaces/${id}`, { body });
+          server.clock.advance(driftPassMs);
+        },
+        nothing,
+      ],
+      { client },
+    );
+    expect(told(events)).toEqual([['create change'], [], [], ['update drift']]);
+    expect(counts[1]! - counts[0]!).toBeLessThanOrEqual(2);
+  });
+
+  async function changeByHand(description: string): Promise<void> {
+    const { plan } = await sync.cycle('', { act: false, prune: false });
+    const { id } = plan.live.get('Workspace/support')!;
+    await server.request('PUT', `/admin/v2/workspaces/${id}`, { body: { description } });
+  }
+
+  async function described(): Promise<unknown> {
+    const { plan } = await sync.cycle('', { act: false, prune: false });
+    return plan.live.get('Workspace/support')?.spec.description;
+  }
+
+  it('tells drift once and writes nothing where it is to report, and heals with the next version', async () => {
+    const pass = () => server.clock.advance(driftPassMs);
+    const client = sync.openClient();
+    const { events } = await runLoop(
+      { text: manifest('a') },
+      [
+        async () => {
+          await changeByHand('by hand');
+          pass();
+        },
+        pass,
+        async () => {
+          expect(await described()).toBe('by hand');
+          await changeByHand('a');
+          pass();
+        },
+        async (source) => {
+          await changeByHand('by hand');
+          source.text = manifest('b');
+        },
+        nothing,
+      ],
+      { drift: 'report', client },
+    );
+    expect(told(events)).toEqual([
+      ['create change'],
+      ['told: update drift'],
+      ['told: update drift'],
+      [],
+      ['update drift'],
+    ]);
+    expect(events.map((event) => event.kind === 'drift' && event.isNews)).toEqual([
+      ...[false, true, false, true],
+      false,
+    ]);
+    expect(await described()).toBe('b');
+  });
+
+  it('writes nothing at its start where it is to report and others changed what was applied', async () => {
+    await runLoop({ text: manifest('a') }, [nothing]);
+    await changeByHand('by hand');
+    const { events } = await runLoop({ text: manifest('a') }, [nothing], { drift: 'report' });
+    expect(told(events)).toEqual([['told: update drift']]);
+    expect(await described()).toBe('by hand');
+    const second = await runLoop({ text: manifest('a') }, [nothing], { drift: 'off' });
+    expect(told(second.events)).toEqual([['told: update drift']]);
+    // What was never applied is new, whatever others did to it.
+    const third = await runLoop({ text: manifest('b') }, [nothing], { drift: 'off' });
+    expect(told(third.events)).toEqual([['update drift']]);
+    expect(await described()).toBe('b');
+  });
+
+  it('looks for no drift where it is off', async () => {
+    const client = sync.openClient();
+    let before = 0;
+    const { events } = await runLoop(
+      { text: manifest('a') },
+      [
+        () => {
+          before = client.requests;
+          server.clock.advance(driftPassMs);
+        },
+        nothing,
+      ],
+      { drift: 'off', client },
+    );
+    expect(told(events)).toEqual([['create change']]);
+    expect(client.requests).toBe(before);
+  });
+
+  it('neither looks nor writes while another loop leads, and looks at everything once it leads', async () => {
+    let leading: number | null = null;
+    const { events, reads } = await runLoop(
+      { text: manifest('a') },
+      [
+        nothing,
+        () => {
+          leading = 1;
+        },
+        nothing,
+        () => {
+          leading = null;
+          server.clock.advance(driftPassMs);
+        },
+        async () => {
+          await changeByHand('by another');
+          leading = 2;
+        },
+        nothing,
+      ],
+      { lead: async () => leading },
+    );
+    expect(told(events)).toEqual([['create change'], ['update drift']]);
+    expect(reads).toBe(2);
+  });
+
+  it('tells a broken source once, keeps the last good one, and goes on once it is mended', async () => {
+    const { events } = await runLoop({ text: manifest('a') }, [
+      (source) => {
+        source.broken = 'a.yaml:1:1 broken';
+      },
+      nothing,
+      async () => {
+        const { plan } = await sync.cycle('', { act: false, prune: false });
+        const { id } = plan.live.get('Workspace/support')!;
+        await server.request('PUT', `/admin/v2/workspaces/${id}`, { body: { description: 'x' } });
+        server.clock.advance(driftPassMs);
+      },
+      (source) => {
+        source.text = manifest('b');
+        delete source.broken;
+      },
+    ]);
+    expect(told(events)).toEqual([
+      ['create change'],
+      'a.yaml:1:1 broken',
+      ['update drift'],
+      ['update change'],
+    ]);
+  });
+
+  describe('a workspace in which the source is wrong', () => {
+    const sales = (description: string): string =>
+      manifest(description).replace('support', 'sales');
+    const right = `${manifest('a')}---${sales('a')}`;
+    const wrong = `${manifest('b')}unknown: 1\n---${sales('b')}`;
+    const drift = async (): Promise<void> => {
+      await changeByHand('by hand');
+      server.clock.advance(driftPassMs);
+    };
+
+    it('is kept as it was last right, and what goes on with it is told once', async () => {
+      const { events, standings } = await runLoop({ text: right }, [
+        (source) => {
+          source.text = wrong;
+        },
+        nothing,
+        () => server.clock.advance(driftPassMs),
+        drift,
+        async (source) => {
+          expect(await described()).toBe('a');
+          source.text = `${manifest('c')}---${sales('b')}`;
+        },
+        nothing,
+      ]);
+      expect(told(events)).toEqual([
+        ['create change', 'create change'],
+        ['update change'],
+        [],
+        ['update drift'],
+        ['update change'],
+      ]);
+      expect(events.map((event) => 'isNews' in event && event.isNews)).toEqual([
+        ...[true, true, false, true, true],
+      ]);
+      expect(standings.map(({ state }) => state)).toEqual([
+        ...['Synced', 'Degraded', 'Degraded', 'Degraded', 'Synced'],
+      ]);
+      expect(await described()).toBe('c');
+    });
+
+    it('is told of and left alone where drift is to report', async () => {
+      const { events, standings } = await runLoop(
+        { text: right },
+        [
+          async (source) => {
+            await changeByHand('by hand');
+            source.text = wrong;
+          },
+          () => server.clock.advance(driftPassMs),
+          nothing,
+        ],
+        { drift: 'report' },
+      );
+      expect(told(events)).toEqual([
+        ['create change', 'create change'],
+        ['update change'],
+        ['told: update drift'],
+      ]);
+      expect(standings.at(-1)).toMatchObject({ state: 'Degraded', driftCount: 1 });
+      expect(await described()).toBe('by hand');
+    });
+
+    it.each([
+      ['the commit that the server keeps of it', '/source', ['update drift']],
+      ['no commit of another source', '/another', []],
+    ])('is kept by a process that begins with it as %s says', async (_, source, expected) => {
+      const [earlier, later] = ['a'.repeat(40), 'b'.repeat(40)];
+      await runLoop({ text: right, revision: earlier }, [nothing]);
+      await changeByHand('by hand');
+      const synced = { state: 'Synced', message: null, drift_count: 0 } as const;
+      const terms = { holder: 'a test', takeOver: false, takeOverCommand: '', waitMs: 0 };
+      {
+        await using lease = await acquireLease(sync.client, terms);
+        await tellStatus(sync.client, lease.fence, {
+          ...{ source: '/source', commit_seen: later, commit_applied: earlier, state: 'Degraded' },
+          ...{ message: null, error: null, drift_count: 0, next_look_at: null },
+          workspaces: [
+            { ...synced, workspace: 'support', commit_applied: earlier },
+            { ...synced, workspace: 'sales', commit_applied: later },
+          ],
+        });
+      }
+      const commits: string[] = [];
+      const readAt = async (commit: string): Promise<DesiredSet> => {
+        commits.push(commit);
+        return await soundFrom(right, commit);
+      };
+      const { events } = await runLoop({ text: wrong, revision: later }, [nothing], {
+        readApplied: (now) => readLastApplied(now, { client: sync.client, source, readAt }),
+      });
+      expect(told(events)).toEqual([['update change', ...expected]]);
+      expect(commits).toEqual(source === '/source' ? [earlier] : []);
+    });
+  });
+
+  describe('a version that a guard holds back', () => {
+    const [first, rewritten] = ['a'.repeat(40), 'b'.repeat(40)];
+    const team = (name: string, description: string): string =>
+      manifest(description).replace('support', name);
+    const before = { text: `${team('one', 'a')}---${team('two', 'a')}`, revision: first };
+    /** Says of the first workspace what was applied, and of the second something else. */
+    const after = `${team('one', 'a')}---${team('two', 'b')}`;
+    const rewrite = (source: WatchedSource): void => {
+      Object.assign(source, { text: after, revision: rewritten });
+    };
+    const descent = async () => 'unrelated' as const;
+    const describedAs = async (name: string): Promise<unknown> => {
+      const { plan } = await sync.cycle('', { act: false, prune: false });
+      return plan.live.get(`Workspace/${name}`)?.spec.description;
+    };
+    const change = async (name: string, description: string): Promise<void> => {
+      const { plan } = await sync.cycle('', { act: false, prune: false });
+      const { id, version } = plan.live.get(`Workspace/${name}`)!;
+      const path = `/admin/v2/workspaces/${id}`;
+      const body = { description };
+      await sync.client.request({ method: 'PUT', path, body, ifMatch: version });
+    };
+    const revisions = async () => (await readRevisions(sync.client)) ?? [];
+
+    it('keeps nobody from undoing what others changed, which is no step of its history', async () => {
+      const { events, standings } = await runLoop(
+        before,
+        [
+          rewrite,
+          nothing,
+          async () => {
+            await change('one', 'by hand');
+            server.clock.advance(driftPassMs);
+          },
+          nothing,
+        ],
+        { descent },
+      );
+      expect(told(events)).toEqual([
+        ['create change', 'create change'],
+        ['update change'],
+        ...[['update change'], ['update drift']],
+      ]);
+      // Nobody takes what was brought back for a version that was applied.
+      expect(events.at(-1)).toMatchObject({ result: { ending: 'refusedByGuard', refusal: {} } });
+      expect([await describedAs('one'), await describedAs('two')]).toEqual(['a', 'a']);
+      expect(standings.at(-1)).toMatchObject({
+        state: 'OutOfSync',
+        message: expect.stringContaining('does not come after the one that was applied last'),
+        ...{ applied: first, driftCount: 0 },
+      });
+      expect((await revisions()).map(({ commit }) => commit)).toEqual([first, first]);
+    });
+
+    it('is no drift where that is told and left alone, and was not applied', async () => {
+      const pass = () => server.clock.advance(driftPassMs);
+      const { events, standings } = await runLoop(
+        before,
+        [
+          rewrite,
+          pass,
+          async () => {
+            await change('one', 'by hand');
+            pass();
+          },
+          async () => {
+            await change('one', 'a');
+            pass();
+          },
+          nothing,
+        ],
+        { descent, drift: 'report' },
+      );
+      const isOf = (number: number): boolean => standings[number]?.state === 'OutOfSync';
+      expect(standings.map((_, number) => isOf(number)).slice(1)).not.toContain(false);
+      expect(
+        events.flatMap((event) => (event.kind === 'drift' && event.isNews ? told([event]) : [])),
+      ).toEqual([['told: update drift'], []]);
+      expect(standings.map(({ driftCount }) => driftCount)).toContain(1);
+      expect(standings.at(-1)).toMatchObject({ applied: first, seen: rewritten, driftCount: 0 });
+      expect(await describedAs('two')).toBe('a');
+    });
+
+    it('is known to be applied soon after somebody has released it elsewhere', async () => {
+      const { events, standings } = await runLoop(
+        before,
+        [
+          rewrite,
+          async () => {
+            const source = { ...(await soundFrom(after, rewritten)) };
+            await sync.cycle(source, { act: true, acceptHistory: true });
+            server.clock.advance(5_000);
+          },
+          nothing,
+        ],
+        { descent, drift: 'off' },
+      );
+      expect(told(events)).toEqual([['create change', 'create change'], ['update change'], []]);
+      expect(standings.at(-1)).toMatchObject({ state: 'Synced', applied: rewritten });
+    });
+
+    it('asks nobody where it says what was applied before', async () => {
+      const { events } = await runLoop(
+        before,
+        [
+          (source) => {
+            source.revision = rewritten;
+            source.signatures = 'another look';
+          },
+          async () => {
+            await change('one', 'by hand');
+            server.clock.advance(driftPassMs);
+          },
+          nothing,
+        ],
+        { descent },
+      );
+      expect(told(events)).toEqual([['create change', 'create change'], [], ['update drift']]);
+      expect((await revisions()).map(({ commit }) => commit)).toEqual([first, first]);
+    });
+  });
+
+  it('stays Degraded with its mistake while the version before stands for one that is wrong', async () => {
+    const { standings } = await runLoop({ text: manifest('a') }, [
+      (source) => {
+        source.broken = 'a.yaml:1:1 broken';
+      },
+      nothing,
+      async () => {
+        await changeByHand('by hand');
+        server.clock.advance(driftPassMs);
+      },
+      nothing,
+    ]);
+    const wrong = { state: 'Degraded', message: 'a.yaml:1:1 broken' };
+    expect(standings).toMatchObject([{ state: 'Synced' }, wrong, wrong]);
+    expect(standings.at(-1)?.seen).not.toBe(standings[0]?.seen);
+  });
+
+  it('tells a source that lacks its signature once, keeps the last good one, but not by keys of before', async () => {
+    const drift = async (): Promise<void> => {
+      const { plan } = await sync.cycle('', { act: false, prune: false });
+      const { id } = plan.live.get('Workspace/support')!;
+      await server.request('PUT', `/admin/v2/workspaces/${id}`, { body: { description: 'x' } });
+      server.clock.advance(driftPassMs);
+    };
+    const { events } = await runLoop({ text: manifest('a'), signatures: 'one' }, [
+      (source) => {
+        source.unsigned = 'is not signed';
+      },
+      nothing,
+      drift,
+      (source) => {
+        source.signatures = 'two';
+      },
+      drift,
+      nothing,
+      (source) => {
+        delete source.unsigned;
+      },
+    ]);
+    expect(told(events)).toEqual([
+      ['create change'],
+      'is not signed',
+      ['update drift'],
+      'is not signed',
+      ['update drift'],
+    ]);
+  });
+
+  it('backs off from a source out of reach, tells it once, and recovers', async () => {
+    const { events, pauses } = await runLoop({ text: manifest('a'), isDown: true }, [
+      nothing,
+      nothing,
+      nothing,
+      nothing,
+      nothing,
+      nothing,
+      nothing,
+      nothing,
+      nothing,
+      (source) => {
+        source.isDown = false;
+        server.clock.advance(60_000);
+      },
+      nothing,
+    ]);
+    expect(told(events)).toEqual(['the Git host is away', ['create change']]);
+    const [first] = events;
+    expect(first).toMatchObject({ retryAt: expect.any(Number) });
+    expect(pauses.every((ms) => ms <= folderProbeMs)).toBe(true);
+  });
+
+  it('tries a server out of reach again after 5, 10, 20 s and so on', async () => {
+    const url = 'http://127.0.0.1:1';
+    const client = sync.openClient({ adminBaseUrl: url, authUrl: url });
+    const tries: number[] = [];
+    const start = server.clock.now();
+    let before = 0;
+    const look = (): void => {
+      if (client.requests > before) tries.push(server.clock.now() - start);
+      before = client.requests;
+    };
+    const { events } = await runLoop(
+      { text: manifest('a') },
+      Array.from({ length: 40 }, () => look),
+      { client },
+    );
+    expect(events).toHaveLength(1);
+    expect(tries.map((ms) => Math.round(ms / 1_000))).toEqual([1, 6, 16, 36]);
+  });
+
+  it.each(['heal', 'report', 'off'] as const)(
+    'rotates a key at its moment, and again a period later, where drift is %s',
+    async (drift) => {
+      const text = `apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: bot}
+spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {period: 2d}}
+`;
+      const due = server.clock.now() + 2 * 86_400_000;
+      const look = nothing;
+      const jump = (ms: number) => () => server.clock.set(ms);
+      const steps = [...Array(70).fill(look), jump(due - 1), look, ...Array(70).fill(look)];
+      const { events } = await runLoop(
+        { text },
+        [...steps, jump(due + 2 * 86_400_000), look, look],
+        {
+          drift,
+        },
+      );
+      const written = told(events).filter((changes) => JSON.stringify(changes).includes('rotate'));
+      expect(written).toEqual([['rotate rotation'], ['rotate rotation']]);
+    },
+  );
+
+  it.each(['report', 'off'] as const)(
+    'only rotates where drift is %s, and leaves what others changed, of the key too',
+    async (drift) => {
+      const key = `---
+apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: bot}
+spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {period: 2d}}
+`;
+      const due = server.clock.now() + 2 * 86_400_000;
+      const byHand = async (): Promise<void> => {
+        await changeByHand('by hand');
+        const { plan } = await sync.cycle('', { act: false, prune: false });
+        const { id } = plan.live.get('ApiKey/bot')!;
+        const body = { scopes: ['logs.list', 'workspaces.list'] };
+        const { status } = await server.request('PUT', `/v2/api-keys/${id}`, { body });
+        expect(status).toBe(200);
+      };
+      const steps = [...Array(70).fill(nothing), byHand, () => server.clock.set(due)];
+      const { events } = await runLoop({ text: manifest('a') + key }, [...steps, nothing], {
+        drift,
+      });
+      const written = events.flatMap((event) =>
+        event.kind === 'cycle' ? (event.result.report?.items ?? []) : [],
+      );
+      expect(written.map(({ id, action, status }) => `${action} ${id} ${status}`).slice(2)).toEqual(
+        ['rotate ApiKey/bot done'],
+      );
+      const { plan } = await sync.cycle('', { act: false, prune: false });
+      expect(plan.live.get('Workspace/support')!.spec.description).toBe('by hand');
+      expect(plan.live.get('ApiKey/bot')!.spec.scopes).toEqual(['logs.list', 'workspaces.list']);
+      expect(told(events).at(-1)).toEqual(
+        drift === 'off' ? ['rotate rotation'] : ['told: update drift', 'told: update drift'],
+      );
+    },
+  );
+
+  it.each(['heal', 'report', 'off'] as const)(
+    'rotates once a suspension ends that lasted at the moment, where drift is %s, and tells once that it waits',
+    async (drift) => {
+      const text = `apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: bot}
+spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {period: 2d}}
+`;
+      const due = server.clock.now() + 2 * 86_400_000;
+      const { events } = await runLoop(
+        { text },
+        [
+          ...Array(70).fill(nothing),
+          async () => {
+            await suspend(sync.client, { owner: 'platform', reason: 'frozen' });
+            server.clock.set(due);
+          },
+          ...Array(150).fill(nothing),
+          () => resume(sync.client, null),
+          ...Array(61).fill(nothing),
+          () => server.clock.advance(driftPassMs),
+          nothing,
+        ],
+        { drift },
+      );
+      const written = told(events).filter((changes) => JSON.stringify(changes).includes('rotate'));
+      expect(written).toEqual([['rotate rotation']]);
+      const waits = events.filter(
+        (event) =>
+          event.kind === 'cycle' &&
+          event.isNews &&
+          event.result.plan.blocked.some(({ reason }) => reason === 'suspended'),
+      );
+      // Where drift is told, the pass that finds a rotation only plans it, and so does not wait for it.
+      expect(waits).toHaveLength(drift === 'report' ? 0 : 1);
+    },
+  );
+
+  it.each(['report', 'off'] as const)(
+    'writes no more where drift is %s after the server or the source was out of reach than before',
+    async (drift) => {
+      let fate: 'pass' | 503 = 'pass';
+      await using proxy = await startFaultyProxy(server.url, () => fate);
+      const client = sync.openClient({ adminBaseUrl: proxy.url });
+      const { events } = await runLoop(
+        { text: manifest('a') },
+        [
+          async (source) => {
+            await changeByHand('by hand');
+            source.isDown = true;
+          },
+          (source) => {
+            source.isDown = false;
+            fate = 503;
+            server.clock.advance(driftPassMs);
+          },
+          nothing,
+          () => {
+            fate = 'pass';
+          },
+          ...Array(20).fill(nothing),
+        ],
+        { drift, client },
+      );
+      expect(events.some(({ kind }) => kind === 'failure')).toBe(true);
+      expect(await described()).toBe('by hand');
+    },
+  );
+
+  it('rotates with the last version that was right where the source is wrong now', async () => {
+    const text = `apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: bot}
+spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {period: 2d}}
+`;
+    const due = server.clock.now() + 2 * 86_400_000;
+    const breakIt = (source: WatchedSource) => {
+      source.broken = 'x.yaml:1:1: wrong';
+    };
+    const steps = [...Array(70).fill(nothing), breakIt, nothing, () => server.clock.set(due)];
+    const { events } = await runLoop({ text }, [...steps, nothing, nothing], { drift: 'off' });
+    expect(told(events)).toEqual([['create change'], [], 'x.yaml:1:1: wrong', ['rotate rotation']]);
+  });
+
+  describe('what left the source', () => {
+    const config = `---
+apiVersion: gatewright.dev/v1
+kind: Config
+metadata: {name: routing, workspace: support}
+spec: {config: {retry: {attempts: 2}}}
+`;
+    const both = manifest('a') + config;
+    const bot = `---
+apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: bot}
+spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
+`;
+    type Step = (source: { text: string }) => unknown;
+    const becomes =
+      (text: string): Step =>
+      (source) => {
+        source.text = text;
+      };
+    const remaining = async (): Promise<string[]> => {
+      const { plan } = await sync.cycle('', { act: false, prune: false });
+      return [...plan.live].filter(([, live]) => live.owner !== null).map(([key]) => key);
+    };
+
+    it('is deleted once the source has read the same again, a settling time apart', async () => {
+      const left: string[][] = [];
+      const look = async (): Promise<void> => {
+        left.push(await remaining());
+      };
+      const { events } = await runLoop({ text: both }, [becomes(manifest('a')), look, look, look]);
+      expect(told(events)).toEqual([['create change', 'create change'], [], ['delete change']]);
+      const [, waiting] = events;
+      expect(waiting).toMatchObject({
+        result: { plan: { blocked: [{ id: 'Config/support/routing', reason: 'settling' }] } },
+      });
+      expect(left.map((keys) => keys.length)).toEqual([2, 2, 1]);
+    });
+
+    it('and comes back within that time is never touched, keys and all', async () => {
+      const before = both + bot;
+      const { events } = await runLoop({ text: before }, [
+        becomes(''),
+        becomes(before),
+        nothing,
+        nothing,
+        nothing,
+      ]);
+      expect(told(events)).toEqual([Array(3).fill('create change'), [], []]);
+      expect(await remaining()).toHaveLength(3);
+    });
+
+    it('and changes meanwhile has to settle anew', async () => {
+      const { events } = await runLoop({ text: both }, [
+        becomes(manifest('a')),
+        becomes(manifest('b')),
+        nothing,
+        nothing,
+        nothing,
+      ]);
+      expect(told(events)).toEqual([
+        ['create change', 'create change'],
+        [],
+        ['update change'],
+        ['delete change'],
+      ]);
+    });
+
+    it('as a key or workspace stays until somebody says so, with the command that does', async () => {
+      const away = Array.from({ length: 6 }, () => nothing);
+      const { events } = await runLoop({ text: both + bot }, [
+        becomes(config.replace(', workspace: support', '')),
+        ...away,
+      ]);
+      const last = events.at(-1);
+      expect(last).toMatchObject({
+        kind: 'cycle',
+        retryAt: null,
+        result: {
+          ending: 'refusedByGuard',
+          plan: {
+            blocked: [
+              { id: 'ApiKey/bot', reason: 'unattended' },
+              { id: 'Config/support/routing', reason: 'parent-stays' },
+              { id: 'Workspace/support', reason: 'unattended' },
+            ],
+          },
+        },
+      });
+      expect(last?.kind === 'cycle' && last.result.warnings.join()).toContain(
+        'gatewright apply . --allow-deletes 3 --delete ApiKey/bot,Workspace/support',
+      );
+      expect(await remaining()).toEqual(
+        expect.arrayContaining(['ApiKey/bot', 'Workspace/support']),
+      );
+    });
+
+    it('goes, keys and all, by a tombstone at once, or where the loop was told to', async () => {
+      const tombstone = bot.replace('kind: ApiKey', 'kind: ApiKey\nstate: absent');
+      const told1 = told((await runLoop({ text: bot }, [becomes(tombstone), nothing])).events);
+      expect(told1).toEqual([['create change'], ['delete change']]);
+      const steps = [becomes(manifest('a')), nothing, nothing, nothing];
+      const { events } = await runLoop({ text: manifest('a') + bot }, steps, { pruneKeys: true });
+      expect(told(events).at(-1)).toEqual(['delete change']);
+      expect(await remaining()).toEqual(['Workspace/support']);
+    });
+  });
+
+  it('stops at once when the signal is aborted', async () => {
+    const controller = new AbortController();
+    controller.abort();
+    const events: unknown[] = [];
+    await watch({
+      client: sync.client,
+      readDesired: async () => desiredFrom(''),
+      newest: async () => ({ digest: 'd', revision: null }),
+      probeMs: folderProbeMs,
+      drift: { mode: 'heal', passMs: driftPassMs },
+      ...{
+        prune: true,
+        allowDeletes: null,
+        takeOwnership: false,
+        settleMs: 2_000,
+        pruneKeys: false,
+        command: () => '',
+        holder: 'watch',
+      },
+      secretsFolder: sync.secretsFolder,
+      signal: controller.signal,
+      onEvent: (event) => events.push(event),
+    });
+    expect(events).toEqual([]);
+  });
+});

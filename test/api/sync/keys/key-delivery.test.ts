@@ -1,0 +1,448 @@
+/** Guarantees that every key file authenticates: values are never lost, never another's, and proven before a run counts. */
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { isWellFormedApiKey, makeApiKey } from '../../../../src/model/people/credentials.ts';
+import type { CycleOptions } from '../../../../src/sync/cycle/reconcile.ts';
+import { resultDocument } from '../../../../src/sync/report/document.ts';
+import { textReport } from '../../../../src/sync/report/text.ts';
+import { FolderSink } from '../../../../src/sync/sinks/folder-sink.ts';
+import { ownerTag } from '../../../../src/sync/sinks/sinks.ts';
+import { type Fate, startFaultyProxy } from '../../../support/network/faulty-proxy.ts';
+import { startTestServer, type TestServer } from '../../../support/server/server.ts';
+import { endLeases } from '../../../support/sync/lease.ts';
+import {
+  desiredFrom,
+  openSync,
+  type SyncSetup,
+  startSyncServer,
+} from '../../../support/sync/sync-setup.ts';
+
+let server: TestServer;
+let sync: SyncSetup;
+beforeAll(async () => {
+  server = await startSyncServer();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+beforeEach(() => {
+  sync = openSync(server);
+});
+afterEach(async () => {
+  await endLeases(server);
+  const left = server.database.db.selectFrom('managed_resources').select('owner').distinct();
+  for (const { owner } of await left.execute()) {
+    const client = sync.openClient({ owner });
+    expect(await sync.cycle('', { client })).toMatchObject({ ending: 'success' });
+  }
+  await sync[Symbol.asyncDispose]();
+});
+
+/** One organisation key; `more` goes into its metadata. */
+function key(name: string, scopes: string, file: string | null = `${name}.key`, more = ''): string {
+  const output = file === null ? '' : `, secretOutput: {file: {path: ${file}}}`;
+  return `---
+apiVersion: gatewright.dev/v1
+kind: ApiKey
+metadata: {name: ${name}${more}}
+spec: {scopes: [${scopes}]${output}}
+`;
+}
+const bot = key('bot', 'workspaces.list');
+const at = (file: string): string => join(sync.secretsFolder, file);
+const valueIn = (file: string): string => readFileSync(at(file), 'utf8').trim();
+
+/** Scopes of the key that a value is of; undefined when it opens nothing. */
+async function scopesOf(value: string): Promise<string[] | undefined> {
+  const headers = { 'x-gateway-api-key': value };
+  const probe = await server.request('GET', '/v1/workspaces', { auth: 'none', headers });
+  if (probe.status === 401) return undefined;
+  return probe.status === 200 ? ['workspaces.list'] : ['configs.list'];
+}
+
+async function keyNames(): Promise<string[]> {
+  const { body } = await server.request('GET', '/v2/api-keys?page_size=100');
+  const names = body.data.map(({ name }: { name: string }) => name);
+  return names.filter((name: string) => name.startsWith('bot')).toSorted();
+}
+
+/** Where this owner's run with that fence puts a value that waits. */
+async function pendingPath(fence: number, owner = 'platform'): Promise<string> {
+  const tag = ownerTag({ organisationId: server.organisationId, owner });
+  const folder = new FolderSink(sync.secretsFolder, tag);
+  const [desired] = (await desiredFrom(bot)).resources;
+  const { place } = await folder.writePending(desired!, fence, makeApiKey(''));
+  return place;
+}
+
+describe('a new key', () => {
+  it('is a working value in a file of mode 0600, with nothing beside it', async () => {
+    const result = await sync.cycle(bot);
+    expect(result).toMatchObject({ ending: 'success', deliveries: [{ state: 'delivered' }] });
+    expect(await scopesOf(valueIn('bot.key'))).toEqual(['workspaces.list']);
+    expect(statSync(at('bot.key')).mode & 0o777).toBe(0o600);
+    expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
+  });
+
+  it('begins as those do that the server makes', async () => {
+    await using prefixed = await startTestServer({ settings: { apiKeyPrefix: 'acme' } });
+    await using other = openSync(prefixed);
+    expect((await other.cycle(bot)).ending).toBe('success');
+    const value = readFileSync(join(other.secretsFolder, 'bot.key'), 'utf8').trim();
+    expect(value).toMatch(/^acme/);
+    expect(isWellFormedApiKey(value)).toBe(true);
+    const headers = { 'x-gateway-api-key': value };
+    const used = await prefixed.request('GET', '/v1/workspaces', { auth: 'none', headers });
+    expect(used.status).toBe(200);
+  });
+
+  it('is made with a new value where a dead run has left one that no key has', async () => {
+    const left = await pendingPath(0);
+    const before = readFileSync(left, 'utf8').trim();
+    expect(await sync.cycle(bot)).toMatchObject({ ending: 'success' });
+    expect(valueIn('bot.key')).not.toBe(before);
+    expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
+  });
+
+  it('has the value that a cycle before left under the same lease, as a daemon does after an outage', async () => {
+    // The first lease of an owner has the fence 1.
+    await using fresh = await startTestServer();
+    await using daemon = openSync(fresh);
+    const tag = ownerTag({ organisationId: fresh.organisationId, owner: 'platform' });
+    const folder = new FolderSink(daemon.secretsFolder, tag);
+    const [desired] = (await desiredFrom(bot)).resources;
+    const { value } = await folder.writePending(desired!, 1, makeApiKey(''));
+    expect(await daemon.cycle(bot)).toMatchObject({ ending: 'success' });
+    const delivered = readFileSync(join(daemon.secretsFolder, 'bot.key'), 'utf8').trim();
+    expect(delivered).toBe(value.reveal());
+    expect(readdirSync(daemon.secretsFolder)).toEqual(['bot.key']);
+  });
+
+  it('leaves the pending file of another owner alone', async () => {
+    const theirs = await pendingPath(0, 'team-b');
+    expect(await sync.cycle(bot)).toMatchObject({ ending: 'success' });
+    expect(isWellFormedApiKey(readFileSync(theirs, 'utf8').trim())).toBe(true);
+  });
+
+  it('throws a torn pending value away, because it was never sent', async () => {
+    writeFileSync(await pendingPath(0), 'torn');
+    expect(await sync.cycle(bot)).toMatchObject({ ending: 'success' });
+    expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
+  });
+
+  it('that the server refuses leaves no value behind', async () => {
+    const refused = bot.replace('workspaces.list', 'no.such');
+    expect(await sync.cycle(refused).catch((error: Error) => error)).not.toMatchObject({
+      ending: 'success',
+    });
+    const early = bot.replace('spec: {', "spec: {expiresAt: '2020-01-01T00:00:00Z', ");
+    expect(await sync.cycle(early)).toMatchObject({ ending: 'partialFailure' });
+    expect(readdirSync(sync.secretsFolder)).toEqual([]);
+  });
+
+  it('does not follow a symbolic link out of the secrets folder, and is not made', async () => {
+    symlinkSync(tmpdir(), at('out'));
+    const result = await sync.cycle(key('bot', 'workspaces.list', 'out/bot.key'));
+    expect(result.ending).toBe('partialFailure');
+    expect(result.report?.items[0]?.message).toContain('symbolic link');
+    expect(await keyNames()).toEqual([]);
+  });
+
+  it('keeps a value that it finds in its place under another name, and says so', async () => {
+    const stranger = makeApiKey('');
+    writeFileSync(at('bot.key'), `${stranger}\n`);
+    const result = await sync.cycle(bot);
+    expect(result.ending).toBe('success');
+    expect(result.warnings.join()).toContain('is kept in');
+    expect(await scopesOf(valueIn('bot.key'))).toEqual(['workspaces.list']);
+    const kept = readdirSync(sync.secretsFolder).filter((name) => name.includes('.kept-'));
+    expect(kept.map(valueIn)).toEqual([stranger]);
+  });
+
+  it('is not made where the file holds the value of a key of another owner', async () => {
+    const theirs = sync.openClient({ owner: 'team-b' });
+    await sync.cycle(key('bot-b', 'workspaces.list', 'bot.key'), { client: theirs });
+    const value = valueIn('bot.key');
+    const result = await sync.cycle(bot);
+    expect(result.ending).toBe('partialFailure');
+    expect(result.report?.items[0]?.message).toContain('another key');
+    expect(valueIn('bot.key')).toBe(value);
+    expect(await keyNames()).toEqual(['bot-b']);
+  });
+});
+
+describe('a key that exists', () => {
+  it('gets its value from where an earlier run left it pending, though its place is another now', async () => {
+    await sync.cycle(bot);
+    const value = valueIn('bot.key');
+    renameSync(at('bot.key'), await pendingPath(1));
+    const moved = key('bot', 'workspaces.list', 'bots/bot.key');
+    expect(await sync.cycle(moved)).toMatchObject({
+      ending: 'success',
+      deliveries: [{ state: 'delivered' }],
+    });
+    expect(valueIn('bots/bot.key')).toBe(value);
+    expect(readdirSync(sync.secretsFolder)).toEqual(['bots']);
+  });
+
+  it('gets its file from a pending value that proves itself, with no write', async () => {
+    await sync.cycle(bot);
+    const value = valueIn('bot.key');
+    renameSync(at('bot.key'), await pendingPath(0));
+    expect(readdirSync(sync.secretsFolder)).toHaveLength(1);
+    const planned = await sync.cycle(bot, { act: false });
+    expect(planned.deliveries).toMatchObject([{ state: 'pending' }]);
+    expect(planned.warnings.join()).toContain('is pending; apply puts it in');
+    const client = sync.openClient();
+    const result = await sync.cycle(bot, { client });
+    expect(result).toMatchObject({ ending: 'success', warnings: [] });
+    expect(client.writes).toBe(0);
+    expect(valueIn('bot.key')).toBe(value);
+    expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
+  });
+
+  it('is served by its pending value and not by an older file beside it', async () => {
+    await sync.cycle(bot);
+    const value = valueIn('bot.key');
+    renameSync(at('bot.key'), await pendingPath(0));
+    const old = makeApiKey('');
+    writeFileSync(at('bot.key'), old);
+    expect(await sync.cycle(bot)).toMatchObject({ ending: 'success' });
+    expect(valueIn('bot.key')).toBe(value);
+  });
+
+  it('with another value in its file is a mismatch: in plan and apply, by file and key, untouched', async () => {
+    await sync.cycle(bot);
+    const wrong = makeApiKey('');
+    writeFileSync(at('bot.key'), wrong);
+    for (const act of [false, true]) {
+      const result = await sync.cycle(bot, { act });
+      expect(result).toMatchObject({
+        ending: 'partialFailure',
+        deliveries: [{ state: 'mismatch' }],
+      });
+      expect(textReport(result)).toContain(`SecretMismatch: the value in ${at('bot.key')}`);
+      expect(JSON.stringify(resultDocument(result))).not.toContain(wrong);
+    }
+    expect(valueIn('bot.key')).toBe(wrong);
+  });
+
+  it('whose file is gone ends an apply with a failure, and a plan with a warning', async () => {
+    await sync.cycle(bot);
+    rmSync(at('bot.key'));
+    const planned = await sync.cycle(bot, { act: false });
+    expect(planned).toMatchObject({ ending: 'success', deliveries: [{ state: 'none' }] });
+    const applied = await sync.cycle(bot);
+    expect(applied.ending).toBe('partialFailure');
+    expect(applied.warnings.join()).toContain('SecretMissing: ApiKey/bot');
+    expect(applied.warnings.join()).toContain(at('bot.key'));
+  });
+
+  it('that is replaced gets exactly the new value, and the old one opens nothing', async () => {
+    await sync.cycle(bot);
+    const old = valueIn('bot.key');
+    const replaced = bot.replace(
+      'spec: {',
+      'spec: {subType: user, userId: 0197c2a5-6f5e-7c3a-9d5e-1f2a3b4c5d6e, ',
+    );
+    const result = await sync.cycle(replaced);
+    expect(result.plan.changes).toMatchObject([{ action: 'replace' }]);
+    expect(result).toMatchObject({ ending: 'success', deliveries: [{ state: 'delivered' }] });
+    expect(await scopesOf(valueIn('bot.key'))).toEqual(['workspaces.list']);
+    expect(await scopesOf(old)).toBeUndefined();
+    expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
+  });
+
+  it('whose path changes is told of in a plan and moved by an apply, wherever in the folder it lies', async () => {
+    await sync.cycle(bot);
+    const value = valueIn('bot.key');
+    const moved = key('bot', 'workspaces.list', 'deep/er/bot.key');
+    const planned = await sync.cycle(moved, { act: false });
+    expect(planned).toMatchObject({ ending: 'success', deliveries: [{ state: 'elsewhere' }] });
+    expect(planned.warnings.join()).toContain(`lies in ${at('bot.key')}; apply moves it`);
+    const client = sync.openClient();
+    expect(await sync.cycle(moved, { client })).toMatchObject({
+      ...{ ending: 'success', warnings: [] },
+      deliveries: [{ state: 'delivered' }],
+    });
+    expect(client.writes).toBe(0);
+    expect(valueIn('deep/er/bot.key')).toBe(value);
+    expect(readdirSync(sync.secretsFolder)).toEqual(['deep']);
+    expect(await sync.cycle(bot)).toMatchObject({ ending: 'success' });
+    expect(valueIn('bot.key')).toBe(value);
+  });
+
+  it('whose value is nowhere is looked for past links, folders without rights and what is no value', async () => {
+    await sync.cycle(bot);
+    rmSync(at('bot.key'));
+    mkdirSync(at('closed'), { mode: 0 });
+    symlinkSync('/', at('everything'));
+    writeFileSync(at('large'), 'x'.repeat(100_000));
+    expect(await sync.cycle(bot, { act: false })).toMatchObject({
+      deliveries: [{ state: 'none' }],
+    });
+    rmdirSync(at('closed'));
+  });
+
+  it('without secretOutput is warned of before it is made, because nobody would see its value', async () => {
+    const { warnings } = await sync.cycle(key('bot', 'workspaces.list', null), { act: false });
+    expect(warnings.join()).toContain('ApiKey/bot has no secretOutput');
+  });
+});
+
+describe('a key that is renamed beside a new one of its name', () => {
+  const fresh = key('bot', 'configs.list');
+
+  it('keeps id, scopes and value, and takes its file along; the new one has its own of each', async () => {
+    await sync.cycle(bot);
+    const [old, id] = [valueIn('bot.key'), (await sync.cycle(bot)).deliveries[0]!.keyId];
+    const legacy = key('bot-legacy', 'workspaces.list', 'legacy.key', ', previousNames: [bot]');
+    const result = await sync.cycle(legacy + fresh);
+    expect(result.ending).toBe('success');
+    expect(result.deliveries.find(({ key: name }) => name === 'ApiKey/bot-legacy')?.keyId).toBe(id);
+    expect(valueIn('legacy.key')).toBe(old);
+    expect(await scopesOf(old)).toEqual(['workspaces.list']);
+    expect(await scopesOf(valueIn('bot.key'))).toEqual(['configs.list']);
+    expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key', 'legacy.key']);
+    expect((await sync.cycle(legacy + fresh)).plan.changes).toEqual([]);
+  });
+
+  it('that has no file of its own keeps its value aside', async () => {
+    await sync.cycle(bot);
+    const old = valueIn('bot.key');
+    const legacy = key('bot-legacy', 'workspaces.list', null, ', previousNames: [bot]');
+    expect((await sync.cycle(legacy + fresh)).ending).toBe('success');
+    expect(await scopesOf(valueIn('bot.key'))).toEqual(['configs.list']);
+    const kept = readdirSync(sync.secretsFolder).filter((name) => name.includes('.kept-'));
+    expect(kept.map(valueIn)).toEqual([old]);
+    expect(await scopesOf(old)).toEqual(['workspaces.list']);
+  });
+});
+
+interface Runner extends AsyncDisposable {
+  /** The ending of one run, or the kind of failure that it ended with. */
+  run(fateOf: (index: number) => Fate, text?: string): Promise<string>;
+  readonly folder: string;
+  /** Requests of the last run. */
+  seen: number;
+}
+
+/** A run of its own with a folder of its own, or a shared one, through a network that fails by plan. */
+function runner(setup: SyncSetup, folder: string): Runner {
+  const self = {
+    folder,
+    seen: 0,
+    run: async (fateOf: (index: number) => Fate, text = bot) => {
+      await using proxy = await startFaultyProxy(server.url, fateOf);
+      const { url } = proxy;
+      const client = setup.openClient({ adminBaseUrl: url, baseUrl: `${url}/v1`, authUrl: url });
+      const options: Partial<CycleOptions> = { client, secretsFolder: folder };
+      const ending = await setup.cycle(text, options).then(
+        (result) => result.ending as string,
+        (error: { kind?: string }) => error.kind ?? String(error),
+      );
+      self.seen = proxy.seen;
+      return ending;
+    },
+    [Symbol.asyncDispose]: async () => rmSync(folder, { recursive: true, force: true }),
+  };
+  return self;
+}
+
+/** What must hold after any story: one key, and every file authenticates. */
+async function expectSound(...folders: string[]): Promise<void> {
+  expect(await keyNames()).toEqual(['bot']);
+  for (const folder of folders) {
+    for (const name of readdirSync(folder)) {
+      expect(name).toBe('bot.key');
+      const value = readFileSync(join(folder, name), 'utf8').trim();
+      expect(await scopesOf(value)).toEqual(['workspaces.list']);
+    }
+  }
+}
+
+/** Token, snapshot, lease, snapshot, create, proof, release. */
+const steps = Array.from({ length: 7 }, (_, index) => index + 1);
+const folders = ['shared', 'separate'] as const;
+
+describe('two runs', () => {
+  const stories = folders.flatMap((kind) =>
+    steps.flatMap((k) =>
+      (['dead', 'cut-before', 'cut-after', 'dies after'] as const).map(
+        (fate) => [kind, fate, k] as const,
+      ),
+    ),
+  );
+
+  it.each(stories)('with %s folders, the first %s at request %i', async (kind, fate, k) => {
+    const first = runner(sync, sync.secretsFolder);
+    const other = kind === 'shared' ? sync.secretsFolder : `${sync.secretsFolder}-other`;
+    mkdirSync(other, { recursive: true });
+    await using second = runner(sync, other);
+    const fateOf = (index: number): Fate => {
+      if (fate !== 'dies after') return index === k ? fate : 'pass';
+      return index === k ? 'cut-after' : index > k ? 'dead' : 'pass';
+    };
+    const one = await first.run(fateOf);
+    await endLeases(server);
+    const two = await second.run(() => 'pass');
+    await endLeases(server);
+    await first.run(() => 'pass');
+    const has = (folder: string): boolean => readdirSync(folder).includes('bot.key');
+    await expectSound(first.folder, second.folder);
+    expect(has(first.folder) || has(second.folder)).toBe(true);
+    if (one === 'success') expect(has(first.folder)).toBe(true);
+    expect(two === 'success').toBe(has(second.folder));
+  });
+
+  it.each(folders)(
+    'at once with %s folders: one makes the key, and success means its file works',
+    async (kind) => {
+      for (let race = 0; race < 3; race += 1) {
+        const other = kind === 'shared' ? sync.secretsFolder : `${sync.secretsFolder}-other`;
+        mkdirSync(other, { recursive: true });
+        const runners = [runner(sync, sync.secretsFolder), runner(sync, other)];
+        const endings = await Promise.all(runners.map((one) => one.run(() => 'pass')));
+        await expectSound(sync.secretsFolder, other);
+        runners.forEach(({ folder }, index) => {
+          expect(endings[index] === 'success').toBe(readdirSync(folder).includes('bot.key'));
+        });
+        expect(endings).toContain('success');
+        await sync.cycle('');
+        for (const folder of [sync.secretsFolder, other])
+          rmSync(join(folder, 'bot.key'), { force: true });
+        if (kind === 'separate') rmSync(other, { recursive: true });
+      }
+    },
+  );
+
+  it('one of which sleeps through its lease: it is refused, keeps no dead value, and says run again', async () => {
+    const desired = await desiredFrom(bot);
+    const slow = sync.openClient();
+    const other = `${sync.secretsFolder}-other`;
+    mkdirSync(other);
+    const send = slow.request.bind(slow);
+    slow.request = async (request) => {
+      if (request.method === 'POST' && request.path.startsWith('/v1/api-keys')) {
+        await endLeases(server);
+        expect(await sync.cycle(bot)).toMatchObject({ ending: 'success' });
+      }
+      return await send(request);
+    };
+    const result = await sync.cycle(desired, { client: slow, secretsFolder: other });
+    expect(result.ending).toBe('retryable');
+    expect(readdirSync(other)).toEqual([]);
+    await expectSound(sync.secretsFolder, other);
+    rmSync(dirname(join(other, 'x')), { recursive: true });
+  });
+});

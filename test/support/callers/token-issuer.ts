@@ -1,0 +1,55 @@
+/** Knows how a test gets an issuer of tokens: real keys, published by a real HTTP server, and tokens signed with them. */
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import { sendJson, startUpstream, type TestUpstream } from '../upstream/upstream.ts';
+
+export interface TokenIssuer extends AsyncDisposable {
+  /** Of its key set. */
+  readonly url: string;
+  readonly host: string;
+  /** How often its keys were asked for. */
+  readonly fetches: () => number;
+  /** What it publishes from now on. */
+  readonly published: JWK[];
+  /** In place of the keys; null for none. */
+  answer: TestUpstream['script'] | null;
+  /** A new key pair, published under this name. */
+  addKey(kid: string, algorithm?: string): Promise<SigningKey>;
+}
+
+interface SigningKey {
+  readonly privateKey: CryptoKey;
+  readonly jwk: JWK;
+  sign(
+    claims: Readonly<Record<string, unknown>>,
+    header?: Record<string, unknown>,
+  ): Promise<string>;
+}
+
+export async function startTokenIssuer(): Promise<TokenIssuer> {
+  const published: JWK[] = [];
+  const issuer: { answer: TestUpstream['script'] | null } = { answer: null };
+  const upstream = await startUpstream((request, response) =>
+    issuer.answer === null
+      ? sendJson(response, { keys: published })
+      : issuer.answer(request, response),
+  );
+  return Object.assign(issuer, {
+    url: upstream.url.replace(/\/v1$/, '/keys'),
+    host: upstream.host,
+    fetches: () => upstream.reached.length,
+    published,
+    addKey: async (kid: string, algorithm = 'RS256') => {
+      const { publicKey, privateKey } = await generateKeyPair(algorithm, { extractable: true });
+      const jwk = { ...(await exportJWK(publicKey)), kid, alg: algorithm, use: 'sig' };
+      published.push(jwk);
+      return {
+        ...{ privateKey, jwk },
+        sign: (claims: Readonly<Record<string, unknown>>, header: Record<string, unknown> = {}) =>
+          new SignJWT({ ...claims })
+            .setProtectedHeader({ alg: algorithm, typ: 'JWT', kid, ...header })
+            .sign(privateKey),
+      };
+    },
+    [Symbol.asyncDispose]: () => upstream[Symbol.asyncDispose](),
+  });
+}

@@ -1,0 +1,202 @@
+/** Knows the one database server all tests of a run share: in memory, fast, gone with the run. */
+import { randomBytes } from 'node:crypto';
+import {
+  accessSync,
+  constants,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { initialiseDataDirectory } from '../../../src/embedded/data-directory.ts';
+import { lockFile } from '../../../src/embedded/file-lock.ts';
+import type { DatabaseServerBinary } from '../../../src/embedded/server-binary.ts';
+import { chooseServer } from '../../../src/embedded/server-choice.ts';
+import { type ServerProcess, startServerProcess } from '../../../src/embedded/server-process.ts';
+import { Secret } from '../../../src/secret.ts';
+import type { KeyspacePool } from '../../engines/keyspaces.ts';
+import { isRunning } from '../server/process.ts';
+
+/** How tests reach the server; plain data, because it travels to the test workers. */
+export interface TestDatabaseServer {
+  readonly host: '127.0.0.1';
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  /** Of a sharded engine, on which `CREATE DATABASE` makes nothing: what tests take instead. */
+  readonly keyspaces?: KeyspacePool;
+}
+
+/** Where a server is unpacked when the machine has none; kept between runs. */
+export const softwareDirectory = resolve(import.meta.dirname, '../../../.cache/database-server');
+
+const directoryPrefix = 'gatewright-test-';
+const initialFlags = ['--innodb-log-file-size=16M'];
+const fastFlags = [
+  ...initialFlags,
+  '--innodb-buffer-pool-size=64M',
+  '--innodb-flush-log-at-trx-commit=0',
+  '--innodb-doublewrite=OFF',
+  '--innodb-fast-shutdown=2',
+  '--skip-log-bin',
+  '--performance-schema=OFF',
+  // Every table is made and dropped again for nearly every file of tests, and half of that time went
+  // into a file and statistics for each.
+  '--innodb-file-per-table=OFF',
+  '--innodb-stats-persistent=OFF',
+  // What it grows by is written out at once.
+  '--innodb-autoextend-increment=8',
+  '--key-buffer-size=1M',
+  '--max-connections=500',
+  // Every test file connects at once, and who is turned away asks again only a second later.
+  '--back-log=1000',
+];
+const mariadbFlags = ['--innodb-flush-method=nosync', '--sync-frm=OFF'];
+
+/**
+ * The server of TEST_DATABASE_URL (`mysql://user:password@127.0.0.1:port`, a user who may do
+ * everything), so that the suites can run against another make of server; null when it is unset.
+ */
+export function externalDatabaseServer(
+  url: string | undefined,
+): { server: TestDatabaseServer; stop: () => Promise<void> } | null {
+  if (url === undefined || url === '') return null;
+  const { hostname, port, username, password } = new URL(url);
+  if (hostname !== '127.0.0.1') throw new Error('TEST_DATABASE_URL must name 127.0.0.1');
+  return {
+    server: {
+      host: hostname,
+      port: Number(port),
+      user: decodeURIComponent(username),
+      password: decodeURIComponent(password),
+    },
+    stop: () => Promise.resolve(),
+  };
+}
+
+const turnPollMs = 200;
+/** What a run has written at most, with the servers of their own that some tests have; doubled. */
+const roomBytes = 1024 ** 3;
+
+/** Memory where there is enough of it, as containers have 64 MB unless told otherwise; else a folder on disk. */
+export function folderOfData(memory = '/dev/shm'): string {
+  try {
+    accessSync(memory, constants.W_OK);
+    const { bavail, bsize } = statfsSync(memory);
+    return bavail * bsize < roomBytes ? tmpdir() : memory;
+  } catch {
+    return tmpdir();
+  }
+}
+
+/** Of suites that begin at once in a fresh clone one fetches it, and the others wait for that. */
+async function chooseTestServer(): Promise<DatabaseServerBinary> {
+  mkdirSync(dirname(softwareDirectory), { recursive: true });
+  for (;;) {
+    using turn = lockFile(`${softwareDirectory}.lock`);
+    if (turn !== null) {
+      return await chooseServer(softwareDirectory, null, {
+        offline: false,
+        progress: (line) => console.error(line),
+      });
+    }
+    await delay(turnPollMs);
+  }
+}
+
+/**
+ * `extraFlags` and `parent`, the folder under which the server keeps its data, are for tests that need
+ * a server of their own.
+ */
+export async function startTestDatabaseServer(
+  extraFlags: readonly string[] = [],
+  parent = folderOfData(),
+): Promise<{
+  server: TestDatabaseServer;
+  pid: number;
+  socketPath: string;
+  /** Ends it as `kill -9` does, and starts it again on the same data and port. */
+  killAndStart: () => Promise<void>;
+  stop: () => Promise<void>;
+}> {
+  const binary = await chooseTestServer();
+  removeAbandoned(parent);
+  const directory = mkdtempSync(join(parent, `${directoryPrefix}${process.pid}-`));
+  const dataDirectory = join(directory, 'data');
+  const password = randomBytes(18).toString('base64url');
+  await initialiseDataDirectory(binary, dataDirectory, { flags: initialFlags });
+  const socketPath = join(directory, 'sql.sock');
+  const startOn = (port: number): Promise<ServerProcess> =>
+    startServerProcess({
+      binary,
+      dataDirectory,
+      socketPath,
+      temporaryDirectory: join(directory, 'temporary'),
+      logPath: join(directory, 'server.log'),
+      flags: [
+        ...fastFlags,
+        ...(binary.flavour === 'mariadb' ? mariadbFlags : []),
+        '--bind-address=127.0.0.1',
+        `--port=${port}`,
+        ...extraFlags,
+      ],
+      user: 'tester',
+      password: new Secret(password, 'test'),
+      databaseName: 'gatewright_test',
+    });
+  const started = await startOnFreePort(startOn);
+  let running = started.process;
+  return {
+    server: { host: '127.0.0.1', port: started.port, user: 'tester', password },
+    pid: running.pid,
+    socketPath,
+    killAndStart: async () => {
+      process.kill(running.pid, 'SIGKILL');
+      await running.exited;
+      running = await startOn(started.port);
+    },
+    stop: async () => {
+      await running.stop();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** What runs that were killed left in memory; a folder bears the process id of its run. */
+function removeAbandoned(memory: string): void {
+  for (const name of readdirSync(memory)) {
+    const pid = name.startsWith(directoryPrefix) ? name.slice(directoryPrefix.length) : '';
+    const isAbandoned = /^\d+-/.test(pid) && !isRunning(Number.parseInt(pid, 10));
+    if (isAbandoned) rmSync(join(memory, name), { recursive: true, force: true });
+  }
+}
+
+/** The server cannot choose a port itself; another process may take the one found, so try again. */
+async function startOnFreePort(
+  start: (port: number) => Promise<ServerProcess>,
+): Promise<{ port: number; process: ServerProcess }> {
+  const port = await findFreePort();
+  try {
+    return { port, process: await start(port) };
+  } catch {
+    const another = await findFreePort();
+    return { port: another, process: await start(another) };
+  }
+}
+
+export async function findFreePort(): Promise<number> {
+  const { promise, resolve: listening, reject } = Promise.withResolvers<void>();
+  const probe = createServer().once('error', reject).listen(0, '127.0.0.1', listening);
+  await promise;
+  const address = probe.address();
+  const { promise: closed, resolve: close } = Promise.withResolvers<void>();
+  probe.close(() => close());
+  await closed;
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}

@@ -1,0 +1,26 @@
+/** Knows a request for a model as the gateway records it, for tests of the log. */
+import type { RequestRecord } from '../../../src/gateway/logs/request-record.ts';
+
+/** A completion that went well, with what else it says. */
+export function requestRecord(
+  organisationId: string,
+  more: Partial<RequestRecord> = {},
+): RequestRecord {
+  return {
+    ...{ id: 'trace-1', startedAt: Date.parse('2026-11-22T08:15:00Z'), durationMs: 240.4 },
+    ...{ firstByteMs: 120.6, organisationId, workspaceId: null, apiKeyId: null, configId: null },
+    ...{ endpoint: 'chat_completions', status: 200, provider: 'openai', requestedModel: 'gpt' },
+    ...{ model: 'gpt-4o', targetPath: 'config', retries: 0, cacheStatus: 'MISS', isStream: false },
+    ...{ answeredModel: 'gpt-4o-2026-08-06', guardrailVerdict: null, promptSlug: null },
+    tokens: { inputTokens: 10, outputTokens: 5, cachedInputTokens: 2, cacheWriteTokens: 0 },
+    ...{
+      costUnits: 125,
+      isEstimated: false,
+      openCharge: null,
+      earlierAttempts: [],
+      errorCode: null,
+    },
+    metadata: { team: 'a' },
+    ...more,
+  };
+}

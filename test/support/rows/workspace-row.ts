@@ -1,0 +1,29 @@
+/** Knows what a row of workspaces looks like in tests that write it themselves. */
+import type { Db } from '../../../src/store/connection/db.ts';
+
+/** An active workspace of this id. */
+export async function insertWorkspace(db: Db, organisationId: string, id: string): Promise<void> {
+  await db
+    .insertInto('workspaces')
+    .values({
+      organisation_id: organisationId,
+      id,
+      slug: `ws-${id}`,
+      name: 'a workspace',
+      description: null,
+      icon: null,
+      scope_name: null,
+      defaults: null,
+      usage_limits: null,
+      rate_limits: null,
+      status: 'active',
+      is_default: 0,
+      api_key_max_ttl_days: null,
+      settings: null,
+      security_settings: null,
+      created_by: 'test',
+      created_at: 0,
+      last_updated_at: 0,
+    })
+    .execute();
+}

@@ -1,0 +1,51 @@
+/** Knows how a test gets a bare HTTP server: routes of its own, no database, callers named by their token. */
+import type { Exchange } from '../../../src/http/server/access-log.ts';
+import { tellRefusedBytes } from '../../../src/http/connections/refused-bytes.ts';
+import type { Route } from '../../../src/http/routes/route.ts';
+import {
+  createHttpServer,
+  type HttpLimits,
+  type HttpServer,
+  usualLimits,
+} from '../../../src/http/server/server.ts';
+import { createLog } from '../../../src/log.ts';
+import { ApiError } from '../../../src/model/wire/errors.ts';
+
+export interface HttpHarness {
+  readonly server: HttpServer;
+  readonly url: string;
+  readonly logLines: string[];
+  readonly exchanges: Exchange[];
+}
+
+/** Callers are named by their bearer value; `outsider` lacks every scope. */
+export async function startHttp(
+  routes: Route<string>[],
+  limits: Partial<HttpLimits> = {},
+  publicRoutes: Route<null>[] = [],
+): Promise<HttpHarness> {
+  const logLines: string[] = [];
+  const exchanges: Exchange[] = [];
+  const write = (line: string): boolean => logLines.push(line) > 0;
+  const log = createLog({ level: 'debug', destination: { write } });
+  const server = createHttpServer<string>({
+    routes,
+    publicRoutes,
+    authenticate: async ({ authorization }) => {
+      if (authorization === null) throw new ApiError('unauthorized');
+      return authorization.replace('Bearer ', '');
+    },
+    authorise: (caller) => {
+      if (caller === 'outsider') throw new ApiError('forbidden');
+    },
+    callerId: (caller) => caller,
+    disabledFeatures: new Set(['mcp']),
+    classifyError: (error) => (error === 'database' ? 'unavailable' : 'internal'),
+    onRefusedBytes: tellRefusedBytes('test', () => {}, log),
+    observe: (one) => exchanges.push(one),
+    now: () => 1_000,
+    log,
+    limits: { ...usualLimits, ...limits },
+  });
+  return { server, url: await server.listen('127.0.0.1', 0), logLines, exchanges };
+}

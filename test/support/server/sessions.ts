@@ -1,0 +1,34 @@
+/** Knows how a test gets somebody who is signed in, without the way by an identity provider. */
+
+import { makeSession } from '../../../src/auth/sessions.ts';
+import { newId } from '../../../src/model/wire/ids.ts';
+import type { SignInSettings } from '../../../src/settings/groups/sign-in.ts';
+import * as userSessions from '../../../src/store/people/user-sessions.ts';
+import type { TestServer } from './server.ts';
+
+const dayMs = 86_400_000;
+const publicUrl = new URL('https://gateway.example.com');
+
+/** Of a server on which people are signed in, and nobody signs in: its provider is nowhere. */
+export const signedInSettings: SignInSettings = {
+  ...{ issuer: new URL('https://login.invalid'), clientId: 'test', proof: { method: 'none' } },
+  ...{ publicUrl, tsgId: null, scopes: 'openid', roles: null, groupsClaim: null },
+  ...{ provisions: false, sessionMs: 365 * dayMs, idleMs: 365 * dayMs },
+};
+
+/** Headers as the browser of that user sends them, and the id of the session. */
+export async function addSession(
+  { app, organisationId, clock }: Pick<TestServer, 'app' | 'organisationId' | 'clock'>,
+  userId: string,
+): Promise<{ readonly id: string; readonly headers: Record<string, string> }> {
+  const id = newId();
+  const { sessionMs } = signedInSettings;
+  const { tokenHmac, cookie } = makeSession(app.keyring, { organisationId, id }, sessionMs);
+  await userSessions.insert(app.database.db, {
+    ...{ organisation_id: organisationId, id, user_id: userId, token_hmac: tokenHmac },
+    ...{ subject_hash: Buffer.alloc(32), provider_session_hash: null },
+    ...{ created_at: clock.now(), last_used_at: clock.now(), expires_at: clock.now() + sessionMs },
+  });
+  const headers = { cookie: cookie.slice(0, cookie.indexOf(';')), origin: publicUrl.origin };
+  return { id, headers };
+}

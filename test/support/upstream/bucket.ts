@@ -1,0 +1,86 @@
+/** Knows how a test gets a bucket: of a real S3-compatible server, behind a relay that counts, fails and goes away. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  request,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import S3rver from '@20minutes/s3rver';
+import type { S3Place } from '../../../src/blobs/s3.ts';
+import type { S3Key } from '../../../src/blobs/s3-credentials.ts';
+import { Secret } from '../../../src/secret.ts';
+
+export interface Bucket extends AsyncDisposable {
+  readonly place: S3Place;
+  /** The one that it knows. */
+  readonly key: { readonly kind: 'key' } & S3Key;
+  /** `METHOD /path` of what was asked. */
+  readonly asked: string[];
+  /** Answers in place of the server where it yields a status, or what a request is refused for (403). */
+  interfere: (asked: string, headers: IncomingHttpHeaders) => number | string | null;
+  /** Names of the objects that are there. */
+  objects(): string[];
+}
+
+/** It judges signatures by the time and the one key that it knows. */
+export async function startBucket(): Promise<Bucket> {
+  const directory = mkdtempSync(join(tmpdir(), 'gatewright-bucket-'));
+  const server = new S3rver({
+    ...{ address: '127.0.0.1', port: 0, silent: true, directory },
+    configureBuckets: [{ name: 'files' }],
+  });
+  const { port } = await server.run();
+  const bucket = {
+    asked: [] as string[],
+    interfere: (_: string, __: IncomingHttpHeaders): number | string | null => null,
+  };
+  const relay = createServer((from, to) => {
+    const asked = `${from.method} ${from.url}`;
+    bucket.asked.push(asked);
+    const refused = bucket.interfere(asked, from.headers);
+    if (refused === null) return pass(port, from, to);
+    const [status, code] = typeof refused === 'string' ? [403, refused] : [refused, 'Busy'];
+    from.resume().on('end', () => to.writeHead(status).end(`<Error><Code>${code}</Code></Error>`));
+  });
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
+  const key = {
+    ...{ kind: 'key' as const, accessKeyId: 'S3RVER', sessionToken: null },
+    secretAccessKey: new Secret('S3RVER', 'test'),
+  };
+  const { port: relayed } = relay.address() as AddressInfo;
+  return Object.assign(bucket, {
+    key,
+    place: {
+      ...{ endpoint: new URL(`http://127.0.0.1:${relayed}`), region: 'us-east-1', bucket: 'files' },
+      prefix: 'kept/',
+      credentials: key,
+    },
+    objects: () =>
+      readdirSync(join(directory, 'files'), { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('_object'))
+        .map((name) => name.slice(0, -'._S3rver_object'.length))
+        .toSorted(),
+    [Symbol.asyncDispose]: async () => {
+      relay.closeAllConnections();
+      relay.close();
+      await server.close();
+      rmSync(directory, { recursive: true });
+    },
+  });
+}
+
+/** With the headers as they came, which are signed. */
+function pass(port: number, from: IncomingMessage, to: ServerResponse): void {
+  const { method, url, headers } = from;
+  const onward = request({ host: '127.0.0.1', port, method, path: url, headers }, (answer) => {
+    to.writeHead(answer.statusCode!, answer.headers);
+    answer.pipe(to);
+  });
+  onward.on('error', () => to.destroy());
+  from.pipe(onward);
+}

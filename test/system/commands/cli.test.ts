@@ -1,0 +1,253 @@
+/** Guarantees of the command line as a whole: help, slips, exit codes, and no more code than needed. */
+
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { resolve } from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { commandLoaders } from '../../../src/commands/all-commands.ts';
+import { runCommandLine } from '../../../src/commands/command-line.ts';
+import { exitCodes } from '../../../src/commands/shared/exit-codes.ts';
+import { factsAbout, type Name } from '../../../src/settings/variables/variables.ts';
+import { loadedIn, runCli, sourceProgram, tellingLoads } from './run-cli.ts';
+
+const root = resolve(import.meta.dirname, '../../..');
+const main = resolve(root, 'src/main.ts');
+const names = [...commandLoaders.keys()];
+
+/** Files and packages that a command line loads. */
+async function loadedBy(...words: string[]): Promise<string[]> {
+  const { stderr } = await runCli(words, null, { env: tellingLoads, program: sourceProgram });
+  return loadedIn(stderr);
+}
+
+/** Runs a command line without a process, for what is asked many times. */
+async function runInside(words: readonly string[]) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const ending = await runCommandLine(words, {
+    stdin: Readable.from([]),
+    stdout,
+    stderr,
+    signal: new AbortController().signal,
+    cwd: root,
+  });
+  return { ending, stdout: textOf(stdout), stderr: textOf(stderr) };
+}
+
+function textOf(stream: PassThrough): string {
+  return stream.read()?.toString() ?? '';
+}
+
+describe('help', () => {
+  it('shows every command with its summary, with no word and with --help', async () => {
+    const bare = await runCli([], null);
+    const asked = await runCli(['--help'], null);
+    expect(bare).toEqual(asked);
+    expect(bare).toMatchObject({ exitCode: exitCodes.success, stderr: '' });
+    for (const name of names) expect(bare.stdout).toMatch(new RegExp(`^  ${name}\\b.*  \\w`, 'm'));
+  });
+
+  it.each(names)('of %s has options and worked examples', async (name) => {
+    const { ending, stdout, stderr } = await runInside(['help', name]);
+    expect(ending).toBe('success');
+    expect(stdout).toMatch(new RegExp(`^gatewright ${name}`));
+    const examples = stdout.split('Examples:')[1]!;
+    expect(examples.match(new RegExp(`gatewright ${name}`, 'g'))!.length).toBeGreaterThanOrEqual(2);
+    expect(await runInside([name, '--help'])).toEqual({ ending, stdout, stderr });
+  });
+
+  it.each(names)('of %s has examples that the command takes as they stand', async (name) => {
+    const command = await commandLoaders.get(name)!();
+    for (const [line] of command.examples) {
+      const own = line.slice(line.indexOf(`gatewright ${name}`)).replace(/ >>? .*|\)$/, '');
+      const [, , ...words] = own.split(' ');
+      expect(() => command.bind(words), line).not.toThrow();
+    }
+  });
+
+  it.each(names)('of %s fits a terminal of 100 columns', async (name) => {
+    const { help } = await commandLoaders.get(name)!();
+    const wide = help.split('\n').filter((line) => line.length > 100);
+    expect(wide).toEqual([]);
+  });
+
+  it.each(names)(
+    'of %s says what holds when an option is left out, or what it does',
+    async (name) => {
+      const { help } = await commandLoaders.get(name)!();
+      const options = help.split('Options:\n')[1]!.split('\nExamples:')[0]!;
+      const entries = options.split(/\n(?= {2}(?:-\w, | {4})--)/);
+      expect(entries.at(-1)).toContain('--help');
+      const withValue = entries.filter((entry) => /--[a-z-]+ \S*[A-Z|]/.test(entry.slice(0, 60)));
+      const isTold = /default:|^ {6}--report /;
+      expect(withValue.filter((entry) => !isTold.test(entry))).toEqual([]);
+    },
+  );
+});
+
+describe('defaults in help', () => {
+  it('are those of the settings that they name', async () => {
+    const helps = await Promise.all(
+      names.map(async (name) => (await commandLoaders.get(name)!()).help),
+    );
+    const told = helps.flatMap((help) => [
+      ...help
+        .replaceAll(/\s+/g, ' ')
+        .matchAll(/default: ([A-Z_]+), else ([^)]+?)(?: in the home)?\)/g),
+    ]);
+    expect(told.length).toBeGreaterThan(10);
+    for (const [, setting, value] of told) {
+      const { byDefault } = factsAbout(setting as Name);
+      if (byDefault !== null) expect(`${setting} ${value}`).toBe(`${setting} ${byDefault}`);
+    }
+  });
+});
+
+describe('a slip', () => {
+  it.each([
+    [['plna'], 'unknown command "plna": did you mean "plan"?'],
+    [['help', 'aply'], 'unknown command "aply": did you mean "apply"?'],
+    [['--verison'], 'unknown option "--verison": did you mean "--version"?'],
+    [['__proto__'], 'unknown command "__proto__" '],
+    [['up', '--prot', '1'], 'unknown option "--prot": did you mean "--port"?'],
+    [['plan', '--__proto__=x'], 'unknown option "--__proto__" '],
+    [['plan', '-q'], 'unknown option "-q" '],
+    [['plan', '--home', 'a', '--hom', 'b'], 'unknown option "--hom" (gatewright help'],
+    [['up', 'stray'], '"stray" is one word too many'],
+    [['jobs', 'run', 'x', 'y'], '"y" is one word too many'],
+    [['jobs'], '<action> is missing: list, or run'],
+    [['jobs', 'lst'], '<action> takes list, run, not "lst"; did you mean "list"?'],
+    [['jobs', 'run'], 'which job? gatewright jobs run NAME'],
+    [['jobs', 'list', 'expire-keys'], 'leave "expire-keys" out'],
+    [['export'], '<path> is missing: folder for the files'],
+    [['export', 'a', '--kind', 'Confg'], 'not "Confg"; did you mean "Config"?'],
+    [['validate', ''], 'a word is empty'],
+    ...['high', '-1', '70000', '80.5', '0x50', '1e3', 'NaN', '99999999999999999999'].map(
+      (port) =>
+        [
+          ['up', '--port', port],
+          `--port takes a whole number from 0 to 65535, not "${port}"; for example --port 8080`,
+        ] as const,
+    ),
+    [['serve', '--port='], '--port needs a value: --port PORT'],
+    [['serve', '--port'], '--port needs a value: --port PORT'],
+    [['plan', '--home', '--owner', 'x'], 'is written --home=--owner'],
+    [
+      ['plan', '-o', 'jsn'],
+      '--output takes text, wide, json, markdown, not "jsn"; did you mean "json"?',
+    ],
+    [['plan', '-o'], '--output needs a value: --output text|wide|json|markdown'],
+    [['plan', '--valid-for', '2h'], '--valid-for is for a plan that is saved: add --out FILE'],
+    [['plan', '--owner', 'a', '--owner', 'b'], '--owner is given twice'],
+    [['apply', '-y', '--yes'], '--yes is given twice'],
+    [['apply', '--yes=maybe'], '--yes takes no value'],
+    [['apply', '--allow-deletes', '-1'], '--allow-deletes takes a whole number from 0'],
+    [['migrate', '--check', '--status'], '--check and --status exclude each other'],
+    [['bootstrap', '--tsg-id', '12'], '--tsg-id takes 10 digits, such as 1234567890, not "12"'],
+    [['bootstrap', '--name', 'A b'], '--name takes a name of 1 to 63'],
+    [['bootstrap', '--url', 'gw.example.com'], '--url takes the address of a server'],
+    [['settings', '-o', 'markdown', '--check'], '--check tells what is wrong as -o text or'],
+  ] as readonly (readonly [readonly string[], string])[])(
+    'in %j is told in one line with what would be right, and nothing is done',
+    async (words, message) => {
+      const { ending, stdout, stderr } = await runInside(words);
+      expect(stderr).toContain(message);
+      expect(stderr).toMatch(/^gatewright: [^\n]*\n$/);
+      expect({ ending, stdout }).toEqual({ ending: 'invalidInput', stdout: '' });
+    },
+  );
+
+  it('ends the process with 5', async () => {
+    const { exitCode, stdout, stderr } = await runCli(['plan', '-o', 'yml'], null);
+    expect({ exitCode, stdout }).toEqual({ exitCode: exitCodes.invalidInput, stdout: '' });
+    expect(stderr).toMatch(/^gatewright: [^\n]*\n$/);
+  });
+
+  it('is repeated without anything that a terminal obeys', async () => {
+    const hostile = 'a\u001b[2Jb\rc\nd\u009be\u202ef';
+    for (const words of [
+      [hostile],
+      ['plan', `--${hostile}`],
+      ['plan', '-o', hostile],
+      ['up', hostile],
+    ]) {
+      const { stderr } = await runInside(words);
+      expect(stderr).toMatch(/^gatewright: [^\n]*\n$/);
+      expect(stderr).not.toMatch(/(?!\n)\p{Cc}|\p{Bidi_Control}/u);
+    }
+  });
+});
+
+describe('the process', () => {
+  it('prints its version without loading more than it needs to end', async () => {
+    const loaded = await loadedBy('--version');
+    expect(loaded.map((url) => url.replace(/.*\/src\//, 'src/'))).toEqual([
+      'src/main.ts',
+      'src/commands/shared/exit-codes.ts',
+      'src/package-root.ts',
+    ]);
+    const { version } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8'));
+    const output = execFileSync(process.execPath, [main, '--version']).toString();
+    expect(output).toBe(`gatewright ${version}\n`);
+  });
+
+  it('validates without the parts for servers, databases and logs', async () => {
+    const loaded = await loadedBy('validate', resolve(root, 'examples/1-quickstart'));
+    const heavy = /node_modules\/(mysql2|kysely|fastify|pino|undici|umzug|jose|croner)\//;
+    expect(loaded.some((url) => url.includes('node_modules/zod/'))).toBe(true);
+    expect(loaded.filter((url) => heavy.test(url))).toEqual([]);
+  });
+
+  it('ends quietly when its reader goes away', async () => {
+    const child = spawn(process.execPath, [main, 'settings', '-o', 'json-schema'], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let stderr = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text;
+    });
+    child.stdout.destroy();
+    await once(child, 'close');
+    expect(stderr).toBe('');
+  });
+
+  it('ends by a signal while it waits for standard input', async () => {
+    const [stdout, stderr, controller] = [
+      new PassThrough(),
+      new PassThrough(),
+      new AbortController(),
+    ];
+    const stdin = new Readable({ read: () => controller.abort() });
+    const { signal } = controller;
+    const outside = { stdin, stdout, stderr, signal, cwd: root };
+    expect(await runCommandLine(['validate', '-'], outside)).toBe('interrupted');
+    expect(textOf(stdout)).toBe('');
+  });
+
+  it.each([
+    ['migrate', 'SIGINT', 130],
+    ['serve', 'SIGTERM', 143],
+    ['doctor', 'SIGINT', 130],
+  ] as const)(
+    'ends by a signal while %s waits for a database that never answers',
+    async (command, signal, code) => {
+      const sockets: Socket[] = [];
+      const server = createServer((socket) => void sockets.push(socket));
+      await once(server.listen(0, '127.0.0.1'), 'listening');
+      const { port } = server.address() as AddressInfo;
+      const env = {
+        ...process.env,
+        DB_URL: `mysql://u:p@127.0.0.1:${port}/n`,
+        GATEWRIGHT_MASTER_KEY: 'k'.repeat(44),
+        ...{ PORT: '0', GATEWRIGHT_METRICS_PORT: '0' },
+      };
+      const child = spawn(process.execPath, [main, command], { env, stdio: 'ignore' });
+      server.once('connection', () => child.kill(signal));
+      expect(await once(child, 'exit')).toEqual([code, null]);
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  );
+});

@@ -1,0 +1,86 @@
+/** Guarantees the log of requests as its user meets it: the latest, more as they come, and nothing that a terminal obeys. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
+import type { RequestRecord } from '../../../src/gateway/logs/request-record.ts';
+import { requestRecord } from '../../support/rows/request-records.ts';
+import { startTestServer, type TestServer } from '../../support/server/server.ts';
+import { runCli } from './run-cli.ts';
+
+let server: TestServer;
+let folder: string;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  folder = mkdtempSync(join(tmpdir(), 'gatewright-logs-'));
+  mkdirSync(join(folder, '.gatewright'));
+  const credentials = {
+    ...{ baseUrl: `${server.url}/v1`, adminBaseUrl: server.url, authUrl: server.url },
+    ...{ iamUrl: server.url, tsgId: server.tsgId, organisationApiKey: server.organisationApiKey },
+    ...{ clientId: server.clientId, clientSecret: server.clientSecret },
+  };
+  writeFileSync(join(folder, '.gatewright/credentials.json'), JSON.stringify(credentials));
+});
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true });
+  await server[Symbol.asyncDispose]();
+});
+
+async function log(...entries: Partial<RequestRecord>[]): Promise<void> {
+  const requestLog = new RequestLog({ database: server.database, onLoss: () => {} });
+  for (const entry of entries) {
+    const startedAt = server.clock.now() - 1_000;
+    requestLog.record(requestRecord(server.organisationId, { startedAt, ...entry }));
+  }
+  await requestLog.close(60_000);
+}
+
+const run = (...words: string[]) => runCli(['logs', ...words], null, { cwd: folder });
+
+it('shows the latest, narrowed as it is told, and goes on with those that come', async () => {
+  expect((await run()).stdout).toBe('No requests in the last 24 hours.\n');
+  const tokens = { inputTokens: 1, outputTokens: 2, cachedInputTokens: 0, cacheWriteTokens: 0 };
+  const earlierAttempts = [
+    {
+      ...{ provider: 'anthropic', model: 'claude', targetPath: 'config.targets[0]', status: 500 },
+      ...{ tokens, costUnits: 1_200, isEstimated: false },
+    },
+  ];
+  await log(
+    { id: 'first', durationMs: 10 },
+    { id: 'second', model: 'a\u001b[31m\nb', status: 429, earlierAttempts },
+  );
+  const all = await run();
+  expect([all.exitCode, all.stderr]).toEqual([0, '']);
+  const lines = all.stdout.trim().split('\n');
+  expect(lines).toHaveLength(3);
+  expect(lines[1]).toMatch(/ 200 +10 +openai +gpt-4o +10\+5 +0\.000125 +first$/);
+  expect(lines[2]).toContain('a\\u001b[31m\\u000ab');
+  const refused = JSON.parse((await run('--status', '4xx', '-o', 'json')).stdout);
+  expect(refused.requests).toMatchObject([{ trace_id: 'second', status: 429 }]);
+  const wide = (await run('-n', '1', '-o', 'wide')).stdout;
+  expect(wide).toMatch(/ EARLIER [\s\S]* anthropic\/claude 500 0\.001200 /);
+  const wrong = await run('--status', '4x');
+  expect([wrong.exitCode === 0, wrong.stderr]).toEqual([false, expect.stringContaining('4xx')]);
+  const child = spawn(
+    process.execPath,
+    [inject('builtProgram'), 'logs', '--follow', '-o', 'json'],
+    {
+      ...{ cwd: folder, env: {} },
+    },
+  );
+  const told = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  const traceOf = async () => JSON.parse((await told.next()).value!).trace_id;
+  expect([await traceOf(), await traceOf()]).toEqual(['first', 'second']);
+  await log({ id: 'third' });
+  expect(await traceOf()).toBe('third');
+  await log({ id: 'late', durationMs: 0, startedAt: server.clock.now() - 20_000 });
+  expect(await traceOf()).toBe('late');
+  child.kill('SIGTERM');
+  expect(await once(child, 'exit')).toEqual([0, null]);
+});

@@ -1,0 +1,97 @@
+/** Guarantees what `gatewright doctor` finds in a real database, and that it changes nothing. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { idToBytes, newId } from '../../../src/model/wire/ids.ts';
+import { bootstrapTenant } from '../../../src/store/bootstrap.ts';
+import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts';
+import { apiKeyRow } from '../../support/rows/api-key-row.ts';
+import { endWindow, insertBudget, insertCounter } from '../../support/rows/usage-rows.ts';
+import { runCli } from '../commands/run-cli.ts';
+
+let test: TestDatabase;
+let organisationId: string;
+const env = { GATEWRIGHT_MASTER_KEY: randomBytes(32).toString('base64') };
+
+beforeAll(async () => {
+  test = await createTestDatabase({ breaksRules: true });
+  const keyring = { hashCredential: () => randomBytes(32), pepperId: '00000000' };
+  const options = { keyring, name: 'platform', apiKeyPrefix: '', now: Date.now() };
+  ({ organisationId } = await bootstrapTenant(test.database, options));
+});
+afterAll(() => test[Symbol.asyncDispose]());
+
+const doctor = (...words: string[]) => runCli(['doctor', ...words], test.settings, { env });
+
+describe('doctor', () => {
+  it('finds nothing wrong in a new tenant, and leaves no trace of having looked', async () => {
+    const { exitCode, stdout, stderr } = await doctor();
+    expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' });
+    expect(stdout).toMatch(/^ok {5}database .* schema current$/m);
+    expect(stdout).toMatch(/^ok {5}master key {2}not in use yet$/m);
+    expect(stdout).toMatch(/^ok {5}clock/m);
+    expect(stdout).toMatch(/^ok {5}tables {6}nothing found wrong by \d\d rules$/m);
+    expect(await test.database.db.selectFrom('data_keys').selectAll().execute()).toEqual([]);
+  });
+
+  it('names every row that points nowhere, and ends with 3', async () => {
+    const { db } = test.database;
+    const [gone, lost] = [randomUUID(), randomUUID()];
+    await db
+      .insertInto('api_keys')
+      .values(apiKeyRow({ organisation_id: organisationId, workspace_id: gone, config_id: lost }))
+      .execute();
+    await db
+      .insertInto('config_versions')
+      .values({
+        ...{ organisation_id: organisationId, resource_id: idToBytes(lost), number: 1 },
+        ...{ id: idToBytes(newId()), name: 'x', config: '{}', created_by: gone, created_at: 0 },
+      })
+      .execute();
+    await db
+      .insertInto('managed_resources')
+      .values({
+        ...{ organisation_id: organisationId, kind: 'Config', resource_id: lost, workspace: '' },
+        ...{
+          name: 'x',
+          owner: 'o',
+          recorded_by: '',
+          source: '{}',
+          last_applied: '{}',
+          updated_at: 0,
+        },
+      })
+      .execute();
+    const [counted, ended, held] = [newId(), newId(), newId()];
+    const policy = (id: string) => ({ organisationId, kind: 'policy', id }) as const;
+    await insertCounter(db, policy(counted), { windowStart: 1, used: 1 });
+    await insertCounter(db, policy(counted), { windowStart: 2, used: 1 });
+    await endWindow(db, policy(ended), 1, 2);
+    await insertBudget(db, organisationId, { subject_id: held });
+    const ofNobody = { organisation_id: organisationId, owner: 'nobody' };
+    await db
+      .insertInto('sync_status')
+      .values({ ...ofNobody, report: '{}', told_at: 0 })
+      .execute();
+    const lostChanges = { ...ofNobody, revision: 7, start: 0, changes: '[]' };
+    await db.insertInto('sync_revision_changes').values(lostChanges).execute();
+    const { exitCode, stdout } = await doctor('-o', 'json');
+    expect(exitCode).toBe(3);
+    const { inconsistencies } = JSON.parse(stdout);
+    const told = inconsistencies.map((one: Record<string, string>) => `${one.table}: ${one.fault}`);
+    expect(told).toEqual([
+      `api_keys: names in workspace_id what is not in workspaces: ${gone}`,
+      `api_keys: names in config_id what is not in configs: ${lost}`,
+      `config_versions: is a version of what is not in configs: ${lost.replaceAll('-', '')}`,
+      'api_keys: has no value, so nobody can use it',
+      `managed_resources: claims a Config that is gone: ${lost}`,
+      'sync_status: is of an owner that never had a lease',
+      'sync_revision_changes: is of a revision that is gone: 7',
+      'usage_counters: counts for a policy that is gone',
+      'usage_windows: counts for a policy that is gone',
+      `usage_budgets: is the budget of what is not in api_keys: ${held}`,
+    ]);
+    const named = inconsistencies.map((one: { id: string }) => one.id);
+    expect(named).toEqual(expect.arrayContaining([counted, ended, held]));
+    expect((await doctor()).stdout).toMatch(/^wrong {2}tables {6}10 found wrong by \d\d rules$/m);
+  });
+});

@@ -1,0 +1,149 @@
+/** Guarantees that the package works as it is published: bundle, migrations and manifest, nothing else beside it. */
+import {
+  chownSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, resolve } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { createPki } from '../../support/callers/pki.ts';
+import { createEmptyDatabase } from '../../support/database/database.ts';
+import { startTestDatabaseServer } from '../../support/database/database-server.ts';
+import { runCli } from '../commands/run-cli.ts';
+
+const root = resolve(import.meta.dirname, '../../..');
+let directory: string;
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), 'gatewright-built-'));
+  cpSync(dirname(inject('builtProgram')), join(directory, 'dist'), {
+    recursive: true,
+    // Other files of tests keep there what they share.
+    filter: (path) => basename(path) !== 'first-start',
+  });
+  for (const name of ['migrations', 'package.json']) {
+    cpSync(join(root, name), join(directory, name), { recursive: true });
+  }
+});
+afterAll(() => rmSync(directory, { recursive: true }));
+
+it('the built program migrates a database and runs its jobs', async () => {
+  await using database = await createEmptyDatabase();
+  const program = join(directory, 'dist/main.js');
+  const migrated = await runCli(['migrate'], database.settings, { program });
+  expect(migrated).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(migrated.stdout).toMatch(/applied 0001_tenancy\n/);
+  const checked = await runCli(['migrate', '--check'], database.settings, { program });
+  expect(checked).toMatchObject({ exitCode: 0, stdout: 'current: nothing is missing\n' });
+  const ran = await runCli(['jobs', 'run', 'reset-usage'], database.settings, { program });
+  expect(ran).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('keys 0') });
+});
+
+it('the built program reaches a database over TLS, and tells why one refuses it', async () => {
+  using pki = createPki();
+  const authority = pki.authority('house');
+  const issued = authority.issue({ name: 'good', altNames: 'DNS:localhost' });
+  const { server, stop } = await startTestDatabaseServer([
+    `--ssl-cert=${issued.certPath}`,
+    `--ssl-key=${issued.keyPath}`,
+  ]);
+  const { port, user, password } = server;
+  const check = (env: Record<string, string>) =>
+    runCli(['migrate', '--check'], null, {
+      program: join(directory, 'dist/main.js'),
+      env: {
+        ...{ DB_HOST: 'localhost', DB_PORT: String(port), DB_USER: user, DB_PASS: password },
+        ...{ DB_NAME: 'mysql', DB_SSL: 'VERIFY_IDENTITY', DB_SSL_CA_FILE: authority.certPath },
+        ...env,
+      },
+    });
+  try {
+    expect(await check({})).toMatchObject({ exitCode: 2, stderr: '' });
+    expect((await check({ DB_PASS: 'wrong' })).stderr).toMatch(/DB_PASS/);
+    const { certPath } = pki.authority('stranger');
+    expect((await check({ DB_SSL_CA_FILE: certPath })).stderr).toMatch(/certificate/);
+  } finally {
+    await stop();
+  }
+});
+
+describe('compiled code that is kept for the next start', () => {
+  const program = () => join(directory, 'dist/main.js');
+  let folder: string;
+  const start = (words: readonly string[], env: Record<string, string> = {}) =>
+    runCli(words, null, { program: program(), env: { NODE_COMPILE_CACHE: folder, ...env } });
+  /** Of the command `settings`. */
+  const keptFile = () =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => /gatewright-settings-[\w-]+\.cjs$/.test(name))
+      .map((name) => join(folder, name))[0];
+  const shown = { exitCode: 0, stderr: '' };
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'gatewright-kept-'));
+  });
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  it('is for this user alone, and is written once', async () => {
+    expect(await start(['settings'])).toMatchObject(shown);
+    const first = statSync(keptFile()!);
+    expect(first.mode & 0o777).toBe(0o600);
+    expect(first.size).toBeGreaterThan(100_000);
+    expect(await start(['settings'])).toMatchObject(shown);
+    expect(statSync(keptFile()!).ino).toBe(first.ino);
+  });
+
+  it('is not kept of a start that failed or told help, which compiles little of the command', async () => {
+    expect(await start(['settings', '--help'])).toMatchObject(shown);
+    expect(await start(['settings', '--chekc'])).toMatchObject({ exitCode: 5 });
+    expect(keptFile()).toBeUndefined();
+  });
+
+  it.each([
+    ['one bit of code', (bytes: Buffer) => bytes.fill(bytes[50_000]! ^ 1, 50_000, 50_001)],
+    ['the list of parts', (bytes: Buffer) => bytes.fill('}', 10, 12)],
+    ['the length of the list', (bytes: Buffer) => bytes.fill(0xff, 4, 8)],
+    ['the end', (bytes: Buffer) => bytes.subarray(0, -1)],
+    ['all', () => Buffer.alloc(0)],
+  ])('is made anew when it is damaged: %s', async (_, damage) => {
+    await start(['settings']);
+    const whole = readFileSync(keptFile()!);
+    const damaged = damage(Buffer.from(whole));
+    expect(damaged.equals(whole)).toBe(false);
+    writeFileSync(keptFile()!, damaged);
+    expect(await start(['settings'])).toMatchObject(shown);
+    expect(readFileSync(keptFile()!).length).toBeGreaterThan(whole.length / 2);
+    const { ino } = statSync(keptFile()!);
+    expect(await start(['settings'])).toMatchObject(shown);
+    expect(statSync(keptFile()!).ino).toBe(ino);
+  });
+
+  it.runIf(process.getuid!() === 0)('is not run when it is of another user', async () => {
+    await start(['settings']);
+    const { ino } = statSync(keptFile()!);
+    chownSync(keptFile()!, 65_534, 65_534);
+    expect(await start(['settings'])).toMatchObject(shown);
+    expect(statSync(keptFile()!)).toMatchObject({ uid: 0 });
+    expect(statSync(keptFile()!).ino).not.toBe(ino);
+  });
+
+  it('is done without where it cannot be', async () => {
+    expect(await start(['settings'], { NODE_DISABLE_COMPILE_CACHE: '1' })).toMatchObject(shown);
+    expect(readdirSync(folder)).toEqual([]);
+    await start(['settings']);
+    const file = keptFile()!;
+    rmSync(file);
+    mkdirSync(file);
+    expect(await start(['settings'])).toMatchObject(shown);
+    expect(
+      readdirSync(dirname(file)).filter((name) => /gatewright-settings.*[.]\d+$/.test(name)),
+    ).toEqual([]);
+  });
+});

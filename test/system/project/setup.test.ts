@@ -1,0 +1,219 @@
+/** Guarantees of a clone: the launcher and the set-up script find what is there and say what is not. */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+
+const run = promisify(execFile);
+const root = resolve(import.meta.dirname, '../../..');
+let clone: string;
+
+beforeEach(() => {
+  clone = mkdtempSync(join(tmpdir(), "My Projects; it's %41 #1 "));
+  for (const name of ['bin', 'scripts', 'package.json', 'package-lock.json']) {
+    cpSync(join(root, name), join(clone, name), { recursive: true });
+  }
+  mkdirSync(join(clone, 'src'));
+});
+afterEach(() => rmSync(clone, { recursive: true, force: true }));
+
+/** A program in the place of npm that only notes what it was asked. */
+function fakeNpm(exitCode: number): { env: NodeJS.ProcessEnv; calls: () => string[] } {
+  const script = join(clone, 'npm.js');
+  const calls = join(clone, 'calls');
+  writeFileSync(
+    script,
+    `import fs from 'node:fs';
+     fs.appendFileSync(${JSON.stringify(calls)}, process.argv.slice(2).join(' ') + '\\n');
+     fs.mkdirSync('node_modules', { recursive: true });
+     console.log('added 188 packages');
+     process.exit(process.argv[2] === 'ci' ? ${exitCode} : 0);`,
+  );
+  return {
+    env: { ...process.env, npm_execpath: script },
+    calls: () => readFileSync(calls, 'utf8').trim().split('\n'),
+  };
+}
+
+/** Stands in for the program that the target starts. */
+function writeMain(text: string): void {
+  writeFileSync(join(clone, 'src/main.ts'), text);
+}
+
+/** Lets the clone depend on one package, because npm takes long to ask for hundreds in vain. */
+function dependOnOne(): void {
+  const name = 'gatewright';
+  const dependencies = { ms: '2.1.3' };
+  const resolved = 'https://registry.npmjs.org/ms/-/ms-2.1.3.tgz';
+  const packages = {
+    '': { name, dependencies },
+    'node_modules/ms': { version: '2.1.3', resolved },
+  };
+  const write = (file: string, content: object) =>
+    writeFileSync(join(clone, file), JSON.stringify({ name, ...content }));
+  write('package.json', { type: 'module', dependencies });
+  write('package-lock.json', { lockfileVersion: 3, requires: true, packages });
+}
+
+/** A server of TCP connections, which does `answer` with what a client sends. */
+async function listen(answer: (socket: Socket) => void) {
+  const server = createServer((socket) => {
+    socket.on('error', () => {}).on('data', () => answer(socket));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  return {
+    port: (server.address() as AddressInfo).port,
+    [Symbol.asyncDispose]: async () => void server.close(),
+  };
+}
+
+async function start(env: NodeJS.ProcessEnv, ...words: string[]) {
+  const script = join(clone, 'scripts/run.mjs');
+  return await run(process.execPath, [script, 'start', ...words], { env }).then(
+    ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
+    (error: { code: number; stdout: string; stderr: string }) => error,
+  );
+}
+
+it('installs the dependencies once, and again when the lock file changes', async () => {
+  writeMain(`console.log(process.argv.slice(2).join(' '));`);
+  const { env, calls } = fakeNpm(0);
+  expect(await start(env, '--port', '0')).toMatchObject({ code: 0, stdout: 'up --port 0\n' });
+  await start(env);
+  expect(calls()).toHaveLength(1);
+  expect(calls()[0]).toMatch(/^ci --ignore-scripts/);
+  writeFileSync(join(clone, 'package-lock.json'), '{}');
+  await start(env);
+  expect(calls()).toHaveLength(2);
+});
+
+it.each([
+  ['without a home to write to', (file: string) => ({ HOME: join(file, 'none') })],
+  [
+    'whose npm is told of a place that cannot be written',
+    (file: string) => ({ npm_config_cache: join(file, 'none') }),
+  ],
+])('lets npm keep what it fetches in the clone for a user %s', async (_, place) => {
+  writeMain('');
+  const { env, calls } = fakeNpm(0);
+  const { npm_config_cache: _cache, ...bare } = env;
+  expect(await start({ ...bare, ...place(join(clone, 'package.json')) })).toMatchObject({
+    code: 0,
+  });
+  expect(calls()[0]).toContain(`--cache=${join(clone, '.cache/npm')}`);
+});
+
+it('keeps what npm says during the set-up out of standard output', async () => {
+  writeMain(`console.log('{}');`);
+  const { env } = fakeNpm(1);
+  const { stdout, stderr } = await start(env);
+  expect(stdout).toBe('{}\n');
+  expect(stderr.match(/added 188 packages/g)).toHaveLength(2);
+});
+
+it('shows that a long set-up goes on as long as something comes, and lets npm give up an absent network soon', async () => {
+  writeMain('');
+  const { env, calls } = fakeNpm(0);
+  writeFileSync(
+    join(clone, 'slow-npm.js'),
+    `import fs from 'node:fs';
+     const kept = process.env.npm_config_cache + '/_cacache/tmp';
+     fs.mkdirSync(kept, { recursive: true });
+     const arriving = setInterval(() => fs.appendFileSync(kept + '/package', 'x'), 50);
+     for await (const _ of process.stdin);
+     clearInterval(arriving);
+     await import('./npm.js');`,
+  );
+  const script = join(clone, 'scripts/run.mjs');
+  const slowEnv = {
+    ...env,
+    npm_execpath: join(clone, 'slow-npm.js'),
+    npm_config_cache: join(clone, 'npm-cache'),
+    npm_config_fetch_timeout: '5000',
+  };
+  const set = spawn(process.execPath, [script, 'start'], { env: slowEnv });
+  let told = '';
+  for await (const chunk of set.stderr) {
+    told += String(chunk);
+    // By now it would have been given up if nothing came.
+    if (/npm is still at it, \d{2} s so far/.test(told)) set.stdin.end();
+  }
+  expect(told).toMatch(/still at it[\s\S]*dependencies ready/);
+  expect(calls()[0]).toMatch(/--fetch-retry-maxtimeout=3000/);
+});
+
+it.each([
+  ['that accepts connections and never answers', () => {}],
+  [
+    'whose answers break off',
+    (socket: Socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n{'),
+  ],
+])('gives up a registry %s, with the reason and exit code 6', async (_, answer) => {
+  writeMain('');
+  dependOnOne();
+  await using registry = await listen(answer);
+  const env = {
+    ...process.env,
+    npm_config_registry: `http://127.0.0.1:${registry.port}/`,
+    npm_config_cache: join(clone, 'npm-cache'),
+    npm_config_fetch_timeout: '1000',
+  };
+  const { code, stdout, stderr } = await start(env);
+  expect(code).toBe(6);
+  expect(stdout).toBe('');
+  expect(stderr).toMatch(/registry cannot be reached\. Check the network, the proxy/);
+  expect(stderr).not.toMatch(/npm install|npm http/);
+});
+
+it('falls back to npm install, which leaves the lock file alone', async () => {
+  writeMain('');
+  const { env, calls } = fakeNpm(1);
+  expect((await start(env)).stderr).toMatch(/npm ci failed/);
+  expect(calls()[1]).toMatch(/^install --no-save --ignore-scripts/);
+});
+
+it('hands on the exit code of what it runs', async () => {
+  writeMain('process.exitCode = 4;');
+  const { env } = fakeNpm(0);
+  expect(await start(env)).toMatchObject({ code: 4 });
+});
+
+it('hands on signals, and waits for what it runs to end', async () => {
+  writeMain(`
+    process.on('SIGTERM', () => { console.log('stopping'); process.exitCode = 0; clearInterval(t); });
+    const t = setInterval(() => {}, 1000);
+    process.kill(process.ppid, 'SIGTERM');`);
+  const { env } = fakeNpm(0);
+  expect(await start(env)).toMatchObject({ code: 0, stdout: 'stopping\n' });
+});
+
+it('refuses an unknown target by naming those there are', async () => {
+  const script = join(clone, 'scripts/run.mjs');
+  await expect(run(process.execPath, [script, 'strat'])).rejects.toMatchObject({
+    code: 5,
+    stderr: expect.stringMatching(/unknown target strat; there are: start, test, /),
+  });
+});
+
+it('has a launcher that works from anywhere, through a link, and says when nothing is set up', async () => {
+  const link = join(clone, 'gw');
+  symlinkSync(join(clone, 'bin/gatewright'), link);
+  await expect(run(link, ['--version'], { cwd: tmpdir() })).rejects.toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('run npm start'),
+  });
+  const { stdout } = await run(join(root, 'bin/gatewright'), ['--version'], { cwd: tmpdir() });
+  expect(stdout).toMatch(/^gatewright \d/);
+});

@@ -1,0 +1,306 @@
+/** Guarantees of `gatewright serve`: it starts only on sound ground, says where it listens, and stops cleanly. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { createInterface } from 'node:readline';
+import { afterEach, describe, expect, inject, it } from 'vitest';
+import { makeApiKey } from '../../../src/model/people/credentials.ts';
+import type { DatabaseSettings } from '../../../src/settings.ts';
+import { createEmptyDatabase, createTestDatabase } from '../../support/database/database.ts';
+import { startDatabaseLink } from '../../support/database/database-link.ts';
+import { databaseVariables } from '../../support/database/database-variables.ts';
+import { eventually } from '../../support/server/eventually.ts';
+import { exchange } from '../../support/server/server.ts';
+import { loadedIn, runCli, sourceProgram, tellingLoads } from '../commands/run-cli.ts';
+
+const masterKey = randomBytes(32).toString('base64');
+const children: ChildProcess[] = [];
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+interface Served {
+  readonly child: ChildProcess;
+  readonly adminUrl: string;
+  readonly metricsUrl: string;
+  readonly lines: string[];
+  readonly exit: Promise<[number | null, NodeJS.Signals | null]>;
+}
+
+/** Resolves once the process says that it listens. */
+async function serve(
+  database: DatabaseSettings,
+  words: string[] = [],
+  env: Record<string, string> = {},
+  program = inject('builtProgram'),
+): Promise<Served> {
+  const child = spawn(
+    process.execPath,
+    [program, 'serve', '--port', '0', '--metrics-port', '0', ...words],
+    {
+      cwd: tmpdir(),
+      env: {
+        ...databaseVariables(database),
+        GATEWRIGHT_MASTER_KEY: masterKey,
+        GATEWRIGHT_LAME_DUCK_SECONDS: '0',
+        ...env,
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
+  children.push(child);
+  const exit = once(child, 'exit') as Promise<[number | null, NodeJS.Signals | null]>;
+  const lines: string[] = [];
+  const listening = new Promise<Record<string, string>>((found, failed) => {
+    createInterface({ input: child.stderr! })
+      .on('line', (line) => {
+        lines.push(line);
+        if (line.includes('"adminUrl"')) found(JSON.parse(line));
+      })
+      .on('close', () => failed(new Error(`it ended: ${lines.join('\n')}`)));
+  });
+  const { adminUrl, metricsUrl } = await listening;
+  return { child, adminUrl: adminUrl!, metricsUrl: metricsUrl!, lines, exit };
+}
+
+function messages(served: Served): string[] {
+  return served.lines.map((line) => JSON.parse(line).msg);
+}
+
+function dial(served: Served): Socket {
+  return connect(Number(new URL(served.adminUrl).port), '127.0.0.1').on('error', () => {});
+}
+
+/** A connection that has had an answer and may ask again. */
+async function dialIdle(served: Served): Promise<Socket> {
+  const idle = dial(served);
+  idle.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
+  expect(String((await once(idle, 'data'))[0])).toMatch(/^HTTP\/1\.1 200 .*keep-alive/is);
+  return idle.resume();
+}
+
+const probe = (url: string) => exchange('GET', url, undefined, {});
+
+describe('gatewright serve', () => {
+  it.each([[[]], [['--migrate']]])(
+    'on a current schema loads nothing that only migrating needs: %j',
+    async (words) => {
+      await using test = await createTestDatabase();
+      const served = await serve(test.settings, words, tellingLoads, sourceProgram);
+      served.child.kill('SIGTERM');
+      await served.exit;
+      const loaded = loadedIn(served.lines.join('\n'));
+      expect(loaded.some((url) => url.includes('/node_modules/mysql2/'))).toBe(true);
+      expect(loaded.filter((url) => /node_modules\/(umzug|@rushstack)\//.test(url))).toEqual([]);
+    },
+  );
+
+  it('serves both ports, in JSON lines only, until SIGTERM, and then ends with 0', async () => {
+    await using test = await createTestDatabase();
+    const served = await serve(test.settings);
+    expect((await probe(`${served.adminUrl}/readyz`)).status).toBe(200);
+    expect((await probe(`${served.metricsUrl}/metrics`)).status).toBe(200);
+    served.child.kill('SIGTERM');
+    expect(await served.exit).toEqual([0, null]);
+    expect(messages(served)).toEqual(expect.arrayContaining(['listening', 'stopping', 'stopped']));
+    expect(served.lines.join('\n')).not.toContain(masterKey);
+  });
+
+  it('told to stop says not ready for a while, and serves all', async () => {
+    await using test = await createTestDatabase();
+    const served = await serve(test.settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '3600' });
+    const idle = await dialIdle(served);
+    served.child.kill('SIGTERM');
+    await expect.poll(() => messages(served)).toContain('stopping');
+    for (const url of [served.adminUrl, served.metricsUrl]) {
+      const ready = await probe(`${url}/readyz`);
+      expect([ready.status, ready.body.reasons]).toEqual([503, ['the process is stopping']]);
+    }
+    const answer = await probe(`${served.adminUrl}/openapi.json`);
+    expect([answer.status, answer.headers.connection]).toEqual([200, 'close']);
+    expect(idle.destroyed).toBe(false);
+    idle.destroy();
+  });
+
+  it('lets idle callers go after that while, and ends', async () => {
+    await using test = await createTestDatabase();
+    const served = await serve(test.settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '1' });
+    const idle = await dialIdle(served);
+    const idleClosed = once(idle, 'close');
+    served.child.kill('SIGTERM');
+    await idleClosed;
+    expect(await served.exit).toEqual([0, null]);
+  });
+
+  it('is not kept from stopping by who is slow to send or does not read', async () => {
+    await using test = await createTestDatabase();
+    const served = await serve(test.settings, [], { GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS: '3600' });
+    const slow = dial(served).resume();
+    slow.write('POST /oauth2/access_token HTTP/1.1\r\nHost: a\r\nX-Slow: ');
+    const drip = setInterval(() => slow.write('x'), 50);
+    const stalled = dial(served).pause();
+    stalled.write('GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1000));
+    await probe(`${served.adminUrl}/livez`);
+    served.child.kill('SIGTERM');
+    expect(await served.exit).toEqual([0, null]);
+    clearInterval(drip);
+    stalled.destroy();
+  });
+
+  it('told twice to stop ends at once', async () => {
+    await using test = await createTestDatabase();
+    const served = await serve(test.settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '3600' });
+    const again = setInterval(() => served.child.kill('SIGTERM'), 100);
+    expect(await served.exit).toEqual([143, null]);
+    clearInterval(again);
+    expect(messages(served)).not.toContain('stopped');
+  });
+
+  it('refuses a database that is behind, unless it is told to migrate', async () => {
+    await using empty = await createEmptyDatabase();
+    const refused = await runCli(['serve', '--port', '0'], empty.settings, {
+      env: { GATEWRIGHT_MASTER_KEY: masterKey },
+    });
+    expect(refused.exitCode).toBe(4);
+    expect(refused.stderr).toContain('gatewright migrate');
+    const served = await serve(empty.settings, ['--migrate', '--no-jobs']);
+    expect((await probe(`${served.adminUrl}/readyz`)).status).toBe(200);
+  });
+
+  it('refuses another master key than the one the database was made with', async () => {
+    await using test = await createTestDatabase();
+    const served = await serve(test.settings);
+    served.child.kill('SIGTERM');
+    await served.exit;
+    const other = randomBytes(32).toString('base64');
+    const refused = await runCli(['serve', '--port', '0'], test.settings, {
+      env: { GATEWRIGHT_MASTER_KEY: other },
+    });
+    expect([refused.exitCode, refused.stdout]).toEqual([4, '']);
+    expect(refused.stderr).toContain('The master key is not the one');
+    expect(refused.stderr).not.toContain(other);
+  });
+
+  it('without a master key says how to make one', async () => {
+    await using test = await createTestDatabase();
+    const refused = await runCli(['serve'], test.settings);
+    expect(refused.exitCode).toBe(5);
+    expect(refused.stderr).toContain('openssl rand -base64 32');
+  });
+
+  it('without a database says what to set', async () => {
+    const refused = await runCli(['serve'], null, { env: { GATEWRIGHT_MASTER_KEY: masterKey } });
+    expect(refused.exitCode).toBe(5);
+    expect(refused.stderr).toContain('DB_HOST');
+  });
+
+  it('on a database that does not answer within the time for it ends with 6, in words', async () => {
+    await using test = await createTestDatabase();
+    const refused = await runCli(
+      ['serve', '--port', '0', '--metrics-port', '0'],
+      { ...test.settings, port: 1 },
+      {
+        env: {
+          ...{ GATEWRIGHT_MASTER_KEY: masterKey, GATEWRIGHT_HOST: '127.0.0.1' },
+          GATEWRIGHT_DB_START_WAIT_SECONDS: '1',
+        },
+      },
+    );
+    expect(refused.exitCode).toBe(6);
+    expect(refused.stderr).toMatch(/nothing listens there; start it or correct DB_HOST/);
+    expect(refused.stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it('waits for its database, alive and not ready, and serves nothing until it has proved it', async () => {
+    await using test = await createEmptyDatabase();
+    await using link = await startDatabaseLink();
+    const settings = await link.lead(test.settings);
+    link.cut();
+    const served = await serve(settings, ['--migrate']);
+    const statusOf = async (path: string) => (await probe(served.adminUrl + path)).status;
+    expect(await statusOf('/livez')).toBe(200);
+    expect(await statusOf('/startupz')).toBe(503);
+    const ready = await probe(`${served.metricsUrl}/readyz`);
+    expect([ready.status, ready.body.reasons]).toEqual([503, ['the database is still waited for']]);
+    const said = served.lines.map((line) => JSON.parse(line));
+    const { inferenceUrl } = said.find(({ msg }) => msg === 'listening');
+    const headers = { 'x-gateway-api-key': makeApiKey('') };
+    for (const url of [`${served.adminUrl}/v1/workspaces`, `${inferenceUrl}/v1/models`]) {
+      const call = await exchange('GET', url, undefined, headers);
+      expect([url, call.status, call.headers['retry-after']]).toEqual([url, 503, '1']);
+    }
+    expect(said).toContainEqual(
+      expect.objectContaining({
+        msg: 'waiting for the database',
+        reason: expect.stringContaining(`Cannot use the database at 127.0.0.1:${settings.port}`),
+        secondsMax: 240,
+      }),
+    );
+    link.mend();
+    await eventually(async () => expect(await statusOf('/readyz')).toBe(200));
+    served.child.kill('SIGTERM');
+    expect(await served.exit).toEqual([0, null]);
+  });
+
+  it('told to stop while it waits for its database ends at once', async () => {
+    await using test = await createEmptyDatabase();
+    const settings = { ...test.settings, port: 1 };
+    const served = await serve(settings, [], { GATEWRIGHT_LAME_DUCK_SECONDS: '3600' });
+    served.child.kill('SIGTERM');
+    expect(await served.exit).toEqual([143, null]);
+  });
+
+  it.each([
+    [{ DB_PASS: 'wrong' }, /user tester is not let in; check DB_USER and DB_PASS/],
+    [{ DB_SSL: 'VERIFY_CA' }, /offers no TLS, which DB_SSL=VERIFY_CA demands|not vouched for/],
+  ])('does not wait where the database refuses: %o', async (env, reason) => {
+    await using test = await createEmptyDatabase();
+    await expect(serve(test.settings, [], env)).rejects.toThrow(reason);
+  });
+
+  it('on a port that is taken names it and ends, with nothing left running', async () => {
+    await using test = await createTestDatabase();
+    const holder = createServer().listen(0, '127.0.0.1');
+    await once(holder, 'listening');
+    const { port } = holder.address() as { port: number };
+    const refused = await runCli(
+      ['serve', '--host', '127.0.0.1', '--port', String(port)],
+      test.settings,
+      {
+        env: { GATEWRIGHT_MASTER_KEY: masterKey },
+      },
+    );
+    holder.close();
+    expect(refused.exitCode).toBe(5);
+    expect(refused.stderr).toContain(`127.0.0.1:${port}`);
+  });
+
+  it.each(['70000', '1.5', 'http'])('refuses port %s', async (port) => {
+    const refused = await runCli(['serve', '--port', port], null, {
+      env: { GATEWRIGHT_MASTER_KEY: masterKey },
+    });
+    expect(refused.exitCode).toBe(5);
+    expect(refused.stderr).toContain('0 to 65535');
+  });
+});
+
+describe('gatewright healthcheck', () => {
+  it('says how the server is, and that there is none', async () => {
+    await using test = await createTestDatabase();
+    const { child, adminUrl, exit } = await serve(test.settings);
+    const { port } = new URL(adminUrl);
+    const ask = () => runCli(['healthcheck', '--port', port], null);
+    const stdout = `http://127.0.0.1:${port}/readyz answers 200: {"status":"ok","reasons":[]}\n`;
+    // As an engine does, which counts only several silences: on a busy machine one may pass.
+    await eventually(async () => expect(await ask()).toMatchObject({ exitCode: 0, stdout }));
+    child.kill('SIGTERM');
+    await exit;
+    expect(await ask()).toMatchObject({
+      exitCode: 6,
+      stderr: `gatewright: http://127.0.0.1:${port}/readyz does not answer (ECONNREFUSED)\n`,
+    });
+  });
+});

@@ -1,0 +1,54 @@
+/** Knows a home where `gatewright up` has run before: made once for all files of tests, copied for each test. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { inject } from 'vitest';
+import { eventually } from '../../support/server/eventually.ts';
+import { lendSoftware } from '../../support/server/home.ts';
+import { startUp } from './up-runner.ts';
+
+/** What a first start has applied. */
+export const example = resolve(import.meta.dirname, '../../../examples/1-quickstart');
+
+/** How many resources that are. */
+export const exampleSize = readdirSync(example)
+  .filter((name) => name.endsWith('.yaml'))
+  .map((name) => readFileSync(join(example, name), 'utf8').match(/^kind: /gm)?.length ?? 0)
+  .reduce((sum, count) => sum + count, 0);
+
+export interface FirstStart {
+  readonly path: string;
+  readonly exitCode: number | NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** What `gatewright up --once` did in a home where nothing was; whoever asks first lets it run. */
+export async function firstStart(): Promise<FirstStart> {
+  const folder = join(dirname(inject('builtProgram')), 'first-start');
+  const toldPath = join(folder, 'told.json');
+  if (mkdirSync(folder, { recursive: true }) === undefined) {
+    return await eventually(() => JSON.parse(readFileSync(toldPath, 'utf8')));
+  }
+  const path = join(folder, 'home');
+  lendSoftware(path);
+  await using run = startUp(path, ['--once', '-o', 'json', '--source', example]);
+  const exitCode = await run.exited;
+  const told = { path, exitCode, stdout: run.stdout(), stderr: run.stderr() };
+  writeFileSync(`${toldPath}.new`, JSON.stringify(told));
+  renameSync(`${toldPath}.new`, toldPath);
+  return told;
+}
+
+/**
+ * Fills a home, where nothing has run yet, with what the first start has left in its own; without what
+ * is nothing but zeros, which is most of a young database.
+ */
+export async function fillUsedHome(home: string): Promise<void> {
+  const { path } = await firstStart();
+  mkdirSync(home, { recursive: true, mode: 0o700 });
+  const present = new Set(readdirSync(home));
+  const names = readdirSync(path).filter((name) => !present.has(name));
+  const paths = names.map((name) => join(path, name));
+  execFileSync('cp', ['-a', '--sparse=always', '--', ...paths, home]);
+}

@@ -1,0 +1,33 @@
+/** Guarantees that our histogram tells Prometheus what the library's own would. */
+import { Histogram, Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import { DurationHistogram } from '../../../src/app/duration-histogram.ts';
+
+const about = { name: 'answers_seconds', help: 'Time of answers' };
+const labelNames = ['endpoint', 'status'];
+const buckets = [0.005, 1, 300];
+
+describe('a histogram of durations', () => {
+  it('is told as that of the library is, at and between its bounds and beyond them', async () => {
+    const [ours, theirs] = [new Registry(), new Registry()];
+    const told = new DurationHistogram({ ...about, labelNames, buckets, register: ours });
+    const known = new Histogram({ ...about, labelNames, buckets, registers: [theirs] });
+    expect(await ours.metrics()).toBe(await theirs.metrics());
+    for (const [seconds, endpoint, status] of [
+      ...([
+        [0.005, 'chat_completions', '200'],
+        [0.2, 'chat_completions', '200'],
+        [301, 'chat_completions', '429'],
+      ] as const),
+      ...([
+        [1, 'other', '200'],
+        [0, 'other', '200'],
+        [300, 'other', '200'],
+      ] as const),
+    ]) {
+      told.note(seconds, endpoint, status);
+      known.observe({ endpoint, status }, seconds);
+    }
+    expect(await ours.metrics()).toBe(await theirs.metrics());
+  });
+});

@@ -1,0 +1,52 @@
+/** Guarantees of the short memory of authentication: bounded, shared by callers at once, never fresh for longer. */
+import { describe, expect, it } from 'vitest';
+import { createFreshCache } from '../../../src/auth/fresh-cache.ts';
+
+function counting() {
+  const asked: string[] = [];
+  const load = (answer: string | undefined) => async () => {
+    asked.push(String(answer));
+    return answer;
+  };
+  return { asked, load };
+}
+
+describe('what was read', () => {
+  it('is good for its time and not a millisecond longer', async () => {
+    const cache = createFreshCache<string>({ freshForMs: 100, entriesMax: 10 });
+    const { asked, load } = counting();
+    expect(await cache.get('a', 1000, load('first'))).toBe('first');
+    expect(await cache.get('a', 1099, load('second'))).toBe('first');
+    expect(await cache.get('a', 1100, load('third'))).toBe('third');
+    expect(asked).toEqual(['first', 'third']);
+  });
+
+  it('is read anew after the clock was set back', async () => {
+    const cache = createFreshCache<string>({ freshForMs: 100, entriesMax: 10 });
+    const { load } = counting();
+    await cache.get('a', 1_000_000, load('first'));
+    expect(await cache.get('a', 1000, load('second'))).toBe('second');
+  });
+
+  it('is shared by those who ask at once, and not kept when it was nothing or failed', async () => {
+    const cache = createFreshCache<string>({ freshForMs: 100, entriesMax: 10 });
+    const { asked, load } = counting();
+    const both = [cache.get('a', 0, load('one')), cache.get('a', 0, load('two'))];
+    expect(await Promise.all(both)).toEqual(['one', 'one']);
+    expect(await cache.get('b', 0, load(undefined))).toBeUndefined();
+    expect(await cache.get('b', 0, load('there'))).toBe('there');
+    await expect(cache.get('c', 0, () => Promise.reject(new Error('away')))).rejects.toThrow(
+      'away',
+    );
+    expect(await cache.get('c', 0, load('back'))).toBe('back');
+    expect(asked).toEqual(['one', 'undefined', 'there', 'back']);
+  });
+
+  it('is forgotten, the oldest first, beyond the bound', async () => {
+    const cache = createFreshCache<string>({ freshForMs: 100, entriesMax: 2 });
+    const { load } = counting();
+    for (const key of ['a', 'b', 'c']) await cache.get(key, 0, load(key));
+    expect(await cache.get('c', 1, load('other'))).toBe('c');
+    expect(await cache.get('a', 1, load('other'))).toBe('other');
+  });
+});

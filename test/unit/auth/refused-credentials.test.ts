@@ -1,0 +1,155 @@
+/** Guarantees of the counting of refused credentials: bounded whatever comes, one row a minute, none twice and none lost while the database is away. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { type CountedRow, MinuteCounts } from '../../../src/auth/minute-counts.ts';
+import { RefusedCredentials, refusalOf } from '../../../src/auth/refused-credentials.ts';
+
+const key = { credential: 'api_key', reason: 'unknown' } as const;
+const minuteMs = 60_000;
+
+let rows: CountedRow[];
+let fault: Error | null;
+let tried: string[];
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: Date.parse('2026-11-22T12:00:00Z') });
+  [rows, fault, tried] = [[], null, []];
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+function counting(more: { findOrganisation?: () => Promise<string> } = {}) {
+  const counts = new MinuteCounts({
+    ...{ words: { count: 'failures', each: 'sources' }, eachMax: 100 },
+    onFailure: () => undefined,
+    findOrganisation: async (tsgId) => (tsgId === '1000000000' ? 'ours' : undefined),
+    now: () => Date.now(),
+    write: async (row) => {
+      tried.push(row.id);
+      if (fault !== null) throw fault;
+      rows.push(row);
+    },
+    ...more,
+  });
+  const refused = new RefusedCredentials({ counts, observe: () => undefined });
+  return {
+    record: refused.record.bind(refused),
+    flush: () => counts.flush(),
+    close: (withinMs: number) => counts.close(withinMs),
+  };
+}
+
+const from = (remoteAddress: string) => ({ server: 'inference', remoteAddress }) as const;
+const told = ({ organisationId, changes }: CountedRow) => [organisationId, changes.failures];
+
+describe('refused credentials', () => {
+  it('of a minute are one row of each organisation, and nothing is written where none was refused', async () => {
+    const counted = counting();
+    await vi.advanceTimersByTimeAsync(10 * minuteMs);
+    expect(rows).toEqual([]);
+    for (let time = 0; time < 5; time += 1) {
+      counted.record(refusalOf(key), from('::ffff:10.0.0.1'));
+      counted.record(refusalOf({ ...key, organisationId: 'a', subjectId: 'k' }), from('10.0.0.1'));
+    }
+    counted.record(refusalOf({ ...key, reason: 'expired' }), from('10.0.0.2'));
+    await vi.advanceTimersByTimeAsync(minuteMs);
+    expect(rows.map(told)).toEqual([
+      ['', 6],
+      ['a', 5],
+    ]);
+    const source = { server: 'inference', ...key, source: '10.0.0.1', failures: 5 };
+    expect(rows[0]!.changes).toEqual({
+      ...{ since: '2026-11-22T12:10:00.000Z', until: '2026-11-22T12:11:00.000Z' },
+      ...{ failures: 6, elsewhere: 0 },
+      sources: [source, { ...source, reason: 'expired', source: '10.0.0.2', failures: 1 }],
+    });
+    expect(rows[1]!.changes.sources).toEqual([{ ...source, subject_id: 'k' }]);
+    await vi.advanceTimersByTimeAsync(10 * minuteMs);
+    expect(rows).toHaveLength(2);
+  });
+
+  it('from a million sources are a hundred by name and the rest in one figure', async () => {
+    const counted = counting();
+    for (let at = 0; at < 1_000_000; at += 1) counted.record(refusalOf(key), from(`10.0.${at}`));
+    await counted.flush();
+    const [{ changes } = rows[0]!] = rows;
+    expect(rows).toHaveLength(1);
+    expect(changes.sources).toHaveLength(100);
+    expect([changes.failures, changes.elsewhere]).toEqual([1_000_000, 999_900]);
+    expect(JSON.stringify(changes).length).toBeLessThan(32 * 1024);
+  });
+
+  it('of more organisations than are kept apart count as nobody’s', async () => {
+    const counted = counting();
+    for (let at = 0; at < 5_000; at += 1) {
+      counted.record(refusalOf({ ...key, organisationId: `o${at}` }), from('10.0.0.1'));
+    }
+    await counted.flush();
+    expect(rows).toHaveLength(1_001);
+    expect(rows.map(told)).toContainEqual(['', 4_000]);
+  });
+
+  it('belong to the organisation of their tenant, with what is known to be its own', async () => {
+    const counted = counting();
+    counted.record(refusalOf({ ...key, tsgId: '1000000000' }), from('10.0.0.1'));
+    counted.record(refusalOf({ ...key, organisationId: 'ours' }), from('10.0.0.1'));
+    counted.record(refusalOf({ ...key, tsgId: '9999999999' }), from('10.0.0.1'));
+    await counted.flush();
+    expect(rows.map(told).toSorted()).toEqual([
+      ['', 1],
+      ['ours', 2],
+    ]);
+    expect(rows.find(({ organisationId }) => organisationId === 'ours')!.changes.sources).toEqual([
+      expect.objectContaining({ failures: 2 }),
+    ]);
+  });
+
+  it('wait while the database is away, in as little memory, and are then written once', async () => {
+    const counted = counting();
+    counted.record(refusalOf(key), from('10.0.0.1'));
+    fault = new Error('away');
+    await vi.advanceTimersByTimeAsync(minuteMs);
+    for (let time = 0; time < 100; time += 1) counted.record(refusalOf(key), from('10.0.0.1'));
+    await vi.advanceTimersByTimeAsync(3 * minuteMs);
+    // One that was written although nobody heard of it is the same when it is written again.
+    expect(new Set(tried).size).toBe(1);
+    expect(rows).toEqual([]);
+    fault = null;
+    await vi.advanceTimersByTimeAsync(2 * minuteMs);
+    expect(rows.map(told)).toEqual([
+      ['', 1],
+      ['', 100],
+    ]);
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(2);
+  });
+
+  it('that are counted while others are written go into the next row', async () => {
+    const looked = Promise.withResolvers<string>();
+    const counted = counting({ findOrganisation: () => looked.promise });
+    counted.record(refusalOf({ ...key, tsgId: '1000000000' }), from('10.0.0.1'));
+    const first = counted.flush();
+    counted.record(refusalOf({ ...key, tsgId: '2000000000' }), from('10.0.0.1'));
+    counted.record(refusalOf({ ...key, tsgId: '1000000000' }), from('10.0.0.1'));
+    looked.resolve('ours');
+    await first;
+    expect(rows.map(told)).toEqual([['ours', 2]]);
+    await vi.advanceTimersByTimeAsync(minuteMs);
+    expect(rows.map(told)).toEqual([
+      ['ours', 2],
+      ['ours', 1],
+    ]);
+  });
+
+  it('are written at the end, which a database that hangs does not hold up', async () => {
+    const counted = counting();
+    counted.record(refusalOf(key), from('10.0.0.1'));
+    await counted.close(1_000);
+    expect(rows.map(told)).toEqual([['', 1]]);
+    const hangs = counting({ findOrganisation: () => new Promise(() => undefined) });
+    hangs.record(refusalOf({ ...key, tsgId: '1' }), from('10.0.0.1'));
+    const closed = hangs.close(1_000);
+    await vi.advanceTimersByTimeAsync(1_000);
+    await closed;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

@@ -1,0 +1,46 @@
+/** Guarantees of the master key in a home: it is replaced by one that is on the disk before, and never lost. */
+import { mkdtempDisposableSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import {
+  makeHomeKeys,
+  readHomeKeys,
+  withNextKey,
+} from '../../../src/commands/database/home-keys.ts';
+import type { MasterKeySettings } from '../../../src/settings/groups/master-keys.ts';
+
+const texts = ({ current, previous }: MasterKeySettings): string[] =>
+  [current, ...previous].map((key) => key.reveal().toString('base64'));
+
+it('is kept until everything is under the next one, which a rotation that was broken off goes on with', async () => {
+  using home = mkdtempDisposableSync(join(tmpdir(), 'gatewright-'));
+  const first = makeHomeKeys(home.path);
+  const told: string[][] = [];
+  const dies = async (keys: MasterKeySettings) => {
+    told.push(texts(keys));
+    // Who runs meanwhile finds both.
+    expect(texts(first.refresh())).toEqual(texts(keys));
+    throw new Error('killed');
+  };
+  await expect(withNextKey(home.path, dies)).rejects.toThrow('killed');
+  await expect(withNextKey(home.path, dies)).rejects.toThrow('killed');
+  expect(told[0]).toEqual([expect.any(String), texts(first)[0]]);
+  expect(told[1]).toEqual(told[0]);
+  expect(texts(readHomeKeys(home.path)!)).toEqual(told[0]);
+  await withNextKey(home.path, async (keys) => expect(texts(keys)).toEqual(told[0]));
+  expect(texts(readHomeKeys(home.path)!)).toEqual([told[0]![0]]);
+  expect(readFileSync(join(home.path, 'master.key'), 'utf8').trim()).toBe(told[0]![0]);
+  expect(statSync(join(home.path, 'master.key')).mode & 0o777).toBe(0o600);
+  expect(readdirSync(home.path).toSorted()).toEqual(['master.key', 'master.key.lock']);
+});
+
+it('is rotated by one at a time, and not where there is none', async () => {
+  using home = mkdtempDisposableSync(join(tmpdir(), 'gatewright-'));
+  const rotate = async () => undefined;
+  await expect(withNextKey(home.path, rotate)).rejects.toThrow('master.key is missing');
+  makeHomeKeys(home.path);
+  await withNextKey(home.path, async () => {
+    await expect(withNextKey(home.path, rotate)).rejects.toMatchObject({ kind: 'retryable' });
+  });
+});

@@ -1,0 +1,142 @@
+/** Guarantees which answers are given again, to whom, for how long, and in how much memory. */
+import type { IncomingMessage } from 'node:http';
+import { describe, expect, it } from 'vitest';
+import { type Exchange, ownHeaders } from '../../../src/gateway/callers/exchange.ts';
+import { ResponseCache, cacheUseOf } from '../../../src/gateway/calls/response-cache.ts';
+import type { ResolvedTarget } from '../../../src/gateway/targets/resolve-target.ts';
+import { noSettings } from '../../../src/model/configs/config-tree.ts';
+
+const settings = { ...noSettings, cache: { mode: 'simple' as const, maxAgeSeconds: 60 } };
+const text = '{"model":"m","messages":[{"role":"user","content":"hello"}],"seed":1}';
+const json = { 'content-type': 'application/json; charset=utf-8' };
+
+/** What is asked, and who asks. */
+interface Asking {
+  readonly organisation?: string;
+  readonly workspace?: string;
+  readonly provider?: string;
+  readonly origin?: string;
+  readonly path?: string;
+  readonly body?: string;
+  readonly credential?: string;
+  readonly headers?: Record<string, string>;
+  readonly method?: string;
+}
+
+function useOf(asking: Asking, from = settings) {
+  const { organisation = 'o', workspace = 'w', body = text, headers = {} } = asking;
+  const { path = '/chat/completions', method = 'POST', credential = 'sk-1' } = asking;
+  const request = { method, headers } as unknown as IncomingMessage;
+  const key = { organisationId: organisation, workspace: { id: workspace } };
+  const header = ownHeaders(request, ['x-gateway-']);
+  const asked = { request, header, path, params: JSON.parse(body), isJson: true, key };
+  const exchange = asked as unknown as Exchange;
+  const call = {
+    ...{ origin: asking.origin ?? 'https://one.example', path: `/v1${path}` },
+    headers: { authorization: `Bearer ${credential}`, ...headers },
+    body: Buffer.from(body),
+  };
+  const target = { provider: asking.provider ?? 'openai', call } as unknown as ResolvedTarget;
+  return cacheUseOf(from, target, exchange);
+}
+
+const markOf = (asking: Asking) => useOf(asking).mark!;
+
+describe('requests', () => {
+  it.each<[string, Asking]>([
+    ['an organisation', { organisation: 'p' }],
+    ['a workspace', { workspace: 'x' }],
+    ['a provider', { provider: '@team-openai' }],
+    ['an address', { origin: 'https://two.example' }],
+    ['a path', { path: '/completions' }],
+    ['a credential', { credential: 'sk-2' }],
+    ['a header that goes to the provider', { headers: { 'openai-beta': 'x' } }],
+    ['a namespace', { headers: { 'x-gateway-cache-namespace': 'mine' } }],
+    ['a value', { body: text.replace('hello', 'hallo') }],
+    [
+      'a number beyond what JSON reads exactly',
+      { body: text.replace(':1}', ':9007199254740993}') },
+    ],
+    ['a member below, twice', { body: text.replace('"content"', '"content":"x","content"') }],
+  ])('that differ by %s are not one', (_, asking) => {
+    expect(markOf(asking)).not.toBe(markOf({}));
+  });
+
+  it('with numbers that only text tells apart are not one', () => {
+    const big = (last: string) => markOf({ body: text.replace(':1}', `:900719925474099${last}}`) });
+    expect(big('2')).not.toBe(big('3'));
+  });
+
+  it.each<[string, Asking]>([
+    [
+      'the order of members and the space between them',
+      {
+        body: '{ "seed": 1,\n"messages":[{"role":"user","content":"hello"}], "model" : "m"}',
+      },
+    ],
+    ['their trace', { headers: { traceparent: '00-1', 'idempotency-key': 'once' } }],
+  ])('that differ by %s are one', (_, asking) => {
+    expect(markOf(asking)).toBe(markOf({}));
+  });
+
+  it.each<[string, Asking]>([
+    ['of streams', { body: text.replace('{', '{"stream":true,') }],
+    ['that only read', { method: 'GET' }],
+    ['whose answers the provider remembers', { path: '/responses' }],
+  ])('%s have no part in the cache', (_, asking) => {
+    expect(useOf(asking).mark).toBeNull();
+  });
+
+  it('of configs without a simple cache have no part in it', () => {
+    expect(useOf({}, noSettings as typeof settings).mark).toBeNull();
+    const semantic = { ...settings, cache: { mode: 'semantic', maxAgeSeconds: 60 } };
+    expect(useOf({}, semantic as unknown as typeof settings).mark).toBeNull();
+  });
+});
+
+describe('an answer', () => {
+  const body = Buffer.from('{"choices":[]}');
+  const use = useOf({});
+  const mark = use.mark!;
+
+  it('is given again until it is older than the one who asks allows', () => {
+    const cache = new ResponseCache();
+    cache.keep(mark, { status: 200, headers: json, body }, 1_000);
+    expect(cache.find(use, 60_999)).toMatchObject({ status: 200, body });
+    expect(cache.find(use, 61_000)).toBeNull();
+    expect(cache.find({ ...use, maxAgeMs: 70_000 }, 61_000)).not.toBeNull();
+  });
+
+  it('is asked for anew where the caller forces it', () => {
+    const cache = new ResponseCache();
+    cache.keep(mark, { status: 200, headers: json, body }, 0);
+    const forced = useOf({ headers: { 'x-gateway-cache-force-refresh': 'True' } });
+    expect(cache.find({ ...forced, mark }, 1)).toBeNull();
+  });
+
+  it.each([
+    ['a failure', { status: 500 }],
+    ['a failure that calls itself a success', { body: Buffer.from('{"error":{"code":429}}') }],
+    ['no JSON', { body: Buffer.from('{"choices":') }],
+    ['no JSON by its type', { headers: { 'content-type': 'text/event-stream' } }],
+    ['compressed', { headers: { ...json, 'content-encoding': 'gzip' } }],
+    ['large', { body: Buffer.from(JSON.stringify('x'.repeat(1024 * 1024))) }],
+  ])('that is %s is not kept', (_, answer) => {
+    const cache = new ResponseCache();
+    cache.keep(mark, { status: 200, headers: json, body, ...answer }, 0);
+    expect(cache.find(use, 1)).toBeNull();
+  });
+
+  it('goes when there are too many, the least recently asked for first', () => {
+    const cache = new ResponseCache(3 * 1_600);
+    const object = { status: 200, headers: json, body: Buffer.from(`{"a":"${'x'.repeat(993)}"}`) };
+    for (const one of ['a', 'b', 'c']) cache.keep(one, object, 0);
+    expect(cache.find({ ...use, mark: 'a' }, 1)).not.toBeNull();
+    cache.keep('d', object, 0);
+    const kept = ['a', 'b', 'c', 'd'].filter((one) => cache.find({ ...use, mark: one }, 1));
+    expect(kept).toEqual(['a', 'c', 'd']);
+    // The same one again takes no more room.
+    for (let at = 0; at < 100; at += 1) cache.keep('d', object, 0);
+    expect(cache.find({ ...use, mark: 'a' }, 1)).not.toBeNull();
+  });
+});

@@ -1,0 +1,79 @@
+/** Guarantees that a target that fails is left alone, and that one call at a time finds out whether it is back. */
+import { beforeEach, expect, it } from 'vitest';
+import { Breakers } from '../../../src/gateway/calls/breaker.ts';
+import { type ConfigNode, configTree, type Leaf } from '../../../src/model/configs/config-tree.ts';
+
+let nowMs = 0;
+let breakers: Breakers;
+
+function leafOf(rule: object): Leaf {
+  const root: ConfigNode = configTree({ provider: 'openai', cb_config: rule });
+  if (root.kind !== 'leaf') throw new Error('no leaf');
+  return root;
+}
+
+const leaf = leafOf({ failure_threshold: 2, cooldown_interval: 30_000 });
+const isOpen = () => breakers.isOpen('m', leaf);
+const note = (...statuses: (number | null)[]) => {
+  for (const status of statuses) breakers.note('m', leaf, status);
+};
+
+beforeEach(() => {
+  nowMs = 1_000;
+  breakers = new Breakers(() => nowMs);
+});
+
+it('as many failures in a row as are allowed open it for the pause, those of one config only', () => {
+  note(503, 200, 503);
+  expect(isOpen()).toBe(false);
+  note(null);
+  expect(isOpen()).toBe(true);
+  expect(breakers.isOpen('other', leaf)).toBe(false);
+  nowMs += 29_999;
+  expect(isOpen()).toBe(true);
+});
+
+it('after the pause one of a hundred tries it, and the others stay away until it has an answer', () => {
+  note(503, 503);
+  nowMs += 30_000;
+  const tries = Array.from({ length: 100 }, () => !isOpen() && breakers.begin('m', leaf));
+  expect(tries.filter(Boolean)).toHaveLength(1);
+  expect(isOpen()).toBe(true);
+  note(200);
+  expect(isOpen()).toBe(false);
+  expect(breakers.begin('m', leaf)).toBe(false);
+  note(503);
+  expect(isOpen()).toBe(false);
+});
+
+it('a try that fails opens it for another pause, however many failures are allowed', () => {
+  note(503, 503);
+  nowMs += 30_000;
+  expect(breakers.begin('m', leaf)).toBe(true);
+  nowMs += 10_000;
+  note(503);
+  nowMs += 29_999;
+  expect(isOpen()).toBe(true);
+  nowMs += 1;
+  expect(isOpen()).toBe(false);
+});
+
+it('a try that learns nothing, or never ends, leaves it to the next', () => {
+  note(503, 503);
+  nowMs += 30_000;
+  expect(breakers.begin('m', leaf)).toBe(true);
+  breakers.giveUp('m', leaf);
+  expect(breakers.begin('m', leaf)).toBe(true);
+  expect(isOpen()).toBe(true);
+  nowMs += 30_000;
+  expect(isOpen()).toBe(false);
+  expect(breakers.begin('m', leaf)).toBe(true);
+});
+
+it('answers to calls from before the pause neither lengthen nor shorten it', () => {
+  note(503, 503, 503, 200, 503);
+  nowMs += 29_999;
+  expect(isOpen()).toBe(true);
+  nowMs += 1;
+  expect(isOpen()).toBe(false);
+});

@@ -1,0 +1,95 @@
+/** Guarantees that requests that fall back at the same time keep to what they learn from each other of a target. */
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import { beforeEach, expect, it } from 'vitest';
+import type { TargetOutcome } from '../../../src/gateway/calls/attempt.ts';
+import { Breakers } from '../../../src/gateway/calls/breaker.ts';
+import { walkConfig } from '../../../src/gateway/calls/walk-config.ts';
+import { Caller } from '../../../src/gateway/transfer/caller.ts';
+import { type ConfigNode, configTree, type Leaf } from '../../../src/model/configs/config-tree.ts';
+
+let nowMs = 0;
+let breakers: Breakers;
+/** Paths of the targets that were called, in order. */
+let called: string[];
+/** What each target answers. */
+let statuses: Record<string, number>;
+
+/** One that is left alone after one failure. */
+const watched = (provider: string) => ({
+  provider,
+  cb_config: { failure_threshold: 1, cooldown_interval: 30_000 },
+});
+const falling = (...targets: readonly object[]) =>
+  configTree({ strategy: { mode: 'fallback' }, targets });
+
+/** The statuses that so many callers get who ask at once. */
+async function ask(root: ConfigNode, callers: number): Promise<number[]> {
+  const asked = Array.from({ length: callers }, async () => {
+    const response = new ServerResponse(new IncomingMessage(new Socket()));
+    const { status } = await walkConfig(root, {
+      ...{ mark: 'm', now: nowMs, breakers, caller: new Caller(response), chance: () => 0 },
+      subject: { metadata: {}, params: {}, url: { pathname: '/v1/chat/completions' } },
+      call,
+    });
+    return status;
+  });
+  return Promise.all(asked);
+}
+
+async function call({ path, settings }: Leaf): Promise<TargetOutcome> {
+  const name = settings.provider!;
+  called.push(name);
+  await new Promise((resolve) => setImmediate(resolve));
+  return {
+    ...{
+      path,
+      target: { call: {} },
+      call: null,
+      kept: null,
+      error: null,
+      retries: 0,
+      cacheStatus: 'DISABLED',
+    },
+    ...{ status: statuses[name]!, stopClock: () => undefined },
+  } as unknown as TargetOutcome;
+}
+
+const callsOf = (name: string) => called.filter((one) => one === name).length;
+
+beforeEach(() => {
+  nowMs = 1_000;
+  breakers = new Breakers(() => nowMs);
+  called = [];
+});
+
+it('of a hundred that come to a target after its pause one tries it, and the others go on to the next', async () => {
+  const root = falling({ provider: 'a' }, watched('b'), { provider: 'c' });
+  statuses = { a: 500, b: 529, c: 200 };
+  expect(await ask(root, 1)).toEqual([200]);
+  nowMs += 30_000;
+  called = [];
+  expect(new Set(await ask(root, 100))).toEqual(new Set([200]));
+  expect([callsOf('a'), callsOf('b'), callsOf('c')]).toEqual([100, 1, 100]);
+});
+
+it('where that target is the last, the failure before it is the answer of the others', async () => {
+  const root = falling({ provider: 'a' }, watched('b'));
+  statuses = { a: 500, b: 503 };
+  expect(await ask(root, 1)).toEqual([503]);
+  nowMs += 30_000;
+  called = [];
+  const answers = await ask(root, 100);
+  expect(answers.filter((status) => status === 503)).toHaveLength(1);
+  expect(answers.filter((status) => status === 500)).toHaveLength(99);
+  expect(callsOf('b')).toBe(1);
+});
+
+it('where all targets are left alone all of them are called', async () => {
+  const root = falling(watched('a'), watched('b'));
+  statuses = { a: 500, b: 500 };
+  expect(await ask(root, 1)).toEqual([500]);
+  called = [];
+  expect(await ask(root, 1)).toEqual([500]);
+  expect(called).toEqual(['a', 'b']);
+});

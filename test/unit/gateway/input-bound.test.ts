@@ -1,0 +1,99 @@
+/** Guarantees that the input of a request is never taken for less than a provider may count, and pictures in it not for text. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { inputBound } from '../../../src/gateway/metering/input-bound.ts';
+
+const picture = 16_384;
+const open = 1_000_000;
+const tooling = 1_024;
+const inline = `data:image/png;base64,${'A'.repeat(10_000)}`;
+
+/** What is reserved beyond a token for a byte of the body. */
+function beyondBytes(params: Record<string, unknown>, model = 'gpt-5'): number {
+  const { length } = Buffer.from(JSON.stringify(params));
+  return inputBound(params, length, model).inputTokens - length;
+}
+
+function said(...content: unknown[]): Record<string, unknown> {
+  return { messages: [{ role: 'user', content }] };
+}
+
+const tool = { type: 'function', function: { name: 'f' } };
+const url = { type: 'image_url', image_url: { url: 'https://x.test/a.png' } };
+
+describe('the input of a request', () => {
+  it.each<[string, Record<string, unknown>, number]>([
+    ['text', { messages: [{ role: 'user', content: 'hi' }] }, 0],
+    ['parts of text', said({ type: 'text', text: 'hi' }), 0],
+    ['lists of texts and of tokens', { input: ['a', [1, 2]] }, 0],
+    ['the prompt of a completion', { prompt: ['a', 'b'] }, 0],
+    [
+      'calls and their results',
+      {
+        messages: [
+          { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'b' }] },
+        ],
+      },
+      0,
+    ],
+    ['a document in words', said({ type: 'document', source: { type: 'text', data: 'hi' } }), 0],
+    ['two pictures by address', said(url, url), 2 * picture],
+    ['a picture by id', { input: [{ content: [{ type: 'input_image', file_id: 'f' }] }] }, picture],
+    ['a picture of Anthropic', said({ type: 'image', source: { type: 'url', url: 'u' } }), picture],
+    [
+      'a picture in the result of a tool',
+      said({
+        ...{ type: 'tool_result', tool_use_id: 'a' },
+        content: [{ type: 'image', source: { type: 'file', file_id: 'f' } }],
+      }),
+      picture,
+    ],
+    ['a message that says it is text', { messages: [{ type: 'text', content: [url] }] }, picture],
+    ['a file', said({ type: 'file', file: { file_id: 'f' } }), open],
+    ['files, which are one context', said({ type: 'input_file' }, { type: 'input_file' }), open],
+    ['a document', said({ type: 'document', source: { type: 'url', url: 'u' } }), open],
+    ['sound', said({ type: 'input_audio', input_audio: { data: 'A', format: 'wav' } }), open],
+    ['a thread that begins', { thread: { type: 'create' }, messages: [] }, 0],
+    ['one that goes on', { thread: { type: 'continue', previous_message_id: 'm' } }, open],
+    ['sound said before', { messages: [{ role: 'assistant', audio: { id: 'a' } }] }, open],
+    [
+      'a file in the place of a picture',
+      said({ type: 'image_url', image_url: { url: 'data:application/pdf;base64,AAAA' } }),
+      picture + open,
+    ],
+    ['something unheard of', said({ type: 'hologram' }), open],
+    ['an answer kept by the provider', { input: 'hi', previous_response_id: 'r' }, open],
+    ['a prompt kept by the provider', { prompt: { id: 'p' } }, open],
+    ['tools of the caller', { tools: [tool, { name: 'f', input_schema: {} }] }, tooling],
+    ['tools of the provider', { tools: [{ type: 'web_search' }] }, open + tooling],
+  ])('with %s', (_, params, tokens) => {
+    expect(beyondBytes(params)).toBe(tokens);
+  });
+
+  it.each<[string, Record<string, unknown>]>([
+    ['OpenAI', said({ type: 'image_url', image_url: { url: inline } })],
+    [
+      'a response of OpenAI',
+      { input: [{ content: [{ type: 'input_image', image_url: inline }] }] },
+    ],
+    ['Anthropic', said({ type: 'image', source: { type: 'base64', data: 'A'.repeat(10_022) } })],
+  ])('does not count the bytes of a picture in the format of %s as text', (_, params) => {
+    expect(beyondBytes(params)).toBe(picture - inline.length);
+  });
+
+  it('has more tokens for a picture where the model counts more', () => {
+    expect(beyondBytes(said(url), 'gpt-4o-mini-2024-07-18')).toBe(49_152);
+  });
+
+  it('is judged whatever it looks like, and never below its text', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.jsonValue(), (more, messages) => {
+        expect(beyondBytes({ ...more, messages, input: messages })).toBeGreaterThanOrEqual(0);
+      }),
+    );
+    let nested: unknown = url;
+    for (let depth = 0; depth < 200; depth += 1) nested = { content: [nested] };
+    expect(beyondBytes({ messages: [nested] })).toBeGreaterThanOrEqual(open);
+  });
+});

@@ -1,0 +1,192 @@
+/** Guarantees that keys of issuers are fetched seldom, whoever asks, and that what cannot be known is told apart from what is not there. */
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { IssuerKeys, KeysUnknown } from '../../../src/gateway/callers/issuer-keys.ts';
+import { IssuerOrigins } from '../../../src/gateway/callers/issuer-origins.ts';
+import { Secret } from '../../../src/secret.ts';
+import { readTrustedHosts, type TrustedHosts } from '../../../src/trusted-hosts.ts';
+import { Origins } from '../../../src/upstream/origins.ts';
+import { startTokenIssuer, type TokenIssuer } from '../../support/callers/token-issuer.ts';
+import { startForwardProxy } from '../../support/network/forward-proxy.ts';
+import { eventually } from '../../support/server/eventually.ts';
+
+let issuer: TokenIssuer;
+let origins: Pick<IssuerOrigins, 'at'>;
+/** That of `origins` unless a test has others. */
+let direct: Origins;
+let failures: unknown[];
+let nowMs: number;
+
+function trusting(...hosts: string[]): TrustedHosts {
+  const read = readTrustedHosts(hosts.join(','));
+  return 'hosts' in read ? read.hosts : [];
+}
+
+function keysOf(...urls: string[]): IssuerKeys {
+  return new IssuerKeys({
+    issuers: urls.map((url) => ({ url, tsgIds: null })),
+    ...{ origins, monotonicMs: () => nowMs, onFailure: (error) => failures.push(error) },
+  });
+}
+
+const namesOf = async (keys: IssuerKeys, name: string) =>
+  (await keys.find(name)).keys.map(({ algorithm }) => algorithm);
+
+beforeEach(async () => {
+  issuer = await startTokenIssuer();
+  direct = new Origins(trusting(issuer.host));
+  origins = direct;
+  failures = [];
+  nowMs = 1_000_000;
+});
+
+afterEach(async () => {
+  await direct[Symbol.asyncDispose]();
+  await issuer[Symbol.asyncDispose]();
+});
+
+describe('keys of an issuer', () => {
+  it('are fetched once for all who ask for one of them', async () => {
+    await issuer.addKey('a');
+    await issuer.addKey('b', 'ES256');
+    await issuer.addKey('c', 'EdDSA');
+    const keys = keysOf(issuer.url);
+    const found = await Promise.all(['a', 'b', 'c', 'a'].map((name) => namesOf(keys, name)));
+    expect(found).toEqual([['RS256'], ['ES256'], ['EdDSA'], ['RS256']]);
+    expect(issuer.fetches()).toBe(1);
+  });
+
+  it('are fetched no more than once in 30 seconds, however many unknown names strangers use', async () => {
+    await issuer.addKey('a');
+    const keys = keysOf(issuer.url);
+    await namesOf(keys, 'a');
+    for (let at = 0; at < 1_000; at += 1) expect(await namesOf(keys, `stranger-${at}`)).toEqual([]);
+    expect(issuer.fetches()).toBe(1);
+    nowMs += 30_000;
+    const names = Array.from({ length: 1_000 }, (_, at) => namesOf(keys, `other-${at}`));
+    expect((await Promise.all(names)).flat()).toEqual([]);
+    expect(issuer.fetches()).toBe(2);
+  });
+
+  it('that are new are found as soon as they may be looked for, and those withdrawn are gone with that', async () => {
+    await issuer.addKey('old');
+    const keys = keysOf(issuer.url);
+    const { version } = await keys.find('old');
+    issuer.published.length = 0;
+    await issuer.addKey('new');
+    nowMs += 30_000;
+    expect(await namesOf(keys, 'new')).toEqual(['RS256']);
+    expect(keys.version).not.toBe(version);
+    expect(await namesOf(keys, 'old')).toEqual([]);
+  });
+
+  it('are renewed after five minutes while they go on being used', async () => {
+    await issuer.addKey('a');
+    const keys = keysOf(issuer.url);
+    await namesOf(keys, 'a');
+    issuer.published.length = 0;
+    nowMs += 300_001;
+    expect(await namesOf(keys, 'a')).toEqual(['RS256']);
+    await eventually(async () => expect(await namesOf(keys, 'a')).toEqual([]));
+    const { version } = keys;
+    await issuer.addKey('b');
+    nowMs += 300_001;
+    keys.renewIfOld();
+    await eventually(() => expect(keys.version).not.toBe(version));
+    expect(issuer.fetches()).toBe(3);
+  });
+
+  it('stay good for a day while the issuer is away, and what is not among them is unknown', async () => {
+    await issuer.addKey('a');
+    const keys = keysOf(issuer.url);
+    await namesOf(keys, 'a');
+    issuer.answer = (_, response) => void response.writeHead(500).end();
+    nowMs += 86_400_000;
+    expect(await namesOf(keys, 'a')).toEqual(['RS256']);
+    await eventually(() => expect(failures).toHaveLength(1));
+    await expect(keys.find('b')).rejects.toThrow(KeysUnknown);
+    nowMs += 1;
+    await expect(keys.find('a')).rejects.toThrow(KeysUnknown);
+  });
+
+  it('that were never fetched are asked for again after 5 seconds', async () => {
+    issuer.answer = (_, response) => void response.socket?.destroy();
+    const keys = keysOf(issuer.url);
+    for (let at = 0; at < 50; at += 1) await expect(keys.find('a')).rejects.toThrow(KeysUnknown);
+    expect(issuer.fetches()).toBe(1);
+    issuer.answer = null;
+    await issuer.addKey('a');
+    nowMs += 5_000;
+    expect(await namesOf(keys, 'a')).toEqual(['RS256']);
+  });
+
+  it('are fetched through a proxy, which alone knows its name, unless it is exempt', async () => {
+    await issuer.addKey('a');
+    await using proxy = await startForwardProxy();
+    const http = new Secret(new URL(proxy.url), 'test');
+    const url = issuer.url.replace('127.0.0.1', 'login.test');
+    const named = new URL(url).host;
+    await using own = new IssuerOrigins(origins, { http, https: http, exempt: [] });
+    origins = own;
+    expect(await namesOf(keysOf(url), 'a')).toEqual(['RS256']);
+    expect(proxy.requests).toEqual([expect.stringContaining(named)]);
+    await using exempt = new IssuerOrigins(direct, { http, https: http, exempt: ['login.test'] });
+    origins = exempt;
+    await expect(keysOf(url).find('a')).rejects.toThrow(KeysUnknown);
+    expect(await namesOf(keysOf(issuer.url), 'a')).toEqual(['RS256']);
+    expect(proxy.requests).toHaveLength(1);
+  });
+
+  it('of another issuer that is away are not waited for where the name is known', async () => {
+    await issuer.addKey('a');
+    const other = await startTokenIssuer();
+    await using _ = other;
+    await using own = new Origins(trusting(issuer.host, other.host));
+    origins = own;
+    const keys = keysOf(issuer.url, other.url);
+    await namesOf(keys, 'a');
+    other.answer = (_request, response) => void response.writeHead(500).end();
+    nowMs += 300_001;
+    expect(await namesOf(keys, 'a')).toEqual(['RS256']);
+    await expect(keys.find('b')).rejects.toThrow(KeysUnknown);
+  });
+});
+
+describe('a key set', () => {
+  const { stringify } = JSON;
+
+  it.each([
+    ['is no JSON', 'keys'],
+    ['has no list', '{}'],
+    ['has more than 256 KiB', `{"keys": []${' '.repeat(262_144)}}`],
+    ['has more than 100 keys', stringify({ keys: Array.from({ length: 101 }, () => ({})) })],
+  ])('that %s counts as none', async (_, text) => {
+    issuer.answer = (_request, response) => void response.end(text);
+    await expect(keysOf(issuer.url).find('a')).rejects.toThrow(KeysUnknown);
+    expect(failures).toHaveLength(1);
+  });
+
+  it('yields no key that is a secret, for encryption, for another algorithm, broken or of a name that others have', async () => {
+    const { jwk } = await issuer.addKey('good');
+    issuer.published.push(
+      { kty: 'oct', k: 'c2VjcmV0', kid: 'secret' },
+      { ...jwk, kid: 'encryption', use: 'enc' },
+      { ...jwk, kid: 'algorithm', alg: 'RS512' },
+      { kty: 'RSA', n: '!', e: 'AQAB', kid: 'broken' },
+      { ...jwk, kid: 'twice' },
+    );
+    const { jwk: second } = await issuer.addKey('twice');
+    expect(second.n).not.toBe(jwk.n);
+    const keys = keysOf(issuer.url);
+    const names = ['good', 'secret', 'encryption', 'algorithm', 'broken', 'twice', '__proto__'];
+    const found = await Promise.all(names.map(async (name) => (await namesOf(keys, name)).length));
+    expect(found).toEqual([1, 0, 0, 0, 0, 0, 0]);
+  });
+
+  it('at a private address that is not trusted is never asked for', async () => {
+    await using own = new Origins([]);
+    origins = own;
+    await expect(keysOf(issuer.url).find('a')).rejects.toThrow(KeysUnknown);
+    expect(issuer.fetches()).toBe(0);
+    expect(String(failures[0])).toContain('private address');
+  });
+});

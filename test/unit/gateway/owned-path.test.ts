@@ -1,0 +1,88 @@
+/** Guarantees that whatever clients of OpenAI and of Anthropic can have kept at a provider has an owner, or a reason why it has none. */
+import Anthropic from '@anthropic-ai/sdk';
+import OpenAI from 'openai';
+import { describe, expect, it } from 'vitest';
+import { isOfAccount, ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
+import { clientRequests } from '../../support/interface/client-requests.ts';
+
+/** What neither makes anything that is kept nor names it in its path. */
+const keptByNobody = new Map([
+  ['POST /chat/completions', 'asks a model; what it stores or speaks is noted by its answer'],
+  ['POST /messages', 'asks a model; containers and files of its code are noted by its answer'],
+  ['POST /messages/count_tokens', 'counts'],
+  ['POST /completions', 'asks a model'],
+  ['POST /embeddings', 'asks a model'],
+  ['POST /moderations', 'asks a model'],
+  ['POST /decisions', 'asks a model'],
+  ['POST /images/generations', 'asks a model'],
+  ['POST /images/edits', 'asks a model'],
+  ['POST /images/variations', 'asks a model'],
+  ['POST /audio/speech', 'asks a model'],
+  ['POST /audio/transcriptions', 'asks a model'],
+  ['POST /audio/translations', 'asks a model'],
+  ['POST /content_provenance_checks', 'looks at a file that comes along'],
+  ['POST /fine_tuning/alpha/graders/run', 'asks a model'],
+  ['POST /fine_tuning/alpha/graders/validate', 'looks at what comes along'],
+  ['GET /models', 'tells the models of the account, which are for all who share it'],
+  ['GET /models/{model}', 'tells of a model'],
+  ['GET /models/{modelID}', 'tells of a model'],
+]);
+
+/** Methods that send nothing, or only what other methods send. */
+const helpers = [
+  ...['stream', 'runTools', 'toolRunner', '_toolRunnerThread', 'thread', 'createAndRunStream'],
+  ...['createAndStream', 'submitToolOutputsStream', 'uploadAndPoll', 'poller', 'worker'],
+  ...['forResult', 'prepare', 'upload', 'unwrap', 'verifySignature', 'parseUnverified'],
+];
+/** Which are no helpers where the client has no other name for the request. */
+const sendersInSpite = new Set(['files.upload', 'beta.files.upload']);
+const isHelper = (name: string): boolean =>
+  helpers.includes(name.split('.').at(-1)!) && !sendersInSpite.has(name);
+
+const clients = {
+  OpenAI: (fetch: never) =>
+    new OpenAI({
+      ...{ apiKey: 'k', adminAPIKey: 'k', baseURL: 'http://any/v1', maxRetries: 0, fetch },
+    }),
+  Anthropic: (fetch: never) =>
+    new Anthropic({ apiKey: 'k', baseURL: 'http://any', maxRetries: 0, fetch }),
+};
+
+const byClient = await Promise.all(
+  Object.entries(clients).map(
+    async ([name, open]) =>
+      [name, await clientRequests((fetch) => open(fetch as never), isHelper)] as const,
+  ),
+);
+
+describe.each(byClient)('of all requests of a client of %s', (_, requests) => {
+  it('each is for something with an owner, or for the account, or has a reason', () => {
+    expect(requests.length).toBeGreaterThan(150);
+    const unknown = requests.filter(({ name, method, path }) => {
+      if (path === null) return !isHelper(name);
+      const behind = path.replace(/^\/v1/, '');
+      if (keptByNobody.has(`${method} ${behind}`)) return ownedPathOf(method, behind) !== null;
+      return ownedPathOf(method, behind) === null && !isOfAccount(method, behind);
+    });
+    expect(unknown).toEqual([]);
+  });
+
+  it('each that names something names its owner’s first: by an id that no word of the path is taken for', () => {
+    for (const { name, method, path } of requests) {
+      const owned = path === null ? null : ownedPathOf(method, path.replace(/^\/v1/, ''));
+      const [first] = path?.match(/\{[^}]*\}/) ?? [null];
+      if (owned !== null) expect([name, owned.id]).toEqual([name, first]);
+    }
+  });
+});
+
+describe('a path of a model with an encoded slash in its id', () => {
+  it('is taken for nothing that is owned, as the same path with a plain one is', () => {
+    for (const id of ['org/name', 'files/file-1', 'responses/resp_1', 'organization/users']) {
+      for (const written of [id, encodeURIComponent(id)]) {
+        const path = `/models/${written}`;
+        expect([ownedPathOf('GET', path), isOfAccount('GET', path)]).toEqual([null, false]);
+      }
+    }
+  });
+});

@@ -1,0 +1,132 @@
+/** Knows that a body is read alike however its bytes come, and that the next request of its connection is served. */
+import { once } from 'node:events';
+import { createServer, type IncomingMessage } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseParams, readBody } from '../../../src/gateway/transfer/read-body.ts';
+
+const bytesMax = 200;
+const turns: Record<string, () => Promise<unknown>> = {
+  'in the step of its headers': async () => undefined,
+  'a turn later': () => nextTurn(),
+};
+/** Told of each request, in order; how it ended for who reads it. */
+let read: string[] = [];
+let wait = turns['a turn later']!;
+
+const server = createServer(async (request, response) => {
+  await wait();
+  const told = await bodyOf(request).catch((error: Error) => error.message);
+  read.push(told);
+  response.end(told);
+});
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const body = await readBody(request, bytesMax);
+  return body === null ? 'none' : `${body.length} ${body.toString('latin1')}`;
+}
+
+beforeAll(() => once(server.listen(0, '127.0.0.1'), 'listening'));
+afterAll(() => server.close());
+
+function head(...lines: readonly string[]): string {
+  return ['POST / HTTP/1.1', 'host: a', ...lines, '', ''].join('\r\n');
+}
+
+const last = `GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`;
+
+/** Each piece is written when the one before has been taken; yields what was answered until the connection closed. */
+async function send(...pieces: readonly string[]): Promise<string> {
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1').setNoDelay();
+  let answered = '';
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    answered += text;
+  });
+  for (const piece of pieces) {
+    await new Promise((resolve) => socket.write(piece, resolve));
+    await nextTurn();
+  }
+  await once(socket, 'close');
+  return answered;
+}
+
+describe.each(Object.keys(turns))('a body that is asked for %s', (name) => {
+  beforeAll(() => {
+    wait = turns[name]!;
+  });
+
+  test.each([
+    ['with its headers', [`${head('content-length: 5')}hello${last}`], ['5 hello', 'none']],
+    ['behind its headers', [head('content-length: 5'), 'hello', last], ['5 hello', 'none']],
+    ['in two pieces', [`${head('content-length: 5')}he`, `llo${last}`], ['5 hello', 'none']],
+    [
+      'in chunks',
+      [`${head('transfer-encoding: chunked')}2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n${last}`],
+      ['5 hello', 'none'],
+    ],
+    [
+      'in chunks, piece by piece',
+      [`${head('transfer-encoding: chunked')}2\r\nhe\r\n`, `3\r\nllo\r\n0\r\n\r\n${last}`],
+      ['5 hello', 'none'],
+    ],
+    [
+      'as no chunk at all',
+      [`${head('transfer-encoding: chunked')}0\r\n\r\n${last}`],
+      ['0 ', 'none'],
+    ],
+    [
+      'with the next two requests behind it',
+      [`${head('content-length: 1')}a${head('content-length: 2')}bb${last}`],
+      ['1 a', '2 bb', 'none'],
+    ],
+  ] as const)('that comes %s is read whole', async (_, pieces, expected) => {
+    read = [];
+    const answered = await send(...pieces);
+    expect(read).toEqual(expected);
+    expect(answered.match(/HTTP\/1.1 200/g)).toHaveLength(expected.length);
+  });
+
+  test.each([
+    ['in one piece', head('transfer-encoding: chunked', 'connection: close')],
+    ['by its length', head('content-length: 201', 'connection: close')],
+  ])('of more bytes than are taken is refused, %s', async (_, headers) => {
+    read = [];
+    const isChunked = headers.includes('chunked');
+    const body = 'x'.repeat(201);
+    await send(headers + (isChunked ? `c9\r\n${body}\r\n0\r\n\r\n` : body));
+    expect(read).toEqual(['The body has more than 200 bytes']);
+  });
+
+  test('whose caller goes in the middle of it is not waited for', async () => {
+    read = [];
+    const gone = once(server, 'request') as Promise<[IncomingMessage]>;
+    const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    socket.write(`${head('content-length: 5')}he`);
+    const [request] = await gone;
+    const ended = new Promise((resolve) => request.on('close', resolve));
+    socket.destroy();
+    await ended;
+    await nextTurn();
+    expect(read).toEqual([expect.stringMatching(/^(?:aborted|the caller has gone)$/)]);
+  });
+});
+
+test.each([
+  ['{"role":"user","conten\\\\":1}', '{"role":"user","conten\\u0074":"x"}', ['role', 'content']],
+  ['{"a":1,"\\\\":1}', '{"a":1,"\\u006e":128}', ['a', 'n']],
+  ['{"b":1,"x_\\\\u0":1}', '{"b":1,"x_\\u0041y\\u005f":128}', ['b', 'x_Ay_']],
+  ['{"c":1}', '{"c":1,"\\\\u0061":1,"\\\\\\u0061":2}', ['c', '\\u0061', '\\a']],
+])('names of members are read as they are after a body with %s', (before, text, names) => {
+  const pad = 'x'.repeat(10_000);
+  parseParams(Buffer.from(before));
+  expect(Object.keys(parseParams(Buffer.from(text)))).toEqual(names);
+  const nested = Buffer.from(`{"in":${text},"pad":"${pad}","ü":1}`);
+  expect(Object.keys(parseParams(nested).in as object)).toEqual(names);
+  const outlined = Buffer.from(`{"in":${text},"pad":"ü${pad}"}`);
+  expect(Object.keys(parseParams(outlined).in as object)).toEqual(names);
+});
+
+test('an escape beside a string makes no JSON', () => {
+  expect(() => parseParams(Buffer.from('{"a":\\u0031}'))).toThrow('no valid JSON');
+});

@@ -1,0 +1,45 @@
+/** Guarantees that requests are traced as the samplers of OpenTelemetry say, and the same ones by all who go by one ratio. */
+import { randomBytes } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { isSampled } from '../../../src/gateway/logs/sampler.ts';
+import type { TraceParent } from '../../../src/gateway/logs/trace-parent.ts';
+
+const id = (rest: string) => `${'ab'.repeat(8)}${rest}`;
+const parentOf = (flags: number): TraceParent => ({
+  ...{ traceId: id('ff'.repeat(8)), spanId: 'cd'.repeat(8), flags },
+});
+const [yes, no, chance] = [parentOf(1), parentOf(0), parentOf(2)];
+
+it('the caller goes before the share where it is heeded, and only there', () => {
+  for (const ratio of [0, 0.5, 1]) {
+    const told = [yes, no, chance].map((parent) =>
+      isSampled({ heedsParent: true, ratio }, parent, parent.traceId),
+    );
+    expect(told).toEqual([true, false, false]);
+    const own = [yes, no].map((parent) =>
+      isSampled({ heedsParent: false, ratio }, parent, parent.traceId),
+    );
+    expect(own).toEqual([ratio === 1, ratio === 1]);
+  }
+});
+
+it.each([
+  ['0000000000000000', 0.000001, true],
+  ['0000000000000000', 0, false],
+  ['7fffffffffffffff', 0.5, true],
+  ['8000000000000000', 0.5, false],
+  ['1999999999999999', 0.1, true],
+  ['199999999999a000', 0.1, false],
+  ['ffffffffffffffff', 1, true],
+])('a trace that ends in %s is recorded at a ratio of %d: %s', (rest, ratio, is) => {
+  expect(isSampled({ heedsParent: true, ratio }, null, id(rest))).toBe(is);
+});
+
+it('of ten thousand traces about so many are recorded', () => {
+  const ids = Array.from({ length: 10_000 }, () => randomBytes(16).toString('hex'));
+  const terms = { heedsParent: false, ratio: 0.25 };
+  const share = ids.filter((one) => isSampled(terms, null, one)).length / ids.length;
+  // Ten standard deviations to either side.
+  expect(share).toBeGreaterThan(0.2);
+  expect(share).toBeLessThan(0.3);
+});

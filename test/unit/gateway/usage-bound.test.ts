@@ -1,0 +1,71 @@
+/** Guarantees that no request can use more than the most that is told of it, however it says what it wants. */
+import { describe, expect, it } from 'vitest';
+import { boundOf, outputClamps, unboundedParam } from '../../../src/gateway/metering/bound.ts';
+import { endpointOf } from '../../../src/model/services/endpoint.ts';
+
+const chat = 'chat_completions';
+const outputOf = (params: object, endpoint = chat): number =>
+  boundOf(endpoint, params as Record<string, unknown>, 100, null, null).outputTokens;
+
+describe('the most that a request can use', () => {
+  it.each([
+    [{ max_tokens: 50 }, 50],
+    [{ max_completion_tokens: 50 }, 50],
+    [{ max_completion_tokens: 1, max_tokens: 5_000 }, 5_000],
+    [{ max_tokens: 50, n: 4 }, 200],
+    [{ max_tokens: null, n: null }, 16_384],
+    [{}, 16_384],
+    [{ max_tokens: -1 }, 16_384],
+    [{ max_tokens: -1, max_completion_tokens: 5 }, 16_384],
+  ])('of a chat with %j is %d tokens', (params, tokens) => {
+    expect(outputOf(params)).toBe(tokens);
+  });
+
+  it.each([
+    [{ prompt: 'x', max_tokens: 10 }, 10],
+    [{ prompt: ['x', 'y', 'z'], max_tokens: 10 }, 30],
+    [{ prompt: ['x', 'y'], max_tokens: 10, n: 2, best_of: 5 }, 100],
+    [{ prompt: [[1, 2], [3]], max_tokens: 10 }, 20],
+    [{ prompt: [1, 2, 3], max_tokens: 10 }, 10],
+    [{ prompt: [], max_tokens: 10 }, 10],
+  ])('of a completion with %j is %d tokens', (params, tokens) => {
+    expect(outputOf(params, 'completions')).toBe(tokens);
+  });
+});
+
+describe('a request that was granted 40 tokens', () => {
+  it.each([
+    ['openai', {}, [['max_completion_tokens', 40]]],
+    ['azure-openai', {}, [['max_completion_tokens', 40]]],
+    ['mistral-ai', {}, [['max_tokens', 40]]],
+    ['openai', { max_tokens: 40 }, []],
+    ['openai', { max_tokens: 41 }, [['max_tokens', 40]]],
+    ['openai', { max_tokens: -1 }, [['max_tokens', 40]]],
+    ['openai', { max_completion_tokens: 3, max_tokens: 90 }, [['max_tokens', 40]]],
+    ['openai', { max_tokens: 40, n: 2 }, [['max_tokens', 20]]],
+  ])('at %s with %j is kept within them', (service, params, clamps) => {
+    expect(outputClamps(chat, params as Record<string, unknown>, 40, service)).toEqual(clamps);
+  });
+});
+
+it.each([
+  [{ n: '5' }, 'n'],
+  [{ n: 1.5 }, 'n'],
+  [{ max_tokens: '100000' }, 'max_tokens'],
+  [{ max_completion_tokens: [1] }, 'max_completion_tokens'],
+  [{ max_tokens: 1e300 }, 'max_tokens'],
+  [{ n: 2, max_tokens: 7 }, null],
+  [{ n: null }, null],
+])('%j could be read as another number than it is here: %s', (params, name) => {
+  expect(unboundedParam(chat, params)).toBe(name);
+});
+
+it.each([
+  '/chat/completions',
+  '/chat/completions/',
+  '/Chat/Completions',
+  '/chat/%63ompletions',
+  '/chat/%43OMPLETIONS//',
+])('%s is metered as what a provider may read in it', (path) => {
+  expect(endpointOf(path)).toBe(chat);
+});

@@ -1,0 +1,286 @@
+/** Guarantees what the checks of guardrails say of texts and requests, and what their guardrail makes of it. */
+import { afterAll, describe, expect, it } from 'vitest';
+import { type AnsweredForm, answersIn } from '../../../src/guardrails/answer-passages.ts';
+import { judge } from '../../../src/guardrails/evaluate.ts';
+import { type CheckTools, readyGuardrail, writtenOut } from '../../../src/guardrails/guardrail.ts';
+import { type Json, withTexts } from '../../../src/guardrails/passages.ts';
+import { requestPassages } from '../../../src/guardrails/request-passages.ts';
+import { Searches } from '../../../src/guardrails/searches.ts';
+import { streamAnswer } from '../../../src/guardrails/stream-answer.ts';
+import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
+import { Origins } from '../../../src/upstream/origins.ts';
+import { Outbound } from '../../../src/upstream/outbound.ts';
+
+const trusted = readTrustedHosts('');
+const trustedHosts = 'hosts' in trusted ? trusted.hosts : [];
+const searches = new Searches();
+const origins = new Origins(trustedHosts);
+const tools: CheckTools = { searches, outbound: new Outbound(origins, trustedHosts) };
+
+afterAll(async () => {
+  searches[Symbol.dispose]();
+  await origins[Symbol.asyncDispose]();
+});
+
+const subject = {
+  ...{ side: 'input' as const, endpoint: 'chat_completions', isStream: false, params: {} },
+  ...{ answer: null, metadata: { team: 'red' }, headers: {}, provider: 'openai', model: 'gpt-4o' },
+  traceId: 'trace',
+};
+
+/** What a guardrail that is written into a config says of one text. */
+function said(item: Record<string, unknown>, text: string, more: object = {}) {
+  const guardrail = readyGuardrail(writtenOut(item, 'one'), tools);
+  const passages = [{ path: ['messages', 0, 'content'], text }];
+  return judge([guardrail], { ...subject, ...more, passages, lastCount: 1 }, 0);
+}
+
+const long = 'word '.repeat(2_000);
+
+describe('a check', () => {
+  it.each([
+    ['regexMatch', { rule: 'b+' }, 'abba', true],
+    ['regexMatch', { rule: 'b+', not: true }, 'abba', false],
+    ['regexMatch', { rule: 'b+' }, `${long}b`, true],
+    ['contains', { words: ['a', 'z'], operator: 'any' }, 'abc', true],
+    ['contains', { words: ['a', 'z'], operator: 'all' }, 'abc', false],
+    ['contains', { words: ['y', 'z'], operator: 'none' }, 'abc', true],
+    ['sentenceCount', { minSentences: 2 }, 'One. Two!', true],
+    ['wordCount', { maxWords: 2 }, 'one two three', false],
+    ['characterCount', { minCharacters: 3, maxCharacters: 3 }, 'abc', true],
+    ['alluppercase', {}, 'ABC 1', true],
+    ['isAllLowerCase', {}, 'aBC', false],
+    ['endsWith', { suffix: 'end' }, 'the end.', true],
+    ['notNull', {}, '  ', false],
+    ['containsCode', { format: 'Python' }, 'see\n```py\nx = 1\n```', true],
+    ['containsCode', { format: 'SQL' }, 'see\n```py\nx = 1\n```', false],
+    ['jsonKeys', { keys: ['a', 'b'], operator: 'all' }, 'so {"a": 1, "b": 2}', true],
+    ['jsonKeys', { keys: ['a'], operator: 'none' }, '```json\n{"b": 1}\n```', true],
+    ['jsonSchema', { schema: { required: ['a'] } }, '{"a": 1}', true],
+    ['jsonSchema', { schema: { required: ['a'] } }, 'not {"b": 1}', false],
+    ['jsonSchema', { schema: { required: ['a'] }, not: true }, 'no JSON', false],
+    ['modelWhitelist', { models: ['gpt-4o'] }, 'x', true],
+    ['modelWhitelist', { models: ['other'] }, 'x', false],
+    ['modelRules', { rules: { defaults: ['*'] } }, 'x', true],
+    [
+      'modelRules',
+      { rules: { defaults: ['*'], metadata: { team: { red: ['small'] } } } },
+      'x',
+      false,
+    ],
+    ['allowedRequestTypes', { allowedTypes: ['chatComplete'] }, 'x', true],
+    ['allowedRequestTypes', { blockedTypes: ['chat_completions'] }, 'x', false],
+    ['requiredMetadataKeys', { metadataKeys: ['team', 'user'], operator: 'all' }, 'x', false],
+    ['requiredMetadataKeyValuePairs', { metadataPairs: { team: 'red' } }, 'x', true],
+    [
+      'requiredMetadataKeyValuePairs',
+      { metadataPairs: { team: '^r' }, matchType: 'regex' },
+      'x',
+      true,
+    ],
+  ] as const)('%s %j says of %j: %s', async (name, parameters, text, passes) => {
+    const { results } = await said({ [name]: parameters }, text);
+    expect(results[0]!.checks[0]).toMatchObject({ id: `default.${name}`, verdict: passes });
+    expect(results[0]!.checks[0]!.error).toBeUndefined();
+  });
+
+  it('that cannot be run here is an error, which passes unless the guardrail fails closed', async () => {
+    const open = await said({ 'portkey.pii': { categories: ['NAME'] }, deny: true }, 'x');
+    expect(open).toMatchObject({ passes: true, isDenied: false });
+    expect(open.results[0]!.checks[0]!.error!.message).toContain('does not run this check');
+    const item = { 'portkey.pii': {}, deny: true, fail_closed: true };
+    expect(await said(item, 'x')).toMatchObject({ passes: false, isDenied: true });
+  });
+
+  it('without the parameters that it needs is an error', async () => {
+    for (const name of ['contains', 'regexMatch', 'requiredMetadataKeyValuePairs', 'jsonKeys']) {
+      const { results } = await said({ [name]: {} }, 'text');
+      expect(results[0]!.checks[0]!.verdict).toBe(false);
+    }
+  });
+
+  it('of a token never passes without one', async () => {
+    const item = { jwt: { jwksUri: 'http://127.0.0.1:1/keys' }, deny: true };
+    expect(await said(item, 'x')).toMatchObject({ isDenied: true });
+    const headers = { authorization: 'Bearer e30.e30.e30' };
+    expect(await said(item, 'x', { headers })).toMatchObject({ isDenied: true });
+  });
+
+  it('that takes too long is given up, and the next is run', async () => {
+    const rule = '(?i)(a|b|ab)*[a-z]{100}z';
+    const text = `z${'ab'.repeat(300_000)}`;
+    const { results } = await said({ regexMatch: { rule } }, text);
+    expect(results[0]!.checks[0]!.error!.message).toContain('took longer');
+    expect((await said({ regexMatch: { rule: 'word' } }, long)).passes).toBe(true);
+  });
+});
+
+describe('a guardrail', () => {
+  it('that replaces hands on what it made, also to the guardrails behind it', async () => {
+    const item = {
+      regexReplace: { rule: '/secret-\\d+/i', redactText: '$1 \\1 $& $$' },
+      contains: { words: ['secret'], operator: 'none' },
+    };
+    const { passes, passages, results } = await said(item, 'my SECRET-12');
+    expect(passages[0]!.text).toBe('my $1 \\1 $& $$');
+    expect(passes).toBe(true);
+    expect(results[0]).toMatchObject({ transformed: true, verdict: true });
+  });
+
+  it('tells its feedback with the names of its checks', async () => {
+    const { results } = await said(
+      {
+        contains: { words: ['x'], operator: 'none' },
+        notNull: {},
+        on_fail: { feedback: { value: -3 } },
+      },
+      'x',
+    );
+    expect(results[0]!.feedback).toEqual({
+      ...{ value: -3, weight: 1 },
+      metadata: {
+        successfulChecks: 'default.notNull',
+        failedChecks: 'default.contains',
+        erroredChecks: '',
+      },
+    });
+  });
+
+  it('sees the last message, or all of them where it says so', async () => {
+    const messages = [
+      { role: 'system', content: 'first' },
+      { role: 'user', content: [{ type: 'text', text: 'last' }, { type: 'image_url' }] },
+    ];
+    const { passages, lastCount } = requestPassages('chat_completions', { messages });
+    const item = { contains: { words: ['first'], operator: 'none' } };
+    const by = async (one: object) =>
+      judge(
+        [readyGuardrail(writtenOut({ ...item, ...one }, 'one'), tools)],
+        { ...subject, passages, lastCount },
+        0,
+      );
+    expect((await by({})).passes).toBe(true);
+    expect((await by({ scan_scope: 'all_messages' })).passes).toBe(false);
+  });
+});
+
+const textsIn = (form: AnsweredForm, json: Json): string[][] =>
+  answersIn(form, json).map(({ passages }) => passages.map(({ text }) => text));
+
+it('puts other texts into a long list as fast as into many short ones', () => {
+  const input = Array.from({ length: 100_000 }, (_, at) => `a${at}`);
+  const { passages } = requestPassages('embeddings', { input });
+  const texts = input.map((text) => `${text}!`);
+  expect(withTexts({ input, model: 'm' }, passages, texts)).toEqual({ input: texts, model: 'm' });
+});
+
+describe('a stream that came whole', () => {
+  const streamOf = (form: AnsweredForm, events: readonly object[]) => {
+    const bytes = events.map((event) => `data: ${JSON.stringify(event)}\n\n`);
+    return streamAnswer(form, Buffer.from(bytes.join('')));
+  };
+  const outputOf = (...texts: readonly string[]) =>
+    texts.map((text) => ({ type: 'message', content: [{ type: 'output_text', text }] }));
+  const delta = (text: string) => ({
+    ...{ type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: text },
+  });
+
+  it('is judged by what it tells at once, too, and by a refusal, not by what was only thought', () => {
+    const stream = streamOf('responses', [
+      delta('said'),
+      { type: 'response.refusal.delta', output_index: 1, content_index: 0, delta: 'refused' },
+      { type: 'response.content_part.done', part: { type: 'reasoning_text', text: 'thought' } },
+      {
+        type: 'response.output_item.done',
+        item: { type: 'reasoning', content: [{ type: 'reasoning_text', text: 'thought' }] },
+      },
+      { type: 'response.output_item.done', item: outputOf('told at once')[0] },
+      { type: 'response.completed', response: { output: outputOf('said', 'told last') } },
+    ]);
+    const said = ['said', 'refused', 'told at once', 'told last'];
+    expect(textsIn('responses', stream.json)).toEqual([said]);
+    const told = stream.rewritten(['1', '2', '3', '4']).toString();
+    for (const text of said) expect(told).not.toContain(`"${text}"`);
+    expect(told).toContain('"thought"');
+  });
+
+  it('that began in the middle of a text tells no end of it, where all of it is told otherwise', () => {
+    const response = { output: outputOf('call 555-1234') };
+    const events = [delta('5-12'), delta('34'), { type: 'response.completed', response }];
+    const stream = streamOf('responses', events);
+    expect(textsIn('responses', stream.json)).toEqual([['call 555-1234']]);
+    const told = stream.rewritten(['call [phone]']).toString();
+    expect(told).not.toMatch(/5-12|34/);
+    expect(told).toContain('"call [phone]"');
+    const [first, , last] = stream.rewritten(['call 555-1234']).toString().split('\n\n');
+    expect([first, last]).toEqual(
+      [events[0], events[2]].map((event) => `data: ${JSON.stringify(event)}`),
+    );
+  });
+
+  it('of a run is one answer for each message, with what tools of the provider have answered', () => {
+    const part = (index: number, value: string) => ({ index, type: 'text', text: { value } });
+    const piece = (id: string, ...content: object[]) => ({
+      ...{ id, object: 'thread.message.delta', delta: { content } },
+    });
+    const message = (id: string, role: string, ...content: object[]) => ({
+      ...{ id, object: 'thread.message', role, content },
+    });
+    const logs = { index: 0, type: 'logs', logs: 'logged' };
+    const call = { index: 0, type: 'code_interpreter', code_interpreter: { outputs: [logs] } };
+    const stepDelta = { step_details: { type: 'tool_calls', tool_calls: [call] } };
+    const stream = streamOf('kept', [
+      { id: 'run', object: 'thread.run', status: 'queued', instructions: 'of the caller' },
+      message('m0', 'user', part(0, 'asked')),
+      message('m1', 'assistant'),
+      piece('m1', part(0, 'one ')),
+      piece('m2', part(0, 'two')),
+      piece('m1', part(0, 'and'), part(1, 'more')),
+      { id: 's', object: 'thread.run.step.delta', delta: stepDelta },
+      message('m1', 'assistant', part(0, 'one and'), part(1, 'more')),
+      { event: 'x', data: message('m3', 'assistant', part(0, 'never told in pieces')) },
+    ]);
+    expect(textsIn('kept', stream.json)).toEqual([
+      ...[['one and', 'more'], ['two'], ['logged'], ['never told in pieces']],
+    ]);
+    const told = stream.rewritten(['1', 'more', '2', '3', '4']).toString();
+    expect(told).not.toMatch(/one|and"|two|logged|never/);
+    expect(told.match(/"value":"1"/g)).toHaveLength(2);
+    expect(told.match(/"value":"more"/g)).toHaveLength(2);
+    expect(told).toContain('asked');
+  });
+
+  const chunk = (delta: object) => `data: ${JSON.stringify({ choices: [{ index: 0, delta }] })}`;
+
+  it.each(['\n', '\r\n', '\r'])(
+    'is an answer with its texts, told anew with others (%j)',
+    (newline) => {
+      const lines = [chunk({ role: 'assistant', content: 'my ' }), chunk({ content: 'word' })];
+      const text = [...lines, 'data: [DONE]'].map((line) => line + newline + newline).join('');
+      const stream = streamAnswer('chat_completions', Buffer.from(text));
+      expect(textsIn('chat_completions', stream.json)).toEqual([['my word']]);
+      const told = stream.rewritten(['[...]']).toString();
+      expect(told).toBe(
+        `${chunk({ role: 'assistant', content: '[...]' })}\n\n${chunk({ content: '' })}\n\ndata: [DONE]\n\n`,
+      );
+    },
+  );
+
+  it('of responses holds the old text nowhere', () => {
+    const events = [
+      { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'a ' },
+      { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'secret' },
+      { type: 'response.output_text.done', output_index: 0, content_index: 0, text: 'a secret' },
+      {
+        type: 'response.completed',
+        response: {
+          output: [{ type: 'message', content: [{ type: 'output_text', text: 'a secret' }] }],
+        },
+      },
+    ];
+    const bytes = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+    const stream = streamAnswer('responses', Buffer.from(bytes.join('')));
+    expect(textsIn('responses', stream.json)).toEqual([['a secret']]);
+    expect(stream.rewritten(['a ***']).toString()).not.toContain('secret');
+  });
+});

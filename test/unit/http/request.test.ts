@@ -1,0 +1,139 @@
+/** Guarantees of reading requests: one meaning each, unknown fields by mount, faults that name their place. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { refuseAmbiguity } from '../../../src/http/input/ambiguity.ts';
+import { createBodyReader, readLenient } from '../../../src/http/input/input.ts';
+import { ApiError } from '../../../src/model/wire/errors.ts';
+
+function json(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
+
+function errorOf(work: () => unknown): ApiError {
+  try {
+    work();
+  } catch (error) {
+    expect(error).toBeInstanceOf(ApiError);
+    return error as ApiError;
+  }
+  throw new Error('nothing was refused');
+}
+
+/** The headers of a request of HTTP/1.1 and its target. */
+function refuse(rawHeaders: string[], url: string): ApiError | null {
+  return refuseAmbiguity({ rawHeaders, url, httpVersion: '1.1' });
+}
+
+describe('a request that can be read in two ways', () => {
+  it.each(['Authorization', 'Host', 'X-Gateway-Api-Key', 'Content-Type', 'If-Match'])(
+    'because %s came twice is refused',
+    (name) => {
+      const error = refuse([name, 'a', 'accept', '*', name.toLowerCase(), 'a'], '/v1/x');
+      expect(error?.kind).toBe('invalid');
+      expect(error?.param).toBe(name.toLowerCase());
+    },
+  );
+
+  it.each([
+    'http://evil/v1/configs',
+    '//evil/admin',
+    '/v1/%2e%2e/admin',
+    '/v1/../admin',
+    '/v1/configs/..%2fadmin',
+    '/v1/configs/a%5cb',
+    '/v1/configs/a%00b',
+    '/v1\\configs',
+    '/v1/configs\tx',
+    '/v1/configs#x',
+    '/v1/%zz',
+    '/v1/%ff',
+    '*',
+    '',
+  ])('because its target is %j is refused', (target) => {
+    expect(refuse(['host', 'a'], target)?.kind).toBe('invalid');
+  });
+
+  it('is the only kind refused: every encoded identifier passes', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1, unit: 'grapheme' }), (id) => {
+        fc.pre(!/[/\\\0]/.test(id) && !/^\.{1,2}$/.test(id));
+        const target = `/v1/configs/${encodeURIComponent(id)}?name=${encodeURIComponent(id)}`;
+        expect(refuse(['host', 'a'], target)).toBeNull();
+      }),
+    );
+  });
+});
+
+const put = { method: 'PUT' } as const;
+const post = { method: 'POST' } as const;
+
+describe('a body', () => {
+  const schema = z.object({
+    name: z.string(),
+    limits: z.array(z.strictObject({ unit: z.enum(['rpm']) })).optional(),
+  });
+  const body = { name: 'a', is_admin: true };
+
+  it('loses its unknown fields on v1, also deep inside', () => {
+    const read = createBodyReader({ ...put, body: schema }, 'v1');
+    expect(read(json({ ...body, limits: [{ unit: 'rpm', extra: 1 }] }))).toEqual({
+      name: 'a',
+      limits: [{ unit: 'rpm' }],
+    });
+  });
+
+  it.each(['v2', 'admin', 'root'] as const)('is refused for an unknown field on %s', (mount) => {
+    const error = errorOf(() => createBodyReader({ ...put, body: schema }, mount)(json(body)));
+    expect(error.kind).toBe('invalid');
+    expect(error.param).toBe('is_admin');
+    expect(error.message).toBe('Request Validation Error: is_admin: is not a known field');
+  });
+
+  it('keeps fields that a route calls ignored out of the refusal', () => {
+    const route = { ...put, body: schema, ignoredFields: ['is_admin', 'name'] };
+    expect(createBodyReader(route, 'v2')(json(body))).toEqual({ name: 'a' });
+  });
+
+  it('keeps what an open schema lets through on every mount', () => {
+    const route = { ...put, body: z.looseObject({ name: z.string() }) };
+    expect(createBodyReader(route, 'v2')(json(body))).toEqual(body);
+    expect(createBodyReader(route, 'v1')(json(body))).toEqual(body);
+  });
+
+  it('that is absent reads as an empty object', () => {
+    expect(createBodyReader({ ...put, body: z.object({}) }, 'v2')(undefined)).toEqual({});
+    const error = errorOf(() => createBodyReader({ ...put, body: schema }, 'v2')(undefined));
+    expect(error.param).toBe('name');
+  });
+
+  it('reports every fault with its path and never the value', () => {
+    const read = createBodyReader({ ...put, body: schema }, 'v2');
+    const error = errorOf(() => read(json({ name: 7, limits: [{ unit: 'sk-secret-1' }] })));
+    expect(error.param).toBe('name');
+    expect(error.message).toMatch(/^Request Validation Error: name: .*; limits\[0\]\.unit: /);
+    expect(error.message).not.toContain('sk-secret-1');
+  });
+
+  it('with thousands of faults yields a bounded message', () => {
+    const many = Array.from({ length: 2000 }, () => ({ unit: 'x'.repeat(1000) }));
+    const read = createBodyReader({ ...put, body: schema }, 'v2');
+    const error = errorOf(() => read(json({ name: 'a', limits: many })));
+    expect(error.message.length).toBeLessThan(10_000);
+    expect(error.message).toContain('and 1980 more');
+  });
+
+  it('as a form refuses a field that came twice', () => {
+    const route = { ...post, body: z.object({ scope: z.string() }), bodyType: 'form' as const };
+    const read = createBodyReader(route, 'root');
+    expect(read(Buffer.from('scope=a&other=b'))).toEqual({ scope: 'a' });
+    expect(errorOf(() => read(Buffer.from('scope=a&scope=b'))).param).toBe('scope');
+  });
+});
+
+describe('a query', () => {
+  it('loses what its schema does not know, even when the schema is closed', () => {
+    const schema = z.strictObject({ page: z.string() });
+    expect(readLenient(schema, { page: '1', organisation_id: 'x' })).toEqual({ page: '1' });
+  });
+});

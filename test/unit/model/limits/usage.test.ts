@@ -1,0 +1,58 @@
+/** Guarantees of what counters say: exhausted is what the numbers say, and an alert goes out once an episode. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  isExhausted,
+  isExhaustedAlertSent,
+  isThresholdAlertSent,
+  type Usage,
+} from '../../../../src/model/limits/usage.ts';
+
+const usage = (fields: Partial<Usage> = {}): Usage => ({
+  usedUnits: 12n,
+  thresholdAlertUnits: 5n,
+  exhaustedAlertUnits: 12n,
+  ...fields,
+});
+const terms = (creditLimitUnits: number, alertThresholdUnits: number | null = 5) => ({
+  creditLimitUnits,
+  alertThresholdUnits,
+});
+
+it('a budget is exhausted exactly while its usage reaches its limit, beyond 2^53 too', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }), fc.nat(2 ** 31), (used, limit) => {
+      expect(isExhausted({ usedUnits: used }, terms(limit))).toBe(used >= BigInt(limit));
+    }),
+  );
+  const limit = 2 ** 53 - 1;
+  expect(isExhausted({ usedUnits: BigInt(limit) }, terms(limit))).toBe(true);
+  expect(isExhausted({ usedUnits: BigInt(limit) - 1n }, terms(limit))).toBe(false);
+});
+
+describe('alerts', () => {
+  it('stay sent while a raised limit still does not exceed the usage, and are re-armed once it does', () => {
+    for (const limit of [10, 11, 12]) {
+      expect(isExhaustedAlertSent(usage(), terms(limit))).toBe(true);
+      expect(isThresholdAlertSent(usage(), terms(limit))).toBe(true);
+    }
+    expect(isExhaustedAlertSent(usage(), terms(13))).toBe(false);
+    expect(isThresholdAlertSent(usage(), terms(13))).toBe(false);
+  });
+
+  it.each([
+    ['raised', 7, false],
+    ['removed', null, false],
+    ['lowered', 4, true],
+    ['repeated', 5, true],
+  ])('about a threshold that is %s: sent or not', (_, threshold, sent) => {
+    expect(isThresholdAlertSent(usage(), terms(10, threshold))).toBe(sent);
+    expect(isExhaustedAlertSent(usage(), terms(10, threshold))).toBe(true);
+  });
+
+  it('were not sent where none went out', () => {
+    const silent = usage({ thresholdAlertUnits: null, exhaustedAlertUnits: null });
+    expect(isExhaustedAlertSent(silent, terms(1))).toBe(false);
+    expect(isThresholdAlertSent(silent, terms(1))).toBe(false);
+  });
+});

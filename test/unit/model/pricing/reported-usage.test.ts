@@ -1,0 +1,81 @@
+/** Guarantees that what an answer has used is understood in the words of every provider, so that none of it goes uncharged or is charged twice. */
+import { expect, it } from 'vitest';
+import { noteUsage, nothingSaid, wholeUsage } from '../../../../src/model/pricing/said-usage.ts';
+
+function used(...usages: readonly object[]) {
+  const said = nothingSaid();
+  for (const usage of usages) noteUsage(said, { usage });
+  return wholeUsage(said, true);
+}
+
+const plain = { cachedInputTokens: 0, cacheWriteTokens: 0 };
+
+it('counts input that OpenAI keeps as such', () => {
+  const kept = { cached_tokens: 10, cache_write_tokens: 60 };
+  const tokens = { inputTokens: 100, outputTokens: 7, cachedInputTokens: 10, cacheWriteTokens: 60 };
+  const chat = { prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 };
+  expect(used({ ...chat, prompt_tokens_details: kept })).toEqual(tokens);
+  const response = { input_tokens: 100, output_tokens: 7, total_tokens: 107 };
+  expect(used({ ...response, input_tokens_details: kept })).toEqual(tokens);
+});
+
+it('counts input once that a proxy tells in the words of OpenAI and of Anthropic', () => {
+  const usage = {
+    ...{ prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 },
+    ...{ cache_read_input_tokens: 10, cache_creation_input_tokens: 60 },
+    prompt_tokens_details: { cached_tokens: 10 },
+  };
+  expect(used(usage)).toEqual({
+    ...{ inputTokens: 100, outputTokens: 7, cachedInputTokens: 10, cacheWriteTokens: 60 },
+  });
+});
+
+it('counts beside the input what Anthropic keeps, whichever event says it', () => {
+  const begins = {
+    ...{ input_tokens: 30, output_tokens: 1 },
+    ...{ cache_read_input_tokens: 10, cache_creation_input_tokens: 60 },
+  };
+  const tokens = { inputTokens: 100, outputTokens: 7, cachedInputTokens: 10, cacheWriteTokens: 60 };
+  for (const ends of [
+    { output_tokens: 7 },
+    { input_tokens: 30, output_tokens: 7 },
+    { input_tokens: null, cache_read_input_tokens: null, output_tokens: 7 },
+  ]) {
+    expect(used(begins, ends)).toEqual(tokens);
+  }
+});
+
+it('counts what was thought beside the answer, as xAI and Google tell it', () => {
+  const usage = { prompt_tokens: 37, completion_tokens: 530, total_tokens: 800 };
+  const details = { completion_tokens_details: { reasoning_tokens: 233 } };
+  const tokens = { ...plain, inputTokens: 37, outputTokens: 763 };
+  expect(used({ ...usage, ...details })).toEqual(tokens);
+  expect(used(usage)).toEqual(tokens);
+  // Each event of a stream tells all that there was by then.
+  const earlier = { prompt_tokens: 37, completion_tokens: 3, total_tokens: 90 };
+  expect(used(earlier, usage)).toEqual(tokens);
+});
+
+it('counts what was thought and cited beside the answer, as Perplexity tells it', () => {
+  const usage = { prompt_tokens: 33, completion_tokens: 700, total_tokens: 733 };
+  const beside = { citation_tokens: 2000, num_search_queries: 18, reasoning_tokens: 9000 };
+  const tokens = { ...plain, inputTokens: 33, outputTokens: 11_700 };
+  expect(used({ ...usage, ...beside })).toEqual(tokens);
+});
+
+it('counts once what was thought within the answer, as the others tell it', () => {
+  const usage = { prompt_tokens: 33, completion_tokens: 700, total_tokens: 733 };
+  const within = { reasoning_tokens: 600, completion_tokens_details: { reasoning_tokens: 600 } };
+  expect(used({ ...usage, ...within })).toEqual({ ...plain, inputTokens: 33, outputTokens: 700 });
+});
+
+it('takes the sum of an embedding for its input where nothing else is said', () => {
+  const said = nothingSaid();
+  noteUsage(said, { usage: { total_tokens: 12 } });
+  expect(wholeUsage(said, false)).toEqual({ ...plain, inputTokens: 12, outputTokens: 0 });
+  expect(wholeUsage(said, true)).toBeNull();
+});
+
+it.each([-1, 1.5, '800', 1e12])('holds a sum of %s for a lie', (total_tokens) => {
+  expect(used({ prompt_tokens: 1, completion_tokens: 1, total_tokens })).toBeNull();
+});

@@ -1,0 +1,40 @@
+/** Guarantees that what an answer says of its use is the same whether all of it is read or what says it alone. */
+import { expect, it } from 'vitest';
+import { noteUsage, nothingSaid, usageParts } from '../../../../src/model/pricing/said-usage.ts';
+
+const usage = '"usage":{"prompt_tokens":3,"completion_tokens":4}';
+
+it.each([
+  `{${usage}}`,
+  ` \n\t{"id":"x","choices":[{"message":{"content":"}{][\\"\\\\"}}], ${usage} , "model" : "m\\u00e9" }`,
+  `{"choices":[{${usage}}]}`,
+  `{"message":{"model":"m",${usage}}}`,
+  `{"response":{"model":"m",${usage}},"usage":null}`,
+  `{"usage":{"prompt_tokens":1,"completion_tokens":1},${usage}}`,
+  `{"us\\u0061ge":{"input_tokens":5,"output_tokens":6},"model":"ä"}`,
+  '{"usage":{"prompt_tokens":-1}}',
+  '{"usage":[1],"model":7}',
+  '{}',
+  `[{${usage}}]`,
+  '"{usage}"',
+  '0',
+])('of %s', (text) => {
+  const [all, parts] = [nothingSaid(), nothingSaid()];
+  noteUsage(all, JSON.parse(text));
+  noteUsage(parts, usageParts(Buffer.from(text)));
+  expect(parts).toEqual(all);
+});
+
+it.each([`{${usage}`, `{${usage},"choices":["`, '{', '{"usage":', `{${usage},"a"`, `{${usage},`])(
+  'nothing is said by %s, which breaks off',
+  (text) => {
+    expect(() => usageParts(Buffer.from(text))).toThrow();
+  },
+);
+
+it.each(['', ' ', 'usage', `a{${usage}}`])(
+  'nothing is said by "%s", which is no object',
+  (text) => {
+    expect(usageParts(Buffer.from(text))).toBeNull();
+  },
+);

@@ -1,0 +1,100 @@
+/** Guarantees of scopes: nothing is granted that was not held, and taking roles away never adds. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  allScopes,
+  covers,
+  isKnownScope,
+  scopesBeyond,
+  scopesOfRole,
+  scopesOfRoles,
+} from '../../../src/model/people/scopes.ts';
+
+const scope = fc.constantFrom(...allScopes);
+const scopes = fc.uniqueArray(scope);
+const roles = fc.array(fc.constantFrom('superuser', 'view_only_admin', 'auditor:1234567890', 'x'));
+
+describe('scopes', () => {
+  it('are covered by themselves and by nothing else', () => {
+    fc.assert(
+      fc.property(scopes, scope, (held, wanted) => {
+        expect(covers(held, wanted)).toBe(held.includes(wanted));
+      }),
+    );
+  });
+
+  it('of a child that pass the check are a subset of the creator’s', () => {
+    fc.assert(
+      fc.property(scopes, scopes, (held, wanted) => {
+        const beyond = scopesBeyond(held, wanted);
+        const passing = wanted.filter((one) => !beyond.includes(one));
+        expect(scopesBeyond(held, passing)).toEqual([]);
+        expect(passing.filter((used) => !covers(held, used))).toEqual([]);
+      }),
+    );
+  });
+
+  it('beyond the creator’s are all named', () => {
+    fc.assert(
+      fc.property(scopes, scopes, (held, wanted) => {
+        const beyond = scopesBeyond(held, wanted);
+        expect(beyond).toEqual(wanted.filter((one) => !held.includes(one)));
+      }),
+    );
+  });
+
+  it('never grow when a role is taken away', () => {
+    fc.assert(
+      fc.property(roles, fc.nat(), (held, at) => {
+        const fewer = held.filter((_, index) => index !== at);
+        expect(scopesBeyond(scopesOfRoles(held), scopesOfRoles(fewer))).toEqual([]);
+      }),
+    );
+  });
+
+  it('do not know wildcards, prefixes or list-implies-read', () => {
+    expect(isKnownScope('*')).toBe(false);
+    expect(isKnownScope('configs.*')).toBe(false);
+    expect(covers(['configs.list', 'configs.*', '*'], 'configs.read')).toBe(false);
+  });
+
+  it('of deployments are the same with a dot or a colon', () => {
+    expect(isKnownScope('deployments:list')).toBe(true);
+    expect(covers(['deployments:list'], 'deployments.list')).toBe(true);
+    expect(covers(['deployments.list'], 'deployments:list')).toBe(true);
+    expect(isKnownScope('configs:list')).toBe(false);
+  });
+
+  it('published by the interface are all known', () => {
+    const published = [
+      ...['completions.write', 'logs.export', 'logs.list', 'logs.view', 'mcp.invoke'],
+      ...['create', 'update', 'delete', 'read', 'list'].flatMap((action) => [
+        `configs.${action}`,
+        `virtual_keys.${action}`,
+        `organisation_guardrails.${action}`,
+        `deployments:${action}`,
+      ]),
+      ...['virtual_keys.copy', 'organisation_settings.read', 'organisation_settings.update'],
+      ...['organisation_exclusions.list', 'organisation_exclusions.update'],
+    ];
+    expect(published.filter((one) => !isKnownScope(one))).toEqual([]);
+  });
+});
+
+describe('roles', () => {
+  it('superuser holds everything', () => {
+    expect(scopesOfRole('superuser')).toEqual(allScopes);
+  });
+
+  it('view_only_admin holds nothing that changes or uses anything', () => {
+    const actions = new Set(scopesOfRole('view_only_admin').map((one) => one.split('.')[1]));
+    expect([...actions].sort()).toEqual(['list', 'read', 'view']);
+  });
+
+  it.each(['auditor:1234567890', 'constructor', '__proto__', ''])(
+    '%j, which nobody defined, grants nothing',
+    (role) => {
+      expect(scopesOfRole(role)).toEqual([]);
+    },
+  );
+});

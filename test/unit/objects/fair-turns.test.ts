@@ -1,0 +1,35 @@
+/** Guarantees that whoever brings little waits for one turn of another at most, and that no more work at once than may. */
+import { expect, it } from 'vitest';
+import { FairTurns } from '../../../src/objects/ingestion/fair-turns.ts';
+
+it('gives turns to all in turn, two at once, and goes on behind work that fails', async () => {
+  const turns = new FairTurns(2);
+  const begun: string[] = [];
+  const ends: PromiseWithResolvers<void>[] = [];
+  const work = (whose: string, name: string) =>
+    turns.take(whose, () => {
+      begun.push(name);
+      const end = Promise.withResolvers<void>();
+      ends.push(end);
+      return end.promise;
+    });
+  const names = ['much 1', 'much 2', 'much 3', 'much 4', 'little', 'other'];
+  const all = new Map(names.map((name) => [name, work(name.split(' ')[0]!, name)]));
+  const order = ['much 1', 'much 2', 'much 3', 'little', 'other', 'much 4'];
+  for (let n = 0; n < order.length; n += 1) {
+    expect(begun).toEqual(order.slice(0, n + 2));
+    if (n === 1) ends[n]!.reject(new Error('broken'));
+    else ends[n]!.resolve();
+    await Promise.allSettled([all.get(begun[n]!)]);
+    await new Promise(setImmediate);
+  }
+  expect(
+    (await Promise.allSettled(all.values())).filter(({ status }) => status === 'rejected'),
+  ).toHaveLength(1);
+});
+
+it('gives turns again when nobody has waited', async () => {
+  const turns = new FairTurns(1);
+  expect(await turns.take('a', async () => 1)).toBe(1);
+  expect(await turns.take('b', async () => 2)).toBe(2);
+});

@@ -1,0 +1,185 @@
+/** Guarantees that a file is taken from a form as it was sent, and that no other form is taken for one. */
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { describe, expect, it } from 'vitest';
+import { ObjectError } from '../../../src/objects/object-request.ts';
+import { readFileForm } from '../../../src/objects/vectors/file-form.ts';
+
+async function sent(fill: (form: FormData) => void): Promise<[Buffer, string]> {
+  const form = new FormData();
+  fill(form);
+  const encoded = new Response(form);
+  return [Buffer.from(await encoded.arrayBuffer()), encoded.headers.get('content-type')!];
+}
+
+const keepWhole = async (content: AsyncIterable<Buffer>) =>
+  Buffer.concat(await Array.fromAsync(content));
+
+/** Pieces of 64 KiB, as sockets give them. */
+function fileFormOf(body: Buffer | null, contentType: string | null, bytesMax = 1_000_000) {
+  const pieces = (function* () {
+    for (let at = 0; at < body!.length; at += 65_536) yield body!.subarray(at, at + 65_536);
+  })();
+  const upload = body && { bytes: null, pieces: Readable.from(pieces) };
+  return readFileForm({ upload, contentType, bytesMax, keep: keepWhole });
+}
+
+const type = 'multipart/form-data; boundary=x';
+const part = (disposition: string, content = 'text') =>
+  `--x\r\ncontent-disposition: form-data; ${disposition}\r\n\r\n${content}\r\n`;
+const raw = (...parts: readonly string[]) => Buffer.from(`${parts.join('')}--x--\r\n`);
+
+describe('a form with a file', () => {
+  it('gives its bytes, its name and the other parts, in whatever order they come', async () => {
+    const content = randomBytes(300_000);
+    const body = await sent((form) => {
+      form.set('file', new File([content], 'größe 日本.pdf'));
+      form.set('purpose', 'assistants');
+      form.set('expires_after[seconds]', '3600');
+    });
+    const form = await fileFormOf(...body);
+    expect(form.content.equals(content)).toBe(true);
+    expect(form.name).toBe('größe 日本.pdf');
+    expect(Object.fromEntries(form.fields)).toEqual({
+      purpose: 'assistants',
+      'expires_after[seconds]': '3600',
+    });
+  });
+
+  it('may have bytes in the file that look like its own boundary without a line before', async () => {
+    const { content } = await fileFormOf(raw(part('name=file; filename=a', 'a--x--b')), type);
+    expect(content.toString()).toBe('a--x--b');
+  });
+
+  it.each([
+    ['../../etc/passwd', 'passwd'],
+    ['C:\\temp\\notes.txt', 'notes.txt'],
+  ])('loses the folders of %s', async (filename, name) => {
+    const body = await sent((form) => form.set('file', new File(['a'], filename)));
+    expect((await fileFormOf(...body)).name).toBe(name);
+  });
+});
+
+describe('a form is refused', () => {
+  const file = part('name=file; filename=a.txt');
+  it.each([
+    ['that is JSON', Buffer.from('{}'), 'application/json', 'multipart/form-data'],
+    ['without a type', raw(file), null, 'multipart/form-data'],
+    ['without a boundary', raw(file), 'multipart/form-data; a=b', 'boundary'],
+    ['without a body', null, type, 'no valid form'],
+    ['without a file', raw(part('name=purpose')), type, 'must be sent'],
+    ['whose file has no filename', raw(part('name=file')), type, 'filename'],
+    ['whose file has another name', raw(part('name=other; filename=a')), type, 'named file'],
+    ['with two files', raw(file, file), type, 'too many'],
+    ['with a part twice', raw(part('name=a'), part('name=a'), file), type, 'twice'],
+    [
+      'with many parts',
+      raw(...Array.from({ length: 40 }, (_, n) => part(`name=p${n}`))),
+      type,
+      'too many',
+    ],
+    ['with a long part', raw(part('name=a', 'a'.repeat(2_000)), file), type, 'too long'],
+    ['that ends in the file', Buffer.from(file.slice(0, -4)), type, 'no valid form|in the midst'],
+    [
+      'whose filename turns letters round',
+      raw(part('name=file; filename="a\u202etxt.exe"')),
+      type,
+      'control',
+    ],
+    [
+      'whose filename has control characters',
+      raw(part('name=file; filename="a\tb"')),
+      type,
+      'control',
+    ],
+    ['whose filename is a folder', raw(part('name=file; filename=".."')), type, 'filename'],
+    ['whose filename is long', raw(part(`name=file; filename=${'a'.repeat(300)}`)), type, '255'],
+  ])('%s', async (_, body, contentType, message) => {
+    await expect(fileFormOf(body, contentType)).rejects.toMatchObject({
+      name: 'ObjectError',
+      code: 'invalid_request',
+      message: expect.stringMatching(message),
+    });
+  });
+});
+
+describe('a file that is taken in as it comes', () => {
+  const body = Buffer.concat([
+    Buffer.from('--x\r\ncontent-disposition: form-data; name=file; filename=a\r\n\r\n'),
+    randomBytes(3_000_000),
+    Buffer.from('\r\n--x--\r\n'),
+  ]);
+  const piecesOf = function* (bytes: Buffer, read: { at: number }) {
+    for (; read.at < bytes.length; read.at += 65_536) {
+      yield bytes.subarray(read.at, read.at + 65_536);
+    }
+  };
+  const uploadOf = (bytes: Buffer, read = { at: 0 }) => ({
+    bytes: null,
+    pieces: Readable.from(piecesOf(bytes, read), { highWaterMark: 1 }),
+  });
+
+  it('is read no faster than that, so that little of it is held', async () => {
+    const read = { at: 0 };
+    let taken = 0;
+    let aheadMax = 0;
+    const keep = async (content: AsyncIterable<Buffer>) => {
+      for await (const piece of content) {
+        taken += piece.length;
+        aheadMax = Math.max(aheadMax, read.at - taken);
+      }
+    };
+    await readFileForm({
+      ...{ upload: uploadOf(body, read), contentType: type, bytesMax: 4_000_000, keep },
+    });
+    expect(taken).toBe(3_000_000);
+    expect(aheadMax).toBeLessThan(500_000);
+  });
+
+  it('may have as many bytes as it may, and not one more', async () => {
+    const exact = Buffer.concat([body]);
+    const form = { upload: uploadOf(exact), contentType: type, keep: keepWhole };
+    expect((await readFileForm({ ...form, bytesMax: 3_000_000 })).content.length).toBe(3_000_000);
+    const over = { ...form, upload: uploadOf(exact), bytesMax: 2_999_999 };
+    await expect(readFileForm(over)).rejects.toMatchObject({ code: 'body_too_large' });
+    const told = { ...over, upload: { ...uploadOf(exact), bytes: 3_100_000 } };
+    await expect(readFileForm(told)).rejects.toMatchObject({ code: 'body_too_large' });
+  });
+
+  it.each([
+    ['its caller goes away', 'the caller has gone'],
+    ['what takes it in fails', 'the disk is full'],
+  ])('has come to its end when %s', async (_, message) => {
+    let isKept: boolean | null = null;
+    const pieces = (async function* () {
+      yield body.subarray(0, 1_000_000);
+      if (message.startsWith('the caller')) throw new Error(message);
+      yield body.subarray(1_000_000);
+    })();
+    const keep = async (content: AsyncIterable<Buffer>) => {
+      try {
+        for await (const piece of content) {
+          if (piece.length > 0 && message.startsWith('the disk')) throw new Error(message);
+        }
+        isKept = true;
+      } finally {
+        isKept ??= false;
+      }
+    };
+    const upload = { bytes: null, pieces };
+    const reading = readFileForm({ upload, contentType: type, bytesMax: 4_000_000, keep });
+    await expect(reading).rejects.toThrow(message);
+    expect(isKept).toBe(false);
+  });
+
+  it('is let go of when a part behind it is refused', async () => {
+    const twice = Buffer.concat([
+      body.subarray(0, -4),
+      Buffer.from('\r\ncontent-disposition: form-data; name=file\r\n\r\na\r\n--x--\r\n'),
+    ]);
+    const reading = readFileForm({
+      ...{ upload: uploadOf(twice), contentType: type, bytesMax: 4_000_000, keep: keepWhole },
+    });
+    await expect(reading).rejects.toThrow(ObjectError);
+  });
+});

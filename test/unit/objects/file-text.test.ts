@@ -1,0 +1,73 @@
+/** Guarantees that text is read from files of every kind that is supported, and that no file harms the process. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Readings } from '../../../src/objects/ingestion/readings.ts';
+import { pdfOf, shownText } from '../../support/upstream/pdf.ts';
+
+const sizes = { tokensMax: 800, overlapTokens: 400 };
+let readings: Readings;
+
+beforeAll(() => {
+  readings = new Readings();
+});
+afterAll(() => readings[Symbol.dispose]());
+
+const read = (name: string, content: string | Buffer) =>
+  readings.read('anyone', async () => ({
+    ...{ name, sizes },
+    content: Uint8Array.from(Buffer.from(content)),
+  }));
+const failed = (code: string, message: string) => ({
+  ...{ kind: 'failed', code },
+  message: expect.stringContaining(message),
+});
+
+describe('a file', () => {
+  it.each([
+    ['of text', 'a.txt', 'Grüße, <|endoftext|> 日本', 'Grüße, <|endoftext|> 日本'],
+    ['of text without an extension', 'README', 'hello', 'hello'],
+    ['of text in UTF-16', 'a.txt', Buffer.from('\ufeffhello ö', 'utf16le'), 'hello ö'],
+    ['of Markdown', 'a.md', '# Title\n\ntext', '# Title\n\ntext'],
+    ['of JSON', 'a.json', '{"a": [1, 2]}', '{"a": [1, 2]}'],
+    [
+      'of HTML',
+      'a.html',
+      '<p>one<script>no()</script> <b>two</b><a href="x">3</a></p>',
+      'one two3',
+    ],
+    [
+      'of PDF',
+      'a.pdf',
+      pdfOf([shownText('first page'), shownText('second')]),
+      'first page\n\nsecond',
+    ],
+  ])('%s is read', async (_, name, content, text) => {
+    expect(await read(name, content)).toEqual({ kind: 'done', chunks: [text] });
+  });
+
+  it.each([
+    [
+      'of bytes',
+      'a.bin',
+      Buffer.from([0xff, 0x00, 0x80, 0x41]),
+      'unsupported_file',
+      'none of text',
+    ],
+    ['with NUL', 'a.txt', 'a\0b', 'unsupported_file', 'none of text'],
+    ['that only says it is a PDF', 'a.pdf', 'hello', 'invalid_file', 'no PDF'],
+    ['that only begins as a PDF', 'a.pdf', '%PDF-1.7\nhello', 'invalid_file', 'PDF cannot be read'],
+    ['that only says it is JSON', 'a.json', '{"a":', 'invalid_file', 'no valid JSON'],
+  ])('%s is refused', async (_, name, content, code, message) => {
+    expect(await read(name, content)).toEqual(failed(code, message));
+  });
+
+  it('of nothing but spaces has no chunks', async () => {
+    expect(await read('a.txt', ' \n\t'.repeat(5_000))).toEqual({ kind: 'done', chunks: [] });
+  });
+
+  it('of PDF that unpacks to more than a bound is refused, and the next file is read', async () => {
+    const bomb = pdfOf([Buffer.alloc(160 * 1024 * 1024, ' ')]);
+    const [end, other] = await Promise.all([read('a.pdf', bomb), read('b.txt', 'hello')]);
+    expect(end).toEqual(failed('invalid_file', 'PDF cannot be read'));
+    expect(other).toEqual({ kind: 'done', chunks: ['hello'] });
+  });
+});

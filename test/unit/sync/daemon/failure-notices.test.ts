@@ -1,0 +1,26 @@
+/** Guarantees that what goes on is told once, however it is found out. */
+import { expect, it } from 'vitest';
+import { Failure } from '../../../../src/failure.ts';
+import { Told } from '../../../../src/sync/loop/told.ts';
+import { Unreachable } from '../../../../src/sync/server/refusal.ts';
+
+const away = (words: string, reason = 'nothing listens there'): Unreachable =>
+  new Unreachable(`cannot reach it: ${words} failed, ${reason}`, {
+    reason: `http://it: ${reason}`,
+  });
+
+it('a server that is away is told once, whichever request finds it so, and anew once the reason is another', () => {
+  const told = new Told();
+  const failures = [
+    ...[away('GET /snapshot'), away('PUT /leases/team'), away('GET /snapshot')],
+    ...[
+      away('PUT /leases/team', 'it keeps answering 503'),
+      new Failure('unreachable', 'Git is away'),
+    ],
+    away('GET /snapshot'),
+  ];
+  expect(failures.map((failure) => told.isNewFailure(failure))).toEqual([
+    ...[true, false, false],
+    ...[true, true, true],
+  ]);
+});

@@ -1,0 +1,61 @@
+/** Guarantees that every field of every kind can be explained, and that the example which is shown validates. */
+import { dump } from 'js-yaml';
+import { describe, expect, it } from 'vitest';
+import { type KindName, kindNames, kinds } from '../../../../src/model/kinds/kinds.ts';
+import { type Explanation, explain } from '../../../../src/sync/authoring/explain.ts';
+import { newManifest } from '../../../../src/sync/authoring/new-manifest.ts';
+import { readTexts } from '../../../support/sync/manifests.ts';
+
+/** Right in themselves, and wrong beside what the first manifest has, or has not. */
+const beside = /^dangling-reference: |^secret-missing: |needs secretOutput|excludes periodic_reset/;
+
+/** A routing document holds routing documents, so that somewhere there is an end. */
+const depthMax = 6;
+
+async function all(kind: KindName, path: readonly string[] = []): Promise<Explanation[]> {
+  const one = await explain(kind, path);
+  const below = path.length >= depthMax ? [] : one.fields;
+  const start = path.length === 0 ? ['spec'] : path;
+  const inside: Explanation[] = [];
+  for (const { name } of below) inside.push(...(await all(kind, [...start, name])));
+  return [one, ...inside];
+}
+
+describe.each(kindNames)('%s', (kind) => {
+  it('explains each of its fields, with a type and an example', async () => {
+    const told = await all(kind);
+    expect(told.length).toBeGreaterThan(2);
+    const silent = told.filter(({ meaning, type, example, field }) => {
+      const hasExample = field === kind || example !== undefined;
+      return meaning === '' || type === '' || type === 'anything' || !hasExample;
+    });
+    expect(silent.map(({ field, type }) => `${field}: ${type}`)).toEqual([]);
+  });
+
+  it('takes the first manifest of the kind with each example in it', async () => {
+    const faulty: string[] = [];
+    for (const { field, example } of await all(kind)) {
+      const path = field.split('.').slice(2);
+      if (path.length !== 1) continue;
+      const name = kinds[kind].isOnlyOne === true ? undefined : 'x';
+      const first = newManifest(kind, { name, workspace: undefined, alone: false });
+      const documents = first.split('---\n');
+      const own = `${documents.at(-1)}`;
+      const changed = dump({ [path[0]!]: example }).replaceAll(/^(?=.)/gm, '  ');
+      // A field that is there already is as good as its example.
+      if (own.includes(`\n  ${path[0]}:`)) continue;
+      const text = own.includes('\nspec: {}') ? own.replace('spec: {}', 'spec:') : own;
+      const { faults = [] } = await readTexts({
+        'a.yaml': [...documents.slice(0, -1), text + changed].join('---\n'),
+      });
+      const real = faults.filter(({ code, message }) => !beside.test(`${code}: ${message}`));
+      faulty.push(...real.map(({ message }) => `${field}: ${message}`));
+    }
+    expect(faulty).toEqual([]);
+  });
+});
+
+it.each(['__proto__', 'constructor', 'toString', ''])('knows no field "%s"', async (word) => {
+  await expect(explain('ApiKey', [word])).rejects.toThrow('ApiKey.spec has no field');
+  await expect(explain('ApiKey', ['spec', 'usageLimits', word])).rejects.toThrow('has no field');
+});

@@ -1,0 +1,403 @@
+/** Guarantees what becomes of files that sops has encrypted: opened whole or not at all, and never told. */
+import { describe, expect, it } from 'vitest';
+import { formatFile } from '../../../../src/sync/authoring/format.ts';
+import type { Desired } from '../../../../src/sync/desired/desired.ts';
+import { placesOf, readTexts, resourcesOf } from '../../../support/sync/manifests.ts';
+import { canary, sopsFile, testIdentity } from '../../../support/sync/sops-files.ts';
+
+const own = { ageIdentities: testIdentity('') };
+
+function integration(headers: string): string {
+  return `apiVersion: gatewright.dev/v1
+kind: McpIntegration
+metadata: {name: crm}
+spec:
+  slug: crm
+  url: https://crm.example.com/mcp
+  transport: http
+  auth_type: headers
+  configurations: {headers: ${headers}}
+`;
+}
+
+/** A manifest that names one value of `secrets.sops.yaml`. */
+function naming(key: string, more = ''): string {
+  return integration(`{X-A: {valueFrom: {sops: {file: secrets.sops.yaml, key: '${key}'}${more}}}}`);
+}
+
+/** The only header that any resource has. */
+function headersOf(desired: Desired): Record<string, string> {
+  const entries = resourcesOf(desired).flatMap(({ secrets }) => [...secrets]);
+  return Object.fromEntries(
+    entries.map(([pointer, secret]) => [pointer.split('/').at(-1)!, secret.reveal()]),
+  );
+}
+
+function toldOf(desired: Desired): string {
+  return (desired.faults ?? []).map(({ message, fix }) => `${message} | ${fix}`).join('\n');
+}
+
+async function readKey(key: string, text = sopsFile('values.sops.yaml')): Promise<string> {
+  const texts = { 'crm.yaml': naming(key), 'secrets.sops.yaml': text };
+  return headersOf(await readTexts(texts, own))['X-A']!;
+}
+
+describe('a value of a file that the real sops has encrypted', () => {
+  it.each([
+    ['crm.token', canary],
+    ['zeta', 'last first'],
+    ['["10"]', 'ten'],
+    ['crm.pin', '12345'],
+    ['crm.big', '9007199254740993'],
+    ['crm.negative', '-7'],
+    ['crm.ratio', '1234.56789'],
+    ['crm.huge', '1000000000000000000000000000000'],
+    ['crm.isOn', 'true'],
+    ['crm.yes', 'yes'],
+    ['crm["a.b"]', 'dotted'],
+    ['crm.day', '2001-12-14T00:00:00Z'],
+  ])('%s is read as it was written', async (key, value) => {
+    expect(await readKey(key)).toBe(value);
+  });
+
+  it('is read from JSON, of which tabs and numbers count as sops counts them', async () => {
+    const text = sopsFile('values.sops.json');
+    expect(text).toContain('\t');
+    const manifest = integration(
+      '{X-A: {valueFrom: {sops: {file: values.sops.json, key: crm.token}, prefix: "Bearer "}}}',
+    );
+    const desired = await readTexts({ 'crm.yaml': manifest, 'values.sops.json': text }, own);
+    expect(headersOf(desired)).toEqual({ 'X-A': `Bearer ${canary}` });
+  });
+
+  it('is read where several may open the file, and where the key is post-quantum', async () => {
+    expect(await readKey('token', sopsFile('several.sops.yaml'))).toBe(canary);
+    const texts = {
+      'crm.yaml': naming('token'),
+      'secrets.sops.yaml': sopsFile('hybrid.sops.yaml'),
+    };
+    const options = { ageIdentities: testIdentity('-hybrid') };
+    expect(headersOf(await readTexts(texts, options))).toEqual({ 'X-A': canary });
+  });
+
+  it('is named from the folder of the manifest, and its origin by its place in the source', async () => {
+    const manifest = integration(
+      '{X-A: {valueFrom: {sops: {file: ../shared/secrets.sops.yaml, key: token}}}}',
+    );
+    const desired = await readTexts(
+      {
+        'team/crm.yaml': manifest,
+        'shared/secrets.sops.yaml': sopsFile('several.sops.yaml'),
+      },
+      own,
+    );
+    const [resource] = resourcesOf(desired);
+    expect(headersOf(desired)).toEqual({ 'X-A': canary });
+    expect(JSON.stringify(resource?.spec)).toContain('sops:shared/secrets.sops.yaml#token');
+    expect(JSON.stringify(resource)).not.toContain(canary);
+  });
+
+  it('changes the version of the source with the file that holds it, which no manifest needs to do', async () => {
+    const digest = async (name: string): Promise<string | undefined> => {
+      const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': sopsFile(name) };
+      return (await readTexts(texts, own)).set?.source.digest;
+    };
+    expect(await digest('several.sops.yaml')).not.toBe(await digest('mac-only.sops.yaml'));
+  });
+
+  it('needs no identity where values need not be at hand, and yet a file and a key', async () => {
+    const closed = { requireSecrets: false };
+    const text = sopsFile('values.sops.yaml');
+    const right = { 'crm.yaml': naming('crm.token'), 'secrets.sops.yaml': text };
+    expect((await readTexts(right, closed)).faults).toBeUndefined();
+    const wrong = await readTexts({ ...right, 'crm.yaml': naming('crm.tokn') }, closed);
+    expect(toldOf(wrong)).toContain('secrets.sops.yaml has no value crm.tokn');
+    expect(toldOf(wrong)).toContain('did you mean "token"?');
+  });
+});
+
+/** Texts that replace one by another in an encrypted file, and what is said of it. */
+const damages: readonly (readonly [string, (text: string) => string, string])[] = [
+  [
+    'a plain value was changed by hand',
+    (text) => text.replace('https://crm.example.com', 'https://evil.example.com'),
+    'the MAC does not fit',
+  ],
+  [
+    'a plain number was changed by hand',
+    (text) => text.replace('float_unencrypted: 1e+06', 'float_unencrypted: 1e+05'),
+    'the MAC does not fit',
+  ],
+  [
+    'two values changed their order',
+    (text) => text.replace(/^("10": .*)\n("9": .*)\n/m, '$2\n$1\n'),
+    'the MAC does not fit',
+  ],
+  ['a value was removed', (text) => text.replace(/^ {4}pin: .*\n/m, ''), 'the MAC does not fit'],
+  [
+    'a value was moved to another key',
+    (text) => text.replace('    pin: ENC', '    pon: ENC'),
+    'crm.pon was changed, or moved from another place',
+  ],
+  [
+    'the text of a value was changed',
+    (text) =>
+      text.replace(/(token: ENC\[AES256_GCM,data:)(.)/, (_, head, one) => head + other(one)),
+    'crm.token was changed',
+  ],
+  [
+    'a tag was cut',
+    (text) => text.replace(/(token: ENC.*?,tag:)[^,]*/, '$1Zm9v'),
+    'crm.token is not encrypted as sops would have it',
+  ],
+  [
+    'a secret was written in by hand',
+    (text) => text.replace(/^ {4}token: .*$/m, '    token: plain-by-mistake'),
+    'crm.token is not encrypted as sops would have it',
+  ],
+  [
+    'the date of the last change is another one',
+    (text) => text.replace(/lastmodified: "20/, 'lastmodified: "19'),
+    'the MAC does not fit',
+  ],
+  [
+    'the mac was removed',
+    (text) => text.replace(/mac: ENC\[.*\]/, 'mac: ""'),
+    'sops.mac is no proof of the values',
+  ],
+  [
+    'the envelope of the key was damaged',
+    (text) =>
+      text.replace(
+        /(BEGIN AGE ENCRYPTED FILE-----\s+\S{8})(.)/,
+        (_, head, one) => head + other(one),
+      ),
+    'the key that it holds for age1',
+  ],
+  [
+    'what sops wrote is no longer what it writes',
+    (text) =>
+      text.replace(/^ {4}age:[\s\S]*?^ {4}lastmodified/m, '    age: text\n    lastmodified'),
+    'sops.age is not what sops writes there',
+  ],
+];
+
+function other(character: string): string {
+  return character === 'A' ? 'B' : 'A';
+}
+
+describe('an encrypted file is refused', () => {
+  it.each(damages)('where %s', async (_, damage, message) => {
+    const whole = sopsFile('values.sops.yaml');
+    const text = damage(whole);
+    expect(text).not.toBe(whole);
+    const texts = { 'crm.yaml': naming('zeta'), 'secrets.sops.yaml': text };
+    const desired = await readTexts(texts, own);
+    expect(placesOf(desired)).toHaveLength(1);
+    expect(placesOf(desired)[0]).toMatch(/^crm\.yaml:9:\d+ sops-/);
+    expect(toldOf(desired)).toContain(message);
+    expect(toldOf(desired)).not.toMatch(/canary|AGE-SECRET|plain-by-mistake/);
+  });
+
+  it('of another recipient with the names of both, never with an identity', async () => {
+    const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': sopsFile('other.sops.yaml') };
+    const told = toldOf(await readTexts(texts, own));
+    expect(told).toMatch(
+      /it is encrypted for age1\w+; the identities at hand are those of age1\w+/,
+    );
+    expect(told).toContain('sops updatekeys');
+    expect(told).not.toContain('AGE-SECRET-KEY');
+  });
+
+  it('without any identity with the setting and the recipients', async () => {
+    const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': sopsFile('other.sops.yaml') };
+    const desired = await readTexts(texts);
+    expect(placesOf(desired)).toEqual(['crm.yaml:9:35 secret-missing']);
+    expect(toldOf(desired)).toMatch(
+      /set GATEWRIGHT_AGE_KEY_FILE to a file with an identity of age1/,
+    );
+  });
+
+  it.each([
+    ['pgp', 'it is encrypted for pgp; only age is supported'],
+    ['hc_vault', 'it is encrypted for hc_vault; only age is supported'],
+  ])('for %s alone, by its name', async (name, message) => {
+    const text = sopsFile('other.sops.yaml').replace('    age:', `    ${name}:`);
+    const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': text };
+    expect(toldOf(await readTexts(texts, own))).toContain(message);
+  });
+
+  it('with groups of recipients, and with rules by comments', async () => {
+    const groups = sopsFile('groups.sops.yaml');
+    const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': groups };
+    expect(toldOf(await readTexts(texts, own))).toContain('split among several groups');
+    const commented = sopsFile('other.sops.yaml').replace(
+      'unencrypted_suffix: _unencrypted',
+      'encrypted_comment_regex: secret',
+    );
+    const told = toldOf(await readTexts({ ...texts, 'secrets.sops.yaml': commented }, own));
+    expect(told).toContain('encrypted_comment_regex says by comments what is encrypted');
+  });
+
+  it('of a hostile size before a key is tried', async () => {
+    const text = sopsFile('other.sops.yaml').replace(
+      /enc: \|\n/,
+      `$&${' '.repeat(12)}${'A'.repeat(9_000)}\n`,
+    );
+    const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': text };
+    expect(toldOf(await readTexts(texts, own))).toContain('sops.age is larger than sops writes it');
+  });
+});
+
+describe('what a file proves where only encrypted values are counted', () => {
+  it('leaves plain values free to change, and nothing else', async () => {
+    const text = sopsFile('mac-only.sops.yaml');
+    expect(await readKey('token', text.replace('free to change', 'changed'))).toBe(canary);
+    const counted = text.replace('mac_only_encrypted: true', 'mac_only_encrypted: false');
+    const texts = { 'crm.yaml': naming('token'), 'secrets.sops.yaml': counted };
+    expect(toldOf(await readTexts(texts, own))).toContain('the MAC does not fit');
+  });
+});
+
+describe('a place that valueFrom.sops names', () => {
+  const text = sopsFile('values.sops.yaml');
+  it.each([
+    ['nowhere', naming('crm.nothing_at_all'), 'secrets.sops.yaml has no value crm.nothing_at_all'],
+    ['to a map', naming('crm'), 'crm of secrets.sops.yaml is no single value'],
+    [
+      'to a plain value',
+      naming('crm.url_unencrypted'),
+      'crm.url_unencrypted of secrets.sops.yaml is not encrypted',
+    ],
+    ['to an empty one', naming('crm.empty'), 'crm.empty of secrets.sops.yaml is not encrypted'],
+    ['to what sops wrote itself', naming('sops.mac'), 'secrets.sops.yaml has no value sops'],
+    [
+      'in another file',
+      naming('crm.token').replace('secrets.sops', 'secret.sops'),
+      'the source has no file secret.sops.yaml',
+    ],
+    [
+      'out of the source',
+      naming('crm.token').replace('secrets.sops', '../../etc/x'),
+      'the source has no file ../../etc/x.yaml',
+    ],
+    [
+      'in a file that is not encrypted',
+      naming('crm.token').replace('secrets.sops', 'crm'),
+      'crm.yaml is not encrypted by sops',
+    ],
+    [
+      'by a key that is no path',
+      naming('crm..token'),
+      'valueFrom.sops.key must be keys that lead to a value',
+    ],
+  ])('must not lead %s', async (_, manifest, message) => {
+    const desired = await readTexts({ 'crm.yaml': manifest, 'secrets.sops.yaml': text }, own);
+    expect(placesOf(desired)).toHaveLength(1);
+    expect(toldOf(desired)).toContain(message);
+  });
+
+  it.each([
+    ['an unknown field', '{file: a.yaml, key: b, format: yaml}', 'sops has no field "format"'],
+    ['no key', '{file: a.yaml}', 'sops.key is required'],
+    ['text', 'a.yaml', 'sops must be a map'],
+    ['nothing', 'null', 'sops must be a map'],
+  ])('must not be given by %s', async (_, sops, message) => {
+    const manifest = integration(`{X-A: {valueFrom: {sops: ${sops}}}}`);
+    expect(toldOf(await readTexts({ 'crm.yaml': manifest }, own))).toContain(message);
+  });
+
+  it('keeps what the server has where it is optional and not there, or nothing can open it', async () => {
+    const texts = {
+      'crm.yaml': naming('crm.later', ', optional: true'),
+      'secrets.sops.yaml': text,
+    };
+    expect(headersOf(await readTexts(texts, own))).toEqual({});
+    const there = { ...texts, 'crm.yaml': naming('crm.token', ', optional: true') };
+    expect(headersOf(await readTexts(there))).toEqual({});
+    expect(headersOf(await readTexts(there, own))).toEqual({ 'X-A': canary });
+  });
+
+  it('is a fault where it is optional and the file is damaged', async () => {
+    const damaged = text.replace('https://crm', 'https://evil');
+    const manifest = naming('crm.token', ', optional: true');
+    const desired = await readTexts({ 'crm.yaml': manifest, 'secrets.sops.yaml': damaged }, own);
+    expect(toldOf(desired)).toContain('the MAC does not fit');
+  });
+});
+
+describe('a manifest that sops has encrypted', () => {
+  it('is read with its values, in a file of several and in a List of JSON', async () => {
+    const desired = await readTexts({ 'crm.sops.yaml': sopsFile('crm.sops.yaml') }, own);
+    expect(resourcesOf(desired).map(({ identity }) => identity.name)).toEqual(['crm', 'support']);
+    expect(headersOf(desired)).toEqual({ Authorization: `Bearer ${canary}`, 'X-Pin': '12345' });
+    const list = await readTexts({ 'list.sops.json': sopsFile('list.sops.json') }, own);
+    expect(headersOf(list)).toEqual({ Authorization: `Bearer ${canary}` });
+    expect(JSON.stringify([resourcesOf(desired), resourcesOf(list)])).not.toContain(canary);
+  });
+
+  it('is checked without an identity, and applied with one only', async () => {
+    const texts = { 'crm.sops.yaml': sopsFile('crm.sops.yaml') };
+    expect((await readTexts(texts, { requireSecrets: false })).faults).toBeUndefined();
+    const desired = await readTexts(texts);
+    expect(placesOf(desired)).toEqual(['crm.sops.yaml:5:1 secret-missing']);
+    expect(toldOf(desired)).toContain('no age identity is at hand');
+  });
+
+  it('proves its plain fields, too: a secret is sent to no other address', async () => {
+    const text = sopsFile('crm.sops.yaml').replace('crm.example.com', 'evil.example.com');
+    const desired = await readTexts({ 'crm.sops.yaml': text }, own);
+    expect(placesOf(desired)).toEqual(['crm.sops.yaml:5:1 sops-mac']);
+  });
+
+  it('cannot be taken apart: without what sops wrote, its values are no values', async () => {
+    const text = sopsFile('crm.sops.yaml').replaceAll(/^sops:\n(?: .*\n)*/gm, '');
+    const desired = await readTexts({ 'crm.sops.yaml': text }, own);
+    expect(placesOf(desired)).toEqual([
+      'crm.sops.yaml:19:28 sops-bare',
+      'crm.sops.yaml:20:20 sops-bare',
+    ]);
+  });
+
+  it('must not hide what it declares', async () => {
+    const told = await readTexts({ 'whole.sops.yaml': sopsFile('whole.sops.yaml') }, own);
+    expect(placesOf(told)).toEqual(['whole.sops.yaml:1:13 sealed-field']);
+    expect(toldOf(told)).toContain(
+      'apiVersion is encrypted, so that nothing tells what this declares',
+    );
+    expect(toldOf(told)).toContain('--encrypted-regex');
+    const named = await readTexts({ 'wide.sops.yaml': sopsFile('wide.sops.yaml') }, own);
+    expect(toldOf(named)).toContain('metadata.name is encrypted');
+  });
+
+  it('must encrypt nothing that plans and servers show', async () => {
+    const text = sopsFile('wide.sops.yaml');
+    const name = /^ {4}name: .*$/m.exec(text)![0];
+    const plain = text.replace(name, '    name: crm').replace('^(url|name|', '^(url|');
+    const desired = await readTexts({ 'wide.sops.yaml': plain }, { requireSecrets: false });
+    expect(placesOf(desired)).toEqual(['wide.sops.yaml:7:10 sealed-field']);
+    expect(toldOf(desired)).toContain('spec.url is encrypted, but is no secret field');
+    expect(toldOf(desired)).toContain('spec.configurations.headers.*');
+  });
+});
+
+describe('the formatter', () => {
+  it('leaves alone what sops has encrypted, whose order and keys sops counts', () => {
+    const content = Buffer.from(sopsFile('crm.sops.yaml'));
+    expect(formatFile({ path: 'crm.sops.yaml', content })).toEqual({ refusal: null });
+  });
+});
+
+describe('files that sops has encrypted for others', () => {
+  const secret = (text: string): string =>
+    `apiVersion: v1\nkind: Secret\nmetadata: {name: a}\ndata:\n${text.replaceAll(/^(?=.)/gm, '  ')}`;
+
+  it('are left alone, and never opened', async () => {
+    const text = sopsFile('other.sops.yaml');
+    const [values = '', sops = ''] = text.split(/^(?=sops:)/m);
+    const texts = { 'secret.yaml': `${secret(values)}${sops}`, 'free.sops.yaml': text };
+    const desired = await readTexts(texts, own);
+    expect(resourcesOf(desired)).toEqual([]);
+    expect(desired.set?.leftAlone.foreignFiles).toEqual(['secret.yaml']);
+  });
+});

@@ -1,0 +1,115 @@
+/** Guarantees when a prune is refused, and that the refusal says how to go on. */
+import { describe, expect, it } from 'vitest';
+import { findRefusal } from '../../../../src/sync/plan/guards.ts';
+import { makePlan } from '../../../../src/sync/plan/plan.ts';
+import { releases } from '../../../../src/sync/plan/releases.ts';
+import { commandOf, ModelServer, owner, setOf, want } from '../../../support/sync/sync-model.ts';
+
+const called = 'gatewright apply ./gateway';
+const command = commandOf(called);
+
+/** A plan that prunes `deletes` of `owned` workspaces. */
+function planOf(owned: number, deletes: number) {
+  const server = new ModelServer();
+  const all = Array.from({ length: owned }, (_, at) => want('Workspace', `w${at}`));
+  server.apply(server.plan(setOf(all)));
+  return server.plan(setOf(all.slice(deletes)));
+}
+
+describe('findRefusal', () => {
+  it.each([
+    { owned: 2, deletes: 1, allowed: null, refused: false },
+    { owned: 4, deletes: 1, allowed: null, refused: false },
+    { owned: 4, deletes: 2, allowed: null, refused: true },
+    { owned: 4, deletes: 3, allowed: null, refused: true },
+    { owned: 4, deletes: 3, allowed: 3, refused: false },
+    { owned: 30, deletes: 6, allowed: null, refused: false },
+    { owned: 30, deletes: 7, allowed: null, refused: true },
+    { owned: 100, deletes: 20, allowed: null, refused: false },
+    { owned: 100, deletes: 21, allowed: null, refused: true },
+    { owned: 100, deletes: 21, allowed: 20, refused: true },
+    { owned: 100, deletes: 21, allowed: 21, refused: false },
+    { owned: 3, deletes: 3, allowed: null, refused: true },
+    { owned: 3, deletes: 3, allowed: 3, refused: false },
+    { owned: 3, deletes: 0, allowed: 0, refused: false },
+  ])(
+    'of $deletes deletes among $owned with $allowed allowed: $refused',
+    ({ owned, deletes, allowed, refused }) => {
+      const refusal = findRefusal(planOf(owned, deletes), { allowDeletes: allowed, command });
+      expect(refusal !== undefined).toBe(refused);
+    },
+  );
+
+  it('says why and prints both ways out', () => {
+    const message = findRefusal(planOf(3, 3), { allowDeletes: null, command })?.message;
+    expect(message).toContain('the source declares no resource');
+    expect(message).toContain(
+      `${called} --allow-deletes 3 --delete Workspace/w0,Workspace/w1,Workspace/w2`,
+    );
+    expect(message).toContain(`${called} --no-prune`);
+  });
+
+  it('does not count tombstones', () => {
+    const server = new ModelServer();
+    const all = Array.from({ length: 30 }, (_, at) => want('Workspace', `w${at}`));
+    server.apply(server.plan(setOf(all)));
+    const gone = all.map((resource) => ({ ...resource, absent: true }));
+    expect(findRefusal(server.plan(setOf(gone)), { allowDeletes: null, command })).toBeUndefined();
+  });
+});
+
+describe('a workspace that left the source', () => {
+  const others = Array.from({ length: 20 }, (_, at) => want('Config', `c${at}`, { config: {} }));
+  const inside = [
+    want('Workspace', 'old'),
+    want('Config', 'old/routing', { config: {} }),
+    want('ApiKey', 'old/bot', { scopes: ['logs.list'] }),
+  ];
+
+  /** The plan of an apply in which these have been named. */
+  function planNaming(names: readonly string[], wanted = others, before = [...others, ...inside]) {
+    const server = new ModelServer();
+    server.apply(server.plan(setOf(before)));
+    return makePlan(setOf(wanted), server.live(), {
+      ...{ owner, takeOwnership: false, prune: true, now: 0 },
+      isReleased: (id) => names.includes(id),
+    });
+  }
+
+  it('stays with what is in it until it is named, and the rest is applied', () => {
+    const plan = planNaming([], others.slice(1));
+    expect(plan.changes.map(({ id }) => id)).toEqual(['Config/c0']);
+    expect(plan.blocked.map(({ id, reason }) => [id, reason])).toEqual([
+      ['ApiKey/old/bot', 'parent-stays'],
+      ['Config/old/routing', 'parent-stays'],
+      ['Workspace/old', 'guarded'],
+    ]);
+    const [told] = releases(plan, null, command);
+    expect(told).toContain(`${called} --allow-deletes 4 --delete Workspace/old`);
+    expect(planNaming(['Workspace/old'], others.slice(1))).toMatchObject({
+      ...{ blocked: [], changes: { length: 4 } },
+    });
+  });
+
+  it('keeps what is in it, and what that refers to, whatever it is blocked for', () => {
+    const shared = want('Config', 'shared', { config: {} });
+    const key = want('ApiKey', 'old/bot', {
+      scopes: ['logs.list'],
+      defaults: { config_id: { $ref: 'Config/shared' } },
+    });
+    const kept = want('Workspace', 'old', {}, { protected: true });
+    const plan = planNaming(['Workspace/old'], others, [...others, kept, key, shared]);
+    expect(plan.changes).toEqual([]);
+    expect(plan.blocked.map(({ id, reason }) => [id, reason])).toEqual([
+      ['ApiKey/old/bot', 'parent-stays'],
+      ['Config/shared', 'in-use'],
+      ['Workspace/old', 'protected'],
+    ]);
+  });
+
+  it('goes by a tombstone without being named', () => {
+    const tombstone = want('Workspace', 'old', {}, { absent: true });
+    const plan = planNaming([], [...others, tombstone]);
+    expect(plan).toMatchObject({ blocked: [], changes: { length: 3 } });
+  });
+});

@@ -1,0 +1,199 @@
+/** Guarantees that what was last right in a workspace is kept there while the source is wrong in it, and nothing is removed. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readDesired, readSource } from '../../../../src/sync/desired/desired.ts';
+import { withLastSound } from '../../../../src/sync/loop/last-sound.ts';
+import { makePlan } from '../../../../src/sync/plan/plan.ts';
+import type { Plan } from '../../../../src/sync/plan/planned.ts';
+import type { DesiredSet, Spec } from '../../../../src/sync/resources/resource-set.ts';
+import { manifest, sourceOf } from '../../../support/sync/manifests.ts';
+import { ModelServer, owner } from '../../../support/sync/sync-model.ts';
+
+type Texts = Readonly<Record<string, string>>;
+
+const secrets = {
+  environment: () => undefined,
+  readValue: async () => undefined,
+  requireSecrets: true,
+};
+const inSales = ', workspace: sales';
+const config = (name: string, weight: number, metadata = inSales): string =>
+  manifest('Config', name, `config: {targets: [{weight: ${weight}}]}`, metadata);
+const wrong = manifest('Config', 'wrong', 'x: 1', inSales);
+
+const estate: Texts = {
+  'guard.yaml': manifest('Guardrail', 'short', 'checks: [{id: default.wordCount}]\nactions: {}'),
+  'sales/ws.yaml': manifest('Workspace', 'sales', '{}'),
+  'sales/a.yaml': config('a', 1),
+  'sales/guarded.yaml': manifest(
+    'Config',
+    'guarded',
+    'config: {input_guardrails: [{guardrailRef: short}], retry: {attempts: 1}}',
+    inSales,
+  ),
+  'sales/key.yaml': manifest(
+    'ApiKey',
+    'k',
+    'scopes: [logs.list]\ndefaults: {configRef: guarded}',
+    inSales,
+  ),
+  'support/ws.yaml': manifest('Workspace', 'support', '{}'),
+  'support/b.yaml': config('b', 1, ', workspace: support'),
+};
+
+async function soundOf(texts: Texts): Promise<DesiredSet> {
+  const { set, waiting } = await readSource(sourceOf(texts), secrets);
+  const faults = [...set.faults, ...(set.faults.length > 0 ? waiting : [])];
+  return { ...set, faults };
+}
+
+/** A server to which all of `before` was applied, and what it tells of a resource. */
+async function serverWith(before: Texts): Promise<{ server: ModelServer; before: DesiredSet }> {
+  const server = new ModelServer();
+  const { set } = await readDesired(sourceOf(before), secrets);
+  server.apply(server.plan(set!));
+  return { server, before: set! };
+}
+
+function planOf(set: DesiredSet, server: ModelServer): Plan {
+  return makePlan(set, server.live(), { owner, takeOwnership: false, prune: true, now: 0 });
+}
+
+const told = ({ changes, blocked }: Plan): string[] => [
+  ...changes.map(({ action, id }) => `${action} ${id}`),
+  ...blocked.map(({ reason, id }) => `${reason} ${id}`),
+];
+
+/** As somebody else would by hand. */
+function change(server: ModelServer, key: string, fields: Spec): void {
+  Object.assign(server.find(key).spec, fields);
+}
+
+describe('where the source is wrong in a workspace', () => {
+  it('what others change there is undone as it was last right, and the others get what is new', async () => {
+    const { server, before } = await serverWith(estate);
+    const now = await soundOf({
+      ...estate,
+      'sales/a.yaml': config('a', 9),
+      'sales/more.yaml': wrong,
+      'support/b.yaml': config('b', 2, ', workspace: support'),
+    });
+    expect(told(planOf(withLastSound(now, before), server))).toEqual(['update Config/support/b']);
+    change(server, 'Config/sales/a', { config: { targets: [{ weight: 5 }] } });
+    const plan = planOf(withLastSound(now, before), server);
+    expect(told(plan)).toEqual(['update Config/sales/a', 'update Config/support/b']);
+    expect(plan.changes[0]!.fields).toMatchObject([{ reason: 'drift', from: 5, to: 1 }]);
+    expect(new Set(plan.faults.flatMap(({ workspaces }) => workspaces))).toEqual(
+      new Set(['sales']),
+    );
+    expect(told(planOf(now, server))).toEqual(['update Config/support/b']);
+  });
+
+  it('what others deleted there is made again, and what left the source there stays', async () => {
+    const { server, before } = await serverWith(estate);
+    const { 'sales/a.yaml': _, 'sales/key.yaml': __, ...rest } = estate;
+    const now = await soundOf({ ...rest, 'sales/more.yaml': wrong });
+    server.remove(server.find('Config/sales/a').id);
+    expect(told(planOf(withLastSound(now, before), server))).toEqual(['create Config/sales/a']);
+  });
+
+  it('what was last to be absent is no reason to delete it', async () => {
+    const absent = `${config('gone', 1)}state: absent\n`;
+    const { server } = await serverWith({ ...estate, 'sales/gone.yaml': config('gone', 1) });
+    const { set: before } = await readDesired(
+      sourceOf({ ...estate, 'sales/gone.yaml': absent }),
+      secrets,
+    );
+    const now = await soundOf({ ...estate, 'sales/more.yaml': wrong });
+    expect(told(planOf(withLastSound(now, before!), server))).toEqual([]);
+  });
+
+  it('holds for what was read from a file that cannot be read now', async () => {
+    const { server, before } = await serverWith(estate);
+    change(server, 'Config/sales/a', { config: { targets: [{ weight: 5 }] } });
+    const now = await soundOf({ ...estate, 'sales/a.yaml': 'a: [' });
+    expect(told(planOf(withLastSound(now, before), server))).toEqual(['update Config/sales/a']);
+  });
+
+  it.each([
+    [
+      'renamed',
+      manifest(
+        'Guardrail',
+        'brief',
+        'checks: [{id: default.wordCount}]\nactions: {}',
+        ', previousNames: [short]',
+      ),
+    ],
+    ['removed', ''],
+  ])(
+    'what refers to something that is %s elsewhere is left as it is, with all that refers to it',
+    async (_, guard) => {
+      const { server, before } = await serverWith(estate);
+      const { config } = server.find('Config/sales/guarded').spec as { config: Spec };
+      change(server, 'Config/sales/guarded', { config: { ...config, by: 'hand' } });
+      change(server, 'Config/sales/a', { config: { by: 'hand' } });
+      change(server, 'ApiKey/sales/k', { scopes: [] });
+      const now = await soundOf({ ...estate, 'guard.yaml': guard, 'sales/more.yaml': wrong });
+      const plan = planOf(withLastSound(now, before), server);
+      expect(told(plan).filter((line) => line.includes('sales'))).toEqual([
+        'update Config/sales/a',
+      ]);
+      expect(told(plan)).toContainEqual(
+        expect.stringMatching(/^(update Guardrail\/brief|in-use Guardrail\/short)$/),
+      );
+    },
+  );
+
+  it('a workspace that was never right has nothing to be kept', async () => {
+    const { server, before } = await serverWith(estate);
+    const fresh = {
+      'new/ws.yaml': manifest('Workspace', 'new', '{}'),
+      'new/a.yaml': manifest('Config', 'a', 'x: 1', ', workspace: new'),
+    };
+    const set = withLastSound(await soundOf({ ...estate, ...fresh }), before);
+    expect(told(planOf(set, server))).toEqual([]);
+    expect(withLastSound(before, before)).toBe(before);
+    expect(withLastSound(set, null)).toBe(set);
+  });
+});
+
+it('after any edit of any file and any change by hand, it removes nothing, refers to nothing that is not there, and is stable', async () => {
+  const files = Object.keys(estate);
+  const edit = fc.record({
+    file: fc.constantFrom(...files),
+    at: fc.double({ min: 0, max: 1, noNaN: true, maxExcluded: true }),
+    removed: fc.nat({ max: 30 }),
+    added: fc.constantFrom('', 'x', ' ', '[', '"', '\n', '---\n', '${X}'),
+  });
+  const byHand = fc.record({ which: fc.nat(), isGone: fc.boolean() });
+  const { before } = await serverWith(estate);
+  let faulty = 0;
+  await fc.assert(
+    fc.asyncProperty(edit, fc.array(byHand, { maxLength: 4 }), async (change, hands) => {
+      const text = estate[change.file]!;
+      const at = Math.floor(change.at * text.length);
+      const edited = text.slice(0, at) + change.added + text.slice(at + change.removed);
+      const now = await soundOf({ ...estate, [change.file]: edited });
+      if (now.faults!.length === 0) return;
+      faulty += 1;
+      const server = new ModelServer();
+      server.apply(server.plan(before));
+      for (const { which, isGone } of hands) {
+        const found = server.resources[which % server.resources.length]!;
+        const isLeaf = found.kind === 'ApiKey';
+        if (isGone && isLeaf) server.resources.splice(server.resources.indexOf(found), 1);
+        else Object.assign(found.spec, { description: 'by hand' });
+      }
+      const set = withLastSound(now, before);
+      const plan = planOf(set, server);
+      expect(told(plan).filter((line) => /^(delete|replace) /.test(line))).toEqual([]);
+      server.apply(plan);
+      expect(
+        told(planOf(withLastSound(now, set), server)).filter((line) => !line.startsWith('unread')),
+      ).toEqual([]);
+    }),
+    { numRuns: 60 },
+  );
+  expect(faulty).toBeGreaterThan(5);
+});

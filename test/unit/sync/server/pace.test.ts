@@ -1,0 +1,65 @@
+/** Guarantees how many requests are under way: up by one a good round, halved by strain, never above the limit. */
+import { describe, expect, it } from 'vitest';
+import { Pace } from '../../../../src/sync/server/pace.ts';
+
+function gate(): { wait: () => Promise<void>; open: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { wait: () => promise, open: resolve };
+}
+
+describe('Pace', () => {
+  it('lets no more than its limit run at once, and serves in order', async () => {
+    const pace = new Pace({ start: 2, max: 2 });
+    const gates = [gate(), gate(), gate()];
+    const started: number[] = [];
+    const all = gates.map(({ wait }, at) =>
+      pace.take(async () => {
+        started.push(at);
+        await wait();
+      }),
+    );
+    expect(started).toEqual([0, 1]);
+    gates[0]!.open();
+    await all[0];
+    await Promise.resolve();
+    expect(started).toEqual([0, 1, 2]);
+    for (const { open } of gates) open();
+    await Promise.all(all);
+  });
+
+  it('grows by one after a full round of good answers, up to its maximum', () => {
+    const pace = new Pace({ start: 4, max: 6 });
+    for (let good = 0; good < 4; good += 1) pace.report(false);
+    expect(pace.limit).toBe(5);
+    for (let good = 0; good < 100; good += 1) pace.report(false);
+    expect(pace.limit).toBe(6);
+  });
+
+  it('halves at any sign of strain, down to one', () => {
+    const pace = new Pace({ start: 8, max: 16 });
+    pace.report(true);
+    expect(pace.limit).toBe(4);
+    for (let bad = 0; bad < 5; bad += 1) pace.report(true);
+    expect(pace.limit).toBe(1);
+  });
+
+  it('lets whoever waits leave when the signal is aborted, and keeps its places', async () => {
+    const pace = new Pace({ start: 1, max: 1 });
+    const first = gate();
+    const running = pace.take(first.wait);
+    const controller = new AbortController();
+    const waiting = pace.take(async () => 'ran', controller.signal);
+    controller.abort(new Error('stop'));
+    await expect(waiting).rejects.toThrow('stop');
+    first.open();
+    await running;
+    expect(await pace.take(async () => 'ran')).toBe('ran');
+    await expect(pace.take(async () => 'ran', controller.signal)).rejects.toThrow('stop');
+  });
+
+  it('gives the place back when the work fails', async () => {
+    const pace = new Pace({ start: 1, max: 1 });
+    await expect(pace.take(() => Promise.reject(new Error('x')))).rejects.toThrow('x');
+    expect(await pace.take(async () => 1)).toBe(1);
+  });
+});

@@ -1,0 +1,68 @@
+/** Guarantees how new files come to be on disk together: each is closed, and none counts as safe beside one that failed. */
+import {
+  fstatSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { FileFlushes } from '../../../../src/sync/sinks/file-flushes.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'gatewright-flushes-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function written(name: string): number {
+  const file = openSync(join(folder, name), 'wx');
+  writeSync(file, name);
+  return file;
+}
+
+/** The number alone says nothing: another file may have been given it. */
+function isOpen(file: number, name: string): boolean {
+  try {
+    return fstatSync(file).ino === statSync(join(folder, name)).ino;
+  } catch {
+    return false;
+  }
+}
+
+const endOf = (work: Promise<void>): Promise<string> =>
+  work.then(
+    () => 'safe',
+    ({ code }: NodeJS.ErrnoException) => code ?? '',
+  );
+
+it('files of one folder that are flushed at once are all there and closed', async () => {
+  const flushes = new FileFlushes();
+  const names = ['one', 'two', 'three'];
+  const files = names.map(written);
+  expect(names.map((name, at) => isOpen(files[at]!, name))).toEqual([true, true, true]);
+  const asked = files.map((file) => flushes.flush(file, folder));
+  await Promise.all([...asked, flushes.flushFolder(folder)]);
+  expect(names.map((name, at) => isOpen(files[at]!, name))).toEqual([false, false, false]);
+  for (const name of names) expect(readFileSync(join(folder, name), 'utf8')).toBe(name);
+});
+
+it('one that cannot be flushed makes all fail that go with it, and those that come later are safe', async () => {
+  const flushes = new FileFlushes();
+  const beside = written('beside');
+  const asked = [openSync('/dev/null', 'r'), beside].map((file) => flushes.flush(file, folder));
+  expect(await Promise.all(asked.map(endOf))).toEqual(['EINVAL', 'EINVAL']);
+  expect(isOpen(beside, 'beside')).toBe(false);
+  expect(await endOf(flushes.flush(written('later'), folder))).toBe('safe');
+});
+
+it('a folder that is gone fails who asks, and keeps no file open', async () => {
+  const flushes = new FileFlushes();
+  const file = written('homeless');
+  expect(await endOf(flushes.flush(file, join(folder, 'gone')))).toBe('ENOENT');
+  expect(isOpen(file, 'homeless')).toBe(false);
+});

@@ -1,0 +1,75 @@
+/** Guarantees that work which many ask for at once is done once for all of them, after the last of them has asked. */
+import { expect, it } from 'vitest';
+import { SharedWork } from '../../../../src/sync/sinks/shared-work.ts';
+
+/** Work that ends when it is told to; each run yields its number. */
+function openWork() {
+  const runs: { subject: string; end: (error?: Error) => void }[] = [];
+  const work = new SharedWork<number>((subject) => {
+    const { promise, resolve, reject } = Promise.withResolvers<number>();
+    const number = runs.length + 1;
+    runs.push({ subject, end: (error) => (error ? reject(error) : resolve(number)) });
+    return promise;
+  });
+  return { work, runs };
+}
+
+/** What has been asked for is begun in a later turn. */
+const begun = () => new Promise((resolve) => setImmediate(resolve));
+
+it('whoever asks while none runs shares one run', async () => {
+  const { work, runs } = openWork();
+  const asked = Array.from({ length: 100 }, () => work.ask('a'));
+  await begun();
+  expect(runs).toHaveLength(1);
+  runs[0]!.end();
+  expect(new Set(await Promise.all(asked))).toEqual(new Set([1]));
+});
+
+it('whoever asks while one runs shares the next, which begins after that has ended', async () => {
+  const { work, runs } = openWork();
+  const first = work.ask('a');
+  await begun();
+  const asked = [work.ask('a'), work.ask('a')];
+  await begun();
+  expect(runs).toHaveLength(1);
+  runs[0]!.end();
+  expect(await first).toBe(1);
+  await begun();
+  asked.push(work.ask('a'));
+  await begun();
+  expect(runs).toHaveLength(2);
+  runs[1]!.end();
+  expect(await Promise.all(asked.slice(0, 2))).toEqual([2, 2]);
+  await begun();
+  runs[2]!.end();
+  expect(await asked[2]).toBe(3);
+  const later = work.ask('a');
+  await begun();
+  runs[3]!.end();
+  expect(await later).toBe(4);
+});
+
+it('a run that fails fails for those that shared it, and the next is another', async () => {
+  const { work, runs } = openWork();
+  const failing = [work.ask('a'), work.ask('a')];
+  await begun();
+  const next = work.ask('a');
+  runs[0]!.end(new Error('it fails'));
+  const outcomes = await Promise.allSettled(failing);
+  expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  await begun();
+  runs[1]!.end();
+  expect(await next).toBe(2);
+});
+
+it('subjects wait for nothing of each other', async () => {
+  const { work, runs } = openWork();
+  const [one, two] = [work.ask('a'), work.ask('b')];
+  await begun();
+  expect(runs.map(({ subject }) => subject)).toEqual(['a', 'b']);
+  runs[1]!.end();
+  expect(await two).toBe(2);
+  runs[0]!.end();
+  expect(await one).toBe(1);
+});

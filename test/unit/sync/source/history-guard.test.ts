@@ -1,0 +1,60 @@
+/** Guarantees that what was applied for one environment is not overwritten by another one's by mistake. */
+import { describe, expect, it } from 'vitest';
+import { findHistoryRefusal } from '../../../../src/sync/cycle/history-guard.ts';
+import { readSourceText, sourceText } from '../../../../src/sync/resources/applied-source.ts';
+import { commandOf } from '../../../support/sync/sync-model.ts';
+
+const digest = `sha256:${'d'.repeat(64)}`;
+const folder = (environment: string | null) => ({
+  ...{ repo: '/srv/gateway', revision: null, digest: 'e'.repeat(64), environment },
+});
+
+async function refusalOf(
+  environment: string | null,
+  earlier: readonly { readonly source: string; readonly commit?: string }[],
+  acceptHistory = false,
+): Promise<string | null> {
+  const all = earlier.map(({ source, commit = digest }, at) => ({
+    ...{ number: earlier.length - at, source, commit },
+  }));
+  const applied = { newest: all[0] ?? null, all: async () => all };
+  const terms = { acceptHistory, command: commandOf('gatewright apply .') };
+  return (await findHistoryRefusal(folder(environment), applied, terms))?.message ?? null;
+}
+
+describe('an environment', () => {
+  it('that is not the one of before is refused, with both and the command that releases it', async () => {
+    const message = await refusalOf('dev', [{ source: '/srv/gateway --env prod' }]);
+    expect(message).toContain('Refused: the environment is another one');
+    expect(message).toContain(`/srv/gateway --env prod at ${digest} (revision 1)`);
+    expect(message).toContain('/srv/gateway --env dev at sha256:e');
+    expect(message).toContain('gatewright apply . --accept-history');
+  });
+
+  it.each<[string, string | null, { source: string; commit?: string }[]]>([
+    ['is the one of before', 'prod', [{ source: '/x --env prod' }]],
+    ['comes after none', 'prod', [{ source: '/x' }]],
+    ['is the first', 'prod', []],
+    ['is one of a source without', null, [{ source: '/x --env prod' }]],
+    ['came back since', 'prod', [{ source: '/x --env prod' }, { source: '/x --env dev' }]],
+  ])('that %s is applied', async (_, environment, earlier) => {
+    expect(await refusalOf(environment, earlier)).toBeNull();
+  });
+
+  it('is remembered beyond what was handed over one by one, and released by a word', async () => {
+    const earlier = [{ source: 'none', commit: 'none' }, { source: '/x --env prod' }];
+    expect(await refusalOf('dev', earlier)).toContain('another one');
+    expect(await refusalOf('dev', earlier, true)).toBeNull();
+  });
+
+  it.each([
+    ['https://git.example/gw.git#main:prod', 'prod'],
+    ['/srv/with --env in it', null],
+    ['a b', 'prod-eu.1'],
+  ])('of %s is read back as it was written', (repo, environment) => {
+    const text = sourceText({ ...folder(environment), repo });
+    expect(readSourceText(text)).toEqual({ repo, environment });
+    const long = sourceText({ ...folder(environment), repo: 'x'.repeat(3000) });
+    expect([long.length, readSourceText(long).environment]).toEqual([2048, environment]);
+  });
+});

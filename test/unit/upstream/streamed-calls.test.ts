@@ -1,0 +1,186 @@
+/** Guarantees that calls that a model streams are put together as it means them, however it tells which piece is of which. */
+import { describe, expect, it } from 'vitest';
+import { TurnParts, turnOfAnswer } from '../../../src/objects/runs/model-turn.ts';
+import { translationFor } from '../../../src/upstream/dialects/all-translations.ts';
+import { TranslatedEvents } from '../../../src/upstream/dialects/translated-events.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+type Told = Json & { type: string; output_index: number; item: Json; delta: string };
+
+const piece = (index: number | null, id: string | null, name: string | null, text?: string) => ({
+  ...(index === null ? {} : { index }),
+  ...(id === null ? {} : { id, type: 'function' }),
+  function: {
+    ...(name === null ? {} : { name }),
+    ...(text === undefined ? {} : { arguments: text }),
+  },
+});
+type Piece = ReturnType<typeof piece>;
+
+const chunksOf = (deltas: readonly (readonly Piece[] | string)[]): string[] => [
+  ...deltas.map((one) => {
+    const delta = typeof one === 'string' ? { content: one } : { tool_calls: one };
+    return JSON.stringify({ choices: [{ index: 0, delta, finish_reason: null }] });
+  }),
+  JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] }),
+  '[DONE]',
+];
+
+/** As the events of a response tell them. */
+function eventsOf(deltas: readonly (readonly Piece[] | string)[]): Told[] {
+  const response = { id: 'resp_1', createdAt: 0, asked: { model: 'm', input: 'x' } };
+  const translation = translationFor('/responses', 'openai', false)!;
+  const about = { now: 0, wantsUsage: true, response };
+  const events = new TranslatedEvents(translation.events(about));
+  const bytes = chunksOf(deltas).map((data) => Buffer.from(`data: ${data}\n\n`));
+  const text = Buffer.concat([...bytes.map((one) => events.pass(one)), events.rest()]).toString();
+  const lines = text.split('\n').filter((line) => line.startsWith('data: '));
+  return lines.map((line) => JSON.parse(line.slice(6)) as Told);
+}
+
+const callsIn = (output: unknown) =>
+  (output as Json[])
+    .filter(({ type }) => type === 'function_call')
+    .map(({ call_id, name, arguments: said }) => [call_id, name, said]);
+
+/** What a client has that puts deltas together by the place of their item. */
+function assembled(events: readonly Told[]): string[] {
+  const texts: string[] = [];
+  for (const { type, output_index: at, delta } of events) {
+    if (type === 'response.output_item.added') texts[at] = '';
+    if (type === 'response.function_call_arguments.delta') texts[at] += delta;
+  }
+  return texts;
+}
+
+/** As a run takes them down. */
+function turnOf(deltas: readonly (readonly Piece[] | string)[]) {
+  const parts = new TurnParts();
+  for (const data of chunksOf(deltas)) parts.event(data);
+  expect(parts.fault).toBeNull();
+  return parts.turn().calls.map(({ id, function: { name, arguments: said } }) => [id, name, said]);
+}
+
+const one = ['a', 'look', '{"at":1}'];
+const two = ['b', 'find', '{"at":2}'];
+/** Two calls, as providers stream them. */
+const ways: Record<string, readonly (readonly Piece[])[]> = {
+  'one after the other': [
+    ...[
+      [piece(0, 'a', 'look', '')],
+      [piece(0, null, null, '{"at":')],
+      [piece(0, null, null, '1}')],
+    ],
+    ...[[piece(1, 'b', 'find', '')], [piece(1, null, null, '{"at":2}')]],
+  ],
+  'in turns': [
+    ...[[piece(0, 'a', 'look', '')], [piece(1, 'b', 'find', '')], [piece(0, null, null, '{"at"')]],
+    ...[
+      [piece(1, null, null, '{"at":')],
+      [piece(0, null, null, ':1}')],
+      [piece(1, null, null, '2}')],
+    ],
+  ],
+  'in turns within chunks': [
+    [piece(0, 'a', 'look', '{"a'), piece(1, 'b', 'find', '{"at"')],
+    [piece(1, null, null, ':2}'), piece(0, null, null, 't":1}')],
+  ],
+  'whole in one chunk': [[piece(0, 'a', 'look', '{"at":1}'), piece(1, 'b', 'find', '{"at":2}')]],
+  'whole, without an index': [
+    [piece(null, 'a', 'look', '{"at":1}')],
+    [piece(null, 'b', 'find', '{"at":2}')],
+  ],
+  'whole in one chunk, without an index': [
+    [piece(null, 'a', 'look', '{"at":1}'), piece(null, 'b', 'find', '{"at":2}')],
+  ],
+  'under one index': [
+    ...[[piece(0, 'a', 'look', '{"at":')], [piece(0, null, null, '1}')]],
+    ...[[piece(0, 'b', 'find', '{"at"')], [piece(0, null, null, ':2}')]],
+  ],
+  'without an index, piece by piece': [
+    ...[[piece(null, 'a', 'look')], [piece(null, null, null, '{"at":1}')]],
+    ...[[piece(null, 'b', 'find')], [piece(null, 'b', null, '{"at":2}')]],
+  ],
+  'with name and id in each piece': [
+    ...[[piece(0, 'a', 'look', '{"at":')], [piece(1, 'b', 'find', '{"at"')]],
+    ...[[piece(0, 'a', 'look', '1}')], [piece(1, 'b', 'find', ':2}')]],
+  ],
+  'with another id in each piece': [
+    ...[[piece(0, 'a', 'look', '')], [piece(0, 'x', null, '{"at":1}')]],
+    ...[[piece(1, 'b', 'find', '')], [piece(1, 'y', null, '{"at":2}')]],
+  ],
+};
+
+describe.each(Object.entries(ways))('two calls %s', (_, deltas) => {
+  it('are told as two items of a response, each with what is said of it', () => {
+    const events = eventsOf(deltas);
+    const last = events.at(-1) as unknown as { type: string; response: { output: unknown } };
+    expect(last.type).toBe('response.completed');
+    expect(callsIn(last.response.output)).toEqual([one, two]);
+    expect(assembled(events)).toEqual([one[2], two[2]]);
+    const done = events.filter(({ type }) => type === 'response.output_item.done');
+    expect(callsIn(done.map(({ item }) => item))).toEqual([one, two]);
+  });
+
+  it('are the calls of a run', () => {
+    expect(turnOf(deltas)).toEqual([one, two]);
+  });
+});
+
+it('a call that is whole ends before the next begins, as a model without turns has it', () => {
+  const types = eventsOf(ways['one after the other']!).map(({ type }) => type.slice(9));
+  const call = ['output_item.added', 'function_call_arguments.delta'];
+  const done = ['function_call_arguments.done', 'output_item.done'];
+  expect(types).toEqual([
+    ...['created', 'in_progress', ...call, 'function_call_arguments.delta', ...done],
+    ...[...call, ...done, 'completed'],
+  ]);
+});
+
+it('calls without ids are told apart, and what is said between them has a place of its own', () => {
+  const deltas = [
+    ...['first', [piece(0, null, 'look', '{"at":1')], [piece(1, null, 'look', '{}')]],
+    ...['then', [piece(0, null, null, '}')]],
+  ];
+  const events = eventsOf(deltas);
+  const { response } = events.at(-1) as unknown as { response: { output: Json[] } };
+  expect(response.output.map(({ type }) => type)).toEqual([
+    ...['message', 'function_call', 'function_call', 'message'],
+  ]);
+  const calls = callsIn(response.output);
+  expect(calls.map(([, ...rest]) => rest)).toEqual([
+    ['look', '{"at":1}'],
+    ['look', '{}'],
+  ]);
+  expect(new Set(calls.map(([id]) => id)).size).toBe(2);
+  const ended = events.filter(({ type }) => type === 'response.output_item.done');
+  expect(ended.map(({ output_index: at }) => at).toSorted()).toEqual([0, 1, 2, 3]);
+  const again = turnOf([[piece(null, null, 'look', '{"at":1}'), piece(null, null, 'look', '{}')]]);
+  expect(again.map(([, ...rest]) => rest)).toEqual([
+    ['look', '{"at":1}'],
+    ['look', '{}'],
+  ]);
+});
+
+it('a name in pieces is one name', () => {
+  const deltas = [
+    [piece(0, 'a', 'lo')],
+    [piece(0, null, 'ok')],
+    [piece(0, null, null, '{"at":1}')],
+  ];
+  expect(turnOf(deltas)).toEqual([one]);
+});
+
+it('what goes on with a call that has ended ends with an error', () => {
+  const deltas = [...ways['one after the other']!, [piece(0, null, null, '{"at":3}')]];
+  const last = eventsOf(deltas).at(-1) as unknown as { type: string; response: Json };
+  expect(last.type).toBe('response.failed');
+  expect(JSON.stringify(last.response)).toContain('goes back to a call that has ended');
+});
+
+it('calls of a whole answer are as many as it has, also under one id', () => {
+  const tool_calls = [piece(null, 'a', 'look', '{}'), piece(null, 'a', 'look', '{}')];
+  const turn = turnOfAnswer({ choices: [{ message: { content: null, tool_calls } }] })!;
+  expect(turn.calls).toHaveLength(2);
+  expect(new Set(turn.calls.map(({ id }) => id)).size).toBe(2);
+});

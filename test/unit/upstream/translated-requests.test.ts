@@ -1,0 +1,400 @@
+/** Guarantees what of a request is carried from one format to the other, and that nothing else goes missing unsaid. */
+import { describe, expect, it } from 'vitest';
+import { translationFor } from '../../../src/upstream/dialects/all-translations.ts';
+import { anthropicAnswer } from '../../../src/upstream/dialects/openai-answer-to-anthropic.ts';
+import { NotTranslatable } from '../../../src/upstream/dialects/place.ts';
+
+type Body = Readonly<Record<string, unknown>>;
+
+const toAnthropic = translationFor('/chat/completions', 'anthropic')!;
+const toOpenAi = translationFor('/messages', 'openai')!;
+const user = { role: 'user', content: 'hi' };
+const hi = { role: 'user', content: [{ type: 'text', text: 'hi' }] };
+const schema = { type: 'object', properties: { city: { type: 'string' } } };
+const picture = 'data:image/png;base64,AAAA';
+
+function anthropicOf(more: Body): Body {
+  return toAnthropic.request({ model: 'm', messages: [user], ...more }, 'anthropic');
+}
+
+function openAiOf(more: Body, service = 'openai'): Body {
+  return toOpenAi.request({ model: 'm', max_tokens: 9, messages: [user], ...more }, service);
+}
+
+function refusedPath(translate: () => unknown): string {
+  try {
+    translate();
+  } catch (thrown) {
+    if (thrown instanceof NotTranslatable) return thrown.path;
+    throw thrown;
+  }
+  throw new Error('it was carried');
+}
+
+const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } };
+const tool = {
+  type: 'function',
+  function: { name: 'f', description: 'does', parameters: schema, strict: true },
+};
+const ownTool = { name: 'f', description: 'does', input_schema: schema, strict: true };
+
+describe('a chat for Anthropic', () => {
+  it.each<[string, Body, Body]>([
+    ['a most of its answer, where it says none', {}, { max_tokens: 4096, messages: [hi] }],
+    [
+      'the newer of two names of it',
+      { max_completion_tokens: 5, max_tokens: 9 },
+      { max_tokens: 5 },
+    ],
+    [
+      'all messages of system and developer before the others',
+      {
+        messages: [
+          { role: 'system', content: 'a' },
+          user,
+          { role: 'developer', content: [{ type: 'text', text: 'b' }] },
+        ],
+      },
+      {
+        system: [
+          { type: 'text', text: 'a' },
+          { type: 'text', text: 'b' },
+        ],
+        messages: [hi],
+      },
+    ],
+    [
+      'pictures, pages and marks of the cache',
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'see', cache_control: { type: 'ephemeral' } },
+              { type: 'image_url', image_url: { url: picture, detail: 'low' } },
+              { type: 'image_url', image_url: { url: 'https://x.test/a.png' } },
+              {
+                type: 'file',
+                file: { file_data: 'data:application/pdf;base64,BBBB', filename: 'a.pdf' },
+              },
+            ],
+          },
+        ],
+      },
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'see', cache_control: { type: 'ephemeral' } },
+              {
+                type: 'image',
+                source: { type: 'base64', media_type: 'image/png', data: 'AAAA' },
+              },
+              { type: 'image', source: { type: 'url', url: 'https://x.test/a.png' } },
+              {
+                type: 'document',
+                source: { type: 'base64', media_type: 'application/pdf', data: 'BBBB' },
+                title: 'a.pdf',
+              },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      'calls and their results, all of them in the turn after',
+      {
+        messages: [
+          user,
+          { role: 'assistant', content: null, tool_calls: [call, { ...call, id: 'call_2' }] },
+          { role: 'tool', tool_call_id: 'call_1', content: 'one' },
+          { role: 'tool', tool_call_id: 'call_2', content: [{ type: 'text', text: 'two' }] },
+          user,
+        ],
+      },
+      {
+        messages: [
+          hi,
+          {
+            role: 'assistant',
+            content: [
+              { type: 'tool_use', id: 'call_1', name: 'f', input: { a: 1 } },
+              { type: 'tool_use', id: 'call_2', name: 'f', input: { a: 1 } },
+            ],
+          },
+          {
+            role: 'user',
+            content: [
+              { type: 'tool_result', tool_use_id: 'call_1', content: 'one' },
+              {
+                ...{ type: 'tool_result', tool_use_id: 'call_2' },
+                content: [{ type: 'text', text: 'two' }],
+              },
+              { type: 'text', text: 'hi' },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      'an answer as it is sent back, without what was told beside its text',
+      {
+        messages: [
+          user,
+          {
+            ...{ role: 'assistant', annotations: [], reasoning_content: 'hm', audio: null },
+            content: [
+              {
+                type: 'text',
+                text: 'I look',
+                role: 'assistant',
+                annotations: [],
+                tool_calls: [call],
+              },
+            ],
+            tool_calls: [call],
+          },
+          { role: 'tool', tool_call_id: 'call_1', name: 'f', content: 'one' },
+        ],
+      },
+      {
+        messages: [
+          hi,
+          {
+            role: 'assistant',
+            content: [
+              { type: 'text', text: 'I look' },
+              { type: 'tool_use', id: 'call_1', name: 'f', input: { a: 1 } },
+            ],
+          },
+          {
+            role: 'user',
+            content: [{ type: 'tool_result', tool_use_id: 'call_1', content: 'one' }],
+          },
+        ],
+      },
+    ],
+    [
+      'tools, and which is to be used',
+      { tools: [tool], tool_choice: { type: 'function', function: { name: 'f' } } },
+      { tools: [ownTool], tool_choice: { type: 'tool', name: 'f' } },
+    ],
+    [
+      'one tool at a time',
+      { tools: [tool], tool_choice: 'required', parallel_tool_calls: false },
+      { tools: [ownTool], tool_choice: { type: 'any', disable_parallel_tool_use: true } },
+    ],
+    [
+      'how it is to be said',
+      { temperature: 0.5, top_p: 0.9, stop: 'END', stream: true, reasoning_effort: 'low' },
+      {
+        ...{ temperature: 0.5, top_p: 0.9, stop_sequences: ['END'], stream: true },
+        output_config: { effort: 'low' },
+      },
+    ],
+    [
+      'the form of the answer',
+      { response_format: { type: 'json_schema', json_schema: { name: 'x', schema } } },
+      { output_config: { format: { type: 'json_schema', schema } } },
+    ],
+    [
+      'for whom, and by which service',
+      { user: 'u', service_tier: 'default' },
+      { metadata: { user_id: 'u' }, service_tier: 'standard_only' },
+    ],
+    [
+      'nothing of what goes without saying',
+      {
+        ...{ n: 1, logprobs: false, frequency_penalty: 0, presence_penalty: null, logit_bias: {} },
+        ...{ store: false, modalities: ['text'], response_format: { type: 'text' }, seed: null },
+        ...{ prompt_cache_key: 'k', metadata: { a: 'b' }, stream_options: { include_usage: true } },
+      },
+      { max_tokens: 4096, messages: [hi] },
+    ],
+  ])('says %s', (_, said, carried) => {
+    expect(anthropicOf(said)).toEqual({
+      ...{ model: 'm', max_tokens: 4096, messages: [hi] },
+      ...carried,
+    });
+  });
+
+  it('keeps every digit of the numbers in arguments', () => {
+    const called = { name: 'f', arguments: '{"id":12345678901234567890,"n":[9007199254740993]}' };
+    const messages = [{ role: 'assistant', tool_calls: [{ ...call, function: called }] }];
+    expect(JSON.stringify(anthropicOf({ messages }))).toContain(`"input":${called.arguments}`);
+  });
+
+  it.each<[string, Body]>([
+    ['messages', { messages: 'hi' }],
+    ['messages[0].role', { messages: [{ role: 'function', content: 'x' }] }],
+    ['messages[0].name', { messages: [{ ...user, name: 'Ann' }] }],
+    ['messages[0].content[0].type', { messages: [{ role: 'user', content: [{ type: 'x' }] }] }],
+    [
+      'messages[0].tool_calls[0].function.arguments',
+      {
+        messages: [
+          {
+            role: 'assistant',
+            tool_calls: [{ ...call, function: { name: 'f', arguments: '{"a":' } }],
+          },
+        ],
+      },
+    ],
+    ['temperature', { temperature: 1.5 }],
+    ['n', { n: 2 }],
+    ['seed', { seed: 1 }],
+    ['logit_bias', { logit_bias: { 5: 1 } }],
+    ['tools[0].type', { tools: [{ type: 'custom', custom: { name: 'x' } }] }],
+    ['tool_choice.type', { tools: [tool], tool_choice: { type: 'allowed_tools' } }],
+    ['response_format.type', { response_format: { type: 'json_object' } }],
+    ['stream_options.later', { stream_options: { later: 1 } }],
+    ['something_new', { something_new: true }],
+  ])('is refused at %s', (path, said) => {
+    expect(refusedPath(() => anthropicOf(said))).toBe(path);
+  });
+});
+
+describe('a message for OpenAI', () => {
+  it.each<[string, Body, Body]>([
+    [
+      'what the system is told first',
+      { system: [{ type: 'text', text: 'a' }] },
+      {
+        messages: [{ role: 'system', content: 'a' }, user],
+      },
+    ],
+    [
+      'pictures and pages',
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'see', cache_control: { type: 'ephemeral' } },
+              {
+                type: 'image',
+                source: { type: 'base64', media_type: 'image/png', data: 'AAAA' },
+              },
+              { type: 'image', source: { type: 'url', url: 'https://x.test/a.png' } },
+              {
+                type: 'document',
+                source: { type: 'base64', media_type: 'application/pdf', data: 'BBBB' },
+              },
+            ],
+          },
+        ],
+      },
+      {
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'see' },
+              { type: 'image_url', image_url: { url: picture } },
+              { type: 'image_url', image_url: { url: 'https://x.test/a.png' } },
+              {
+                type: 'file',
+                file: {
+                  ...{ filename: 'document.pdf', file_data: 'data:application/pdf;base64,BBBB' },
+                },
+              },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      'calls, and their results before what else the caller says',
+      {
+        messages: [
+          {
+            role: 'assistant',
+            content: [
+              { type: 'thinking', thinking: 'hm', signature: 's' },
+              { type: 'text', text: 'let me see' },
+              { type: 'tool_use', id: 'call_1', name: 'f', input: { a: 1 } },
+            ],
+          },
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'well?' },
+              { type: 'tool_result', tool_use_id: 'call_1', content: 'no such f', is_error: true },
+            ],
+          },
+        ],
+      },
+      {
+        messages: [
+          { role: 'assistant', content: 'let me see', tool_calls: [call] },
+          { role: 'tool', tool_call_id: 'call_1', content: 'Error: no such f' },
+          { role: 'user', content: 'well?' },
+        ],
+      },
+    ],
+    [
+      'tools, and which are to be used',
+      { tools: [ownTool], tool_choice: { type: 'any', disable_parallel_tool_use: true } },
+      { tools: [tool], tool_choice: 'required', parallel_tool_calls: false },
+    ],
+    [
+      'how it is to be said, and that its stream ends with its usage',
+      { temperature: 1, top_p: 0.5, stop_sequences: ['END'], stream: true },
+      {
+        ...{ temperature: 1, top_p: 0.5, stop: ['END'], stream: true },
+        stream_options: { include_usage: true },
+      },
+    ],
+    [
+      'the form of the answer, and how much thought goes before it',
+      { output_config: { effort: 'high', format: { type: 'json_schema', schema } } },
+      {
+        reasoning_effort: 'high',
+        response_format: {
+          ...{ type: 'json_schema', json_schema: { name: 'answer', schema, strict: true } },
+        },
+      },
+    ],
+    [
+      'for whom, and by which service',
+      { metadata: { user_id: 'u' }, service_tier: 'standard_only' },
+      { user: 'u', service_tier: 'default' },
+    ],
+  ])('says %s', (_, said, carried) => {
+    expect(openAiOf(said)).toEqual({
+      ...{ model: 'm', max_completion_tokens: 9, messages: [user] },
+      ...carried,
+    });
+  });
+
+  it('says how much may be answered by the older name to those who are not OpenAI', () => {
+    expect(openAiOf({}, 'vllm')).toEqual({ model: 'm', max_tokens: 9, messages: [user] });
+  });
+
+  it.each<[string, Body]>([
+    ['messages[0].role', { messages: [{ role: 'tool', content: 'x' }] }],
+    ['messages[0].content[0].type', { messages: [{ role: 'user', content: [{ type: 'x' }] }] }],
+    [
+      'messages[0].content[0].source.type',
+      { messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'file' } }] }] },
+    ],
+    ['top_k', { top_k: 5 }],
+    ['thinking', { thinking: { type: 'enabled', budget_tokens: 1024 } }],
+    ['tools[0].type', { tools: [{ type: 'web_search_20250305', name: 'web_search' }] }],
+    ['container', { container: 'x' }],
+    ['something_new', { something_new: true }],
+  ])('is refused at %s', (path, said) => {
+    expect(refusedPath(() => openAiOf(said))).toBe(path);
+  });
+});
+
+it('an answer for a client of Anthropic says no `citations` where there are none, as null is not taken by all', () => {
+  const message = { role: 'assistant', content: 'hi' };
+  const answer = { id: 'c', model: 'm', choices: [{ message, finish_reason: 'stop' }] };
+  expect(anthropicAnswer(answer).content).toEqual([{ type: 'text', text: 'hi' }]);
+});
+
+it('a thread of messages that begins is a request as any other', () => {
+  expect(openAiOf({ thread: { type: 'create' } })).toEqual(openAiOf({}));
+});
