@@ -7,20 +7,24 @@ export interface StyleFault {
   readonly message: string;
 }
 
-/** Words that name no subject, so no sentence of a comment, message or title may start with them. */
+/**
+ * Words that name no subject. A sentence of a comment and the title of a `describe` must not start with
+ * them. The pattern is anchored, so the same words are allowed inside a sentence.
+ */
 const bannedOpenings =
   /^(?:Of|Those|Who|Whoever|Whose|Whom|What|Whatever|By which|By whom|With what|With whom|In whose|In which|For whom|To whom|To which|From whom|From which|On which|At which|Knows)\b/;
+/** Parts of a camelCase name that say nothing about the value. */
 const bannedNameParts = new Set(['told', 'said', 'asked', 'shown', 'kept', 'heard']);
+/** A type name that consists of one participle, regular (`Resolved`) or irregular (`Sent`). */
 const bareParticiples =
   /^(?:[A-Z][a-z]*ed|Told|Asking|Shown|Wanted|Made|Found|Kept|Heard|Said|Given|Taken|Held|Known|Sent|Read|Written|Drawn|Left|Met|Meant|Spoken|Got|Lost|Built|Bound|Chosen|Begun|Broken|Seen|Set)$/;
 /** Nouns and adjectives of the field that only look like participles. */
 const nounsInEd = new Set(['Feed', 'Seed', 'Embed', 'Need', 'Speed']);
 
-/** A comment as one text: markers and line breaks removed. */
+/** A comment as one text without markers and line breaks; consecutive `//` lines are one comment. */
 interface Comment {
   readonly line: number;
   readonly text: string;
-  readonly isDoc: boolean;
 }
 
 /** Every fault of one source file; `path` is relative to the project and selects the rules of tests. */
@@ -35,6 +39,7 @@ export function findStyleFaults(path: string, source: string): StyleFault[] {
   ].toSorted((a, b) => a.line - b.line);
 }
 
+/** The header is a doc comment on the first line, or on the second below `#!`. */
 function headerFaults(source: string): StyleFault[] {
   const header = /^(?:#!.*\n)?\/\*\*\s+([\s\S]*?)\*\//.exec(source)?.[1];
   if (header === undefined) return [{ line: 1, message: 'the file has no header comment' }];
@@ -50,7 +55,10 @@ function openingFaults({ line, text }: Comment): StyleFault[] {
     .map((sentence) => ({ line, message: `sentence without a subject: "${cut(sentence)}"` }));
 }
 
-/** Sentences of a comment; a sentence ends with a full stop, a question mark or a semicolon. */
+/**
+ * Splits a comment into sentences. A sentence ends with `.`, `?` or `!` before white space and a capital
+ * letter or a code span. The text behind `@throws`, `@returns` and `@param name` is a sentence of its own.
+ */
 function sentencesOf(text: string): string[] {
   return text
     .split(/(?<=[.?!])\s+(?=[A-Z`])|@(?:throws|returns|param \S+)\s+/)
@@ -61,6 +69,7 @@ function cut(text: string): string {
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
 
+/** Removes the ` * ` in front of each line, and joins the lines. */
 function plainText(comment: string): string {
   return comment
     .replace(/^\s*\*? ?/gm, ' ')
@@ -73,20 +82,22 @@ function commentsOf(
   source: string,
   lineOf: (offset: number) => number,
 ): Comment[] {
-  const comments: (Comment & { readonly lastLine: number })[] = [];
-  for (const { type, value, start, end } of raw) {
+  const comments: Comment[] = [];
+  let lastOwnLine = Number.NaN;
+  for (const { type, value, start } of raw) {
     const line = lineOf(start);
-    const isDoc = type === 'Block' && value.startsWith('*');
-    const text = plainText(isDoc ? value.slice(1) : value);
+    const text = plainText(type === 'Block' ? value.replace(/^\*/, '') : value);
+    const hasOwnLine = source.slice(source.lastIndexOf('\n', start) + 1, start).trim() === '';
     const last = comments.at(-1);
-    const standsAlone = source.slice(source.lastIndexOf('\n', start) + 1, start).trim() === '';
-    if (type === 'Line' && last !== undefined && last.lastLine === line - 1 && standsAlone) {
-      comments[comments.length - 1] = { ...last, text: `${last.text} ${text}`, lastLine: line };
-    } else comments.push({ line, text, isDoc, lastLine: lineOf(end) });
+    if (last !== undefined && type === 'Line' && hasOwnLine && lastOwnLine === line - 1) {
+      comments[comments.length - 1] = { ...last, text: `${last.text} ${text}` };
+    } else comments.push({ line, text });
+    lastOwnLine = type === 'Line' && hasOwnLine ? line : Number.NaN;
   }
   return comments;
 }
 
+/** Returns the function that maps an offset to its 1-based line. */
 function lineIndex(source: string): (offset: number) => number {
   const starts = [0];
   for (let at = source.indexOf('\n'); at >= 0; at = source.indexOf('\n', at + 1))
@@ -146,11 +157,17 @@ function nameFault(node: SyntaxNode): string | null {
   }
   if (node.type !== 'Identifier' && node.type !== 'PrivateIdentifier') return null;
   const name = node['name'] as string;
+  if (isWireName(name)) return null;
   const part = name
-    .split(/(?=[A-Z])|_/)
+    .split(/(?=[A-Z])/)
     .map((word) => word.toLowerCase())
     .find((word) => bannedNameParts.has(word));
   return part === undefined ? null : `the name ${name} uses "${part}"`;
+}
+
+/** SQL columns and JSON fields are in snake_case; they belong to the interface and are not renamed. */
+function isWireName(name: string): boolean {
+  return name.includes('_');
 }
 
 function typeNameFault(name: string): string | null {
@@ -171,14 +188,25 @@ function spreadFault(node: SyntaxNode): string | null {
 
 /** Words that may stand before the verb of a title. */
 const adverbs = 'never|also|only|still|always|then|first|at most|at least';
-const titleVerb = new RegExp(`^(?:(?:${adverbs}) )?[a-z][a-z-]*s\\b`);
+/** Words in -s that are no verb. */
+const noVerbs = 'always|as|this|its|less|across|unless|others|whereas|perhaps|sometimes|besides';
+/** An optional adverb, then a word in -s, which is taken for a verb in the third person. */
+const titleVerb = new RegExp(`^(?:(?:${adverbs}) )?(?!(?:${noVerbs})\\b)[a-z][a-z-]*s\\b`);
 
-/** A title of `it` starts with a verb in the third person, or with a value of its table. */
+/**
+ * The title of an `it` starts with a verb in the third person, or with a placeholder for a value of its
+ * table (`%s`, `$name`, `${name}`). The title of a `describe` names a thing.
+ */
 function titleFault(node: SyntaxNode): string | null {
-  if (node.type !== 'CallExpression' || !isTestCall(node['callee'] as SyntaxNode)) return null;
-  const [title] = node['arguments'] as SyntaxNode[];
-  const text = titleText(title);
+  if (node.type !== 'CallExpression') return null;
+  const callee = node['callee'] as SyntaxNode;
+  const text = titleText((node['arguments'] as SyntaxNode[])[0]);
   if (text === null || /^(?:[%$]|\$\{)/.test(text)) return null;
+  if (isCallOf(['describe'], callee)) {
+    const capitalised = text[0]!.toUpperCase() + text.slice(1);
+    return bannedOpenings.test(capitalised) ? `title that names no thing: "${cut(text)}"` : null;
+  }
+  if (!isCallOf(['it', 'test'], callee)) return null;
   return titleVerb.test(text) ? null : `title without a verb in front: "${cut(text)}"`;
 }
 
@@ -189,24 +217,24 @@ function titleText(title: SyntaxNode | undefined): string | null {
   return first!.value.raw === '' ? '${' : first!.value.raw;
 }
 
-/** `it(`, `test(`, `it.each(…)(`, `it.skipIf(…)(`, `it.only(` and chains of these. */
-function isTestCall(callee: SyntaxNode): boolean {
-  if (callee.type === 'Identifier') return callee['name'] === 'it' || callee['name'] === 'test';
+/** `it(`, `it.only(`, `it.each(…)(`, `it.each`…`(`, `it.skipIf(…)(` and chains of these, for each name. */
+function isCallOf(names: readonly string[], callee: SyntaxNode): boolean {
+  if (callee.type === 'Identifier') return names.includes(callee['name'] as string);
   if (callee.type === 'MemberExpression') {
-    const member = (callee['property'] as { name?: string }).name ?? '';
-    return ['only', 'skip', 'concurrent', 'fails'].includes(member)
-      ? isTestCall(callee['object'] as SyntaxNode)
-      : false;
+    const { name = '' } = callee['property'] as { name?: string };
+    const isModifier = ['only', 'skip', 'concurrent', 'sequential', 'fails'].includes(name);
+    return isModifier && isCallOf(names, callee['object'] as SyntaxNode);
   }
-  if (callee.type === 'TaggedTemplateExpression') return isEach(callee['tag'] as SyntaxNode);
-  return callee.type === 'CallExpression' && isEach(callee['callee'] as SyntaxNode);
+  if (callee.type === 'TaggedTemplateExpression') {
+    return isTableOf(names, callee['tag'] as SyntaxNode);
+  }
+  return callee.type === 'CallExpression' && isTableOf(names, callee['callee'] as SyntaxNode);
 }
 
-function isEach(callee: SyntaxNode): boolean {
+/** The part of `it.each(…)(` in front of the table. */
+function isTableOf(names: readonly string[], callee: SyntaxNode): boolean {
   if (callee.type !== 'MemberExpression') return false;
-  const member = (callee['property'] as { name?: string }).name ?? '';
-  return (
-    ['each', 'for', 'skipIf', 'runIf'].includes(member) &&
-    isTestCall(callee['object'] as SyntaxNode)
-  );
+  const { name = '' } = callee['property'] as { name?: string };
+  const takesTable = ['each', 'for', 'skipIf', 'runIf'].includes(name);
+  return takesTable && isCallOf(names, callee['object'] as SyntaxNode);
 }

@@ -1,4 +1,4 @@
-/** Guarantees the shape of the house: who may import whom, no circles, small files, short functions. */
+/** Verifies the architecture: allowed imports, no import cycles, and limits on folders, files and functions. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -452,8 +452,10 @@ describe('the habits of the house', () => {
     expect(crossing).toEqual([]);
   });
 
-  it('opens each file with one sentence that says what it knows', () => {
-    const silent = files.filter((file) => !/^(#!.*\n)?\/\*\* \S/.test(sources.get(file)!));
+  it('requires a header comment on the first line of each file', () => {
+    const silent = files.filter(
+      (file) => !/^(#!.*\n)?\/\*\*(?: |\n \* )\S/.test(sources.get(file)!),
+    );
     expect(silent.map((file) => relative(root, file))).toEqual([]);
   });
 
@@ -473,6 +475,18 @@ describe('the habits of the house', () => {
     const long = files.filter((file) => sources.get(file)!.split('\n').length > 401);
     expect(long.map((file) => relative(root, file))).toEqual([]);
     expect(files.flatMap(longSpans)).toEqual([]);
+  });
+
+  it('keeps folders of src and test at 25 files', () => {
+    const project = resolve(root, '..');
+    const folders = ['src', 'test']
+      .flatMap((folder) =>
+        readdirSync(join(project, folder), { recursive: true, withFileTypes: true }),
+      )
+      .filter((entry) => entry.isFile() && !entry.parentPath.includes('/fixtures/'))
+      .map((entry) => relative(project, entry.parentPath));
+    const counts = Object.entries(Object.groupBy(folders, (folder) => folder));
+    expect(counts.filter(([, names]) => names!.length > 25).map(([folder]) => folder)).toEqual([]);
   });
 
   it('says everything through the one place that makes it harmless to terminals', () => {

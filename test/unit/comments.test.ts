@@ -63,7 +63,7 @@ describe('citations', () => {
   );
 
   it('of docs/ name a section that exists', () => {
-    const pages = readdirSync(join(house, 'docs'))
+    const pages = readdirSync(join(house, 'docs'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md'))
       .map((name) => `docs/${name}`);
     const titles = new Map(
@@ -73,7 +73,7 @@ describe('citations', () => {
       }),
     );
     const cited = comments.flatMap(({ file, text }) =>
-      [...text.matchAll(/(docs\/[\w-]+\.md)(?:, ([^.:;()]+))?/g)].map(([citation, page, rest]) => ({
+      [...text.matchAll(/(docs\/[\w/-]+\.md)(?:, ([^.:;()]+))?/g)].map(([citation, page, rest]) => ({
         ...{ place: `${file}: ${citation}`, page: page!, rest: rest ?? '' },
       })),
     );

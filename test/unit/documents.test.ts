@@ -8,7 +8,7 @@ import { gatewayErrors } from '../../src/gateway/transfer/gateway-error.ts';
 import { allJobs } from '../../src/jobs/all-jobs.ts';
 import { checkFaults } from '../../src/model/guardrails/guardrail-checks.ts';
 import { kindNames, kinds } from '../../src/model/kinds/kinds.ts';
-import { PatternJudge } from '../../src/model/patterns/regex-rule.ts';
+import { PatternChecker } from '../../src/model/patterns/regex-rule.ts';
 import { allScopes } from '../../src/model/people/scopes.ts';
 import { allEndpoints, endpointOf } from '../../src/model/services/endpoint.ts';
 import { providerAddresses } from '../../src/model/services/provider-addresses.ts';
@@ -115,7 +115,7 @@ describe('the table of what happens when something is down', () => {
   });
 
   it.each(tests)('has a test for: %s', (_, target, title) => {
-    const found = read(join('docs', target!));
+    const found = read(join('docs/guides', target!));
     expect(title).toBeTruthy();
     expect(found).toContain(`'${title}'`);
   });
@@ -234,7 +234,7 @@ describe('docs/reference/api.md', () => {
     );
     const wrong = rows.flatMap(([ids, fits]) =>
       namesIn(ids!).filter((id) => {
-        const judges = { trusted: [], patterns: new PatternJudge() };
+        const judges = { trusted: [], patterns: new PatternChecker() };
         const unfit = checkFaults([{ id }], 'mcp_tools', judges).length > 0;
         return unfit !== (fits === 'no');
       }),
