@@ -1,19 +1,19 @@
 /** Knows how somebody is invited, invited again, and no longer invited. */
-import { ApiError } from '../../model/errors.ts';
-import type { Fault } from '../../model/fault.ts';
-import { newId } from '../../model/ids.ts';
-import { type InviteCreate, type InvitedInto, inviteLifetimeMs } from '../../model/invite.ts';
-import { writeDocument } from '../../model/json-record.ts';
-import { emailKey } from '../../model/person.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import type { Fault } from '../../model/wire/fault.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { type InviteCreate, type InvitedInto, inviteLifetimeMs } from '../../model/people/invite.ts';
+import { writeDocument } from '../../model/wire/json-record.ts';
+import { emailKey } from '../../model/people/person.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as userInvites from '../../store/tables/user-invites.ts';
-import * as users from '../../store/tables/users.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as userInvites from '../../store/people/user-invites.ts';
+import * as users from '../../store/people/users.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { type BodyRequest, sentFields } from '../request/frame-fields.ts';
-import { requireGrantable, requireGrantableRole } from '../request/grantable.ts';
+import { requireGrantable, requireGrantableRole } from '../access/grantable.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
 import { requireVersion } from '../request/version.ts';
@@ -103,7 +103,7 @@ function refuseEnded({ status }: userInvites.StoredInvite): never {
   throw new ApiError('conflict', `The invite has been ${status}`, 'id');
 }
 
-function refusingSecond(writing: Promise<void>): Promise<void> {
+function refusingSecond(writing: Promise<unknown>): Promise<unknown> {
   return requireUnique(writing, 'This address has an open invite already', 'email');
 }
 
@@ -122,7 +122,7 @@ async function requireWorkspaces(
     else if (seen.has(workspace.id)) faults.push({ path, message: 'is named twice' });
     else seen.add(workspace.id);
   }
-  refuseFaults(faults);
+  rejectFaults(faults);
 }
 
 async function auditInvite(

@@ -1,12 +1,12 @@
 /** Knows how a directory brings groups, changes them and takes them away, with what follows in workspaces. */
-import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
-import type { ScimGroupState } from '../../model/scim.ts';
-import { validationError } from '../../model/validation-error.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { newId } from '../../model/wire/ids.ts';
+import type { ScimGroupState } from '../../model/people/scim.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as scimGroups from '../../store/tables/scim-groups.ts';
-import * as scimMappings from '../../store/tables/scim-mappings.ts';
-import * as users from '../../store/tables/users.ts';
+import * as scimGroups from '../../store/people/scim-groups.ts';
+import * as scimMappings from '../../store/people/scim-mappings.ts';
+import * as users from '../../store/people/users.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
@@ -130,6 +130,6 @@ async function auditGroup(
   await auditChange(tx, deps, author, told);
 }
 
-function refusingTaken(writing: Promise<void>): Promise<void> {
+function refusingTaken(writing: Promise<unknown>): Promise<unknown> {
   return requireUnique(writing, 'The organisation has a group of this name', 'displayName');
 }

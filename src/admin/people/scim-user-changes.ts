@@ -1,19 +1,19 @@
 /** Knows how a directory brings users, changes them and takes them away, with what follows in workspaces. */
-import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
-import { emailKey } from '../../model/person.ts';
-import type { ScimUserState } from '../../model/scim.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { emailKey } from '../../model/people/person.ts';
+import type { ScimUserState } from '../../model/people/scim.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as scimGroups from '../../store/tables/scim-groups.ts';
-import * as scimMappings from '../../store/tables/scim-mappings.ts';
-import * as userInvites from '../../store/tables/user-invites.ts';
-import * as userSessions from '../../store/tables/user-sessions.ts';
-import * as users from '../../store/tables/users.ts';
+import * as scimGroups from '../../store/people/scim-groups.ts';
+import * as scimMappings from '../../store/people/scim-mappings.ts';
+import * as userInvites from '../../store/people/user-invites.ts';
+import * as userSessions from '../../store/people/user-sessions.ts';
+import * as users from '../../store/people/users.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
-import { deleteUserKeys } from '../request/user-keys.ts';
+import { deleteUserKeys } from '../access/user-keys.ts';
 import { requireVersion } from '../request/version.ts';
 import { acceptInvite } from './invite-acceptance.ts';
 import { settle } from './scim-membership.ts';
@@ -112,6 +112,6 @@ function columnsOf(state: ScimUserState) {
   };
 }
 
-function refusingTaken(writing: Promise<void>): Promise<void> {
+function refusingTaken(writing: Promise<unknown>): Promise<unknown> {
   return requireUnique(writing, 'The organisation has a user of this address', 'userName');
 }

@@ -1,9 +1,9 @@
-/** Knows statements that are always the same but for their values: each is written once, then only filled in. */
-import type { Compilable, CompiledQuery } from 'kysely';
+/** Caches the text of statements that differ only in their values, because building one costs more than sending it. */
+import type { Compilable, CompiledQuery, QueryResult } from 'kysely';
 import type { Db } from './db.ts';
 import { execute } from './dialect.ts';
 
-/** What a statement is told: values by name. One left undefined is none of its shape. */
+/** Values of one statement by name; an undefined one belongs to another shape. */
 type Values = Readonly<Record<string, unknown>>;
 
 export interface Statement<V extends Values, Row> {
@@ -11,28 +11,27 @@ export interface Statement<V extends Values, Row> {
   first(db: Db, values: V): Promise<Row | undefined>;
 }
 
-/** Stands for a value in the text of which nothing depends on it. */
-class Blank {
-  readonly name: string;
+/** Takes the place of a value while a statement is built. */
+class Slot {
+  readonly key: string | number;
 
-  constructor(name: string) {
-    this.name = name;
+  constructor(key: string | number) {
+    this.key = key;
   }
 }
 
-/** Callers choose which columns an update has, and so how many shapes there are. */
+/** Callers choose the columns of an update, and so the number of shapes. */
 const shapesMax = 50;
 
-/** What is written for one set of names. */
+/** The built text for one set of names. */
 interface Shape<Row> {
   readonly names: readonly string[];
-  readonly written: CompiledQuery<Row>;
+  readonly compiled: CompiledQuery<Row>;
 }
 
 /**
- * The query builder takes longer to write a statement than the driver to send it. `write` is called
- * once for each set of names, with something in place of each value that it may hand on as a value
- * and do nothing else with.
+ * A statement with named values. `write` is called once for each set of names, with a placeholder for
+ * each value. It may pass a placeholder on as a value and must do nothing else with it.
  */
 export function statement<V extends Values, Row>(
   write: (db: Db, values: V) => Compilable<Row>,
@@ -42,33 +41,28 @@ export function statement<V extends Values, Row>(
   let latest: Shape<Row> | undefined;
   const shapeOf = (db: Db, names: readonly string[]): Shape<Row> => {
     const key = names.join();
-    const known = shapes.get(key);
-    if (known !== undefined) return known;
-    const blanks = Object.fromEntries(names.map((name) => [name, new Blank(name)]));
-    const shape = { names, written: write(db, blanks as unknown as V).compile() };
+    const cached = shapes.get(key);
+    if (cached !== undefined) return cached;
+    const slots = Object.fromEntries(names.map((name) => [name, new Slot(name)]));
+    const shape = { names, compiled: write(db, slots as unknown as V).compile() };
     if (shapes.size === shapesMax) shapes.clear();
     shapes.set(key, shape);
     return shape;
   };
-  /** As a rule the names are those of the last time, which is known without a word for all of them. */
+  /** Usually the names are those of the previous call, which is checked without building a key. */
   const find = (db: Db, values: V): Shape<Row> => {
-    if (latest !== undefined && isOfNames(values, latest.names, isGiven)) return latest;
+    if (latest !== undefined && hasNames(values, latest.names, isGiven)) return latest;
     const names = Object.keys(values).filter((name) => isGiven(values[name]));
     latest = shapeOf(db, names);
     return latest;
   };
-  const all = async (db: Db, values: V): Promise<Row[]> => {
-    const { query, queryId, sql, parameters } = find(db, values).written;
-    const filled = parameters.map((parameter) =>
-      parameter instanceof Blank ? values[parameter.name] : parameter,
-    );
-    return (await execute<Row>(db, { query, queryId, sql, parameters: filled })).rows;
-  };
+  const all = async (db: Db, values: V): Promise<Row[]> =>
+    (await executeWith(db, find(db, values).compiled, values)).rows;
   return { all, first: async (db, values) => (await all(db, values))[0] };
 }
 
-/** Whether the values that are given are those of the names, in their order. */
-function isOfNames(
+/** Whether the given values have exactly these names, in this order. */
+function hasNames(
   values: Values,
   names: readonly string[],
   isGiven: (value: unknown) => boolean,
@@ -82,7 +76,7 @@ function isOfNames(
   return at === names.length;
 }
 
-/** As {@link statement}, for a row to insert: what it says nothing of is null without being sent. */
+/** As {@link statement}, for an insert: a null or undefined column is left to the table's default, null. */
 export function insertion<V extends Values>(
   write: (db: Db, row: V) => Compilable<unknown>,
 ): (db: Db, row: V) => Promise<void> {
@@ -90,4 +84,44 @@ export function insertion<V extends Values>(
   return async (db, row) => {
     await all(db, row);
   };
+}
+
+/** Built statements by the caller's key, with values by position. */
+export class StatementCache {
+  readonly #compiled = new Map<string, CompiledQuery<unknown>>();
+
+  /**
+   * Runs the statement of `key`. `write` builds it from one slot for each value. A value that is an
+   * SQL expression is part of the text, so such a statement is built for this run only.
+   */
+  run(
+    db: Db,
+    key: string,
+    values: readonly unknown[],
+    write: (slots: readonly unknown[]) => Compilable<unknown>,
+  ): Promise<QueryResult<unknown>> {
+    if (values.some(isExpression)) return execute(db, write(values).compile());
+    let compiled = this.#compiled.get(key);
+    if (compiled === undefined) {
+      compiled = write(values.map((_, at) => new Slot(at))).compile();
+      if (this.#compiled.size === shapesMax) this.#compiled.clear();
+      this.#compiled.set(key, compiled);
+    }
+    return executeWith(db, compiled, values);
+  }
+}
+
+function isExpression(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && 'toOperationNode' in value;
+}
+
+function executeWith<Row>(
+  db: Db,
+  { query, queryId, sql, parameters }: CompiledQuery<Row>,
+  values: Values | readonly unknown[],
+): Promise<QueryResult<Row>> {
+  const filled = parameters.map((parameter) =>
+    parameter instanceof Slot ? (values as Values)[parameter.key] : parameter,
+  );
+  return execute<Row>(db, { query, queryId, sql, parameters: filled });
 }

@@ -4,7 +4,7 @@ import { latencyBoundsMs, totalsStepOf } from '../../model/logs/request-log.ts';
 import type { TokenUsage } from '../../model/pricing/pricing.ts';
 import { newIdBytes } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
-import * as openCharges from '../usage/open-charges.ts';
+import * as openCharges from './open-charges.ts';
 import * as requestLogs from './request-logs.ts';
 import * as requestTotals from './request-totals.ts';
 

@@ -1,10 +1,10 @@
 /** Knows the request_logs table: what became of each request for a model. */
 import { sql } from 'kysely';
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
-import { momentOf } from '../../model/wire/ids.ts';
+import { timeOfId } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
 import { type InsertTarget, insertTuples, tupleOf } from '../rows/bulk-insert.ts';
-import type { OpenChargeKey } from '../usage/open-charges.ts';
+import type { OpenChargeKey } from './open-charges.ts';
 
 /** A call that was charged although its answer is not the one that the caller got. */
 export interface EarlierAttempt {
@@ -153,7 +153,7 @@ export function findById(
     .selectFrom('request_logs')
     .select(columns)
     .where('organisation_id', '=', organisationId)
-    .where('ended_at', '=', momentOf(id))
+    .where('ended_at', '=', timeOfId(id))
     .where('id', '=', id)
     .executeTakeFirst();
 }

@@ -5,9 +5,9 @@ import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from '../rows/paging.ts';
 import {
-  isPlaced,
+  isOwnedBy,
   type ListFilter,
-  nameOrSlugHolds,
+  nameOrSlugContains,
   resourceTable,
 } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
@@ -75,9 +75,9 @@ export function list(
     query = query.where('workspace_id', '=', filter.workspaceId);
   }
   if (filter.type !== undefined) {
-    query = query.where(isPlaced(filter.type));
+    query = query.where(isOwnedBy(filter.type));
   }
-  if (filter.search !== undefined) query = query.where(nameOrSlugHolds(filter.search));
+  if (filter.search !== undefined) query = query.where(nameOrSlugContains(filter.search));
   return listPageInSlices({ db, stamp: stampOf('mcp_integrations', organisationId) }, query, page, [
     'configurations',
     'description',

@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
-import { nameOrSlugHolds, resourceTable } from '../rows/resource-table.ts';
+import { nameOrSlugContains, resourceTable } from '../rows/resource-table.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { contentsOf, heldIds } from '../rows/workspace-contents.ts';
 
@@ -87,7 +87,7 @@ export function listAfter(
     .where('organisation_id', '=', organisationId)
     .where('status', '=', 'active')
     .$if(workspaceId !== undefined, (rows) => rows.where('workspace_id', '=', workspaceId!))
-    .$if(search !== undefined, (rows) => rows.where(nameOrSlugHolds(search!)))
+    .$if(search !== undefined, (rows) => rows.where(nameOrSlugContains(search!)))
     .$if(changedAfter !== undefined, (rows) => rows.where('last_updated_at', '>', changedAfter!))
     .$if(after !== undefined, (rows) => rows.where('id', '>', after!))
     .orderBy('id')

@@ -1,5 +1,6 @@
-/** Knows the access_policies table: which principal holds which role on which TSG or workspace. */
+/** Table functions for access_policies: the roles of principals on TSGs and workspaces. */
 import type { Db } from '../connection/db.ts';
+import { rows } from '../rows/rows.ts';
 
 export interface AccessPolicyRow {
   id: string;
@@ -16,39 +17,18 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Throws errno 1062 when the same principal, resource and role exist already. */
-export async function insert(tx: Db, row: AccessPolicyRow): Promise<void> {
-  await tx.insertInto('access_policies').values(row).execute();
-}
+const table = rows('access_policies');
 
-/** Policies whose resource belongs to the TSG, oldest first. */
-export function listByTsg(db: Db, tsgId: string): Promise<AccessPolicyRow[]> {
-  return db
-    .selectFrom('access_policies')
-    .selectAll()
-    .where('tsg_id', '=', tsgId)
-    .orderBy('created_at')
-    .orderBy('id')
-    .execute();
-}
+/** Throws errno 1062 when the principal already has this role on this resource. */
+export const { insert } = table;
 
-/** What a principal was granted, in every TSG: the caller keeps what applies to the one in question. */
-export function listByPrincipal(db: Db, principal: string): Promise<AccessPolicyRow[]> {
-  return db
-    .selectFrom('access_policies')
-    .selectAll()
-    .where('principal', '=', principal)
-    .orderBy('created_at')
-    .orderBy('id')
-    .execute();
-}
+/** Policies on resources of the TSG, oldest first. */
+export const listByTsg = table.listBy(['tsg_id'], { orderBy: ['created_at', 'id'] });
 
-/** True when the TSG had such a policy. */
+/** Policies of a principal in every TSG; the caller selects those that apply. */
+export const listByPrincipal = table.listBy(['principal'], { orderBy: ['created_at', 'id'] });
+
+/** Returns whether the TSG had the policy. */
 export async function deleteById(tx: Db, tsgId: string, id: string): Promise<boolean> {
-  const result = await tx
-    .deleteFrom('access_policies')
-    .where('tsg_id', '=', tsgId)
-    .where('id', '=', id)
-    .executeTakeFirst();
-  return result.numDeletedRows > 0n;
+  return (await table.delete(tx, { tsg_id: tsgId, id })) > 0;
 }

@@ -1,11 +1,11 @@
-/** Knows the scim_groups and scim_group_members tables: groups of a directory, and who is in them. */
-import type { Selectable } from 'kysely';
-import { sql } from 'kysely';
+/** Table functions for scim_groups and scim_group_members: groups of a directory and their members. */
+import { type Selectable, sql, type Updateable } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
-import { stampOf } from '../rows/people-marks.ts';
-import { peopleTable } from '../rows/resource-table.ts';
+import * as peopleMarks from '../rows/people-marks.ts';
+import { contains } from '../rows/resource-table.ts';
+import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 
@@ -13,7 +13,7 @@ interface ScimGroupRow extends Versioned {
   id: string;
   organisation_id: string;
   name: string;
-  /** What the directory calls it. */
+  /** The directory's id of the group. */
   external_id: string | null;
 }
 
@@ -33,56 +33,38 @@ declare module '../connection/db.ts' {
 /** A group as stored. */
 export type StoredScimGroup = Selectable<ScimGroupRow>;
 
-/** What must be unique is the name. */
-const table = peopleTable('scim_groups');
-export const { insert, deleteById } = table;
+type GroupKey = Pick<StoredScimGroup, 'organisation_id' | 'id'>;
 
-/** As of any table of people; snapshots tell the names of groups with their mappings. */
-export function update(...[tx, row, columns]: Parameters<typeof table.update>): Promise<void> {
-  snapshotMarks.replaceOne(tx, row.organisation_id);
-  return table.update(tx, row, columns);
+const table = rows('scim_groups', { marks: peopleMarks, isVersioned: true });
+const members = rows('scim_group_members');
+
+/** Throws errno 1062 when the name is taken. */
+export const { insert } = table;
+export const deleteById = table.deleteBy('organisation_id', 'id');
+export const findById = table.findBy('organisation_id', 'id');
+
+/** Replaces a snapshot mark too, because snapshots contain the group names of mappings. */
+export async function update(
+  tx: Db,
+  { organisation_id, id }: GroupKey,
+  columns: Updateable<ScimGroupRow>,
+): Promise<void> {
+  snapshotMarks.replaceOne(tx, organisation_id);
+  await table.update(tx, { organisation_id, id }, columns);
 }
 
-export function findById(
-  db: Db,
-  organisationId: string,
-  id: string,
-): Promise<StoredScimGroup | undefined> {
-  return by(db, organisationId, 'id', id).executeTakeFirst();
-}
-
-/** Held until the transaction ends: who changes a group, or what follows of it, does so alone. */
+/** Locks the group until the transaction ends, so that changes of it and its consequences run one at a time. */
 export function findForUpdate(
   tx: Db,
   organisationId: string,
   column: 'id' | 'name',
   value: string,
 ): Promise<StoredScimGroup | undefined> {
-  return by(tx, organisationId, column, value).forUpdate().executeTakeFirst();
+  return table.findForUpdate(tx, { organisation_id: organisationId, [column]: value });
 }
 
-function by(db: Db, organisationId: string, column: 'id' | 'name', value: string) {
-  return db
-    .selectFrom('scim_groups')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where(column, '=', value);
-}
-
-/** Those of these names that are there. */
-export async function listByNames(
-  db: Db,
-  organisationId: string,
-  names: readonly string[],
-): Promise<Pick<StoredScimGroup, 'id'>[]> {
-  if (names.length === 0) return [];
-  return db
-    .selectFrom('scim_groups')
-    .select('id')
-    .where('organisation_id', '=', organisationId)
-    .where('name', 'in', names)
-    .execute();
-}
+/** Omits names that no group has. */
+export const listByNames = table.listBy(['organisation_id', 'name'], { columns: ['id'] });
 
 export interface ScimGroupFilter {
   /** Part of the name, in any case. */
@@ -98,40 +80,30 @@ export function list(
   { search, name, externalId }: ScimGroupFilter,
   page: Page,
 ): Promise<{ rows: StoredScimGroup[]; total: number }> {
-  const query = db
-    .selectFrom('scim_groups')
-    .where('organisation_id', '=', organisationId)
-    .$if(search !== undefined, (rows) =>
-      rows.where(sql<boolean>`locate(lower(cast(${search} as char)), lower(name)) > 0`),
-    )
-    .$if(name !== undefined, (rows) => rows.where('name', '=', name!))
-    .$if(externalId !== undefined, (rows) => rows.where('external_id', '=', externalId!));
-  return listPage({ db, stamp: stampOf('scim_groups', organisationId) }, query, page);
+  const query = table
+    .matching(db, { organisation_id: organisationId, name, external_id: externalId })
+    .$if(search !== undefined, (all) => all.where(contains(sql.ref('name'), search!)));
+  return listPage({ db, stamp: peopleMarks.stampOf('scim_groups', organisationId) }, query, page);
 }
 
-/** Users of these groups, or the groups of one user. */
+/** Members of the groups, or the groups of one user. */
 export function listMembers(
   db: Db,
   organisationId: string,
   of: { readonly groupIds: readonly string[] } | { readonly userId: string },
 ): Promise<Pick<ScimGroupMemberRow, 'group_id' | 'user_id'>[]> {
-  return db
-    .selectFrom('scim_group_members')
-    .select(['group_id', 'user_id'])
-    .where('organisation_id', '=', organisationId)
-    .$if('groupIds' in of, (rows) => rows.where('group_id', 'in', (of as GroupIds).groupIds))
-    .$if('userId' in of, (rows) => rows.where('user_id', '=', (of as UserId).userId))
-    .orderBy('user_id')
-    .execute();
+  const which = 'userId' in of ? { user_id: of.userId } : { group_id: of.groupIds };
+  return members.list(
+    db,
+    { organisation_id: organisationId, ...which },
+    { columns: ['group_id', 'user_id'], orderBy: ['user_id'] },
+  );
 }
 
-type GroupIds = { readonly groupIds: readonly string[] };
-type UserId = { readonly userId: string };
-
-/** Users who are in the group already stay. */
+/** Ignores users who are members already. */
 export async function addMembers(
   tx: Db,
-  { organisation_id, id }: Pick<StoredScimGroup, 'organisation_id' | 'id'>,
+  { organisation_id, id }: GroupKey,
   userIds: readonly string[],
 ): Promise<void> {
   if (userIds.length === 0) return;
@@ -144,26 +116,10 @@ export async function addMembers(
 
 export async function removeMembers(
   tx: Db,
-  { organisation_id, id }: Pick<StoredScimGroup, 'organisation_id' | 'id'>,
+  { organisation_id, id }: GroupKey,
   userIds: readonly string[],
 ): Promise<void> {
-  if (userIds.length === 0) return;
-  await tx
-    .deleteFrom('scim_group_members')
-    .where('organisation_id', '=', organisation_id)
-    .where('group_id', '=', id)
-    .where('user_id', 'in', userIds)
-    .execute();
+  await members.delete(tx, { organisation_id, group_id: id, user_id: userIds });
 }
 
-export async function deleteMembershipsOf(
-  tx: Db,
-  organisationId: string,
-  userId: string,
-): Promise<void> {
-  await tx
-    .deleteFrom('scim_group_members')
-    .where('organisation_id', '=', organisationId)
-    .where('user_id', '=', userId)
-    .execute();
-}
+export const deleteMembershipsOf = members.deleteBy('organisation_id', 'user_id');

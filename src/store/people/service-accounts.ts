@@ -1,5 +1,5 @@
-/** Knows the service_accounts table: who may ask for access tokens, by client id and hashed secret. */
-import type { Db } from '../connection/db.ts';
+/** Table functions for service_accounts: clients that may request access tokens. Secrets are stored as HMACs. */
+import { rows } from '../rows/rows.ts';
 
 export interface ServiceAccountRow {
   id: string;
@@ -17,21 +17,13 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Throws errno 1062 when the client id, or the name within the TSG, is taken. */
-export async function insert(tx: Db, row: ServiceAccountRow): Promise<void> {
-  await tx.insertInto('service_accounts').values(row).execute();
-}
+const table = rows('service_accounts');
 
-/** Not filtered by tenant, because the client id is what says the tenant. */
-export function findByClientId(db: Db, clientId: string): Promise<ServiceAccountRow | undefined> {
-  return db
-    .selectFrom('service_accounts')
-    .selectAll()
-    .where('client_id', '=', clientId)
-    .executeTakeFirst();
-}
+/** Throws errno 1062 when the client id exists, or the name exists in the TSG. */
+export const { insert } = table;
 
-/** Not filtered by tenant: a service account may act in other TSGs than its own. */
-export function findById(db: Db, id: string): Promise<ServiceAccountRow | undefined> {
-  return db.selectFrom('service_accounts').selectAll().where('id', '=', id).executeTakeFirst();
-}
+/** Not restricted to a tenant, because the client id determines the tenant. */
+export const findByClientId = table.findBy('client_id');
+
+/** Not restricted to a tenant: a service account may act in TSGs other than its own. */
+export const findById = table.findBy('id');

@@ -1,10 +1,11 @@
-/** Knows the user_identities table: which account of the identity provider is which user. */
+/** Table functions for user_identities: the user of each account at the identity provider. */
 import type { Db } from '../connection/db.ts';
+import { rows } from '../rows/rows.ts';
 
 interface UserIdentityRow {
   organisation_id: string;
   user_id: string;
-  /** Of issuer and subject. */
+  /** Hash of issuer and subject. */
   subject_hash: Buffer;
   created_at: number;
 }
@@ -15,35 +16,25 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Throws errno 1062 when the user has one, or the account is another user. */
-export async function insert(tx: Db, row: UserIdentityRow): Promise<void> {
-  await tx.insertInto('user_identities').values(row).execute();
-}
+const table = rows('user_identities');
+
+/** Throws errno 1062 when the user already has an identity, or the account belongs to another user. */
+export const { insert } = table;
 
 export async function findUserId(
   db: Db,
   organisationId: string,
   subjectHash: Buffer,
 ): Promise<string | undefined> {
-  const row = await db
-    .selectFrom('user_identities')
-    .select('user_id')
-    .where('organisation_id', '=', organisationId)
-    .where('subject_hash', '=', subjectHash)
-    .executeTakeFirst();
-  return row?.user_id;
+  const where = { organisation_id: organisationId, subject_hash: subjectHash };
+  return (await table.find(db, where))?.user_id;
 }
 
-/** True when the user had one. */
+/** Returns whether the user had an identity. */
 export async function deleteOfUser(
   tx: Db,
   organisationId: string,
   userId: string,
 ): Promise<boolean> {
-  const result = await tx
-    .deleteFrom('user_identities')
-    .where('organisation_id', '=', organisationId)
-    .where('user_id', '=', userId)
-    .executeTakeFirst();
-  return result.numDeletedRows > 0n;
+  return (await table.delete(tx, { organisation_id: organisationId, user_id: userId })) > 0;
 }

@@ -1,12 +1,13 @@
-/** Knows the user_invites table: who was asked into an organisation; of one address one invite is open at most. */
+/** Table functions for user_invites: invitations to an organisation. An address has at most one open invite. */
 import type { Selectable } from 'kysely';
 import type { InviteStatus } from '../../model/people/invite.ts';
 import type { AssignedRole } from '../../model/people/person.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
-import { stampOf } from '../rows/people-marks.ts';
-import { peopleTable } from '../rows/resource-table.ts';
+import * as peopleMarks from '../rows/people-marks.ts';
+import { atMost, moreThan } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 import type { Versioned } from '../rows/versioned.ts';
 
 interface UserInviteRow extends Versioned {
@@ -14,10 +15,10 @@ interface UserInviteRow extends Versioned {
   organisation_id: string;
   email: string;
   email_key: string;
-  /** Of the address while the invite is open; null once it is not, or another may be made. */
+  /** The address's key while the invite is open, else null; it is unique. */
   pending_key: string | null;
   role: AssignedRole;
-  /** One that has expired is pending still: see model/invite.ts. */
+  /** An expired invite is still `pending` here: see model/people/invite.ts. */
   status: Exclude<InviteStatus, 'expired'>;
   workspaces: string | null;
   scopes: string | null;
@@ -35,10 +36,15 @@ declare module '../connection/db.ts' {
 /** An invite as stored. */
 export type StoredInvite = Selectable<UserInviteRow>;
 
-/** What must be unique is the address of an open invite. */
-export const { insert, update } = peopleTable('user_invites');
+const table = rows('user_invites', { marks: peopleMarks, isVersioned: true });
 
-/** Lets another invite of the address be made once the one before has expired. */
+/** Throws errno 1062 when the address has an open invite. */
+export const { insert } = table;
+export const { update } = table.keyedBy('organisation_id', 'id');
+export const findById = table.findBy('organisation_id', 'id');
+export const findByIdForUpdate = table.findByForUpdate('organisation_id', 'id');
+
+/** Allows another invite of the address once its open invite has expired. */
 export async function releaseExpired(
   tx: Db,
   organisationId: string,
@@ -54,51 +60,24 @@ export async function releaseExpired(
     .execute();
 }
 
-export function findById(
-  db: Db,
-  organisationId: string,
-  id: string,
-): Promise<StoredInvite | undefined> {
-  return one(db, organisationId, id).executeTakeFirst();
-}
-
-export function findByIdForUpdate(
-  tx: Db,
-  organisationId: string,
-  id: string,
-): Promise<StoredInvite | undefined> {
-  return one(tx, organisationId, id).forUpdate().executeTakeFirst();
-}
-
-function one(db: Db, organisationId: string, id: string) {
-  return db
-    .selectFrom('user_invites')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id);
-}
-
-/** The invite of an address that is open, held until the transaction ends. */
+/** The open invite of an address, locked until the transaction ends. */
 export function findOpenForUpdate(
   tx: Db,
   organisationId: string,
   key: string,
   now: number,
 ): Promise<StoredInvite | undefined> {
-  return tx
-    .selectFrom('user_invites')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('pending_key', '=', key)
-    .where('expires_at', '>', now)
-    .forUpdate()
-    .executeTakeFirst();
+  return table.findForUpdate(tx, {
+    organisation_id: organisationId,
+    pending_key: key,
+    expires_at: moreThan(now),
+  });
 }
 
 export interface InviteFilter {
   readonly status?: InviteStatus | undefined;
   readonly role?: AssignedRole | undefined;
-  /** The whole address, as its key. */
+  /** Key of the whole address. */
   readonly emailKey?: string | undefined;
 }
 
@@ -109,17 +88,21 @@ export function list(
   page: Page,
   now: number,
 ): Promise<{ rows: StoredInvite[]; total: number }> {
-  const stored = status === 'expired' ? 'pending' : status;
-  const query = db
-    .selectFrom('user_invites')
-    .where('organisation_id', '=', organisationId)
-    .$if(stored !== undefined, (rows) => rows.where('status', '=', stored!))
-    .$if(status === 'expired', (rows) => rows.where('expires_at', '<=', now))
-    .$if(status === 'pending', (rows) => rows.where('expires_at', '>', now))
-    .$if(role !== undefined, (rows) => rows.where('role', '=', role!))
-    .$if(emailKey !== undefined, (rows) => rows.where('email_key', '=', emailKey!));
-  // What is open changes as time goes by, without a mark.
-  const isTimed = stored === 'pending';
-  const stamp = isTimed ? null : stampOf('user_invites', organisationId);
+  const storedStatus = status === 'expired' ? 'pending' : status;
+  const query = table.matching(db, {
+    organisation_id: organisationId,
+    status: storedStatus,
+    expires_at: expiryOf(status, now),
+    role,
+    email_key: emailKey,
+  });
+  // Open invites expire without replacing a mark, so that such a list has no stamp.
+  const stamp =
+    storedStatus === 'pending' ? null : peopleMarks.stampOf('user_invites', organisationId);
   return listPage({ db, stamp }, query, page);
+}
+
+function expiryOf(status: InviteStatus | undefined, now: number) {
+  if (status === 'expired') return atMost(now);
+  return status === 'pending' ? moreThan(now) : undefined;
 }

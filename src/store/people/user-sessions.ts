@@ -1,17 +1,19 @@
-/** Knows the user_sessions table: people who are signed in, until they leave or time runs out. */
+/** Table functions for user_sessions: signed-in people, until they sign out or the session expires. */
 import type { Selectable } from 'kysely';
 import type { OrganisationRole } from '../../model/people/person.ts';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
+import { lessThan } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 
 interface UserSessionRow {
   organisation_id: string;
   id: string;
   user_id: string;
   token_hmac: Buffer;
-  /** Of issuer and subject, as in user_identities. */
+  /** Hash of issuer and subject, as in user_identities. */
   subject_hash: Buffer;
-  /** Of what the identity provider calls its own session; null where it said nothing. */
+  /** Hash of the identity provider's id of the session; null when it sent none. */
   provider_session_hash: Buffer | null;
   /** Milliseconds since the epoch, written at most once a minute. */
   last_used_at: number;
@@ -27,16 +29,16 @@ declare module '../connection/db.ts' {
 
 export type StoredSession = Selectable<UserSessionRow>;
 
-/** A session with whose it is. */
+/** A session with its user. */
 export type SessionWithUser = StoredSession & {
   readonly email: string;
   readonly role: OrganisationRole;
   readonly status: 'active' | 'inactive';
 };
 
-export async function insert(tx: Db, row: UserSessionRow): Promise<void> {
-  await tx.insertInto('user_sessions').values(row).execute();
-}
+const table = rows('user_sessions');
+
+export const { insert } = table;
 
 const byId = statement((db, { organisationId, id }: { organisationId: string; id: string }) =>
   db
@@ -58,68 +60,51 @@ export function findWithUser(
   return byId.first(db, { organisationId, id });
 }
 
-/** Those of a user, the newest first. */
-export function listOfUser(
-  db: Db,
-  organisationId: string,
-  userId: string,
-): Promise<StoredSession[]> {
-  return db
-    .selectFrom('user_sessions')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('user_id', '=', userId)
-    .orderBy('id', 'desc')
-    .execute();
-}
+/** Sessions of a user, newest first. */
+export const listOfUser = table.listBy(['organisation_id', 'user_id'], { orderBy: ['id desc'] });
 
-/** Unless it was used later than `now` already. */
+/** Does nothing when a later use is recorded already. */
 export async function updateLastUsed(
   db: Db,
   { organisation_id, id }: Pick<StoredSession, 'organisation_id' | 'id'>,
   now: number,
 ): Promise<void> {
-  await db
-    .updateTable('user_sessions')
-    .set({ last_used_at: now })
-    .where('organisation_id', '=', organisation_id)
-    .where('id', '=', id)
-    .where('last_used_at', '<', now)
-    .execute();
+  const where = { organisation_id, id, last_used_at: lessThan(now) };
+  await table.update(db, where, { last_used_at: now });
 }
 
-export interface EndedSessions {
+/** Selects sessions; an absent field matches every session. */
+export interface SessionSelection {
   readonly userId?: string;
   readonly id?: string;
   readonly subjectHash?: Buffer;
   readonly providerSessionHash?: Buffer;
 }
 
-/** Ends all that are as `of` says; yields how many. */
+/** Ends the selected sessions and returns their number. */
 export async function deleteMany(
   tx: Db,
   organisationId: string,
-  { userId, id, subjectHash, providerSessionHash }: EndedSessions,
+  { userId, id, subjectHash, providerSessionHash }: SessionSelection,
 ): Promise<number> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('user_sessions')
-    .where('organisation_id', '=', organisationId)
-    .$if(userId !== undefined, (rows) => rows.where('user_id', '=', userId!))
-    .$if(id !== undefined, (rows) => rows.where('id', '=', id!))
-    .$if(subjectHash !== undefined, (rows) => rows.where('subject_hash', '=', subjectHash!))
-    .$if(providerSessionHash !== undefined, (rows) =>
-      rows.where('provider_session_hash', '=', providerSessionHash!),
-    )
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
+  return table.delete(tx, {
+    organisation_id: organisationId,
+    ...(userId === undefined ? {} : { user_id: userId }),
+    ...(id === undefined ? {} : { id }),
+    ...(subjectHash === undefined ? {} : { subject_hash: subjectHash }),
+    ...(providerSessionHash === undefined ? {} : { provider_session_hash: providerSessionHash }),
+  });
 }
 
-/** Where an account of the identity provider, or one session of it, is signed in; a provider knows no tenants. */
+/** Organisations in which an account of the identity provider, or one session of it, is signed in. */
 export async function listOrganisationsOf(
   db: Db,
-  { subjectHash, providerSessionHash }: Pick<EndedSessions, 'subjectHash' | 'providerSessionHash'>,
+  {
+    subjectHash,
+    providerSessionHash,
+  }: Pick<SessionSelection, 'subjectHash' | 'providerSessionHash'>,
 ): Promise<string[]> {
-  const rows = await db
+  const found = await db
     .selectFrom('user_sessions')
     .select('organisation_id')
     .distinct()
@@ -128,5 +113,5 @@ export async function listOrganisationsOf(
       all.where('provider_session_hash', '=', providerSessionHash!),
     )
     .execute();
-  return rows.map((row) => row.organisation_id);
+  return found.map((row) => row.organisation_id);
 }

@@ -1,28 +1,27 @@
-/** Knows the users table: the people of an organisation, each by one e-mail address. */
-import type { Selectable } from 'kysely';
-import { sql } from 'kysely';
+/** Table functions for users: the people of an organisation, each identified by one email address. */
+import { type Selectable, sql } from 'kysely';
 import type { OrganisationRole } from '../../model/people/person.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
-import { stampOf } from '../rows/people-marks.ts';
-import { lockInShareMode } from '../rows/portable-sql.ts';
-import { peopleTable } from '../rows/resource-table.ts';
+import * as peopleMarks from '../rows/people-marks.ts';
+import { contains } from '../rows/resource-table.ts';
+import { rows } from '../rows/rows.ts';
 import type { Versioned } from '../rows/versioned.ts';
 
 interface UserRow extends Versioned {
   id: string;
   organisation_id: string;
   email: string;
-  /** Of the address, by which it is unique: see model/person.ts. */
+  /** Unique form of the address: see model/people/person.ts. */
   email_key: string;
   first_name: string | null;
   last_name: string | null;
   role: OrganisationRole;
   status: 'active' | 'inactive';
-  /** What brought the user here: the organisation's own making, an invite, a directory, the identity provider. */
+  /** How the user was created. */
   source: 'bootstrap' | 'invite' | 'scim' | 'sign-in';
-  /** What the directory calls the user. */
+  /** The directory's id of the user. */
   external_id: string | null;
 }
 
@@ -35,102 +34,58 @@ declare module '../connection/db.ts' {
 /** A user as stored. */
 export type StoredUser = Selectable<UserRow>;
 
-/** What must be unique is the address. */
-export const { insert, update, deleteById } = peopleTable('users');
+const table = rows('users', { marks: peopleMarks, isVersioned: true });
 
-export function findById(
-  db: Db,
-  organisationId: string,
-  id: string,
-): Promise<StoredUser | undefined> {
-  return one(db, organisationId, id).executeTakeFirst();
-}
+/** Throws errno 1062 when the address is taken; `update` does so too. */
+export const { insert } = table;
+export const { update } = table.keyedBy('organisation_id', 'id');
+export const deleteById = table.deleteBy('organisation_id', 'id');
 
-/** Held until the transaction ends, so that nobody can come to refer to the user meanwhile. */
-export function findByIdForUpdate(
-  tx: Db,
-  organisationId: string,
-  id: string,
-): Promise<StoredUser | undefined> {
-  return one(tx, organisationId, id).forUpdate().executeTakeFirst();
-}
+export const findById = table.findBy('organisation_id', 'id');
 
-/** The user stays until the transaction ends. */
+/** Locks the user until the transaction ends, so that no other row can start to refer to it. */
+export const findByIdForUpdate = table.findByForUpdate('organisation_id', 'id');
+
+/** Keeps the user from being changed or deleted until the transaction ends. */
 export function findByIdForShare(
   tx: Db,
   organisationId: string,
   id: string,
 ): Promise<StoredUser | undefined> {
-  return one(tx, organisationId, id).modifyEnd(lockInShareMode).executeTakeFirst();
+  return table.findForShare(tx, { organisation_id: organisationId, id });
 }
 
-/** Those of the ids that are there, which stay until the transaction ends. */
+/** The ids that exist; their users cannot be deleted until the transaction ends. */
 export async function listIdsForShare(
   tx: Db,
   organisationId: string,
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> {
-  if (ids.length === 0) return new Set();
-  const rows = await tx
-    .selectFrom('users')
-    .select('id')
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .orderBy('id')
-    .modifyEnd(lockInShareMode)
-    .execute();
-  return new Set(rows.map(({ id }) => id));
+  const found = await table.list(
+    tx,
+    { organisation_id: organisationId, id: ids },
+    { columns: ['id'], orderBy: ['id'], lock: 'share' },
+  );
+  return new Set(found.map(({ id }) => id));
 }
 
-function one(db: Db, organisationId: string, id: string) {
-  return db
-    .selectFrom('users')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id);
-}
+/** By the result of `emailKey` for the address. */
+export const findByEmailKey = table.findBy('organisation_id', 'email_key');
 
-/** By what `emailKey` makes of the address. */
-export function findByEmailKey(
-  db: Db,
-  organisationId: string,
-  key: string,
-): Promise<StoredUser | undefined> {
-  return byEmailKey(db, organisationId, key).executeTakeFirst();
-}
+/** As {@link findByEmailKey}, reads the latest committed row and locks it until the transaction ends. */
+export const findByEmailKeyForUpdate = table.findByForUpdate('organisation_id', 'email_key');
 
-/** As {@link findByEmailKey}, as of now; held until the transaction ends. */
-export function findByEmailKeyForUpdate(
-  tx: Db,
-  organisationId: string,
-  key: string,
-): Promise<StoredUser | undefined> {
-  return byEmailKey(tx, organisationId, key).forUpdate().executeTakeFirst();
-}
-
-function byEmailKey(db: Db, organisationId: string, key: string) {
-  return db
-    .selectFrom('users')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('email_key', '=', key);
-}
-
-/** Whether people are managed here: there are others than whom the organisation was made with. */
-export async function areManaged(db: Db, organisationId: string): Promise<boolean> {
-  const found = await db
-    .selectFrom('users')
-    .select('id')
-    .where('organisation_id', '=', organisationId)
-    .where('source', 'in', ['invite', 'scim', 'sign-in'])
-    .limit(1)
-    .executeTakeFirst();
-  return found !== undefined;
+/** Whether people are managed here: the organisation has users other than those of its bootstrap. */
+export function areManaged(db: Db, organisationId: string): Promise<boolean> {
+  return table.exists(db, {
+    organisation_id: organisationId,
+    source: ['invite', 'scim', 'sign-in'],
+  });
 }
 
 export interface UserFilter {
   readonly role?: OrganisationRole | undefined;
-  /** The whole address, as its key. */
+  /** Key of the whole address. */
   readonly emailKey?: string | undefined;
   /** Parts of names, in any case. */
   readonly firstName?: string | undefined;
@@ -143,23 +98,19 @@ export interface UserFilter {
 export function list(
   db: Db,
   organisationId: string,
-  filter: UserFilter,
+  { role, emailKey, firstName, lastName, name, externalId }: UserFilter,
   page: Page,
 ): Promise<{ rows: StoredUser[]; total: number }> {
-  const { role, emailKey, firstName, lastName, name, externalId } = filter;
   const fullName = sql`concat_ws(' ', first_name, last_name)`;
-  const query = db
-    .selectFrom('users')
-    .where('organisation_id', '=', organisationId)
-    .$if(role !== undefined, (rows) => rows.where('role', '=', role!))
-    .$if(emailKey !== undefined, (rows) => rows.where('email_key', '=', emailKey!))
-    .$if(externalId !== undefined, (rows) => rows.where('external_id', '=', externalId!))
-    .$if(firstName !== undefined, (rows) => rows.where(holds(sql.ref('first_name'), firstName!)))
-    .$if(lastName !== undefined, (rows) => rows.where(holds(sql.ref('last_name'), lastName!)))
-    .$if(name !== undefined, (rows) => rows.where(holds(fullName, name!)));
-  return listPage({ db, stamp: stampOf('users', organisationId) }, query, page);
-}
-
-function holds(column: ReturnType<typeof sql>, part: string) {
-  return sql<boolean>`locate(lower(cast(${part} as char)), lower(${column})) > 0`;
+  const query = table
+    .matching(db, {
+      organisation_id: organisationId,
+      role,
+      email_key: emailKey,
+      external_id: externalId,
+    })
+    .$if(firstName !== undefined, (all) => all.where(contains(sql.ref('first_name'), firstName!)))
+    .$if(lastName !== undefined, (all) => all.where(contains(sql.ref('last_name'), lastName!)))
+    .$if(name !== undefined, (all) => all.where(contains(fullName, name!)));
+  return listPage({ db, stamp: peopleMarks.stampOf('users', organisationId) }, query, page);
 }

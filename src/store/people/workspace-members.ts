@@ -1,12 +1,12 @@
-/** Knows the workspace_members table: which users are in which workspaces, and in which role. */
-import type { Insertable, Selectable } from 'kysely';
-import { sql } from 'kysely';
+/** Table functions for workspace_members: the users of each workspace and their roles. */
+import { type Insertable, type Selectable, sql } from 'kysely';
 import type { WorkspaceRole } from '../../model/people/person.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { unlessDuplicate } from '../rows/duplicate.ts';
 import { listJoined } from '../rows/paging.ts';
 import * as peopleMarks from '../rows/people-marks.ts';
+import { rows } from '../rows/rows.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import type { StoredUser } from './users.ts';
 
@@ -15,7 +15,7 @@ interface WorkspaceMemberRow extends Versioned {
   workspace_id: string;
   user_id: string;
   role: WorkspaceRole;
-  /** Whether somebody said so, or it follows from a directory's groups. */
+  /** `manual` when a person set it, `scim` when it follows from a directory's groups. */
   source: 'manual' | 'scim';
 }
 
@@ -28,112 +28,69 @@ declare module '../connection/db.ts' {
 /** A membership as stored. */
 export type StoredMember = Selectable<WorkspaceMemberRow>;
 
-/** What tells one of them. */
+/** Primary key of a membership. */
 export type MemberKey = Pick<StoredMember, 'organisation_id' | 'workspace_id' | 'user_id'>;
 
-/** A membership with whose it is. */
+/** A membership with its user. */
 export type MemberWithUser = StoredMember & {
   readonly user: Pick<StoredUser, 'first_name' | 'last_name' | 'email' | 'role' | 'status'>;
 };
 
-/** False when the user is in the workspace already, and nothing was written. */
-export async function insertUnlessMember(
-  tx: Db,
-  row: Insertable<WorkspaceMemberRow>,
-): Promise<boolean> {
-  peopleMarks.replaceOne(tx, row.organisation_id);
-  return unlessDuplicate(tx.insertInto('workspace_members').values(row).execute());
+const table = rows('workspace_members', { marks: peopleMarks, isVersioned: true });
+const byKey = table.keyedBy('organisation_id', 'workspace_id', 'user_id');
+
+export const { findForUpdate, delete: deleteOne } = byKey;
+export const deleteByWorkspace = table.deleteBy('organisation_id', 'workspace_id');
+
+/** Returns false, and writes nothing, when the user is already a member. */
+export function insertUnlessMember(tx: Db, row: Insertable<WorkspaceMemberRow>): Promise<boolean> {
+  return unlessDuplicate(table.insert(tx, row));
 }
 
-export function findForUpdate(tx: Db, key: MemberKey): Promise<StoredMember | undefined> {
-  return tx
-    .selectFrom('workspace_members')
-    .selectAll()
-    .where('organisation_id', '=', key.organisation_id)
-    .where('workspace_id', '=', key.workspace_id)
-    .where('user_id', '=', key.user_id)
-    .forUpdate()
-    .executeTakeFirst();
-}
-
-/** Writes the role, and whence it is, and counts the write. */
+/** Increments the version. */
 export async function updateRole(
   tx: Db,
   key: MemberKey,
   { role, source }: Pick<StoredMember, 'role' | 'source'>,
   now: number,
 ): Promise<void> {
-  peopleMarks.replaceOne(tx, key.organisation_id);
-  await tx
-    .updateTable('workspace_members')
-    .set({ role, source, last_updated_at: now, version: sql`version + 1` })
-    .where('organisation_id', '=', key.organisation_id)
-    .where('workspace_id', '=', key.workspace_id)
-    .where('user_id', '=', key.user_id)
-    .execute();
+  await byKey.update(tx, key, { role, source, last_updated_at: now });
 }
 
-export async function deleteOne(tx: Db, key: MemberKey): Promise<void> {
-  peopleMarks.replaceOne(tx, key.organisation_id);
-  await tx
-    .deleteFrom('workspace_members')
-    .where('organisation_id', '=', key.organisation_id)
-    .where('workspace_id', '=', key.workspace_id)
-    .where('user_id', '=', key.user_id)
-    .execute();
-}
-
-export async function deleteByWorkspace(
-  tx: Db,
-  organisationId: string,
-  workspaceId: string,
-): Promise<void> {
-  peopleMarks.replaceOne(tx, organisationId);
-  await tx
-    .deleteFrom('workspace_members')
-    .where('organisation_id', '=', organisationId)
-    .where('workspace_id', '=', workspaceId)
-    .execute();
-}
-
-/** Workspaces of each of these users, oldest first. */
+/** Workspaces of each of the users, oldest first. */
 export async function listWorkspaceIds(
   db: Db,
   organisationId: string,
   userIds: readonly string[],
 ): Promise<Map<string, string[]>> {
-  if (userIds.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('workspace_members')
-    .select(['user_id', 'workspace_id'])
-    .where('organisation_id', '=', organisationId)
-    .where('user_id', 'in', userIds)
-    .orderBy('workspace_id')
-    .execute();
-  const grouped = Map.groupBy(rows, ({ user_id }) => user_id);
+  const found = await table.list(
+    db,
+    { organisation_id: organisationId, user_id: userIds },
+    { columns: ['user_id', 'workspace_id'], orderBy: ['workspace_id'] },
+  );
+  const byUser = Map.groupBy(found, ({ user_id }) => user_id);
   return new Map(
-    [...grouped].map(([id, of]) => [id, of.map(({ workspace_id }) => workspace_id)] as const),
+    [...byUser].map(([id, own]) => [id, own.map(({ workspace_id }) => workspace_id)] as const),
   );
 }
 
-/** The role of a user in each workspace that the user is in, by its id. */
+/** The user's role in each workspace of which the user is a member, by workspace id. */
 export async function listRoles(
   db: Db,
   organisationId: string,
   userId: string,
 ): Promise<Map<string, WorkspaceRole>> {
-  const rows = await db
-    .selectFrom('workspace_members')
-    .select(['workspace_id', 'role'])
-    .where('organisation_id', '=', organisationId)
-    .where('user_id', '=', userId)
-    .execute();
-  return new Map(rows.map(({ workspace_id, role }) => [workspace_id, role]));
+  const found = await table.list(
+    db,
+    { organisation_id: organisationId, user_id: userId },
+    { columns: ['workspace_id', 'role'] },
+  );
+  return new Map(found.map(({ workspace_id, role }) => [workspace_id, role]));
 }
 
 export interface MemberFilter {
   readonly role?: WorkspaceRole | undefined;
-  /** The whole address, as its key. */
+  /** Key of the whole address. */
   readonly emailKey?: string | undefined;
   readonly userId?: string | undefined;
 }
@@ -152,24 +109,21 @@ export async function list(
     where organisation_id = ${organisation_id} and workspace_id = ${workspace_id})`;
   const stamp = sql<string>`concat(${generation}, ' ', ${newest})`;
   const query = membersOf(db, organisation_id, workspace_id, filter);
-  const { rows, total } = await listJoined(
-    { db, stamp, orderedBy: 'm.user_id' },
-    query,
-    page,
-    (all) => withUser(all).select('m.user_id as id'),
+  const found = await listJoined({ db, stamp, orderedBy: 'm.user_id' }, query, page, (all) =>
+    withUser(all).select('m.user_id as id'),
   );
-  return { rows: rows.map(toMemberWithUser), total };
+  return { rows: found.rows.map(toMemberWithUser), total: found.total };
 }
 
-/** As {@link list}; all of them. */
+/** As {@link list}, for all members. */
 export async function listAll(
   db: Db,
   { organisation_id, workspace_id }: WorkspaceKey,
   filter: MemberFilter = {},
 ): Promise<MemberWithUser[]> {
   const query = membersOf(db, organisation_id, workspace_id, filter);
-  const rows = await withUser(query).orderBy('m.user_id', 'desc').execute();
-  return rows.map(toMemberWithUser);
+  const found = await withUser(query).orderBy('m.user_id', 'desc').execute();
+  return found.map(toMemberWithUser);
 }
 
 function withUser(query: ReturnType<typeof membersOf>) {
@@ -189,8 +143,8 @@ function toMemberWithUser({
   return { ...row, user: { first_name, last_name, email, status, role: org_role } };
 }
 
-/** How owners and administrators of the organisation stand in a workspace is told as admin. */
-const toldRole = sql<WorkspaceRole>`if(u.role = 'owner', 'admin', m.role)`;
+/** Owners of the organisation count as administrators of every workspace of which they are members. */
+const effectiveRole = sql<WorkspaceRole>`if(u.role = 'owner', 'admin', m.role)`;
 
 function membersOf(db: Db, organisationId: string, workspaceId: string, filter: MemberFilter) {
   const { role, emailKey, userId } = filter;
@@ -201,7 +155,7 @@ function membersOf(db: Db, organisationId: string, workspaceId: string, filter: 
     )
     .where('m.organisation_id', '=', organisationId)
     .where('m.workspace_id', '=', workspaceId)
-    .$if(role !== undefined, (rows) => rows.where(toldRole, '=', role!))
-    .$if(emailKey !== undefined, (rows) => rows.where('u.email_key', '=', emailKey!))
-    .$if(userId !== undefined, (rows) => rows.where('m.user_id', '=', userId!));
+    .$if(role !== undefined, (all) => all.where(effectiveRole, '=', role!))
+    .$if(emailKey !== undefined, (all) => all.where('u.email_key', '=', emailKey!))
+    .$if(userId !== undefined, (all) => all.where('m.user_id', '=', userId!));
 }

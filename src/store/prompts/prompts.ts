@@ -3,7 +3,7 @@ import { type Selectable, sql } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
-import { nameOrSlugHolds, resourceTable } from '../rows/resource-table.ts';
+import { nameOrSlugContains, resourceTable } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { contentsOf, heldIdBytes } from '../rows/workspace-contents.ts';
@@ -69,7 +69,7 @@ export async function list(
     .where('organisation_id', '=', organisationId)
     .$if(workspaceId !== undefined, (rows) => rows.where('workspace_id', '=', workspaceId!))
     .$if(collectionId !== undefined, (rows) => rows.where('collection_id', '=', collectionId!))
-    .$if(search !== undefined, (rows) => rows.where(nameOrSlugHolds(search!)));
+    .$if(search !== undefined, (rows) => rows.where(nameOrSlugContains(search!)));
   return listPage({ db, stamp: stampOf('prompts', organisationId) }, query, page, listedColumns);
 }
 

@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
-import { findToUse, type PromptToUse } from '../prompts/prompt-reads.ts';
+import { findToUse, type PromptToUse } from './prompt-reads.ts';
 import type { ApiKeyRow } from '../resources/api-keys.ts';
 import * as guardrailExclusions from '../resources/guardrail-exclusions.ts';
 import * as organisationDefaults from '../resources/organisation-defaults.ts';

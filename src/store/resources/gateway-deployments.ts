@@ -9,7 +9,7 @@ import type {
 import type { Db } from '../connection/db.ts';
 import { giveUpDefaults } from '../rows/given-up-defaults.ts';
 import { listPage } from '../rows/paging.ts';
-import { nameOrSlugHolds, resourceTable, type Which } from '../rows/resource-table.ts';
+import { nameOrSlugContains, resourceTable, type RowCondition } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 
@@ -69,7 +69,7 @@ export function list(
     .where('organisation_id', '=', organisationId)
     .where('status', '=', status);
   if (type !== undefined) query = query.where('type', '=', type);
-  if (search !== undefined) query = query.where(nameOrSlugHolds(search));
+  if (search !== undefined) query = query.where(nameOrSlugContains(search));
   if (tags !== undefined) {
     query = query.where(sql<boolean>`json_contains(tags, ${JSON.stringify(tags)})`);
   }
@@ -88,7 +88,7 @@ export function list(
 export function listActive(
   db: Db,
   organisationId: string,
-  which: Which | null,
+  which: RowCondition | null,
 ): Promise<StoredGatewayDeployment[]> {
   return db
     .selectFrom('gateway_deployments')

@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { listAllInSlices } from '../rows/paging.ts';
-import { resourceTable, type Which } from '../rows/resource-table.ts';
+import { resourceTable, type RowCondition } from '../rows/resource-table.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { heldIds, type Place, type WorkspaceContents } from '../rows/workspace-contents.ts';
@@ -44,7 +44,7 @@ export const contents: WorkspaceContents = {
 export function listAllPlaced(
   db: Db,
   organisationId: string,
-  which: Which | null = null,
+  which: RowCondition | null = null,
 ): Promise<(StoredGuardrailMapping & { readonly workspace_id: string | null })[]> {
   return db
     .selectFrom('guardrail_mcp_mappings as mapping')

@@ -5,7 +5,7 @@ import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
 import { listPageInSlices, type SlicedPage } from '../rows/paging.ts';
-import { isPlaced, type ListFilter, resourceTable } from '../rows/resource-table.ts';
+import { isOwnedBy, type ListFilter, resourceTable } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { contentsOf } from '../rows/workspace-contents.ts';
@@ -81,7 +81,7 @@ export function list(
     query = query.where('workspace_id', '=', filter.workspaceId);
   }
   if (filter.type !== undefined) {
-    query = query.where(isPlaced(filter.type));
+    query = query.where(isOwnedBy(filter.type));
   }
   return listPageInSlices({ db, stamp: stampOf('integrations', organisationId) }, query, page, [
     'configurations',

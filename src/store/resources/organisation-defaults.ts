@@ -3,7 +3,7 @@ import type { Generated, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import { newId } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
-import { resourceTable, type Which } from '../rows/resource-table.ts';
+import { resourceTable, type RowCondition } from '../rows/resource-table.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { isDeclared } from '../sync/managed-resources.ts';
@@ -104,7 +104,7 @@ export async function find(db: Db, organisationId: string): Promise<StoredDefaul
 export function listSaying(
   db: Db,
   organisationId: string,
-  which: Which | null = null,
+  which: RowCondition | null = null,
 ): Promise<StoredOrganisationDefaults[]> {
   const columns = Object.keys(nothing) as (keyof typeof nothing)[];
   return db

@@ -5,7 +5,7 @@ import type { ManagerType } from '../../model/secrets/secret-manager.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
-import { nameOrSlugHolds, resourceTable, type Which } from '../rows/resource-table.ts';
+import { nameOrSlugContains, resourceTable, type RowCondition } from '../rows/resource-table.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import type { WorkspaceContents } from '../rows/workspace-contents.ts';
@@ -78,7 +78,7 @@ export async function findByIdOrSlug(
 export async function listAllForOrganisation(
   db: Db,
   organisationId: string,
-  which: Which | null = null,
+  which: RowCondition | null = null,
 ): Promise<PlacedSecretReference[]> {
   const rows = await table.listAllForOrganisation(db, organisationId, which);
   return withWorkspaces(db, organisationId, rows);
@@ -164,7 +164,7 @@ export function list(
 ): Promise<{ rows: ListedSecretReference[]; total: number }> {
   let query = db.selectFrom('secret_references').where('organisation_id', '=', organisationId);
   if (managerType !== undefined) query = query.where('manager_type', '=', managerType);
-  if (search !== undefined) query = query.where(nameOrSlugHolds(search));
+  if (search !== undefined) query = query.where(nameOrSlugContains(search));
   if (tags !== undefined) {
     query = query.where(sql<boolean>`json_contains(tags, ${JSON.stringify(tags)})`);
   }

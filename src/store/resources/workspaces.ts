@@ -6,7 +6,7 @@ import type { Page } from '../../model/wire/paging.ts';
 import type { WorkspaceDefaults } from '../../model/workspaces/workspace.ts';
 import type { Db } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from '../rows/paging.ts';
-import { resourceTable, type Which } from '../rows/resource-table.ts';
+import { resourceTable, type RowCondition } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { isDeclared } from '../sync/managed-resources.ts';
@@ -77,7 +77,7 @@ export async function findNamingUserKeyConfig(
 export function listNamingGuardrails(
   db: Db,
   organisationId: string,
-  which: Which | null,
+  which: RowCondition | null,
 ): Promise<(StoredWorkspace & { readonly is_declared: SqlBool })[]> {
   const declared = isDeclared('WorkspaceGuardrails', 'workspaces');
   return db

@@ -3,11 +3,11 @@ import type { PromptContent } from '../../model/prompts/prompt-content.ts';
 import type { PartialContent } from '../../model/prompts/prompt-partial.ts';
 import { splitReference } from '../../model/prompts/prompt-reference.ts';
 import { PromptTemplate } from '../../model/prompts/prompt-rendering.ts';
-import { readTemplate } from '../../model/prompts/template-text.ts';
+import { parseTemplate } from '../../model/prompts/template-text.ts';
 import type { Db } from '../connection/db.ts';
-import * as promptPartials from './prompt-partials.ts';
-import * as promptVersions from './prompt-versions.ts';
-import * as prompts from './prompts.ts';
+import * as promptPartials from '../prompts/prompt-partials.ts';
+import * as promptVersions from '../prompts/prompt-versions.ts';
+import * as prompts from '../prompts/prompts.ts';
 
 /** A prompt in one of its versions, ready to be filled in. */
 export interface PromptToUse {
@@ -52,7 +52,7 @@ async function readPartials(
     const text = await readPartial(db, of, name);
     if (text === undefined) continue;
     found.set(name, text);
-    for (const inner of readTemplate(text).partials) {
+    for (const inner of parseTemplate(text).partials) {
       if (!seen.has(inner)) pending.push(inner);
       seen.add(inner);
     }
