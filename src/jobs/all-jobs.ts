@@ -18,7 +18,7 @@ import { expireKeys } from './expire-keys.ts';
 import { expireRuns } from './expire-runs.ts';
 import { findLostObjects } from './find-lost-objects.ts';
 import { forgetGoneObjects } from './forget-gone-objects.ts';
-import type { Job } from './job.ts';
+import type { Job } from './runner/job.ts';
 import { resetUsage } from './reset-usage.ts';
 import { sealAuditLog } from './seal-audit-log.ts';
 import { type SendAlertsOptions, sendAlerts } from './send-alerts.ts';

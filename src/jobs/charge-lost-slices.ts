@@ -1,7 +1,7 @@
 /** Knows what becomes of the parts of budgets that a process held when it died: they count as used. */
-import * as usageHolders from '../store/tables/usage-holders.ts';
-import * as usageSlices from '../store/tables/usage-slices.ts';
-import type { Job } from './job.ts';
+import * as usageHolders from '../store/usage/usage-holders.ts';
+import * as usageSlices from '../store/usage/usage-slices.ts';
+import type { Job } from './runner/job.ts';
 
 const holdersMax = 100;
 

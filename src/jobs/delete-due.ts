@@ -1,6 +1,6 @@
 /** Knows how rows that are due are deleted: a few at a time, of one organisation each, so that a transaction stays on one shard. */
 import type { Db } from '../store/connection/db.ts';
-import type { JobContext } from './job.ts';
+import type { JobContext } from './runner/job.ts';
 
 interface Due {
   /** Some of the organisations in which anything is due; none where nothing is. */

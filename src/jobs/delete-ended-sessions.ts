@@ -1,7 +1,7 @@
 /** Knows how sessions of people go once they are over. */
-import { deleteBefore, listOrganisationsBefore } from '../store/tables/old-rows.ts';
+import { deleteBefore, listOrganisationsBefore } from '../store/rows/old-rows.ts';
 import { deleteDue } from './delete-due.ts';
-import type { Job } from './job.ts';
+import type { Job } from './runner/job.ts';
 
 const batchRowsMax = 1000;
 const aged = { table: 'user_sessions', column: 'expires_at' } as const;

@@ -1,9 +1,9 @@
 /** Knows how files go that callers wanted to be kept for a time only. */
-import * as blobs from '../store/tables/blobs.ts';
-import * as files from '../store/tables/files.ts';
-import { listOrganisationsBefore } from '../store/tables/old-rows.ts';
+import * as blobs from '../store/objects/blobs.ts';
+import * as files from '../store/objects/files.ts';
+import { listOrganisationsBefore } from '../store/rows/old-rows.ts';
 import { deleteDue } from './delete-due.ts';
-import type { Job } from './job.ts';
+import type { Job } from './runner/job.ts';
 
 /** Each may have 20,000 chunks in vector stores. */
 const batchFilesMax = 10;

@@ -1,8 +1,8 @@
 /** Knows how answers kept for repeated requests are deleted once they are too old to be asked for. */
-import { answersKeptMs } from '../model/idempotency.ts';
-import { deleteBefore, listOrganisationsBefore } from '../store/tables/old-rows.ts';
+import { idempotentResponseTtlMs } from '../model/wire/idempotency.ts';
+import { deleteBefore, listOrganisationsBefore } from '../store/rows/old-rows.ts';
 import { deleteDue } from './delete-due.ts';
-import type { Job } from './job.ts';
+import type { Job } from './runner/job.ts';
 
 const batchRowsMax = 1000;
 const aged = { table: 'idempotency_keys', column: 'created_at' } as const;
@@ -16,7 +16,7 @@ export function deleteOldAnswers(): Job {
     idleBecause: null,
     run: async (context) => {
       // After exactly so long, a key is new again.
-      const before = context.now - answersKeptMs + 1;
+      const before = context.now - idempotentResponseTtlMs + 1;
       const deleted = await deleteDue(context, {
         listOrganisations: (db) => listOrganisationsBefore(db, aged, before, batchRowsMax),
         deleteSome: (tx, organisationId) =>

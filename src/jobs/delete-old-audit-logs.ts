@@ -1,10 +1,10 @@
 /** Knows how long the audit log is kept, and how its rows go: oldest place first, so that the chain stays one. */
-import { ChainCheck, proofOf } from '../model/audit-chain.ts';
-import * as auditChains from '../store/tables/audit-chains.ts';
-import * as auditLog from '../store/tables/audit-log.ts';
-import * as oldRows from '../store/tables/old-rows.ts';
-import { countsOf, workThrough } from './due-work.ts';
-import type { Job, JobContext } from './job.ts';
+import { ChainCheck, proofOf } from '../model/logs/audit-chain.ts';
+import * as auditChains from '../store/logs/audit-chains.ts';
+import * as auditLog from '../store/logs/audit-log.ts';
+import * as oldRows from '../store/rows/old-rows.ts';
+import { countsOf, workThrough } from './runner/due-work.ts';
+import type { Job, JobContext } from './runner/job.ts';
 import { type AuditKeyOf, requireProved } from './seal-audit-log.ts';
 
 const dayMs = 86_400_000;

@@ -2,10 +2,10 @@
 import type { Settings } from '../settings.ts';
 import { isDenied } from '../store/connection/denied.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
-import * as oldRows from '../store/tables/old-rows.ts';
-import * as organisations from '../store/tables/organisations.ts';
-import * as requestLogs from '../store/tables/request-logs.ts';
-import type { Job, JobContext } from './job.ts';
+import * as oldRows from '../store/rows/old-rows.ts';
+import * as organisations from '../store/resources/organisations.ts';
+import * as requestLogs from '../store/logs/request-logs.ts';
+import type { Job, JobContext } from './runner/job.ts';
 
 const dayMs = 86_400_000;
 /** Partitions are made for days to come, so that none has to be cut that holds rows. */

@@ -1,9 +1,9 @@
 /** Knows how responses are deleted that the gateway has kept for long enough. */
 import type { Settings } from '../settings.ts';
-import { listOrganisationsBefore } from '../store/tables/old-rows.ts';
-import * as responses from '../store/tables/responses.ts';
+import { listOrganisationsBefore } from '../store/rows/old-rows.ts';
+import * as responses from '../store/objects/responses.ts';
 import { deleteDue } from './delete-due.ts';
-import type { Job } from './job.ts';
+import type { Job } from './runner/job.ts';
 
 /** Rows may be large. */
 const batchRowsMax = 100;

@@ -1,7 +1,7 @@
 /** Knows how long the counters of a window are kept after its end, and how they go: a few at a time. */
-import * as rateCounters from '../store/tables/rate-counters.ts';
-import * as usageWindows from '../store/tables/usage-windows.ts';
-import type { Job, JobContext } from './job.ts';
+import * as rateCounters from '../store/usage/rate-counters.ts';
+import * as usageWindows from '../store/usage/usage-windows.ts';
+import type { Job, JobContext } from './runner/job.ts';
 
 const keptMs = 90 * 86_400_000;
 /** As long as anybody may still settle what was admitted in the window. */

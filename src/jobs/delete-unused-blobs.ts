@@ -1,6 +1,6 @@
 /** Knows how bytes go that nobody keeps: of deleted files, and of writings that a process did not finish. */
 import type { KeptBlobs } from '../store/kept-blobs.ts';
-import { type Job, PartialRun } from './job.ts';
+import { type Job, PartialRun } from './runner/job.ts';
 
 export function deleteUnusedBlobs(blobs: Pick<KeptBlobs, 'sweep'>): Job {
   return {

@@ -1,7 +1,7 @@
 /** Knows how threads are deleted that nobody has used for as long as they are kept. */
 import type { Settings } from '../settings.ts';
-import * as threads from '../store/tables/threads.ts';
-import type { Job } from './job.ts';
+import * as threads from '../store/objects/threads.ts';
+import type { Job } from './runner/job.ts';
 
 const listedMax = 100;
 const dayMs = 86_400_000;

@@ -1,7 +1,7 @@
 /** Knows how vector stores expire that nobody uses, and how what is in expired and deleted ones goes. */
-import * as storeFiles from '../store/tables/vector-store-files.ts';
-import * as vectorStores from '../store/tables/vector-stores.ts';
-import type { Job, JobContext } from './job.ts';
+import * as storeFiles from '../store/objects/vector-store-files.ts';
+import * as vectorStores from '../store/objects/vector-stores.ts';
+import type { Job, JobContext } from './runner/job.ts';
 
 const storesMax = 100;
 

@@ -1,7 +1,7 @@
 /** Knows how responses end whose gateway was stopped in the middle, whether anybody asks for them or not. */
 import { endLost } from '../objects/responses/lost-response.ts';
-import * as responses from '../store/tables/responses.ts';
-import type { Job } from './job.ts';
+import * as responses from '../store/objects/responses.ts';
+import type { Job } from './runner/job.ts';
 
 /** Records may be large. */
 const batchRowsMax = 20;

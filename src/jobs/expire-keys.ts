@@ -1,8 +1,8 @@
 /** Knows how API keys expire: in batches, each key once, with its audit row in the same transaction. */
-import * as apiKeyExpiry from '../store/tables/api-key-expiry.ts';
-import { auditSweep } from '../store/tables/audit-log.ts';
-import { countsOf, workThrough } from './due-work.ts';
-import type { Job, JobContext } from './job.ts';
+import * as apiKeyExpiry from '../store/resources/api-key-expiry.ts';
+import { auditSweep } from '../store/logs/audit-log.ts';
+import { countsOf, workThrough } from './runner/due-work.ts';
+import type { Job, JobContext } from './runner/job.ts';
 
 export function expireKeys({ auditLogs }: { auditLogs: boolean }): Job {
   const audit = auditSweep(auditLogs);

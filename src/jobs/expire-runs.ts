@@ -1,7 +1,7 @@
 /** Knows how runs expire that have not ended within their ten minutes, whether anybody asks for them or not. */
 import { settled } from '../objects/runs/run-ending.ts';
-import * as runs from '../store/tables/runs.ts';
-import type { Job } from './job.ts';
+import * as runs from '../store/objects/runs.ts';
+import type { Job } from './runner/job.ts';
 
 const batchRowsMax = 250;
 

@@ -2,9 +2,9 @@
 import { type ListOf, outcomeMs, type ProviderLists } from '../objects/listed-objects.ts';
 import { lookAfterMs } from '../objects/object-lifetimes.ts';
 import type { ObjectKind } from '../objects/object-request.ts';
-import * as ownedObjects from '../store/tables/owned-objects.ts';
-import * as pendingObjects from '../store/tables/pending-objects.ts';
-import type { Job, JobContext } from './job.ts';
+import * as ownedObjects from '../store/objects/owned-objects.ts';
+import * as pendingObjects from '../store/objects/pending-objects.ts';
+import type { Job, JobContext } from './runner/job.ts';
 
 type Pending = pendingObjects.PendingObject;
 

@@ -2,9 +2,9 @@
 import type { ProviderLists } from '../objects/listed-objects.ts';
 import { lookAfterMs, passingKinds, unaskedMs } from '../objects/object-lifetimes.ts';
 import type { ObjectKind } from '../objects/object-request.ts';
-import * as ownedObjects from '../store/tables/owned-objects.ts';
-import type { Job, JobContext } from './job.ts';
-import { askedMax, ProviderRound, silence } from './provider-round.ts';
+import * as ownedObjects from '../store/objects/owned-objects.ts';
+import type { Job, JobContext } from './runner/job.ts';
+import { askedMax, ProviderRound, silence } from './runner/provider-round.ts';
 
 type Owned = ownedObjects.OwnedObject;
 

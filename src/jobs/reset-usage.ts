@@ -1,11 +1,11 @@
 /** Knows how usage starts again: every budget and policy whose boundary has come moves on to its next window. */
-import { auditSweep } from '../store/tables/audit-log.ts';
-import { windowAt } from '../store/tables/usage-budgets.ts';
-import { kindOfSubject } from '../store/tables/usage-counters.ts';
-import type { BudgetTable, DueBudget, WindowMove } from '../store/tables/usage-windows.ts';
-import * as usageWindows from '../store/tables/usage-windows.ts';
-import { countsOf, type Undone, workThrough } from './due-work.ts';
-import type { Job, JobContext } from './job.ts';
+import { auditSweep } from '../store/logs/audit-log.ts';
+import { windowAt } from '../store/usage/usage-budgets.ts';
+import { kindOfSubject } from '../store/usage/usage-counters.ts';
+import type { BudgetTable, DueBudget, WindowMove } from '../store/usage/usage-windows.ts';
+import * as usageWindows from '../store/usage/usage-windows.ts';
+import { countsOf, type Undone, workThrough } from './runner/due-work.ts';
+import type { Job, JobContext } from './runner/job.ts';
 
 const countNames = {
   api_key: 'keys',

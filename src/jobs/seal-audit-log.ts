@@ -1,10 +1,10 @@
 /** Knows how rows of the audit log get their places in the chains of their organisations, after they were written. */
-import { emptyChain, proofOf, sealRows } from '../model/audit-chain.ts';
+import { emptyChain, proofOf, sealRows } from '../model/logs/audit-chain.ts';
 import type { Db } from '../store/connection/db.ts';
-import * as auditChains from '../store/tables/audit-chains.ts';
-import * as auditLog from '../store/tables/audit-log.ts';
-import { countsOf, workThrough } from './due-work.ts';
-import type { Job, JobContext } from './job.ts';
+import * as auditChains from '../store/logs/audit-chains.ts';
+import * as auditLog from '../store/logs/audit-log.ts';
+import { countsOf, workThrough } from './runner/due-work.ts';
+import type { Job, JobContext } from './runner/job.ts';
 
 /** The key under which the audit log of an organisation is sealed. */
 export type AuditKeyOf = (organisationId: string) => Buffer | Promise<Buffer>;

@@ -1,12 +1,12 @@
 /** Knows how alerts about usage are told: each is claimed before it is sent, tried again for a day, and then given up for all to see. */
-import { fromUnits } from '../model/limits.ts';
-import { formatTimestamp } from '../model/timestamp.ts';
-import * as usageAlerts from '../store/tables/usage-alerts.ts';
+import { fromUnits } from '../model/limits/limits.ts';
+import { formatTimestamp } from '../model/wire/timestamp.ts';
+import * as usageAlerts from '../store/usage/usage-alerts.ts';
 import { deleteDue } from './delete-due.ts';
-import { countsOf, type Undone } from './due-work.ts';
-import type { Job, JobContext } from './job.ts';
-import { messageOf } from './job-run.ts';
-import type { Mail, SendMail } from './mailer.ts';
+import { countsOf, type Undone } from './runner/due-work.ts';
+import type { Job, JobContext } from './runner/job.ts';
+import { messageOf } from './runner/job-run.ts';
+import type { Mail, SendMail } from './runner/mailer.ts';
 
 export interface SendAlertsOptions {
   /** Null where no mail is sent. */

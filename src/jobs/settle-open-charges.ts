@@ -3,9 +3,9 @@ import { openForMs, settleCharge } from '../ledger/open-charge.ts';
 import type { ProviderLists } from '../objects/listed-objects.ts';
 import type { ObjectKind } from '../objects/object-request.ts';
 import { type ToldUse, toldUses } from '../objects/told-uses.ts';
-import * as openCharges from '../store/tables/open-charges.ts';
-import type { Job, JobContext } from './job.ts';
-import { askedMax, ProviderRound, silence } from './provider-round.ts';
+import * as openCharges from '../store/logs/open-charges.ts';
+import type { Job, JobContext } from './runner/job.ts';
+import { askedMax, ProviderRound, silence } from './runner/provider-round.ts';
 
 type OpenCharge = openCharges.OpenCharge;
 

@@ -1,13 +1,13 @@
 /** Knows how exports of the log are written: a piece at a time, each with the mark up to where it goes, so that a run that dies is gone on with. */
-import { hasMetadata, lineOf } from '../model/exported-log.ts';
-import { newId } from '../model/ids.ts';
-import type { ExportField, ExportFilters, ExportSelection } from '../model/log-export.ts';
+import { hasMetadata, lineOf } from '../model/logs/exported-log.ts';
+import { newId } from '../model/wire/ids.ts';
+import type { ExportField, ExportFilters, ExportSelection } from '../model/logs/log-export.ts';
 import type { KeptBlobs } from '../store/kept-blobs.ts';
-import * as exportedLogs from '../store/tables/exported-logs.ts';
-import * as logExports from '../store/tables/log-exports.ts';
-import type { RequestLogRow } from '../store/tables/request-logs.ts';
-import { countsOf, type Undone } from './due-work.ts';
-import { type Job, type JobContext, RunLost } from './job.ts';
+import * as exportedLogs from '../store/logs/exported-logs.ts';
+import * as logExports from '../store/logs/log-exports.ts';
+import type { RequestLogRow } from '../store/logs/request-logs.ts';
+import { countsOf, type Undone } from './runner/due-work.ts';
+import { type Job, type JobContext, RunLost } from './runner/job.ts';
 
 const exportsMax = 100;
 /** Of rows that are looked at; a piece has as many lines at most. */

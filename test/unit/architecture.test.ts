@@ -116,7 +116,8 @@ const mayImport: Record<string, readonly string[]> = {
     objects: ['ledger', 'objects', 'upstream', 'auth', 'store', 'model', 'clock'],
   }),
   mcp: ['secret-managers', 'upstream', 'auth', 'store', 'model', 'clock'],
-  jobs: ['ledger', 'objects/*', 'store', 'model', 'settings', 'log', 'clock'],
+  jobs: ['jobs/runner', 'ledger', 'objects/*', 'store', 'model', 'settings', 'log', 'clock'],
+  'jobs/runner': ['store', 'settings', 'log', 'clock'],
   'sync/loop': [
     'sync/cycle',
     'sync/apply',

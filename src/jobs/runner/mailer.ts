@@ -1,6 +1,6 @@
 /** Knows how a mail leaves: by which server, over TLS or not, as whom. */
 import { createTransport } from 'nodemailer';
-import type { MailSettings } from '../settings/mail.ts';
+import type { MailSettings } from '../../settings/groups/mail.ts';
 
 /** Plain text to everybody at once. */
 export interface Mail {

@@ -22,13 +22,13 @@
  * lease; too late, and the run is another's, which the owner learns at its next renewal or batch.
  *
  * The row keeps replicas from doing the same work, it is not what makes the work exact: that rests
- * on the statements of each job (docs/jobs.md, Exactness). A leader would need the same statements,
+ * on the statements of each job (docs/explanation/jobs.md, Exactness). A leader would need the same statements,
  * and an election besides.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Log } from '../log.ts';
-import type { Database } from '../store/connection/db.ts';
-import * as jobRuns from '../store/tables/job-runs.ts';
+import type { Log } from '../../log.ts';
+import type { Database } from '../../store/connection/db.ts';
+import * as jobRuns from '../../store/sync/job-runs.ts';
 import { type Job, type JobContext, type JobCounts, PartialRun, RunLost } from './job.ts';
 
 const recordsKeptMs = 7 * 86_400_000;

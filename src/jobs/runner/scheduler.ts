@@ -12,12 +12,12 @@
  * that still waits for its turn is not queued again, because the next run does everything that is due.
  */
 import { Cron } from 'croner';
-import { describeDeviation, type SharedClock } from '../clock.ts';
-import { Failure } from '../failure.ts';
-import type { Log } from '../log.ts';
-import type { Database } from '../store/connection/db.ts';
-import type { JobRunRow } from '../store/tables/job-runs.ts';
-import * as jobRuns from '../store/tables/job-runs.ts';
+import { describeDeviation, type SharedClock } from '../../clock.ts';
+import { Failure } from '../../failure.ts';
+import type { Log } from '../../log.ts';
+import type { Database } from '../../store/connection/db.ts';
+import type { JobRunRow } from '../../store/sync/job-runs.ts';
+import * as jobRuns from '../../store/sync/job-runs.ts';
 import type { Job, JobCounts } from './job.ts';
 import { type JobOutcome, messageOf, runJob, unbegun } from './job-run.ts';
 

@@ -1,7 +1,7 @@
 /** Knows what a job is: a name, a schedule, and one function; the scheduler does the rest. */
-import type { Log } from '../log.ts';
-import type { Feature } from '../settings.ts';
-import type { Db } from '../store/connection/db.ts';
+import type { Log } from '../../log.ts';
+import type { Feature } from '../../settings.ts';
+import type { Db } from '../../store/connection/db.ts';
 
 /** What a run did, by what: `{expired: 12}`. */
 export type JobCounts = Record<string, number>;
