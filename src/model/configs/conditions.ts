@@ -1,8 +1,8 @@
-/** Knows whether a request meets the query of a condition. */
+/** Evaluates the query of a condition against a request. */
 import { RE2JS } from 're2js';
 
-/** What queries speak of: `metadata.team`, `params.model`, `url.pathname`. */
-export interface Subject {
+/** The values that queries refer to: `metadata.team`, `params.model`, `url.pathname`. */
+export interface ConditionSubject {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly params: Readonly<Record<string, unknown>>;
   readonly url: { readonly pathname: string };
@@ -23,19 +23,21 @@ const tests: Readonly<Record<string, Test>> = {
 };
 
 /**
- * Every part of a query must hold. A key that the request does not have makes its part false, save
- * where nothing but the absence of a value is asked for (`$ne`, `$nin`).
+ * Whether every part of a query matches. A part whose key is missing from the request does not match,
+ * except for the negated operators `$ne` and `$nin`.
  */
-export function holds(query: unknown, subject: Subject): boolean {
+export function matchesQuery(query: unknown, subject: ConditionSubject): boolean {
   if (typeof query !== 'object' || query === null) return false;
   return Object.entries(query).every(([key, expected]) => {
-    if (key === '$and') return isList(expected) && expected.every((part) => holds(part, subject));
-    if (key === '$or') return isList(expected) && expected.some((part) => holds(part, subject));
-    return meets(valueAt(key, subject), expected);
+    if (key === '$and')
+      return isList(expected) && expected.every((part) => matchesQuery(part, subject));
+    if (key === '$or')
+      return isList(expected) && expected.some((part) => matchesQuery(part, subject));
+    return matchesValue(valueAt(key, subject), expected);
   });
 }
 
-function meets(value: unknown, expected: unknown): boolean {
+function matchesValue(value: unknown, expected: unknown): boolean {
   if (typeof expected !== 'object' || expected === null) return value === expected;
   return Object.entries(expected).every(([operator, operand]) => {
     const test = tests[operator];
@@ -45,20 +47,20 @@ function meets(value: unknown, expected: unknown): boolean {
   });
 }
 
-/** Of exactly two parts; what is no text, number, word or null counts as absent. */
-function valueAt(key: string, subject: Subject): unknown {
+/** Reads a key of exactly two parts. A value that is an object or a list counts as absent. */
+function valueAt(key: string, subject: ConditionSubject): unknown {
   const dot = key.indexOf('.');
-  const place = key.slice(0, dot);
+  const source = key.slice(0, dot);
   const name = key.slice(dot + 1);
-  if (place !== 'metadata' && place !== 'params' && place !== 'url') return undefined;
-  const holder = subject[place] as Readonly<Record<string, unknown>>;
+  if (source !== 'metadata' && source !== 'params' && source !== 'url') return undefined;
+  const holder = subject[source] as Readonly<Record<string, unknown>>;
   const value = Object.hasOwn(holder, name) ? holder[name] : undefined;
   return typeof value === 'object' && value !== null ? undefined : value;
 }
 
 /**
- * Below, at or above nought; null for two values of which neither comes first. Values of metadata are
- * texts, so that one that is a number is compared as such; dates and versions are by their letters.
+ * Negative, zero or positive; null for values that cannot be ordered. Numbers in metadata are strings,
+ * so strings that are decimals compare as numbers. Dates and versions compare as text.
  */
 function order(value: unknown, expected: unknown): number | null {
   const [left, right] = [numberOf(value), numberOf(expected)];
@@ -81,11 +83,11 @@ function isList(value: unknown): value is unknown[] {
 const patternsMax = 1_000;
 const patterns = new Map<string, RE2JS>();
 
-/** Compiled once: config-document.ts has found that it can be, at a bounded cost. */
+/** Returns a compiled pattern from the cache; config-document.ts has checked the cost of compiling it. */
 function patternOf(rule: unknown): { test(text: string): boolean } {
   const text = String(rule);
-  const known = patterns.get(text);
-  if (known !== undefined) return { test: (value) => known.matcher(value).find() };
+  const cached = patterns.get(text);
+  if (cached !== undefined) return { test: (value) => cached.matcher(value).find() };
   try {
     const compiled = RE2JS.compile(RE2JS.translateRegExp(text));
     if (patterns.size === patternsMax) patterns.delete(patterns.keys().next().value!);

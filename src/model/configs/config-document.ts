@@ -1,18 +1,18 @@
-/** Knows the keys of a gateway config: their forms, their bounds, and the guardrails they name. */
+/** Validates the document of a gateway config: its keys, their types and bounds, and its guardrails. */
 import { z } from 'zod';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
-import type { ConfigDocument } from './config.ts';
-import { described } from '../wire/described.ts';
-import { below, type Fault, faultAt, faultsOfIssues } from '../wire/fault.ts';
-import { headerListFaults, headerNamesMax } from '../services/forward-headers.ts';
-import { checkFaults, type Judges } from '../guardrails/guardrail-checks.ts';
-import { HotSchema } from '../wire/hot-schema.ts';
+import { type CheckValidators, checkFaults } from '../guardrails/guardrail-checks.ts';
 import { inlineChecks } from '../guardrails/inline-guardrail.ts';
-import { guardrailSides } from '../manifests/kind-references.ts';
+import { guardrailFields } from '../manifests/kind-references.ts';
+import { PatternChecker } from '../patterns/pattern-checker.ts';
+import { headerListFaults, headerNamesMax } from '../services/forward-headers.ts';
 import { outboundUrlFault } from '../services/outbound-url.ts';
-import { PatternJudge } from '../patterns/regex-rule.ts';
+import { described } from '../wire/described.ts';
+import { type Fault, faultAt, faultsOfIssues, prefixFaults } from '../wire/fault.ts';
+import { SelfCompilingSchema } from '../wire/self-compiling-schema.ts';
+import type { ConfigDocument } from './config.ts';
 
-/** Null means the built-in limit. */
+/** Maximum numbers of targets; null means the built-in limit. */
 export interface TargetLimits {
   readonly rootMax: number | null;
   readonly conditionalRootMax: number | null;
@@ -21,7 +21,7 @@ export interface TargetLimits {
 }
 
 const builtInLimits = { rootMax: 100, conditionalRootMax: 1000, nestedMax: 50 };
-/** More faults than this help nobody; the walk stops. */
+/** The validation stops after this many faults. */
 const faultsMax = 50;
 const conditionsMax = 1000;
 const queryPartsMax = 1000;
@@ -34,127 +34,126 @@ const hookList = z.array(record).max(100);
 const Strategy = z.looseObject({
   mode: described(
     z.enum(['single', 'loadbalance', 'fallback', 'conditional']),
-    'One target, a share each, the next on failure, or by conditions.',
+    'single: one target; loadbalance: by weight; fallback: the next on failure; conditional: by conditions.',
   ),
   on_status_codes: described(
     statusCodes.optional(),
-    'Answers of a provider that count as failures, by status.',
+    'Response statuses of a provider that count as failures.',
   ),
   conditions: described(
     z
-      .array(z.looseObject({ query: record.meta({ description: 'What a request must be like.' }) }))
+      .array(
+        z.looseObject({ query: record.meta({ description: 'Query that a request must match.' }) }),
+      )
       .min(1)
       .max(conditionsMax)
       .optional(),
-    'Each a query and, in then, the name of the target that it leads to.',
+    'Conditions, each with a query and, in then, the name of the target.',
   ),
-  default: described(z.string().min(1).optional(), 'Target where no condition holds.'),
+  default: described(z.string().min(1).optional(), 'Target if no condition matches.'),
 });
 
-/** One level: the root or a target. Keys beyond these pass through to the gateway. */
+/** One level: the root or a target. Unknown keys are passed through to the gateway. */
 export const Level = z.looseObject({
   strategy: described(
     Strategy.optional(),
-    'How a target is chosen; none where this level is a provider itself.',
+    'How a target is selected; absent if this level is a provider itself.',
   ),
   targets: described(
     z.array(record).optional(),
-    'Levels to choose from, each a provider or a strategy of its own.',
+    'Levels to select from, each a provider or a strategy of its own.',
   ),
   name: described(z.string().max(255).optional(), 'Name of the target, for conditions.'),
   weight: described(z.number().min(0).optional(), 'Share of requests under loadbalance.'),
-  provider: described(z.string().min(1).max(255).optional(), 'Provider that answers.'),
+  provider: described(z.string().min(1).max(255).optional(), 'Provider of the target.'),
   virtual_key: described(
     z.string().min(1).max(255).optional(),
     'Credential of the provider, by its slug.',
   ),
   custom_host: described(
     z.string().min(1).optional(),
-    'Address to call instead of that of the provider.',
+    'Base URL to call instead of that of the provider.',
   ),
   passthrough: described(
     z.boolean().optional(),
-    'Whether the request names the provider, in a header or before its model.',
+    'Whether the request selects the provider, by a header or a prefix of its model.',
   ),
-  override_params: described(record.optional(), 'Parameters that replace those of a request.'),
+  override_params: described(record.optional(), 'Parameters that replace those of the request.'),
   default_params: described(
     record.optional(),
-    'Parameters of requests that have none of the name.',
+    'Parameters that are added if the request lacks them.',
   ),
   drop_params: described(
     z.array(z.string().min(1)).max(100).optional(),
-    'Parameters that are taken from requests.',
+    'Parameters that are removed from requests.',
   ),
   retry: described(
     z
       .looseObject({
         attempts: described(
           z.int().min(0).max(5).optional(),
-          'How often a failed request is sent again.',
+          'Maximum number of retries of a failed request.',
         ),
         on_status_codes: described(
           statusCodes.optional(),
-          'Answers of a provider that count as failures, by status.',
+          'Response statuses of a provider that count as failures.',
         ),
       })
       .optional(),
-    'How often a failed request is sent again, and which failures count.',
+    'Retries of failed requests, and which failures count.',
   ),
   cache: described(
     z
       .looseObject({
         mode: described(
           z.enum(['simple', 'semantic']),
-          'Whether requests must be the same, or mean the same.',
+          'simple: requests must be identical; semantic: requests must mean the same.',
         ),
         max_age: described(
           z.int().min(0).max(7_776_000).optional(),
-          'How long an answer is kept, in seconds.',
+          'How long a response is cached, in seconds.',
         ),
       })
       .optional(),
-    'Whether answers are kept, and for how long.',
+    'Whether responses are cached, and for how long.',
   ),
   on_status_codes: described(
     statusCodes.optional(),
-    'Answers of a provider that count as failures, by status.',
+    'Response statuses of a provider that count as failures.',
   ),
-  request_timeout: described(
-    z.int().min(1).optional(),
-    'Time that a request may take, in milliseconds.',
-  ),
+  request_timeout: described(z.int().min(1).optional(), 'Timeout of a request in milliseconds.'),
   forward_headers: described(
     z.array(z.string()).max(headerNamesMax).optional(),
-    'Headers of the caller that the provider gets.',
+    'Headers of the caller that are forwarded to the provider.',
   ),
   strict_open_ai_compliance: described(
     z.boolean().optional(),
-    'Whether answers hold nothing but what OpenAI has.',
+    'Whether responses contain only fields of the OpenAI API.',
   ),
   input_guardrails: described(
     guardrailList.optional(),
-    'Guardrails on requests: guardrailRef, a slug, or a check written out.',
+    'Guardrails on requests: guardrailRef, a slug, or an inline check.',
   ),
   output_guardrails: described(
     guardrailList.optional(),
-    'Guardrails on answers: guardrailRef, a slug, or a check written out.',
+    'Guardrails on responses: guardrailRef, a slug, or an inline check.',
   ),
   before_request_hooks: described(hookList.optional(), 'Checks before the request.'),
   after_request_hooks: described(hookList.optional(), 'Checks after the request.'),
 });
 type Level = z.infer<typeof Level>;
-const hotLevel = new HotSchema(Level);
+const hotLevel = new SelfCompilingSchema(Level);
 
 interface Visit {
   readonly level: unknown;
   readonly path: readonly (string | number)[];
-  /** Index of the root's target this level lies in or below; null for the root itself. */
+  /** Index of the root target that contains this level; null for the root itself. */
   readonly rootTarget: number | null;
 }
 
 /**
- * Judges a config document. Paths start at the document. Walks with a list of its own instead of
- * recursion, and stops at the limits, so that no nesting can exhaust the process.
+ * Validates a config document; paths start at it. The walk is iterative and stops at the limits, so no
+ * nesting can exhaust the process.
  */
 export function configFaults(
   document: ConfigDocument,
@@ -164,44 +163,44 @@ export function configFaults(
   const faults: Fault[] = [];
   const nestedCounts = new Map<number, number>();
   const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
-  const judges = { trusted, patterns: new PatternJudge() };
+  const judges = { trusted, patterns: new PatternChecker() };
   for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
-    // Counted before anything in them is looked at.
+    // Counts the targets before it looks into them.
     const tooMany = countFaults(visit, limits, nestedCounts);
     if (tooMany.length > 0) return [...faults, ...tooMany];
     const parsed = hotLevel.safeParse(visit.level);
-    const found = parsed.success
+    const levelProblems = parsed.success
       ? levelFaults(parsed.data, judges)
       : faultsOfIssues(parsed.error.issues);
-    faults.push(...below(visit.path, found.slice(0, faultsMax)));
+    faults.push(...prefixFaults(visit.path, levelProblems.slice(0, faultsMax)));
     if (faults.length >= faultsMax) break;
     pending.push(...targetsOf(visit).reverse());
   }
   return faults;
 }
 
-/** A guardrail named in a document, by slug or id, and where. */
+/** A guardrail that a document refers to by slug or id, and the path of the reference. */
 export interface GuardrailReference {
   readonly path: readonly (string | number)[];
   readonly guardrail: string;
 }
 
-/** Every guardrail that a judged document names at any level. */
+/** Returns every guardrail reference in a validated document, at all levels. */
 export function guardrailReferences(document: ConfigDocument): GuardrailReference[] {
-  const found: GuardrailReference[] = [];
+  const references: GuardrailReference[] = [];
   const pending: Visit[] = [{ level: document, path: [], rootTarget: null }];
   for (let visit = pending.pop(); visit !== undefined; visit = pending.pop()) {
-    for (const field of guardrailSides) {
+    for (const field of guardrailFields) {
       const list = (visit.level as Record<string, unknown>)[field];
       if (!Array.isArray(list)) continue;
       list.forEach((item: unknown, at) => {
         if (typeof item !== 'string') return;
-        found.push({ path: [...visit.path, field, at], guardrail: item });
+        references.push({ path: [...visit.path, field, at], guardrail: item });
       });
     }
     pending.push(...targetsOf(visit).reverse());
   }
-  return found;
+  return references;
 }
 
 const hookFields = ['before_request_hooks', 'after_request_hooks'] as const;
@@ -240,19 +239,19 @@ function countFaults(
   return [{ path, message }];
 }
 
-/** What the schema of a level cannot say. */
-function levelFaults(level: Level, judges: Judges): Fault[] {
+/** Rules of a level that its schema cannot express. */
+function levelFaults(level: Level, judges: CheckValidators): Fault[] {
   const host = level.custom_host;
   const hostFault = host === undefined ? null : outboundUrlFault(host, judges.trusted);
   return [
     ...faultAt('custom_host', hostFault),
-    ...below(['forward_headers'], headerListFaults(level.forward_headers ?? [], 'provider')),
-    ...below(['strategy'], strategyFaults(level, judges.patterns)),
+    ...prefixFaults(['forward_headers'], headerListFaults(level.forward_headers ?? [], 'provider')),
+    ...prefixFaults(['strategy'], strategyFaults(level, judges.patterns)),
     ...inlineGuardrailFaults(level, judges),
   ];
 }
 
-function strategyFaults({ strategy, targets = [] }: Level, patterns: PatternJudge): Fault[] {
+function strategyFaults({ strategy, targets = [] }: Level, patterns: PatternChecker): Fault[] {
   if (strategy?.mode !== 'conditional') return [];
   const faults: Fault[] = [];
   const names = new Set(targets.map((target) => target.name));
@@ -263,14 +262,14 @@ function strategyFaults({ strategy, targets = [] }: Level, patterns: PatternJudg
   if (strategy.default === undefined) {
     faults.push({ path: ['default'], message: 'is required when mode is conditional' });
   } else if (!names.has(strategy.default)) {
-    faults.push({ path: ['default'], message: 'names no target' });
+    faults.push({ path: ['default'], message: 'is not the name of a target' });
   }
   conditions.forEach(({ query, then: name }, at) => {
     const path = ['conditions', at];
     if (typeof name !== 'string' || !names.has(name)) {
-      faults.push({ path: [...path, 'then'], message: 'names no target' });
+      faults.push({ path: [...path, 'then'], message: 'is not the name of a target' });
     }
-    faults.push(...below([...path, 'query'], queryFaults(query, patterns)));
+    faults.push(...prefixFaults([...path, 'query'], queryFaults(query, patterns)));
   });
   return faults;
 }
@@ -279,8 +278,8 @@ const operators = new Set(
   ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'in', 'nin', 'regex', 'and', 'or'].map((op) => `$${op}`),
 );
 
-/** Operators must be known ones, and patterns must be such as the gateway can run. */
-function queryFaults(query: Record<string, unknown>, patterns: PatternJudge): Fault[] {
+/** Operators must be known, and patterns must be supported by the gateway. */
+function queryFaults(query: Record<string, unknown>, patterns: PatternChecker): Fault[] {
   const faults: Fault[] = [];
   const pending: { value: unknown; path: (string | number)[] }[] = [{ value: query, path: [] }];
   let parts = 0;
@@ -294,45 +293,45 @@ function queryFaults(query: Record<string, unknown>, patterns: PatternJudge): Fa
       });
     } else if (typeof value === 'object' && value !== null) {
       for (const [key, item] of Object.entries(value)) {
-        const below = [...path, key];
+        const itemPath = [...path, key];
         if (key.startsWith('$') && !operators.has(key)) {
-          faults.push({ path: below, message: 'is not a known operator' });
+          faults.push({ path: itemPath, message: 'is not a known operator' });
         } else if (key === '$regex') {
           const fault = typeof item === 'string' ? patterns.regexFault(item) : 'must be a string';
-          if (fault !== null) faults.push({ path: below, message: fault });
-        } else pending.push({ value: item, path: below });
+          if (fault !== null) faults.push({ path: itemPath, message: fault });
+        } else pending.push({ value: item, path: itemPath });
       }
     }
   }
   return faults;
 }
 
-/** Checks written into the config itself obey the rules of those in guardrails. */
-function inlineGuardrailFaults(level: Level, judges: Judges): Fault[] {
-  const inline = guardrailSides.flatMap((field) =>
+/** Inline checks follow the same rules as checks of guardrails. */
+function inlineGuardrailFaults(level: Level, judges: CheckValidators): Fault[] {
+  const inline = guardrailFields.flatMap((field) =>
     (level[field] ?? []).flatMap((item, at) =>
-      typeof item === 'string' ? [] : below([field, at], shorthandFaults(item, judges)),
+      typeof item === 'string' ? [] : prefixFaults([field, at], shorthandFaults(item, judges)),
     ),
   );
   const hooks = hookFields.flatMap((field) =>
     (level[field] ?? []).flatMap((hook, at) =>
-      below([field, at, 'checks'], hookFaults(hook, judges)),
+      prefixFaults([field, at, 'checks'], hookFaults(hook, judges)),
     ),
   );
   return [...inline, ...hooks];
 }
 
-function shorthandFaults(item: Record<string, unknown>, judges: Judges): Fault[] {
+function shorthandFaults(item: Record<string, unknown>, judges: CheckValidators): Fault[] {
   return inlineChecks(item).flatMap(({ key, id, parameters }) => {
     const faults = checkFaults([{ id, parameters }], 'llm', judges);
-    // Without the index and the word `parameters`, which the shorthand does not have.
+    // Drops the index and `parameters` from the path, which the inline form does not have.
     return faults.map(({ path, message }) => ({ path: [key, ...path.slice(2)], message }));
   });
 }
 
 const HookChecks = z.array(z.looseObject({ id: z.string(), parameters: record.optional() }));
 
-function hookFaults(hook: Record<string, unknown>, judges: Judges): Fault[] {
+function hookFaults(hook: Record<string, unknown>, judges: CheckValidators): Fault[] {
   const checks = HookChecks.safeParse(hook.checks ?? []);
   return checks.success
     ? checkFaults(checks.data, 'llm', judges)

@@ -1,33 +1,33 @@
-/** Knows a gateway config as the gateway walks it: a tree whose leaves say all that holds for a call. */
+/** Converts a config document to a tree whose leaves contain all settings of a call, inherited ones included. */
 import type { ConfigDocument } from './config.ts';
 
 type StrategyMode = 'single' | 'loadbalance' | 'fallback' | 'conditional';
 
-/** How often a call is made again, and after which answers. */
+/** How often a call is retried, and after which response statuses. */
 export interface RetryRule {
-  /** Beyond the first. */
+  /** Retries after the first call. */
   readonly attempts: number;
   readonly statusCodes: ReadonlySet<number>;
-  /** Whether the provider says how long to wait. */
-  readonly heedsRetryAfter: boolean;
+  /** Whether the provider's retry-after header sets the delay. */
+  readonly usesRetryAfter: boolean;
 }
 
 export interface BreakerRule {
-  /** Failures in a row of the window; null where only the share counts. */
+  /** Consecutive failures in the window; null if only the percentage counts. */
   readonly failuresMax: number | null;
-  /** Share of failures, 0 to 100; null where only their number counts. */
+  /** Percentage of failures, 0 to 100; null if only the number counts. */
   readonly failurePercentMax: number | null;
-  /** Calls below which no share is judged. */
+  /** Minimum calls before the percentage is evaluated. */
   readonly callsMin: number;
   readonly cooldownMs: number;
-  /** Null means above 500. */
+  /** Null means every status above 500. */
   readonly statusCodes: ReadonlySet<number> | null;
 }
 
-/** Guardrails by slug or id, or written out; as a document lists them. */
+/** Guardrails by slug or id, or inline, as listed in a document. */
 type GuardrailEntries = readonly (string | Readonly<Record<string, unknown>>)[];
 
-/** What judges a call, by the names of a document; a level that says one of them replaces it. */
+/** Guardrails of a call, by field of the document. A level that sets a field replaces the inherited list. */
 export interface GuardrailSettings {
   readonly before_request_hooks: GuardrailEntries;
   readonly input_guardrails: GuardrailEntries;
@@ -35,13 +35,13 @@ export interface GuardrailSettings {
   readonly output_guardrails: GuardrailEntries;
 }
 
-/** What holds for one call: its own settings, and those it inherits. */
+/** Settings of one call: those of its level and the inherited ones. */
 export interface TargetSettings {
   readonly provider: string | null;
   readonly virtualKey: string | null;
   readonly apiKey: string | null;
   readonly customHost: string | null;
-  /** The request names the provider; where it names none, the target fails. */
+  /** The request selects the provider; the target fails if the request names none. */
   readonly isPassthrough: boolean;
   readonly defaultParams: Readonly<Record<string, unknown>> | null;
   readonly overrideParams: Readonly<Record<string, unknown>> | null;
@@ -50,15 +50,15 @@ export interface TargetSettings {
   readonly cache: { readonly mode: 'simple' | 'semantic'; readonly maxAgeSeconds: number } | null;
   readonly requestTimeoutMs: number | null;
   readonly forwardHeaders: readonly string[] | null;
-  /** The same object wherever it was inherited; null where nothing judges. */
+  /** Shared by all levels that inherit it; null without guardrails. */
   readonly guardrails: GuardrailSettings | null;
-  /** Answers hold nothing but what OpenAI has. */
+  /** Whether responses contain only fields of the OpenAI API. */
   readonly isStrict: boolean;
-  /** Names of clouds and accounts: `azure_resource_name`, `openai_organization` and the like. */
+  /** Fields of the provider account: `azure_resource_name`, `openai_organization` and the like. */
   readonly account: Readonly<Record<string, string>>;
 }
 
-export interface Leaf {
+export interface ConfigLeaf {
   readonly kind: 'leaf';
   /** `config.targets[2].targets[0]`; `config` for the root. */
   readonly path: string;
@@ -67,30 +67,30 @@ export interface Leaf {
   readonly breaker: BreakerRule | null;
 }
 
-export interface Branch {
+export interface ConfigBranch {
   readonly kind: 'branch';
   readonly path: string;
   readonly weight: number;
   readonly mode: StrategyMode;
   readonly targets: readonly ConfigNode[];
-  /** Which answers lead to the next target; null means all but 2xx. */
+  /** Statuses that lead to the next target; null means all but 2xx. */
   readonly onStatusCodes: ReadonlySet<number> | null;
   readonly conditions: readonly { readonly query: unknown; readonly target: ConfigNode }[];
   readonly defaultTarget: ConfigNode | null;
   readonly sticky: { readonly fields: readonly string[]; readonly ttlSeconds: number } | null;
 }
 
-export type ConfigNode = Leaf | Branch;
+export type ConfigNode = ConfigLeaf | ConfigBranch;
 
 type Level = Readonly<Record<string, unknown>>;
 
-const usualRetryCodes = [429, 500, 502, 503, 504, 529];
-const cacheSecondsUsual = 604_800;
-const stickySecondsUsual = 3_600;
+const defaultRetryCodes = [429, 500, 502, 503, 504, 529];
+const defaultCacheSeconds = 604_800;
+const defaultStickySeconds = 3_600;
 const breakerCooldownMsMin = 30_000;
 
-/** The settings of a call of which nothing is said. */
-export const noSettings: TargetSettings = {
+/** Settings of a call without a config. */
+export const defaultTargetSettings: TargetSettings = {
   provider: null,
   virtualKey: null,
   apiKey: null,
@@ -109,11 +109,11 @@ export const noSettings: TargetSettings = {
 };
 
 /**
- * Makes the tree of a document that `configFaults` has no fault with. What a level does not say it
- * has from the one above: parameters name by name, everything else as a whole.
+ * Builds the tree of a document that `configFaults` accepts. A level inherits what it does not set from
+ * the level above: parameters by name, every other setting as a whole.
  */
-export function configTree(document: ConfigDocument): ConfigNode {
-  return nodeOf(document, 'config', noSettings, null);
+export function buildConfigTree(document: ConfigDocument): ConfigNode {
+  return nodeOf(document, 'config', defaultTargetSettings, null);
 }
 
 function nodeOf(
@@ -135,7 +135,11 @@ function nodeOf(
   const named = new Map(levels.map(({ name }, at) => [name, targets[at]!]));
   const conditions = Array.isArray(strategy.conditions) ? (strategy.conditions as Level[]) : [];
   return {
-    ...{ kind: 'branch', path, weight, mode, targets },
+    kind: 'branch',
+    path,
+    weight,
+    mode,
+    targets,
     onStatusCodes: codesOf(strategy.on_status_codes ?? level.on_status_codes),
     conditions: conditions.flatMap(({ query, then }) => {
       const target = named.get(then);
@@ -149,7 +153,7 @@ function nodeOf(
 function settingsOf(level: Level, above: TargetSettings): TargetSettings {
   const text = (name: string, inherited: string | null): string | null =>
     typeof level[name] === 'string' ? level[name] : inherited;
-  // A target of its own provider, or of the request's, has nothing of the credentials of the one above.
+  // A target that selects its own provider must not inherit credentials from the level above.
   const pinned =
     typeof level.provider === 'string' ||
     typeof level.virtual_key === 'string' ||
@@ -157,7 +161,7 @@ function settingsOf(level: Level, above: TargetSettings): TargetSettings {
   const from = pinned
     ? { ...above, provider: null, virtualKey: null, apiKey: null, account: {} }
     : above;
-  const account = accountOf(level);
+  const account = accountFieldsIn(level);
   return {
     provider: text('provider', from.provider),
     virtualKey: text('virtual_key', from.virtualKey),
@@ -178,8 +182,10 @@ function settingsOf(level: Level, above: TargetSettings): TargetSettings {
 }
 
 const noGuardrails: GuardrailSettings = {
-  ...{ before_request_hooks: [], input_guardrails: [] },
-  ...{ after_request_hooks: [], output_guardrails: [] },
+  before_request_hooks: [],
+  input_guardrails: [],
+  after_request_hooks: [],
+  output_guardrails: [],
 };
 
 function guardrailsOf(level: Level, above: GuardrailSettings | null): GuardrailSettings | null {
@@ -192,13 +198,13 @@ function guardrailsOf(level: Level, above: GuardrailSettings | null): GuardrailS
 const accountFields =
   /^(?:aws_|vertex_|azure_|openai_|anthropic_)|^(?:resource_name|deployment_id|api_version)$/;
 
-/** What a document says of an account at a provider; null for nothing. */
-export function accountOf(level: Level): Record<string, string> | null {
-  const found = Object.entries(level).filter(
+/** Returns the account fields in a document; null if there are none. */
+export function accountFieldsIn(level: Level): Record<string, string> | null {
+  const fields = Object.entries(level).filter(
     (entry): entry is [string, string] =>
       accountFields.test(entry[0]) && typeof entry[1] === 'string',
   );
-  return found.length === 0 ? null : Object.fromEntries(found);
+  return fields.length === 0 ? null : Object.fromEntries(fields);
 }
 
 function merged(
@@ -209,41 +215,41 @@ function merged(
   return above === null ? (own as Level) : { ...above, ...own };
 }
 
-function retryOf(given: unknown): RetryRule | null {
-  if (typeof given !== 'object' || given === null) return null;
-  const retry = given as Level;
+function retryOf(value: unknown): RetryRule | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const retry = value as Level;
   return {
     attempts: typeof retry.attempts === 'number' ? retry.attempts : 0,
-    statusCodes: codesOf(retry.on_status_codes) ?? new Set(usualRetryCodes),
-    heedsRetryAfter:
+    statusCodes: codesOf(retry.on_status_codes) ?? new Set(defaultRetryCodes),
+    usesRetryAfter:
       (retry.use_retry_after_headers ?? retry.use_retry_after_header ?? false) === true,
   };
 }
 
-function cacheOf(given: unknown): TargetSettings['cache'] {
-  if (given === 'simple' || given === 'semantic') {
-    return { mode: given, maxAgeSeconds: cacheSecondsUsual };
+function cacheOf(value: unknown): TargetSettings['cache'] {
+  if (value === 'simple' || value === 'semantic') {
+    return { mode: value, maxAgeSeconds: defaultCacheSeconds };
   }
-  if (typeof given !== 'object' || given === null) return null;
-  const { mode, max_age: maxAge } = given as Level;
+  if (typeof value !== 'object' || value === null) return null;
+  const { mode, max_age: maxAge } = value as Level;
   return {
     mode: mode === 'semantic' ? 'semantic' : 'simple',
-    maxAgeSeconds: typeof maxAge === 'number' ? maxAge : cacheSecondsUsual,
+    maxAgeSeconds: typeof maxAge === 'number' ? maxAge : defaultCacheSeconds,
   };
 }
 
-function stickyOf(given: unknown): Branch['sticky'] {
-  const sticky = record(given);
+function stickyOf(value: unknown): ConfigBranch['sticky'] {
+  const sticky = record(value);
   if (sticky.enabled !== true) return null;
   const fields = Array.isArray(sticky.hash_fields) ? sticky.hash_fields.map(String) : [];
-  const ttlSeconds = typeof sticky.ttl === 'number' ? sticky.ttl : stickySecondsUsual;
+  const ttlSeconds = typeof sticky.ttl === 'number' ? sticky.ttl : defaultStickySeconds;
   return { fields, ttlSeconds };
 }
 
-function breakerOf(given: unknown): BreakerRule | null {
-  if (typeof given !== 'object' || given === null) return null;
-  const rule = given as Level;
-  const number = (value: unknown): number | null => (typeof value === 'number' ? value : null);
+function breakerOf(value: unknown): BreakerRule | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const rule = value as Level;
+  const number = (field: unknown): number | null => (typeof field === 'number' ? field : null);
   return {
     failuresMax: number(rule.failure_threshold),
     failurePercentMax: number(rule.failure_threshold_percentage),
@@ -253,8 +259,8 @@ function breakerOf(given: unknown): BreakerRule | null {
   };
 }
 
-function codesOf(given: unknown): ReadonlySet<number> | null {
-  return Array.isArray(given) ? new Set(given as number[]) : null;
+function codesOf(value: unknown): ReadonlySet<number> | null {
+  return Array.isArray(value) ? new Set(value as number[]) : null;
 }
 
 function record(value: unknown): Level {

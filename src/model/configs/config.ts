@@ -1,9 +1,9 @@
-/** Knows the bodies by which gateway configs are made and changed. */
+/** Defines the bodies that create and update gateway configs. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { Flag, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
 
-/** The routing document itself, in the gateway's own spelling; config-document.ts knows its keys. */
+/** The routing document, in the spelling of the gateway; config-document.ts validates its keys. */
 export const ConfigDocument = z.record(z.string(), z.unknown());
 export type ConfigDocument = z.infer<typeof ConfigDocument>;
 
@@ -24,12 +24,12 @@ export const ConfigCreate = z.object({
 });
 export type ConfigCreate = z.infer<typeof ConfigCreate>;
 
-/** Body of PUT /configs/{id}; absent fields stay. */
+/** Body of PUT /configs/{id}; an absent field is unchanged. */
 export const ConfigUpdate = z.object({
   name: ResourceName.optional(),
   config: ConfigDocument.optional(),
   status: ConfigStatus.optional(),
-  /** Whether this is its workspace's default config. */
+  /** Whether this becomes the default config of its workspace. */
   isDefault: Flag.optional(),
 });
 export type ConfigUpdate = z.infer<typeof ConfigUpdate>;

@@ -1,11 +1,11 @@
-/** Knows how a config changes the parameters of a request: defaults, overrides, and what is dropped. */
+/** Applies the parameter rules of a config to a request: defaults, overrides and removals. */
 import type { TargetSettings } from './config-tree.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
 /**
- * The parameters at the top that differ from those sent, with their new values; undefined stands for
- * one that goes. Null when nothing differs. Defaults come first, then overrides, then what is dropped.
+ * Returns the top-level parameters that change, with their new values; undefined means removal. Null if
+ * nothing changes. Defaults apply first, then overrides, then removals.
  */
 export function paramChanges(
   params: Params,
@@ -38,7 +38,7 @@ function stepsOf(path: string): string[] {
   return path.match(step) ?? [];
 }
 
-/** A copy of the value without what the steps lead to; the value itself where they lead nowhere. */
+/** Returns a copy of the value without the member at the path, or the value itself if there is none. */
 function without(value: unknown, [first, ...rest]: readonly string[]): unknown {
   if (first === undefined || typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return itemsWithout(value, first, rest);
@@ -50,7 +50,7 @@ function without(value: unknown, [first, ...rest]: readonly string[]): unknown {
 function itemsWithout(items: readonly unknown[], first: string, rest: readonly string[]): unknown {
   const index = /^\[(\d+|\*)\]$/.exec(first)?.[1];
   if (index === undefined) return items;
-  const isMeant = (at: number): boolean => index === '*' || at === Number(index);
-  if (rest.length === 0) return items.filter((_, at) => !isMeant(at));
-  return items.map((item, at) => (isMeant(at) ? without(item, rest) : item));
+  const isSelected = (at: number): boolean => index === '*' || at === Number(index);
+  if (rest.length === 0) return items.filter((_, at) => !isSelected(at));
+  return items.map((item, at) => (isSelected(at) ? without(item, rest) : item));
 }

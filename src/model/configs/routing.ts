@@ -1,17 +1,21 @@
-/** Knows which target of a config a request goes to; pure, so that the same request leads to the same place. */
+/** Selects the target of a config for a request, deterministically. */
 import { hash } from 'node:crypto';
-import { holds, type Subject } from './conditions.ts';
-import type { Branch, ConfigNode } from './config-tree.ts';
+import { type ConditionSubject, matchesQuery } from './conditions.ts';
+import type { ConfigBranch, ConfigNode } from './config-tree.ts';
 
-/** The target of the first condition that holds, else the default; null where there is none. */
-export function conditionalTarget(branch: Branch, subject: Subject): ConfigNode | null {
-  for (const { query, target } of branch.conditions) if (holds(query, subject)) return target;
+/** Returns the target of the first condition that matches, else the default; null if there is none. */
+export function conditionalTarget(
+  branch: ConfigBranch,
+  subject: ConditionSubject,
+): ConfigNode | null {
+  for (const { query, target } of branch.conditions)
+    if (matchesQuery(query, subject)) return target;
   return branch.defaultTarget;
 }
 
 /**
- * The target that a share of all requests falls to. `chance` is from 0 to below 1; targets of weight
- * 0 get nothing, unless all have none, when each gets the same.
+ * Selects a target by weight. `chance` is in [0, 1). A target of weight 0 is never selected, unless all
+ * weights are 0; then all targets are equally likely.
  */
 export function weightedTarget(targets: readonly ConfigNode[], chance: number): ConfigNode {
   const total = targets.reduce((sum, { weight }) => sum + weight, 0);
@@ -25,13 +29,13 @@ export function weightedTarget(targets: readonly ConfigNode[], chance: number): 
 }
 
 /**
- * A chance that is the same for all requests with the same values in these fields, for as long as the
- * time says: the period that `now` lies in is part of it, so that every replica comes to the same.
+ * Returns a number in [0, 1) that is the same for all requests with equal values in the sticky fields.
+ * The period that contains `now` is part of the hash, so every replica computes the same number.
  */
 export function stickyChance(
-  sticky: NonNullable<Branch['sticky']>,
+  sticky: NonNullable<ConfigBranch['sticky']>,
   path: string,
-  subject: Subject,
+  subject: ConditionSubject,
   now: number,
 ): number {
   const values = sticky.fields.map((field) => fieldOf(field, subject));
@@ -40,9 +44,9 @@ export function stickyChance(
   return digest.readUInt32BE() / 2 ** 32;
 }
 
-/** `metadata._user`, `params.model`; a bare name is one of the metadata. */
-function fieldOf(field: string, subject: Subject): string {
-  const [place, name] = field.includes('.') ? field.split('.', 2) : ['metadata', field];
-  const holder = place === 'params' ? subject.params : subject.metadata;
+/** Reads `metadata._user` or `params.model`; a name without a dot is metadata. */
+function fieldOf(field: string, subject: ConditionSubject): string {
+  const [source, name] = field.includes('.') ? field.split('.', 2) : ['metadata', field];
+  const holder = source === 'params' ? subject.params : subject.metadata;
   return String(holder[name!] ?? '');
 }

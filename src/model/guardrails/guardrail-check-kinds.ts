@@ -1,14 +1,14 @@
-/** Knows the built-in guardrail checks: what they are, their parameters, and which judge MCP tool calls. */
+/** Catalogue of the built-in guardrail checks: names, parameters and whether they apply to MCP tool calls. */
 import { z } from 'zod';
 
 export interface CheckKind {
-  /** For people. */
+  /** Display name. */
   readonly name: string;
-  /** What it means that the check passes. */
+  /** Condition under which the check passes, or what the check does. */
   readonly about: string;
-  /** Parameters it needs and the form of those it takes; keys beyond these are kept. */
+  /** Required parameters and the types of known ones; unknown parameters are preserved. */
   readonly parameters: z.ZodType;
-  /** Deterministic, so fit for tool calls (target `mcp_tools`). */
+  /** Whether the check is deterministic and so allowed for tool calls (target `mcp_tools`). */
   readonly tools: boolean;
 }
 
@@ -21,7 +21,7 @@ const timeoutMs = z.number().positive().max(60_000).optional();
 const headers = z.record(z.string(), z.string()).optional();
 const matchType = z.enum(['exact', 'contains', 'containsAll', 'regex']).optional();
 
-/** HMAC and `none` are left out: their key would be the public one. */
+/** HMAC and `none` are excluded: with them, the public key would be the signing key. */
 const asymmetric = ['RS', 'PS', 'ES'].flatMap((family) =>
   ['256', '384', '512'].map((size) => family + size),
 );
@@ -55,17 +55,17 @@ function counting(what: string): z.ZodType {
 const tools = true;
 const any = z.looseObject({});
 
-/** By id, as clients write it. */
+/** By id, in the spelling of clients. */
 export const checkKinds: Readonly<Record<string, CheckKind>> = {
   'default.regexMatch': {
     name: 'Regex match',
-    about: 'A pattern is found in the text.',
+    about: 'The text matches a pattern.',
     parameters: z.looseObject({ rule: z.string().min(1), not }),
     tools,
   },
   'default.regexReplace': {
     name: 'Regex replace',
-    about: 'What a pattern finds is replaced.',
+    about: 'Matches of a pattern are replaced.',
     parameters: z.looseObject({
       rule: z.string().min(1),
       redactText: z.string().optional(),
@@ -75,31 +75,31 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   },
   'default.sentenceCount': {
     name: 'Sentence count',
-    about: 'The text has as many sentences as it may.',
+    about: 'The number of sentences is within the bounds.',
     parameters: counting('Sentences'),
     tools,
   },
   'default.wordCount': {
     name: 'Word count',
-    about: 'The text has as many words as it may.',
+    about: 'The number of words is within the bounds.',
     parameters: counting('Words'),
     tools,
   },
   'default.characterCount': {
     name: 'Character count',
-    about: 'The text has as many characters as it may.',
+    about: 'The number of characters is within the bounds.',
     parameters: counting('Characters'),
     tools,
   },
   'default.contains': {
     name: 'Contains',
-    about: 'Any, all or none of the words are in the text.',
+    about: 'The text contains any, all or none of the words.',
     parameters: z.looseObject({ words: strings, operator: quantifier }),
     tools,
   },
   'default.jsonSchema': {
     name: 'JSON schema',
-    about: 'JSON in the text is valid under a schema.',
+    about: 'JSON in the text is valid against a schema.',
     parameters: z.looseObject({ schema: schemaDocument, not }),
     tools,
   },
@@ -111,55 +111,55 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   },
   'default.validUrls': {
     name: 'Valid URLs',
-    about: 'Every URL in the text answers, or its name is known.',
+    about: 'Every URL in the text responds, or its host name resolves.',
     parameters: z.looseObject({ onlyDNS: z.boolean().optional(), not }),
     tools: false,
   },
   'default.containsCode': {
     name: 'Contains code',
-    about: 'The text holds code of a language.',
+    about: 'The text contains code in a programming language.',
     parameters: z.looseObject({ format: z.string().min(1), not }),
     tools: false,
   },
   'default.webhook': {
     name: 'Webhook',
-    about: 'A service of your own judges.',
+    about: 'A webhook of your own decides.',
     parameters: webhookParameters,
     tools,
   },
   'default.log': {
     name: 'Log',
-    about: 'Request and answer are sent to a service of your own.',
+    about: 'The request and the response are sent to a service of your own.',
     parameters: z.looseObject({ logURL: z.string().min(1), headers, timeout: timeoutMs }),
     tools: false,
   },
   'default.endsWith': {
     name: 'Ends with',
-    about: 'The text ends in this way.',
+    about: 'The text ends with a suffix.',
     parameters: z.looseObject({ suffix: z.string().min(1), not }),
     tools,
   },
   'default.alluppercase': {
     name: 'Upper case',
-    about: 'The text has no small letters.',
+    about: 'The text has no lower-case letters.',
     parameters: z.looseObject({ not }),
     tools: false,
   },
   'default.alllowercase': {
     name: 'Lower case',
-    about: 'The text has no capital letters.',
+    about: 'The text has no upper-case letters.',
     parameters: z.looseObject({ not }),
     tools: false,
   },
   'default.isAllLowerCase': {
     name: 'Lower case',
-    about: 'The text has no capital letters.',
+    about: 'The text has no upper-case letters.',
     parameters: z.looseObject({ not }),
     tools: false,
   },
   'default.notNull': {
     name: 'Not null',
-    about: 'There is a text.',
+    about: 'The text is not empty.',
     parameters: z.looseObject({ not }),
     tools,
   },
@@ -171,7 +171,7 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   },
   'default.modelRules': {
     name: 'Model rules',
-    about: 'The model is one that the metadata allow.',
+    about: 'The metadata allow the model.',
     parameters: z.looseObject({ rules: z.record(z.string(), z.unknown()), not }),
     tools: false,
   },
@@ -193,7 +193,7 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   },
   'default.allowedRequestTypes': {
     name: 'Allowed request types',
-    about: 'Requests are of kinds that are allowed.',
+    about: 'The request type is allowed.',
     parameters: z.looseObject({
       allowedTypes: z.array(z.string()).optional(),
       blockedTypes: z.array(z.string()).optional(),
@@ -202,25 +202,25 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   },
   'default.jwt': {
     name: 'JWT',
-    about: 'A header carries a token that its issuer has signed.',
+    about: 'A header contains a token signed by its issuer.',
     parameters: jwtParameters,
     tools,
   },
   'default.addPrefix': {
     name: 'Add prefix',
-    about: 'A prefix is set before what a user says.',
+    about: 'A prefix is added to the user message.',
     parameters: z.looseObject({ prefix: z.string() }),
     tools: false,
   },
   'portkey.pii': {
     name: 'Personal data',
-    about: 'The text names no personal data.',
+    about: 'The text contains no personal data.',
     parameters: z.looseObject({ categories: strings, redact: z.boolean().optional() }),
     tools: false,
   },
   'portkey.moderateContent': {
     name: 'Moderate content',
-    about: 'The text is of none of the categories.',
+    about: 'The text belongs to none of the categories.',
     parameters: z.looseObject({ categories: strings }),
     tools: false,
   },
@@ -238,13 +238,13 @@ export const checkKinds: Readonly<Record<string, CheckKind>> = {
   },
   'panw-prisma-airs.intercept': {
     name: 'Prisma AIRS',
-    about: 'A security profile of Prisma AIRS judges.',
+    about: 'A security profile of Prisma AIRS decides.',
     parameters: any,
     tools: false,
   },
   'bedrock.guard': {
     name: 'Bedrock',
-    about: 'A guardrail of Amazon Bedrock judges.',
+    about: 'A guardrail of Amazon Bedrock decides.',
     parameters: z.looseObject({
       guardrailId: z.string().min(1),
       guardrailVersion: z.string().min(1),

@@ -1,22 +1,22 @@
-/** Knows what is wrong with the checks of a guardrail. */
+/** Validates the checks of a guardrail beyond their schema. */
 import type { z } from 'zod';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
-import { below, type Fault, faultAt, faultsOfIssues } from '../wire/fault.ts';
+import { jsonSchemaFaults } from '../patterns/json-schema-patterns.ts';
+import { PatternChecker } from '../patterns/pattern-checker.ts';
 import { headerListFaults, headerMapFaults } from '../services/forward-headers.ts';
+import { outboundUrlFault } from '../services/outbound-url.ts';
+import { type Fault, faultAt, faultsOfIssues, prefixFaults } from '../wire/fault.ts';
+import { SelfCompilingSchema } from '../wire/self-compiling-schema.ts';
 import type { GuardrailTarget } from './guardrail.ts';
 import { type CheckKind, checkKinds } from './guardrail-check-kinds.ts';
-import { HotSchema } from '../wire/hot-schema.ts';
-import { jsonSchemaFaults } from '../patterns/json-schema-patterns.ts';
-import { outboundUrlFault } from '../services/outbound-url.ts';
-import { PatternJudge } from '../patterns/regex-rule.ts';
 
-/** Sets of keys that one check may read, separated by commas. */
+/** Maximum key-set URLs of one check, separated by commas. */
 const jwksUrisMax = 10;
 
-/** By id in lower case, because clients spell some ids in two ways. */
+/** By id in lower case, because clients use two spellings of some ids. */
 const kinds = new Map(Object.entries(checkKinds).map(([id, kind]) => [id.toLowerCase(), kind]));
 
-/** Services that judge by models of their own: their checks are kept, and never fit for tool calls. */
+/** Partner services that decide with their own models. Their checks are stored, but not allowed for tool calls. */
 const partner =
   /^(?:sydelabs|aporia|pillar|patronus|mistral|promptfoo|acuvity|lasso|azure)\.[a-z]+$/;
 
@@ -26,9 +26,9 @@ interface Check {
 }
 
 /**
- * What the schema of a guardrail cannot say, for the server and for manifests alike: its checks, and
- * that there are any, with `actions`, where a verdict has consequences of its own. `'stored'` are
- * checks that an update leaves alone.
+ * Rules of a guardrail that its schema cannot express, for the server and for manifests. A guardrail for
+ * models must have checks and `actions`. The value `'stored'` means that an update leaves the checks
+ * unchanged.
  */
 export function guardrailFaults(
   { checks = [], actions }: { checks?: readonly Check[] | 'stored' | undefined; actions?: unknown },
@@ -41,25 +41,28 @@ export function guardrailFaults(
   return [
     ...faultAt('checks', required(checks.length === 0)),
     ...faultAt('actions', required(actions === undefined)),
-    ...below(['checks'], checkFaults(sent, target, { trusted, patterns: new PatternJudge() })),
+    ...prefixFaults(
+      ['checks'],
+      checkFaults(sent, target, { trusted, patterns: new PatternChecker() }),
+    ),
   ];
 }
 
-/** What the values of checks are judged by, the same for all checks of one document. */
-export interface Judges {
+/** Validators for the parameters of checks; shared by all checks of one document. */
+export interface CheckValidators {
   readonly trusted: TrustedHosts;
-  readonly patterns: PatternJudge;
+  readonly patterns: PatternChecker;
 }
 
 /**
- * Judges checks beyond their schema: required parameters of known checks, patterns, addresses and
- * headers in them, and fitness for the target. Checks with unknown ids pass as they are. Paths start
- * at the list.
+ * Validates checks beyond their schema: required parameters of known checks; patterns, URLs and headers
+ * in them; and whether the target allows them. Checks with unknown ids are accepted. Paths start at the
+ * list.
  */
 export function checkFaults(
   checks: readonly Check[],
   target: GuardrailTarget,
-  judges: Judges,
+  judges: CheckValidators,
 ): Fault[] {
   return checks.flatMap((check, at) => {
     const id = check.id.toLowerCase();
@@ -72,22 +75,22 @@ export function checkFaults(
     }
     if (kind !== undefined && check.parameters !== undefined) {
       const parameters = parameterFaults(id, kind, check.parameters, judges);
-      faults.push(...below(['parameters'], parameters));
+      faults.push(...prefixFaults(['parameters'], parameters));
     }
-    return below([at], faults);
+    return prefixFaults([at], faults);
   });
 }
 
-/** Of the checks that have been met, by id in lower case. */
-const parameterSchemas = new Map<string, HotSchema<z.ZodType>>();
+/** Schemas of the checks validated so far, by id in lower case. */
+const parameterSchemas = new Map<string, SelfCompilingSchema<z.ZodType>>();
 
 function parameterFaults(
   id: string,
   kind: CheckKind,
   parameters: Readonly<Record<string, unknown>>,
-  judges: Judges,
+  judges: CheckValidators,
 ): Fault[] {
-  const schema = parameterSchemas.get(id) ?? new HotSchema(kind.parameters);
+  const schema = parameterSchemas.get(id) ?? new SelfCompilingSchema(kind.parameters);
   parameterSchemas.set(id, schema);
   const parsed = schema.safeParse(parameters);
   if (!parsed.success) {
@@ -99,28 +102,33 @@ function parameterFaults(
 
 type Parameters = Readonly<Record<string, unknown>>;
 
-/** What the values of single parameters must obey; their types are known from the catalogue. */
-const contentRules: Readonly<Record<string, (given: Parameters, judges: Judges) => Fault[]>> = {
+/** Rules for the values of single parameters, whose types the catalogue has checked. */
+const contentRules: Readonly<
+  Record<string, (values: Parameters, judges: CheckValidators) => Fault[]>
+> = {
   'default.regexmatch': ({ rule }, { patterns }) =>
     faultAt('rule', patterns.regexFault(rule as string)),
   'default.regexreplace': ({ rule }, { patterns }) =>
     faultAt('rule', patterns.replaceRuleFault(rule as string)),
   'default.requiredmetadatakeyvaluepairs': metadataFaults,
   'default.jsonschema': ({ schema }, { patterns }) =>
-    below(['schema'], jsonSchemaFaults(schema, patterns)),
-  'default.webhook': (given, { trusted }) => [
-    ...faultAt('webhookURL', outboundUrlFault(given.webhookURL as string, trusted)),
-    ...headerFaults(given),
+    prefixFaults(['schema'], jsonSchemaFaults(schema, patterns)),
+  'default.webhook': (values, { trusted }) => [
+    ...faultAt('webhookURL', outboundUrlFault(values.webhookURL as string, trusted)),
+    ...headerFaults(values),
   ],
-  'default.log': (given, { trusted }) => [
-    ...faultAt('logURL', outboundUrlFault(given.logURL as string, trusted)),
-    ...headerFaults(given),
+  'default.log': (values, { trusted }) => [
+    ...faultAt('logURL', outboundUrlFault(values.logURL as string, trusted)),
+    ...headerFaults(values),
   ],
   'default.jwt': jwtFaults,
 };
 
-/** Values are patterns, or lists of them, where they are matched as such. */
-function metadataFaults({ metadataPairs, matchType: how }: Parameters, judges: Judges): Fault[] {
+/** With matchType regex, values are patterns or lists of patterns. */
+function metadataFaults(
+  { metadataPairs, matchType: how }: Parameters,
+  judges: CheckValidators,
+): Fault[] {
   if (how !== 'regex') return [];
   const pairs = Object.entries(metadataPairs as Parameters);
   const faults = pairs.flatMap(([key, value]) =>
@@ -130,18 +138,18 @@ function metadataFaults({ metadataPairs, matchType: how }: Parameters, judges: J
       return faultAt(key, fault);
     }),
   );
-  return below(['metadataPairs'], faults);
+  return prefixFaults(['metadataPairs'], faults);
 }
 
-function jwtFaults(given: Parameters, { trusted }: Judges): Fault[] {
+function jwtFaults(values: Parameters, { trusted }: CheckValidators): Fault[] {
   if (
-    given.jwksUri === undefined &&
-    given.jwks === undefined &&
-    given.introspectEndpoint === undefined
+    values.jwksUri === undefined &&
+    values.jwks === undefined &&
+    values.introspectEndpoint === undefined
   ) {
     return faultAt('jwksUri', 'is required');
   }
-  const { jwksUri = '', introspectEndpoint } = given as Partial<Record<string, string>>;
+  const { jwksUri = '', introspectEndpoint } = values as Partial<Record<string, string>>;
   const uris = jwksUri === '' ? [] : jwksUri.split(',', jwksUrisMax + 1);
   if (uris.length > jwksUrisMax) {
     return faultAt('jwksUri', `must name at most ${jwksUrisMax} addresses`);
@@ -157,5 +165,5 @@ function jwtFaults(given: Parameters, { trusted }: Judges): Fault[] {
 function headerFaults({ headers: set, forwardHeaders }: Parameters): Fault[] {
   const fixed = headerMapFaults((set ?? {}) as Record<string, string>, 'set');
   const forwarded = headerListFaults((forwardHeaders ?? []) as string[], 'forwarded');
-  return [...below(['headers'], fixed), ...below(['forwardHeaders'], forwarded)];
+  return [...prefixFaults(['headers'], fixed), ...prefixFaults(['forwardHeaders'], forwarded)];
 }

@@ -1,4 +1,4 @@
-/** Knows the bodies by which a workspace is let go without the guardrails of its organisation. */
+/** Defines the bodies that exclude a workspace from the guardrails of its organisation. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { WorkspaceReference } from '../wire/resource-fields.ts';
@@ -8,16 +8,16 @@ export const GuardrailExclusionCreate = z.object({
   workspace_id: WorkspaceReference,
   input_guardrails: described(
     z.boolean().optional(),
-    'Whether its requests go without those of the organisation.',
+    "Whether requests skip the organisation's input guardrails.",
     { default: false },
   ),
   output_guardrails: described(
     z.boolean().optional(),
-    'Whether its answers go without those of the organisation.',
+    "Whether responses skip the organisation's output guardrails.",
     { default: false },
   ),
 });
 export type GuardrailExclusionCreate = z.infer<typeof GuardrailExclusionCreate>;
 
-/** Body of PUT /guardrail-exclusions/{id}; absent fields stay. */
+/** Body of PUT /guardrail-exclusions/{id}; an absent field is unchanged. */
 export const GuardrailExclusionUpdate = GuardrailExclusionCreate.omit({ workspace_id: true });

@@ -1,50 +1,50 @@
-/** Knows the bodies by which guardrails are put on MCP servers, and when two mappings mean the same. */
+/** Defines the bodies that assign guardrails to MCP servers, and compares assignments. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 
 const serversMax = 1000;
 const capabilitiesMax = 1000;
 
-/** `beforeToolCall` is another word for `input`, `afterToolCall` for `output`; both are kept as sent. */
+/** `beforeToolCall` is a synonym of `input`, `afterToolCall` of `output`; each is stored as sent. */
 const RunOn = z.enum(['input', 'output', 'beforeToolCall', 'afterToolCall']);
 
 const CapabilityIds = z.array(z.uuid()).max(capabilitiesMax);
 
 /**
- * Body of PUT /guardrails/{id}/mcp-servers/{mcpServerId}, and one entry of the bulk sync. Without
- * `run_on` the guardrail runs on input and output; without capabilities on all of the server's.
- * `capability_ids` is the response's name of the same field and is taken too.
+ * Body of PUT /guardrails/{id}/mcp-servers/{mcpServerId}, and one entry of the bulk sync. The guardrail
+ * runs on input and output by default, and on all capabilities of the server. `capability_ids` is the
+ * name of the capabilities in responses and is accepted as well.
  */
 export const GuardrailMappingPut = z.object({
   run_on: described(
     z.array(RunOn).min(1).max(4).optional(),
-    'When the guardrail runs: before the call of a tool (input), after it (output), or both.',
+    'When the guardrail runs: before a tool call (input), after it (output), or both.',
     { default: ['input', 'output'] },
   ),
   mcp_integration_capability_ids: described(
     CapabilityIds.optional(),
-    'Capabilities of the integration that are guarded, by UUID; all when left out.',
+    'Guarded capabilities of the integration, by UUID; all if omitted.',
     { examples: [['018f2f0e-5a70-7c3e-9d0a-2f2b8c1d4e5f']] },
   ),
   capability_ids: CapabilityIds.optional(),
 });
 export type GuardrailMappingPut = z.infer<typeof GuardrailMappingPut>;
 
-function end(): z.ZodString {
+function resourceReference(): z.ZodString {
   return z.string().min(1).max(255);
 }
 
-/** What a manifest says of a mapping: its two ends, which are path values, and the body. */
+/** Schema of a manifest's spec: the guardrail and the server, which are path values, and the body. */
 export function makeGuardrailMappingSpec(): z.ZodObject {
   return GuardrailMappingPut.omit({ capability_ids: true })
     .extend({
-      guardrail_id: described(end(), 'The guardrail, by UUID or slug.'),
-      mcp_server_id: described(end(), 'The MCP server that it is put on, by UUID or slug.'),
+      guardrail_id: described(resourceReference(), 'The guardrail, by UUID or slug.'),
+      mcp_server_id: described(resourceReference(), 'The guarded MCP server, by UUID or slug.'),
     })
     .strict();
 }
 
-/** Body of PUT /guardrails/{id}/mcp-servers: every server the guardrail is to be on, by id; the rest go. */
+/** Body of PUT /guardrails/{id}/mcp-servers: every server of the guardrail, by id; others are unassigned. */
 export const GuardrailMappingSync = z.object({
   mcp_servers: z
     .record(z.string().min(1).max(255), GuardrailMappingPut)
@@ -54,7 +54,7 @@ export const GuardrailMappingSync = z.object({
 });
 export type GuardrailMappingSync = z.infer<typeof GuardrailMappingSync>;
 
-/** A mapping's content once defaults are filled in. */
+/** The content of an assignment with defaults filled in. */
 export interface MappingContent {
   readonly runOn: readonly string[];
   readonly capabilityIds: readonly string[];
@@ -62,8 +62,8 @@ export interface MappingContent {
 
 const defaultRunOn: readonly z.infer<typeof RunOn>[] = ['input', 'output'];
 
-/** Repeats are dropped, ids lower-cased. */
-export function contentOf(put: GuardrailMappingPut): MappingContent {
+/** Removes duplicates and converts ids to lower case. */
+export function readMappingContent(put: GuardrailMappingPut): MappingContent {
   const ids = put.mcp_integration_capability_ids ?? put.capability_ids ?? [];
   return {
     runOn: [...new Set(put.run_on ?? defaultRunOn)],
@@ -71,8 +71,8 @@ export function contentOf(put: GuardrailMappingPut): MappingContent {
   };
 }
 
-/** Order means nothing in either list. */
-export function sameContent(one: MappingContent, other: MappingContent): boolean {
+/** Compares both lists regardless of order. */
+export function isSameMapping(one: MappingContent, other: MappingContent): boolean {
   return sameSet(one.runOn, other.runOn) && sameSet(one.capabilityIds, other.capabilityIds);
 }
 

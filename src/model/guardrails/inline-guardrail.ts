@@ -1,20 +1,27 @@
-/** Knows how a guardrail is written into a config: `{"default.contains": {"words": [...]}, "deny": true}`. */
+/** Reads guardrails that are written inline in a config: `{"default.contains": {"words": [...]}, "deny": true}`. */
 
-/** Members that are not checks: what the verdict leads to, and what it is called. */
+/** Members that are not checks: consequences of the verdict and names. */
 const actionKeys = new Set([
-  ...['deny', 'async', 'sequential', 'on_success', 'on_fail', 'id', 'type'],
-  ...['fail_closed', 'scan_scope'],
+  'deny',
+  'async',
+  'sequential',
+  'on_success',
+  'on_fail',
+  'id',
+  'type',
+  'fail_closed',
+  'scan_scope',
 ]);
 
 interface InlineCheck {
-  /** As written. */
+  /** The key as written. */
   readonly key: string;
-  /** One without a dot is a `default.` one. */
+  /** The id of the check; a key without a dot gets the prefix `default.`. */
   readonly id: string;
   readonly parameters: Record<string, unknown>;
 }
 
-/** The checks of a guardrail written out, in their order. */
+/** Returns the checks of an inline guardrail in their order. */
 export function inlineChecks(item: Readonly<Record<string, unknown>>): InlineCheck[] {
   return Object.entries(item).flatMap(([key, parameters]) => {
     const isCheck = typeof parameters === 'object' && parameters !== null;

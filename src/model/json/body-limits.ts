@@ -1,31 +1,31 @@
-/** Knows how large a request's body may be, in bytes and in values, so that reading one never holds up the others. */
+/** Defines the limits on request bodies, in bytes and in values, so that one body never blocks other requests. */
 
 /**
- * Nothing that a caller sends may hold the event loop for more than 50 ms. What is done with a body
- * costs time for each of its bytes or each of its values (a text, number, list or map, at any depth),
- * so both are bounded before anything else is done; bench/hostile-bodies.ts measures the rest.
+ * No request may hold the event loop for more than 50 ms. Processing a body takes time for each byte
+ * and for each value (a text, number, list or map, at any depth). Both are therefore bounded before
+ * any other step; bench/hostile-bodies.ts measures the steps after that.
  */
 export interface BodyLimits {
   readonly bytesMax: number;
   readonly valuesMax: number;
 }
 
-/** For a route that says nothing else. */
-export const usualBody: BodyLimits = { bytesMax: 256 * 1024, valuesMax: 5000 };
+/** Default of a route. */
+export const defaultBodyLimits: BodyLimits = { bytesMax: 256 * 1024, valuesMax: 5000 };
 
-/** For what comes as a form: a handful of fields. */
-export const formBody: BodyLimits = { bytesMax: 16 * 1024, valuesMax: 100 };
+/** Limits of form bodies, which have few fields. */
+export const formBodyLimits: BodyLimits = { bytesMax: 16 * 1024, valuesMax: 100 };
 
-/** For documents of the caller's own making (configs, guardrails) and for long lists of ids. */
-export const documentBody: BodyLimits = { bytesMax: 1024 * 1024, valuesMax: 20_000 };
+/** Limits for documents that callers write (configs, guardrails) and for long lists of ids. */
+export const documentBodyLimits: BodyLimits = { bytesMax: 1024 * 1024, valuesMax: 20_000 };
 
-/** For many changes at once: read with turns for others between them, each held against its own bounds. */
-export const changeSetBody: BodyLimits = { bytesMax: 4 * 1024 * 1024, valuesMax: 100_000 };
+/** Limits of change sets. They are read in slices, and each change is held to its own limits as well. */
+export const changeSetBodyLimits: BodyLimits = { bytesMax: 4 * 1024 * 1024, valuesMax: 100_000 };
 
-/** Most keys that one map of a body may have. */
+/** The most keys that one map in a body may have. */
 export const keysMax = 1000;
 
-/** What makes a document too large for a body of a request, or null. */
+/** Returns why a document is too large for a request body, or null. */
 export function documentSizeFault(document: unknown, { valuesMax }: BodyLimits): string | null {
   const pending = [document];
   for (let values = 1; pending.length > 0; values += 1) {

@@ -1,15 +1,15 @@
-/** Knows change sets as they travel: many changes of resources in one request, and what became of each. */
+/** Defines change sets on the wire: many changes of resources in one request, and their results. */
 import { z } from 'zod';
 import { idempotencyKeyPattern } from '../wire/idempotency.ts';
+import { listSchema } from '../wire/paging.ts';
 import { kindNames } from './kinds.ts';
-import { listOf } from '../wire/paging.ts';
 
 export const changesMax = 1000;
 
-/** Most labels that one change waits for. */
+/** Maximum labels in `after` of one change. */
 export const afterMax = 100;
 
-/** What is in it is looked at with the schema of its own route, one change after another. */
+/** The schema of the corresponding route validates the content, change by change. */
 const ChangeBody = z
   .custom<Record<string, unknown>>(
     (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -17,44 +17,44 @@ const ChangeBody = z
   )
   .meta({ type: 'object' });
 
-/** What a change is called within its set. */
+/** Name of a change within its set. */
 const Label = z.string().min(1).max(64);
 
-export const Change = z.strictObject({
+export const ChangeRequest = z.strictObject({
   kind: z.enum(kindNames),
   action: z.enum(['create', 'update', 'delete']),
-  /** Of what is updated or deleted, where its path holds one. */
+  /** Id of the updated or deleted resource, if the path contains one. */
   id: z.string().min(1).max(255).optional(),
-  /** Version that the change was made from. */
+  /** Version on which the change is based. */
   if_match: z.int().min(0).optional(),
-  /** Of a create; sent again under it, it is made once. */
+  /** Makes a create idempotent: if it is sent again with the same key, the resource is created once. */
   idempotency_key: z
     .string()
-    .regex(idempotencyKeyPattern, 'takes 1 to 255 visible ASCII characters, a UUID as a rule')
+    .regex(idempotencyKeyPattern, 'must be 1 to 255 visible ASCII characters, usually a UUID')
     .optional(),
-  /** By which later changes refer to what this one makes. */
+  /** Name by which later changes refer to the created resource. */
   label: Label.optional(),
-  /** Labels of earlier changes without which this one is not carried out. */
+  /** Labels of earlier changes that must succeed before this one. */
   after: z.array(Label).max(afterMax).optional(),
-  /** As the single request takes it, and the fields that stand in its path. */
+  /** The body of the corresponding single request, and the fields in its path. */
   body: ChangeBody.optional(),
 });
-export type Change = z.infer<typeof Change>;
+export type ChangeRequest = z.infer<typeof ChangeRequest>;
 
 export const ChangeSet = z.strictObject({
-  /** `atomic`: all or nothing. `independent`: each for itself. */
+  /** `atomic`: all changes or none. `independent`: each change on its own. */
   mode: z.enum(['atomic', 'independent']).default('independent'),
-  changes: z.array(Change).min(1).max(changesMax),
+  changes: z.array(ChangeRequest).min(1).max(changesMax),
 });
 export type ChangeSet = z.infer<typeof ChangeSet>;
 
 const ChangeResult = z.object({
-  /** As the single request would have been answered; 424 for what goes with something refused. */
+  /** Status of the corresponding single request; 424 if a change that it depends on was rejected. */
   status: z.int(),
   body: z.record(z.string(), z.unknown()),
 });
 export type ChangeResult = z.infer<typeof ChangeResult>;
 
-/** In the order of the changes; `applied` counts those that were carried out. */
-export const ChangeSetResult = listOf(ChangeResult).extend({ applied: z.int().min(0) });
+/** Results in the order of the changes; `applied` counts the successful ones. */
+export const ChangeSetResult = listSchema(ChangeResult).extend({ applied: z.int().min(0) });
 export type ChangeSetResult = z.infer<typeof ChangeSetResult>;

@@ -1,19 +1,19 @@
-/** Knows how the resources of each kind are addressed: the requests that make, change and delete one. */
+/** Defines the requests that create, update and delete the resources of a kind. */
 
 /** `body` is the resolved wire spec, `id` the resource's id. */
-export interface Addressed {
+export interface KindAddress {
   readonly create: (body: Record<string, unknown>) => { method: 'POST' | 'PUT'; path: string };
   readonly item: (id: string, body: Record<string, unknown>) => string;
-  /** Body fields that live in the path only and are not sent. */
+  /** Fields of the body that are part of the path and not sent. */
   readonly pathFields: readonly string[];
-  /** Whether they alone say which resource is meant, in place of its id. */
+  /** Whether these fields identify the resource instead of its id. */
   readonly isNamedByPathFields: boolean;
 }
 
 const byId = { pathFields: [], isNamedByPathFields: false } as const;
 
-/** Lists of a resource whose requests are POST to a collection and PUT or DELETE on `/{id}` below it. */
-export function collection(path: string): Addressed {
+/** Address of resources that are created by POST to a collection and changed by PUT or DELETE on `/{id}`. */
+export function collection(path: string): KindAddress {
   return {
     create: () => ({ method: 'POST', path }),
     item: (id) => `${path}/${encodeURIComponent(id)}`,
@@ -21,7 +21,7 @@ export function collection(path: string): Addressed {
   };
 }
 
-export const keyAddress: Addressed = {
+export const keyAddress: KindAddress = {
   ...byId,
   create: ({ type, sub_type: subType }) => ({
     method: 'POST',
@@ -31,7 +31,7 @@ export const keyAddress: Addressed = {
   pathFields: ['type', 'sub_type'],
 };
 
-export const bindingAddress: Addressed = {
+export const bindingAddress: KindAddress = {
   create: (body) => ({ method: 'PUT', path: bindingPath(body) }),
   item: (_, body) => bindingPath(body),
   pathFields: ['guardrail_id', 'mcp_server_id'],
@@ -46,14 +46,14 @@ function bindingPath(body: Record<string, unknown>): string {
 
 const defaultsPath = '/v2/admin/organisation/defaults';
 
-export const defaultsAddress: Addressed = {
+export const defaultsAddress: KindAddress = {
   ...byId,
   create: () => ({ method: 'PUT', path: defaultsPath }),
   item: () => defaultsPath,
 };
 
-/** They have the id of their workspace. */
-export const workspaceGuardrailsAddress: Addressed = {
+/** The id of workspace guardrails is the id of their workspace. */
+export const workspaceGuardrailsAddress: KindAddress = {
   ...byId,
   create: ({ workspace_id: id }) => ({ method: 'PUT', path: guardrailsPath(String(id)) }),
   item: guardrailsPath,

@@ -1,28 +1,31 @@
-/** Knows every manifest kind: its fields that refer to others, how its API is addressed, where its body is. */
+/** Table of the manifest kinds: references, special fields, API address and spec schema of each. */
 import type { z } from 'zod';
-import { configurationSecrets } from '../providers/configuration-secrets.ts';
 import {
-  type Addressed,
-  bindingAddress,
-  collection,
-  defaultsAddress,
-  keyAddress,
-  workspaceGuardrailsAddress,
-} from './kind-addresses.ts';
-import {
-  configGuardrails,
-  defaultGuardrails,
-  grantedWorkspace,
-  mappedSecrets,
+  configGuardrailReferences,
+  defaultGuardrailReferences,
+  grantedWorkspaceReference,
+  mappedSecretReference,
+  mcpIntegrationReference,
+  parentCollectionReference,
   policyReferences,
-  servedWorkspaces,
-  workspaceGuardrails,
+  promptReferences,
+  servedWorkspaceReferences,
+  workspaceGuardrailReferences,
   workspaceReference,
 } from '../manifests/kind-references.ts';
 import { mcpSecrets } from '../mcp/mcp-secret-fields.ts';
+import { configurationSecrets } from '../providers/configuration-secrets.ts';
 import { authSecrets } from '../secrets/secret-fields.ts';
+import {
+  bindingAddress,
+  collection,
+  defaultsAddress,
+  type KindAddress,
+  keyAddress,
+  workspaceGuardrailsAddress,
+} from './kind-addresses.ts';
 
-// Read by every start of `validate`: nothing here makes a schema before it is asked for.
+// Loaded at every start of `validate`, so no schema is created before it is needed.
 export const kindNames = [
   'Workspace',
   'Guardrail',
@@ -47,19 +50,19 @@ export const kindNames = [
   'ScimMapping',
 ] as const;
 
-/** `metadata.name` of a kind of which there is one at most in its place. */
-export const onlyName = 'default';
+/** `metadata.name` of a kind with at most one resource in its organisation or workspace. */
+export const singletonName = 'default';
 
 export type KindName = (typeof kindNames)[number];
 
-/** A field that names another resource: in a manifest by name, on the wire by id or slug. */
+/** A field that refers to another resource: by name in a manifest, by id or slug on the wire. */
 export interface ReferenceField {
-  /** Place in the canonical spec (see {@link Kind}): `defaults.config_id`. */
+  /** Path in the canonical spec (see {@link Kind}): `defaults.config_id`. */
   readonly path: string;
   /**
-   * Key as written in a manifest: in place of the path's last key (`configRef`), or, where the path
-   * ends in `*`, the one key of an object that is the list's item (`- guardrailRef: pii`). Empty
-   * where the reference comes from `metadata.workspace`.
+   * Key in a manifest. It replaces the last key of the path (`configRef`). Where the path ends in `*`, it
+   * is the only key of an object in the list (`- guardrailRef: pii`). Empty if the reference comes from
+   * `metadata.workspace`.
    */
   readonly manifestField: string;
   readonly kind: KindName;
@@ -67,79 +70,87 @@ export interface ReferenceField {
 }
 
 /**
- * How one kind is written, compared and addressed. Places are dotted, in wire spelling; `*` is any
- * one key or item, `**` any number of them, also none.
+ * How resources of a kind are written, compared and addressed. Paths are dotted, in wire spelling; `*` is
+ * one key or item, `**` any number of them, including none.
  */
-export interface Kind extends Addressed {
-  /** Names the file of an export: `api-keys`. */
+export interface Kind extends KindAddress {
+  /** File name of an export: `api-keys`. */
   readonly plural: string;
   readonly workspaced: 'none' | 'required' | 'optional';
-  /** Whether there is one at most in its place; it is called {@link onlyName} then. */
-  readonly isOnlyOne?: true;
-  /** The field that is the name which the API shows, where that is not `name`. */
+  /** Whether there is at most one, which is named {@link singletonName}. */
+  readonly isSingleton?: true;
+  /** The field that contains the display name, if it is not `name`. */
   readonly title?: string;
   readonly references: readonly ReferenceField[];
-  /** Write-only values: given by `valueFrom`, compared by fingerprint, never printed. */
+  /** Write-only values: set by `valueFrom`, compared by fingerprint, never printed. */
   readonly secrets: readonly string[];
-  /** Top-level fields of which the server takes another value only with the write-only values beside it. */
+  /** Top-level fields that the server changes only if the write-only values are sent as well. */
   readonly secretsGoWith: readonly string[];
-  /** Subtrees copied as written, without camelCase conversion. */
+  /** Subtrees copied as written, without conversion from camel case. */
   readonly opaque: readonly string[];
-  /** Top-level fields that cannot be changed in place: a difference means replace. */
+  /** Top-level fields that cannot be changed in place; a difference requires a replacement. */
   readonly immutable: readonly string[];
-  /** Top-level objects that the API merges by key: cleared keys must be sent as null. */
+  /** Top-level objects that the API merges by key, so removed keys must be sent as null. */
   readonly merged: readonly string[];
-  /** Lists whose order means nothing. */
+  /** Lists whose order has no meaning. */
   readonly sets: readonly string[];
   /**
-   * Makes the schema of the create body, strict: what a manifest's spec must parse to once converted.
-   * An issue of its own may carry `params.candidates`: the words that would have been right.
+   * Creates the strict schema of the create body, which a converted spec must match. A custom issue may
+   * carry `params.candidates`, the words for a did-you-mean hint.
    */
-  readonly makeBody: () => Promise<z.ZodObject>;
+  readonly makeSpecSchema: () => Promise<z.ZodObject>;
 }
 
-/** What most kinds have none of. */
-const plain = { secrets: [], secretsGoWith: [], opaque: [], merged: [], sets: [] } as const;
+/** Most kinds have no special fields. */
+const noSpecialFields = {
+  secrets: [],
+  secretsGoWith: [],
+  opaque: [],
+  merged: [],
+  sets: [],
+} as const;
 
-/** Each after those that it refers to, its own apart. */
+/** In an order in which every kind follows the kinds that it refers to, except itself. */
 export const kinds: Readonly<Record<KindName, Kind>> = {
   Workspace: {
     plural: 'workspaces',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'none',
     references: [],
     opaque: ['defaults.metadata', 'settings.export_settings', 'security_settings'],
     immutable: ['scope_name'],
     merged: ['defaults', 'settings', 'security_settings'],
     ...collection('/admin/v2/workspaces'),
-    makeBody: async () => (await import('../workspaces/workspace.ts')).WorkspaceCreate.strict(),
+    makeSpecSchema: async () =>
+      (await import('../workspaces/workspace.ts')).WorkspaceCreate.strict(),
   },
 
   Guardrail: {
     plural: 'guardrails',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'optional',
     references: [workspaceReference],
     opaque: ['checks.*.parameters', 'actions'],
     immutable: ['target', 'workspace_id'],
     ...collection('/v2/guardrails'),
-    makeBody: async () => (await import('../guardrails/guardrail.ts')).GuardrailCreate.strict(),
+    makeSpecSchema: async () =>
+      (await import('../guardrails/guardrail.ts')).GuardrailCreate.strict(),
   },
 
   Config: {
     plural: 'configs',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'optional',
-    references: [workspaceReference, ...configGuardrails],
+    references: [workspaceReference, ...configGuardrailReferences],
     opaque: ['config'],
     immutable: ['workspace_id'],
     ...collection('/v2/configs'),
-    makeBody: async () => (await import('../configs/config.ts')).ConfigCreate.strict(),
+    makeSpecSchema: async () => (await import('../configs/config.ts')).ConfigCreate.strict(),
   },
 
   ApiKey: {
     plural: 'api-keys',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'optional',
     references: [
       workspaceReference,
@@ -150,12 +161,12 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     merged: ['defaults'],
     sets: ['scopes', 'alert_emails', 'rate_limits'],
     ...keyAddress,
-    makeBody: async () => (await import('../people/api-key.ts')).makeApiKeySpec(),
+    makeSpecSchema: async () => (await import('../people/api-key.ts')).makeApiKeySpec(),
   },
 
   SecretReference: {
     plural: 'secret-references',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'none',
     references: [
       { path: 'allowed_workspaces.*', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
@@ -166,14 +177,15 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     merged: ['auth_config'],
     sets: ['allowed_workspaces'],
     ...collection('/admin/v2/secret-references'),
-    makeBody: async () => (await import('../secrets/secret-reference.ts')).makeSecretReferenceSpec(),
+    makeSpecSchema: async () =>
+      (await import('../secrets/secret-reference.ts')).makeSecretReferenceSpec(),
   },
 
   McpIntegration: {
     plural: 'mcp-integrations',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'optional',
-    references: [workspaceReference, grantedWorkspace, mappedSecrets],
+    references: [workspaceReference, grantedWorkspaceReference, mappedSecretReference],
     secrets: mcpSecrets.map((pattern) => `configurations.${pattern}`),
     secretsGoWith: ['url'],
     opaque: [
@@ -185,31 +197,24 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     immutable: ['slug', 'workspace_id'],
     sets: ['workspaces', 'disabled_capabilities'],
     ...collection('/admin/v2/mcp-integrations'),
-    makeBody: async () => (await import('../mcp/mcp-integration.ts')).McpIntegrationCreate.strict(),
+    makeSpecSchema: async () =>
+      (await import('../mcp/mcp-integration.ts')).McpIntegrationCreate.strict(),
   },
 
   McpServer: {
     plural: 'mcp-servers',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'required',
-    references: [
-      workspaceReference,
-      {
-        path: 'mcp_integration_id',
-        manifestField: 'mcpIntegrationRef',
-        kind: 'McpIntegration',
-        by: 'id',
-      },
-    ],
+    references: [workspaceReference, mcpIntegrationReference],
     immutable: ['mcp_integration_id', 'workspace_id', 'slug'],
     sets: ['disabled_capabilities', 'user_access'],
     ...collection('/v2/mcp-servers'),
-    makeBody: async () => (await import('../mcp/mcp-server.ts')).McpServerCreate.strict(),
+    makeSpecSchema: async () => (await import('../mcp/mcp-server.ts')).McpServerCreate.strict(),
   },
 
   GuardrailMcpBinding: {
     plural: 'guardrail-mcp-bindings',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'optional',
     references: [
       { path: 'guardrail_id', manifestField: 'guardrailRef', kind: 'Guardrail', by: 'id' },
@@ -218,36 +223,39 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     immutable: ['guardrail_id', 'mcp_server_id'],
     sets: ['run_on', 'mcp_integration_capability_ids'],
     ...bindingAddress,
-    makeBody: async () => (await import('../guardrails/guardrail-mapping.ts')).makeGuardrailMappingSpec(),
+    makeSpecSchema: async () =>
+      (await import('../guardrails/guardrail-mapping.ts')).makeGuardrailMappingSpec(),
   },
 
   UsageLimitPolicy: {
     plural: 'usage-limit-policies',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'required',
     references: policyReferences,
     immutable: ['workspace_id'],
     sets: ['conditions'],
     ...collection('/v2/policies/usage-limits'),
-    makeBody: async () => (await import('../limits/usage-limit-policy.ts')).makeUsageLimitPolicySpec(),
+    makeSpecSchema: async () =>
+      (await import('../limits/usage-limit-policy.ts')).makeUsageLimitPolicySpec(),
   },
 
   RateLimitPolicy: {
     plural: 'rate-limit-policies',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'required',
     references: policyReferences,
     immutable: ['target', 'workspace_id'],
     sets: ['conditions'],
     ...collection('/v2/policies/rate-limits'),
-    makeBody: async () => (await import('../limits/rate-limit-policy.ts')).makeRateLimitPolicySpec(),
+    makeSpecSchema: async () =>
+      (await import('../limits/rate-limit-policy.ts')).makeRateLimitPolicySpec(),
   },
 
   Integration: {
     plural: 'integrations',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'optional',
-    references: [workspaceReference, grantedWorkspace, mappedSecrets],
+    references: [workspaceReference, grantedWorkspaceReference, mappedSecretReference],
     secrets: [
       'key',
       ...configurationSecrets.map((pattern) => `configurations.${pattern}`),
@@ -257,12 +265,13 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     immutable: ['slug', 'ai_provider_id', 'workspace_id'],
     sets: ['workspaces'],
     ...collection('/admin/v2/integrations'),
-    makeBody: async () => (await import('../providers/integration.ts')).IntegrationCreate.strict(),
+    makeSpecSchema: async () =>
+      (await import('../providers/integration.ts')).IntegrationCreate.strict(),
   },
 
   Provider: {
     plural: 'providers',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'required',
     references: [
       workspaceReference,
@@ -271,125 +280,113 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
     immutable: ['integration_id', 'workspace_id', 'slug'],
     sets: ['rate_limits'],
     ...collection('/v2/providers'),
-    makeBody: async () => (await import('../providers/provider.ts')).ProviderCreate.strict(),
+    makeSpecSchema: async () => (await import('../providers/provider.ts')).ProviderCreate.strict(),
   },
 
   PromptLabel: {
     plural: 'prompt-labels',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'optional',
     references: [workspaceReference],
     immutable: ['workspace_id'],
     ...collection('/v2/labels'),
-    makeBody: async () => (await import('../prompts/prompt-label.ts')).PromptLabelCreate.strict(),
+    makeSpecSchema: async () =>
+      (await import('../prompts/prompt-label.ts')).PromptLabelCreate.strict(),
   },
 
   PromptCollection: {
     plural: 'prompt-collections',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'required',
-    references: [
-      workspaceReference,
-      {
-        path: 'parent_collection_id',
-        manifestField: 'parentCollectionRef',
-        kind: 'PromptCollection',
-        by: 'id',
-      },
-    ],
+    references: [workspaceReference, parentCollectionReference],
     immutable: ['slug', 'workspace_id'],
     ...collection('/v2/collections'),
-    makeBody: async () => (await import('../prompts/prompt-collection.ts')).PromptCollectionCreate.strict(),
+    makeSpecSchema: async () =>
+      (await import('../prompts/prompt-collection.ts')).PromptCollectionCreate.strict(),
   },
 
   PromptPartial: {
     plural: 'prompt-partials',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'optional',
     references: [workspaceReference],
     immutable: ['slug', 'workspace_id'],
     ...collection('/v2/prompts/partials'),
-    makeBody: async () => (await import('../prompts/prompt-partial.ts')).PromptPartialCreate.strict(),
+    makeSpecSchema: async () =>
+      (await import('../prompts/prompt-partial.ts')).PromptPartialCreate.strict(),
   },
 
   Prompt: {
     plural: 'prompts',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'required',
-    references: [
-      workspaceReference,
-      {
-        path: 'collection_id',
-        manifestField: 'collectionRef',
-        kind: 'PromptCollection',
-        by: 'id',
-      },
-      { path: 'virtual_key', manifestField: 'providerRef', kind: 'Provider', by: 'slug' },
-    ],
+    references: promptReferences,
     opaque: ['parameters', 'functions', 'tools', 'tool_choice', 'template_metadata'],
     immutable: ['slug', 'workspace_id'],
     ...collection('/v2/prompts'),
-    makeBody: async () => (await import('../prompts/prompt.ts')).PromptCreate.strict(),
+    makeSpecSchema: async () => (await import('../prompts/prompt.ts')).PromptCreate.strict(),
   },
 
   OrganisationDefaults: {
     plural: 'organisation-defaults',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'none',
-    isOnlyOne: true,
-    references: defaultGuardrails,
+    isSingleton: true,
+    references: defaultGuardrailReferences,
     opaque: ['export_settings'],
     immutable: [],
     sets: ['export_settings.deniedFields'],
     ...defaultsAddress,
-    makeBody: async () =>
+    makeSpecSchema: async () =>
       (await import('../workspaces/organisation-defaults.ts')).OrganisationDefaults.strict(),
   },
 
   GuardrailExclusion: {
     plural: 'guardrail-exclusions',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'required',
-    isOnlyOne: true,
+    isSingleton: true,
     references: [workspaceReference],
     immutable: ['workspace_id'],
     ...collection('/v2/guardrail-exclusions'),
-    makeBody: async () =>
+    makeSpecSchema: async () =>
       (await import('../guardrails/guardrail-exclusion.ts')).GuardrailExclusionCreate.strict(),
   },
 
   WorkspaceGuardrails: {
     plural: 'workspace-guardrails',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'required',
-    isOnlyOne: true,
-    references: [workspaceReference, ...workspaceGuardrails],
+    isSingleton: true,
+    references: [workspaceReference, ...workspaceGuardrailReferences],
     immutable: ['workspace_id'],
     ...workspaceGuardrailsAddress,
-    makeBody: async () => (await import('../workspaces/workspace-guardrails.ts')).makeWorkspaceGuardrailsSpec(),
+    makeSpecSchema: async () =>
+      (await import('../workspaces/workspace-guardrails.ts')).makeWorkspaceGuardrailsSpec(),
   },
 
   Deployment: {
     plural: 'deployments',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'none',
-    references: servedWorkspaces,
+    references: servedWorkspaceReferences,
     opaque: ['tags', 'deployment_config', 'auth_settings.jwt_sub_workspace_mapping'],
     immutable: ['slug'],
     merged: ['auth_settings'],
     sets: ['auth_settings.workspaces_allowed', 'auth_settings.jwt_subs_allowed'],
     ...collection('/v2/deployments'),
-    makeBody: async () => (await import('../workspaces/gateway-deployment.ts')).DeploymentCreate.strict(),
+    makeSpecSchema: async () =>
+      (await import('../workspaces/gateway-deployment.ts')).DeploymentCreate.strict(),
   },
 
   ScimMapping: {
     plural: 'scim-mappings',
-    ...plain,
+    ...noSpecialFields,
     workspaced: 'required',
     title: 'scim_group_name',
     references: [workspaceReference],
     immutable: ['workspace_id', 'scim_group_name'],
     ...collection('/v2/scim/workspaces'),
-    makeBody: async () => (await import('../people/scim-mapping.ts')).makeScimMappingSpec(),
+    makeSpecSchema: async () => (await import('../people/scim-mapping.ts')).makeScimMappingSpec(),
   },
 };

@@ -1,11 +1,11 @@
-/** Knows what runs of sync tell the server of themselves: status, revisions and suspensions, as they travel. */
+/** Defines the status, revisions and suspensions of the sync on the wire. */
 import { z } from 'zod';
 import type { Ending } from '../../failure.ts';
-import { kindNames } from './kinds.ts';
 import { ManagedName } from '../manifests/managed-by.ts';
-import { AnsweredTimestamp, Timestamp } from '../wire/timestamp.ts';
+import { ResponseTimestamp, Timestamp } from '../wire/timestamp.ts';
+import { kindNames } from './kinds.ts';
 
-/** Where an owner, or one of its workspaces, stands. */
+/** State of an owner or of one of its workspaces. */
 export const syncStates = ['Synced', 'OutOfSync', 'Progressing', 'Degraded', 'Suspended'] as const;
 
 /** Commit id of Git, or `sha256:` and the digest of a folder's manifests. */
@@ -14,7 +14,7 @@ const Commit = z
   .regex(/^[\x21-\x7e]{1,255}$/, 'must be 1 to 255 visible ASCII characters');
 const Message = z.string().max(2000);
 const Location = z.string().min(1).max(2048);
-/** Null is what belongs to no workspace. */
+/** Null for resources outside of workspaces. */
 const Workspace = ManagedName.nullable();
 
 export const reportedWorkspacesMax = 1000;
@@ -28,10 +28,10 @@ const WorkspaceReport = z.object({
 });
 
 /**
- * What a run has told others than the server, so that the one after it does not tell it again.
- * `delivery_id` goes with each message of the notification that was told last.
+ * Announcements that a run has made elsewhere, so that the next run does not repeat them. `delivery_id`
+ * is part of each message of the last notification.
  */
-const Announced = z.object({
+const Announcements = z.object({
   commit_status: z
     .object({ commit: Commit, state: z.enum(['pending', 'success', 'failure']) })
     .nullable(),
@@ -39,17 +39,17 @@ const Announced = z.object({
     .object({
       delivery_id: z.uuid(),
       is_delivered: z.boolean(),
-      /** Until when this many changes are more than what is told at once. */
+      /** Until this time further changes are held back to limit the number of notifications. */
       paced_until: Timestamp,
       state: z.enum(syncStates),
-      /** Those that are not Synced. */
+      /** Workspaces that are not Synced. */
       workspaces: z
         .array(z.object({ workspace: Workspace, state: z.enum(syncStates) }))
         .max(reportedWorkspacesMax),
     })
     .nullable(),
 });
-export type Announced = z.infer<typeof Announced>;
+export type Announcements = z.infer<typeof Announcements>;
 
 /** Body of PUT /admin/v2/gatewright/sync/status. */
 export const SyncReport = z.object({
@@ -59,7 +59,7 @@ export const SyncReport = z.object({
   commit_applied: Commit.nullable(),
   state: z.enum(syncStates),
   message: Message.nullable(),
-  /** The last error that still stands, and its place in the source. */
+  /** The last unresolved error, and its position in the source. */
   error: z
     .object({
       file: Location.nullable(),
@@ -69,45 +69,45 @@ export const SyncReport = z.object({
     })
     .nullable(),
   drift_count: z.int().min(0),
-  /** When the next look is due at the latest; null for a run that looks once. */
+  /** The latest time of the next cycle; null for a run of one cycle. */
   next_look_at: Timestamp.nullable(),
   workspaces: z
     .array(WorkspaceReport)
     .max(reportedWorkspacesMax)
-    .refine((all) => new Set(all.map(({ workspace }) => workspace)).size === all.length, {
+    .refine((list) => new Set(list.map(({ workspace }) => workspace)).size === list.length, {
       error: 'must name each workspace once',
     }),
-  announced: Announced.optional(),
+  announced: Announcements.optional(),
 });
 export type SyncReport = z.infer<typeof SyncReport>;
 
-/** How long a reason may be, in characters. */
+/** Maximum length of a reason in characters. */
 export const reasonMax = 1000;
 
-/** What a rollback has brought back, and its suspension keeps so. */
-const RolledBackTo = z.object({
+/** The revision that a rollback restored and its suspension preserves. */
+const RollbackTarget = z.object({
   /** Number of the revision. */
   revision: z.int().min(1).max(2_147_483_647),
   commit: Commit,
 });
 
-/** A told pause: nothing of the workspace, or of the whole owner, is written until it ends. */
+/** A suspension: nothing in the workspace, or of the whole owner, is written until it ends. */
 export const SyncSuspension = z.object({
   object: z.literal('sync_suspension'),
   owner: z.string(),
-  /** Null for everything of the owner. */
+  /** Null for all resources of the owner. */
   workspace: z.string().nullable(),
-  /** By the database's clock; null until somebody resumes. */
-  until: AnsweredTimestamp.nullable(),
+  /** By the database's clock; null for a suspension without an end. */
+  until: ResponseTimestamp.nullable(),
   reason: z.string(),
-  /** Name of the service account, or its id once it is gone. */
+  /** Name of the service account, or its id if it has been deleted. */
   suspended_by: z.string(),
-  suspended_at: AnsweredTimestamp,
-  rolled_back_to: RolledBackTo.nullable(),
+  suspended_at: ResponseTimestamp,
+  rolled_back_to: RollbackTarget.nullable(),
 });
 export type SyncSuspension = z.infer<typeof SyncSuspension>;
 
-/** One line, so that it cannot feign others where it is shown. */
+/** A single line, so that it cannot imitate other lines of the output. */
 export const SuspensionReason = z
   .string()
   .trim()
@@ -120,17 +120,17 @@ export const SuspensionReason = z
 
 const forSecondsMax = 366 * 86_400;
 
-/** Body of PUT /admin/v2/gatewright/sync/suspensions; without an end it lasts until it is ended. */
+/** Body of PUT /admin/v2/gatewright/sync/suspensions; without an end it lasts until it is lifted. */
 export const SuspensionBody = z
   .object({
     owner: ManagedName,
     workspace: Workspace.optional(),
     until: Timestamp.nullable().optional(),
-    /** Instead of `until`: from now on by the database's clock. */
+    /** Instead of `until`: seconds from now, by the database's clock. */
     for_seconds: z.int().min(1).max(forSecondsMax).optional(),
     reason: SuspensionReason,
-    /** Left out: as an earlier suspension of the same has it. */
-    rolled_back_to: RolledBackTo.nullable().optional(),
+    /** If absent, the value of an earlier suspension is retained. */
+    rolled_back_to: RollbackTarget.nullable().optional(),
   })
   .refine((body) => body.until == null || body.for_seconds === undefined, {
     path: ['for_seconds'],
@@ -138,35 +138,48 @@ export const SuspensionBody = z
   });
 export type SuspensionBody = z.infer<typeof SuspensionBody>;
 
-/** Revisions that are kept of each owner, the newest. */
-export const revisionsKept = 50;
-/** Changes that are kept of a revision; what is beyond them is counted. */
+/** The newest revisions of each owner are retained, up to this number. */
+export const revisionsMax = 50;
+/** Stored changes of a revision; further ones are only counted. */
 export const revisionChangesMax = 10_000;
-/** Changes that one request may tell. */
-export const changesToldMax = 2500;
+/** Maximum changes in one request. */
+export const changesPerRequestMax = 2500;
 
 const changeActions = [
-  ...['create', 'update', 'replace', 'delete', 'adopt', 'rename', 'release', 'rotate'],
+  'create',
+  'update',
+  'replace',
+  'delete',
+  'adopt',
+  'rename',
+  'release',
+  'rotate',
 ] as const;
 
-/** One thing that a revision did. Names of fields, never values. */
+/** One change of a revision. It contains names of fields, never values. */
 export const RevisionChange = z.object({
   action: z.enum(changeActions),
   kind: z.enum(kindNames),
   workspace: z.string().max(253).nullable(),
   name: z.string().min(1).max(1000),
   resource_id: z.uuid().nullable(),
-  /** Paths in the spec, the first fifty. */
+  /** Paths in the spec, at most fifty. */
   fields: z.array(z.string().max(500)).max(50),
 });
 export type RevisionChange = z.infer<typeof RevisionChange>;
 
 const endings = [
-  ...['success', 'unexpected', 'changesPresent', 'partialFailure', 'refusedByGuard'],
-  ...['invalidInput', 'unreachable', 'retryable'],
+  'success',
+  'unexpected',
+  'changesPresent',
+  'partialFailure',
+  'refusedByGuard',
+  'invalidInput',
+  'unreachable',
+  'retryable',
 ] as const satisfies readonly Ending[];
 
-const Changes = z.array(RevisionChange).max(changesToldMax);
+const Changes = z.array(RevisionChange).max(changesPerRequestMax);
 
 /** Body of POST /admin/v2/gatewright/sync/revisions. */
 export const RevisionBody = z.object({
@@ -175,16 +188,16 @@ export const RevisionBody = z.object({
   started_at: Timestamp,
   finished_at: Timestamp,
   ending: z.enum(endings),
-  /** All that were made, also those that no request tells; as many as are told when absent. */
+  /** Total number of changes, including those that no request contains; defaults to the number sent. */
   change_count: z.int().min(0).optional(),
-  /** The first of them; PUT …/changes tells more. */
+  /** The first changes; PUT …/changes adds more. */
   changes: Changes,
 });
 export type RevisionBody = z.infer<typeof RevisionBody>;
 
 /** Body of PUT /admin/v2/gatewright/sync/revisions/{number}/changes. */
 export const MoreChanges = z.object({
-  /** How many have been told before: sent again it is harmless. */
+  /** Number of changes sent before, which makes a repeated request harmless. */
   start: z
     .int()
     .min(0)
@@ -193,7 +206,7 @@ export const MoreChanges = z.object({
 });
 export type MoreChanges = z.infer<typeof MoreChanges>;
 
-/** One applied state of a source; numbers of an owner grow by one and are never given twice. */
+/** One applied state of a source. Numbers ascend per owner and are never reused. */
 export const SyncRevision = z.object({
   object: z.literal('sync_revision'),
   owner: z.string(),
@@ -201,13 +214,13 @@ export const SyncRevision = z.object({
   commit: z.string(),
   source: z.string(),
   /** By the clock of the run. */
-  started_at: AnsweredTimestamp,
-  finished_at: AnsweredTimestamp,
+  started_at: ResponseTimestamp,
+  finished_at: ResponseTimestamp,
   /** By the database's clock. */
-  recorded_at: AnsweredTimestamp,
+  recorded_at: ResponseTimestamp,
   ending: z.string(),
   change_count: z.int(),
-  /** How many of them are kept. */
+  /** Number of stored changes. */
   recorded_count: z.int(),
 });
 export type SyncRevision = z.infer<typeof SyncRevision>;
@@ -215,19 +228,19 @@ export type SyncRevision = z.infer<typeof SyncRevision>;
 export const RevisionWithChanges = SyncRevision.extend({ changes: z.array(RevisionChange) });
 export type RevisionWithChanges = z.infer<typeof RevisionWithChanges>;
 
-/** Where one owner stands, as the server has been told. */
+/** State of one owner according to its reports. */
 export const SyncStatus = z.object({
   object: z.literal('sync_status'),
   owner: z.string(),
   /** Now, by the database's clock. */
-  as_of: AnsweredTimestamp,
-  /** When the report came, by the same clock; null for an owner that never sent one. */
-  told_at: AnsweredTimestamp.nullable(),
+  as_of: ResponseTimestamp,
+  /** When the report arrived, by the same clock; null if none was ever sent. */
+  told_at: ResponseTimestamp.nullable(),
   report: SyncReport.nullable(),
   /** The newest revision; null before the first. */
   revision: SyncRevision.nullable(),
-  /** The run that holds the lease; null while nobody does. */
-  lease: z.object({ holder: z.string(), expires_at: AnsweredTimestamp }).nullable(),
+  /** The run that holds the lease; null without one. */
+  lease: z.object({ holder: z.string(), expires_at: ResponseTimestamp }).nullable(),
   suspensions: z.array(SyncSuspension),
 });
 export type SyncStatus = z.infer<typeof SyncStatus>;

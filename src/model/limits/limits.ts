@@ -1,16 +1,16 @@
-/** Knows what all budgets and rate limits share: which amounts are exact, and which rules bind them. */
+/** Defines what all budgets and rate limits share: exact amounts, reset schedules and cross-field rules. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { Timestamp } from '../wire/timestamp.ts';
 
 const microsPerDollar = 1_000_000;
-/** Up to here neighbouring numbers lie closer together than one micro-unit, so each has its own. */
+/** Up to this bound the distance between neighbouring doubles is below one micro-unit, so each micro-unit is exact. */
 export const amountMax = 2 ** 33;
 
 /**
- * An amount of money, tokens or requests: exact to at most six decimal places. What binary
- * fractions cannot tell from such a decimal is refused, not rounded. (Within the bounds `String`
- * writes plain digits, save for amounts below 1e-6.)
+ * An amount of money, tokens or requests with at most six decimal places. A number whose shortest
+ * decimal form has more places is rejected, not rounded. Within the bounds `String` writes plain
+ * digits, except for amounts below 1e-6.
  */
 export const Amount = z
   .number()
@@ -20,12 +20,12 @@ export const Amount = z
     error: 'must be a decimal with at most 6 places',
   });
 
-/** What a budget counts. */
+/** Unit of a budget. */
 export type UsageType = 'cost' | 'tokens' | 'requests';
 
 /**
- * The whole units that an amount is kept and counted in: micro-dollars of a cost, else the tokens or
- * requests themselves. Exact, for an amount that {@link Amount} has parsed and no rule faults.
+ * The whole units in which an amount is stored and counted: micro-dollars of a cost, otherwise tokens
+ * or requests. Exact for an amount that {@link Amount} and the limit rules accept.
  */
 export function toUnits(amount: number, type: UsageType): number {
   if (type !== 'cost') return amount;
@@ -34,8 +34,8 @@ export function toUnits(amount: number, type: UsageType): number {
 }
 
 /**
- * The number that a client reads for whole units: the nearest to the exact decimal. Units may be
- * more than a number can hold, so they come as bigint where they were counted.
+ * The number shown to clients for whole units: the double nearest to the exact decimal. Counted units
+ * can exceed the range of a number, so they are a bigint.
  */
 export function fromUnits(units: number | bigint, type: UsageType): number {
   if (type !== 'cost') return Number(units);
@@ -47,25 +47,25 @@ export function fromUnits(units: number | bigint, type: UsageType): number {
 const PeriodicReset = z.enum(['weekly', 'monthly']);
 type PeriodicReset = z.infer<typeof PeriodicReset>;
 
-/** When a budget starts anew (docs/explanation/jobs.md, Windows); the three forms are one choice. */
+/** When a budget resets (docs/explanation/jobs.md, Windows). At most one of the two periods may be set. */
 export const scheduleFields = {
   periodic_reset: described(
     PeriodicReset.nullable().optional(),
-    'When usage starts anew: on Mondays, or on the first of the month, 00:00 UTC.',
+    'When usage resets: on Mondays or on the first of the month, at 00:00 UTC.',
   ),
   periodic_reset_days: described(
     z.int().min(1).max(365).nullable().optional(),
-    'Usage starts anew every so many days at 00:00 UTC; excludes periodic_reset.',
+    'Usage resets every this many days at 00:00 UTC; excludes periodic_reset.',
   ),
   next_usage_reset_at: described(
     Timestamp.nullable().optional(),
-    'First reset of the schedule, from the start of that day in UTC; needs one of the two periods.',
+    'First reset of the schedule, from the start of that day in UTC; requires one of the two periods.',
     { examples: ['2030-01-01T00:00:00Z'] },
   ),
 };
 
 export interface LimitTerms {
-  /** A cost when absent. */
+  /** Defaults to cost. */
   readonly type?: UsageType | undefined;
   readonly credit_limit?: number | undefined;
   readonly alert_threshold?: number | null | undefined;
@@ -74,7 +74,7 @@ export interface LimitTerms {
   readonly next_usage_reset_at?: string | null | undefined;
 }
 
-/** The first rule that the terms of a budget break, or undefined. */
+/** Returns the first rule that the terms of a budget violate, or undefined. */
 export function findLimitFault(
   terms: LimitTerms,
 ): { field: keyof LimitTerms; message: string } | undefined {
@@ -92,14 +92,14 @@ export function findLimitFault(
     return { field: 'periodic_reset_days', message: 'excludes periodic_reset' };
   }
   if (typeof terms.next_usage_reset_at === 'string' && !everyPeriod && !everyDays) {
-    const message = 'needs periodic_reset or periodic_reset_days';
+    const message = 'requires periodic_reset or periodic_reset_days';
     return { field: 'next_usage_reset_at', message };
   }
   return undefined;
 }
 
-/** Refinement for a schema of limit terms. */
-export function limitRules(terms: LimitTerms, ctx: z.RefinementCtx): void {
+/** Refinement for schemas of budgets. */
+export function checkLimitRules(terms: LimitTerms, ctx: z.RefinementCtx): void {
   const fault = findLimitFault(terms);
   if (fault === undefined) return;
   ctx.addIssue({ code: 'custom', path: [fault.field], message: fault.message });
@@ -110,8 +110,10 @@ export const RateLimit = z.strictObject({
   type: described(z.enum(['requests', 'tokens']), 'What is counted.'),
   unit: described(
     z.enum(['rpd', 'rph', 'rpm', 'rps', 'rpw']),
-    'Time that the limit is for: a day, an hour, a minute, a second or a week.',
+    'Period of the limit: a day, an hour, a minute, a second or a week.',
   ),
-  value: described(z.int().min(0), 'Most requests or tokens in that time.', { examples: [60] }),
+  value: described(z.int().min(0), 'Maximum requests or tokens in that period.', {
+    examples: [60],
+  }),
 });
 export type RateLimit = z.infer<typeof RateLimit>;

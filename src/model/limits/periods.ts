@@ -1,11 +1,11 @@
-/** Knows when usage starts again from zero: schedules, their boundaries, and how many of them were missed. */
+/** Computes when usage resets: the boundaries of a schedule and how many of them were missed. */
 
-const dayMs = 86_400_000;
-const weekMs = 7 * dayMs;
-/** The epoch was a Thursday; the first Monday 00:00 UTC came four days later. */
-const firstMondayMs = 4 * dayMs;
+const msPerDay = 86_400_000;
+const weekMs = 7 * msPerDay;
+/** The epoch was a Thursday; the first Monday began four days later. */
+const firstMondayMs = 4 * msPerDay;
 
-/** At most one of the two is set; neither means that usage never resets by itself. */
+/** At most one of the two is set; with neither, usage never resets automatically. */
 export interface ResetSchedule {
   readonly periodicReset: 'weekly' | 'monthly' | null;
   /** 1 to 365. */
@@ -13,10 +13,11 @@ export interface ResetSchedule {
 }
 
 /**
- * The next boundary: Monday 00:00 UTC, the 1st 00:00 UTC, or a whole number of periods of N days
- * after the UTC day of `anchorMs`. It lies after `nowMs`, and after the anchor too, so that a clock
- * that steps back never yields a boundary twice. The anchor is the boundary that was applied last,
- * or the creation; null stands for now. Null when there is no schedule.
+ * Returns the next boundary: Monday 00:00 UTC, the 1st 00:00 UTC, or a whole number of periods of N
+ * days after the UTC day of `anchorMs`. Returns null when there is no schedule.
+ *
+ * The boundary is after both `nowMs` and the anchor, so a clock that steps back never yields a boundary
+ * twice. The anchor is the boundary applied last, or the creation time; null means now.
  */
 export function nextResetAt(
   schedule: ResetSchedule,
@@ -28,24 +29,24 @@ export function nextResetAt(
   if (schedule.periodicReset === 'weekly') return mondayAt(weekOf(after) + 1);
   if (schedule.periodicReset === 'monthly') return firstOfMonth(monthOf(after) + 1);
   if (schedule.periodicResetDays === null) return null;
-  const periodMs = schedule.periodicResetDays * dayMs;
+  const periodMs = schedule.periodicResetDays * msPerDay;
   const start = startOfDay(anchor);
   return start + (Math.floor((after - start) / periodMs) + 1) * periodMs;
 }
 
-/** A stretch of time that usage is counted in. */
+/** A period in which usage is counted. */
 export interface UsageWindow {
-  /** First millisecond of it; names the window among those of its subject. */
+  /** Its first millisecond, which also identifies the window of a subject. */
   readonly startMs: number;
   /** First millisecond after it; null when it never ends. */
   readonly nextResetAtMs: number | null;
 }
 
 /**
- * The window that `nowMs` lies in, where `stored` is the one that was written last. As long as that
- * lasts, it is that one. Else it begins at the latest boundary since, and `skippedWindows` says how
- * many came and went between the two. A schedule that was set back to a boundary before the stored
- * start begins nothing anew.
+ * Returns the window that contains `nowMs`; `stored` is the window written last and is returned while
+ * it lasts. Otherwise the window begins at the latest boundary, and `skippedWindows` counts the windows
+ * between the two. If the schedule was moved back to a boundary before the stored start, the start is
+ * kept.
  */
 export function currentWindow(
   schedule: ResetSchedule,
@@ -62,31 +63,31 @@ export function currentWindow(
   };
 }
 
-/** The last regular boundary up to and including `nowMs`, counted from the boundary `fromMs`. */
+/** The last regular boundary at or before `nowMs`, counted from the boundary `fromMs`. */
 function latestBoundary(schedule: ResetSchedule, fromMs: number, nowMs: number): number {
   if (schedule.periodicReset === 'weekly') return mondayAt(weekOf(nowMs));
   if (schedule.periodicReset === 'monthly') return firstOfMonth(monthOf(nowMs));
   if (schedule.periodicResetDays === null) return fromMs;
-  const periodMs = schedule.periodicResetDays * dayMs;
+  const periodMs = schedule.periodicResetDays * msPerDay;
   const start = startOfDay(fromMs);
   return start + Math.floor((nowMs - start) / periodMs) * periodMs;
 }
 
 /**
- * How many boundaries lie after `boundaryMs` (the one being applied) up to and including `nowMs`:
- * windows that came and went while nothing was running.
+ * Counts the boundaries after `boundaryMs`, which is being applied, up to and including `nowMs`. These
+ * are windows that began and ended while no process was running.
  */
 export function skippedWindows(schedule: ResetSchedule, boundaryMs: number, nowMs: number): number {
   if (nowMs <= boundaryMs) return 0;
   if (schedule.periodicReset === 'weekly') return weekOf(nowMs) - weekOf(boundaryMs);
   if (schedule.periodicReset === 'monthly') return monthOf(nowMs) - monthOf(boundaryMs);
   if (schedule.periodicResetDays === null) return 0;
-  return Math.floor((nowMs - startOfDay(boundaryMs)) / (schedule.periodicResetDays * dayMs));
+  return Math.floor((nowMs - startOfDay(boundaryMs)) / (schedule.periodicResetDays * msPerDay));
 }
 
-/** Midnight UTC of the day that `ms` lies in. */
+/** Midnight UTC of the day of `ms`. */
 export function startOfDay(ms: number): number {
-  return Math.floor(ms / dayMs) * dayMs;
+  return Math.floor(ms / msPerDay) * msPerDay;
 }
 
 function weekOf(ms: number): number {

@@ -1,4 +1,4 @@
-/** Knows what all policies say: which requests they are about, and which of those are counted together. */
+/** Defines the fields that all policies share: conditions that select requests, and grouping. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
@@ -6,11 +6,11 @@ import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fie
 const conditionsMax = 50;
 const valuesMax = 500;
 
-/** What a request for a model has, and a call of a tool has not. */
+/** Properties that inference requests have and MCP tool calls lack. */
 export const modelKeys = ['virtual_key', 'provider', 'config', 'prompt', 'model'] as const;
-/** What a call of a tool has, and a request for a model has not. */
+/** Properties that MCP tool calls have and inference requests lack. */
 export const toolKeys = ['mcp_server', 'mcp_tool'] as const;
-/** What requests have that policies of every kind may ask for. */
+/** Properties that policies of every kind can test. */
 export const requestKeys = [
   'api_key',
   ...modelKeys,
@@ -21,26 +21,26 @@ export const requestKeys = [
 
 const ConditionValue = z.string().min(1).max(1024);
 
-/** Echoed in the form sent: text or list. */
+/** A text or a list; responses repeat the form that was sent. */
 const ConditionValues = z.union([ConditionValue, z.array(ConditionValue).min(1).max(valuesMax)]);
 
-/** Values of a list are alternatives; conditions must all hold. `*` is any value. */
-function conditionOf(keys: readonly string[]) {
+/** A condition matches any value of its list; all conditions must match. `*` matches any value. */
+function conditionSchema(keys: readonly string[]) {
   return z.strictObject({
-    key: conditionKeyOf(keys),
+    key: conditionKeySchema(keys),
     value: ConditionValues.meta({
-      description: 'Value, or a list of which any will do; * is any value.',
+      description: 'Value, or a list of alternatives; * matches any value.',
       examples: ['*'],
     }),
     excludes: ConditionValues.refine((excluded) => ![excluded].flat().includes('*'), {
-      error: 'must not hold *, which would leave out everything',
+      error: 'must not contain *, which would exclude everything',
     })
       .optional()
-      .meta({ description: 'Values to leave out of those that value takes in.' }),
+      .meta({ description: 'Values that are excluded although value matches them.' }),
   });
 }
 
-function conditionKeyOf(keys: readonly string[]) {
+function conditionKeySchema(keys: readonly string[]) {
   return z
     .string()
     .max(255)
@@ -54,33 +54,33 @@ function conditionKeyOf(keys: readonly string[]) {
     });
 }
 
-/** What tells the requests of a policy from others, by properties of these names or `metadata.<name>`. */
-export function conditionsOf(keys: readonly string[]) {
-  return z.array(conditionOf(keys)).min(1).max(conditionsMax);
+/** Conditions that select the requests of a policy, by these properties or `metadata.<name>`. */
+export function conditionsSchema(keys: readonly string[]) {
+  return z.array(conditionSchema(keys)).min(1).max(conditionsMax);
 }
 
-/** Each distinct combination of these values is counted apart. */
-export function groupingOf(keys: readonly string[]) {
+/** Each distinct combination of these values has its own counter. */
+export function groupBySchema(keys: readonly string[]) {
   return z
-    .array(z.strictObject({ key: conditionKeyOf(keys) }))
+    .array(z.strictObject({ key: conditionKeySchema(keys) }))
     .min(1)
     .max(conditionsMax);
 }
 
-export type Condition = z.infer<ReturnType<typeof conditionOf>>;
-export type GroupBy = z.infer<ReturnType<typeof groupingOf>>;
+export type Condition = z.infer<ReturnType<typeof conditionSchema>>;
+export type GroupBy = z.infer<ReturnType<typeof groupBySchema>>;
 
-/** Fields of the body that makes a policy. */
+/** Fields of the body that creates a policy. */
 export function policyFields(keys: readonly string[]) {
   return {
-    ...naming(),
+    ...nameFields(),
     conditions: described(
-      conditionsOf(keys),
-      'Which requests are counted: all of these must hold.',
+      conditionsSchema(keys),
+      'Conditions that select the counted requests; all must match.',
     ),
     group_by: described(
-      groupingOf(keys),
-      'Each combination of the values of these is counted apart.',
+      groupBySchema(keys),
+      'Each combination of the values of these properties is counted separately.',
       {
         examples: [[{ key: 'api_key' }]],
       },
@@ -89,18 +89,18 @@ export function policyFields(keys: readonly string[]) {
   };
 }
 
-/** Fields of the body that changes one: absent stays, null clears. */
+/** Fields of the body that updates a policy: an absent field is unchanged, null clears it. */
 export function policyUpdateFields(keys: readonly string[]) {
   return {
-    ...naming(),
-    conditions: conditionsOf(keys).optional(),
-    group_by: groupingOf(keys).optional(),
+    ...nameFields(),
+    conditions: conditionsSchema(keys).optional(),
+    group_by: groupBySchema(keys).optional(),
   };
 }
 
-function naming() {
+function nameFields() {
   return {
-    name: described(ResourceName.nullable().optional(), 'Name that people see.'),
-    description: described(freeText(500).nullable().optional(), 'What the policy is for.'),
+    name: described(ResourceName.nullable().optional(), 'Display name.'),
+    description: described(freeText(500).nullable().optional(), 'Purpose of the policy.'),
   };
 }

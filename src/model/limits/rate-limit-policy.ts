@@ -1,4 +1,4 @@
-/** Knows the bodies by which rate-limit policies are made and changed, and what a target may ask of requests. */
+/** Defines the bodies that create and update rate-limit policies, and the rules that depend on the target. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import type { Fault } from '../wire/fault.ts';
@@ -13,7 +13,7 @@ import {
   toolKeys,
 } from './policy.ts';
 
-/** What the conditions and groups of a rate-limit policy may ask for. */
+/** Properties that conditions and groups of a rate-limit policy can use. */
 export const rateKeys = [...requestKeys, 'endpoint_type'] as const;
 
 export const RateTarget = z.enum(['llm', 'mcp_tools']);
@@ -24,27 +24,29 @@ const { type, unit } = RateLimit.shape;
 const rateFields = {
   type,
   unit,
-  value: described(z.int().min(1), 'Most requests or tokens in that time.', { examples: [60] }),
+  value: described(z.int().min(1), 'Maximum requests or tokens in that period.', {
+    examples: [60],
+  }),
 };
 
-/** Body of POST /policies/rate-limits; its cross-field rules are {@link targetRules}. */
+/** Body of POST /policies/rate-limits; its cross-field rules are {@link checkTargetRules}. */
 export const RateLimitPolicyCreate = z.object({
   ...policyFields(rateKeys),
   ...rateFields,
   target: described(
     RateTarget.optional(),
-    'What is limited: requests for models, or calls of MCP tools.',
+    'What is limited: inference requests, or calls of MCP tools.',
     { default: 'llm' },
   ),
 });
 export type RateLimitPolicyCreate = z.infer<typeof RateLimitPolicyCreate>;
 
-/** What a manifest says of a policy, with the rules that bind its fields together. */
+/** Schema of a manifest's spec, including the cross-field rules. */
 export function makeRateLimitPolicySpec(): z.ZodObject {
-  return RateLimitPolicyCreate.strict().superRefine(targetRules);
+  return RateLimitPolicyCreate.strict().superRefine(checkTargetRules);
 }
 
-/** Body of PUT /policies/rate-limits/{id}: absent fields stay, null clears. */
+/** Body of PUT /policies/rate-limits/{id}: an absent field is unchanged, null clears it. */
 export const RateLimitPolicyUpdate = z.object({
   ...policyUpdateFields(rateKeys),
   type: rateFields.type.optional(),
@@ -53,28 +55,28 @@ export const RateLimitPolicyUpdate = z.object({
 });
 export type RateLimitPolicyUpdate = z.infer<typeof RateLimitPolicyUpdate>;
 
-/** The part of a policy that its target binds. */
+/** The fields of a policy that depend on its target. */
 interface TargetTerms {
   readonly target?: RateTarget | undefined;
   readonly conditions?: readonly Pick<Condition, 'key'>[] | undefined;
   readonly group_by?: GroupBy | undefined;
 }
 
-/** The properties of each target that requests of the other never have. */
+/** Properties that requests of each target never have. */
 const foreignKeys: Readonly<Record<RateTarget, readonly string[]>> = {
   llm: toolKeys,
   mcp_tools: [...modelKeys, 'endpoint_type'],
 };
-const lacking = { llm: 'requests for models', mcp_tools: 'calls of MCP tools' } as const;
+const targetNames = { llm: 'inference requests', mcp_tools: 'calls of MCP tools' } as const;
 
-/** What no request of the target has, so that the policy would never hold. */
+/** Rejects properties that no request of the target has, with which the policy would never match. */
 export function targetFaults({
   target = 'llm',
   conditions = [],
   group_by: groups = [],
 }: TargetTerms): Fault[] {
   const foreign = foreignKeys[target];
-  const message = `must not be one of ${foreign.join(', ')}, which ${lacking[target]} do not have (target: ${target})`;
+  const message = `must not be one of ${foreign.join(', ')}, which ${targetNames[target]} do not have (target: ${target})`;
   const faultsIn = (field: string, list: readonly { readonly key: string }[]): Fault[] =>
     list.flatMap(({ key }, at) =>
       foreign.includes(key) ? [{ path: [field, at, 'key'], message }] : [],
@@ -82,8 +84,8 @@ export function targetFaults({
   return [...faultsIn('conditions', conditions), ...faultsIn('group_by', groups)];
 }
 
-/** Refinement for a schema of policies. */
-export function targetRules(terms: TargetTerms, ctx: z.RefinementCtx): void {
+/** Refinement for schemas of rate-limit policies. */
+export function checkTargetRules(terms: TargetTerms, ctx: z.RefinementCtx): void {
   for (const { path, message } of targetFaults(terms)) {
     ctx.addIssue({ code: 'custom', path: [...path], message });
   }

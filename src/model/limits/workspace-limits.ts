@@ -1,7 +1,7 @@
-/** Knows the budget and the rate limits of a workspace. */
+/** Defines the budget and the rate limits of a workspace. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
-import { amountMax, limitRules, RateLimit, scheduleFields } from './limits.ts';
+import { amountMax, checkLimitRules, RateLimit, scheduleFields } from './limits.ts';
 
 const terms = z.strictObject({
   type: described(
@@ -11,24 +11,24 @@ const terms = z.strictObject({
   ),
   credit_limit: described(
     z.int().min(1).max(amountMax),
-    'Whole amount at which the keys of the workspace are refused.',
+    'Whole amount at which requests of the workspace are rejected.',
     { examples: [1000] },
   ),
   alert_threshold: described(
     z.int().min(1).max(amountMax).nullable().optional(),
-    'Whole amount at which the recipients of alerts are told; at most credit_limit.',
+    'Whole amount at which an alert is sent; at most credit_limit.',
     { examples: [800] },
   ),
   ...scheduleFields,
 });
 
 /** Budget of a workspace: whole amounts, in a list of at most one. */
-export const WorkspaceUsageLimits = z.array(terms.superRefine(limitRules)).max(1);
+export const WorkspaceUsageLimits = z.array(terms.superRefine(checkLimitRules)).max(1);
 export type WorkspaceUsageLimits = z.infer<typeof WorkspaceUsageLimits>;
 
 /**
- * Budget of a workspace for one integration. Clients send thresholds above its limit, which they take for
- * percentages: such an amount is kept, and never reached.
+ * Budget of a workspace for one integration. Clients send thresholds above its limit because they
+ * treat them as percentages. Such a threshold is stored and never reached.
  */
 export const GrantUsageLimits = z
   .array(
@@ -36,11 +36,11 @@ export const GrantUsageLimits = z
       .extend({
         alert_threshold: described(
           terms.shape.alert_threshold.clone(),
-          'Whole amount at which the recipients of alerts are told; never where it is above credit_limit.',
+          'Whole amount at which an alert is sent; never sent if it is above credit_limit.',
           { examples: [800] },
         ),
       })
-      .superRefine((grant, ctx) => limitRules({ ...grant, alert_threshold: null }, ctx)),
+      .superRefine((grant, ctx) => checkLimitRules({ ...grant, alert_threshold: null }, ctx)),
   )
   .max(1);
 

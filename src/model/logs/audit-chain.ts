@@ -1,7 +1,7 @@
-/** Knows the chain of an audit log: how each row is proved together with all before it, and what breaks it. */
+/** Seals the audit log in a hash chain, which authenticates each row together with all rows before it, and verifies the chain. */
 import { createHmac } from 'node:crypto';
 
-/** A row as it is sealed: what it says, and its place. */
+/** A sealed row: its content and its position in the chain. */
 export interface SealedRow {
   readonly organisation_id: string;
   /** Milliseconds since the epoch. */
@@ -17,24 +17,24 @@ export interface SealedRow {
   readonly changes: string;
   /** From 1, without gaps. */
   readonly chain_position: number;
-  /** Id of the row before it; null for the first. */
+  /** Id of the previous row; null for the first. */
   readonly chain_previous: Buffer | null;
   readonly chain_hash: Buffer;
 }
 
-/** What a row says, before it has a place. */
+/** The content of a row that has no position yet. */
 export type UnsealedRow = Omit<SealedRow, 'chain_position' | 'chain_previous' | 'chain_hash'>;
 
-/** A row's place, to be written into it. */
+/** The position of a row, to be written into it. */
 export type Seal = Pick<SealedRow, 'id' | 'chain_position' | 'chain_previous' | 'chain_hash'>;
 
-/** Which part of an organisation's log is sealed: all rows behind the base, up to the head. */
+/** The sealed part of an organisation's log: all rows after the base, up to the head. */
 export interface ChainEnds {
   readonly organisation_id: string;
-  /** 0 and noughts where nothing was deleted yet. */
+  /** 0, with a zero hash, if nothing has been deleted yet. */
   readonly base_position: number;
   readonly base_hash: Buffer;
-  /** As the base where no row is sealed. */
+  /** Equal to the base if no row is sealed. */
   readonly head_position: number;
   readonly head_id: Buffer | null;
   readonly head_hash: Buffer;
@@ -42,17 +42,20 @@ export interface ChainEnds {
 
 const hashBytes = 32;
 
-/** The chain of an organisation of which no row is sealed yet. */
+/** The chain of an organisation without sealed rows. */
 export function emptyChain(organisationId: string): ChainEnds {
-  const nothing = Buffer.alloc(hashBytes);
+  const zeroHash = Buffer.alloc(hashBytes);
   return {
     organisation_id: organisationId,
-    ...{ base_position: 0, base_hash: nothing },
-    ...{ head_position: 0, head_id: null, head_hash: nothing },
+    base_position: 0,
+    base_hash: zeroHash,
+    head_position: 0,
+    head_id: null,
+    head_hash: zeroHash,
   };
 }
 
-/** Seals rows behind the head of a chain, in their order; yields what to write into each, and the chain with its new head. */
+/** Seals rows after the head of a chain, in their order. Returns a seal for each row and the chain with its new head. */
 export function sealRows(
   key: Buffer,
   chain: ChainEnds,
@@ -60,58 +63,74 @@ export function sealRows(
 ): { readonly seals: readonly Seal[]; readonly chain: ChainEnds } {
   let { head_position, head_id, head_hash } = chain;
   const seals = rows.map((row): Seal => {
-    const place = { chain_position: head_position + 1, chain_previous: head_id };
-    head_hash = hashOf(key, { ...row, ...place }, head_hash);
+    const position = { chain_position: head_position + 1, chain_previous: head_id };
+    head_hash = hashOf(key, { ...row, ...position }, head_hash);
     head_position += 1;
     head_id = row.id;
-    return { id: row.id, ...place, chain_hash: head_hash };
+    return { id: row.id, ...position, chain_hash: head_hash };
   });
   return { seals, chain: { ...chain, head_position, head_id, head_hash } };
 }
 
-/** HMAC-SHA256 over the row and the hash of the one before. */
+/** HMAC-SHA256 of the row and the hash of the previous row. */
 function hashOf(key: Buffer, row: Omit<SealedRow, 'chain_hash'>, previous: Buffer): Buffer {
-  const says = [
-    ...[row.chain_position, row.chain_previous?.toString('hex') ?? null, row.organisation_id],
-    ...[row.at, row.id.toString('hex'), row.workspace_id, row.actor_kind, row.actor_id],
-    ...[row.action, row.resource_kind, row.resource_id, row.request_id, row.changes],
+  const content = [
+    row.chain_position,
+    row.chain_previous?.toString('hex') ?? null,
+    row.organisation_id,
+    row.at,
+    row.id.toString('hex'),
+    row.workspace_id,
+    row.actor_kind,
+    row.actor_id,
+    row.action,
+    row.resource_kind,
+    row.resource_id,
+    row.request_id,
+    row.changes,
   ];
-  return createHmac('sha256', key).update(previous).update(JSON.stringify(says)).digest();
+  return createHmac('sha256', key).update(previous).update(JSON.stringify(content)).digest();
 }
 
-/** HMAC-SHA256 over both ends, so that nobody without the key can move them. */
-export function proofOf(key: Buffer, chain: ChainEnds): Buffer {
-  const says = [
-    ...['ends', chain.organisation_id, chain.base_position, chain.base_hash.toString('hex')],
-    ...[chain.head_position, chain.head_id?.toString('hex') ?? null],
+/** HMAC-SHA256 of both ends of the chain, which prevents moving them without the key. */
+export function proveEnds(key: Buffer, chain: ChainEnds): Buffer {
+  const content = [
+    'ends',
+    chain.organisation_id,
+    chain.base_position,
+    chain.base_hash.toString('hex'),
+    chain.head_position,
+    chain.head_id?.toString('hex') ?? null,
     chain.head_hash.toString('hex'),
   ];
-  return createHmac('sha256', key).update(JSON.stringify(says)).digest();
+  return createHmac('sha256', key).update(JSON.stringify(content)).digest();
 }
 
-/** What is wrong with a chain, and where. */
+/** A fault of the chain and the positions that it affects. */
 export interface ChainFault {
   /**
-   * `changed`: a row says something else than when it was sealed. `removed`: rows are gone. `inserted`: a row
-   * claims a place that is another's or none. `backdated`: a row was sealed long after the time that it
-   * tells. `moved`: the record of the ends is not the one that was written.
+   * - `changed`: the content of a row differs from what was sealed.
+   * - `removed`: rows are missing.
+   * - `inserted`: a row uses the position of another row or one outside the chain.
+   * - `backdated`: a row was sealed long after its own timestamp.
+   * - `moved`: the record of the chain's ends was modified.
    */
   readonly fault: 'changed' | 'removed' | 'inserted' | 'backdated' | 'moved';
-  /** The first place that is meant, and the last. */
+  /** First and last affected position. */
   readonly from: number;
   readonly to: number;
-  /** Of the row; of removed ones of the last, where the row behind it tells. */
+  /** Id of the row. For removed rows, id of the last one, if the row after it names it. */
   readonly id: Buffer | null;
 }
 
-/** A row tells the time of its request, and is sealed within minutes of it. */
+/** Rows carry the time of their request and are sealed within minutes of it; a day of delay is suspicious. */
 const backdatedMs = 86_400_000;
 
-/** Goes along a chain, row by row in the order of their places, and finds what is wrong. */
-export class ChainCheck {
+/** Verifies a chain row by row, in the order of positions. */
+export class ChainVerifier {
   readonly #key: Buffer;
   readonly #chain: ChainEnds;
-  /** The place before the next, and what its hash may be: as stored, and as it should be. */
+  /** The last verified position and its possible hashes: as stored, and as computed. */
   #position: number;
   #hashes: readonly Buffer[];
   #latestAt = 0;
@@ -123,34 +142,34 @@ export class ChainCheck {
     this.#hashes = [chain.base_hash];
   }
 
-  /** @param alike all rows of one place: one, unless somebody has inserted others */
-  *take(alike: readonly SealedRow[]): Generator<ChainFault> {
-    const { chain_position: position } = alike[0]!;
+  /** @param samePosition all rows with one position; more than one means that rows were inserted */
+  *verifyPosition(samePosition: readonly SealedRow[]): Generator<ChainFault> {
+    const { chain_position: position } = samePosition[0]!;
     const { base_position, head_position } = this.#chain;
     if (position <= base_position || position > head_position) {
-      yield* alike.map((row) => faultAt('inserted', row));
+      yield* samePosition.map((row) => faultAt('inserted', row));
       return;
     }
     const gap = position - this.#position - 1;
-    const provable = gap === 0 ? alike.filter((row) => this.#proves(row)) : [];
-    const genuine = provable[0] ?? alike[0]!;
+    const provable = gap === 0 ? samePosition.filter((row) => this.#proves(row)) : [];
+    const genuine = provable[0] ?? samePosition[0]!;
     if (gap > 0) {
-      const places = { from: this.#position + 1, to: position - 1 };
-      yield { fault: 'removed', ...places, id: genuine.chain_previous };
+      const range = { from: this.#position + 1, to: position - 1 };
+      yield { fault: 'removed', ...range, id: genuine.chain_previous };
     } else if (provable.length === 0) yield faultAt('changed', genuine);
-    yield* alike.filter((row) => row !== genuine).map((row) => faultAt('inserted', row));
+    yield* samePosition.filter((row) => row !== genuine).map((row) => faultAt('inserted', row));
     if (genuine.at < this.#latestAt - backdatedMs) yield faultAt('backdated', genuine);
-    this.#goOn(genuine, { isProved: provable.length > 0, isNext: gap === 0 });
+    this.#advance(genuine, { isProved: provable.length > 0, isNext: gap === 0 });
   }
 
-  /** @param proof as the record of the ends holds it */
-  *end(proof: Buffer): Generator<ChainFault> {
+  /** @param proof the stored proof of the chain's ends */
+  *verifyEnds(proof: Buffer): Generator<ChainFault> {
     const { head_position, head_hash, head_id } = this.#chain;
-    const whole = { from: this.#position + 1, to: head_position };
-    if (this.#position < head_position) yield { fault: 'removed', ...whole, id: head_id };
+    const rest = { from: this.#position + 1, to: head_position };
+    if (this.#position < head_position) yield { fault: 'removed', ...rest, id: head_id };
     const isHead =
       this.#position < head_position || this.#hashes.some((hash) => hash.equals(head_hash));
-    if (!isHead || !proof.equals(proofOf(this.#key, this.#chain))) {
+    if (!isHead || !proof.equals(proveEnds(this.#key, this.#chain))) {
       yield { fault: 'moved', from: head_position, to: head_position, id: head_id };
     }
   }
@@ -159,10 +178,10 @@ export class ChainCheck {
     return this.#hashes.some((hash) => hashOf(this.#key, row, hash).equals(row.chain_hash));
   }
 
-  /** Behind a row that is not proved it may be its hash that was changed, or what it says. */
-  #goOn(row: SealedRow, { isProved, isNext }: { isProved: boolean; isNext: boolean }): void {
-    const should = isNext && !isProved ? [hashOf(this.#key, row, this.#hashes.at(-1)!)] : [];
-    this.#hashes = [row.chain_hash, ...should];
+  /** If a row is not authentic, either its hash or its content was changed, so both hashes are tried for the next row. */
+  #advance(row: SealedRow, { isProved, isNext }: { isProved: boolean; isNext: boolean }): void {
+    const computed = isNext && !isProved ? [hashOf(this.#key, row, this.#hashes.at(-1)!)] : [];
+    this.#hashes = [row.chain_hash, ...computed];
     this.#position = row.chain_position;
     this.#latestAt = Math.max(this.#latestAt, row.at);
   }

@@ -1,11 +1,12 @@
-/** Knows what a line of an export tells of a request. */
-import { idFromBytes } from '../wire/ids.ts';
-import { fromUnits } from '../limits/limits.ts';
-import type { ExportField, ExportFilters } from './log-export.ts';
-import { formatTimestamp } from '../wire/timestamp.ts';
+/** Formats rows of the request log as lines of an export. */
 
-/** A row of the log, as much as lines tell. */
-export interface LoggedRequest {
+import { fromUnits } from '../limits/limits.ts';
+import { idFromBytes } from '../wire/ids.ts';
+import { formatTimestamp } from '../wire/timestamp.ts';
+import type { ExportField, ExportFilters } from './log-export.ts';
+
+/** The columns of a log row that exports use. */
+export interface ExportedLogRow {
   readonly id: Buffer;
   /** Milliseconds since the epoch. */
   readonly ended_at: number;
@@ -38,8 +39,8 @@ export interface LoggedRequest {
   readonly metadata: string;
 }
 
-/** What the log does not keep is null. */
-const tellers: Readonly<Record<ExportField, (row: LoggedRequest) => unknown>> = {
+/** Readers of the fields; null for what the log does not store. */
+const fieldReaders: Readonly<Record<ExportField, (row: ExportedLogRow) => unknown>> = {
   id: ({ id }) => idFromBytes(id),
   trace_id: (row) => row.trace_id,
   created_at: (row) => formatTimestamp(row.ended_at - row.duration_ms),
@@ -81,20 +82,20 @@ const tellers: Readonly<Record<ExportField, (row: LoggedRequest) => unknown>> = 
   is_estimated: (row) => row.is_estimated === 1,
 };
 
-/** JSON and a line feed; fields in the order in which they were asked for. */
-export function lineOf(row: LoggedRequest, fields: readonly ExportField[]): string {
-  const told = fields.map((field) => [field, tellers[field](row)] as const);
-  return `${JSON.stringify(Object.fromEntries(told))}\n`;
+/** JSON and a line feed, with fields in the requested order. */
+export function formatExportLine(row: ExportedLogRow, fields: readonly ExportField[]): string {
+  const entries = fields.map((field) => [field, fieldReaders[field](row)] as const);
+  return `${JSON.stringify(Object.fromEntries(entries))}\n`;
 }
 
-/** Whether each key has one of the values that are asked for. */
-export function hasMetadata(
-  row: Pick<LoggedRequest, 'metadata'>,
-  wanted: ExportFilters['metadata'],
+/** Whether the metadata has one of the requested values for each requested key. */
+export function matchesMetadata(
+  row: Pick<ExportedLogRow, 'metadata'>,
+  filter: ExportFilters['metadata'],
 ): boolean {
-  if (wanted === undefined) return true;
-  const told = JSON.parse(row.metadata) as Readonly<Record<string, unknown>>;
-  return Object.entries(wanted).every(
-    ([key, values]) => Object.hasOwn(told, key) && values.includes(String(told[key])),
+  if (filter === undefined) return true;
+  const metadata = JSON.parse(row.metadata) as Readonly<Record<string, unknown>>;
+  return Object.entries(filter).every(
+    ([key, values]) => Object.hasOwn(metadata, key) && values.includes(String(metadata[key])),
   );
 }

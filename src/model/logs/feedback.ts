@@ -1,9 +1,9 @@
-/** Knows feedback: what somebody says of the answers to the requests of a trace. */
+/** Defines feedback on the responses of a trace. */
 import { z } from 'zod';
 import { JsonRecord } from '../wire/json-record.ts';
-import { AnsweredTimestamp } from '../wire/timestamp.ts';
+import { ResponseTimestamp } from '../wire/timestamp.ts';
 
-/** Weights are kept in millionths. */
+/** Weights are stored in millionths. */
 export const weightUnit = 1_000_000;
 const atOnceMax = 100;
 
@@ -19,10 +19,10 @@ const Weight = z
     error: 'must have at most 6 decimal places',
   });
 
-const One = z
+const FeedbackEntry = z
   .object({
     trace_id: TraceId.optional(),
-    /** As another client of this API writes it. */
+    /** Spelling of another client of this API. */
     traceID: TraceId.optional(),
     value: Value,
     weight: Weight.nullable().optional(),
@@ -30,14 +30,17 @@ const One = z
   })
   .refine(({ trace_id, traceID }) => (trace_id === undefined) !== (traceID === undefined), {
     path: ['trace_id'],
-    error: 'is required, once',
+    error: 'is required exactly once',
   });
 
-/** Body of POST /feedback: one, or several at once. */
-export const FeedbackCreate = z.union([One, z.array(One).min(1).max(atOnceMax)]);
+/** Body of POST /feedback: one entry or a list of entries. */
+export const FeedbackCreate = z.union([
+  FeedbackEntry,
+  z.array(FeedbackEntry).min(1).max(atOnceMax),
+]);
 export type FeedbackCreate = z.infer<typeof FeedbackCreate>;
 
-/** Body of PUT /feedback/{id}: absent fields stay. */
+/** Body of PUT /feedback/{id}; an absent field is unchanged. */
 export const FeedbackUpdate = z.object({
   value: Value.optional(),
   weight: Weight.optional(),
@@ -54,7 +57,7 @@ export const FeedbackRecord = z.object({
   weight: z.number(),
   metadata: JsonRecord,
   created_by: z.string(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
 });
 export type FeedbackRecord = z.infer<typeof FeedbackRecord>;

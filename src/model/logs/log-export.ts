@@ -1,33 +1,67 @@
-/** Knows exports of the log of requests: what may be asked for, of which requests, and what one becomes. */
+/** Defines exports of the request log: fields, filters, settings and states. */
 import { z } from 'zod';
 import { commaList } from '../wire/comma-list.ts';
 import { described } from '../wire/described.ts';
 import { freeText } from '../wire/resource-fields.ts';
-import { StretchEnd, StretchStart } from '../wire/timestamp.ts';
+import { RangeEnd, RangeStart } from '../wire/timestamp.ts';
 
-/** What a line may tell of a request. */
+/** Fields of a line in an export. */
 export const exportFields = [
-  ...(['id', 'trace_id', 'created_at', 'request', 'response', 'is_success', 'ai_org'] as const),
-  ...(['ai_model', 'req_units', 'res_units', 'total_units', 'request_url', 'cost'] as const),
-  ...(['cost_currency', 'response_time', 'response_status_code', 'mode', 'config'] as const),
-  ...(['prompt_slug', 'metadata', 'ended_at', 'workspace_id', 'api_key_id'] as const),
-  ...(['endpoint', 'error_code', 'requested_model', 'answered_model', 'target_path'] as const),
-  ...(['retries', 'cache_status', 'guardrail_verdict', 'is_stream', 'first_byte_ms'] as const),
-  ...(['cached_input_tokens', 'cache_write_tokens', 'is_estimated'] as const),
+  'id',
+  'trace_id',
+  'created_at',
+  'request',
+  'response',
+  'is_success',
+  'ai_org',
+  'ai_model',
+  'req_units',
+  'res_units',
+  'total_units',
+  'request_url',
+  'cost',
+  'cost_currency',
+  'response_time',
+  'response_status_code',
+  'mode',
+  'config',
+  'prompt_slug',
+  'metadata',
+  'ended_at',
+  'workspace_id',
+  'api_key_id',
+  'endpoint',
+  'error_code',
+  'requested_model',
+  'answered_model',
+  'target_path',
+  'retries',
+  'cache_status',
+  'guardrail_verdict',
+  'is_stream',
+  'first_byte_ms',
+  'cached_input_tokens',
+  'cache_write_tokens',
+  'is_estimated',
 ] as const;
 export type ExportField = (typeof exportFields)[number];
 
 export const ExportFields = z.array(z.enum(exportFields)).max(exportFields.length);
 
-/** What a workspace or an organisation says of its exports. */
+/** Export settings of a workspace or an organisation. */
 export const ExportSettings = z.strictObject({
-  deniedFields: described(ExportFields, 'What no export of the log may hold.'),
+  deniedFields: described(ExportFields, 'Fields that no export of the log may contain.'),
 });
 export type ExportSettings = z.infer<typeof ExportSettings>;
 
-/** From `draft` on `start`; `success`, `failed` and `stopped` by themselves or by a word; `archived` for good. */
+/** `draft` becomes `in_progress` by a start, then `success`, `failed`, or `stopped` by a stop; `archived` is final. */
 export const exportStatuses = [
-  ...(['draft', 'in_progress', 'success', 'failed', 'stopped', 'archived'] as const),
+  'draft',
+  'in_progress',
+  'success',
+  'failed',
+  'stopped',
+  'archived',
 ] as const;
 export type ExportStatus = (typeof exportStatuses)[number];
 
@@ -36,66 +70,73 @@ const dollars = z.number().min(0).max(1e9).optional();
 const valuesMax = 100;
 const value = z.string().min(1).max(255);
 const score = z.number().min(-10).max(10).optional();
-/** `a,b` means either, and so does `["a", "b"]`. */
+/** `a,b` is the same as `["a", "b"]`: either value matches. */
 const values = z
   .union([z.string().max(25_600), z.array(value).max(valuesMax)])
-  .transform((sent) => (typeof sent === 'string' ? commaList(sent) : sent))
+  .transform((input) => (typeof input === 'string' ? commaList(input) : input))
   .pipe(z.array(value).min(1).max(valuesMax))
   .optional();
 const statusForm = /^[1-9](?:\d\d|xx)$/;
 
-/** Of metadata: numbers and flags are those that the log has as text. */
-const toldValues = z.union([
+/** Filter on metadata; numbers and booleans are converted to text, as the log stores them. */
+const metadataValues = z.union([
   values.unwrap(),
-  z.union([z.number(), z.boolean()]).transform((sent) => [String(sent)]),
+  z.union([z.number(), z.boolean()]).transform((input) => [String(input)]),
 ]);
 
-/** Which requests. Those of no stretch of time are none. */
+/** Selects the exported requests; the time range is required. */
 export const ExportFilters = z.strictObject({
-  time_of_generation_min: StretchStart,
-  time_of_generation_max: StretchEnd,
-  ...{ total_units_min: count, total_units_max: count },
-  ...{ prompt_token_min: count, prompt_token_max: count },
-  ...{ completion_token_min: count, completion_token_max: count },
-  ...{ cost_min: dollars, cost_max: dollars },
-  ...{ ai_org: values, ai_model: values, ai_org_model: values, trace_id: values },
-  ...{
-    prompt_slug: values,
-    configs: values,
-    api_key_ids: values,
-    workspace_slug: values,
-    deployment_slug: values,
-    virtual_keys: values,
-  },
+  time_of_generation_min: RangeStart,
+  time_of_generation_max: RangeEnd,
+  total_units_min: count,
+  total_units_max: count,
+  prompt_token_min: count,
+  prompt_token_max: count,
+  completion_token_min: count,
+  completion_token_max: count,
+  cost_min: dollars,
+  cost_max: dollars,
+  ai_org: values,
+  ai_model: values,
+  ai_org_model: values,
+  trace_id: values,
+  prompt_slug: values,
+  configs: values,
+  api_key_ids: values,
+  workspace_slug: values,
+  deployment_slug: values,
+  virtual_keys: values,
   status_code: values.refine((codes) => codes?.every((code) => statusForm.test(code)) ?? true, {
-    error: 'must be statuses such as 429, or classes such as 4xx, with commas',
+    error: 'must be statuses such as 429 or classes such as 4xx, separated by commas',
   }),
   metadata: z
-    .record(z.string().min(1).max(255), toldValues)
+    .record(z.string().min(1).max(255), metadataValues)
     .refine((fields) => Object.keys(fields).length <= valuesMax, { error: 'has too many keys' })
     .optional(),
-  /** All are exported, whichever page is asked for. */
-  ...{ page_size: z.number().optional(), current_page: z.number().optional() },
-  ...{ weighted_feedback_min: score, weighted_feedback_max: score },
+  /** Ignored: an export always contains all requests. */
+  page_size: z.number().optional(),
+  current_page: z.number().optional(),
+  weighted_feedback_min: score,
+  weighted_feedback_max: score,
 });
 export type ExportFilters = z.infer<typeof ExportFilters>;
 
-const shared = {
-  filters: described(ExportFilters, 'Which requests.'),
+const sharedFields = {
+  filters: described(ExportFilters, 'Filters that select the requests.'),
   requested_data: described(
     ExportFields.min(1).optional(),
-    'What a line tells; all that is not denied when left out.',
+    'Fields of a line; defaults to all fields that are not denied.',
   ),
-  description: described(freeText(4096).optional(), 'What it is for.'),
+  description: described(freeText(4096).optional(), 'Purpose of the export.'),
 };
 
-export const LogExportCreate = z.object(shared);
+export const LogExportCreate = z.object(sharedFields);
 export type LogExportCreate = z.infer<typeof LogExportCreate>;
 
 const { time_of_generation_min, time_of_generation_max, ...narrowing } = ExportFilters.shape;
 type Narrowing = { [K in keyof typeof narrowing]: z.ZodNullable<(typeof narrowing)[K]> };
 
-/** Absent ones stay, null takes one away. */
+/** An absent filter is unchanged, null removes it. */
 const ExportFiltersUpdate = z.strictObject({
   time_of_generation_min: time_of_generation_min.optional(),
   time_of_generation_max: time_of_generation_max.optional(),
@@ -105,38 +146,40 @@ const ExportFiltersUpdate = z.strictObject({
 });
 type ExportFiltersUpdate = z.infer<typeof ExportFiltersUpdate>;
 
-/** Absent fields stay. */
+/** An absent field is unchanged. */
 export const LogExportUpdate = z.object({
-  ...shared,
+  ...sharedFields,
   filters: described(
     ExportFiltersUpdate.optional(),
-    'Which requests; what is left out of it stays, and null takes a filter away.',
+    'Filters that select the requests; an absent filter is unchanged, null removes it.',
   ),
 });
 export type LogExportUpdate = z.infer<typeof LogExportUpdate>;
 
-export function mergedFilters(stored: ExportFilters, sent: ExportFiltersUpdate): ExportFilters {
-  const kept = Object.entries({ ...stored, ...sent }).filter(([, filter]) => filter !== null);
-  return ExportFilters.parse(Object.fromEntries(kept));
+export function mergeFilters(stored: ExportFilters, update: ExportFiltersUpdate): ExportFilters {
+  const merged = Object.entries({ ...stored, ...update }).filter(([, filter]) => filter !== null);
+  return ExportFilters.parse(Object.fromEntries(merged));
 }
 
-/** Filters as clients write them, and read them: several values as one text, between commas. */
-export function toldFilters(filters: ExportFilters): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(filters).map(([name, filter]) => [name, told(filter)]));
+/** Formats filters as clients write them: several values as one comma-separated text. */
+export function formatFilters(filters: ExportFilters): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(filters).map(([name, filter]) => [name, formatFilter(filter)]),
+  );
 }
 
-function told(filter: unknown): unknown {
+function formatFilter(filter: unknown): unknown {
   if (Array.isArray(filter)) {
-    return filter.some((one: string) => one.includes(',')) ? filter : filter.join(',');
+    return filter.some((item: string) => item.includes(',')) ? filter : filter.join(',');
   }
   if (typeof filter !== 'object' || filter === null) return filter;
-  return Object.fromEntries(Object.entries(filter).map(([key, one]) => [key, told(one)]));
+  return Object.fromEntries(Object.entries(filter).map(([key, item]) => [key, formatFilter(item)]));
 }
 
-/** Which requests, with names looked up; null for all. */
+/** The selected requests, with names resolved to ids; null for all. */
 export interface ExportSelection {
   readonly workspaceIds: readonly string[] | null;
   readonly configIds: readonly string[] | null;
-  /** Those that its author may see, and has asked for. */
+  /** The requested keys that the author of the export may see. */
   readonly apiKeyIds: readonly string[] | null;
 }

@@ -1,10 +1,10 @@
-/** Knows what callers tell of requests that they have made elsewhere, and what the log keeps of it. */
+/** Defines log entries that callers report for requests made elsewhere, and converts them to rows. */
 import { z } from 'zod';
+import { addReportedUsage, completeUsage, newReportedUsage } from '../pricing/reported-usage.ts';
 import { findAiProvider } from '../services/ai-providers.ts';
 import { endpointOf } from '../services/endpoint.ts';
-import { TraceId } from './feedback.ts';
 import { WorkspaceReference } from '../wire/resource-fields.ts';
-import { noteUsage, nothingSaid, wholeUsage } from '../pricing/said-usage.ts';
+import { TraceId } from './feedback.ts';
 
 const atOnceMax = 100;
 const textCharsMax = 255;
@@ -14,7 +14,7 @@ const metadataCharsMax = 128;
 const millisecondsMax = 2 ** 31 - 1;
 
 const Headers = z.record(z.string(), z.unknown()).nullable().optional();
-/** Read for the model and for what was used; no part of the log. */
+/** Read for the model and the usage only; never stored. */
 const Body = z.unknown().optional();
 const MetadataValue = z.union([
   z.string().max(metadataCharsMax),
@@ -27,23 +27,25 @@ const Entry = z.object({
   request: z.object({
     url: z.string().max(urlCharsMax).nullable().optional(),
     method: z.string().max(16).nullable().optional(),
-    /** A service, or a name that only the caller knows. */
+    /** A known service, or a name of the caller's own. */
     provider: z.string().min(1).max(textCharsMax).nullable().optional(),
-    ...{ headers: Headers, body: Body },
+    headers: Headers,
+    body: Body,
   }),
   response: z.object({
     status: z.int().min(100).max(599).default(200),
-    ...{ headers: Headers, body: Body },
+    headers: Headers,
+    body: Body,
     /** Milliseconds. */
     response_time: z.number().min(0).max(millisecondsMax).nullable().optional(),
     streamingMode: z.boolean().nullable().optional(),
   }),
   metadata: z
     .record(z.string().min(1).max(metadataCharsMax), MetadataValue)
-    .refine((told) => Object.keys(told).length <= metadataKeysMax, {
+    .refine((metadata) => Object.keys(metadata).length <= metadataKeysMax, {
       error: `must have at most ${metadataKeysMax} keys`,
     })
-    .refine((told) => TraceId.optional().safeParse(traceIdIn(told)).success, {
+    .refine((metadata) => TraceId.optional().safeParse(traceIdIn(metadata)).success, {
       path: ['traceId'],
       error: 'must be 1 to 128 visible ASCII characters',
     })
@@ -53,41 +55,44 @@ const Entry = z.object({
 });
 export type ReportedLog = z.infer<typeof Entry>;
 
-/** Body of POST /logs: one request, or several at once. */
+/** Body of POST /logs: one entry or a list of entries. */
 export const ReportedLogs = z.union([Entry, z.array(Entry).min(1).max(atOnceMax)]);
 export type ReportedLogs = z.infer<typeof ReportedLogs>;
 
-/** As the log says it. */
-export function keptOf({ request, response, metadata }: ReportedLog) {
-  const said = nothingSaid();
-  noteUsage(said, response.body);
+/** The values of a reported request that the log stores. */
+export function toLogValues({ request, response, metadata }: ReportedLog) {
+  const reported = newReportedUsage();
+  addReportedUsage(reported, response.body);
   const endpoint = endpointOf(pathBehindV1(request.url ?? ''));
   const provider = request.provider ?? null;
-  const model = cut(modelIn(request.body) ?? said.model);
-  const answered = cut(said.model);
+  const model = cut(modelIn(request.body) ?? reported.model);
+  const answered = cut(reported.model);
   const { traceId, trace_id: _, user, ...rest } = withoutNulls(metadata ?? {});
   return {
-    /** By its slug; null for none that is known. */
+    /** Slug of the service; null if it is unknown. */
     service: provider === null ? null : (findAiProvider(provider)?.slug ?? null),
-    ...{ endpoint, provider, model, status: response.status },
+    endpoint,
+    provider,
+    model,
+    status: response.status,
     answeredModel: answered === model ? null : answered,
     durationMs: Math.round(response.response_time ?? 0),
     isStream: response.streamingMode === true,
-    usage: wholeUsage(said, endpoint !== 'embeddings'),
+    usage: completeUsage(reported, endpoint !== 'embeddings'),
     traceId: traceIdIn(metadata ?? {}) ?? null,
-    // By which the log, its sums and its filters know who has asked.
+    // The log, its totals and its filters identify the end user by `_user`.
     metadata: user === undefined ? rest : { _user: user, ...rest },
   };
 }
 
-function traceIdIn(told: Readonly<Record<string, unknown>>): string | undefined {
-  const named = told.traceId ?? told.trace_id ?? undefined;
-  return named as string | undefined;
+function traceIdIn(metadata: Readonly<Record<string, unknown>>): string | undefined {
+  const traceId = metadata.traceId ?? metadata.trace_id ?? undefined;
+  return traceId as string | undefined;
 }
 
-function withoutNulls(told: NonNullable<ReportedLog['metadata']>) {
-  const said = Object.entries(told).filter(([, value]) => value !== null);
-  return Object.fromEntries(said) as Record<string, string | number | boolean>;
+function withoutNulls(metadata: NonNullable<ReportedLog['metadata']>) {
+  const entries = Object.entries(metadata).filter(([, value]) => value !== null);
+  return Object.fromEntries(entries) as Record<string, string | number | boolean>;
 }
 
 function modelIn(body: unknown): string | null {
@@ -95,7 +100,7 @@ function modelIn(body: unknown): string | null {
   return typeof model === 'string' ? model : null;
 }
 
-/** Of an address, or of a path. */
+/** Accepts a URL or a path. */
 function pathBehindV1(url: string): string {
   const path = url.replace(/^\w+:\/\/[^/?#]*/, '').replace(/[?#].*$/s, '');
   return path.slice(path.lastIndexOf('/v1/') < 0 ? 0 : path.lastIndexOf('/v1/') + 3);

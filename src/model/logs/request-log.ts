@@ -1,30 +1,30 @@
-/** Knows what is told of requests for models: each by itself, and counted by the hour. */
+/** Defines the records of the request log in responses, and the hourly totals. */
 import { z } from 'zod';
-import { AnsweredTimestamp } from '../wire/timestamp.ts';
+import { ResponseTimestamp } from '../wire/timestamp.ts';
 
-/** Totals are kept by the hour. */
+/** Totals are stored per hour. */
 export const totalsStepMs = 3_600_000;
 
-/** Milliseconds; how many requests took no longer is counted for each. */
+/** Upper bounds in milliseconds of the latency histogram, which is cumulative. */
 export const latencyBoundsMs = [100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000] as const;
 
-/** The hour that a moment lies in. */
-export function totalsStepOf(ms: number): number {
+/** Start of the hour that contains `ms`. */
+export function startOfTotalsStep(ms: number): number {
   return ms - (ms % totalsStepMs);
 }
 
-/** What the log calls the provider of this slug: a target names it with or without an `@`. */
-export function namesOfProvider(slug: string): string[] {
+/** The names under which the log can contain a provider: targets write the slug with or without `@`. */
+export function providerNames(slug: string): string[] {
   return [slug, `@${slug}`];
 }
 
-/** What guardrails have made of a request and its answer: failed are those that were let through all the same. */
+/** Verdicts of guardrails on a request and its response; `failed` requests continued nevertheless. */
 export const guardrailVerdicts = ['passed', 'failed', 'denied'] as const;
 export type GuardrailVerdict = (typeof guardrailVerdicts)[number];
 
 const count = z.int().min(0);
 
-/** What a call has used whose answer is not the one that the caller got. */
+/** Usage of an attempt whose response was not returned to the caller. */
 export const EarlierAttemptRecord = z.object({
   provider: z.string(),
   model: z.string().nullable(),
@@ -39,20 +39,22 @@ export const EarlierAttemptRecord = z.object({
 });
 export type EarlierAttemptRecord = z.infer<typeof EarlierAttemptRecord>;
 
-/** What was said of the answers to a request's trace. */
-const GivenFeedback = z.object({
-  ...{ id: z.uuid(), value: z.int(), weight: z.number() },
+/** Feedback on the trace of a request. */
+const TraceFeedback = z.object({
+  id: z.uuid(),
+  value: z.int(),
+  weight: z.number(),
   metadata: z.record(z.string(), z.unknown()),
 });
-export type GivenFeedback = z.infer<typeof GivenFeedback>;
+export type TraceFeedback = z.infer<typeof TraceFeedback>;
 
-/** A request as the log shows it. */
+/** A request in the log. */
 export const RequestLogRecord = z.object({
   id: z.uuid(),
   object: z.literal('log'),
   trace_id: z.string(),
-  created_at: AnsweredTimestamp,
-  ended_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  ended_at: ResponseTimestamp,
   workspace_id: z.string().nullable(),
   api_key_id: z.string().nullable(),
   config_id: z.string().nullable(),
@@ -79,9 +81,9 @@ export const RequestLogRecord = z.object({
   is_estimated: z.boolean(),
   earlier_attempts: z.array(EarlierAttemptRecord),
   metadata: z.record(z.string(), z.unknown()),
-  /** Told by who asked; the gateway has seen nothing of it. */
+  /** True for a request reported by its caller, which the gateway did not handle. */
   is_reported: z.boolean(),
-  feedback: z.array(GivenFeedback),
+  feedback: z.array(TraceFeedback),
 });
 export type RequestLogRecord = z.infer<typeof RequestLogRecord>;
 
@@ -89,18 +91,22 @@ export type RequestLogRecord = z.infer<typeof RequestLogRecord>;
 export const RequestLogPage = z.object({
   object: z.literal('list'),
   data: z.array(RequestLogRecord),
-  /** For the page behind it; null on the last. */
+  /** Cursor of the next page; null on the last. */
   next_cursor: z.string().nullable(),
 });
 export type RequestLogPage = z.infer<typeof RequestLogPage>;
 
-/** What many requests come to. */
+/** Totals over requests. */
 export const RequestFigures = z.object({
   requests: count,
   errors: count,
-  /** For models, for MCP servers and for agents, of all and of those that failed. */
-  ...{ llm_count: count, mcp_count: count, a2a_count: count },
-  ...{ llm_error_count: count, mcp_error_count: count, a2a_error_count: count },
+  /** Requests to models, MCP servers and agents; all, and those that failed. */
+  llm_count: count,
+  mcp_count: count,
+  a2a_count: count,
+  llm_error_count: count,
+  mcp_error_count: count,
+  a2a_error_count: count,
   cache_hits: count,
   guardrail_passed: count,
   guardrail_failed: count,
@@ -118,26 +124,26 @@ export const RequestFigures = z.object({
 export type RequestFigures = z.infer<typeof RequestFigures>;
 
 /**
- * The duration that a share of requests did not go beyond, as if those of each bound lay evenly below it;
- * `within` tells of each of {@link latencyBoundsMs} how many took no longer. The last bound where it lies
- * beyond, null where there are no requests.
+ * Estimates a percentile of durations by linear interpolation. `within` contains, for each of
+ * {@link latencyBoundsMs}, the number of requests that took no longer. Returns the last bound if the
+ * percentile is above it, and null without requests.
  */
-export function durationAt(
+export function estimatePercentile(
   share: number,
   within: readonly number[],
   requests: number,
 ): number | null {
   if (requests === 0) return null;
-  const wanted = share * requests;
-  let below = 0;
+  const rank = share * requests;
+  let countBelow = 0;
   let boundBelow = 0;
   for (const [at, bound] of latencyBoundsMs.entries()) {
-    const held = within[at]!;
-    if (held >= wanted) {
-      const part = held === below ? 1 : (wanted - below) / (held - below);
+    const count = within[at]!;
+    if (count >= rank) {
+      const part = count === countBelow ? 1 : (rank - countBelow) / (count - countBelow);
       return Math.round(boundBelow + part * (bound - boundBelow));
     }
-    below = held;
+    countBelow = count;
     boundBelow = bound;
   }
   return boundBelow;

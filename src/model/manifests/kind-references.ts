@@ -1,6 +1,6 @@
-/** Knows the fields that refer to others in several kinds, or in many places of one. */
+/** Defines reference fields of kinds: shared ones, those in many places of a kind, and long ones. */
 
-/** `metadata.workspace`, as the body of nearly every kind carries it. */
+/** `metadata.workspace`, which the bodies of most kinds carry as `workspace_id`. */
 export const workspaceReference = {
   path: 'workspace_id',
   manifestField: '',
@@ -8,11 +8,11 @@ export const workspaceReference = {
   by: 'id',
 } as const;
 
-/** Fields that name guardrails, wherever a body holds them. */
-export const guardrailSides = ['input_guardrails', 'output_guardrails'] as const;
+/** Names of the fields that list guardrails. */
+export const guardrailFields = ['input_guardrails', 'output_guardrails'] as const;
 
-/** Guardrails of a config stand on the root document and on every target below it. */
-export const configGuardrails = guardrailSides.map(
+/** Guardrails of a config: on the root document and on every target below it. */
+export const configGuardrailReferences = guardrailFields.map(
   (side) =>
     ({
       path: `config.**.${side}.*`,
@@ -22,19 +22,19 @@ export const configGuardrails = guardrailSides.map(
     }) as const,
 );
 
-/** Guardrails that hold in every workspace. */
-export const defaultGuardrails = guardrailSides.map(
+/** Guardrails that apply in every workspace. */
+export const defaultGuardrailReferences = guardrailFields.map(
   (side) =>
     ({ path: `${side}.*`, manifestField: 'guardrailRef', kind: 'Guardrail', by: 'id' }) as const,
 );
 
-/** Guardrails that hold in one workspace; there by id or slug, as they were named. */
-export const workspaceGuardrails = guardrailSides.map(
+/** Guardrails that apply in one workspace; each is stored by id or slug, as it was sent. */
+export const workspaceGuardrailReferences = guardrailFields.map(
   (side) =>
     ({ path: `${side}.*`, manifestField: 'guardrailRef', kind: 'Guardrail', by: 'slug' }) as const,
 );
 
-/** Keys and workspaces that policies are about. */
+/** Keys and workspaces in the conditions of policies. */
 export const policyReferences = [
   workspaceReference,
   { path: 'conditions.*.value', manifestField: 'apiKeyRef', kind: 'ApiKey', by: 'id' },
@@ -43,16 +43,16 @@ export const policyReferences = [
   { path: 'conditions.*.excludes.*', manifestField: 'workspaceRef', kind: 'Workspace', by: 'id' },
 ] as const;
 
-/** Of the workspaces that may use an integration of the organisation. */
-export const grantedWorkspace = {
+/** Workspaces that may use an integration of the organisation. */
+export const grantedWorkspaceReference = {
   path: 'workspaces.*.id',
   manifestField: 'workspaceRef',
   kind: 'Workspace',
   by: 'id',
 } as const;
 
-/** Of a deployment: those that it serves, and those of the subjects of tokens. */
-export const servedWorkspaces = ['workspaces_allowed', 'jwt_sub_workspace_mapping'].map(
+/** Workspaces of a deployment: those that it serves and those to which token subjects are mapped. */
+export const servedWorkspaceReferences = ['workspaces_allowed', 'jwt_sub_workspace_mapping'].map(
   (field) =>
     ({
       path: `auth_settings.${field}.*`,
@@ -62,10 +62,38 @@ export const servedWorkspaces = ['workspaces_allowed', 'jwt_sub_workspace_mappin
     }) as const,
 );
 
-/** Of the fields of an integration that a secret manager keeps. */
-export const mappedSecrets = {
+/** Secret references that supply fields of an integration. */
+export const mappedSecretReference = {
   path: 'secret_mappings.*.secret_reference_id',
   manifestField: 'secretReferenceRef',
   kind: 'SecretReference',
   by: 'id',
 } as const;
+
+/** Integration of an MCP server. */
+export const mcpIntegrationReference = {
+  path: 'mcp_integration_id',
+  manifestField: 'mcpIntegrationRef',
+  kind: 'McpIntegration',
+  by: 'id',
+} as const;
+
+/** Parent of a prompt collection. */
+export const parentCollectionReference = {
+  path: 'parent_collection_id',
+  manifestField: 'parentCollectionRef',
+  kind: 'PromptCollection',
+  by: 'id',
+} as const;
+
+/** Workspace, collection and provider of a prompt. */
+export const promptReferences = [
+  workspaceReference,
+  {
+    path: 'collection_id',
+    manifestField: 'collectionRef',
+    kind: 'PromptCollection',
+    by: 'id',
+  },
+  { path: 'virtual_key', manifestField: 'providerRef', kind: 'Provider', by: 'slug' },
+] as const;

@@ -1,19 +1,19 @@
-/** Knows what an MCP integration's configurations may say: header names, and where no secret may stand. */
+/** Validates an MCP integration beyond its schema: URL, headers, and secrets in plain-text fields. */
 
 import type { TrustedHosts } from '../../trusted-hosts.ts';
-import { below, type Fault, faultAt } from '../wire/fault.ts';
+import { isSecretName } from '../secrets/secret-names.ts';
 import { headerMapFaults } from '../services/forward-headers.ts';
+import { outboundUrlFault } from '../services/outbound-url.ts';
+import { type Fault, faultAt, prefixFaults } from '../wire/fault.ts';
 import type { McpConfigurations } from './mcp-integration.ts';
 import { secretHeaderMaps } from './mcp-secret-fields.ts';
-import { outboundUrlFault } from '../services/outbound-url.ts';
-import { isSecretName } from '../secrets/secret-names.ts';
 
 const passthroughMaps = ['passthrough_header', 'passthrough_headers'] as const;
 
-/** Keys by which other products start a local program. */
+/** Keys with which other products start a local program. */
 const programKeys = new Set(['command', 'args', 'env', 'cwd']);
 
-/** What the schema of an MCP integration cannot say: its address, and what is in `configurations`. */
+/** Returns the faults of the URL and the configurations of an MCP integration. */
 export function mcpIntegrationFaults(
   {
     url,
@@ -23,17 +23,19 @@ export function mcpIntegrationFaults(
 ): Fault[] {
   return [
     ...faultAt('url', url === undefined ? null : outboundUrlFault(url, trusted)),
-    ...below(['configurations'], configurationsFaults(configurations ?? {}, trusted)),
+    ...prefixFaults(['configurations'], configurationsFaults(configurations ?? {}, trusted)),
   ];
 }
 
-/** Judges configurations beyond their schema; paths start at them. No fault shows a value. */
+/** Paths start at the configurations. No fault contains a value. */
 function configurationsFaults(configurations: McpConfigurations, trusted: TrustedHosts): Fault[] {
   const { oauth_token_endpoint: endpoint } = configurations;
   const headers = [
     ...secretHeaderMaps.map((field) => ({ field, use: 'set' as const })),
     ...passthroughMaps.map((field) => ({ field, use: 'forwarded' as const })),
-  ].flatMap(({ field, use }) => below([field], headerMapFaults(configurations[field] ?? {}, use)));
+  ].flatMap(({ field, use }) =>
+    prefixFaults([field], headerMapFaults(configurations[field] ?? {}, use)),
+  );
   const known = new Set<string>([...secretHeaderMaps, ...passthroughMaps, 'oauth_client_secret']);
   const others = Object.entries(configurations).filter(([key]) => !known.has(key));
   return [
@@ -46,16 +48,16 @@ function configurationsFaults(configurations: McpConfigurations, trusted: Truste
   ];
 }
 
-/** JSON bodies are at most 64 levels deep (http/json.ts), so this may recurse. */
+/** Recursion is safe: JSON bodies are at most 64 levels deep (http/json.ts). */
 function otherFaults(key: string, value: unknown): Fault[] {
   if (programKeys.has(key)) {
-    return [{ path: [key], message: 'is for local programs, which are never started; give a url' }];
+    return [{ path: [key], message: 'is for local programs, which are never started; set url' }];
   }
   if (isSecretName(key) && typeof value === 'string') {
-    return [{ path: [key], message: 'is a secret; give it by secret_mappings or custom_headers' }];
+    return [{ path: [key], message: 'is a secret; send it in secret_mappings or custom_headers' }];
   }
   if (typeof value !== 'object' || value === null) return [];
-  return below(
+  return prefixFaults(
     [key],
     Object.entries(value).flatMap(([name, item]) => otherFaults(name, item)),
   );

@@ -1,37 +1,38 @@
-/** Knows the bodies by which MCP integrations and their capabilities are made and changed. */
+/** Defines the bodies that create and update MCP integrations and their capabilities. */
 import { z } from 'zod';
-import { described } from '../wire/described.ts';
 import { GlobalWorkspaceAccess } from '../providers/integration-access.ts';
-import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
 import { SecretMappings } from '../secrets/secret-mapping.ts';
+import { described } from '../wire/described.ts';
+import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
 import { Slug } from '../wire/slug.ts';
 
 const capabilitiesMax = 1000;
 const workspacesMax = 1000;
 
-/** Header name to value; names and values are judged by forward-headers.ts. */
+/** Header names to values; forward-headers.ts validates both. */
 const HeaderMap = z.record(z.string(), z.string());
 
 /**
- * How the gateway talks to the server. Values of `custom_headers` and `headers` are secrets, and so is
- * `oauth_client_secret`: write-only, and answered as {@link secretMask}. Other keys pass through.
+ * How the gateway connects to the server. The values of `custom_headers` and `headers` and
+ * `oauth_client_secret` are secrets: write-only, and returned as {@link secretMask}. Other keys are
+ * passed through.
  */
 export const McpConfigurations = z.looseObject({
   custom_headers: described(HeaderMap.optional(), 'Headers of every request; values are secrets.'),
-  headers: described(HeaderMap.optional(), 'As custom_headers, by another name.'),
+  headers: described(HeaderMap.optional(), 'Alias of custom_headers.'),
   oauth_client_secret: described(
     z.string().min(1).max(4096).optional(),
-    'Secret of the OAuth client of oauth_client_id; kept and never told.',
+    'Secret of the OAuth client named by oauth_client_id; never returned.',
   ),
   passthrough_header: described(
     HeaderMap.optional(),
-    'Headers of the caller that are passed on, each to the name that it gets.',
+    'Headers of the caller that are forwarded: name in the request to name at the server.',
   ),
-  passthrough_headers: described(HeaderMap.optional(), 'As passthrough_header, by another name.'),
+  passthrough_headers: described(HeaderMap.optional(), 'Alias of passthrough_header.'),
 });
 export type McpConfigurations = z.infer<typeof McpConfigurations>;
 
-/** Stands for a secret value in every answer; sent back by a client it means "keep what is stored". */
+/** Replaces a secret value in every response. A client that sends it keeps the stored value. */
 export const secretMask = '********';
 
 const McpUrl = z
@@ -40,7 +41,7 @@ const McpUrl = z
   .max(2048)
   .meta({
     format: 'uri',
-    description: 'Address of the MCP server: http or https.',
+    description: 'URL of the MCP server: http or https.',
     examples: ['https://mcp.example.com/mcp'],
   });
 const AuthType = z.enum(['none', 'headers', 'oauth_auto', 'oauth_client_credentials']);
@@ -49,40 +50,40 @@ const Transport = z.enum(['http', 'sse', 'interactive']);
 /** Whether one workspace may use an MCP integration of the organisation. */
 export const McpWorkspaceGrant = z.strictObject({
   id: described(z.string().min(1).max(255), 'Workspace by UUID or slug.'),
-  enabled: described(z.boolean(), 'Whether it may use the integration.'),
+  enabled: described(z.boolean(), 'Whether the workspace may use the integration.'),
 });
 export type McpWorkspaceGrant = z.infer<typeof McpWorkspaceGrant>;
 
 export const McpCapabilityType = z.enum(['tool', 'prompt', 'resource', 'resource_template']);
 export type McpCapabilityType = z.infer<typeof McpCapabilityType>;
 
-/** Which capabilities may not be used; all others may. */
+/** Capabilities that may not be used; all others may. */
 export const DisabledCapabilities = z
   .array(
     z.strictObject({
-      type: described(McpCapabilityType.clone(), 'What it is.'),
-      name: described(ResourceName.clone(), 'Its name at the server.'),
+      type: described(McpCapabilityType.clone(), 'Type of the capability.'),
+      name: described(ResourceName.clone(), 'Name of the capability at the server.'),
     }),
   )
   .max(capabilitiesMax);
 
-/** What of the server may be used. */
-const openness = {
+/** Fields that restrict the capabilities. */
+const capabilityFields = {
   disabled_capabilities: described(
     DisabledCapabilities.optional(),
     'Tools, prompts and resources that may not be used; all others may.',
   ),
 };
 
-/** Who may use an integration of the organisation. */
-const access = {
+/** Fields that control which workspaces may use an integration of the organisation. */
+const accessFields = {
   global_workspace_access: described(
     GlobalWorkspaceAccess.nullable().optional(),
-    'Of an integration of the organisation: who may use it beside the workspaces named.',
+    'Access of the workspaces that are not listed; for an integration of the organisation.',
   ),
   workspaces: described(
     z.array(McpWorkspaceGrant).max(workspacesMax).optional(),
-    'Of an integration of the organisation: which single workspaces may use it.',
+    'Access of single workspaces; for an integration of the organisation.',
   ),
 };
 
@@ -90,28 +91,25 @@ const access = {
 export const McpIntegrationCreate = z.object({
   name: ResourceName,
   url: McpUrl,
-  auth_type: described(AuthType, 'How the gateway shows who it is.'),
+  auth_type: described(AuthType, 'How the gateway authenticates to the server.'),
   transport: described(
     Transport,
-    'How the gateway talks to the server: streamable HTTP, or SSE; interactive is kept, and asked as http.',
+    'Transport of the server: streamable HTTP or SSE; interactive is stored and treated as http.',
   ),
-  slug: described(Slug.optional(), 'Short name in addresses; made from the name when left out.'),
-  description: described(freeText(5000).nullable().optional(), 'What the integration is for.'),
+  slug: described(Slug.optional(), 'Short name for URLs; generated from the name if omitted.'),
+  description: described(freeText(5000).nullable().optional(), 'Purpose of the integration.'),
   workspace_id: WorkspaceReference.optional(),
-  configurations: described(
-    McpConfigurations.optional(),
-    'Headers and whatever else the server wants.',
-  ),
+  configurations: described(McpConfigurations.optional(), 'Headers and other connection settings.'),
   secret_mappings: described(
     SecretMappings.optional(),
-    'Secrets that the server holds, and the fields that they go into.',
+    'Secret references that supply fields, such as headers.',
   ),
-  ...openness,
-  ...access,
+  ...capabilityFields,
+  ...accessFields,
 });
 export type McpIntegrationCreate = z.infer<typeof McpIntegrationCreate>;
 
-/** Body of PUT /mcp-integrations/{id}; absent fields stay, null clears, lists are replaced whole. */
+/** Body of PUT /mcp-integrations/{id}: an absent field is unchanged, null clears it, lists are replaced as a whole. */
 export const McpIntegrationUpdate = z.object({
   name: ResourceName.optional(),
   description: freeText(5000).nullable().optional(),
@@ -120,14 +118,14 @@ export const McpIntegrationUpdate = z.object({
   transport: Transport.optional(),
   configurations: McpConfigurations.nullable().optional(),
   secret_mappings: SecretMappings.nullable().optional(),
-  ...openness,
-  ...access,
+  ...capabilityFields,
+  ...accessFields,
 });
 export type McpIntegrationUpdate = z.infer<typeof McpIntegrationUpdate>;
 
 /** Body of PUT /mcp-integrations/{id}/workspaces: merged by workspace. */
 export const McpIntegrationWorkspacesPut = z.object({
-  ...access,
+  ...accessFields,
   override_existing_workspace_access: z.boolean().optional(),
 });
 export type McpIntegrationWorkspacesPut = z.infer<typeof McpIntegrationWorkspacesPut>;

@@ -1,24 +1,24 @@
-/** Knows the bodies by which MCP servers (a workspace's instance of an integration) are made and changed. */
+/** Defines the bodies that create and update MCP servers, a workspace's instances of an MCP integration. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
-import { DisabledCapabilities } from './mcp-integration.ts';
 import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
 import { Slug } from '../wire/slug.ts';
+import { DisabledCapabilities } from './mcp-integration.ts';
 
 const usersMax = 1000;
 const tokenLengthMax = 16_384;
 
 export const DefaultUserAccess = z.enum(['allow', 'deny']);
 
-/** What of the server may be used, and by whom. */
-const openness = {
+/** Fields that restrict capabilities and users. */
+const accessFields = {
   disabled_capabilities: described(
     DisabledCapabilities.optional(),
     'Tools, prompts and resources that may not be used here; all others that the integration allows may.',
   ),
   default_user_access: described(
     DefaultUserAccess.nullable().optional(),
-    'Whether people may use the server of whom nothing is said.',
+    'Whether users who are not listed may use the server.',
     { default: 'allow' },
   ),
   user_access: described(
@@ -33,7 +33,7 @@ const openness = {
       )
       .max(usersMax)
       .optional(),
-    'Single people who may use the server, or may not.',
+    'Access of single users.',
   ),
 };
 
@@ -42,27 +42,27 @@ export const McpServerCreate = z.object({
   name: ResourceName,
   mcp_integration_id: described(
     z.string().min(1).max(255),
-    'Integration that this is an instance of, by UUID or slug.',
+    'Integration of this server, by UUID or slug.',
   ),
   workspace_id: WorkspaceReference.optional(),
-  description: described(freeText(500).nullable().optional(), 'What the server is for.'),
+  description: described(freeText(500).nullable().optional(), 'Purpose of the server.'),
   slug: described(
     Slug.min(3).max(50).optional(),
-    'Short name in addresses; made from the name when left out.',
+    'Short name for URLs; generated from the name if omitted.',
   ),
-  ...openness,
+  ...accessFields,
 });
 export type McpServerCreate = z.infer<typeof McpServerCreate>;
 
-/** Body of PUT /mcp-servers/{id}; absent fields stay, null clears, lists are replaced whole. */
+/** Body of PUT /mcp-servers/{id}: an absent field is unchanged, null clears it, lists are replaced as a whole. */
 export const McpServerUpdate = z.object({
   name: ResourceName.optional(),
   description: freeText(500).nullable().optional(),
-  ...openness,
+  ...accessFields,
 });
 export type McpServerUpdate = z.infer<typeof McpServerUpdate>;
 
-/** Body of PUT /mcp-servers/{id}/user-access: merged by user, whom either name tells. */
+/** Body of PUT /mcp-servers/{id}/user-access: merged by user; either field identifies the user. */
 export const McpUserAccessPut = z.object({
   user_access: z
     .array(
@@ -73,7 +73,7 @@ export const McpUserAccessPut = z.object({
           enabled: z.boolean(),
         })
         .refine(({ user_id: user, id }) => (user === undefined) !== (id === undefined), {
-          message: 'names one user by user_id or id',
+          message: 'requires exactly one of user_id and id',
         }),
     )
     .max(usersMax)
@@ -86,7 +86,7 @@ const Token = z
   .string()
   .min(1)
   .max(tokenLengthMax)
-  .regex(/^[\x21-\x7e]+$/, 'must be one word of visible ASCII characters');
+  .regex(/^[\x21-\x7e]+$/, 'must contain visible ASCII characters only');
 
 /** Body of PUT /mcp-servers/{id}/tokens. */
 export const McpTokensPut = z.object({

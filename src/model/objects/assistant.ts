@@ -1,13 +1,13 @@
-/** Knows the bodies by which assistants are made and changed, and the terms that a run takes over of them. */
+/** Defines the bodies that create and update assistants, and the terms that a run takes from its assistant. */
 import { z } from 'zod';
 import { type RunTool, ToolResources, Tools } from './run-tool.ts';
 
 const metadataEntriesMax = 16;
 
-export const Metadata = z
+export const ObjectMetadata = z
   .record(z.string().max(64), z.string().max(512))
   .refine(
-    (given) => Object.keys(given).length <= metadataEntriesMax,
+    (entries) => Object.keys(entries).length <= metadataEntriesMax,
     `must have at most ${metadataEntriesMax} entries`,
   );
 
@@ -16,7 +16,7 @@ const ResponseFormat = z.union([
   z.looseObject({ type: z.enum(['text', 'json_object', 'json_schema']) }),
 ]);
 
-/** What an assistant says of how a model is asked, and a run may say otherwise. */
+/** Model parameters of an assistant, which a run can override. */
 export const modelTerms = {
   model: z.string().min(1).max(256),
   instructions: z.string().max(256_000).nullable(),
@@ -27,27 +27,27 @@ export const modelTerms = {
   reasoning_effort: z.string().max(32).nullable(),
 };
 
-const naming = {
+const sharedFields = {
   name: z.string().max(256).nullable().optional(),
   description: z.string().max(512).nullable().optional(),
-  metadata: Metadata.nullable().optional(),
+  metadata: ObjectMetadata.nullable().optional(),
   tool_resources: ToolResources.nullable().optional(),
 };
 
 /** Body of POST /assistants. */
 export const AssistantCreate = z.strictObject({
   ...z.object(modelTerms).partial().shape,
-  ...naming,
+  ...sharedFields,
   model: modelTerms.model,
 });
 
-/** Body of POST /assistants/{id}; absent fields stay. */
+/** Body of POST /assistants/{id}; an absent field is unchanged. */
 export const AssistantUpdate = z.strictObject({
   ...z.object(modelTerms).partial().shape,
-  ...naming,
+  ...sharedFields,
 });
 
-/** How a model is asked, as an assistant says it. */
+/** Model parameters and resources of an assistant. */
 export interface AssistantTerms {
   readonly model: string;
   readonly instructions: string | null;

@@ -1,4 +1,4 @@
-/** Knows in which states a run can be, and how it gets from one into another. */
+/** Defines the states of a run and the transitions between them. */
 /*
  *                         submit
  *            .-------------------------------.
@@ -9,7 +9,7 @@
  *                             v                      '--cancel--> cancelled
  *                         cancelling --stop--> cancelled
  *
- * Each of the three before `cancelling` expires ten minutes after the run was made. What ended stays as it is.
+ * A run in one of the three states before `cancelling` expires ten minutes after its creation. Final states never change.
  */
 
 export type RunStatus =
@@ -24,20 +24,20 @@ export type RunStatus =
   | 'expired';
 
 export type RunMove =
-  /** Somebody begins to ask the model, or does so in place of another who is gone. */
+  /** A driver starts to call the model, or takes over from a driver that is gone. */
   | 'begin'
-  /** The model looks for texts, which is done without the caller. */
+  /** The model calls file search, which the gateway runs without the caller. */
   | 'search'
-  /** The model calls functions that the caller has to run. */
+  /** The model calls functions that the caller must run. */
   | 'ask'
-  /** The caller hands in what they have yielded. */
+  /** The caller submits the outputs of its functions. */
   | 'submit'
-  /** The caller no longer wants it. */
+  /** The caller cancels the run. */
   | 'cancel'
-  /** Nobody asks the model any more. */
+  /** No driver calls the model any more. */
   | 'stop'
   | 'complete'
-  /** A bound of tokens was met. */
+  /** A token limit was reached. */
   | 'cut'
   | 'fail'
   | 'expire';
@@ -57,7 +57,7 @@ const moves: Readonly<Record<RunMove, Partial<Record<RunStatus, RunStatus>>>> = 
 
 const ended = new Set<RunStatus>(['cancelled', 'failed', 'completed', 'incomplete', 'expired']);
 
-/** Null where there is no such way. */
+/** Null when the transition is not allowed in this state. */
 export function statusAfter(status: RunStatus, move: RunMove): RunStatus | null {
   return moves[move][status] ?? null;
 }

@@ -1,11 +1,11 @@
-/** Knows the tools that assistants and runs have: functions that callers run, and the search that the gateway does itself. */
+/** Defines the tools of assistants and runs: functions that callers run, and file search, which the gateway runs. */
 import { z } from 'zod';
 
 const toolsMax = 20;
 const storesMax = 5;
 const functionName = /^[\w-]{1,64}$/;
 
-/** How models know the search. */
+/** The tool name of file search, as models call it. */
 export const fileSearchName = 'file_search';
 
 interface FunctionTool {
@@ -41,15 +41,15 @@ export type FileSearchTool = z.infer<typeof FileSearchTool>;
 
 export type RunTool = FunctionTool | FileSearchTool;
 
-const refusal = 'code_interpreter is not run here: declare a function and run it yourself';
+const refusal = 'code_interpreter is not supported: declare a function and run it yourself';
 
-/** A kind that is not run here is refused before its fields are looked at. */
+/** Rejects an unsupported type before the other fields are checked. */
 const Tool = z.unknown().transform((value, context): RunTool => {
   const type = (value as { readonly type?: unknown } | null)?.type;
-  const isRefused = type === 'code_interpreter';
+  const isUnsupported = type === 'code_interpreter';
   const read = (type === fileSearchName ? FileSearchTool : FunctionTool).safeParse(value);
-  if (!isRefused && read.success) return read.data;
-  const issues = isRefused ? [{ path: ['type'], message: refusal }] : read.error!.issues;
+  if (!isUnsupported && read.success) return read.data;
+  const issues = isUnsupported ? [{ path: ['type'], message: refusal }] : read.error!.issues;
   for (const { path, message } of issues) context.addIssue({ code: 'custom', path, message });
   return z.NEVER;
 });
@@ -59,34 +59,34 @@ export const Tools = z
   .max(toolsMax)
   .refine(
     (tools) => tools.filter(isFileSearch).length < 2,
-    `must have one ${fileSearchName} at most`,
+    `must contain at most one ${fileSearchName}`,
   )
   .refine(
     (tools) =>
       !tools.some(isFileSearch) ||
       tools.every((tool) => isFileSearch(tool) || tool.function.name !== fileSearchName),
-    `must have no function ${fileSearchName} beside the tool of this name`,
+    `must not contain a function ${fileSearchName} next to the tool of this name`,
   );
 
 export function isFileSearch(tool: RunTool): tool is FileSearchTool {
   return tool.type === fileSearchName;
 }
 
-/** What tools work on. Runs take those of their assistant and those of their thread. */
+/** Resources of tools. A run uses those of its assistant and those of its thread. */
 export const ToolResources = z.strictObject({
   file_search: z
     .strictObject({
       vector_store_ids: z.array(z.string().min(1).max(255)).max(storesMax).optional(),
       vector_stores: z
         .array(z.unknown())
-        .max(0, 'must be left out: make a vector store, and name it in vector_store_ids')
+        .max(0, 'is not supported: create a vector store and list it in vector_store_ids')
         .optional(),
     })
     .nullable()
     .optional(),
   code_interpreter: z
     .strictObject({
-      file_ids: z.array(z.unknown()).max(0, 'must be empty: no code is run here').optional(),
+      file_ids: z.array(z.unknown()).max(0, 'must be empty: code is not run here').optional(),
     })
     .nullable()
     .optional(),

@@ -1,10 +1,10 @@
-/** Knows the bodies by which runs are made and go on, their terms, and the bounds of both. */
+/** Defines the bodies that create and continue runs, the terms of a run, and their bounds. */
 import { z } from 'zod';
-import { type AssistantTerms, Metadata, modelTerms } from './assistant.ts';
+import { type AssistantTerms, modelTerms, ObjectMetadata } from './assistant.ts';
 import { fileSearchName, ToolResources, vectorStoreIdsIn } from './run-tool.ts';
 import { Messages, ThreadCreate } from './thread.ts';
 
-/** After this a run that has not ended has expired. */
+/** A run that has not ended after this time expires. */
 export const runLifetimeMs = 600_000;
 const boundTokensMin = 256;
 const outputCharsMax = 512_000;
@@ -26,7 +26,7 @@ const Truncation = z
   })
   .refine(
     ({ type, last_messages: last }) => (type === 'last_messages') === (typeof last === 'number'),
-    'says last_messages if, and only if, its type does',
+    'requires last_messages if and only if its type is last_messages',
   );
 
 const bound = z.int().min(boundTokensMin).nullable().optional();
@@ -36,7 +36,7 @@ const runFields = {
   model: modelTerms.model.nullable().optional(),
   tools: modelTerms.tools.nullable().optional(),
   assistant_id: z.string().min(1).max(255),
-  metadata: Metadata.nullable().optional(),
+  metadata: ObjectMetadata.nullable().optional(),
   max_prompt_tokens: bound,
   max_completion_tokens: bound,
   truncation_strategy: Truncation.nullable().optional(),
@@ -75,43 +75,46 @@ export const ToolOutputsSubmit = z.strictObject({
 });
 export type ToolOutputsSubmit = z.infer<typeof ToolOutputsSubmit>;
 
-/** How a run asks its model, from its beginning to its end. */
+/** The model parameters of a run; fixed for its lifetime. */
 export interface RunTerms extends Omit<AssistantTerms, 'tool_resources'> {
   readonly max_prompt_tokens: number | null;
   readonly max_completion_tokens: number | null;
   readonly truncation_strategy: { readonly type: string; readonly last_messages: number | null };
   readonly tool_choice: z.infer<typeof ToolChoice>;
   readonly parallel_tool_calls: boolean;
-  /** Of the assistant and the thread, as they were when the run was made. */
+  /** Stores of the assistant and of the thread when the run was created. */
   readonly vector_store_ids: readonly string[];
 }
 
-/** What a run says counts before what its assistant says. */
+/** Combines the body of a run with its assistant's terms; the body takes precedence. */
 export function runTermsOf(
-  asked: RunCreate | ThreadAndRunCreate,
-  own: AssistantTerms,
-  ofThread: ToolResources | null,
+  body: RunCreate | ThreadAndRunCreate,
+  assistant: AssistantTerms,
+  threadResources: ToolResources | null,
 ): RunTerms {
-  const given = 'tool_resources' in asked ? asked.tool_resources : null;
-  const stores = [...vectorStoreIdsIn(given ?? own.tool_resources), ...vectorStoreIdsIn(ofThread)];
-  const more = 'additional_instructions' in asked ? asked.additional_instructions : null;
-  const instructions = asked.instructions ?? own.instructions;
+  const runResources = 'tool_resources' in body ? body.tool_resources : null;
+  const stores = [
+    ...vectorStoreIdsIn(runResources ?? assistant.tool_resources),
+    ...vectorStoreIdsIn(threadResources),
+  ];
+  const more = 'additional_instructions' in body ? body.additional_instructions : null;
+  const instructions = body.instructions ?? assistant.instructions;
   return {
-    model: asked.model ?? own.model,
+    model: body.model ?? assistant.model,
     instructions: [instructions, more].filter((text) => text != null && text !== '').join('\n\n'),
-    tools: asked.tools ?? own.tools,
-    temperature: asked.temperature ?? own.temperature,
-    top_p: asked.top_p ?? own.top_p,
-    response_format: asked.response_format ?? own.response_format,
-    reasoning_effort: asked.reasoning_effort ?? own.reasoning_effort,
-    max_prompt_tokens: asked.max_prompt_tokens ?? null,
-    max_completion_tokens: asked.max_completion_tokens ?? null,
+    tools: body.tools ?? assistant.tools,
+    temperature: body.temperature ?? assistant.temperature,
+    top_p: body.top_p ?? assistant.top_p,
+    response_format: body.response_format ?? assistant.response_format,
+    reasoning_effort: body.reasoning_effort ?? assistant.reasoning_effort,
+    max_prompt_tokens: body.max_prompt_tokens ?? null,
+    max_completion_tokens: body.max_completion_tokens ?? null,
     truncation_strategy: {
-      type: asked.truncation_strategy?.type ?? 'auto',
-      last_messages: asked.truncation_strategy?.last_messages ?? null,
+      type: body.truncation_strategy?.type ?? 'auto',
+      last_messages: body.truncation_strategy?.last_messages ?? null,
     },
-    tool_choice: asked.tool_choice ?? 'auto',
-    parallel_tool_calls: asked.parallel_tool_calls ?? true,
+    tool_choice: body.tool_choice ?? 'auto',
+    parallel_tool_calls: body.parallel_tool_calls ?? true,
     vector_store_ids: [...new Set(stores)],
   };
 }

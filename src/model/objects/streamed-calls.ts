@@ -1,81 +1,87 @@
-/** Knows which call of a tool each piece belongs to that a chat streams: calls may take turns, share an index or have none, and say what they are but once. */
+/**
+ * Assembles tool calls from the chunks of a chat stream. Chunks of several calls can interleave, share
+ * an index or have none, and name the call only once.
+ */
 
-/** A piece of a call, as one chunk of a stream says it. */
+/** The part of a call in one chunk of a stream. */
 export interface CallPiece {
-  /** Which of the calls, as the model counts them; null or undefined where it does not. */
+  /** Index of the call according to the model; null or undefined if it sends none. */
   readonly index: unknown;
-  /** Its place among the pieces of the chunk. */
+  /** Position among the parts in the chunk. */
   readonly at: number;
-  /** Null for none; '' is none. */
+  /** Null if absent; '' counts as absent. */
   readonly id: string | null;
   readonly name: string | null;
 }
 
 export interface StreamedCall {
-  /** Null where the model gives none. */
+  /** Null if the model sends none. */
   readonly id: string | null;
   name: string;
-  /** What came of them by now; whoever takes the piece adds to them. */
+  /** The arguments so far; the caller of `take` appends to them. */
   arguments: string;
 }
 
-interface KnownCall extends StreamedCall {
+interface TrackedCall extends StreamedCall {
   readonly index: unknown;
-  /** How often it was asked whether it is whole. */
-  looks: number;
+  /** How often the arguments were checked for completeness. */
+  checks: number;
 }
 
-/** More looks at what repeats its name with each piece would cost more than they are worth. */
-const looksMax = 50;
+/** More checks of a call that repeats its name in each chunk would cost more than they gain. */
+const checksMax = 50;
 
 export class StreamedCalls {
-  readonly #all: KnownCall[] = [];
-  /** The latest of each index. */
-  readonly #byIndex = new Map<unknown, KnownCall>();
-  readonly #byId = new Map<string, KnownCall>();
+  readonly #all: TrackedCall[] = [];
+  /** The latest call of each index. */
+  readonly #byIndex = new Map<unknown, TrackedCall>();
+  readonly #byId = new Map<string, TrackedCall>();
 
-  /** In the order in which they began. */
+  /** In the order of their first chunks. */
   get all(): readonly StreamedCall[] {
     return this.#all;
   }
 
-  /** The call that the piece belongs to, which begins with it where it belongs to none before it. */
+  /** Returns the call that the part belongs to; creates it if the part belongs to no earlier call. */
   take(piece: CallPiece): StreamedCall {
     const { at, name } = piece;
     const id = piece.id === '' ? null : piece.id;
     const index = piece.index ?? at;
-    const named = id === null ? undefined : this.#byId.get(id);
-    // Some give several calls one id.
-    if (named !== undefined && (piece.index ?? named.index) === named.index) return named;
-    const known = this.#byIndex.get(index);
-    if (known !== undefined && !isAnother(known, id, name)) {
-      // Of a name that comes in pieces, and of one that is said with each.
-      if (name !== null && known.arguments === '' && name !== known.name) known.name += name;
-      return known;
+    const sameId = id === null ? undefined : this.#byId.get(id);
+    // Some models give several calls one id.
+    if (sameId !== undefined && (piece.index ?? sameId.index) === sameId.index) return sameId;
+    const latest = this.#byIndex.get(index);
+    if (latest !== undefined && !isAnother(latest, id, name)) {
+      // Joins a name that arrives in parts, and ignores one that is repeated with each part.
+      if (name !== null && latest.arguments === '' && name !== latest.name) latest.name += name;
+      return latest;
     }
-    const begun = { id, index, name: name ?? '', arguments: '', looks: 0 };
+    const begun = { id, index, name: name ?? '', arguments: '', checks: 0 };
     this.#all.push(begun);
     this.#byIndex.set(index, begun);
     if (id !== null) this.#byId.set(id, begun);
     return begun;
   }
 
-  /** Whether nothing more can come of it. */
+  /** Whether the call is complete. */
   isWhole(call: StreamedCall): boolean {
-    return isWhole(call as KnownCall);
+    return isWhole(call as TrackedCall);
   }
 }
 
-/** Of one index: some give each call the same, or none, and some give each piece an id of its own. */
-function isAnother(known: KnownCall, id: string | null, name: string | null): boolean {
+/**
+ * Whether a part with the same index starts another call. Some models give all calls the same index or
+ * none, and some give each part an id of its own.
+ */
+function isAnother(latest: TrackedCall, id: string | null, name: string | null): boolean {
   if (name === null || name === '') return false;
-  if (id !== null && known.id !== null) return true;
-  return (known.arguments !== '' && name !== known.name) || isWhole(known);
+  if (id !== null && latest.id !== null) return true;
+  return (latest.arguments !== '' && name !== latest.name) || isWhole(latest);
 }
 
-function isWhole(call: KnownCall): boolean {
-  if (!call.arguments.trimEnd().endsWith('}') || call.looks >= looksMax) return false;
-  call.looks += 1;
+function isWhole(call: TrackedCall): boolean {
+  if (!call.arguments.trimEnd().endsWith('}') || call.checks >= checksMax) return false;
+  call.checks += 1;
   try {
     JSON.parse(call.arguments);
     return true;

@@ -1,9 +1,9 @@
-/** Knows the bodies by which threads and their messages are made and changed. */
+/** Defines the bodies that create and update threads and their messages, and the parts of a stored message. */
 import { z } from 'zod';
-import { Metadata } from './assistant.ts';
+import { ObjectMetadata } from './assistant.ts';
 import { ToolResources } from './run-tool.ts';
 
-/** Of one message, in all of its parts. */
+/** Maximum characters of one message, all parts together. */
 const textCharsMax = 256_000;
 const partsMax = 100;
 const messagesMax = 100;
@@ -29,10 +29,10 @@ const Content = z.union([
 export const MessageCreate = z.strictObject({
   role: z.enum(['user', 'assistant']),
   content: Content,
-  metadata: Metadata.nullable().optional(),
+  metadata: ObjectMetadata.nullable().optional(),
   attachments: z
     .array(z.unknown())
-    .max(0, 'must be empty: put files into a vector store, and name it in tool_resources')
+    .max(0, 'must be empty: add files to a vector store and name it in tool_resources')
     .nullable()
     .optional(),
 });
@@ -43,31 +43,31 @@ export const Messages = z.array(MessageCreate).max(messagesMax);
 /** Body of POST /threads. */
 export const ThreadCreate = z.strictObject({
   messages: Messages.optional(),
-  metadata: Metadata.nullable().optional(),
+  metadata: ObjectMetadata.nullable().optional(),
   tool_resources: ToolResources.nullable().optional(),
 });
 export type ThreadCreate = z.infer<typeof ThreadCreate>;
 
-/** Body by which a message or a run is changed. */
-export const MetadataUpdate = z.strictObject({ metadata: Metadata.nullable().optional() });
+/** Body that updates a message or a run. */
+export const MetadataUpdate = z.strictObject({ metadata: ObjectMetadata.nullable().optional() });
 
-/** Body by which a thread is changed. */
+/** Body that updates a thread. */
 export const ThreadUpdate = z.strictObject({
-  metadata: Metadata.nullable().optional(),
+  metadata: ObjectMetadata.nullable().optional(),
   tool_resources: ToolResources.nullable().optional(),
 });
 
-/** Where a text names the file that it was taken from. */
+/** Marks where a text cites a file. */
 export interface FileCitation {
   readonly type: 'file_citation';
-  /** The mark in the text. */
+  /** The citation mark in the text. */
   readonly text: string;
   readonly start_index: number;
   readonly end_index: number;
   readonly file_citation: { readonly file_id: string };
 }
 
-/** As a record of a message shows it, and as it is stored. */
+/** A part of a message, as stored and as returned. */
 export type MessagePart =
   | {
       readonly type: 'text';
@@ -75,11 +75,14 @@ export type MessagePart =
     }
   | z.infer<typeof ImagePart>;
 
-export function partsOf(content: MessageCreate['content']): MessagePart[] {
-  if (typeof content === 'string') return [textPart(content)];
-  return content.map((part) => (part.type === 'text' ? textPart(part.text) : part));
+export function messageParts(content: MessageCreate['content']): MessagePart[] {
+  if (typeof content === 'string') return [messageTextPart(content)];
+  return content.map((part) => (part.type === 'text' ? messageTextPart(part.text) : part));
 }
 
-export function textPart(value: string, annotations: readonly FileCitation[] = []): MessagePart {
+export function messageTextPart(
+  value: string,
+  annotations: readonly FileCitation[] = [],
+): MessagePart {
   return { type: 'text', text: { value, annotations } };
 }

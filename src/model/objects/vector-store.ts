@@ -1,4 +1,4 @@
-/** Knows what callers may say of vector stores, of files in them, and of what they look for. */
+/** Defines the bodies for vector stores, their files and searches, and evaluates search filters. */
 import { z } from 'zod';
 
 const Metadata = z
@@ -15,7 +15,7 @@ const ExpiresAfter = z.strictObject({
   days: z.int().min(1).max(365),
 });
 
-/** Tokens of a chunk, and of the one before that it begins with. */
+/** Tokens of a chunk, and how many of them repeat the end of the previous chunk. */
 const StaticSizes = z
   .strictObject({
     max_chunk_size_tokens: z.int().min(100).max(4096),
@@ -38,23 +38,23 @@ export const autoOverlapTokens = 400;
 const FileId = z.string().min(1).max(64);
 const filesPerRequestMax = 500;
 
-const about = {
+const sharedFields = {
   name: z.string().max(255).nullish(),
   description: z.string().max(512).nullish(),
   metadata: Metadata.nullish(),
 };
 
 export const VectorStoreCreate = z.strictObject({
-  ...about,
+  ...sharedFields,
   expires_after: ExpiresAfter.nullish(),
   chunking_strategy: ChunkingStrategy.optional(),
   file_ids: z.array(FileId).max(filesPerRequestMax).optional(),
-  /** That the embeddings are asked of; a config may say another. */
+  /** Model of the embedding requests; a config may set another. */
   embedding_model: z.string().min(1).max(255).optional(),
 });
 
 export const VectorStoreUpdate = z.strictObject({
-  ...about,
+  ...sharedFields,
   expires_after: ExpiresAfter.nullish(),
 });
 
@@ -74,20 +74,20 @@ export const FileBatchCreate = z
   })
   .refine(({ file_ids: ids, files }) => (ids === undefined) !== (files === undefined), {
     path: ['file_ids'],
-    message: 'must be given, or files',
+    message: 'must be set unless files is set, not both',
   });
 
 const SearchFilter = z.custom<SearchFilter>(
   (value) => isSearchFilter(value, 0),
-  'must be {type, key, value} or {type: and | or, filters}, at most 8 within one another',
+  'must be {type, key, value} or {type: and | or, filters}, nested at most 8 levels deep',
 );
 
-/** How much what a text means counts beside the words that it has. */
+/** Weights of the embedding similarity and of the matching words. */
 const HybridWeights = z
   .strictObject({ embedding_weight: z.number().min(0), text_weight: z.number().min(0) })
   .refine(({ embedding_weight: meaning, text_weight: words }) => meaning + words > 0, {
     path: ['embedding_weight'],
-    message: 'must be above 0, or text_weight',
+    message: 'must be above 0 unless text_weight is',
   });
 export type HybridWeights = z.infer<typeof HybridWeights>;
 
@@ -102,19 +102,19 @@ export const VectorStoreSearch = z.strictObject({
       hybrid_search: HybridWeights.nullish(),
     })
     .nullish(),
-  /** It may be; no model is asked for other words. */
+  /** Accepted but ignored: queries are never rewritten. */
   rewrite_query: z.boolean().optional(),
 });
 
-type Value = string | number | boolean;
+type AttributeValue = string | number | boolean;
 
 export type SearchFilter =
   | { readonly type: 'and' | 'or'; readonly filters: readonly SearchFilter[] }
-  | { readonly type: 'in' | 'nin'; readonly key: string; readonly value: readonly Value[] }
+  | { readonly type: 'in' | 'nin'; readonly key: string; readonly value: readonly AttributeValue[] }
   | {
       readonly type: 'eq' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte';
       readonly key: string;
-      readonly value: Value;
+      readonly value: AttributeValue;
     };
 
 const depthMax = 8;
@@ -126,7 +126,7 @@ function isSearchFilter(value: unknown, depth: number): value is SearchFilter {
   if (Object.keys(others).length > 0) return false;
   if (type === 'and' || type === 'or') {
     if (key !== undefined || compared !== undefined || !Array.isArray(filters)) return false;
-    return filters.length <= filtersMax && filters.every((one) => isSearchFilter(one, depth + 1));
+    return filters.length <= filtersMax && filters.every((part) => isSearchFilter(part, depth + 1));
   }
   if (filters !== undefined || typeof key !== 'string') return false;
   if (type === 'in' || type === 'nin') {
@@ -137,25 +137,25 @@ function isSearchFilter(value: unknown, depth: number): value is SearchFilter {
 
 const comparisons = new Set<unknown>(['eq', 'ne', 'gt', 'gte', 'lt', 'lte']);
 
-function isValue(value: unknown): value is Value {
+function isValue(value: unknown): value is AttributeValue {
   return ['string', 'number', 'boolean'].includes(typeof value);
 }
 
-/** Whether a file with these attributes is looked into; one without the attribute differs from every value. */
-export function fulfils(attributes: Attributes, filter: SearchFilter): boolean {
+/** Whether the attributes of a file match. A missing attribute differs from every value. */
+export function matchesFilter(attributes: Attributes, filter: SearchFilter): boolean {
   switch (filter.type) {
     case 'and':
-      return filter.filters.every((one) => fulfils(attributes, one));
+      return filter.filters.every((part) => matchesFilter(attributes, part));
     case 'or':
-      return filter.filters.some((one) => fulfils(attributes, one));
+      return filter.filters.some((part) => matchesFilter(attributes, part));
     case 'in':
       return (
         Object.hasOwn(attributes, filter.key) && filter.value.includes(attributes[filter.key]!)
       );
     case 'nin':
-      return !fulfils(attributes, { ...filter, type: 'in' });
+      return !matchesFilter(attributes, { ...filter, type: 'in' });
     case 'ne':
-      return !fulfils(attributes, { ...filter, type: 'eq' });
+      return !matchesFilter(attributes, { ...filter, type: 'eq' });
     default:
       return (
         Object.hasOwn(attributes, filter.key) &&
@@ -164,8 +164,12 @@ export function fulfils(attributes: Attributes, filter: SearchFilter): boolean {
   }
 }
 
-/** Values of two types are neither equal nor in any order. */
-function compares(left: Value, by: 'eq' | 'gt' | 'gte' | 'lt' | 'lte', right: Value): boolean {
+/** Values of different types are neither equal nor ordered. */
+function compares(
+  left: AttributeValue,
+  by: 'eq' | 'gt' | 'gte' | 'lt' | 'lte',
+  right: AttributeValue,
+): boolean {
   if (typeof left !== typeof right) return false;
   switch (by) {
     case 'eq':

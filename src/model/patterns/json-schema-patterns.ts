@@ -1,49 +1,66 @@
-/** Knows where a JSON Schema holds patterns, which whoever validates by it compiles. */
-import { documentBody, documentSizeFault } from '../json/body-limits.ts';
-import { below, type Fault, faultAt } from '../wire/fault.ts';
-import type { PatternJudge } from './regex-rule.ts';
+/** Finds the regular expressions in a JSON Schema, which a validator compiles, and checks them. */
+import { documentBodyLimits, documentSizeFault } from '../json/body-limits.ts';
+import { type Fault, faultAt, prefixFaults } from '../wire/fault.ts';
+import type { PatternChecker } from './pattern-checker.ts';
 
-type Path = readonly (string | number)[];
+type SchemaPath = readonly (string | number)[];
 
 interface Part {
   readonly schema: unknown;
-  readonly path: Path;
+  readonly path: SchemaPath;
 }
 
-/** Steps of a path; text could lead on without end, where a document's depth is bounded already. */
+/** Maximum steps of a path. A schema given as text is not bounded in depth; a document already is. */
 const stepsMax = 128;
 
 /** Keywords whose value is a schema or a list of them. */
 const keywordsOfSchemas = [
-  ...['items', 'prefixItems', 'additionalItems', 'unevaluatedItems', 'contains'],
-  ...['additionalProperties', 'unevaluatedProperties', 'propertyNames', 'contentSchema'],
-  ...['allOf', 'anyOf', 'oneOf', 'not', 'if', 'then', 'else'],
+  'items',
+  'prefixItems',
+  'additionalItems',
+  'unevaluatedItems',
+  'contains',
+  'additionalProperties',
+  'unevaluatedProperties',
+  'propertyNames',
+  'contentSchema',
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'not',
+  'if',
+  'then',
+  'else',
 ];
 
 /** Keywords whose value is a map of schemas, with names or with patterns as keys. */
 const keywordsOfMaps = [
-  ...['properties', 'patternProperties', 'dependentSchemas', 'dependencies'],
-  ...['$defs', 'definitions'],
+  'properties',
+  'patternProperties',
+  'dependentSchemas',
+  'dependencies',
+  '$defs',
+  'definitions',
 ];
 
-/** Faults of a schema that stands as a document or as its JSON text; paths start at it. */
-export function jsonSchemaFaults(schema: unknown, patterns: PatternJudge): Fault[] {
+/** Returns the faults of a schema that is given as an object or as JSON text. Paths start at the schema. */
+export function jsonSchemaFaults(schema: unknown, patterns: PatternChecker): Fault[] {
   if (typeof schema !== 'string') return patternFaults(schema, patterns);
   let read: unknown;
   try {
     read = JSON.parse(schema);
   } catch {
-    return [{ path: [], message: 'must be a JSON Schema, or JSON text of one' }];
+    return [{ path: [], message: 'must be a JSON Schema or its JSON text' }];
   }
-  const size = documentSizeFault(read, documentBody);
+  const size = documentSizeFault(read, documentBodyLimits);
   if (size !== null) return [{ path: [], message: size }];
   return patternFaults(read, patterns).map(({ path, message }) => ({
     path: [],
-    message: `has at ${path.join('.').slice(0, 200)} a pattern that ${message}`,
+    message: `contains a pattern at ${path.join('.').slice(0, 200)} that ${message}`,
   }));
 }
 
-function patternFaults(schema: unknown, patterns: PatternJudge): Fault[] {
+function patternFaults(schema: unknown, patterns: PatternChecker): Fault[] {
   const faults: Fault[] = [];
   const pending: Part[] = [{ schema, path: [] }];
   for (let part = pending.pop(); part !== undefined; part = pending.pop()) {
@@ -56,18 +73,18 @@ function patternFaults(schema: unknown, patterns: PatternJudge): Fault[] {
       faultAt(name, patterns.regexFault(name)),
     );
     const own = typeof pattern === 'string' ? patterns.regexFault(pattern) : null;
-    faults.push(...below(path, faultAt('pattern', own)));
-    faults.push(...below([...path, 'patternProperties'], named));
-    for (const one of partsOf(keywords, path)) pending.push(one);
+    faults.push(...prefixFaults(path, faultAt('pattern', own)));
+    faults.push(...prefixFaults([...path, 'patternProperties'], named));
+    for (const child of partsOf(keywords, path)) pending.push(child);
   }
   return faults;
 }
 
-/** The schemas directly within one. */
-function* partsOf(keywords: Readonly<Record<string, unknown>>, path: Path): Generator<Part> {
+/** Yields the schemas directly within a schema. */
+function* partsOf(keywords: Readonly<Record<string, unknown>>, path: SchemaPath): Generator<Part> {
   for (const keyword of keywordsOfSchemas) {
     const value = keywords[keyword];
-    // Most keywords are absent; a path for each of them costs more than the rest together.
+    // Most keywords are absent; building a path for each would cost more than the rest of the check.
     if (typeof value !== 'object' || value === null) continue;
     if (!Array.isArray(value)) yield { schema: value, path: [...path, keyword] };
     else for (const [at, schema] of value.entries()) yield { schema, path: [...path, keyword, at] };

@@ -1,24 +1,27 @@
-/** Knows what it costs to compile a pattern, told from its text alone, so that costly ones are never compiled. */
+/**
+ * Estimates from the text of a pattern what compiling it costs, so that expensive ones are never
+ * compiled. Written by hand: re2js has no limit on the time or memory of compiling.
+ */
 
-/** What is known of a piece of a pattern once repetitions are written out, as the engine does. */
+/** Measures of a part of a pattern after repetitions are expanded, as the engine expands them. */
 interface Piece {
   /** Instructions of the compiled program. */
   readonly size: number;
-  /** Whether it can match nothing. */
+  /** Whether it can match the empty text. */
   readonly nullable: boolean;
-  /** The places at which a match of it can begin. */
+  /** The positions at which a match can begin. */
   readonly first: Places;
-  /** How many places it can end at. */
+  /** Number of positions at which a match can end. */
   readonly ends: number;
-  /** The places that can follow within it upon one of its ends. */
+  /** The positions within the part that can follow one of its ends. */
   readonly after: Places;
-  /** Comparisons made for the followers of all its inner places. */
+  /** Comparisons made for the followers of all inner positions. */
   readonly comparisons: number;
 }
 
 interface Places {
   readonly count: number;
-  /** Ranges of characters at all of them together. */
+  /** Character ranges at all positions together. */
   readonly ranges: number;
 }
 
@@ -31,7 +34,7 @@ const nothing: Piece = {
   after: nowhere,
   comparisons: 0,
 };
-/** `^`, `\b`, an alternative without a letter and the like: an instruction that reads no character. */
+/** `^`, `\b`, an empty alternative: an instruction that consumes no character. */
 const emptyMatch: Piece = { ...nothing, size: 1 };
 
 function characters(ranges: number): Piece {
@@ -40,7 +43,7 @@ function characters(ranges: number): Piece {
   return { size: 1, nullable: false, first, ends: 1, after: nowhere, comparisons };
 }
 
-/** Either of two may come next, so their ranges are compared with each other. */
+/** Either of two can come next, so their ranges are compared with each other. */
 function union(one: Places, other: Places): Places {
   return { count: one.count + other.count, ranges: one.ranges + other.ranges };
 }
@@ -81,7 +84,7 @@ function optional(piece: Piece): Piece {
   return { ...piece, size: piece.size + 1, nullable: true };
 }
 
-/** `*` and `+`: what it begins with may follow upon its ends. */
+/** `*` and `+`: a match can begin again after each end. */
 function loop(piece: Piece, nullable: boolean): Piece {
   return {
     ...piece,
@@ -92,10 +95,10 @@ function loop(piece: Piece, nullable: boolean): Piece {
   };
 }
 
-/** `{min,max}`, where `{min,}` is a loop over as many copies. */
+/** `{min,max}`; `{min,}` is a loop over `min` copies. */
 function repeat(piece: Piece, min: number, max: number): Piece {
   const copies = Math.max(1, max);
-  // Copies that can all match nothing may each begin at the first.
+  // If the copies can match the empty text, a match can begin in each of them.
   const reach = piece.nullable ? copies : 1;
   const first = { count: piece.first.count * reach, ranges: piece.first.ranges * reach };
   const after = union(piece.after, first);
@@ -109,27 +112,27 @@ function repeat(piece: Piece, min: number, max: number): Piece {
   };
 }
 
-/** A group that is still open: the alternatives so far, the sequence before the last item, that item. */
+/** An open group: the alternatives so far, the sequence before the last item, and that item. */
 interface Group {
   alternatives: Piece | null;
   before: Piece;
   last: Piece;
 }
 
-/** Code points beyond it have no variants by case. */
+/** Code points above this have no case variants. */
 const foldedMax = 0x1e943;
-/** Code points of a range whose variants by case are looked up in one unit. */
+/** Number of code points whose case variants are looked up in one unit of work. */
 const foldsPerUnit = 30;
-/** Of a class such as `\p{L}`: how many ranges, and the work of reading its table. */
+/** Number of ranges in a class such as `\p{L}`, and the work of reading its table. */
 const unicodeRanges = 700;
 const unicodeUnits = 80;
 /**
- * For an anchored program the engine seeks a form that needs no queue: it compares what may follow
- * upon each place, and copies the ranges of each.
+ * For an anchored program the engine looks for a one-pass form, which needs no queue. It compares the
+ * possible followers of each position and copies the ranges of each.
  */
 const comparisonsPerUnit = 60;
 const comparisonsPerRange = 1.5;
-/** What the smallest pattern costs. */
+/** Cost of the smallest pattern. */
 const baseUnits = 20;
 
 const quoted = /\\Q(.*?)(?:\\E|$)/suy;
@@ -142,9 +145,9 @@ const classItem = /\[:\^?[a-z]+:\]|\\x\{[^}]*\}|\\x[0-9a-fA-F]{2}|\\.|./suy;
 const character = /\\x\{[^}]*\}|\\.|\\$|./suy;
 
 /**
- * Units of work, about a microsecond each, that compiling a pattern takes at most. `\d{1000}` counts
- * a thousand times, because the engine writes repetitions out; a text that is no pattern gets some
- * number too.
+ * Returns an upper bound on the cost of compiling a pattern, in units of about one microsecond.
+ * `\d{1000}` counts a thousand times, because the engine expands repetitions. An invalid pattern gets
+ * some number too.
  */
 export function patternCost(pattern: string): number {
   return new CostReader(pattern).read();
@@ -152,7 +155,7 @@ export function patternCost(pattern: string): number {
 
 class CostReader {
   readonly #text: string;
-  /** Whether `(?i)` may stand anywhere. */
+  /** Whether the pattern contains `(?i)` anywhere. */
   readonly #folds: boolean;
   readonly #open: Group[] = [];
   #group: Group = emptyGroup();
@@ -189,7 +192,7 @@ class CostReader {
   /** Parentheses and bars. */
   #structure(): boolean {
     const start = this.#take(groupStart)?.[0];
-    // Flags alone, as in `(?i)`, hold for what follows.
+    // Flags alone, as in `(?i)`, apply to what follows.
     if (start?.endsWith(')')) return true;
     if (start !== undefined) {
       this.#open.push(this.#group);
@@ -238,7 +241,7 @@ class CostReader {
     return characters(unicodeRanges);
   }
 
-  /** What stands between brackets; the opening one is taken. */
+  /** Reads a bracket expression whose opening bracket has been read. */
   #class(): Piece {
     this.#take(/\^/y);
     let ranges = 0;
@@ -255,14 +258,14 @@ class CostReader {
       if (isRange) this.#at += 1;
       const point = codePointOf(this.#take(classItem)?.[0] ?? '');
       this.#classUnits += isRange ? this.#rangeUnits(low, point) : 1;
-      // A letter may have variants by case.
+      // A letter can have case variants.
       ranges += this.#folds ? 4 : 1;
       low = isRange ? null : point;
     }
     return characters(ranges);
   }
 
-  /** Without regard to case a range costs one; an end that is not plain counts as the furthest. */
+  /** A case-sensitive range costs one unit. An end that is no plain character counts as the highest code point. */
   #rangeUnits(low: number | null, high: number | null): number {
     if (!this.#folds) return 1;
     const width = Math.min(high ?? foldedMax, foldedMax) - (low ?? 0);
@@ -271,9 +274,9 @@ class CostReader {
 
   #take(pattern: RegExp): RegExpExecArray | null {
     pattern.lastIndex = this.#at;
-    const found = pattern.exec(this.#text);
-    this.#at += found?.[0].length ?? 0;
-    return found;
+    const match = pattern.exec(this.#text);
+    this.#at += match?.[0].length ?? 0;
+    return match;
   }
 }
 
@@ -287,7 +290,7 @@ function closed({ alternatives, before, last }: Group): Piece {
   return alternatives === null ? whole : either(alternatives, whole);
 }
 
-/** Of one character of a class; null for a named class or an escape such as `\n`. */
+/** Code point of one character in a class; null for a named class or an escape such as `\n`. */
 function codePointOf(item: string): number | null {
   const hex = /^\\x\{?([0-9a-fA-F]+)/.exec(item)?.[1];
   if (hex !== undefined) return Number.parseInt(hex, 16);

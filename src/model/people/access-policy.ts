@@ -1,10 +1,10 @@
-/** Knows access policies: who is granted which role on which TSG or workspace (docs/reference/access.md, Access policies). */
+/** Defines access policies, which grant a principal a role on a TSG or workspace (docs/reference/access.md, Access policies). */
 import { z } from 'zod';
 
-/** Domain of service accounts made by this deployment, in the `principal` of an access policy. */
+/** Domain of this deployment's service accounts in the `principal` of an access policy. */
 const serviceAccountDomain = 'serviceaccount.gatewright.internal';
 
-/** How an access policy names a service account: `<name>@<tsg_id>.<domain>`. */
+/** Formats a service account as a principal: `<name>@<tsg_id>.<domain>`. */
 export function serviceAccountPrincipal(name: string, tsgId: string): string {
   return `${name}@${tsgId}.${serviceAccountDomain}`;
 }
@@ -12,21 +12,21 @@ export function serviceAccountPrincipal(name: string, tsgId: string): string {
 export const tsgIdPattern = /^\d{10}$/;
 const resourcePattern = /^prn:(\d{10})::::([\w-]{0,190})$/;
 
-/** What a policy's `resource` covers: a whole TSG with all below it, or one workspace of a TSG. */
+/** The target of a policy: a whole TSG with everything below it, or one workspace of a TSG. */
 export interface GrantedResource {
   readonly tsgId: string;
   /** Id or slug; null for the TSG itself. */
   readonly workspace: string | null;
 }
 
-/** Reads `prn:<tsg_id>::::<workspace>`; null when it has another form. */
+/** Parses `prn:<tsg_id>::::<workspace>`; null for another form. */
 export function parseResource(resource: string): GrantedResource | null {
   const match = resourcePattern.exec(resource);
   if (match === null) return null;
   return { tsgId: match[1]!, workspace: match[2] === '' ? null : match[2]! };
 }
 
-/** How an access policy names a TSG (workspace null) or a workspace. */
+/** Formats the `resource` for a TSG (workspace null) or a workspace. */
 export function formatResource(tsgId: string, workspace: string | null): string {
   return `prn:${tsgId}::::${workspace ?? ''}`;
 }

@@ -1,7 +1,7 @@
-/** Knows scopes of the access service: named sets of resources, by which workspaces are told apart there. */
+/** Defines scopes of the access service: named sets of resources that select workspaces there. */
 import { z } from 'zod';
 
-/** The path names one by it, so that it needs no escaping there. */
+/** Part of request paths, so it contains no character that needs escaping. */
 const IamScopeName = z
   .string()
   .max(255)
@@ -14,22 +14,22 @@ const resourcesMax = 1000;
 const metadataMax = 100;
 
 export const IamScopeResource = z.object({
-  /** `workspace`, with its slug as `resource_id`. */
+  /** `workspace`, with the workspace's slug as `resource_id`. */
   resource_type: z.string().min(1).max(64),
   resource_id: z.string().min(1).max(255),
   metadata: z.array(z.json()).max(metadataMax).optional(),
 });
 export type IamScopeResource = z.infer<typeof IamScopeResource>;
 
-const described = {
+const contents = {
   description: z.string().max(4096).default(''),
   resources: z.array(IamScopeResource).max(resourcesMax).default([]),
 };
 
 /** Body of POST /iam/v1/scopes. */
-export const IamScopeCreate = z.object({ name: IamScopeName, ...described });
+export const IamScopeCreate = z.object({ name: IamScopeName, ...contents });
 export type IamScopeCreate = z.infer<typeof IamScopeCreate>;
 
-/** Body of PUT /iam/v1/scopes/{name}: what is left out is empty afterwards. */
-export const IamScopeReplace = z.object(described);
+/** Body of PUT /iam/v1/scopes/{name}; absent fields become empty. */
+export const IamScopeReplace = z.object(contents);
 export type IamScopeReplace = z.infer<typeof IamScopeReplace>;

@@ -1,18 +1,18 @@
-/** Knows the body by which somebody is invited, how long an invite is open, and what becomes of it. */
+/** Defines the body that invites a person, the lifetime of an invite and its status. */
 import { z } from 'zod';
-import { AssignedRole, WorkspaceRole } from './person.ts';
 import { WorkspaceReference } from '../wire/resource-fields.ts';
+import { AssignedRole, WorkspaceRole } from './person.ts';
 import { Scopes } from './scope-list.ts';
 
 const workspacesMax = 100;
 
-/** From the create, and from each time that it is sent again. */
+/** Counted from the creation and again from each time that the invite is resent. */
 export const inviteLifetimeMs = 7 * 86_400_000;
 
 export const InviteStatus = z.enum(['pending', 'cancelled', 'accepted', 'expired']);
 export type InviteStatus = z.infer<typeof InviteStatus>;
 
-/** Where somebody will be a member, by UUID or slug as it was sent. */
+/** A future membership; the workspace by UUID or slug, as it was sent. */
 export const InvitedInto = z.strictObject({ id: WorkspaceReference, role: WorkspaceRole });
 export type InvitedInto = z.infer<typeof InvitedInto>;
 
@@ -21,7 +21,7 @@ export const InviteCreate = z.object({
   email: z.email().max(254),
   role: AssignedRole,
   workspaces: z.array(InvitedInto).max(workspacesMax).nullable().optional(),
-  /** A key in each of the workspaces, with these scopes. */
+  /** Creates a key with these scopes in each of the workspaces. */
   workspace_api_key_details: z.strictObject({ scopes: Scopes }).nullable().optional(),
 });
 export type InviteCreate = z.infer<typeof InviteCreate>;
@@ -31,7 +31,7 @@ interface Invite {
   readonly expires_at: number;
 }
 
-/** An open invite ends at its moment, whether or not anybody has looked. */
-export function statusOfInvite({ status, expires_at }: Invite, now: number): InviteStatus {
+/** An open invite expires at its time even if no job has updated it. */
+export function inviteStatus({ status, expires_at }: Invite, now: number): InviteStatus {
   return status === 'pending' && expires_at <= now ? 'expired' : status;
 }

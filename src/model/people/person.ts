@@ -1,7 +1,7 @@
-/** Knows the roles of people, and the bodies by which they are changed and put into workspaces. */
+/** Defines the roles of people and the bodies that change people and workspace memberships. */
 import { z } from 'zod';
 
-/** The owner is who the organisation was made with; nobody becomes one. */
+/** The owner is set when the organisation is created; the role cannot be assigned. */
 export const OrganisationRole = z.enum(['owner', 'admin', 'member']);
 export type OrganisationRole = z.infer<typeof OrganisationRole>;
 
@@ -13,12 +13,13 @@ export type WorkspaceRole = z.infer<typeof WorkspaceRole>;
 
 const membersMax = 100;
 
-const GivenName = z.string().min(1).max(255).nullable().optional();
+const NamePart = z.string().min(1).max(255).nullable().optional();
 
-/** Body of PUT /admin/users/{id}; absent fields stay, null clears a name. */
+/** Body of PUT /admin/users/{id}: an absent field is unchanged, null clears a name. */
 export const UserUpdate = z.object({
   role: AssignedRole.optional(),
-  ...{ first_name: GivenName, last_name: GivenName },
+  first_name: NamePart,
+  last_name: NamePart,
 });
 export type UserUpdate = z.infer<typeof UserUpdate>;
 
@@ -29,7 +30,7 @@ export type Membership = z.infer<typeof Membership>;
 export const MembersAdd = z.object({ users: z.array(Membership).min(1).max(membersMax) });
 export type MembersAdd = z.infer<typeof MembersAdd>;
 
-/** The members that a workspace begins with; a bare id is of a plain member. */
+/** The members of a new workspace; a bare id adds a plain member. */
 export const FirstMembers = z
   .array(
     z.union([
@@ -46,12 +47,12 @@ export const FirstMembers = z
 export const MemberUpdate = z.object({ role: WorkspaceRole });
 export type MemberUpdate = z.infer<typeof MemberUpdate>;
 
-/** By which an address is found: what differs in case only is one mailbox. */
+/** Key for lookups by e-mail address, which ignore case. */
 export function emailKey(email: string): string {
   return email.toLowerCase();
 }
 
-/** Owners and administrators of the organisation act in each of its workspaces. */
-export function actsEverywhere({ role }: { readonly role: OrganisationRole }): boolean {
+/** Owners and administrators of the organisation have access to each of its workspaces. */
+export function hasAccessEverywhere({ role }: { readonly role: OrganisationRole }): boolean {
   return role !== 'member';
 }

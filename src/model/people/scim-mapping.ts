@@ -1,12 +1,12 @@
-/** Knows the body by which people of a directory's group become members of a workspace. */
+/** Defines the bodies that map a directory's group to a role in a workspace. */
 import { z } from 'zod';
-import { WorkspaceRole as Role, type WorkspaceRole } from './person.ts';
 import { ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
+import { WorkspaceRole as Role, type WorkspaceRole } from './person.ts';
 
-/** Directories write their roles in any case. */
+/** Directories send role names in any case. */
 export const MappedRole = z.string().toLowerCase().pipe(Role);
 
-/** Body of POST /scim/workspaces: a group by its id, or by a name that makes one where there is none. */
+/** Body of POST /scim/workspaces: a group by id, or by a name; a missing group of that name is created. */
 export const ScimMappingCreate = z
   .object({
     workspace_id: WorkspaceReference,
@@ -16,7 +16,7 @@ export const ScimMappingCreate = z
   })
   .refine(
     (body) => (body.scim_group_id === undefined) !== (body.scim_group_name === undefined),
-    'takes either scim_group_id or scim_group_name',
+    'requires exactly one of scim_group_id and scim_group_name',
   );
 export type ScimMappingCreate = z.infer<typeof ScimMappingCreate>;
 
@@ -24,20 +24,20 @@ export type ScimMappingCreate = z.infer<typeof ScimMappingCreate>;
 export const ScimMappingUpdate = z.object({ role: MappedRole.optional() });
 export type ScimMappingUpdate = z.infer<typeof ScimMappingUpdate>;
 
-/** What a manifest's spec must parse to: groups by name, since ids are of one server. */
+/** Schema of a manifest's spec: groups by name, since ids are specific to one server. */
 export function makeScimMappingSpec() {
   return z.strictObject({
     workspace_id: WorkspaceReference.optional(),
-    role: Role.describe('What the people of the group are in the workspace.'),
+    role: Role.describe('Role of the group members in the workspace.'),
     scim_group_name: ResourceName.describe(
-      'Group of the directory; one of this name is made where there is none.',
+      'Name of the directory group; the group is created if it does not exist.',
     ),
   });
 }
 
 const ranks: readonly WorkspaceRole[] = ['member', 'manager', 'admin'];
 
-/** What somebody is by several groups: the most of it. Undefined for none. */
+/** Returns the highest role that a person has through several groups; undefined for none. */
 export function highestRole(roles: readonly WorkspaceRole[]): WorkspaceRole | undefined {
   return ranks.findLast((role) => roles.includes(role));
 }

@@ -1,9 +1,9 @@
-/** Knows how a body lists scopes. */
+/** Defines the list of scopes in a request body. */
 import { z } from 'zod';
 
 const scopesMax = 500;
 
-/** Scope names; order is kept. The catalogue of names is checked apart (model/people/scopes.ts). */
+/** Scope names; the order is preserved. Names are checked against the catalogue elsewhere (model/people/scopes.ts). */
 export const Scopes = z
   .array(z.string().min(1).max(128))
   .min(1)

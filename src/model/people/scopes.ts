@@ -1,9 +1,9 @@
-/** Knows every permission scope, which roles hold which, and when one set of scopes covers another. */
+/** Lists every permission scope, maps roles to scopes, and compares sets of scopes. */
 
 const crud = ['create', 'read', 'update', 'delete', 'list'] as const;
 const keyActions = [...crud, 'rotate'] as const;
 
-/** Actions by resource (docs/reference/access.md, Scopes); `access_policies`, `iam_scopes` and `managed_resources` are of this project. */
+/** Actions by resource (docs/reference/access.md, Scopes); `access_policies`, `iam_scopes` and `managed_resources` are specific to this project. */
 const catalogue: Readonly<Record<string, readonly string[]>> = {
   completions: ['write'],
   mcp: ['invoke'],
@@ -36,7 +36,7 @@ const catalogue: Readonly<Record<string, readonly string[]>> = {
   deployments: crud,
   access_policies: ['create', 'delete', 'list'],
   iam_scopes: crud,
-  /** To write `managed_by`: to say which resources a sync owns, and to remove them in its name. */
+  /** Allows writing `managed_by`: declaring which resources a sync owns, and deleting them as their owner. */
   managed_resources: ['claim'],
 };
 
@@ -47,7 +47,7 @@ export const allScopes: readonly string[] = Object.entries(catalogue).flatMap(
 
 const known = new Set(allScopes);
 
-/** The dotted form: published texts write `deployments.list` and `deployments:list` for one scope. */
+/** The dotted form; published documents write both `deployments.list` and `deployments:list`. */
 function canonical(scope: string): string {
   return scope.replace(/^deployments:/, 'deployments.');
 }
@@ -57,31 +57,45 @@ export function isKnownScope(scope: string): boolean {
   return known.has(canonical(scope));
 }
 
-/** Whether `held` grants `wanted`. No scope implies another: list does not imply read. */
-export function covers(held: readonly string[], wanted: string): boolean {
-  if (held.includes(wanted)) return true;
-  const scope = canonical(wanted);
-  return held.some((own) => canonical(own) === scope);
+/** Whether the granted scopes include `required`. No scope implies another: list does not imply read. */
+export function grantsScope(granted: readonly string[], required: string): boolean {
+  if (granted.includes(required)) return true;
+  const scope = canonical(required);
+  return granted.some((own) => canonical(own) === scope);
 }
 
-/** Those of `wanted` that `held` does not grant: not empty means a key would exceed its creator. */
-export function scopesBeyond(held: readonly string[], wanted: readonly string[]): string[] {
-  return wanted.filter((scope) => !covers(held, scope));
+/** Returns the requested scopes that are not granted; not empty means that a key would exceed its creator. */
+export function scopesBeyond(granted: readonly string[], requested: readonly string[]): string[] {
+  return requested.filter((scope) => !grantsScope(granted, scope));
 }
 
 const readingActions = new Set(['read', 'list', 'view']);
 
-/** What a workspace has of its own, and what is done in it. */
+/** Resources that belong to a workspace, and operations within one. */
 const ofWorkspaces = new Set([
-  ...['completions', 'mcp', 'agents', 'logs', 'analytics', 'configs', 'prompts', 'providers'],
-  ...['virtual_keys', 'policies', 'guardrails', 'workspaces', 'workspace_users', 'mcp_servers'],
-  ...['workspace_service_api_keys', 'workspace_user_api_keys', 'workspace_integrations'],
+  'completions',
+  'mcp',
+  'agents',
+  'logs',
+  'analytics',
+  'configs',
+  'prompts',
+  'providers',
+  'virtual_keys',
+  'policies',
+  'guardrails',
+  'workspaces',
+  'workspace_users',
+  'mcp_servers',
+  'workspace_service_api_keys',
+  'workspace_user_api_keys',
+  'workspace_integrations',
   'workspace_mcp_integrations',
 ]);
-/** What is used in a workspace, and belongs to the organisation. */
+/** Scopes of organisation resources that are used within a workspace. */
 const usedInWorkspaces = new Set(['secret_references.read', 'secret_references.list']);
 const notOfWorkspaces = new Set(['workspaces.create', 'workspaces.delete']);
-/** What members do beside reading. */
+/** Actions of members in addition to reading. */
 const ofMembers = new Set(['write', 'invoke', 'render']);
 
 const workspaceScopes = allScopes.filter((scope) => {
@@ -89,7 +103,7 @@ const workspaceScopes = allScopes.filter((scope) => {
   return isOwn || usedInWorkspaces.has(scope);
 });
 
-/** By the role that somebody has in a workspace (docs/reference/access.md, Sign-in). */
+/** Scopes by workspace role (docs/reference/access.md, Sign-in). */
 const memberScopes = {
   admin: workspaceScopes,
   manager: workspaceScopes.filter((scope) => scope !== 'workspaces.update'),
@@ -97,7 +111,7 @@ const memberScopes = {
     const [resource = '', action = ''] = scope.split('.');
     if (resource === 'workspace_service_api_keys') return false;
     const isReading = readingActions.has(action) || ofMembers.has(action);
-    // Whether they write prompts, their workspace says.
+    // A setting of the workspace decides whether members may write prompts.
     return isReading || resource === 'workspace_user_api_keys' || resource === 'prompts';
   }),
 } as const;
@@ -106,22 +120,22 @@ export function scopesOfMember(role: keyof typeof memberScopes): readonly string
   return memberScopes[role];
 }
 
-/** Roles that exist without being defined by a tenant. */
+/** Predefined roles. */
 const builtInRoles: Readonly<Record<string, readonly string[]>> = {
   superuser: allScopes,
   view_only_admin: allScopes.filter((scope) => readingActions.has(scope.split('.')[1]!)),
 };
 
 /**
- * Scopes of a role. A role that this deployment does not define (such as `<role_slug>:<tsg_id>`)
- * can be assigned but grants nothing.
+ * Scopes of a role. A role that is not built in (such as `<role_slug>:<tsg_id>`) can be assigned but
+ * grants nothing.
  */
 export function scopesOfRole(role: string): readonly string[] {
   return Object.hasOwn(builtInRoles, role) ? builtInRoles[role]! : [];
 }
 
-/** What several roles grant together, without repeats, in the order of the catalogue. */
+/** Scopes that several roles grant together, without duplicates, in the order of the catalogue. */
 export function scopesOfRoles(roles: readonly string[]): string[] {
-  const held = new Set(roles.flatMap(scopesOfRole));
-  return allScopes.filter((scope) => held.has(scope));
+  const granted = new Set(roles.flatMap(scopesOfRole));
+  return allScopes.filter((scope) => granted.has(scope));
 }

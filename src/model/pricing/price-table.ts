@@ -1,10 +1,10 @@
-/** Knows what models cost that nobody has told the price of, by a table that is loaded when it is first looked into. */
+/** Looks up list prices of models in a published price table, which is loaded at the first lookup. */
 import type { ModelPrice } from '@pydantic/genai-prices';
 import { type Price, type TokenPrices, wholeUnits } from './pricing.ts';
 
 type Table = Pick<typeof import('@pydantic/genai-prices'), 'calcPrice'>;
 
-/** What the table calls the services that it knows; by their slugs here. */
+/** Names of services in the price table, by their slugs here. */
 export const servicesInTable: ReadonlyMap<string, string> = new Map([
   ['openai', 'openai'],
   ['anthropic', 'anthropic'],
@@ -31,26 +31,31 @@ export const servicesInTable: ReadonlyMap<string, string> = new Map([
   ['workers-ai', 'cloudflare'],
 ]);
 
-/** Of the mock upstream, so that budgets can be seen to move: 1 and 2 dollars for a million tokens. */
+/** Price of the mock upstream, so that budgets visibly change: 1 and 2 dollars per million tokens. */
 const mockPrice: Price = {
-  ...{ inputPico: 1_000_000, outputPico: 2_000_000, requestPico: 0, tiers: [] },
-  ...{ cachedInputPico: null, cacheWritePico: null, cacheWriteHourPico: null },
+  inputPico: 1_000_000,
+  outputPico: 2_000_000,
+  requestPico: 0,
+  tiers: [],
+  cachedInputPico: null,
+  cacheWritePico: null,
+  cacheWriteHourPico: null,
 };
 
 const modelCharsMax = 256;
-const foundMax = 10_000;
-/** Prices begin and end on whole minutes, some of them every day. */
-const goodForMs = 60_000;
+const cacheEntriesMax = 10_000;
+/** Prices change at whole minutes, some of them every day. */
+const cacheMs = 60_000;
 
 let table: Table | null = null;
-/** What was found, by service and model, and in which minute. */
-const found = new Map<string, { readonly minute: number; readonly price: Price | null }>();
+/** Looked-up prices by service and model, with the minute of the lookup. */
+const cache = new Map<string, { readonly minute: number; readonly price: Price | null }>();
 
 /**
- * Price of a model at a time, ms since the epoch; null where it is not known, which a limit of cost
- * refuses. Yields at once save for the first time, when the table is loaded.
+ * Price of a model at a time in milliseconds since the epoch. Null if unknown; a cost limit then rejects
+ * the request. Returns synchronously except for the first call, which loads the table.
  */
-export function priceOf(
+export function lookUpPrice(
   service: string,
   model: string | null,
   now: number,
@@ -58,16 +63,16 @@ export function priceOf(
   if (service === 'mock-upstream') return mockPrice;
   const name = servicesInTable.get(service);
   if (name === undefined || model === null || model.length > modelCharsMax) return null;
-  if (table !== null) return lookedUp(table, name, model, now);
+  if (table !== null) return cachedPrice(table, name, model, now);
   return import('@pydantic/genai-prices').then((loaded) => {
     table = loaded;
-    return lookedUp(loaded, name, model, now);
+    return cachedPrice(loaded, name, model, now);
   });
 }
 
 /**
- * As the list has it, and past what is kept: whoever asks for prices is not to crowd out those that
- * requests need. Null for none.
+ * Returns the entry of the price table, or null. Bypasses the cache, so that readers of the price list do
+ * not evict prices that requests need.
  */
 export async function listedPrice(
   service: string,
@@ -80,24 +85,24 @@ export async function listedPrice(
   return entryIn(table, name, model, now);
 }
 
-function lookedUp(from: Table, name: string, model: string, now: number): Price | null {
+function cachedPrice(from: Table, name: string, model: string, now: number): Price | null {
   const key = `${name} ${model}`;
-  const minute = Math.floor(now / goodForMs);
-  const known = found.get(key);
-  if (known?.minute === minute) return known.price;
+  const minute = Math.floor(now / cacheMs);
+  const cached = cache.get(key);
+  if (cached?.minute === minute) return cached.price;
   const price = priceInTable(from, name, model, now);
-  found.delete(key);
-  if (found.size === foundMax) found.delete(found.keys().next().value!);
-  found.set(key, { minute, price });
+  cache.delete(key);
+  if (cache.size === cacheEntriesMax) cache.delete(cache.keys().next().value!);
+  cache.set(key, { minute, price });
   return price;
 }
 
 function priceInTable(from: Table, providerId: string, model: string, now: number): Price | null {
   try {
     const entry = entryIn(from, providerId, model, now);
-    return entry === null ? null : priceOfEntry(entry);
+    return entry === null ? null : convertPriceEntry(entry);
   } catch {
-    // An amount that cannot be read is as good as none.
+    // Treats an unreadable amount as an unknown price.
     return null;
   }
 }
@@ -108,21 +113,25 @@ function entryIn(from: Table, providerId: string, model: string, now: number): M
     const entry = from.calcPrice({ input_tokens: 0, output_tokens: 0 }, model, options);
     return entry?.model_price ?? null;
   } catch {
-    // An entry that cannot be read is as good as none.
+    // Treats an unreadable entry as an unknown price.
     return null;
   }
 }
 
-/** All that a token of output can be; some models are asked for sound or pictures. */
+/** All kinds of output tokens; some models return sound or images. */
 const outputKinds = [
-  ...['output_mtok', 'output_reasoning_mtok', 'output_citation_mtok'],
-  ...['output_audio_mtok', 'output_image_mtok', 'output_video_mtok'],
+  'output_mtok',
+  'output_reasoning_mtok',
+  'output_citation_mtok',
+  'output_audio_mtok',
+  'output_image_mtok',
+  'output_video_mtok',
 ];
-/** Dollars for a million tokens, and for a thousand requests, in pico-dollars. */
+/** Decimal digits from dollars per million tokens, and per thousand requests, to pico-dollars. */
 const [tokenDigits, requestDigits] = [6, 9];
 
-/** Null for an entry that says nothing of the tokens of the input. */
-export function priceOfEntry(entry: ModelPrice): Price | null {
+/** Converts an entry; null if it has no price for input tokens. */
+export function convertPriceEntry(entry: ModelPrice): Price | null {
   if (entry.input_mtok === undefined) return null;
   return {
     ...pricesAbove(entry, -1),
@@ -134,7 +143,7 @@ export function priceOfEntry(entry: ModelPrice): Price | null {
   };
 }
 
-/** Tokens of input above which something costs otherwise, the fewest first. */
+/** Input sizes above which a price changes, ascending. */
 export function tierStarts(entry: ModelPrice): number[] {
   const starts = Object.values(entry).flatMap((value) =>
     typeof value === 'object' ? value.tiers.map(({ start }) => start) : [],
@@ -142,7 +151,7 @@ export function tierStarts(entry: ModelPrice): number[] {
   return [...new Set(starts)].toSorted((one, other) => one - other);
 }
 
-/** The prices of a request with a little more input than these tokens. */
+/** The prices of a request with slightly more input tokens than `start`. */
 function pricesAbove(entry: ModelPrice, start: number): TokenPrices {
   const pico = (name: string): number | null => {
     const dollars = dollarsAbove(entry[name], start);

@@ -1,41 +1,41 @@
-/** Knows what a use of tokens costs: prices in whole pico-dollars a token, sums in whole micro-dollars. */
+/** Computes the cost of token usage: prices in whole pico-dollars per token, sums in whole micro-dollars. */
 
-/** Pico-dollars: 1 dollar for a million tokens is 1,000,000 of them a token. */
+/** Prices in pico-dollars; 1 dollar per million tokens is 1,000,000 pico-dollars per token. */
 export interface TokenPrices {
   readonly inputPico: number;
   readonly outputPico: number;
-  /** Of input that the provider had kept; as other input where null. */
+  /** Input read from the provider's cache; null means the price of other input. */
   readonly cachedInputPico: number | null;
-  /** Of input that the provider keeps; as other input where null. */
+  /** Input written to the provider's cache; null means the price of other input. */
   readonly cacheWritePico: number | null;
-  /** Of input that the provider keeps for an hour; as what it keeps for less where null. */
+  /** Input written to the cache for an hour; null means {@link cacheWritePico}. */
   readonly cacheWriteHourPico: number | null;
 }
 
-/** Prices of requests with more tokens of input than these, for all of their tokens. */
+/** Prices of all tokens of a request with more input tokens than the bound. */
 interface PriceTier extends TokenPrices {
   readonly inputTokensAbove: number;
 }
 
 export interface Price extends TokenPrices {
   readonly requestPico: number;
-  /** By how much input they begin at, the least first; none where one price holds for all requests. */
+  /** Ascending by their bounds; empty if one price applies to all requests. */
   readonly tiers: readonly PriceTier[];
 }
 
 export interface TokenUsage {
-  /** All of the input, with what was kept and what is being kept. */
+  /** All input, including tokens read from and written to the cache. */
   readonly inputTokens: number;
   readonly outputTokens: number;
   readonly cachedInputTokens: number;
   readonly cacheWriteTokens: number;
-  /** Those of {@link cacheWriteTokens} that are kept for an hour; none where absent. */
+  /** Part of {@link cacheWriteTokens} cached for an hour; absent means none. */
   readonly cacheWriteHourTokens?: number;
 }
 
 const picoPerMicro = 1_000_000;
 
-/** Micro-dollars of one request, rounded up once, so that no number of requests is ever counted short. */
+/** Cost of one request in micro-dollars, rounded up once, so that many requests are never undercounted. */
 export function costUnits(price: Price, usage: TokenUsage): number {
   const prices = price.tiers.findLast((tier) => isWithin(tier, usage.inputTokens)) ?? price;
   const { cachedInputTokens: cached, cacheWriteTokens: written } = usage;
@@ -52,7 +52,7 @@ export function costUnits(price: Price, usage: TokenUsage): number {
     hour * hourPico +
     usage.outputTokens * outputPico +
     price.requestPico;
-  // Nothing is negative: where the sum is exact, so is each of its parts.
+  // No part is negative, so if the sum is exact, each part is exact as well.
   if (Number.isSafeInteger(sum)) return microOf(sum);
   return microOfParts([
     [plain, inputPico],
@@ -64,9 +64,9 @@ export function costUnits(price: Price, usage: TokenUsage): number {
   ]);
 }
 
-/** Most micro-dollars that a request of so many tokens can cost, whatever of its input is kept. */
+/** Upper bound on the cost of a request in micro-dollars, whichever part of its input is cached. */
 export function costUnitsMax(price: Price, inputTokens: number, outputTokens: number): number {
-  const { inputPico, outputPico } = dearest(price, inputTokens);
+  const { inputPico, outputPico } = highestPrices(price, inputTokens);
   const sum = inputTokens * inputPico + outputTokens * outputPico + price.requestPico;
   if (Number.isSafeInteger(sum)) return microOf(sum);
   return microOfParts([
@@ -76,9 +76,9 @@ export function costUnitsMax(price: Price, inputTokens: number, outputTokens: nu
   ]);
 }
 
-/** How many tokens of output so many micro-dollars are good for, beside input that costs the most it can. */
+/** Number of output tokens that a budget of micro-dollars can pay, next to input at its highest price. */
 export function affordableOutput(price: Price, units: number, inputTokens: number): number {
-  const { inputPico, outputPico } = dearest(price, inputTokens);
+  const { inputPico, outputPico } = highestPrices(price, inputTokens);
   const left =
     BigInt(units) * BigInt(picoPerMicro) -
     BigInt(inputTokens) * BigInt(inputPico) -
@@ -88,16 +88,16 @@ export function affordableOutput(price: Price, units: number, inputTokens: numbe
 }
 
 /**
- * Whole units of an amount whose decimal text has `digits` behind the point of its unit, rounded up:
- * dollars for a million tokens have 6 in pico-dollars a token. Its text and not its binary value, as
- * 0.1 is meant to be a tenth.
+ * Converts an amount to whole units of which one is 10^-`digits`, rounded up: dollars per million tokens
+ * need 6 digits for pico-dollars per token. It reads the decimal text, not the binary value, because 0.1
+ * means exactly a tenth.
  *
- * @throws TypeError for what is no amount
+ * @throws TypeError for a negative or non-finite amount
  */
 export function wholeUnits(amount: number, digits: number): number {
   const [, whole, part = '', exponent = '0'] =
     /^(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/.exec(String(amount)) ?? [];
-  if (whole === undefined) throw new TypeError(`${amount} is no amount`);
+  if (whole === undefined) throw new TypeError(`${amount} is not an amount`);
   const units = BigInt(whole + part);
   const shift = digits - part.length + Number(exponent);
   if (shift >= 0) return Number(units * 10n ** BigInt(shift));
@@ -109,30 +109,30 @@ function isWithin({ inputTokensAbove }: PriceTier, inputTokens: number): boolean
   return inputTokens > inputTokensAbove;
 }
 
-/** Most that a token can cost of a request with so much input, or less. */
-function dearest(price: Price, inputTokens: number) {
-  let inputPico = dearestInput(price);
+/** The highest token prices that can apply to a request with this many input tokens or fewer. */
+function highestPrices(price: Price, inputTokens: number) {
+  let inputPico = highestInputPrice(price);
   let { outputPico } = price;
   for (const tier of price.tiers) {
     if (!isWithin(tier, inputTokens)) continue;
-    inputPico = Math.max(inputPico, dearestInput(tier));
+    inputPico = Math.max(inputPico, highestInputPrice(tier));
     outputPico = Math.max(outputPico, tier.outputPico);
   }
   return { inputPico, outputPico };
 }
 
-function dearestInput(prices: TokenPrices): number {
+function highestInputPrice(prices: TokenPrices): number {
   const { inputPico, cachedInputPico, cacheWritePico, cacheWriteHourPico } = prices;
   return Math.max(inputPico, cachedInputPico ?? 0, cacheWritePico ?? 0, cacheWriteHourPico ?? 0);
 }
 
-/** Micro-dollars, rounded up. */
+/** Pico-dollars to micro-dollars, rounded up. */
 function microOf(pico: number): number {
   const rest = pico % picoPerMicro;
   return (pico - rest) / picoPerMicro + (rest > 0 ? 1 : 0);
 }
 
-/** Likewise, of so many tokens at so many pico-dollars each, together more than a number holds. */
+/** Like {@link microOf}, for a sum of products that exceeds the safe integers. */
 function microOfParts(parts: readonly (readonly [tokens: number, pico: number])[]): number {
   const exact = parts.reduce((all, [tokens, pico]) => all + BigInt(tokens) * BigInt(pico), 0n);
   const unit = BigInt(picoPerMicro);

@@ -1,8 +1,8 @@
-/** Knows how the public list of prices is told: in US cents, by units, tier by tier. */
+/** Formats list prices for the API: in US cents per unit, with tiers. */
 import type { ModelPrice } from '@pydantic/genai-prices';
 import { dollarsAbove, listedPrice, tierStarts } from './price-table.ts';
 
-/** By the field that tells it, the name of the list: dollars for a million. */
+/** Field of the response to its name in the price table, which states dollars per million. */
 const units = {
   request_token: 'input_mtok',
   response_token: 'output_mtok',
@@ -15,12 +15,12 @@ const units = {
 type Unit = keyof typeof units;
 export const publishedUnits = Object.keys(units) as readonly Unit[];
 
-interface Told {
+interface UnitPrice {
   readonly price: number;
 }
 
-interface PayAsYouGo extends Partial<Record<Unit, Told>> {
-  readonly additional_units?: { readonly request: Told };
+interface PayAsYouGo extends Partial<Record<Unit, UnitPrice>> {
+  readonly additional_units?: { readonly request: UnitPrice };
 }
 
 interface PublishedPrice {
@@ -28,8 +28,8 @@ interface PublishedPrice {
   readonly tiers: { readonly input_tokens_above: number; readonly pay_as_you_go: PayAsYouGo }[];
 }
 
-/** At a time, ms since the epoch; null where the list has none. */
-export async function publishedPriceOf(
+/** Price at a time in milliseconds since the epoch; null if the table has no entry. */
+export async function publishedPrice(
   service: string,
   model: string,
   now: number,
@@ -46,13 +46,13 @@ export async function publishedPriceOf(
 }
 
 function pricesAbove(entry: ModelPrice, start: number): PayAsYouGo {
-  const told = publishedUnits.flatMap((unit) => {
+  const prices = publishedUnits.flatMap((unit) => {
     const dollars = dollarsAbove(entry[units[unit]], start);
     return dollars === null ? [] : [[unit, { price: cents(dollars, 1_000_000) }] as const];
   });
   const requests = dollarsAbove(entry.requests_kcount, start);
   return {
-    ...Object.fromEntries(told),
+    ...Object.fromEntries(prices),
     ...(requests !== null && { additional_units: { request: { price: cents(requests, 1_000) } } }),
   };
 }
@@ -60,7 +60,7 @@ function pricesAbove(entry: ModelPrice, start: number): PayAsYouGo {
 const centsOfDollar = 100;
 const digits = 12;
 
-/** Of one, without what binary numbers add. */
+/** Cents per unit, without the error of binary floating point. */
 function cents(dollars: number, many: number): number {
   return Number(((dollars * centsOfDollar) / many).toPrecision(digits));
 }

@@ -1,4 +1,4 @@
-/** Knows the bodies by which collections of prompts are made and changed. */
+/** Defines the bodies that create and update collections of prompts. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
@@ -6,12 +6,12 @@ import { Slug, type SlugForm } from '../wire/slug.ts';
 
 export const collectionSlugForm: SlugForm = { prefix: 'co', nameLengthMax: 6 };
 
-/** Of the collection that every workspace has. */
+/** Name of the collection that every workspace has. */
 export const defaultCollectionName = 'Default';
 
 const Parent = described(
   z.string().min(1).max(255).nullable().optional(),
-  'Collection that it lies in, by UUID or slug.',
+  'Parent collection, by UUID or slug.',
 );
 
 /** Body of POST /collections. */
@@ -19,11 +19,11 @@ export const PromptCollectionCreate = z.object({
   name: ResourceName,
   workspace_id: WorkspaceReference.optional(),
   parent_collection_id: Parent,
-  slug: described(Slug.optional(), 'Short name in addresses; made from the name when left out.'),
+  slug: described(Slug.optional(), 'Short name for URLs; generated from the name if omitted.'),
 });
 export type PromptCollectionCreate = z.infer<typeof PromptCollectionCreate>;
 
-/** Body of PUT /collections/{id}; null takes it out of the one that it lies in. */
+/** Body of PUT /collections/{id}; a null parent moves the collection to the top level. */
 export const PromptCollectionUpdate = z.object({
   name: ResourceName.optional(),
   parent_collection_id: Parent,

@@ -1,8 +1,8 @@
-/** Knows what one version of a prompt says, and when two say the same. */
+/** Defines the content of a prompt version, and merges and compares contents. */
 import { isDeepStrictEqual } from 'node:util';
 import type { JsonRecord } from '../wire/json-record.ts';
 
-/** As stored; null for what was not said. */
+/** The content as stored; null for a field that was not sent. */
 export interface PromptContent {
   /** The template: the messages of a chat as JSON, or a text. */
   readonly string: string;
@@ -14,69 +14,84 @@ export interface PromptContent {
   readonly tools: readonly JsonRecord[] | null;
   readonly tool_choice: string | JsonRecord | null;
   readonly template_metadata: JsonRecord | null;
-  /** Kept as it is sent, so that a manifest finds it as it is written. */
+  /** Stored as sent, so that a manifest compares equal to what it declares. */
   readonly is_raw_template: 0 | 1 | boolean | null;
   readonly version_description: string | null;
 }
 
-/** The fields of a body that are its content; undefined for what is not sent. */
-type Sent = { readonly [F in keyof PromptContent]?: PromptContent[F] | undefined };
+/** The content fields of a body; undefined for a field that is absent. */
+type ContentFields = { readonly [F in keyof PromptContent]?: PromptContent[F] | undefined };
 
-const nothing: PromptContent = {
-  ...{ string: '', parameters: null, model: null, virtual_key: null, functions: null },
-  ...{ tools: null, tool_choice: null, template_metadata: null, is_raw_template: null },
+const emptyContent: PromptContent = {
+  string: '',
+  parameters: null,
+  model: null,
+  virtual_key: null,
+  functions: null,
+  tools: null,
+  tool_choice: null,
+  template_metadata: null,
+  is_raw_template: null,
   version_description: null,
 };
 
-/** What comes of a content, or of none, when a body is sent for it. */
-export function contentWith(sent: Sent, before: PromptContent = nothing): PromptContent {
+/** Returns `before` with the fields of a body applied. */
+export function mergeContent(
+  body: ContentFields,
+  before: PromptContent = emptyContent,
+): PromptContent {
   return {
-    string: sent.string ?? before.string,
-    // Clients send null where they change nothing else than the name.
-    parameters: sent.parameters ?? before.parameters,
-    model: kept(sent.model, before.model),
-    virtual_key: kept(sent.virtual_key, before.virtual_key),
-    functions: kept(sent.functions, before.functions),
-    tools: kept(sent.tools, before.tools),
-    tool_choice: kept(sent.tool_choice, before.tool_choice),
-    template_metadata: kept(sent.template_metadata, before.template_metadata),
-    is_raw_template: kept(sent.is_raw_template, before.is_raw_template),
-    version_description: kept(sent.version_description, before.version_description),
+    string: body.string ?? before.string,
+    // Clients send null when they change nothing but the name.
+    parameters: body.parameters ?? before.parameters,
+    model: presentOr(body.model, before.model),
+    virtual_key: presentOr(body.virtual_key, before.virtual_key),
+    functions: presentOr(body.functions, before.functions),
+    tools: presentOr(body.tools, before.tools),
+    tool_choice: presentOr(body.tool_choice, before.tool_choice),
+    template_metadata: presentOr(body.template_metadata, before.template_metadata),
+    is_raw_template: presentOr(body.is_raw_template, before.is_raw_template),
+    version_description: presentOr(body.version_description, before.version_description),
   };
 }
 
-function kept<T>(sent: T | undefined, before: T): T {
-  return sent === undefined ? before : sent;
+function presentOr<T>(value: T | undefined, before: T): T {
+  return value === undefined ? before : value;
 }
 
-/** Whether its template need not be JSON before it is filled in. */
+/** Whether the template must be JSON only after its variables are filled in. */
 export function isRaw({ is_raw_template }: Pick<PromptContent, 'is_raw_template'>): boolean {
   return is_raw_template === 1 || is_raw_template === true;
 }
 
-export function modelOf({ model, parameters }: PromptContent): string | null {
-  const named = model ?? parameters?.model;
-  return typeof named === 'string' ? named : null;
+export function promptModel({ model, parameters }: PromptContent): string | null {
+  const name = model ?? parameters?.model;
+  return typeof name === 'string' ? name : null;
 }
 
-/** As clients of the API read them: the model is among them. */
-export function parametersOf(content: PromptContent): JsonRecord {
-  const model = modelOf(content);
+/** The parameters as API clients read them, including the model. */
+export function promptParameters(content: PromptContent): JsonRecord {
+  const model = promptModel(content);
   return { ...content.parameters, ...(model === null ? {} : { model }) };
 }
 
 /**
- * Whether a version would say what another does, apart from what belongs to no version alone: the
- * provider and the description.
+ * Whether two contents are the same version. The provider and the description are ignored because they
+ * do not belong to a single version.
  */
-export function saysTheSame(one: PromptContent, other: PromptContent): boolean {
-  return isDeepStrictEqual(heart(one), heart(other));
+export function hasSameContent(one: PromptContent, other: PromptContent): boolean {
+  return isDeepStrictEqual(comparableContent(one), comparableContent(other));
 }
 
-function heart(content: PromptContent): unknown {
+function comparableContent(content: PromptContent): unknown {
   const { string, functions, tools, tool_choice, template_metadata } = content;
   return [
-    ...[string, parametersOf(content), functions, tools, tool_choice, template_metadata],
+    string,
+    promptParameters(content),
+    functions,
+    tools,
+    tool_choice,
+    template_metadata,
     isRaw(content),
   ];
 }

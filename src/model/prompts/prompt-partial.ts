@@ -1,4 +1,4 @@
-/** Knows the bodies by which partials, the parts that prompts share, are made and changed. */
+/** Defines the bodies that create and update partials, which are templates shared by prompts. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
@@ -6,7 +6,7 @@ import { Slug } from '../wire/slug.ts';
 
 export const PartialStatus = z.enum(['active', 'archived']);
 
-/** What one version of a partial says, as stored. */
+/** The content of one version of a partial, as stored. */
 export interface PartialContent {
   readonly string: string;
   readonly version_description: string | null;
@@ -15,20 +15,20 @@ export interface PartialContent {
 /** Body of POST /prompts/partials. */
 export const PromptPartialCreate = z.object({
   name: ResourceName,
-  string: described(z.string().min(1), 'The template that stands for {{>slug}} in prompts.'),
+  string: described(z.string().min(1), 'The template that replaces {{>slug}} in prompts.'),
   workspace_id: WorkspaceReference.optional(),
   slug: described(
     Slug.optional(),
-    'Short name by which prompts include it; made from the name when left out.',
+    'Short name by which prompts include the partial; generated from the name if omitted.',
   ),
   version_description: described(
     freeText(500).nullable().optional(),
-    'What is new in the first version.',
+    'Description of the first version.',
   ),
 });
 export type PromptPartialCreate = z.infer<typeof PromptPartialCreate>;
 
-/** Body of PUT /prompts/partials/{id}; absent fields stay, null clears. */
+/** Body of PUT /prompts/partials/{id}: an absent field is unchanged, null clears it. */
 export const PromptPartialUpdate = z.object({
   name: ResourceName.optional(),
   string: z.string().min(1).optional(),

@@ -1,75 +1,80 @@
-/** Knows what becomes of a prompt: the request for a model that its template makes of variables. */
+/** Renders a prompt: fills its template with variables and builds the inference request. */
 import { type Fault, faultAt } from '../wire/fault.ts';
 import type { JsonRecord } from '../wire/json-record.ts';
-import { isRaw, type PromptContent, parametersOf } from './prompt-content.ts';
-import { asItIs, type Escape, Filling } from './template-filling.ts';
-import { depthMax, readTemplate, TemplateError, type TemplateText } from './template-text.ts';
+import { isRaw, type PromptContent, promptParameters } from './prompt-content.ts';
+import {
+  type ParsedTemplate,
+  parseTemplate,
+  TemplateError,
+  templateDepthMax,
+} from './template-parser.ts';
+import { type Escape, TemplateRenderer, withoutEscaping } from './template-renderer.ts';
 
-/** What a caller sends beside the variables, and what the prompt itself decides. */
-const ownFields = ['variables', 'promptID', 'prompt_id', 'messages', 'prompt'];
+/** Fields that the caller sends for rendering or that the template itself determines. */
+const reservedFields = ['variables', 'promptID', 'prompt_id', 'messages', 'prompt'];
 
-interface Templated {
+interface TemplateFields {
   readonly string: string;
   readonly is_raw_template?: PromptContent['is_raw_template'] | undefined;
 }
 
-/** What is wrong with the template of a prompt or partial. */
-export function templateFaults({ string, ...rest }: Templated): Fault[] {
+/** Returns the faults in the template of a prompt or partial. */
+export function templateFaults({ string, ...rest }: TemplateFields): Fault[] {
   try {
-    textsOf(shapeOf(string, isRaw({ is_raw_template: rest.is_raw_template ?? 0 })));
+    parseTexts(templateShape(string, isRaw({ is_raw_template: rest.is_raw_template ?? 0 })));
     return [];
   } catch (thrown) {
     if (!(thrown instanceof TemplateError)) throw thrown;
-    return faultAt('string', `is no template: ${thrown.message}`);
+    return faultAt('string', `is not a valid template: ${thrown.message}`);
   }
 }
 
-const nameShownMax = 100;
+const nameLengthMax = 100;
 
-/** A sound template that is filled in as often as it is asked for. */
+/** A valid template that can be rendered any number of times. */
 export class PromptTemplate {
   readonly #content: PromptContent;
   readonly #shape: Shape;
-  readonly #texts: ReadonlyMap<string, TemplateText>;
+  readonly #texts: ReadonlyMap<string, ParsedTemplate>;
 
   constructor(content: PromptContent) {
     this.#content = content;
-    this.#shape = shapeOf(content.string, isRaw(content));
-    this.#texts = textsOf(this.#shape);
+    this.#shape = templateShape(content.string, isRaw(content));
+    this.#texts = parseTexts(this.#shape);
   }
 
-  /** Names of the partials that stand in it. */
+  /** Names of the partials that the template includes. */
   get partials(): string[] {
     return [...this.#texts.values()].flatMap(({ partials }) => partials);
   }
 
   /**
-   * The request for a model: what is sent counts before the parameters of the prompt. `partials` are
-   * what stands for the names of partials.
+   * Returns the inference request. Fields of `body` override the parameters of the prompt; `partials`
+   * maps names of partials to their templates.
    *
    * @throws TemplateError
    */
-  render(sent: JsonRecord, partials: ReadonlyMap<string, string>): JsonRecord {
-    const variables = sent.variables ?? {};
+  render(body: JsonRecord, partials: ReadonlyMap<string, string>): JsonRecord {
+    const variables = body.variables ?? {};
     const partialOf = (name: string): string => {
       const text = partials.get(name);
       if (text !== undefined) return text;
-      throw new TemplateError(`There is no partial ${name.slice(0, nameShownMax)}`);
+      throw new TemplateError(`There is no partial ${name.slice(0, nameLengthMax)}`);
     };
     const { functions, tools, tool_choice } = this.#content;
-    const more = { functions, tools, tool_choice };
-    const said = [parametersOf(this.#content), more, sent].map((fields) =>
-      Object.entries(fields).filter(
-        ([name, value]) => value !== null && value !== undefined && !ownFields.includes(name),
+    const calls = { functions, tools, tool_choice };
+    const fields = [promptParameters(this.#content), calls, body].map((source) =>
+      Object.entries(source).filter(
+        ([name, value]) => value !== null && value !== undefined && !reservedFields.includes(name),
       ),
     );
-    return { ...Object.fromEntries(said.flat()), ...this.#filled(variables, partialOf) };
+    return { ...Object.fromEntries(fields.flat()), ...this.#renderContent(variables, partialOf) };
   }
 
-  #filled(variables: unknown, partialOf: (name: string) => string): JsonRecord {
+  #renderContent(variables: unknown, partialOf: (name: string) => string): JsonRecord {
     const shape = this.#shape;
-    const escaped = shape.kind === 'raw' ? inJson : asItIs;
-    const filling = new Filling(variables, partialOf, escaped);
+    const escaped = shape.kind === 'raw' ? inJson : withoutEscaping;
+    const filling = new TemplateRenderer(variables, partialOf, escaped);
     const fill = (text: string): string => filling.fill(this.#texts.get(text)!.nodes);
     if (shape.kind === 'messages') return { messages: mapTexts(shape.messages, fill) };
     const text = fill(shape.text);
@@ -79,20 +84,20 @@ export class PromptTemplate {
   }
 }
 
-type Json = JsonRecord[string];
+type JsonValue = JsonRecord[string];
 
 type Shape =
-  | { readonly kind: 'messages'; readonly messages: readonly Json[] }
+  | { readonly kind: 'messages'; readonly messages: readonly JsonValue[] }
   | { readonly kind: 'raw' | 'text'; readonly text: string };
 
-function shapeOf(text: string, isRawText: boolean): Shape {
+function templateShape(text: string, isRawText: boolean): Shape {
   const messages = messagesIn(text);
   if (messages !== null) return { kind: 'messages', messages };
   return { kind: isRawText ? 'raw' : 'text', text };
 }
 
-/** Null where a text is no list of messages. */
-function messagesIn(text: string): Json[] | null {
+/** Null when the text is not a JSON list of messages. */
+function messagesIn(text: string): JsonValue[] | null {
   try {
     const value: unknown = JSON.parse(text);
     return Array.isArray(value) && value.length > 0 && value.every(isMessage) ? value : null;
@@ -105,19 +110,19 @@ function isMessage(value: unknown): boolean {
   return typeof (value as { readonly role?: unknown } | null)?.role === 'string';
 }
 
-function rawMessages(text: string): Json[] {
+function rawMessages(text: string): JsonValue[] {
   const messages = messagesIn(text);
   if (messages === null) {
-    throw new TemplateError('The raw template, filled in, is no JSON list of messages');
+    throw new TemplateError('The rendered raw template is not a JSON list of messages');
   }
   return messages;
 }
 
 /** @throws TemplateError */
-function textsOf(shape: Shape): Map<string, TemplateText> {
-  const texts = new Map<string, TemplateText>();
+function parseTexts(shape: Shape): Map<string, ParsedTemplate> {
+  const texts = new Map<string, ParsedTemplate>();
   const read = (text: string): string => {
-    if (!texts.has(text)) texts.set(text, readTemplate(text));
+    if (!texts.has(text)) texts.set(text, parseTemplate(text));
     return text;
   };
   if (shape.kind === 'messages') mapTexts(shape.messages, read);
@@ -125,20 +130,20 @@ function textsOf(shape: Shape): Map<string, TemplateText> {
   return texts;
 }
 
-function mapTexts<T extends Json | readonly Json[]>(
+function mapTexts<T extends JsonValue | readonly JsonValue[]>(
   value: T,
   change: (text: string) => string,
   depth = 0,
-): Json {
+): JsonValue {
   if (typeof value === 'string') return change(value);
-  if (typeof value !== 'object' || value === null) return value as Json;
-  if (depth > depthMax)
-    throw new TemplateError(`The messages are nested more than ${depthMax} deep`);
+  if (typeof value !== 'object' || value === null) return value as JsonValue;
+  if (depth > templateDepthMax)
+    throw new TemplateError(`The messages are nested deeper than ${templateDepthMax} levels`);
   if (Array.isArray(value)) return value.map((item) => mapTexts(item, change, depth + 1));
   return Object.fromEntries(
     Object.entries(value).map(([name, item]) => [name, mapTexts(item, change, depth + 1)]),
   );
 }
 
-/** Within quotation marks that stand in the template. */
+/** Escapes a text for a JSON string whose quotation marks are in the template. */
 const inJson: Escape = (text) => JSON.stringify(text).slice(1, -1);

@@ -1,4 +1,4 @@
-/** Knows the bodies by which prompts are made, changed and published. */
+/** Defines the bodies that create, update, publish and render prompts. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { JsonRecord } from '../wire/json-record.ts';
@@ -17,43 +17,43 @@ export const PromptCreate = z.object({
   name: ResourceName,
   collection_id: described(
     Reference.optional(),
-    "Collection that holds it, by UUID or slug; the workspace's default one when left out.",
+    "Collection of the prompt, by UUID or slug; the workspace's default collection if omitted.",
   ),
   workspace_id: WorkspaceReference.optional(),
-  slug: described(Slug.optional(), 'Short name in addresses; made from the name when left out.'),
+  slug: described(Slug.optional(), 'Short name for URLs; generated from the name if omitted.'),
   string: described(
     z.string().min(1),
-    'The template: messages of a chat as JSON, or a text, with {{variables}} and {{>partials}}.',
+    'The template: chat messages as JSON, or a text, with {{variables}} and {{>partials}}.',
   ),
-  parameters: described(JsonRecord.optional(), 'What goes to the model beside the messages.', {
+  parameters: described(JsonRecord.optional(), 'Model parameters besides the messages.', {
     examples: [{ temperature: 0.2 }],
   }),
-  model: described(z.string().min(1).max(255).nullable().optional(), 'Model that is asked.'),
+  model: described(z.string().min(1).max(255).nullable().optional(), 'Model of the request.'),
   virtual_key: described(
     Reference.nullable().optional(),
-    'Provider that is asked, by UUID or slug.',
+    'Provider of the request, by UUID or slug.',
   ),
   functions: described(Calls.optional(), 'Functions that the model may call.'),
   tools: described(Calls.optional(), 'Tools that the model may call.'),
-  tool_choice: described(Choice.optional(), 'Which of the tools it is to call.'),
+  tool_choice: described(Choice.optional(), 'Tool that the model must call.'),
   template_metadata: described(
     JsonRecord.nullable().optional(),
-    'Facts for people and tools; `template_type: completion` makes a text a prompt of no chat.',
+    'Metadata for people and tools; `template_type: completion` renders a text as a completion prompt.',
   ),
   is_raw_template: described(
     Raw.optional(),
-    'Whether the template is JSON once it is filled in, and need not be before.',
+    'Whether the template becomes JSON only when its variables are filled in.',
   ),
-  version_description: described(Description.optional(), 'What is new in the first version.'),
+  version_description: described(Description.optional(), 'Description of the first version.'),
 });
 export type PromptCreate = z.infer<typeof PromptCreate>;
 
-/** Body of PUT /prompts/{id}; absent fields stay, null clears. */
+/** Body of PUT /prompts/{id}: an absent field is unchanged, null clears it. */
 export const PromptUpdate = z.object({
   name: ResourceName.optional(),
   collection_id: Reference.optional(),
   string: z.string().min(1).optional(),
-  /** Null is sent by clients that change nothing of them. */
+  /** Null leaves the parameters unchanged, because clients send it for unchanged parameters. */
   parameters: JsonRecord.nullable().optional(),
   model: z.string().min(1).max(255).nullable().optional(),
   virtual_key: Reference.nullable().optional(),
@@ -67,12 +67,12 @@ export const PromptUpdate = z.object({
 export type PromptUpdate = z.infer<typeof PromptUpdate>;
 
 /** Body of PUT …/makeDefault. */
-export const Publication = z.object({ version: z.int().min(1).max(4_294_967_295) });
+export const PromptPublish = z.object({ version: z.int().min(1).max(4_294_967_295) });
 
-/** Body of PUT /prompts/{id}/versions/{versionId}; null takes the label off. */
+/** Body of PUT /prompts/{id}/versions/{versionId}; null removes the label. */
 export const PromptVersionUpdate = z.object({ label_id: z.uuid().nullable().optional() });
 
-/** Body of POST /prompts/{id}/render: further fields count before the parameters of the prompt. */
+/** Body of POST /prompts/{id}/render; other fields override the parameters of the prompt. */
 export const PromptRender = z
   .object({ variables: JsonRecord.optional() })
   .catchall(z.unknown() as z.ZodType<z.core.util.JSONType>);

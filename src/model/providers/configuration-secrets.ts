@@ -1,8 +1,8 @@
-/** Knows which members of an integration's configurations are secrets. */
+/** Lists the secret members of an integration's configurations. */
 
 /**
- * Dotted patterns of write-only values, answered as `secretMask` of model/mcp-integration.ts. One that
- * is no text is kept as its JSON.
+ * Dotted patterns of write-only values, which responses mask (`secretMask` in
+ * model/mcp/mcp-integration.ts). A value that is not a string is stored as JSON.
  */
 export const configurationSecrets: readonly string[] = [
   'custom_headers.*',

@@ -1,46 +1,47 @@
-/** Knows which workspaces may use an integration, and under whose limits. */
+/** Defines which workspaces may use an integration, and their limits for it. */
 import { z } from 'zod';
+import { GrantUsageLimits, WorkspaceRateLimits } from '../limits/workspace-limits.ts';
 import { described } from '../wire/described.ts';
 import { type Fault, faultAt } from '../wire/fault.ts';
 import { readDocument } from '../wire/json-record.ts';
-import { GrantUsageLimits, WorkspaceRateLimits } from '../limits/workspace-limits.ts';
 
-/** Who may use an integration of the organisation beside the workspaces that are named. */
+/** Access of the workspaces that have no entry of their own. */
 export const GlobalWorkspaceAccess = z.strictObject({
-  enabled: described(z.boolean(), 'Whether workspaces of which nothing else is said may use it.'),
+  enabled: described(z.boolean(), 'Whether workspaces without an entry of their own may use it.'),
 });
 
-/** The same of an integration at a model provider, and how much each of these workspaces may use. */
+/** Like {@link GlobalWorkspaceAccess}, for integrations of model providers, with limits per workspace. */
 export const IntegrationAccess = GlobalWorkspaceAccess.extend({
   usage_limits: described(
     GrantUsageLimits.nullable().optional(),
-    'Budget of each workspace of which no other is said, counted for it alone: a list of at most one.',
+    'Budget of each workspace without one of its own, counted per workspace: a list of at most one.',
   ),
   rate_limits: described(
     WorkspaceRateLimits.nullable().optional(),
-    'Rate limits of each workspace of which no others are said: a list of at most one.',
+    'Rate limits of each workspace without its own: a list of at most one.',
   ),
 });
 export type IntegrationAccess = z.infer<typeof IntegrationAccess>;
 
-/** What is said of all workspaces, as it is stored. */
+/** Parses the stored access of workspaces; absent means enabled. */
 export function readAccess(stored: string | null): IntegrationAccess {
   return readDocument<IntegrationAccess>(stored) ?? { enabled: true };
 }
 
-/** What decides about workspaces, as it is stored. */
-interface Place {
-  /** Null for one of the organisation. */
+/** The stored columns that decide access. */
+interface AccessColumns {
+  /** Null for an integration of the organisation. */
   readonly workspace_id: string | null;
   readonly global_workspace_access: string | null;
 }
 
 /**
- * Whether a workspace may use the integration: its own; one of the organisation as `grant` says, which
- * is what is said of the workspace by name, else as is said of all. Nothing said lets everyone in.
+ * Whether a workspace may use the integration. A workspace's own integration is available to that
+ * workspace only. For others the entry of the workspace (`grant`) decides, then the global access, which
+ * is open by default.
  */
 export function isGranted(
-  integration: Place,
+  integration: AccessColumns,
   grant: { readonly enabled: number } | null | undefined,
   workspaceId: string,
 ): boolean {
@@ -49,27 +50,27 @@ export function isGranted(
   return isOpenToAll(integration);
 }
 
-/** Whether workspaces of which nothing is said may use the integration. */
-export function isOpenToAll({ global_workspace_access: stored }: Place): boolean {
+/** Whether workspaces without an entry of their own may use the integration. */
+export function isOpenToAll({ global_workspace_access: stored }: AccessColumns): boolean {
   return readAccess(stored).enabled;
 }
 
-/** Whether a list of limits that is stored says any. */
+/** Whether a stored list of limits is not empty. */
 export function hasLimits(stored: string | null): boolean {
   return (readDocument<readonly unknown[]>(stored) ?? []).length > 0;
 }
 
-/** Tells the counter of one workspace from those of others, of limits that are said of all. */
+/** Key of a workspace's own counter under limits that apply to all workspaces. */
 export function accessValueKey(workspaceId: string): string {
   return `workspace_id:${workspaceId}`;
 }
 
-/** Of an integration that belongs to a workspace: who else may use it is no question. */
-export function ownedFaults(body: {
+/** Rejects access rules on an integration that belongs to one workspace. */
+export function workspaceIntegrationFaults(body: {
   readonly workspaces?: unknown;
   readonly global_workspace_access?: unknown;
 }): Fault[] {
-  const message = 'is for an integration of the organisation';
+  const message = 'is only allowed for an integration of the organisation';
   return (['workspaces', 'global_workspace_access'] as const).flatMap((field) =>
     faultAt(field, body[field] === undefined ? null : message),
   );

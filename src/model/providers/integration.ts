@@ -1,40 +1,40 @@
-/** Knows the bodies by which integrations (accounts at providers of models) are made and changed. */
+/** Defines the bodies that create and update integrations, which are accounts at model providers. */
 import { z } from 'zod';
+import { GrantUsageLimits, WorkspaceRateLimits } from '../limits/workspace-limits.ts';
+import { SecretMappings } from '../secrets/secret-mapping.ts';
 import { Capabilities } from '../services/capabilities.ts';
 import { described } from '../wire/described.ts';
-import { IntegrationAccess } from './integration-access.ts';
 import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
-import { SecretMappings } from '../secrets/secret-mapping.ts';
 import { Slug } from '../wire/slug.ts';
-import { GrantUsageLimits, WorkspaceRateLimits } from '../limits/workspace-limits.ts';
+import { IntegrationAccess } from './integration-access.ts';
 
 export const modelsMax = 1000;
 const workspacesMax = 1000;
 
 const HeaderMap = z.record(z.string(), z.string());
 
-const reach = {
+const connectionFields = {
   custom_host: described(
     z.string().max(2048).optional(),
-    'Address that requests go to in place of the usual one of the service.',
+    'Base URL of requests, instead of the default of the service.',
     { examples: ['https://models.example.com/v1'] },
   ),
   custom_headers: described(HeaderMap.optional(), 'Headers of every request; values are secrets.'),
 };
 
-/** How the gateway reaches the service: what is known of it is judged by integration-faults.ts, all else passes. */
-export const IntegrationConfigurations = z.looseObject(reach);
+/** How the gateway connects to the service. integration-faults.ts validates known keys; others are passed through. */
+export const IntegrationConfigurations = z.looseObject(connectionFields);
 export type IntegrationConfigurations = z.infer<typeof IntegrationConfigurations>;
 
-/** Of one model: takes the place of what the integration says. */
+/** Connection settings of one model, which override those of the integration. */
 const ModelConfigurations = z.looseObject({
   custom_host: described(
     z.string().max(2048).optional(),
-    'Address for requests to this model, in place of that of the integration.',
+    'Base URL of requests to this model, instead of that of the integration.',
   ),
   custom_headers: described(
     HeaderMap.optional(),
-    'Headers of requests to this model, over those of the integration; values are secrets.',
+    'Headers of requests to this model, which override those of the integration; values are secrets.',
   ),
 });
 
@@ -46,44 +46,56 @@ const price = (description: string) =>
     description,
   ).optional();
 
-/** What a model costs here, in place of the price table. */
+/** Prices of a model under this integration, instead of those of the price table. */
 export const PricingConfig = z.looseObject({
-  type: described(z.string().min(1).max(64).optional(), 'How it is priced.', {
+  type: described(z.string().min(1).max(64).optional(), 'Pricing scheme.', {
     examples: ['static'],
   }),
   pay_as_you_go: described(
     z
       .looseObject({
-        request_token: price('Of a token of the request.'),
-        response_token: price('Of a token of the answer.'),
-        cache_read_input_token: price('Of a token of the request that was read from a cache.'),
-        cache_write_input_token: price('Of a token of the request that was written to a cache.'),
+        request_token: price('Price of an input token.'),
+        response_token: price('Price of an output token.'),
+        cache_read_input_token: price('Price of an input token read from a cache.'),
+        cache_write_input_token: price('Price of an input token written to a cache.'),
       })
       .optional(),
-    'Price of each token.',
+    'Prices of tokens.',
   ),
 });
 export type PricingConfig = z.infer<typeof PricingConfig>;
 
-/** Kinds of tokens that have prices of their own. */
+/** Kinds of tokens that can have a price of their own. */
 const tokenKinds = [
-  ...['request_token', 'response_token', 'cache_read_input_token', 'cache_write_input_token'],
-  ...['cache_read_audio_input_token', 'request_audio_token', 'response_audio_token'],
-  ...['reasoning_token', 'prediction_accepted_token', 'prediction_rejected_token'],
-  ...['request_image_token', 'response_image_token', 'request_text_token', 'response_text_token'],
-  ...['cache_read_image_input_token', 'cache_read_text_input_token'],
-  ...['cache_write_text_input_token', 'cache_write_image_input_token'],
+  'request_token',
+  'response_token',
+  'cache_read_input_token',
+  'cache_write_input_token',
+  'cache_read_audio_input_token',
+  'request_audio_token',
+  'response_audio_token',
+  'reasoning_token',
+  'prediction_accepted_token',
+  'prediction_rejected_token',
+  'request_image_token',
+  'response_image_token',
+  'request_text_token',
+  'response_text_token',
+  'cache_read_image_input_token',
+  'cache_read_text_input_token',
+  'cache_write_text_input_token',
+  'cache_write_image_input_token',
 ];
 
 const factor = (of: string) =>
   described(z.number().min(0).max(1000).nullable().optional(), `Factor on the price of ${of}.`);
 
-/** By what usual prices are multiplied; the most special one counts. */
+/** Factors on the list prices; the most specific one applies. */
 export const PricingAdjustments = z.strictObject({
   multiplier: described(
     z
       .strictObject({
-        default: factor('whatever is not named'),
+        default: factor('everything without a factor of its own'),
         ...Object.fromEntries(
           tokenKinds.map((kind) => [kind, factor(`a ${kind.replaceAll('_', ' ')}`)]),
         ),
@@ -105,38 +117,38 @@ export const PricingAdjustments = z.strictObject({
 });
 export type PricingAdjustments = z.infer<typeof PricingAdjustments>;
 
-/** What is said of one model of an integration. */
+/** Settings of one model of an integration. */
 export const ModelSetting = z.strictObject({
-  slug: described(z.string().min(1).max(255), 'Name of the model, as callers write it.', {
+  slug: described(z.string().min(1).max(255), 'Name of the model in requests.', {
     examples: ['gpt-4o'],
   }),
-  enabled: described(z.boolean(), 'Whether it may be used.'),
+  enabled: described(z.boolean(), 'Whether the model may be used.'),
   is_custom: described(
     z
       .union([z.boolean(), z.literal([0, 1])])
       .nullable()
       .optional(),
-    'Whether it is a model of your own.',
+    'Whether the model is one of your own.',
   ),
   is_finetune: described(
     z
       .union([z.boolean(), z.literal([0, 1])])
       .nullable()
       .optional(),
-    'Whether it was made of another model by training.',
+    'Whether the model was fine-tuned from another model.',
   ),
   base_model_slug: described(
     z.string().min(1).max(255).nullable().optional(),
-    'Model that it was made of, whose price counts for it.',
+    'Model that it was fine-tuned from, whose price applies to it.',
   ),
   configurations: described(
     ModelConfigurations.nullable().optional(),
-    'How requests to this model are sent.',
+    'Connection settings for requests to this model.',
   ),
-  pricing_config: described(PricingConfig.nullable().optional(), 'What the model costs.'),
+  pricing_config: described(PricingConfig.nullable().optional(), 'Prices of the model.'),
   pricing_adjustments: described(
     PricingAdjustments.nullable().optional(),
-    'Factors on the known price of the model, in place of those of the integration.',
+    'Factors on the list price of the model, instead of those of the integration.',
   ),
 });
 export type ModelSetting = z.infer<typeof ModelSetting>;
@@ -144,76 +156,79 @@ export type ModelSetting = z.infer<typeof ModelSetting>;
 /** Access of one workspace to an integration of the organisation. */
 export const WorkspaceGrant = z.strictObject({
   id: described(z.string().min(1).max(255), 'Workspace by UUID or slug.'),
-  enabled: described(z.boolean(), 'Whether it may use the integration.'),
+  enabled: described(z.boolean(), 'Whether the workspace may use the integration.'),
   usage_limits: described(
     GrantUsageLimits.nullable().optional(),
-    'Budget of the workspace for this integration: a list of at most one; without one, that of global_workspace_access.',
+    'Budget of the workspace for this integration: a list of at most one; defaults to that of global_workspace_access.',
   ),
   rate_limits: described(
     WorkspaceRateLimits.nullable().optional(),
-    'Rate limits of the workspace for this integration: a list of at most one; without one, those of global_workspace_access.',
+    'Rate limits of the workspace for this integration: a list of at most one; default to those of global_workspace_access.',
   ),
 });
 export type WorkspaceGrant = z.infer<typeof WorkspaceGrant>;
 
 export const Models = z.array(ModelSetting).max(modelsMax);
-export const Grants = z.array(WorkspaceGrant).max(workspacesMax);
+export const WorkspaceGrants = z.array(WorkspaceGrant).max(workspacesMax);
 const Key = z.string().min(1).max(65_536);
 const Tags = z.record(z.string().min(1).max(255), z.string().max(1024));
 
-/** Fields that a create and an update share. */
+/** Fields shared by create and update. */
 const fields = {
-  description: described(freeText(5000).nullable().optional(), 'What the integration is for.'),
+  description: described(freeText(5000).nullable().optional(), 'Purpose of the integration.'),
   key: described(
     Key.nullable().optional(),
-    'API key of the account; a secret, which no answer shows.',
+    'API key of the account; a secret, which is never returned.',
   ),
   configurations: described(
     IntegrationConfigurations.nullable().optional(),
-    'Whatever else the service wants to know: address, region, project, headers.',
+    'Further connection settings of the service: address, region, project, headers.',
   ),
   secret_mappings: described(
     SecretMappings.nullable().optional(),
-    'Secrets that the server holds, and the fields that they go into.',
+    'Secret references that supply fields, such as the key.',
   ),
   pricing_adjustments: described(
     PricingAdjustments.nullable().optional(),
-    'Factors on the prices of its models.',
+    'Factors on the list prices of its models.',
   ),
-  tags: described(Tags.nullable().optional(), 'Texts by name, for your own use.'),
-  capabilities: described(Capabilities.nullable().optional(), 'Who keeps what callers make there.'),
+  tags: described(Tags.nullable().optional(), 'Tags: text values by name.'),
+  capabilities: described(
+    Capabilities.nullable().optional(),
+    'Where objects of callers, such as files and assistants, are stored.',
+  ),
   allow_all_models: described(
     z.boolean().optional(),
-    'Whether models may be used of which nothing is said.',
+    'Whether models that are not listed may be used.',
     { default: true },
   ),
   models: described(
     Models.optional(),
-    'What is said of single models; those not named are as allow_all_models says.',
+    'Settings of single models; allow_all_models applies to all others.',
   ),
   global_workspace_access: described(
     IntegrationAccess.nullable().optional(),
-    'Of an integration of the organisation: who may use it beside the workspaces named, and how much.',
+    'Access and limits of the workspaces that are not listed; for an integration of the organisation.',
   ),
   workspaces: described(
-    Grants.optional(),
-    'Of an integration of the organisation: what single workspaces may do with it.',
+    WorkspaceGrants.optional(),
+    'Access and limits of single workspaces; for an integration of the organisation.',
   ),
 };
 
-/** Body of POST /integrations; `ai_provider_id` is a slug or an id of model/ai-providers.ts. */
+/** Body of POST /integrations; `ai_provider_id` is a slug or an id of model/services/ai-providers.ts. */
 export const IntegrationCreate = z.object({
   name: ResourceName,
-  ai_provider_id: described(z.string().min(1).max(64), 'Service that the account is at.', {
+  ai_provider_id: described(z.string().min(1).max(64), 'Service of the account.', {
     examples: ['openai', 'anthropic'],
   }),
-  slug: described(Slug.optional(), 'Short name in addresses; made from the name when left out.'),
+  slug: described(Slug.optional(), 'Short name for URLs; generated from the name if omitted.'),
   workspace_id: WorkspaceReference.optional(),
   ...fields,
 });
 export type IntegrationCreate = z.infer<typeof IntegrationCreate>;
 
-/** Body of PUT /integrations/{id}; absent fields stay, null clears, lists are replaced whole. */
+/** Body of PUT /integrations/{id}: an absent field is unchanged, null clears it, lists are replaced as a whole. */
 export const IntegrationUpdate = z.object({ name: ResourceName.optional(), ...fields });
 export type IntegrationUpdate = z.infer<typeof IntegrationUpdate>;
 
@@ -229,7 +244,7 @@ const defaultProvider = {
   default_provider_slug: Slug.optional(),
 };
 
-/** How the first provider of a workspace comes with its access to an integration. */
+/** Creates a provider in a workspace together with its access to the integration. */
 export const DefaultProvider = z.object(defaultProvider);
 export type DefaultProvider = z.infer<typeof DefaultProvider>;
 

@@ -1,25 +1,25 @@
-/** Knows the bodies by which providers (a workspace's use of an integration) are made and changed. */
+/** Defines the bodies that create and update providers, through which a workspace uses an integration. */
 import { z } from 'zod';
-import { described } from '../wire/described.ts';
 import { RateLimits, UsageLimits } from '../limits/key-limits.ts';
+import { described } from '../wire/described.ts';
 import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
 import { Slug } from '../wire/slug.ts';
 import { Timestamp } from '../wire/timestamp.ts';
 
-/** Fields that a create and an update share. */
+/** Fields shared by create and update. */
 const fields = {
-  note: described(freeText(5000).nullable().optional(), 'What the provider is for.'),
+  note: described(freeText(5000).nullable().optional(), 'Purpose of the provider.'),
   usage_limits: described(
     UsageLimits.nullable().optional(),
-    'Budget of the provider, at which requests to it are refused.',
+    'Budget of the provider; requests are rejected once it is used up.',
   ),
   rate_limits: described(
     RateLimits.nullable().optional(),
-    'How many requests or tokens it takes in a time.',
+    'Limits on requests and tokens per period.',
   ),
   expires_at: described(
     Timestamp.nullable().optional(),
-    'Moment from which on requests to it are refused.',
+    'Time from which requests to the provider are rejected.',
     { examples: ['2030-01-01T00:00:00Z'] },
   ),
 };
@@ -29,22 +29,22 @@ export const ProviderCreate = z.object({
   name: ResourceName,
   integration_id: described(
     z.string().min(1).max(255),
-    'Integration that requests go by, by UUID or slug.',
+    'Integration that requests use, by UUID or slug.',
   ),
   workspace_id: WorkspaceReference.optional(),
   slug: described(
     Slug.optional(),
-    'Short name in configs and requests (@slug); made from the name when left out.',
+    'Short name in configs and requests (@slug); generated from the name if omitted.',
   ),
   ...fields,
 });
 export type ProviderCreate = z.infer<typeof ProviderCreate>;
 
-/** Body of PUT /providers/{id}; absent fields stay, null clears. */
+/** Body of PUT /providers/{id}: an absent field is unchanged, null clears it. */
 export const ProviderUpdate = z.object({
   name: ResourceName.optional(),
   ...fields,
-  /** A trigger, not a field: sets the usage of the running window to nought. */
+  /** An action, not a stored field: resets the usage of the current window to zero. */
   reset_usage: z
     .union([z.boolean(), z.literal([0, 1])])
     .nullable()
@@ -52,8 +52,8 @@ export const ProviderUpdate = z.object({
 });
 export type ProviderUpdate = z.infer<typeof ProviderUpdate>;
 
-/** Clients send one rate limit by itself where a list has one. */
-export const SentRateLimits = z.union([
+/** Clients may send a single rate limit instead of a list of one. */
+export const RateLimitsInput = z.union([
   RateLimits,
   RateLimits.element.transform((limit) => [limit]),
 ]);

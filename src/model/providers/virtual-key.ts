@@ -1,4 +1,4 @@
-/** Knows the bodies by which virtual keys (a provider with an account of its own, in one) are made and changed. */
+/** Defines the bodies that create and update virtual keys, which combine a provider with its own account. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { type IntegrationConfigurations, IntegrationCreate } from './integration.ts';
@@ -8,42 +8,42 @@ const Word = z.string().min(1).max(255);
 const deploymentsMax = 100;
 const { key, secret_mappings } = IntegrationCreate.shape;
 
-/** Names of a service that asks for more than a key, as clients of virtual keys spell them. */
+/** Account fields in the spelling of clients of virtual keys. */
 const accountFields = {
   key,
   secret_mappings,
-  apiVersion: described(Word.optional(), 'Version of the API, of services that ask for one.'),
-  resourceName: described(Word.optional(), 'Name of the resource at Azure.'),
-  deploymentName: described(Word.optional(), 'Name of the deployment at Azure.'),
+  apiVersion: described(Word.optional(), 'API version, for services that require one.'),
+  resourceName: described(Word.optional(), 'Name of the Azure resource.'),
+  deploymentName: described(Word.optional(), 'Name of the Azure deployment.'),
   deploymentConfig: described(
     z
       .array(
         z.strictObject({
           deploymentName: Word,
           apiVersion: Word,
-          alias: described(Word.optional(), 'Model by which callers ask for it.'),
+          alias: described(Word.optional(), 'Model name that callers use for it.'),
           is_default: z.boolean().optional(),
         }),
       )
       .max(deploymentsMax)
       .optional(),
-    'Deployments at Azure, of which the model that is asked for chooses one.',
+    'Azure deployments; the requested model selects one.',
   ),
 };
 
 const { integration_id: _, ...providerFields } = ProviderCreate.shape;
 
-/** Body of POST /virtual-keys; `provider` is a slug or an id of model/ai-providers.ts. */
+/** Body of POST /virtual-keys; `provider` is a slug or an id of model/services/ai-providers.ts. */
 export const VirtualKeyCreate = z.object({
   ...providerFields,
-  provider: described(z.string().min(1).max(64), 'Service that the key is for.', {
+  provider: described(z.string().min(1).max(64), 'Service of the key.', {
     examples: ['openai', 'anthropic'],
   }),
   ...accountFields,
 });
 export type VirtualKeyCreate = z.infer<typeof VirtualKeyCreate>;
 
-/** Body of PUT /virtual-keys/{slug}: absent fields stay, null clears. */
+/** Body of PUT /virtual-keys/{slug}: an absent field is unchanged, null clears it. */
 export const VirtualKeyUpdate = z.object({ ...ProviderUpdate.shape, ...accountFields });
 export type VirtualKeyUpdate = z.infer<typeof VirtualKeyUpdate>;
 
@@ -52,26 +52,27 @@ type AccountFields = Pick<
   'key' | 'secret_mappings' | 'apiVersion' | 'resourceName' | 'deploymentName' | 'deploymentConfig'
 >;
 
-/** Members of the configurations of an integration, by the names of virtual keys. */
+/** Members of an integration's configurations, by the field names of virtual keys. */
 const configurationNames = {
   apiVersion: 'azure_api_version',
   resourceName: 'azure_resource_name',
   deploymentName: 'azure_deployment_id',
 } as const;
 
-/** What a body says of the account; undefined where it says nothing. */
-export function configurationsOf(body: AccountFields): IntegrationConfigurations | undefined {
-  const given = Object.entries(configurationNames).flatMap(([field, name]) => {
+/** Converts the account fields to configurations of an integration; undefined if there are none. */
+export function accountConfigurations(body: AccountFields): IntegrationConfigurations | undefined {
+  const entries = Object.entries(configurationNames).flatMap(([field, name]) => {
     const value = body[field as keyof typeof configurationNames];
     return value === undefined ? [] : [[name, value] as [string, unknown]];
   });
   const deployments = body.deploymentConfig?.map(
     ({ deploymentName, apiVersion, alias, is_default }) => ({
-      ...{ azure_deployment_name: deploymentName, azure_api_version: apiVersion },
+      azure_deployment_name: deploymentName,
+      azure_api_version: apiVersion,
       ...(alias === undefined ? {} : { alias }),
       ...(is_default === undefined ? {} : { is_default }),
     }),
   );
-  if (deployments !== undefined) given.push(['azure_deployment_config', deployments]);
-  return given.length === 0 ? undefined : Object.fromEntries(given);
+  if (deployments !== undefined) entries.push(['azure_deployment_config', deployments]);
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }

@@ -1,9 +1,13 @@
-/** Knows which members of a secret reference's auth config are secrets, and how answers name their masks. */
+/** Lists the secret fields in the auth config of a secret reference. */
 
-/** Write-only values, of which answers show a mask under the same name after {@link maskedPrefix}. */
+/** Write-only fields. Responses show a mask under the same name with {@link maskedPrefix} in front. */
 export const authSecrets: readonly string[] = [
-  ...['aws_access_key_id', 'aws_secret_access_key', 'aws_external_id'],
-  ...['azure_entra_client_secret', 'vault_token', 'vault_secret_id'],
+  'aws_access_key_id',
+  'aws_secret_access_key',
+  'aws_external_id',
+  'azure_entra_client_secret',
+  'vault_token',
+  'vault_secret_id',
 ];
 
 export const maskedPrefix = 'masked_';

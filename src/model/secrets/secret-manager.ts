@@ -1,9 +1,9 @@
-/** Knows the secret managers that values may be kept in, how each is signed in to, and what that takes. */
+/** Defines the supported secret managers, the ways to authenticate with each and the fields these require. */
 import { z } from 'zod';
 import { didYouMean } from '../../suggest.ts';
+import { anyHost, outboundUrlFault } from '../services/outbound-url.ts';
 import { described } from '../wire/described.ts';
 import { type Fault, faultAt } from '../wire/fault.ts';
-import { anyHost, outboundUrlFault } from '../services/outbound-url.ts';
 import { authSecrets, maskedPrefix } from './secret-fields.ts';
 
 export const ManagerType = z.enum(['aws_sm', 'azure_kv', 'hashicorp_vault']);
@@ -17,41 +17,44 @@ const field = (description: string, examples?: readonly string[]) =>
   );
 
 const fields = {
-  aws_auth_type: field('How AWS is signed in to.', ['accessKey', 'assumedRole', 'serviceRole']),
+  aws_auth_type: field('AWS authentication method.', ['accessKey', 'assumedRole', 'serviceRole']),
   aws_region: field('Region of the secret.', ['eu-central-1']),
-  aws_access_key_id: field('Id of an access key; a secret.'),
-  aws_secret_access_key: field('The access key itself; a secret.'),
-  aws_role_arn: field('Role that is assumed.', ['arn:aws:iam::123456789012:role/gateway']),
-  aws_external_id: field('What the role asks of whoever assumes it; a secret.'),
-  aws_endpoint_url: field('Address of Secrets Manager, in place of that of the region.'),
-  aws_sts_endpoint_url: field('Address that roles are asked for, in place of that of the region.'),
-  azure_auth_mode: field('How Azure is signed in to.', ['entra', 'managed', 'default']),
-  azure_vault_url: field('Address of the key vault.', ['https://example.vault.azure.net']),
+  aws_access_key_id: field('Access key id; a secret.'),
+  aws_secret_access_key: field('Secret access key; a secret.'),
+  aws_role_arn: field('Role to assume.', ['arn:aws:iam::123456789012:role/gateway']),
+  aws_external_id: field('External id that the role requires; a secret.'),
+  aws_endpoint_url: field('URL of Secrets Manager, instead of the one for the region.'),
+  aws_sts_endpoint_url: field('URL of STS, instead of the one for the region.'),
+  azure_auth_mode: field('Azure authentication method.', ['entra', 'managed', 'default']),
+  azure_vault_url: field('URL of the key vault.', ['https://example.vault.azure.net']),
   azure_entra_tenant_id: field('Tenant of the application.'),
   azure_entra_client_id: field('Client id of the application.'),
   azure_entra_client_secret: field('Client secret of the application; a secret.'),
-  azure_managed_client_id: field('Client id of a managed identity that a user has assigned.'),
-  azure_authority_url: field('Address of Entra ID, of clouds with one of their own.'),
-  vault_auth_type: field('How Vault is signed in to.', ['token', 'approle', 'kubernetes']),
-  vault_addr: field('Address of Vault or OpenBao.', ['https://vault.example.com:8200']),
-  vault_namespace: field('Namespace in Vault; the root when left out.'),
+  azure_managed_client_id: field('Client id of a user-assigned managed identity.'),
+  azure_authority_url: field('URL of Entra ID in a national cloud.'),
+  vault_auth_type: field('Vault authentication method.', ['token', 'approle', 'kubernetes']),
+  vault_addr: field('URL of Vault or OpenBao.', ['https://vault.example.com:8200']),
+  vault_namespace: field('Namespace in Vault; defaults to the root namespace.'),
   vault_token: field('Token; a secret.'),
-  vault_role_id: field('Role of the AppRole.'),
+  vault_role_id: field('Role id of the AppRole.'),
   vault_secret_id: field('Secret id of the AppRole; a secret.'),
-  vault_role: field('Role of the account of the pod.'),
-  vault_auth_mount: field('Where the method is mounted; its name when left out.', ['approle']),
+  vault_role: field('Vault role for the service account of the pod.'),
+  vault_auth_mount: field('Mount path of the auth method; defaults to its name.', ['approle']),
 } as const;
 
-/** By name of the field; which of them belong together: {@link authFaults}. */
+/** Fields by name; {@link authFaults} checks which of them belong together. */
 export const AuthConfig = z.looseObject(fields);
 export type AuthConfig = z.infer<typeof AuthConfig>;
 
 type FieldName = keyof typeof fields;
 
-/** Those that are called, by what they are shown. */
+/** Fields that contain a URL which the gateway calls. */
 const addresses: readonly FieldName[] = [
-  ...(['aws_endpoint_url', 'aws_sts_endpoint_url', 'azure_vault_url'] as const),
-  ...(['azure_authority_url', 'vault_addr'] as const),
+  'aws_endpoint_url',
+  'aws_sts_endpoint_url',
+  'azure_vault_url',
+  'azure_authority_url',
+  'vault_addr',
 ];
 
 interface AuthKind {
@@ -60,7 +63,7 @@ interface AuthKind {
 }
 
 interface Manager {
-  /** The field that says which kind it is. */
+  /** The field that selects the authentication method. */
   readonly by: FieldName;
   readonly kinds: Readonly<Record<string, AuthKind>>;
 }
@@ -88,8 +91,10 @@ const managers: Readonly<Record<ManagerType, Manager>> = {
     kinds: {
       entra: {
         required: [
-          ...(['azure_vault_url', 'azure_entra_tenant_id'] as const),
-          ...(['azure_entra_client_id', 'azure_entra_client_secret'] as const),
+          'azure_vault_url',
+          'azure_entra_tenant_id',
+          'azure_entra_client_id',
+          'azure_entra_client_secret',
         ],
         optional: ['azure_authority_url'],
       },
@@ -113,7 +118,7 @@ const managers: Readonly<Record<ManagerType, Manager>> = {
   },
 };
 
-/** What is wrong with an auth config as a whole; paths start at it. Null is as good as left out. */
+/** Returns the faults of an auth config; paths start at it. Null counts as absent. */
 export function authFaults(manager: ManagerType, config: AuthConfig): Fault[] {
   const { by, kinds } = managers[manager];
   const chosen = config[by];
@@ -123,64 +128,67 @@ export function authFaults(manager: ManagerType, config: AuthConfig): Fault[] {
   }
   const own = new Set<string>([by, ...kind.required, ...kind.optional]);
   const missing = kind.required.filter((name) => !isSet(config[name]));
-  const strange = Object.keys(config).filter((name) => isSet(config[name]) && !own.has(name));
+  const foreign = Object.keys(config).filter((name) => isSet(config[name]) && !own.has(name));
   return [
     ...missing.map((name) => ({ path: [name], message: `is required for ${chosen}` })),
-    ...strange.map((name) => ({ path: [name], message: strangeness(name, String(chosen), own) })),
+    ...foreign.map((name) => ({ path: [name], message: foreignFault(name, String(chosen), own) })),
     ...addresses.flatMap((name) => faultAt(name, addressFault(config[name]))),
   ];
 }
 
-function strangeness(name: string, chosen: string, own: Iterable<string>): string {
-  if (Object.hasOwn(fields, name)) return `is not for ${chosen}`;
+function foreignFault(name: string, chosen: string, own: Iterable<string>): string {
+  if (Object.hasOwn(fields, name)) return `is not allowed for ${chosen}`;
   const hint = didYouMean(name, own);
   return hint === undefined ? 'is not known' : `is not known; ${hint}`;
 }
 
 function addressFault(address: unknown): string | null {
   if (!isSet(address)) return null;
-  // Managers stand in private networks as a rule: where a name leads is judged when it is called.
+  // Secret managers usually run in private networks; the resolved address is checked on each call.
   const fault = outboundUrlFault(address, anyHost);
   if (fault !== null) return fault;
   return new URL(address).search === '' ? null : 'must not have a query';
 }
 
 /**
- * What is sent over what is stored, field by field: null clears, names of masks say nothing, and with
- * another kind of sign-in goes what belonged to the one before.
+ * Merges the fields of an update into the stored config: null clears a field, and names of masks are
+ * ignored. A change of the authentication method removes the fields of the previous method.
  */
-export function mergedAuth(
+export function mergeAuthConfig(
   manager: ManagerType,
   stored: AuthConfig | null,
-  sent: AuthConfig,
+  update: AuthConfig,
 ): AuthConfig {
   const { by, kinds } = managers[manager];
-  const chosen = sent[by] ?? stored?.[by];
+  const chosen = update[by] ?? stored?.[by];
   const hasChanged = stored !== null && stored[by] !== chosen;
   const kind = Object.hasOwn(kinds, String(chosen)) ? kinds[String(chosen)] : undefined;
   const own = new Set<string>([by, ...(kind?.required ?? []), ...(kind?.optional ?? [])]);
-  const kept = Object.entries(stored ?? {}).filter(([name]) => !hasChanged || own.has(name));
-  const given = Object.entries(sent).filter(([name]) => !name.startsWith(maskedPrefix));
-  const merged = Object.entries({ ...Object.fromEntries(kept), ...Object.fromEntries(given) });
+  const retained = Object.entries(stored ?? {}).filter(([name]) => !hasChanged || own.has(name));
+  const updated = Object.entries(update).filter(([name]) => !name.startsWith(maskedPrefix));
+  const merged = Object.entries({
+    ...Object.fromEntries(retained),
+    ...Object.fromEntries(updated),
+  });
   return Object.fromEntries(merged.filter(([, value]) => value !== null));
 }
 
 /**
- * The secrets that an update would keep although they would go to another origin than they were given
- * for; of configs without {@link authFaults}.
+ * Returns a fault for each stored secret that an update would send to another origin than the one it was
+ * entered for. Call it only for configs that {@link authFaults} accepts.
  */
-export function keptSecretFaults(
+export function retainedAuthSecretFaults(
   stored: AuthConfig,
   merged: AuthConfig,
-  isKept: (name: string) => boolean,
+  isRetained: (name: string) => boolean,
 ): Fault[] {
   const moved = addresses.find((name) => originOf(stored[name]) !== originOf(merged[name]));
   if (moved === undefined) return [];
   return authSecrets
-    .filter((name) => isSet(merged[name]) && isKept(name))
+    .filter((name) => isSet(merged[name]) && isRetained(name))
     .map((name) => ({
       path: [name],
-      message: `must be sent again with its value, because ${moved} leads to another origin`,
+      message: `must be sent again with its value, because ${moved} changes to another origin`,
     }));
 }
 

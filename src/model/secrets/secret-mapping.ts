@@ -1,4 +1,4 @@
-/** Knows how a field of an integration is filled with a value that a secret reference leads to. */
+/** Defines secret mappings, which fill fields of an integration with values of secret references. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import type { Fault } from '../wire/fault.ts';
@@ -9,7 +9,7 @@ const mappingsMax = 100;
 export const SecretMapping = z.strictObject({
   target_field: described(
     z.string().min(1).max(255),
-    'Field that the value is put into: key, or one of the configurations.',
+    'Field that receives the value: key, or one of the configurations.',
     { examples: ['key', 'configurations.custom_headers.Authorization'] },
   ),
   secret_reference_id: described(
@@ -18,11 +18,11 @@ export const SecretMapping = z.strictObject({
   ),
   secret_key: described(
     z.string().max(255).nullable().optional(),
-    'Field of the secret, where it holds several; counts before that of the reference.',
+    'Field of the secret if it holds several; overrides that of the reference.',
   ),
   value_format: described(
     z.enum(['json', 'string']).nullable().optional(),
-    'Whether the value is put there as it is, or as what it says as JSON.',
+    'Whether the value is inserted as a string or parsed as JSON.',
     { default: 'string' },
   ),
 });
@@ -30,31 +30,31 @@ export type SecretMapping = z.infer<typeof SecretMapping>;
 
 export const SecretMappings = z.array(SecretMapping).max(mappingsMax);
 
-/** With the id of what is named by id or slug, which no answer shows. */
+/** A mapping with the resolved id of its reference, which responses do not show. */
 export interface StoredSecretMapping extends SecretMapping {
   readonly reference_id: string;
 }
 
-/** Of a document column. */
+/** Parses a document column. */
 export function readMappings(text: string | null): StoredSecretMapping[] {
   return readDocument<StoredSecretMapping[]>(text) ?? [];
 }
 
-/** As they were sent. */
-export function toldMappings(text: string | null): SecretMapping[] {
-  return readMappings(text).map(({ reference_id: _, ...sent }) => sent);
+/** The mappings as they were sent. */
+export function mappingsAsSent(text: string | null): SecretMapping[] {
+  return readMappings(text).map(({ reference_id: _, ...mapping }) => mapping);
 }
 
-/** For the snapshot, which names by id; null where nothing is stored. */
-export function specMappings(text: string | null): Record<string, unknown>[] | null {
+/** The mappings for the snapshot, which refers by id; null when nothing is stored. */
+export function mappingsForSnapshot(text: string | null): Record<string, unknown>[] | null {
   if (text === null) return null;
-  return readMappings(text).map(({ reference_id, ...sent }) => {
-    const fields = Object.entries(sent).filter(([, value]) => value !== null);
+  return readMappings(text).map(({ reference_id, ...mapping }) => {
+    const fields = Object.entries(mapping).filter(([, value]) => value !== null);
     return { ...Object.fromEntries(fields), secret_reference_id: reference_id };
   });
 }
 
-/** A field that is to be filled twice; paths start at the list. */
+/** Returns a fault for each field that is mapped more than once; paths start at the list. */
 export function mappingFaults(mappings: readonly SecretMapping[]): Fault[] {
   const seen = new Set<string>();
   return mappings.flatMap(({ target_field: target }, at) => {
@@ -62,6 +62,6 @@ export function mappingFaults(mappings: readonly SecretMapping[]): Fault[] {
       seen.add(target);
       return [];
     }
-    return [{ path: [at, 'target_field'], message: 'is named twice' }];
+    return [{ path: [at, 'target_field'], message: 'is mapped twice' }];
   });
 }

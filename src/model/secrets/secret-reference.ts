@@ -1,56 +1,56 @@
-/** Knows the bodies by which secret references (values that stay in a secret manager) are made and changed. */
+/** Defines the bodies that create and update secret references, whose values stay in a secret manager. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
-import { below, type Fault } from '../wire/fault.ts';
+import { type Fault, prefixFaults } from '../wire/fault.ts';
 import { freeText, ResourceName } from '../wire/resource-fields.ts';
-import { AuthConfig, authFaults, ManagerType, mergedAuth } from './secret-manager.ts';
 import { Slug } from '../wire/slug.ts';
+import { AuthConfig, authFaults, ManagerType, mergeAuthConfig } from './secret-manager.ts';
 
 const workspacesMax = 1000;
 const Tags = z.record(z.string().min(1).max(255), z.string().max(1024));
 const SecretPath = z.string().min(1).max(1024);
 
-/** Fields that a create and an update share. */
+/** Fields shared by create and update. */
 const fields = {
-  description: described(freeText(1024).nullable().optional(), 'What the value is for.'),
+  description: described(freeText(1024).nullable().optional(), 'Purpose of the value.'),
   secret_key: described(
     z.string().min(1).max(255).nullable().optional(),
-    'Field of the secret, where it holds several.',
+    'Field of the secret if it holds several.',
     { examples: ['api_key'] },
   ),
   allow_all_workspaces: described(
     z.boolean().nullable().optional(),
-    'Whether every workspace may use it; false where allowed_workspaces says which.',
+    'Whether every workspace may use the value; false if allowed_workspaces is set.',
     { default: true },
   ),
   allowed_workspaces: described(
     z.array(z.string().min(1).max(255)).min(1).max(workspacesMax).nullable().optional(),
-    'Workspaces that may use it, by UUID or slug.',
+    'Workspaces that may use the value, by UUID or slug.',
   ),
-  tags: described(Tags.nullable().optional(), 'Texts by name, for your own use.'),
+  tags: described(Tags.nullable().optional(), 'Tags: text values by name.'),
 };
 
 /** Body of POST /secret-references. */
 export const SecretReferenceCreate = z.object({
   name: ResourceName,
-  manager_type: described(ManagerType, 'Which secret manager keeps the value.'),
-  auth_config: described(AuthConfig, 'Where the manager is, and how it is signed in to.'),
+  manager_type: described(ManagerType, 'Secret manager that stores the value.'),
+  auth_config: described(AuthConfig, 'Address of the manager, and how to authenticate.'),
   secret_path: described(SecretPath, 'Name or path of the secret in the manager.', {
     examples: ['secret/data/openai', 'prod/openai'],
   }),
-  slug: described(Slug.optional(), 'Short name in addresses; made from the name when left out.'),
+  slug: described(Slug.optional(), 'Short name for URLs; generated from the name if omitted.'),
   ...fields,
 });
 export type SecretReferenceCreate = z.infer<typeof SecretReferenceCreate>;
 
-/** As a manifest has it: what is not known of how a manager is signed in to is refused. */
+/** Schema of a manifest's spec, which rejects unknown fields of the auth config. */
 export function makeSecretReferenceSpec(): z.ZodObject {
-  const meaning = 'Where the manager is, and how it is signed in to.';
+  const meaning = 'Address of the manager, and how to authenticate.';
   const auth_config = described(AuthConfig.strict(), meaning);
   return SecretReferenceCreate.extend({ auth_config }).strict();
 }
 
-/** Body of PUT /secret-references/{id}: absent fields stay, null clears; `auth_config` is merged by field. */
+/** Body of PUT /secret-references/{id}: an absent field is unchanged, null clears it; `auth_config` is merged by field. */
 export const SecretReferenceUpdate = z.object({
   name: ResourceName.optional(),
   auth_config: AuthConfig.optional(),
@@ -59,13 +59,13 @@ export const SecretReferenceUpdate = z.object({
 });
 export type SecretReferenceUpdate = z.infer<typeof SecretReferenceUpdate>;
 
-/** What the schema of a new one cannot say; paths start at the body. */
+/** Rules for a new reference that its schema cannot express; paths start at the body. */
 export function secretReferenceFaults(body: SecretReferenceCreate): Fault[] {
-  const config = mergedAuth(body.manager_type, null, body.auth_config);
-  return below(['auth_config'], authFaults(body.manager_type, config));
+  const config = mergeAuthConfig(body.manager_type, null, body.auth_config);
+  return prefixFaults(['auth_config'], authFaults(body.manager_type, config));
 }
 
-/** Of a manifest, too, where nobody could say which of two contradicting fields was meant. */
+/** Rules for a manifest, in which contradictory fields are rejected as well. */
 export function secretReferenceSpecFaults(spec: SecretReferenceCreate): Fault[] {
   return [...secretReferenceFaults(spec), ...accessFaults(spec)];
 }
@@ -75,6 +75,6 @@ function accessFaults({
   allowed_workspaces,
 }: SecretReferenceCreate): Fault[] {
   if (allow_all_workspaces !== true || (allowed_workspaces ?? null) === null) return [];
-  const message = 'must be left out where allow_all_workspaces is true';
+  const message = 'must be omitted if allow_all_workspaces is true';
   return [{ path: ['allowed_workspaces'], message }];
 }

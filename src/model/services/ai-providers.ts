@@ -1,31 +1,43 @@
-/** Knows the services that answer requests to models: the slug and id of each, and models that it is known for. */
+/** Lists the AI services that integrations can use, with their slugs, ids and well-known models. */
 import { v5 } from 'uuid';
 
-/** A service that an integration holds an account at. */
+/** A service at which an integration holds an account. */
 export interface AiProvider {
   readonly slug: string;
   readonly name: string;
-  /** The same in every deployment, for clients that name services by id. */
+  /** The same in every deployment, for clients that address services by id. */
   readonly id: string;
-  /** Slugs of models that an integration lists before anybody names one; other models work as well. */
+  /** Models that an integration lists by default; other models work as well. */
   readonly models: readonly string[];
 }
 
-/** Namespace of the ids, so that no other text makes the same. */
+/** UUID namespace of the ids. */
 const namespace = '6f3c1d8e-9b1a-5d0c-8f57-3f2f3a0f6c11';
 
 const openAi = [
-  ...['gpt-4o', 'gpt-4o-mini', 'gpt-4.1', 'gpt-4.1-mini', 'gpt-4.1-nano'],
-  ...['gpt-5', 'gpt-5-mini', 'gpt-5-nano', 'o3', 'o4-mini'],
-  ...['text-embedding-3-large', 'text-embedding-3-small'],
+  'gpt-4o',
+  'gpt-4o-mini',
+  'gpt-4.1',
+  'gpt-4.1-mini',
+  'gpt-4.1-nano',
+  'gpt-5',
+  'gpt-5-mini',
+  'gpt-5-nano',
+  'o3',
+  'o4-mini',
+  'text-embedding-3-large',
+  'text-embedding-3-small',
 ];
 const claude = [
-  ...['claude-opus-4-1', 'claude-sonnet-4-5', 'claude-haiku-4-5', 'claude-3-7-sonnet-latest'],
+  'claude-opus-4-1',
+  'claude-sonnet-4-5',
+  'claude-haiku-4-5',
+  'claude-3-7-sonnet-latest',
 ];
 const gemini = ['gemini-2.5-pro', 'gemini-2.5-flash', 'gemini-2.5-flash-lite', 'gemini-2.0-flash'];
 
-/** Name by slug, and the models of those that everybody names alike. */
-const known: Readonly<Record<string, readonly [name: string, models?: readonly string[]]>> = {
+/** Names by slug, and the models of services that use the common model names. */
+const services: Readonly<Record<string, readonly [name: string, models?: readonly string[]]>> = {
   openai: ['OpenAI', openAi],
   anthropic: ['Anthropic', claude],
   'azure-openai': ['Azure OpenAI', openAi],
@@ -99,22 +111,22 @@ const known: Readonly<Record<string, readonly [name: string, models?: readonly s
   zhipu: ['Zhipu AI'],
 };
 
-/** All of them, by slug. */
+/** All services by slug. */
 export const aiProviders: ReadonlyMap<string, AiProvider> = new Map(
-  Object.entries(known).map(([slug, [name, models = []]]) => [
+  Object.entries(services).map(([slug, [name, models = []]]) => [
     slug,
     { slug, name, id: v5(slug, namespace), models },
   ]),
 );
 
 const byAnyName = new Map(
-  [...aiProviders.values()].flatMap((one) => [
-    [one.id, one],
-    [folded(one.slug), one],
+  [...aiProviders.values()].flatMap((provider) => [
+    [provider.id, provider],
+    [folded(provider.slug), provider],
   ]),
 );
 
-/** Found by id or slug; clients write `openai` and `open-ai` for one service. */
+/** Finds a service by id or slug; clients write `openai` and `open-ai` for one service. */
 export function findAiProvider(reference: string): AiProvider | undefined {
   return byAnyName.get(reference.toLowerCase()) ?? byAnyName.get(folded(reference));
 }

@@ -1,30 +1,38 @@
-/** Knows what callers keep with a provider, and of which of it the provider keeps, or the gateway itself. */
+/** Defines where objects of callers (assistants, files, …) are stored: by the gateway or by the provider. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 
-const Keeper = z.enum(['auto', 'native', 'proxy', 'off']);
+const Storage = z.enum(['auto', 'native', 'proxy', 'off']);
 
-const keeper = (of: string) =>
-  described(Keeper.optional(), `Who keeps ${of}.`, { default: 'auto' });
+const storageOf = (objects: string) =>
+  described(
+    Storage.optional(),
+    `Where ${objects} are stored: native (in the gateway), proxy (at the provider) or off.`,
+    { default: 'auto' },
+  );
 
-/** Who keeps what callers have made: the gateway (`native`), the provider (`proxy`), nobody (`off`). */
+/** Storage of the objects that callers create: the gateway (`native`), the provider (`proxy`) or none (`off`). */
 export const Capabilities = z.strictObject({
-  assistants: keeper('assistants, threads, messages, runs and their steps'),
-  vector_stores: keeper('vector stores'),
-  files: keeper('files'),
-  responses: keeper('responses'),
+  assistants: storageOf('assistants, threads, messages, runs and their steps'),
+  vector_stores: storageOf('vector stores'),
+  files: storageOf('files'),
+  responses: storageOf('responses'),
 });
 export type Capabilities = z.infer<typeof Capabilities>;
 
 export type Capability = keyof Capabilities;
-export type KeptBy = 'native' | 'proxy' | 'off';
+export type CapabilityStorage = 'native' | 'proxy' | 'off';
 
-/** Services that keep things themselves; no service has assistants any more. */
-const keepers = new Set(['openai', 'azure-openai']);
+/** Services that store objects themselves. None of them offers assistants any more. */
+const storingServices = new Set(['openai', 'azure-openai']);
 
-/** What is said of it, or what is known of the service where that is left to the gateway. */
-export function keptBy(capability: Capability, service: string, said: Capabilities | null): KeptBy {
-  const own = said?.[capability] ?? 'auto';
-  if (own !== 'auto') return own;
-  return capability !== 'assistants' && keepers.has(service) ? 'proxy' : 'native';
+/** Returns the configured storage; `auto` selects the provider if it stores such objects, else the gateway. */
+export function resolveStorage(
+  capability: Capability,
+  service: string,
+  configured: Capabilities | null,
+): CapabilityStorage {
+  const storage = configured?.[capability] ?? 'auto';
+  if (storage !== 'auto') return storage;
+  return capability !== 'assistants' && storingServices.has(service) ? 'proxy' : 'native';
 }

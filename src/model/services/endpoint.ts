@@ -1,6 +1,6 @@
-/** Knows the kinds of inference requests by their paths, and what they are called. */
+/** Names the kinds of inference requests by their paths. */
 
-/** Paths behind `/v1` of which more is known than that they are passed on. */
+/** Paths below `/v1` that the gateway distinguishes; all others are only forwarded. */
 const endpoints = new Map<string, string>([
   ['/chat/completions', 'chat_completions'],
   ['/completions', 'completions'],
@@ -21,17 +21,17 @@ export const allEndpoints: readonly string[] = [...endpoints.values(), 'other'];
 
 const routes = new Map([...endpoints].map(([path, name]) => [name, `/v1${path}`]));
 
-/** `/v1/chat/completions`; `/v1/*` where the path is not known, as it may hold the ids of others. */
+/** `/v1/chat/completions`; `/v1/*` for an unknown path, which may contain ids of a caller. */
 export function endpointRoute(endpoint: string): string {
   return routes.get(endpoint) ?? '/v1/*';
 }
 
-/** One of a few names, so that figures by it stay few; `path` is behind `/v1`. */
+/** Maps a path below `/v1` to one of a few names, which bounds the number of metric labels. */
 export function endpointOf(path: string): string {
   return endpoints.get(path) ?? endpoints.get(plainPath(path)) ?? 'other';
 }
 
-/** As a server may read it that heeds neither the case of letters nor how they are written, nor a slash at the end. */
+/** The path as a lenient server reads it: case, percent-encoding and a trailing slash are ignored. */
 function plainPath(path: string): string {
   const decoded = path.includes('%') ? decodedPath(path) : path;
   return decoded.replace(/\/+$/, '').toLowerCase();

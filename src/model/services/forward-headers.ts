@@ -1,7 +1,7 @@
-/** Knows which request headers may be passed on, set or forwarded, and what is wrong with the others. */
+/** Checks which request headers may be forwarded or set. */
 import type { Fault } from '../wire/fault.ts';
 
-/** Most names that one list or map of headers may hold. */
+/** Maximum number of names in one list or map of headers. */
 export const headerNamesMax = 32;
 const nameLengthMax = 64;
 const valueLengthMax = 8192;
@@ -12,7 +12,7 @@ const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** Why a header is restricted (docs/reference/api.md, Headers). */
 type Restriction = 'credentials' | 'cloud metadata' | 'routing' | 'framing' | 'gateway';
 
-/** Names in lower case with `-` for `_`; `*` stands for any characters. */
+/** Names in lower case, with `-` in place of `_`; `*` matches any characters. */
 const restricted: Readonly<Record<Restriction, readonly string[]>> = {
   credentials: [
     'authorization',
@@ -71,7 +71,7 @@ const restricted: Readonly<Record<Restriction, readonly string[]>> = {
   gateway: ['x-gateway-*', 'gatewright-*'],
 };
 
-/** Of the gateway's own headers only those that carry no authority. */
+/** The only headers of the gateway that carry no authority. */
 const alwaysAllowed = new Set(['x-gateway-trace-id', 'x-gateway-span-id']);
 
 const rules = Object.entries(restricted).map(([restriction, names]) => {
@@ -79,11 +79,11 @@ const rules = Object.entries(restricted).map(([restriction, names]) => {
   return { restriction, matcher: new RegExp(`^(?:${alternatives.join('|')})$`) };
 });
 
-/** Where the header stands decides how much of the list applies. */
+/** Use of a header, which decides which restrictions apply. */
 export type HeaderUse =
-  /** A caller's header handed on to a guardrail's webhook or an MCP server: the whole list. */
+  /** A caller's header forwarded to a guardrail's webhook or an MCP server: all restrictions. */
   | 'forwarded'
-  /** A caller's header handed on to a model provider, where credentials are the point. */
+  /** A caller's header forwarded to a model provider, which needs credentials. */
   | 'provider'
   /** A header an administrator sets on requests to their own server. */
   | 'set';
@@ -94,7 +94,7 @@ const applying: Readonly<Record<HeaderUse, ReadonlySet<string>>> = {
   set: new Set(['cloud metadata', 'framing', 'gateway', 'routing']),
 };
 
-/** What is wrong with a header name in this use, or null; written to follow the path of the name. */
+/** Returns why a header name is rejected for this use, or null. The message follows the name's path. */
 export function headerNameFault(name: string, use: HeaderUse): string | null {
   if (name.length > nameLengthMax) return `has more than ${nameLengthMax} characters`;
   if (!token.test(name)) return 'is not a valid header name';
@@ -107,21 +107,22 @@ export function headerNameFault(name: string, use: HeaderUse): string | null {
 }
 
 /**
- * Judges a list of header names (`forwardHeaders`): each name, no name twice, at most 32. Paths are
- * the index in the list, or empty for the whole.
+ * Checks a list of header names (`forwardHeaders`): each name, duplicates, at most 32. A path is the
+ * index in the list, or empty for the whole list.
  */
 export function headerListFaults(names: readonly string[], use: HeaderUse): Fault[] {
   if (names.length > headerNamesMax)
     return [{ path: [], message: `names more than ${headerNamesMax} headers` }];
   const seen = new Set<string>();
   return names.flatMap((name, at) => {
-    const fault = headerNameFault(name, use) ?? (seen.has(name.toLowerCase()) ? 'repeats' : null);
+    const fault =
+      headerNameFault(name, use) ?? (seen.has(name.toLowerCase()) ? 'is a duplicate' : null);
     seen.add(name.toLowerCase());
     return fault === null ? [] : [{ path: [at], message: fault }];
   });
 }
 
-/** Judges a map of header names to values; paths are the name. A fault never shows the value. */
+/** Checks a map of header names to values; a path is the name. A fault never contains the value. */
 export function headerMapFaults(
   headers: Readonly<Record<string, string>>,
   use: HeaderUse,
@@ -141,7 +142,7 @@ export function headerMapFaults(
 
 function headerValueFault(value: string): string | null {
   if (value.length > valueLengthMax) return `has a value longer than ${valueLengthMax} characters`;
-  // Visible ASCII, Latin-1, space and tab: a line break would start a header of the caller's choice.
+  // Visible ASCII, Latin-1, space and tab: a line break would inject a header.
   return /^[\t\x20-\x7e\xa0-\xff]*$/.test(value)
     ? null
     : 'has a value with characters that a header cannot carry';

@@ -1,20 +1,20 @@
-/** Knows the model providers that can be named without an address: where each answers, and in which format. */
+/** Lists the providers that can be used without a custom address: base URL and dialect of each. */
 
-/** A wire format: how a request to a provider looks. */
+/** The wire format of a provider. */
 export type DialectName = 'openai' | 'anthropic' | 'azure-openai';
 
 export interface ProviderAddress {
   readonly dialect: DialectName;
-  /** What `/v1` of the gateway stands for; null where every customer has an own address. */
+  /** The base URL that replaces `/v1` of the gateway; null where every customer has an address of their own. */
   readonly baseUrl: string | null;
 }
 
-/** Where `gatewright mock-upstream` listens unless it is told otherwise; called where it is trusted only. */
+/** Default listen address of `gatewright mock-upstream`; called only where it is trusted. */
 export const mockUpstreamHost = '127.0.0.1:8790';
 
 const openAi = (baseUrl: string | null): ProviderAddress => ({ dialect: 'openai', baseUrl });
 
-/** By name. Those that are not `openai` themselves speak its format. */
+/** By slug. Services without a dialect of their own accept the `openai` format. */
 export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
   openai: openAi('https://api.openai.com/v1'),
   anthropic: { dialect: 'anthropic', baseUrl: 'https://api.anthropic.com/v1' },
@@ -29,11 +29,11 @@ export const providerAddresses: Readonly<Record<string, ProviderAddress>> = {
   'x-ai': openAi('https://api.x.ai/v1'),
   cerebras: openAi('https://api.cerebras.ai/v1'),
   google: openAi('https://generativelanguage.googleapis.com/v1beta/openai'),
-  // `gatewright mock-upstream`, which has no model behind it.
+  // `gatewright mock-upstream`, which has no model.
   'mock-upstream': openAi(`http://${mockUpstreamHost}/v1`),
   ollama: openAi(null),
   vllm: openAi(null),
 };
 
-/** Services whose models are OpenAI's own: some refuse `max_tokens`, and others do not know the name that came after it. */
+/** Services that run OpenAI's models: some reject `max_tokens`, while other services know only that name. */
 export const openAiModelServices: ReadonlySet<string> = new Set(['openai', 'azure-openai']);

@@ -1,4 +1,4 @@
-/** Knows how several values are written as one text: between commas, with spaces around them or without. */
+/** Splits a comma-separated text into its values, with or without spaces around the commas. */
 
 export function commaList(text: string): string[] {
   return text.split(',').map((item) => item.trim());

@@ -1,4 +1,4 @@
-/** Knows every error the APIs answer: one table from kind to status, code and type (docs/reference/api.md, Errors). */
+/** Defines every error that the APIs return: a table from kind to status, code and type (docs/reference/api.md, Errors). */
 
 /** `code` is the published identifier, `type` the published class; statuses are HTTP. */
 export const errorTable = {
@@ -53,7 +53,7 @@ export const errorTable = {
     status: 424,
     code: 'AB07',
     type: 'Client Error',
-    message: 'Not carried out: something that it goes with was refused',
+    message: 'Not carried out: a change that this one depends on was rejected',
   },
   rateLimited: { status: 429, code: 'AB06', type: 'Client Error', message: 'Rate limit exceeded' },
   internal: { status: 500, code: 'AB04', type: 'Server Error', message: 'Internal Server Error' },
@@ -69,15 +69,15 @@ export const errorTable = {
     type: 'Server Error',
     message:
       'The outcome is unknown: the connection to the database was lost while the change was being ' +
-      'committed. Send it again with the same Idempotency-Key, or look whether it was made',
+      'committed. Send it again with the same Idempotency-Key, or check whether it was applied',
   },
 } as const;
 
 export type ErrorKind = keyof typeof errorTable;
 
 /**
- * An error meant for the caller of an API. `message` is public and never echoes input of secret
- * type; `param` is the JSON path or header to blame ('' when none); the cause stays private.
+ * An error meant for the caller of an API. `message` is public and never contains a secret input.
+ * `param` is the JSON path or header at fault, '' when there is none. The cause stays private.
  */
 export class ApiError extends Error {
   override name = 'ApiError';
@@ -106,7 +106,7 @@ export interface ErrorBody {
   success: false;
   status_code: number;
   error: FlatErrorBody;
-  /** Twin of `error` for clients that read the older shape. */
+  /** Duplicates `error` for clients that read the older shape. */
   data: { message: string; errorCode: string };
 }
 
@@ -116,7 +116,7 @@ export function flatErrorBody(error: ApiError): FlatErrorBody {
   return { code, message: error.message, param: error.param, type };
 }
 
-/** The Admin API form: both published shapes in one object, so that every known client can read it. */
+/** The Admin API form: both published shapes in one object, which every known client can read. */
 export function errorBody(error: ApiError): ErrorBody {
   const flat = flatErrorBody(error);
   return {

@@ -1,50 +1,58 @@
-/** Knows a fault in a body that its schema alone cannot see. */
+/** Defines faults: errors in a request body or manifest, each with the path of the value. */
 import type { z } from 'zod';
 
-/** `path` leads from the body to the value at fault; the message follows it: "is not a pattern". */
+/** `path` leads from the body to the invalid value; `message` completes it: "is not a pattern". */
 export interface Fault {
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
 
-/** The same faults, seen from further out. */
-export function below(path: readonly (string | number)[], faults: readonly Fault[]): Fault[] {
+/** Puts `path` in front of the path of every fault. */
+export function prefixFaults(
+  path: readonly (string | number)[],
+  faults: readonly Fault[],
+): Fault[] {
   return faults.map((fault) => ({ ...fault, path: [...path, ...fault.path] }));
 }
 
-/** The fault of one field, or none where the message is null. */
+/** Returns the fault of one field, or no fault when `message` is null. */
 export function faultAt(field: string, message: string | null): Fault[] {
   return message === null ? [] : [{ path: [field], message }];
 }
 
-/** What a schema found. */
+/** Converts issues of a zod schema to faults. */
 export function faultsOfIssues(issues: readonly z.core.$ZodIssue[]): Fault[] {
-  return issues.flatMap(inNearestForm).map((issue) => ({
+  return issues.flatMap(issuesOfNearestVariant).map((issue) => ({
     path: issue.path.map((key) => (typeof key === 'number' ? key : String(key))),
     message:
       issue.code === 'invalid_union'
-        ? `Invalid input: expected ${formsOf(issue).join(' or ')}`
+        ? `Invalid input: expected ${expectedForms(issue).join(' or ')}`
         : issue.message,
   }));
 }
 
-/** Of a value that may have several forms: what is wrong in the one that it has, else itself. */
-export function inNearestForm(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
+/**
+ * Replaces an issue of a union by the issues of the variant that the value resembles. Returns the
+ * issue itself when the value resembles no variant.
+ */
+export function issuesOfNearestVariant(issue: z.core.$ZodIssue): z.core.$ZodIssue[] {
   if (issue.code !== 'invalid_union') return [issue];
-  const near = issue.errors.find((found) => !found.some(isOfAnotherForm));
+  const near = issue.errors.find((issues) => !issues.some(isOfAnotherVariant));
   if (near === undefined) return [issue];
-  return near.map((one) => ({ ...one, path: [...issue.path, ...one.path] })).flatMap(inNearestForm);
+  return near
+    .map((inner) => ({ ...inner, path: [...issue.path, ...inner.path] }))
+    .flatMap(issuesOfNearestVariant);
 }
 
-function isOfAnotherForm({ code, path }: z.core.$ZodIssue): boolean {
+function isOfAnotherVariant({ code, path }: z.core.$ZodIssue): boolean {
   return path.length === 0 && ['invalid_type', 'invalid_value', 'invalid_union'].includes(code);
 }
 
-/** The types and values of which a value is none: `string`, `array`, `0`. */
-export function formsOf(issue: z.core.$ZodIssue): string[] {
+/** The types and values that the schema accepts instead: `string`, `array`, `0`. */
+export function expectedForms(issue: z.core.$ZodIssue): string[] {
   const forms =
     issue.code === 'invalid_union'
-      ? issue.errors.flat().flatMap(formsOf)
+      ? issue.errors.flat().flatMap(expectedForms)
       : issue.code === 'invalid_type'
         ? [issue.expected]
         : issue.code === 'invalid_value'

@@ -1,7 +1,7 @@
-/** Knows the keys under which a change may be sent twice and is made once, and for how long they count. */
+/** Defines the form of idempotency keys and how long their responses are stored. */
 
-/** One to 255 visible ASCII characters; a UUID as a rule. */
+/** One to 255 visible ASCII characters; usually a UUID. */
 export const idempotencyKeyPattern = /^[\x21-\x7e]{1,255}$/;
 
-/** An answer is given again for 24 hours. */
-export const answersKeptMs = 24 * 60 * 60 * 1000;
+/** A stored response is replayed for 24 hours. */
+export const idempotentResponseTtlMs = 24 * 60 * 60 * 1000;

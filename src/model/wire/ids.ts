@@ -1,27 +1,27 @@
-/** Knows how resources and records are numbered: UUIDs that grow with time, as text and as bytes. */
+/** Creates ids of resources and records: UUIDs of version 7, as text and as bytes. */
 import { randomFillSync } from 'node:crypto';
 import { parse, v7 } from 'uuid';
 
 /**
- * A new id (UUID version 7). Those of one process grow, so that rows lie on disk, and lists show
- * them, in the order in which they were made.
+ * Returns a new UUID of version 7. The ids of one process ascend, so rows are stored and listed in
+ * the order of their creation.
  */
 export function newId(): string {
-  return idFromBytes(v7(newParts(), written));
+  return idFromBytes(v7(newParts(), scratchBytes));
 }
 
-let ready: string | null = null;
+let preparedId: string | null = null;
 
-/** As {@link newId}, and one that was made before where there is one: its time is that of when it was made. */
-export function readyId(): string {
-  const id = ready ?? newId();
-  ready = null;
+/** Returns the id that {@link prepareId} prepared, with the time of its preparation, or a new one. */
+export function takePreparedId(): string {
+  const id = preparedId ?? newId();
+  preparedId = null;
   return id;
 }
 
-/** To be called when nobody waits, so that whoever wants the next one need not. */
-export function makeIdReady(): void {
-  ready ??= newId();
+/** Prepares the next id; call it when no request is waiting. */
+export function prepareId(): void {
+  preparedId ??= newId();
 }
 
 /** The 16 bytes of a new id. */
@@ -30,27 +30,27 @@ export function newIdBytes(): Buffer {
 }
 
 /**
- * The 16 bytes of a new id whose time is that of what it names, milliseconds since the epoch: see
- * {@link momentOf}.
+ * Returns the 16 bytes of a new id that carries the given time, in milliseconds since the epoch.
+ * {@link timeOfId} reads the time back.
  */
 export function newIdBytesAt(ms: number): Buffer {
   sequence = (sequence + 1) >>> 0;
   return v7({ random: newRandom(), msecs: ms, seq: sequence }, Buffer.allocUnsafe(16));
 }
 
-/** When what {@link newIdBytesAt} has named came about; of any other id, something. */
-export function momentOf(id: Buffer): number {
+/** Returns the time of an id created by {@link newIdBytesAt}; meaningless for other ids. */
+export function timeOfId(id: Buffer): number {
   return id.readUIntBE(0, 6);
 }
 
-/** Of an id that is wanted as text only. */
-const written = Buffer.alloc(16);
-/** Asked for many at a time, which costs hardly more than one; each of its parts is used once. */
+/** Scratch buffer for ids that are needed as text only. */
+const scratchBytes = Buffer.alloc(16);
+/** Random bytes are drawn 256 ids at a time, which costs hardly more than one draw; no part is used twice. */
 const randomPool = Buffer.alloc(256 * 16);
 const randoms = Array.from({ length: 256 }, (_, at) => randomPool.subarray(at * 16, at * 16 + 16));
 let randomAt = randoms.length;
 let latestMs = 0;
-/** Of 32 bits; grows within a millisecond. */
+/** A 32-bit number that ascends within a millisecond. */
 let sequence = 0;
 
 function newRandom(): Buffer {
@@ -67,18 +67,18 @@ function newParts() {
   const now = Date.now();
   if (now > latestMs) {
     latestMs = now;
-    // Its highest bit is left for those that follow.
+    // The highest bit stays 0 so that later ids of this millisecond can count up.
     sequence = random.readUInt32BE(6) >>> 1;
   } else sequence += 1;
   return { random, msecs: latestMs, seq: sequence };
 }
 
-/** The 16 bytes of an id, for tables that grow with traffic: less than half of its text. */
+/** The 16 bytes of an id, for tables that grow with traffic: less than half the size of its text. */
 export function idToBytes(id: string): Buffer {
   return Buffer.from(parse(id));
 }
 
-/** Reverses {@link idToBytes}. */
+/** Inverse of {@link idToBytes}. */
 export function idFromBytes(bytes: Buffer): string {
   const hex = bytes.toString('hex');
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;

@@ -1,10 +1,10 @@
-/** Knows free-form JSON: values that are stored and echoed as sent. */
+/** Defines free-form JSON objects, and reads and writes their database columns. */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 
 /**
- * An object whose keys and values are the caller's own. Whatever stands in it has been read as JSON
- * or by the reader of manifests, which lets nothing else pass, so it is not walked a second time.
+ * An object whose keys and values the caller chooses. Its values are not validated again: the JSON
+ * parser or the manifest reader, which accepts JSON values only, has produced them.
  */
 export const JsonRecord = z.record(z.string(), z.unknown() as z.ZodType<z.core.util.JSONType>);
 export type JsonRecord = z.infer<typeof JsonRecord>;
@@ -20,8 +20,8 @@ export function writeDocument(value: unknown): string | null {
 }
 
 /**
- * As {@link writeDocument}, for a column that holds a document already: undefined keeps it, and a
- * value that says the same leaves its text as it is, whatever the order of keys.
+ * Returns the new text of a document column. Undefined leaves the stored text as it is, and so does a
+ * value that equals the stored one apart from the order of keys.
  */
 export function rewriteDocument(stored: string, value: object | undefined): string;
 export function rewriteDocument(
@@ -36,7 +36,7 @@ export function rewriteDocument(
   return isDeepStrictEqual(readDocument(stored), readDocument(text)) ? stored : text;
 }
 
-/** A copy without nulls. */
-export function sparse(fields: Record<string, unknown>): Record<string, unknown> {
+/** Returns a copy without the fields that are null. */
+export function withoutNulls(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }

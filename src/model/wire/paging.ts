@@ -1,9 +1,9 @@
-/** Knows how lists are cut into pages (docs/reference/api.md, Paging): query names, bounds, and the wrapper of an answer. */
+/** Defines the paging of lists (docs/reference/api.md, Paging): query parameters, bounds and the response wrapper. */
 import { z } from 'zod';
-import { type Items, LongList } from './long-list.ts';
+import { type ListItems, StreamedList } from './streamed-list.ts';
 import { validationError } from './validation-error.ts';
 
-/** Rows to fetch: at most `limit` from `offset` on. */
+/** The rows to fetch: at most `limit`, starting at `offset`. */
 export interface Page {
   readonly limit: number;
   readonly offset: number;
@@ -12,8 +12,8 @@ export interface Page {
 const pageSizeDefault = 100;
 const currentPageMax = 999_999_999;
 
-/** A query parameter that is a whole number in plain digits. */
-export function wholeNumber(min: number, max: number) {
+/** A query parameter that is a whole number in decimal digits. */
+export function wholeNumberParameter(min: number, max: number) {
   return z
     .string()
     .regex(/^\d{1,9}$/, 'must be a whole number')
@@ -22,55 +22,55 @@ export function wholeNumber(min: number, max: number) {
     .meta({ type: 'integer', minimum: min, maximum: max, pattern: undefined });
 }
 
-/** Query fields of a paged list: `page_size` from 1, `current_page` from 0. Spread into a query schema. */
+/** Query fields of a paged list: `page_size` from 1, `current_page` from 0. Spread it into a query schema. */
 export function pageQuery(bounds: { sizeDefault?: number; sizeMax?: number } = {}) {
   const { sizeDefault = pageSizeDefault, sizeMax = pageSizeDefault } = bounds;
   return {
-    page_size: wholeNumber(1, sizeMax).default(sizeDefault),
-    current_page: wholeNumber(0, currentPageMax).default(0),
+    page_size: wholeNumberParameter(1, sizeMax).default(sizeDefault),
+    current_page: wholeNumberParameter(0, currentPageMax).default(0),
   };
 }
 
-/** As {@link pageQuery}, for lists whose clients write the names in either of two ways. */
-export function pageQueryEitherWay() {
-  const size = wholeNumber(1, pageSizeDefault).optional();
-  const current = wholeNumber(0, currentPageMax).optional();
+/** Like {@link pageQuery}, for lists whose clients write the names in camel case or snake case. */
+export function pageQueryInBothSpellings() {
+  const size = wholeNumberParameter(1, pageSizeDefault).optional();
+  const current = wholeNumberParameter(0, currentPageMax).optional();
   return { pageSize: size, currentPage: current, page_size: size, current_page: current };
 }
 
 /**
- * The rows that a query of {@link pageQueryEitherWay} asks for.
+ * Returns the rows that a query of {@link pageQueryInBothSpellings} requests.
  *
- * @throws ApiError `invalid` for one thing said in both ways, differently.
+ * @throws ApiError `invalid` when both spellings of a parameter differ in value.
  */
-export function toPageEitherWay(query: PageEitherWay): Page {
-  const one = <T>(name: string, given: T | undefined, other: T | undefined): T | undefined => {
-    if (given === undefined || other === undefined || given === other) return given ?? other;
-    throw validationError({ path: [name], message: 'is given twice, differently' });
+export function toPageFromBothSpellings(query: PageQueryInBothSpellings): Page {
+  const merge = <T>(name: string, snake: T | undefined, camel: T | undefined): T | undefined => {
+    if (snake === undefined || camel === undefined || snake === camel) return snake ?? camel;
+    throw validationError({ path: [name], message: 'has two different values' });
   };
   return toPage({
-    page_size: one('page_size', query.page_size, query.pageSize) ?? pageSizeDefault,
-    current_page: one('current_page', query.current_page, query.currentPage) ?? 0,
+    page_size: merge('page_size', query.page_size, query.pageSize) ?? pageSizeDefault,
+    current_page: merge('current_page', query.current_page, query.currentPage) ?? 0,
   });
 }
 
-type PageEitherWay = z.infer<z.ZodObject<ReturnType<typeof pageQueryEitherWay>>>;
+type PageQueryInBothSpellings = z.infer<z.ZodObject<ReturnType<typeof pageQueryInBothSpellings>>>;
 
-/** The rows that a query of {@link pageQuery} asks for. */
+/** Returns the rows that a query of {@link pageQuery} requests. */
 export function toPage(query: { page_size: number; current_page: number }): Page {
   return { limit: query.page_size, offset: query.page_size * query.current_page };
 }
 
-/** The wrapper of nearly every list; `total` counts the items of all pages. */
-export function listReply<T>(data: Items<T>, total: number) {
-  return new LongList<ListBody<T>>({ object: 'list', total }, 'data', data);
+/** The wrapper of most lists; `total` counts the items of all pages. */
+export function listReply<T>(data: ListItems<T>, total: number) {
+  return new StreamedList<ListBody<T>>({ object: 'list', total }, 'data', data);
 }
 
-/** As {@link listReply}, for lists that also say whether a further page has items. */
-export function pageReply<T>(data: Items<T>, page: Page, { rows, total }: FoundPage) {
+/** Like {@link listReply}, with `has_more`, which is true when a further page has items. */
+export function pageReply<T>(data: ListItems<T>, page: Page, { rows, total }: PageOfRows) {
   const has_more = page.offset + rows.length < total;
   const before = { object: 'list', total };
-  return new LongList<ListBody<T> & { has_more: boolean }>(before, 'data', data, { has_more });
+  return new StreamedList<ListBody<T> & { has_more: boolean }>(before, 'data', data, { has_more });
 }
 
 interface ListBody<T> {
@@ -79,18 +79,18 @@ interface ListBody<T> {
   readonly data: T[];
 }
 
-/** The rows of one page, and how many there are on all. */
-interface FoundPage {
+/** The rows of one page and the number of rows on all pages. */
+interface PageOfRows {
   readonly rows: readonly unknown[];
   readonly total: number;
 }
 
-/** Response schema of {@link listReply} around an item's schema. */
-export function listOf<T extends z.ZodType>(item: T) {
+/** Response schema of {@link listReply} for the schema of an item. */
+export function listSchema<T extends z.ZodType>(item: T) {
   return z.object({ object: z.literal('list'), total: z.int().min(0), data: z.array(item) });
 }
 
-/** Response schema of {@link pageReply} around an item's schema. */
-export function pageOf<T extends z.ZodType>(item: T) {
-  return listOf(item).extend({ has_more: z.boolean() });
+/** Response schema of {@link pageReply} for the schema of an item. */
+export function pageSchema<T extends z.ZodType>(item: T) {
+  return listSchema(item).extend({ has_more: z.boolean() });
 }

@@ -1,12 +1,12 @@
-/** Knows the fields that bodies of several resources share: names, descriptions, workspace references. */
+/** Defines fields that several resources share: names, descriptions, workspace references. */
 import { z } from 'zod';
 import { described } from './described.ts';
 
-/** Counts code points, as the database does, so that an emoji is one. */
+/** Counts code points, as the database does, so an emoji counts as one. */
 function atMost(codePointsMax: number): (text: string) => boolean {
   return (text) =>
     text.length <= codePointsMax ||
-    // Two units at most make a code point; a longer text is not worth counting.
+    // A code point has at most two UTF-16 units, so a longer text need not be counted.
     (text.length <= 2 * codePointsMax && [...text].length <= codePointsMax);
 }
 
@@ -15,9 +15,9 @@ export const ResourceName = z
   .string()
   .min(1)
   .refine(atMost(255), { message: 'must have at most 255 characters' })
-  .meta({ maxLength: 255, description: 'Name that people see.' });
+  .meta({ maxLength: 255, description: 'Display name.' });
 
-/** Free text of at most `codePointsMax` code points; the API keeps '' and null apart from absent. */
+/** Free text of at most `codePointsMax` code points. The API distinguishes '' and null from an absent field. */
 export function freeText(codePointsMax: number): z.ZodString {
   return z
     .string()
@@ -25,10 +25,10 @@ export function freeText(codePointsMax: number): z.ZodString {
     .meta({ maxLength: codePointsMax });
 }
 
-/** A yes or no that clients of this API write and read as 1 or 0. */
+/** A boolean that clients of this API write and read as 1 or 0. */
 export const Flag = z.literal([0, 1]);
 
-/** What is stored of free text where nothing sent, null and '' are all no text. */
+/** The stored form of a free text whose absent, null and empty values all mean no text. */
 export function emptyToNull(text: string | null | undefined): string | null {
   return text === undefined || text === '' ? null : text;
 }

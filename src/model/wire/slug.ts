@@ -1,4 +1,4 @@
-/** Knows the short names resources are addressed by: how they are made and what a caller may choose. */
+/** Defines slugs, the short names that address resources: how they are generated and what a caller may choose. */
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 
@@ -6,19 +6,19 @@ const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{1
 const slugLengthMax = 255;
 const suffixBytes = 3;
 
-/** Whether a path or body reference is an id and not a slug. */
+/** Whether a path or body reference is an id rather than a slug. */
 export function isUuid(text: string): boolean {
   return uuidPattern.test(text);
 }
 
-/** A slug chosen by the caller (docs/reference/api.md, Ids and slugs). The form of an id is refused: it would be ambiguous. */
+/** A slug chosen by the caller (docs/reference/api.md, Ids and slugs). The form of an id is rejected as ambiguous. */
 export const Slug = z
   .string()
   .regex(/^[a-zA-Z0-9_-]+$/, 'must hold letters, digits, - and _ only')
   .max(slugLengthMax)
-  .refine((text) => !isUuid(text), 'must not have the form of an id');
+  .refine((text) => !isUuid(text), 'must not be a UUID');
 
-/** Prefix and share of the name per resource (docs/reference/api.md, Ids and slugs). */
+/** Prefix of a resource's slugs and the length taken from its name (docs/reference/api.md, Ids and slugs). */
 export interface SlugForm {
   /** Without the hyphen; '' for none. */
   readonly prefix: string;
@@ -26,8 +26,8 @@ export interface SlugForm {
 }
 
 /**
- * Makes a slug: prefix, the first characters of the slugified name, and six random hex digits, so
- * `pc-cencor-250449`. A name without a usable character yields `pc-250449`.
+ * Generates a slug from the prefix, the start of the slugified name and six random hex digits:
+ * `pc-cencor-250449`. A name without a letter or digit yields `pc-250449`.
  */
 export function makeSlug(form: SlugForm, name: string): string {
   const suffix = randomBytes(suffixBytes).toString('hex');

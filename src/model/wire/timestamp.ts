@@ -1,14 +1,14 @@
-/** Knows how moments are written on the wire: RFC 3339, UTC, always with milliseconds. */
+/** Parses and formats timestamps: RFC 3339 in UTC, always with milliseconds. */
 import { z } from 'zod';
 
-/** The last millisecond of year 9999, the last that four digits can write. */
+/** The last millisecond of the year 9999, the last year with four digits. */
 const latestMs = 253_402_300_799_999;
 const dateForm = /^\d{4}-\d\d-\d\d$/;
 
 /**
- * A moment as the API takes it: any RFC 3339 text with `Z` or an offset whose date exists, from
- * 1970 to 9999. The parsed value is still text, normalised to UTC with milliseconds
- * (`2027-03-31T00:00:00.000Z`), so that two spellings of one moment compare equal.
+ * A timestamp in a request: RFC 3339 with `Z` or an offset, an existing date, 1970 to 9999. The
+ * parsed value is text normalised to UTC with milliseconds (`2027-03-31T00:00:00.000Z`), so two
+ * spellings of one instant compare equal.
  */
 export const Timestamp = z.iso
   .datetime({
@@ -18,16 +18,16 @@ export const Timestamp = z.iso
   })
   .refine((text) => inRange(Date.parse(text)), {
     abort: true,
-    error: 'must lie between the years 1970 and 9999',
+    error: 'must be between the years 1970 and 9999',
   })
   .overwrite((text) => {
     const ms = Date.parse(text);
     return inRange(ms) ? formatTimestamp(ms) : text;
   });
 
-/** Ends of a stretch of time: a moment as {@link Timestamp}, or a date, which is its whole day in UTC. */
-export const StretchStart = momentOrDay('T00:00:00.000Z');
-export const StretchEnd = momentOrDay('T23:59:59.999Z');
+/** Bounds of a time range: a {@link Timestamp}, or a date, which covers its whole day in UTC. */
+export const RangeStart = momentOrDay('T00:00:00.000Z');
+export const RangeEnd = momentOrDay('T23:59:59.999Z');
 
 function momentOrDay(timeOfDay: string) {
   return z
@@ -37,14 +37,14 @@ function momentOrDay(timeOfDay: string) {
     .meta({ anyOf: [{ format: 'date-time' }, { format: 'date' }] });
 }
 
-/** A moment as the API answers it; for the description, because what is answered is checked by nobody. */
-export const AnsweredTimestamp = z.string().meta({ format: 'date-time' });
+/** A timestamp in a response. It only documents the format, since responses are not validated. */
+export const ResponseTimestamp = z.string().meta({ format: 'date-time' });
 
 function inRange(ms: number): boolean {
   return ms >= 0 && ms <= latestMs;
 }
 
-/** Milliseconds since the epoch of a text that {@link Timestamp} has parsed. */
+/** Milliseconds since the epoch of a text that {@link Timestamp} has normalised. */
 export function parseTimestamp(text: string): number {
   return Date.parse(text);
 }

@@ -1,27 +1,27 @@
-/** Knows the one form of words in which what a caller sent is refused. */
+/** Builds the error response for invalid input. */
 import { ApiError } from './errors.ts';
 import type { Fault } from './fault.ts';
 
-const faultsShownMax = 20;
+const faultsListedMax = 20;
 const faultCharactersMax = 300;
 
 /**
- * One error for all faults: `param` is the path of the first, the message tells each with its path:
- * `Request Validation Error: rate_limits[0].unit: is not known; name: is required`.
+ * Returns one error for all faults. `param` is the path of the first; the message lists each with its
+ * path: `Request Validation Error: rate_limits[0].unit: is not known; name: is required`.
  */
 export function validationError(...faults: readonly Fault[]): ApiError {
-  const shown = faults.slice(0, faultsShownMax).map(({ path, message }) => {
+  const lines = faults.slice(0, faultsListedMax).map(({ path, message }) => {
     const text = path.length === 0 ? message : `${pathText(path)}: ${message}`;
     return text.slice(0, faultCharactersMax);
   });
-  const rest = faults.length - shown.length;
-  if (rest > 0) shown.push(`and ${rest} more`);
+  const rest = faults.length - lines.length;
+  if (rest > 0) lines.push(`and ${rest} more`);
   const param = pathText(faults[0]?.path ?? []).slice(0, faultCharactersMax);
-  return new ApiError('invalid', `Request Validation Error: ${shown.join('; ')}`, param);
+  return new ApiError('invalid', `Request Validation Error: ${lines.join('; ')}`, param);
 }
 
 /** @throws ApiError `invalid` when there are any. */
-export function refuseFaults(faults: readonly Fault[]): void {
+export function rejectFaults(faults: readonly Fault[]): void {
   if (faults.length > 0) throw validationError(...faults);
 }
 

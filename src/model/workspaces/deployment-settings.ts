@@ -1,103 +1,109 @@
-/** Knows what becomes of the settings of a deployment by an update, and how a manifest says them. */
+/** Computes the settings of a deployment after an update or an apply, and converts them for manifests. */
 import { isDeepStrictEqual } from 'node:util';
-import type { AuthSettings, AuthSettingsUpdate } from './gateway-deployment.ts';
+import type { DeploymentAuthSettings, DeploymentAuthSettingsUpdate } from './gateway-deployment.ts';
 
-type Plain =
+type ScalarField =
   | 'gateway_base_url'
   | 'mcp_gateway_base_url'
   | 'is_dataservice_hosted'
   | 'is_playground_proxy_allowed';
-const plainFields: readonly Plain[] = [
-  ...(['gateway_base_url', 'mcp_gateway_base_url'] as const),
-  ...(['is_dataservice_hosted', 'is_playground_proxy_allowed'] as const),
+const scalarFields: readonly ScalarField[] = [
+  'gateway_base_url',
+  'mcp_gateway_base_url',
+  'is_dataservice_hosted',
+  'is_playground_proxy_allowed',
 ];
 
-/** As said, without nulls. */
-export type SaidSettings = { [K in keyof AuthSettings]?: NonNullable<AuthSettings[K]> };
-
-/** What is kept of the settings, workspaces apart. */
-export type StoredSettings = Pick<
-  SaidSettings,
-  Plain | 'jwt_subs_allowed' | 'jwt_sub_workspace_mapping'
-> & {
-  /** What a manifest says of whom it serves, with ids of workspaces, for as long as nobody else changes what comes of it. */
-  readonly declared?: SaidAudience;
+/** Settings as sent, without nulls. */
+export type PresentSettings = {
+  [K in keyof DeploymentAuthSettings]?: NonNullable<DeploymentAuthSettings[K]>;
 };
 
-/** Whom it serves, in the fields by which that is said. */
-type SaidAudience = Pick<SaidSettings, Audience>;
-type Audience = Exclude<keyof SaidSettings, Plain>;
-const audienceFields: readonly Audience[] = [
-  ...(['workspaces_allowed', 'jwt_subs_allowed', 'jwt_sub_workspace_mapping'] as const),
+/** The stored settings without the workspaces, which have a table of their own. */
+export type StoredSettings = Pick<
+  PresentSettings,
+  ScalarField | 'jwt_subs_allowed' | 'jwt_sub_workspace_mapping'
+> & {
+  /** The audience declared by a manifest, with ids of workspaces; kept until another update changes the audience. */
+  readonly declared?: DeclaredAudience;
+};
+
+/** The fields that determine which workspaces and subjects a deployment serves. */
+type DeclaredAudience = Pick<PresentSettings, AudienceField>;
+type AudienceField = Exclude<keyof PresentSettings, ScalarField>;
+const audienceFields: readonly AudienceField[] = [
+  'workspaces_allowed',
+  'jwt_subs_allowed',
+  'jwt_sub_workspace_mapping',
   'allow_all_workspaces',
 ];
 
-/** Which workspaces a deployment serves: ids, and whether it serves all. */
-interface Served {
+/** The ids of the served workspaces, or all workspaces. */
+interface ServedWorkspaces {
   readonly isOpen: boolean;
   readonly workspaceIds: readonly string[];
 }
 
-export interface Settled {
+export interface DeploymentState {
   readonly settings: StoredSettings;
-  readonly served: Served;
+  readonly served: ServedWorkspaces;
 }
 
-/** Of a deployment that has been told nothing. */
-export const unsettled: Settled = {
+/** The state of a deployment without settings. */
+export const initialDeploymentState: DeploymentState = {
   settings: {},
   served: { isOpen: true, workspaceIds: [] },
 };
 
 /**
- * The settings after an update whose lists are added to what is stored, or replace it; `idOf` finds the
- * id of a workspace that is named.
+ * Applies an update. Its lists are added to the stored ones, or replace them; `idOf` resolves the
+ * reference of a workspace to its id.
  */
-export function settingsAfter(
-  { settings, served }: Settled,
-  sent: AuthSettingsUpdate,
+export function applySettings(
+  { settings, served }: DeploymentState,
+  update: DeploymentAuthSettingsUpdate,
   replaces: boolean,
   idOf: (reference: string) => string,
-): Settled {
-  const mapping = sent.jwt_sub_workspace_mapping;
+): DeploymentState {
+  const mapping = update.jwt_sub_workspace_mapping;
   const isReplaced = (list: unknown) => list === null || (replaces && list !== undefined);
   const workspaceIds = merged(
-    isReplaced(sent.workspaces_allowed) ? [] : served.workspaceIds,
-    [...(sent.workspaces_allowed ?? []), ...Object.values(mapping ?? {})].map(idOf),
-    (sent.remove_workspaces_allowed ?? []).map(idOf),
+    isReplaced(update.workspaces_allowed) ? [] : served.workspaceIds,
+    [...(update.workspaces_allowed ?? []), ...Object.values(mapping ?? {})].map(idOf),
+    (update.remove_workspaces_allowed ?? []).map(idOf),
   );
   const subjects = merged(
-    isReplaced(sent.jwt_subs_allowed) ? [] : (settings.jwt_subs_allowed ?? []),
-    [...(sent.jwt_subs_allowed ?? []), ...Object.keys(mapping ?? {})],
-    sent.remove_subs_allowed ?? [],
+    isReplaced(update.jwt_subs_allowed) ? [] : (settings.jwt_subs_allowed ?? []),
+    [...(update.jwt_subs_allowed ?? []), ...Object.keys(mapping ?? {})],
+    update.remove_subs_allowed ?? [],
   );
-  const removed = new Set(sent.remove_subs_allowed ?? []);
+  const removed = new Set(update.remove_subs_allowed ?? []);
   const before = isReplaced(mapping) ? {} : settings.jwt_sub_workspace_mapping;
   const mappings = Object.entries({ ...before, ...mapping }).filter(([sub]) => !removed.has(sub));
-  const plain = plainFields.flatMap((field) => {
-    const value = sent[field] === undefined ? settings[field] : sent[field];
+  const scalars = scalarFields.flatMap((field) => {
+    const value = update[field] === undefined ? settings[field] : update[field];
     return value === undefined || value === null ? [] : [[field, value] as const];
   });
   return {
     settings: {
-      ...Object.fromEntries(plain),
+      ...Object.fromEntries(scalars),
       jwt_subs_allowed: subjects,
       jwt_sub_workspace_mapping: Object.fromEntries(mappings),
     },
-    served: servedAfter(served, workspaceIds, sent),
+    served: applyAudience(served, workspaceIds, update),
   };
 }
 
-/** Naming a workspace closes a deployment to others; an empty list that is sent opens it. */
-function servedAfter(
-  before: Served,
+/** Listing a workspace closes the deployment to all others; sending an empty list opens it to all. */
+function applyAudience(
+  before: ServedWorkspaces,
   workspaceIds: readonly string[],
-  { allow_all_workspaces: isOpen, workspaces_allowed: named }: AuthSettingsUpdate,
-): Served {
+  { allow_all_workspaces: isOpen, workspaces_allowed: allowed }: DeploymentAuthSettingsUpdate,
+): ServedWorkspaces {
   if (isOpen === true) return { isOpen: true, workspaceIds: [] };
   if (workspaceIds.length > 0) return { isOpen: false, workspaceIds };
   if (isOpen === false) return { isOpen: false, workspaceIds };
-  return { isOpen: named !== undefined || isOpen === null || before.isOpen, workspaceIds };
+  return { isOpen: allowed !== undefined || isOpen === null || before.isOpen, workspaceIds };
 }
 
 function merged(
@@ -105,43 +111,52 @@ function merged(
   added: readonly string[],
   removed: readonly string[],
 ): string[] {
-  const gone = new Set(removed);
-  return [...new Set([...before, ...added])].filter((one) => !gone.has(one));
+  const excluded = new Set(removed);
+  return [...new Set([...before, ...added])].filter((item) => !excluded.has(item));
 }
 
-/** As {@link settingsAfter}, in the name of a manifest: each field that is sent is whole, null takes it away, and workspaces are ids. */
-export function declaredAfter(before: Settled, sent: AuthSettingsUpdate | null): Settled {
-  const { remove_workspaces_allowed: _, remove_subs_allowed: __, ...said } = sent ?? {};
-  const all = sent === null ? {} : { ...saidOf(before), ...said };
+/**
+ * Like {@link applySettings}, for a manifest: each field replaces the stored one as a whole, null removes
+ * it, and workspaces are given by id.
+ */
+export function applyDeclaredSettings(
+  before: DeploymentState,
+  update: DeploymentAuthSettingsUpdate | null,
+): DeploymentState {
+  const { remove_workspaces_allowed: _, remove_subs_allowed: __, ...changed } = update ?? {};
+  const all = update === null ? {} : { ...declarableSettings(before), ...changed };
   const set = Object.entries(all).filter(([, value]) => value !== null && value !== undefined);
-  const whole: SaidSettings = Object.fromEntries(set);
-  const { settings, served } = settingsAfter(unsettled, whole, true, (id) => id);
+  const whole: PresentSettings = Object.fromEntries(set);
+  const { settings, served } = applySettings(initialDeploymentState, whole, true, (id) => id);
   return { settings: { ...settings, declared: audienceOf(whole) }, served };
 }
 
-function audienceOf(settings: SaidSettings): SaidAudience {
+function audienceOf(settings: PresentSettings): DeclaredAudience {
   return Object.fromEntries(
     audienceFields.flatMap((field) => (field in settings ? [[field, settings[field]]] : [])),
   );
 }
 
-/** With what a manifest says, unless an update changes whom it serves. */
-export function stillDeclared(before: Settled, after: Settled): Settled {
+/** Keeps the declaration of the manifest unless the update has changed the audience. */
+export function retainDeclaration(
+  before: DeploymentState,
+  after: DeploymentState,
+): DeploymentState {
   const { declared } = before.settings;
-  const audience = ({ settings, served }: Settled) => [audienceOf(settings), served];
+  const audience = ({ settings, served }: DeploymentState) => [audienceOf(settings), served];
   const isSame = isDeepStrictEqual(audience(before), audience(after));
   if (declared === undefined || !isSame) return after;
   return { ...after, settings: { ...after.settings, declared } };
 }
 
-/** The settings that would make the same again: in the words of the manifest, or by all that there is. */
-export function saidOf({ settings, served }: Settled): SaidSettings {
+/** Returns settings that would produce the same state: those of the manifest, or the complete ones. */
+export function declarableSettings({ settings, served }: DeploymentState): PresentSettings {
   const { declared, jwt_subs_allowed: subjects = [], ...others } = settings;
-  const { jwt_sub_workspace_mapping: mapping = {}, ...plain } = others;
-  if (declared !== undefined) return { ...plain, ...declared };
+  const { jwt_sub_workspace_mapping: mapping = {}, ...scalars } = others;
+  if (declared !== undefined) return { ...scalars, ...declared };
   const isClosed = !served.isOpen && served.workspaceIds.length === 0;
   return {
-    ...plain,
+    ...scalars,
     ...(served.workspaceIds.length > 0 ? { workspaces_allowed: [...served.workspaceIds] } : {}),
     ...(subjects.length > 0 ? { jwt_subs_allowed: subjects } : {}),
     ...(Object.keys(mapping).length > 0 ? { jwt_sub_workspace_mapping: mapping } : {}),
@@ -149,8 +164,8 @@ export function saidOf({ settings, served }: Settled): SaidSettings {
   };
 }
 
-/** The same settings with other words for its workspaces; those that `idOf` has none for are left out. */
-export function withWorkspaces<S extends AuthSettings>(
+/** Replaces the references of workspaces; those for which `idOf` returns undefined are dropped. */
+export function mapWorkspaceReferences<S extends DeploymentAuthSettings>(
   settings: S,
   idOf: (reference: string) => string | undefined,
 ): S {

@@ -1,9 +1,9 @@
-/** Knows the bodies by which deployments (gateways that an organisation runs) are made and changed, and what becomes of their settings. */
+/** Defines the bodies that create and update deployments, the gateways that an organisation runs. */
 import { z } from 'zod';
+import { anyHost, outboundUrlFault } from '../services/outbound-url.ts';
 import { described } from '../wire/described.ts';
 import type { Fault } from '../wire/fault.ts';
 import { JsonRecord } from '../wire/json-record.ts';
-import { anyHost, outboundUrlFault } from '../services/outbound-url.ts';
 import { ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
 import { Slug } from '../wire/slug.ts';
 
@@ -31,59 +31,60 @@ const Subject = z.string().min(1).max(255);
 const References = z.array(WorkspaceReference).max(workspacesMax);
 const Subjects = z.array(Subject).max(subjectsMax);
 
-/** Where a deployment answers, and for whom; null clears. */
-const AuthSettings = z.object({
+/** Addresses and audience of a deployment; null clears a field. */
+const DeploymentAuthSettings = z.object({
   gateway_base_url: described(
     Address.nullable().optional(),
-    'Where the gateway answers inference.',
+    'Base URL of the gateway for inference.',
   ),
   mcp_gateway_base_url: described(
     Address.nullable().optional(),
-    'Where the gateway answers clients of MCP.',
+    'Base URL of the gateway for MCP clients.',
   ),
   is_dataservice_hosted: described(
     Flag.nullable().optional(),
-    'Whether the service for its data is hosted beside it.',
+    'Whether its data service is hosted next to it.',
   ),
   is_playground_proxy_allowed: described(
     Flag.nullable().optional(),
-    'Whether a playground may call it.',
+    'Whether a playground may call the deployment.',
   ),
   workspaces_allowed: described(
     References.nullable().optional(),
-    'Workspaces that it serves, by UUID or slug; every one when none is named.',
+    'Workspaces that the deployment serves, by UUID or slug; all if none is listed.',
   ),
-  jwt_subs_allowed: described(Subjects.nullable().optional(), 'Subjects of tokens that it serves.'),
+  jwt_subs_allowed: described(
+    Subjects.nullable().optional(),
+    'Token subjects that the deployment serves.',
+  ),
   jwt_sub_workspace_mapping: described(
     z.record(Subject, WorkspaceReference).nullable().optional(),
-    'Workspaces by the `sub` of a token; both are served, too.',
+    'Workspaces by the `sub` of a token; both are allowed as well.',
   ),
   allow_all_workspaces: described(
     z.boolean().nullable().optional(),
-    'Whether it serves every workspace, whatever is named.',
+    'Whether the deployment serves every workspace, regardless of workspaces_allowed.',
   ),
 });
-export type AuthSettings = z.infer<typeof AuthSettings>;
+export type DeploymentAuthSettings = z.infer<typeof DeploymentAuthSettings>;
 
-const AuthSettingsUpdate = AuthSettings.extend({
+const DeploymentAuthSettingsUpdate = DeploymentAuthSettings.extend({
   remove_workspaces_allowed: References.optional(),
   remove_subs_allowed: Subjects.optional(),
 });
-export type AuthSettingsUpdate = z.infer<typeof AuthSettingsUpdate>;
+export type DeploymentAuthSettingsUpdate = z.infer<typeof DeploymentAuthSettingsUpdate>;
 
 const fields = {
-  tags: described(Tags.nullable().optional(), 'Texts by name, for your own use.'),
-  deployment_config: described(JsonRecord.nullable().optional(), 'Settings, for your own use.'),
-  is_default: described(
-    z.boolean().optional(),
-    'Whether it is the one that counts where none is named.',
-    { default: false },
-  ),
+  tags: described(Tags.nullable().optional(), 'Tags: text values by name.'),
+  deployment_config: described(JsonRecord.nullable().optional(), 'Settings for your own use.'),
+  is_default: described(z.boolean().optional(), 'Whether the deployment is the default.', {
+    default: false,
+  }),
   source_type: described(
     z.string().min(1).max(64).nullable().optional(),
-    'What runs it, in a word of your own.',
+    'What runs the deployment, in a word of your own.',
   ),
-  type: described(DeploymentType.nullable().optional(), 'Whether production depends on it.', {
+  type: described(DeploymentType.nullable().optional(), 'Whether it is used in production.', {
     default: 'production',
   }),
 };
@@ -93,29 +94,29 @@ export const DeploymentCreate = z.object({
   name: ResourceName,
   slug: described(
     Slug.max(50).optional(),
-    'Short name in addresses; made from the name when left out.',
+    'Short name for URLs; generated from the name if omitted.',
   ),
-  auth_settings: described(AuthSettings.nullable().optional(), 'Where it answers, and for whom.'),
+  auth_settings: described(DeploymentAuthSettings.nullable().optional(), 'Addresses and audience.'),
   ...fields,
 });
 export type DeploymentCreate = z.infer<typeof DeploymentCreate>;
 
-/** Of a manifest, where nobody could say which of two contradicting fields was meant; paths start at the body. */
+/** Rules for a manifest, in which contradictory fields are rejected; paths start at the body. */
 export function deploymentSpecFaults({ auth_settings: settings }: DeploymentCreate): Fault[] {
   if (settings?.allow_all_workspaces !== true) return [];
   if ((settings.workspaces_allowed ?? []).length === 0) return [];
-  const message = 'must be left out where allow_all_workspaces is true';
+  const message = 'must be omitted if allow_all_workspaces is true';
   return [{ path: ['auth_settings', 'workspaces_allowed'], message }];
 }
 
-/** Body of PUT /deployments/{id}: absent fields stay, null clears; lists of `auth_settings` grow. */
+/** Body of PUT /deployments/{id}: an absent field is unchanged, null clears it; lists of `auth_settings` grow. */
 export const DeploymentUpdate = z.object({
   name: ResourceName.optional(),
   status: DeploymentStatus.optional(),
-  auth_settings: AuthSettingsUpdate.nullable().optional(),
-  /** An order: another value by which it says who it is. */
+  auth_settings: DeploymentAuthSettingsUpdate.nullable().optional(),
+  /** An action: replaces the credential of the deployment. */
   rotate_auth: z.boolean().optional(),
-  /** Lists of `auth_settings` take the place of what is stored. */
+  /** Lists of `auth_settings` replace the stored lists. */
   override_existing: z.boolean().optional(),
   ...fields,
 });

@@ -1,22 +1,22 @@
-/** Knows what an organisation says of all its workspaces: the guardrails on every request, and what no export may hold. */
+/** Defines the settings of an organisation that apply in all its workspaces: guardrails and export restrictions. */
 import { z } from 'zod';
-import { described } from '../wire/described.ts';
 import { ExportSettings } from '../logs/log-export.ts';
+import { described } from '../wire/described.ts';
 import { GuardrailReferences } from './workspace.ts';
 
-/** Body of PUT /admin/organisation/defaults: absent fields stay, null clears. */
+/** Body of PUT /admin/organisation/defaults: an absent field is unchanged, null clears it. */
 export const OrganisationDefaults = z.object({
   input_guardrails: described(
     GuardrailReferences.nullable().optional(),
-    'Guardrails of the organisation that judge every request.',
+    'Guardrails of the organisation on every request.',
   ),
   output_guardrails: described(
     GuardrailReferences.nullable().optional(),
-    'Guardrails of the organisation that judge every answer.',
+    'Guardrails of the organisation on every response.',
   ),
   export_settings: described(
     ExportSettings.nullable().optional(),
-    'What no export of the log may hold.',
+    'Fields that no export of the log may contain.',
   ),
 });
 export type OrganisationDefaults = z.infer<typeof OrganisationDefaults>;

@@ -1,23 +1,23 @@
-/** Knows what is said of an organisation itself. */
+/** Defines the records of an organisation in responses, and the body that renames it. */
 import { z } from 'zod';
-import { AnsweredTimestamp } from '../wire/timestamp.ts';
+import { ResponseTimestamp } from '../wire/timestamp.ts';
 
-/** Body of PUT /organisations/self: absent fields stay. */
+/** Body of PUT /organisations/self; an absent field is unchanged. */
 export const OrganisationUpdate = z.object({ name: z.string().trim().min(1).max(255).optional() });
 export type OrganisationUpdate = z.infer<typeof OrganisationUpdate>;
 
-const shared = {
+const sharedFields = {
   id: z.uuid(),
   object: z.literal('organisation'),
   name: z.string(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
 };
 
 export const OrganisationRecord = z.object({
-  ...shared,
+  ...sharedFields,
   tsg_id: z.string(),
-  /** Of its API keys; null for no bound. */
+  /** Maximum lifetime of its API keys; null for no limit. */
   api_key_max_ttl_days: z.int().nullable(),
 });
 export type OrganisationRecord = z.infer<typeof OrganisationRecord>;
@@ -25,14 +25,20 @@ export type OrganisationRecord = z.infer<typeof OrganisationRecord>;
 const flag = z.int().min(0).max(1);
 const count = z.int().min(0);
 
-/** In the form of clients that ask for more than there is here: what there is not is 0, false, null or empty. */
+/** A form for clients that expect further fields; those without a counterpart here are 0, false, null or empty. */
 export const OrganisationInfo = z.object({
-  ...shared,
-  ...{ is_first_generation_done: flag, disable_portkey_gateway: flag },
+  ...sharedFields,
+  is_first_generation_done: flag,
+  disable_portkey_gateway: flag,
   settings: z.object({
-    ...{ dashboard_gateway_url: z.literal(''), dashboard_mcp_gateway_url: z.literal('') },
-    ...{ debug_log: flag, user_api_key_count: count, user_api_key_ttl: count },
-    ...{ user_api_key_max_ttl: count, user_key_metadata: flag, user_key_metadata_override: flag },
+    dashboard_gateway_url: z.literal(''),
+    dashboard_mcp_gateway_url: z.literal(''),
+    debug_log: flag,
+    user_api_key_count: count,
+    user_api_key_ttl: count,
+    user_api_key_max_ttl: count,
+    user_key_metadata: flag,
+    user_key_metadata_override: flag,
     user_api_key_rotation_period: z.null(),
     user_api_key_auto_create: z.boolean(),
     default_workspace_user_api_key_auto_create: z.boolean(),
@@ -45,23 +51,25 @@ export const OrganisationInfo = z.object({
 });
 export type OrganisationInfo = z.infer<typeof OrganisationInfo>;
 
-/** How its people sign in, which the settings of the deployment say. */
-export const AuthSettings = z.object({
-  /** Empty where nobody signs in. */
+/** Single sign-on of the organisation, which the settings of the deployment configure. */
+export const OrganisationAuthSettings = z.object({
+  /** Empty without single sign-on. */
   auth_settings: z.object({
-    ...{ issuer: z.string().optional(), client_id: z.string().optional() },
-    ...{ scopes: z.string().optional(), role_claim: z.string().nullable().optional() },
+    issuer: z.string().optional(),
+    client_id: z.string().optional(),
+    scopes: z.string().optional(),
+    role_claim: z.string().nullable().optional(),
     groups_claim: z.string().nullable().optional(),
     disable_auto_provision_user: z.boolean().optional(),
     token_endpoint_auth_method: z.string().optional(),
-    /** What the issuer verifies signatures with; null where it is shown no signature. */
+    /** Public keys with which the issuer verifies signatures; null if none are used. */
     jwks: z
       .object({ keys: z.array(z.record(z.string(), z.string())) })
       .nullable()
       .optional(),
   }),
   domains: z.array(z.string()).length(0),
-  /** Directories come with an API key, of which nobody is told the value again. */
+  /** Always null: directories authenticate with an API key, whose value is shown only once. */
   scim_token: z.null(),
 });
-export type AuthSettings = z.infer<typeof AuthSettings>;
+export type OrganisationAuthSettings = z.infer<typeof OrganisationAuthSettings>;

@@ -1,82 +1,85 @@
-/** Knows what a workspace says of what its people see and write: the settings, and what holds where nothing is said. */
+/** Defines the settings of a workspace that control what its members and managers may see and change. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 
-/** What is allowed or not, and to whom: a setting is `members` or `managers` and one of these. */
-const usual = {
-  membersViewLogs: [true, 'Members read the log of requests.'],
-  managersViewLogs: [true, 'Managers read the log of requests.'],
-  membersViewAnalytics: [true, 'Members read sums over requests.'],
-  managersViewAnalytics: [true, 'Managers read sums over requests.'],
+/** Default and meaning of each setting. A name is `members` or `managers` followed by a right. */
+const settingDefaults = {
+  membersViewLogs: [true, 'Members can read the request log.'],
+  managersViewLogs: [true, 'Managers can read the request log.'],
+  membersViewAnalytics: [true, 'Members can read totals over requests.'],
+  managersViewAnalytics: [true, 'Managers can read totals over requests.'],
   membersViewAllData: [
     true,
-    'Log and sums show members the requests of all keys; false: of their own.',
+    'Log and totals show members the requests of all keys; if false, only those of their own keys.',
   ],
   managersViewAllData: [
     true,
-    'Log and sums show managers the requests of all keys; false: of their own.',
+    'Log and totals show managers the requests of all keys; if false, only those of their own keys.',
   ],
-  membersViewPrompts: [true, 'Members read prompts.'],
-  managersViewPrompts: [true, 'Managers read prompts.'],
-  membersWritePrompts: [false, 'Members make and change prompts.'],
-  managersWritePrompts: [true, 'Managers make and change prompts.'],
-  membersViewConfigs: [true, 'Members read configs.'],
-  managersViewConfigs: [true, 'Managers read configs.'],
-  membersWriteConfigs: [true, 'Members make and change configs.'],
-  managersWriteConfigs: [true, 'Managers make and change configs.'],
-  membersViewGuardrails: [true, 'Members read guardrails.'],
-  managersViewGuardrails: [true, 'Managers read guardrails.'],
-  membersWriteGuardrails: [true, 'Members make and change guardrails.'],
-  managersWriteGuardrails: [true, 'Managers make and change guardrails.'],
-  membersViewVirtualKeys: [true, 'Members read providers and virtual keys.'],
-  managersViewVirtualKeys: [true, 'Managers read providers and virtual keys.'],
-  membersWriteVirtualKeys: [true, 'Members make and change providers and virtual keys.'],
-  managersWriteVirtualKeys: [true, 'Managers make and change providers and virtual keys.'],
-  membersViewApiKeys: [true, 'Members read API keys.'],
-  managersViewApiKeys: [true, 'Managers read API keys.'],
-  membersWriteApiKeys: [true, 'Members make and change API keys.'],
-  managersWriteApiKeys: [true, 'Managers make and change API keys.'],
-  managersWriteMcpServers: [true, 'Managers make and change MCP servers.'],
-  managersWriteWsIntegrations: [true, 'Managers make and change integrations of the workspace.'],
+  membersViewPrompts: [true, 'Members can read prompts.'],
+  managersViewPrompts: [true, 'Managers can read prompts.'],
+  membersWritePrompts: [false, 'Members can create and change prompts.'],
+  managersWritePrompts: [true, 'Managers can create and change prompts.'],
+  membersViewConfigs: [true, 'Members can read configs.'],
+  managersViewConfigs: [true, 'Managers can read configs.'],
+  membersWriteConfigs: [true, 'Members can create and change configs.'],
+  managersWriteConfigs: [true, 'Managers can create and change configs.'],
+  membersViewGuardrails: [true, 'Members can read guardrails.'],
+  managersViewGuardrails: [true, 'Managers can read guardrails.'],
+  membersWriteGuardrails: [true, 'Members can create and change guardrails.'],
+  managersWriteGuardrails: [true, 'Managers can create and change guardrails.'],
+  membersViewVirtualKeys: [true, 'Members can read providers and virtual keys.'],
+  managersViewVirtualKeys: [true, 'Managers can read providers and virtual keys.'],
+  membersWriteVirtualKeys: [true, 'Members can create and change providers and virtual keys.'],
+  managersWriteVirtualKeys: [true, 'Managers can create and change providers and virtual keys.'],
+  membersViewApiKeys: [true, 'Members can read API keys.'],
+  managersViewApiKeys: [true, 'Managers can read API keys.'],
+  membersWriteApiKeys: [true, 'Members can create and change API keys.'],
+  managersWriteApiKeys: [true, 'Managers can create and change API keys.'],
+  managersWriteMcpServers: [true, 'Managers can create and change MCP servers.'],
+  managersWriteWsIntegrations: [
+    true,
+    'Managers can create and change integrations of the workspace.',
+  ],
   managersWriteWsMcpIntegrations: [
     true,
-    'Managers make and change MCP integrations of the workspace.',
+    'Managers can create and change MCP integrations of the workspace.',
   ],
-  managersWriteWsUsers: [true, 'Managers add, change and remove members.'],
-  managersUpdateWs: [true, 'Managers change the workspace itself.'],
+  managersWriteWsUsers: [true, 'Managers can add, change and remove members.'],
+  managersUpdateWs: [true, 'Managers can change the workspace itself.'],
 } as const satisfies Record<`${Group}${string}`, readonly [boolean, string]>;
 
-/** What clients send back with the rest, and nothing here can withhold. */
-const fixed = [
+/** Settings that clients send back with the others and that cannot be disabled. */
+const fixedSettings = [
   'membersViewLogMetadata',
   'managersViewLogMetadata',
   'organisationAdminsViewLogs',
   'organisationAdminsViewLogMetadata',
 ] as const;
 
-/** Who is in a workspace without being its administrator. */
+/** Roles in a workspace other than its administrator. */
 type Group = 'members' | 'managers';
-type Setting = keyof typeof usual;
-type Fixed = (typeof fixed)[number];
+type Setting = keyof typeof settingDefaults;
+type FixedSetting = (typeof fixedSettings)[number];
 
-/** What a setting is about, whomever it names. */
+/** The right that a setting controls, without the role. */
 export type Right = RightOf<Setting>;
-/** A right to do something, which is had or not. */
-export type Deed = Exclude<Right, 'ViewAllData'>;
+/** A right that is either granted or not. */
+export type ActionRight = Exclude<Right, 'ViewAllData'>;
 type RightOf<Named> = Named extends `${Group}${infer Rest}` ? Rest : never;
 
-const settings = Object.keys(usual) as Setting[];
+const settings = Object.keys(settingDefaults) as Setting[];
 
 function fieldOf(name: Setting) {
-  const [byDefault, meaning] = usual[name];
+  const [byDefault, meaning] = settingDefaults[name];
   return described(z.boolean().nullable().optional(), meaning, { default: byDefault });
 }
 
 function fixedField() {
-  const message = 'must be true: who reads the log reads this too';
+  const message = 'must be true: readers of the log can always read this';
   return described(
     z.literal(true, message).nullable().optional(),
-    'Always true: who reads the log reads this too.',
+    'Always true: readers of the log can always read this.',
   );
 }
 
@@ -87,44 +90,44 @@ function fieldsOf<Name extends string, Field>(
   return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<Name, Field>;
 }
 
-/** As sent: absent settings stay, null makes one the usual again. */
+/** As sent: an absent setting is unchanged, null restores its default. */
 export const SecuritySettings = z.strictObject({
   ...fieldsOf(settings, fieldOf),
-  ...fieldsOf(fixed, fixedField),
+  ...fieldsOf(fixedSettings, fixedField),
 });
 export type SecuritySettings = z.infer<typeof SecuritySettings>;
 
-/** All of them, as answered. */
+/** All settings, as returned. */
 export const SecurityRecord = z.object({
   ...fieldsOf(settings, () => z.boolean()),
-  ...fieldsOf(fixed, () => z.literal(true)),
+  ...fieldsOf(fixedSettings, () => z.literal(true)),
 });
 
-/** What holds: what was said, else the usual. */
-export function effectiveSettings(said: SecuritySettings | null): z.infer<typeof SecurityRecord> {
+/** The settings in effect: the stored ones, with defaults for the others. */
+export function effectiveSettings(stored: SecuritySettings | null): z.infer<typeof SecurityRecord> {
   return {
-    ...fieldsOf(settings, (name) => said?.[name] ?? usual[name][0]),
-    ...fieldsOf<Fixed, true>(fixed, () => true),
+    ...fieldsOf(settings, (name) => stored?.[name] ?? settingDefaults[name][0]),
+    ...fieldsOf<FixedSetting, true>(fixedSettings, () => true),
   };
 }
 
-/** Whether the workspace gives the right to its people of that role; its administrators have all of them. */
-export function givesRight(
-  said: SecuritySettings | null,
+/** Whether the workspace grants the right to users of the role; administrators have all rights. */
+export function hasWorkspaceRight(
+  stored: SecuritySettings | null,
   role: 'admin' | 'manager' | 'member',
   right: Right,
 ): boolean {
   const name = `${role}s${right}`;
-  // Of what no setting of the role is about, scopes alone decide.
-  return isSetting(name) ? effectiveSettings(said)[name] : true;
+  // Without a setting for the role, the scopes alone decide.
+  return isSetting(name) ? effectiveSettings(stored)[name] : true;
 }
 
 function isSetting(name: string): name is Setting {
-  return Object.hasOwn(usual, name);
+  return Object.hasOwn(settingDefaults, name);
 }
 
-/** What settings call the resources that scopes are about. */
-const settingWords: Readonly<Record<string, string>> = {
+/** Names of resources in settings, by their names in scopes. */
+const settingResources: Readonly<Record<string, string>> = {
   prompts: 'Prompts',
   configs: 'Configs',
   guardrails: 'Guardrails',
@@ -140,17 +143,17 @@ const settingWords: Readonly<Record<string, string>> = {
 const readingActions = new Set(['read', 'list', 'render']);
 
 /**
- * The right that somebody needs beside any of the scopes; undefined where no setting is about what they
- * allow. What a scope of the organisation allows is no business of a workspace.
+ * Returns the right that is required in addition to any of the scopes; undefined if no setting controls
+ * it. Scopes of the organisation are not subject to the settings of a workspace.
  */
-export function rightBeside(scopes: readonly string[]): Deed | undefined {
+export function requiredRight(scopes: readonly string[]): ActionRight | undefined {
   const ofWorkspace = scopes.filter((scope) => !scope.startsWith('organisation_'));
   const [right, ...others] = new Set(ofWorkspace.map(rightOfScope));
   return others.length === 0 ? right : undefined;
 }
 
-/** All rights that somebody makes use of by what the scope allows; none where no setting is about it. */
-export function rightsBehind(scope: string): readonly Right[] {
+/** Returns all rights that using the scope requires; empty if no setting controls it. */
+export function rightsOfScope(scope: string): readonly Right[] {
   const [resource, action] = scope.split('.');
   if (scope === 'analytics.view') return ['ViewAnalytics', 'ViewAllData'];
   if (resource === 'logs' && action !== 'write') return ['ViewLogs', 'ViewAllData'];
@@ -158,11 +161,11 @@ export function rightsBehind(scope: string): readonly Right[] {
   return right === undefined ? [] : [right];
 }
 
-function rightOfScope(scope: string): Deed | undefined {
+function rightOfScope(scope: string): ActionRight | undefined {
   if (scope === 'workspaces.update') return 'UpdateWs';
   const [resource = '', action = ''] = scope.split('.');
-  const word = settingWords[resource];
+  const word = settingResources[resource];
   if (word === undefined || action === 'invoke') return undefined;
   const right = `${readingActions.has(action) ? 'View' : 'Write'}${word}`;
-  return isSetting(`managers${right}`) ? (right as Deed) : undefined;
+  return isSetting(`managers${right}`) ? (right as ActionRight) : undefined;
 }

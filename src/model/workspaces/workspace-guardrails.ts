@@ -1,23 +1,23 @@
-/** Knows the body by which a workspace is told the guardrails that hold on all of its requests. */
+/** Defines the body that sets the guardrails on all requests of a workspace. */
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { WorkspaceReference } from '../wire/resource-fields.ts';
 import { GuardrailReferences } from './workspace.ts';
 
-/** Body of PUT /workspaces/{id}/guardrails: absent fields stay, null clears. */
+/** Body of PUT /workspaces/{id}/guardrails: an absent field is unchanged, null clears it. */
 export const WorkspaceGuardrailsUpdate = z.object({
   input_guardrails: described(
     GuardrailReferences.nullable().optional(),
-    'Guardrails of the workspace or the organisation that judge every request.',
+    'Guardrails of the workspace or the organisation on every request.',
   ),
   output_guardrails: described(
     GuardrailReferences.nullable().optional(),
-    'Guardrails of the workspace or the organisation that judge every answer.',
+    'Guardrails of the workspace or the organisation on every response.',
   ),
 });
 export type WorkspaceGuardrailsUpdate = z.infer<typeof WorkspaceGuardrailsUpdate>;
 
-/** The same in a manifest, which says whose they are. */
+/** Schema of a manifest's spec, which names the workspace. */
 export function makeWorkspaceGuardrailsSpec() {
   return WorkspaceGuardrailsUpdate.extend({ workspace_id: WorkspaceReference }).strict();
 }

@@ -1,12 +1,12 @@
-/** Knows the bodies by which workspaces are made and changed, and how a name is shown with its icon. */
+/** Defines the bodies that create, update and delete workspaces. */
 import { z } from 'zod';
-import { described } from '../wire/described.ts';
-import { ExportSettings } from '../logs/log-export.ts';
-import { freeText, ResourceName } from '../wire/resource-fields.ts';
-import { Scopes } from '../people/scope-list.ts';
-import { SecuritySettings } from './security-settings.ts';
-import type { SlugForm } from '../wire/slug.ts';
 import { WorkspaceRateLimits, WorkspaceUsageLimits } from '../limits/workspace-limits.ts';
+import { ExportSettings } from '../logs/log-export.ts';
+import { Scopes } from '../people/scope-list.ts';
+import { described } from '../wire/described.ts';
+import { freeText, ResourceName } from '../wire/resource-fields.ts';
+import type { SlugForm } from '../wire/slug.ts';
+import { SecuritySettings } from './security-settings.ts';
 
 const guardrailsMax = 100;
 
@@ -14,12 +14,12 @@ export const workspaceSlugForm: SlugForm = { prefix: 'ws', nameLengthMax: 6 };
 
 const Metadata = z.record(z.string().min(1).max(255), z.string().max(4096));
 
-/** What the defaults of a create and of an update share. */
+/** Defaults that both create and update accept. */
 const commonDefaults = {
   metadata: described(Metadata.nullable().optional(), 'Added to the metadata of every request.'),
   allow_config_override: described(
     z.boolean().nullable().optional(),
-    'Whether requests may name another config; for keys and tokens that say nothing of it themselves.',
+    'Whether requests may select another config; applies to keys and tokens that do not specify it.',
     { default: true },
   ),
 };
@@ -27,51 +27,55 @@ export const GuardrailReferences = z.array(z.string().min(1).max(255)).max(guard
 
 const daysMax = 36_500;
 
-/** What a workspace says of the keys of its people; absent keys stay, null clears. */
+/** Settings for the keys of a workspace: an absent field is unchanged, null clears it. */
 export const WorkspaceSettings = z.strictObject({
   user_api_key_auto_create: described(
     z.boolean().nullable().optional(),
-    'Whether somebody who joins is given a key.',
+    'Whether a new member receives a key.',
   ),
   user_api_key_auto_create_scopes: described(
     Scopes.nullable().optional(),
-    'What such a key may do; completions.write where nothing is said.',
+    'Scopes of that key; completions.write by default.',
   ),
   user_api_keys_max: described(
     z.int().min(0).max(1_000_000).nullable().optional(),
-    'How many keys of people the workspace has at most.',
+    'Maximum number of user keys in the workspace.',
   ),
   api_key_max_ttl_days: described(
     z.int().min(1).max(daysMax).nullable().optional(),
-    'Longest life of any key of the workspace, in days.',
+    'Maximum lifetime of any key of the workspace, in days.',
   ),
   export_settings: described(
     ExportSettings.nullable().optional(),
-    'What exports of its log may hold.',
+    'Restrictions on exports of its log.',
   ),
 });
 export type WorkspaceSettings = z.infer<typeof WorkspaceSettings>;
 
-const shared = {
-  description: described(freeText(4096).nullable().optional(), 'What the workspace is for.'),
-  icon: described(freeText(64).nullable().optional(), 'Shown before the name; empty for none.', {
-    examples: ['🚀'],
-  }),
+const sharedFields = {
+  description: described(freeText(4096).nullable().optional(), 'Purpose of the workspace.'),
+  icon: described(
+    freeText(64).nullable().optional(),
+    'Icon in front of the name; empty for none.',
+    {
+      examples: ['🚀'],
+    },
+  ),
   usage_limits: described(
     WorkspaceUsageLimits.nullable().optional(),
-    'Budget of all keys of the workspace together; at most one.',
+    'Budget of all keys of the workspace together; a list of at most one.',
   ),
   rate_limits: described(
     WorkspaceRateLimits.nullable().optional(),
-    'Rate limit of all keys of the workspace together; at most one.',
+    'Rate limit of all keys of the workspace together; a list of at most one.',
   ),
   settings: described(
     WorkspaceSettings.nullable().optional(),
-    'What holds for the keys of its people.',
+    'Settings for the keys of the workspace.',
   ),
   security_settings: described(
     SecuritySettings.nullable().optional(),
-    'What its members and managers see and write.',
+    'What members and managers may see and change.',
   ),
 };
 
@@ -80,35 +84,35 @@ export const WorkspaceCreate = z.object({
   name: ResourceName,
   defaults: described(
     z.strictObject(commonDefaults).nullable().optional(),
-    'What requests in the workspace start from.',
+    'Defaults for requests in the workspace.',
   ),
   scope_name: described(
     ResourceName.optional(),
-    'Label of the scope in the access service; the slug when left out.',
+    'Label of the scope in the access service; defaults to the slug.',
   ),
-  ...shared,
+  ...sharedFields,
 });
 export type WorkspaceCreate = z.infer<typeof WorkspaceCreate>;
 
-/** Body of PUT /admin/workspaces/{id}: absent fields stay, null clears; `defaults` merge by key. */
+/** Body of PUT /admin/workspaces/{id}: an absent field is unchanged, null clears it; `defaults` are merged by key. */
 export const WorkspaceUpdate = z.object({
   name: ResourceName.optional(),
   defaults: z
     .strictObject({
       ...commonDefaults,
-      /** Guardrails of this organisation by UUID or slug, put on every request. */
+      /** Guardrails of the organisation by UUID or slug, applied to every request. */
       input_guardrails: GuardrailReferences.nullable().optional(),
       output_guardrails: GuardrailReferences.nullable().optional(),
-      /** Config by UUID or slug, answered as UUID: that of user keys of the workspace without one of their own. */
+      /** Config by UUID or slug, returned as UUID; used by user keys without a config of their own. */
       user_api_key_config: z.string().min(1).max(255).nullable().optional(),
     })
     .nullable()
     .optional(),
-  ...shared,
+  ...sharedFields,
 });
 export type WorkspaceUpdate = z.infer<typeof WorkspaceUpdate>;
 
-/** What the defaults column holds: keys as sent, the config as UUID, nulls left out. */
+/** Content of the defaults column: keys as sent, the config as UUID, no nulls. */
 export interface WorkspaceDefaults {
   metadata?: Record<string, string>;
   allow_config_override?: boolean;
@@ -117,15 +121,15 @@ export interface WorkspaceDefaults {
   user_api_key_config?: string;
 }
 
-/** Body of DELETE /admin/workspaces/{id}; a name is the caller's confirmation. */
+/** Body of DELETE /admin/workspaces/{id}; the name confirms the deletion. */
 export const WorkspaceDelete = z.object({
   name: z.string().min(1).max(1024).optional(),
-  /** Deletes what the workspace holds too. */
+  /** Deletes the contents of the workspace as well. */
   force_delete: z.boolean().optional(),
 });
 export type WorkspaceDelete = z.infer<typeof WorkspaceDelete>;
 
-/** `🚀 Support`: how clients see the name of a workspace with an icon. */
+/** The name as clients display it, with the icon in front: `🚀 Support`. */
 export function displayName(workspace: { name: string; icon: string | null }): string {
   return workspace.icon === null ? workspace.name : `${workspace.icon} ${workspace.name}`;
 }

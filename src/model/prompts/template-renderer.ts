@@ -1,24 +1,24 @@
-/** Knows how templates are filled in, with a bound on the work: both they and their variables are other people's. */
+/** Renders parsed templates with a bound on the work, because tenants supply both templates and variables. */
 import {
-  depthMax,
-  type Path,
-  readTemplate,
+  parseTemplate,
   TemplateError,
   type TemplateNode,
-} from './template-text.ts';
+  templateDepthMax,
+  type VariablePath,
+} from './template-parser.ts';
 
-/** Nodes that are written and places that names are looked for in: a few milliseconds. */
+/** Maximum nodes rendered plus contexts searched for variables; takes a few milliseconds. */
 const workMax = 200_000;
-/** Of the texts that are written together. */
+/** Maximum characters of all rendered texts together. */
 const charactersMax = 4 * 1024 * 1024;
 
 export type Escape = (text: string) => string;
 
-/** What is written for a text as it is. */
-export const asItIs: Escape = (text) => text;
+/** Leaves a text unchanged. */
+export const withoutEscaping: Escape = (text) => text;
 
-/** Fills in the texts of one prompt, all within one bound. */
-export class Filling {
+/** Renders the texts of one prompt within one common bound. */
+export class TemplateRenderer {
   readonly #partialOf: (name: string) => string;
   readonly #contexts: unknown[];
   readonly #escape: Escape;
@@ -28,8 +28,12 @@ export class Filling {
   #characters = 0;
   #depth = 0;
 
-  /** `partialOf` throws a TemplateError for one that there is not. */
-  constructor(variables: unknown, partialOf: (name: string) => string, escaped: Escape = asItIs) {
+  /** `partialOf` throws a TemplateError for an unknown partial. */
+  constructor(
+    variables: unknown,
+    partialOf: (name: string) => string,
+    escaped: Escape = withoutEscaping,
+  ) {
     this.#contexts = [variables];
     this.#partialOf = partialOf;
     this.#escape = escaped;
@@ -44,8 +48,10 @@ export class Filling {
 
   #nodes(nodes: readonly TemplateNode[]): void {
     this.#depth += 1;
-    if (this.#depth > depthMax + 1) {
-      throw new TemplateError(`Sections and partials lie more than ${depthMax} deep`);
+    if (this.#depth > templateDepthMax + 1) {
+      throw new TemplateError(
+        `Sections and partials are nested deeper than ${templateDepthMax} levels`,
+      );
     }
     for (const node of nodes) {
       this.#count(1);
@@ -57,16 +63,16 @@ export class Filling {
     this.#depth -= 1;
   }
 
-  #value(path: Path, isEscaped: boolean): void {
+  #value(path: VariablePath, isEscaped: boolean): void {
     const text = textOf(this.#find(path));
     this.#write(isEscaped ? this.#escape(text) : text);
   }
 
   #section({ path, isInverted, nodes }: TemplateNode & { readonly kind: 'section' }): void {
     const value = this.#find(path);
-    const isNothing = !value || (Array.isArray(value) && value.length === 0);
-    if (isInverted || isNothing) {
-      if (isInverted && isNothing) this.#nodes(nodes);
+    const isEmpty = !value || (Array.isArray(value) && value.length === 0);
+    if (isInverted || isEmpty) {
+      if (isInverted && isEmpty) this.#nodes(nodes);
     } else if (Array.isArray(value)) {
       for (const item of value) this.#within(item, nodes);
     } else if (value === true) this.#nodes(nodes);
@@ -81,20 +87,20 @@ export class Filling {
   }
 
   #partial(name: string, indentation: string): void {
-    const place = `${indentation}${name}`;
-    if (!this.#read.has(place)) this.#read.set(place, this.#nodesOf(name, indentation));
-    this.#nodes(this.#read.get(place)!);
+    const key = `${indentation}${name}`;
+    if (!this.#read.has(key)) this.#read.set(key, this.#nodesOf(name, indentation));
+    this.#nodes(this.#read.get(key)!);
   }
 
   #nodesOf(name: string, indentation: string): readonly TemplateNode[] {
     const text = this.#partialOf(name);
     this.#count(Math.ceil(text.length / 10));
     const indented = indentation === '' ? text : text.replace(/^(?=.)/gm, indentation);
-    return readTemplate(indented).nodes;
+    return parseTemplate(indented).nodes;
   }
 
-  /** The first name is looked for in the innermost place that has it, the others below what it is. */
-  #find([first, ...rest]: Path): unknown {
+  /** Finds the innermost context that has the first name, and follows the other names from there. */
+  #find([first, ...rest]: VariablePath): unknown {
     const innermost = this.#contexts.length - 1;
     if (first === undefined) return this.#contexts[innermost];
     for (let at = innermost; at >= 0; at -= 1) {
@@ -112,24 +118,24 @@ export class Filling {
 
   #count(work: number): void {
     this.#work += work;
-    if (this.#work > workMax) throw new TemplateError('The template takes too long to fill in');
+    if (this.#work > workMax) throw new TemplateError('The template takes too long to render');
   }
 
   #write(text: string): void {
     this.#characters += text.length;
     if (this.#characters > charactersMax) {
-      throw new TemplateError(`More than ${charactersMax} characters would be written`);
+      throw new TemplateError(`The rendered template exceeds ${charactersMax} characters`);
     }
     this.#written.push(text);
   }
 }
 
-/** Members of its own only: what JavaScript gives to every object is no variable. */
+/** Checks own members only: inherited members of JavaScript objects are not variables. */
 function has(value: unknown, name: string): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, name);
 }
 
-/** A text as it is, nothing for nothing, anything else as JSON. */
+/** A string as it is, null and undefined as '', anything else as JSON. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return value === null || value === undefined ? '' : JSON.stringify(value);

@@ -1,17 +1,17 @@
-/** Knows what an MCP server says of itself and of what it offers: which of it is taken, and in which form it is kept. */
+/** Defines what is discovered about an MCP server (its description and capabilities), and how clients report it. */
 import { z } from 'zod';
-import { McpCapabilityType } from './mcp-integration.ts';
 import { ResourceName } from '../wire/resource-fields.ts';
+import { McpCapabilityType } from './mcp-integration.ts';
 
-/** Of one integration; more than any server offers. */
+/** Maximum capabilities of one integration in one discovery. */
 export const capabilitiesMax = 5000;
-/** That an integration is known to have, or that a server speaks of: those that are offered no more stay, because guardrails may name them. */
-export const capabilitiesKeptMax = 2 * capabilitiesMax;
+/** Maximum stored or mentioned capabilities of an integration. Removed ones stay stored because guardrails may refer to them. */
+export const storedCapabilitiesMax = 2 * capabilitiesMax;
 
 const JsonObject = z.record(z.string(), z.unknown());
 const text = z.string().nullable().optional();
 
-/** What a server says of itself, as clients of this API send and read it. */
+/** Self-description of a server, as clients of this API send and read it. */
 export const McpServerFacts = z.object({
   server_name: text,
   server_version: text,
@@ -20,13 +20,13 @@ export const McpServerFacts = z.object({
   description: text,
   website_url: text,
   icons: z.array(z.unknown()).nullable().optional(),
-  /** By name of what it can do, such as `tools`. */
+  /** By capability name, such as `tools`. */
   capability_flags: JsonObject.nullable().optional(),
   instructions: text,
 });
 export type McpServerFacts = z.infer<typeof McpServerFacts>;
 
-/** What a server says of one capability. */
+/** Description of one capability. */
 export const McpCapabilityFacts = z.object({
   title: text,
   description: text,
@@ -43,7 +43,7 @@ export const McpCapabilityFacts = z.object({
 });
 export type McpCapabilityFacts = z.infer<typeof McpCapabilityFacts>;
 
-/** One as clients send it who have asked the server themselves, in the spelling of MCP or in that of this API. */
+/** A capability reported by a client that queried the server itself, in the spelling of MCP or of this API. */
 const PushedCapability = McpCapabilityFacts.extend({
   name: ResourceName,
   type: McpCapabilityType,
@@ -51,7 +51,7 @@ const PushedCapability = McpCapabilityFacts.extend({
   outputSchema: JsonObject.nullable().optional(),
   uriTemplate: text,
   mimeType: text,
-  /** What a tool takes. */
+  /** Input schema of a tool. */
   schema: JsonObject.nullable().optional(),
   _meta: JsonObject.nullable().optional(),
 });
@@ -73,11 +73,11 @@ export type McpIntegrationSync = z.infer<typeof McpIntegrationSync>;
 /** Body of POST /mcp-servers/{id}/capabilities/sync. */
 export const McpCapabilitiesSync = z.object({ capabilities: PushedCapabilities.optional() });
 
-/** What a client has found out; undefined where it says nothing, and the server is to be asked. */
-export function pushedFound({
+/** Returns the discovery in the body; undefined if it contains none, so that the server must be queried. */
+export function readPushedDiscovery({
   server_info: info,
   capabilities,
-}: McpIntegrationSync): Partial<McpFound> | undefined {
+}: McpIntegrationSync): Partial<McpDiscovery> | undefined {
   if (info === undefined && capabilities === undefined) return undefined;
   return {
     ...(info && { server: pushedServer(info) }),
@@ -91,15 +91,20 @@ function pushedServer({
   capabilities,
   ...facts
 }: NonNullable<McpIntegrationSync['server_info']>): McpServerFacts {
-  const flags = { capability_flags: capabilities };
-  return { ...facts, server_name: name, server_version: version, ...flags };
+  return {
+    ...facts,
+    server_name: name,
+    server_version: version,
+    capability_flags: capabilities,
+  };
 }
 
-function pushedCapability(sent: z.infer<typeof PushedCapability>): FoundCapability {
-  const { name, type, inputSchema, outputSchema, uriTemplate, mimeType, schema, ...rest } = sent;
+function pushedCapability(item: z.infer<typeof PushedCapability>): DiscoveredCapability {
+  const { name, type, inputSchema, outputSchema, uriTemplate, mimeType, schema, ...rest } = item;
   const { _meta: _, ...facts } = rest;
   return {
-    ...{ type, name },
+    type,
+    name,
     facts: {
       ...facts,
       input_schema: facts.input_schema ?? inputSchema ?? schema,
@@ -110,23 +115,23 @@ function pushedCapability(sent: z.infer<typeof PushedCapability>): FoundCapabili
   };
 }
 
-export interface FoundCapability {
+export interface DiscoveredCapability {
   readonly type: McpCapabilityType;
   readonly name: string;
   readonly facts: McpCapabilityFacts;
 }
 
-/** What was found out about a server. */
-export interface McpFound {
+/** The result of querying a server. */
+export interface McpDiscovery {
   readonly server: McpServerFacts;
-  /** Null where it was not asked for them. */
-  readonly capabilities: readonly FoundCapability[] | null;
+  /** Null if the capabilities were not queried. */
+  readonly capabilities: readonly DiscoveredCapability[] | null;
 }
 
-/** Why a server could not be asked; nothing in it quotes what was sent, or what it said. */
-export class McpUnreachable extends Error {
+/** Reports that a server could not be queried; the message quotes neither the request nor the response. */
+export class McpUnreachableError extends Error {
   override name = 'McpUnreachable';
-  /** Of HTTP; null where there was none. */
+  /** HTTP status; null without a response. */
   readonly status: number | null;
 
   constructor(message: string, status: number | null, options?: ErrorOptions) {
@@ -135,17 +140,23 @@ export class McpUnreachable extends Error {
   }
 }
 
-/** Names as they are kept: resources of one name are told by their addresses. What has none that fits is left out. */
-export function namedApart(found: readonly FoundCapability[]): FoundCapability[] {
+/**
+ * Makes the names of a type unique: resources of the same name get their URI as name. Capabilities
+ * without a valid unique name are dropped.
+ */
+export function withUniqueNames(
+  capabilities: readonly DiscoveredCapability[],
+): DiscoveredCapability[] {
   const taken = new Set<string>();
-  return found.flatMap((one) => {
-    const { type, facts } = one;
-    const names = [one.name, facts.uri, facts.uri_template];
+  return capabilities.flatMap((capability) => {
+    const { type, facts } = capability;
+    const names = [capability.name, facts.uri, facts.uri_template];
     const name = names.find(
-      (given) => ResourceName.safeParse(given).success && !taken.has(`${type} ${given}`),
+      (candidate) =>
+        ResourceName.safeParse(candidate).success && !taken.has(`${type} ${candidate}`),
     );
     if (name === undefined || name === null) return [];
     taken.add(`${type} ${name}`);
-    return [{ ...one, name }];
+    return [{ ...capability, name }];
   });
 }

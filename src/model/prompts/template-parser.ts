@@ -1,47 +1,53 @@
-/** Knows how a Mustache template is read: texts, values, sections and partials, in one pass over it. */
+/**
+ * Parses Mustache templates in one pass. Written by hand: Mustache libraries neither bound the work of
+ * rendering nor list the partials of a template, and templates come from tenants.
+ */
 
-/** What is wrong with a template, or with what it is filled with; the message may be shown. */
+/** A fault in a template or in its variables; the message may be shown to the caller. */
 export class TemplateError extends Error {
   override name = 'TemplateError';
 }
 
 export type TemplateNode =
   | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'value'; readonly path: Path; readonly isEscaped: boolean }
+  | { readonly kind: 'value'; readonly path: VariablePath; readonly isEscaped: boolean }
   | {
       readonly kind: 'section';
-      readonly path: Path;
+      readonly path: VariablePath;
       readonly isInverted: boolean;
       readonly nodes: readonly TemplateNode[];
     }
   | { readonly kind: 'partial'; readonly name: string; readonly indentation: string };
 
-/** `{{a.b}}` as its names; none for `{{.}}`. */
-export type Path = readonly string[];
+/** The names in `{{a.b}}`; empty for `{{.}}`. */
+export type VariablePath = readonly string[];
 
-export interface TemplateText {
+export interface ParsedTemplate {
   readonly nodes: readonly TemplateNode[];
   /** Names of its partials. */
   readonly partials: readonly string[];
 }
 
-/** Sections and partials within one another. */
-export const depthMax = 32;
+/** Maximum nesting of sections and partials. */
+export const templateDepthMax = 32;
 
-/** @throws TemplateError that says where it is no template */
-export function readTemplate(text: string): TemplateText {
-  return new Reader(text).read();
+/** @throws TemplateError with the offset of the syntax error */
+export function parseTemplate(text: string): ParsedTemplate {
+  return new TemplateParser(text).read();
 }
 
 interface Tag {
-  /** What stands after the braces: `#`, `^`, `/`, `>`, `!`, `&`, `{`, or '' for a value. */
+  /** The character after the braces: `#`, `^`, `/`, `>`, `!`, `&`, `{`, or '' for a value. */
   readonly mark: string;
   readonly name: string;
   readonly at: number;
 }
 
-/** Of one line; blanks are left out where nothing else stands beside its tags. */
-type Piece = { readonly blank: string } | { readonly node: TemplateNode } | { readonly tag: Tag };
+/** Part of one line. Blanks are dropped if the line contains only tags. */
+type LinePart =
+  | { readonly blank: string }
+  | { readonly node: TemplateNode }
+  | { readonly tag: Tag };
 
 interface Open {
   readonly tag: Tag | null;
@@ -50,26 +56,26 @@ interface Open {
 
 const marks = new Set(['#', '^', '/', '>', '!', '&', '{', '=']);
 
-/** Reading is linear in the text: nothing is searched for twice. */
-class Reader {
+/** Parses in time linear to the text: nothing is searched twice. */
+class TemplateParser {
   readonly #text: string;
   readonly #open: Open[] = [{ tag: null, nodes: [] }];
   readonly #partials = new Set<string>();
-  #line: Piece[] = [];
-  /** Whether the line shows anything. */
-  #isShown = false;
+  #line: LinePart[] = [];
+  /** Whether the line renders any text. */
+  #hasContent = false;
 
   constructor(text: string) {
     this.#text = text;
   }
 
-  read(): TemplateText {
+  read(): ParsedTemplate {
     let at = 0;
     while (at < this.#text.length) {
-      const found = this.#text.indexOf('{{', at);
-      const end = found < 0 ? this.#text.length : found;
+      const start = this.#text.indexOf('{{', at);
+      const end = start < 0 ? this.#text.length : start;
       this.#takeText(this.#text.slice(at, end));
-      at = found < 0 ? end : this.#takeTag(found);
+      at = start < 0 ? end : this.#takeTag(start);
     }
     this.#endLine();
     const { tag, nodes } = this.#open.at(-1)!;
@@ -84,13 +90,13 @@ class Reader {
       const end = newline < 0 ? text.length : newline + 1;
       const piece = text.slice(at, end);
       if (piece.trim() === '') this.#line.push({ blank: piece });
-      else this.#show({ kind: 'text', text: piece });
+      else this.#addContent({ kind: 'text', text: piece });
       if (newline >= 0) this.#endLine();
       at = end;
     }
   }
 
-  /** Yields where the text goes on. */
+  /** Returns the offset after the tag. */
   #takeTag(at: number): number {
     const close = this.#text[at + 2] === '{' ? '}}}' : '}}';
     const end = this.#text.indexOf(close, at + 2);
@@ -98,23 +104,23 @@ class Reader {
     const inner = this.#text.slice(at + 2, end).trim();
     const mark = marks.has(inner[0]!) ? inner[0]! : '';
     const tag = { mark, name: inner.slice(mark.length).trim(), at };
-    if (mark === '=') throw new TemplateError(`The tag at ${at} would change the delimiters`);
+    if (mark === '=') throw new TemplateError(`The tag at ${at} changes the delimiters`);
     if (tag.name === '' && mark !== '!') throw new TemplateError(`The tag at ${at} has no name`);
     if (mark === '' || mark === '&' || mark === '{') {
-      this.#show({ kind: 'value', path: pathOf(tag.name), isEscaped: mark === '' });
+      this.#addContent({ kind: 'value', path: pathOf(tag.name), isEscaped: mark === '' });
     } else this.#line.push({ tag });
     return end + close.length;
   }
 
-  #show(node: TemplateNode): void {
-    this.#isShown = true;
+  #addContent(node: TemplateNode): void {
+    this.#hasContent = true;
     this.#line.push({ node });
   }
 
   #endLine(): void {
-    const isOfTagsOnly = !this.#isShown && this.#line.some((piece) => 'tag' in piece);
+    const isOfTagsOnly = !this.#hasContent && this.#line.some((piece) => 'tag' in piece);
     const [first] = this.#line;
-    // What stands before the first tag is put before each line of a partial.
+    // The blanks before the first tag indent each line of a partial.
     let indentation = isOfTagsOnly && first !== undefined && 'blank' in first ? first.blank : '';
     for (const piece of this.#line) {
       if ('tag' in piece) {
@@ -124,7 +130,7 @@ class Reader {
       else if (!isOfTagsOnly) this.#add({ kind: 'text', text: piece.blank });
     }
     this.#line = [];
-    this.#isShown = false;
+    this.#hasContent = false;
   }
 
   #add(node: TemplateNode): void {
@@ -138,8 +144,10 @@ class Reader {
       this.#add({ kind: 'partial', name: tag.name, indentation });
     } else if (tag.mark === '/') this.#close(tag);
     else {
-      if (this.#open.length > depthMax) {
-        throw new TemplateError(`The section at ${tag.at} lies more than ${depthMax} deep`);
+      if (this.#open.length > templateDepthMax) {
+        throw new TemplateError(
+          `The section at ${tag.at} is nested deeper than ${templateDepthMax} levels`,
+        );
       }
       this.#open.push({ tag, nodes: [] });
     }
@@ -148,14 +156,14 @@ class Reader {
   #close({ name, at }: Tag): void {
     const { tag, nodes } = this.#open.at(-1)!;
     if (tag?.name !== name) {
-      const hint = tag === null ? 'no section is open' : `${tag.name} has to be closed first`;
-      throw new TemplateError(`Section ${name} is closed at ${at}, where ${hint}`);
+      const hint = tag === null ? 'no section is open' : `${tag.name} must be closed first`;
+      throw new TemplateError(`Section ${name} is closed at ${at}, but ${hint}`);
     }
     this.#open.pop();
     this.#add({ kind: 'section', path: pathOf(name), isInverted: tag.mark === '^', nodes });
   }
 }
 
-function pathOf(name: string): Path {
+function pathOf(name: string): VariablePath {
   return name === '.' ? [] : name.split('.');
 }

@@ -1,16 +1,16 @@
-/** Knows how the dotted patterns of the kinds table name places in a document, and how values there are replaced. */
+/** Matches paths in a document against the dotted patterns of the kinds table, and replaces values by path. */
 
-/** Whether a dotted pattern names exactly this place; `*` is any one key, `**` any number of them. */
+/** Whether a dotted pattern matches exactly this path; `*` is one key, `**` any number of keys. */
 export function matchesPattern(pattern: string, segments: readonly string[]): boolean {
   return matchParts(partsOf(pattern), segments, false);
 }
 
-/** Whether a dotted pattern names this place or one that holds it. */
-export function coversPattern(pattern: string, segments: readonly string[]): boolean {
+/** Whether a dotted pattern matches this path or a path above it. */
+export function matchesPatternOrParent(pattern: string, segments: readonly string[]): boolean {
   return matchParts(partsOf(pattern), segments, true);
 }
 
-/** Patterns come from the kinds table only, so there are few. */
+/** Split patterns; few, because patterns come from the kinds table only. */
 const splitPatterns = new Map<string, readonly string[]>();
 
 function partsOf(pattern: string): readonly string[] {
@@ -25,35 +25,36 @@ function partsOf(pattern: string): readonly string[] {
 function matchParts(
   parts: readonly string[],
   segments: readonly string[],
-  /** Whether there may be more segments than the parts name. */
-  mayGoOn: boolean,
+  /** Whether there may be more segments than the pattern has parts. */
+  allowsMore: boolean,
   from = 0,
   at = 0,
 ): boolean {
   for (let part = from, segment = at; ; part += 1, segment += 1) {
-    const wanted = parts[part];
-    if (wanted === undefined) return mayGoOn || segment === segments.length;
-    if (wanted === '**') {
+    const expected = parts[part];
+    if (expected === undefined) return allowsMore || segment === segments.length;
+    if (expected === '**') {
       for (let skipTo = segment; skipTo <= segments.length; skipTo += 1) {
-        if (matchParts(parts, segments, mayGoOn, part + 1, skipTo)) return true;
+        if (matchParts(parts, segments, allowsMore, part + 1, skipTo)) return true;
       }
       return false;
     }
-    if (segment >= segments.length || (wanted !== '*' && wanted !== segments[segment]))
+    if (segment >= segments.length || (expected !== '*' && expected !== segments[segment]))
       return false;
   }
 }
 
 type Document = Readonly<Record<string, unknown>>;
 
-/** Of a value and where it stands; the path is good until this returns. */
+/** Receives a value and its path. The path array is reused, so copy it to retain it. */
 type Replace = (value: unknown, segments: readonly string[]) => unknown;
 
 /**
- * The document after `replace` was asked about every value, outermost first. What it returns takes the
- * value's place; `undefined` means: look inside. Where nothing was replaced nothing is copied.
+ * Calls `replace` for every value, outermost first, and returns the document with the results in place
+ * of the values. A result of `undefined` keeps the value and descends into it. Unchanged parts are
+ * shared with the input, not copied.
  */
-export function mapPlaces(document: Document, replace: Replace): Document {
+export function replaceValues(document: Document, replace: Replace): Document {
   return mapMembers(document, replace, []);
 }
 

@@ -1,36 +1,35 @@
-/** Knows an answer that holds a list of any length: what stands round it, and items that are made one at a time. */
+/** Streams a response with a list of any length; the items are created one at a time. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** `array.values().map(tell)` makes each as it is asked for. */
-export type Items<T> = Iterable<T> | AsyncIterable<T>;
+/** `array.values().map(render)` creates each item when it is read. */
+export type ListItems<T> = Iterable<T> | AsyncIterable<T>;
 
-/** Each of some rows as it is told, made when it is asked for. */
+/** Renders each row when it is read. */
 export async function* mapItems<Row, T>(
   rows: AsyncIterable<Row>,
-  tell: (row: Row) => T,
+  render: (row: Row) => T,
 ): AsyncGenerator<T, void> {
-  for await (const row of rows) yield tell(row);
+  for await (const row of rows) yield render(row);
 }
 
 /**
- * About so many characters are written before whoever else waits for the event loop has a turn; an
- * item is never divided.
+ * After about this many characters the event loop serves other requests; an item is never divided.
  */
 const sliceCharacters = 64 * 1024;
 
-/** JSON of the shape `Body` with one list in it, whose items are made and written one after another. */
-export class LongList<Body> {
+/** JSON of the shape `Body` that contains one list; its items are created and written one after another. */
+export class StreamedList<Body> {
   readonly #before: string;
-  readonly #items: Items<unknown>;
+  readonly #items: ListItems<unknown>;
   readonly #after: string;
-  /** For the compiler only: what it says. */
+  /** Carries the shape for the compiler only. */
   declare readonly body: Body;
 
-  /** The list's name is null where nothing stands round it. */
+  /** A null `name` writes the bare list without an object around it. */
   constructor(
     before: Readonly<Record<string, unknown>>,
     name: string | null,
-    items: Items<unknown>,
+    items: ListItems<unknown>,
     after: Readonly<Record<string, unknown>> = {},
   ) {
     const [head, tail] = [before, after].map((members) => JSON.stringify(members).slice(1, -1));
@@ -39,12 +38,12 @@ export class LongList<Body> {
     this.#after = name === null ? ']' : `]${tail && ','}${tail}}`;
   }
 
-  /** Whoever takes it for a plain value would write `{}`. */
+  /** Guards against `JSON.stringify`, which would write `{}`. */
   toJSON(): never {
-    throw new TypeError('A list that may be long is written by its slices');
+    throw new TypeError('A streamed list must be written slice by slice');
   }
 
-  /** The JSON, each slice made in a turn of the event loop of its own; to be read once. */
+  /** Yields the JSON; each slice is created in its own turn of the event loop. Can be read once. */
   async *slices(): AsyncGenerator<string, void> {
     let text = this.#before;
     let separator = '';

@@ -1,20 +1,20 @@
-/** Knows which regular expressions are accepted: those that a linear-time engine can run, at a bounded cost. */
+/** Checks regular expressions: only those that a linear-time engine runs, at a bounded cost, are accepted. */
 import { RE2JS, RE2JSSyntaxException } from 're2js';
 import { patternCost } from './pattern-cost.ts';
 
 const patternLengthMax = 1024;
-/** What compiling one pattern may cost, in the steps of {@link patternCost}. */
+/** Maximum cost of compiling one pattern, in steps of {@link patternCost}. */
 const patternStepsMax = 5000;
-/** What compiling the patterns of one document may cost together, so that it holds nobody up. */
+/** Maximum cost of compiling all patterns of one document, so that it does not block other requests. */
 const documentStepsMax = 15_000;
 
-/** What it takes to find that a text is no pattern, beyond the steps of its text. */
+/** Steps charged for a pattern that turns out to be invalid, in addition to those of its text. */
 const refusalSteps = 100;
 
 /** `\k<name>` whose backslash is not itself escaped. */
 const namedReference = /(?<!\\)(?:\\\\)*\\k</;
 
-/** What people are used to from backtracking engines. */
+/** Features of backtracking engines that users expect. */
 const refusedKinds = [
   { mark: /\(\?<?[=!]/, hint: 'look-around is not supported' },
   { mark: /\\[1-9]/, hint: 'backreferences are not supported' },
@@ -24,16 +24,16 @@ const refusedKinds = [
 const delimited = /^\/(.+)\/([a-z]*)$/s;
 
 /**
- * Judges the patterns of one document. Each is measured by its text before it is compiled; one that
- * repeats is compiled once; once together they cost too much, none of those that follow is.
+ * Checks the patterns of one document. The cost of each is estimated before it is compiled. A repeated
+ * pattern is compiled once. Once the document's budget is used up, no further pattern is compiled.
  */
-export class PatternJudge {
-  readonly #judged = new Map<string, string | null>();
+export class PatternChecker {
+  readonly #faults = new Map<string, string | null>();
   #stepsLeft = documentStepsMax;
 
   /**
-   * What is wrong with a pattern, or null. Look-around and backreferences are refused, because they
-   * cannot be matched in time linear to the text and so would let one prompt stop the gateway.
+   * Returns why a pattern is rejected, or null. Look-around and backreferences are rejected because
+   * they cannot be matched in time linear to the text, so that one prompt could stop the gateway.
    */
   regexFault(pattern: string): string | null {
     if (pattern.length > patternLengthMax) {
@@ -42,9 +42,9 @@ export class PatternJudge {
     return this.#faultOf(pattern, '');
   }
 
-  /** As {@link regexFault} for a rule that may be written `/pattern/flags`; flags make it cost more. */
+  /** Like {@link regexFault}, for a rule that may be written `/pattern/flags`; flags add to its cost. */
   replaceRuleFault(rule: string): string | null {
-    // Longer than any pattern with its flags; the length is told below.
+    // Longer than any pattern with its flags; regexFault reports the length.
     if (rule.length > 2 * patternLengthMax) return this.regexFault(rule);
     const parts = delimited.exec(rule);
     if (parts === null) return this.regexFault(rule);
@@ -56,23 +56,23 @@ export class PatternJudge {
 
   #faultOf(pattern: string, flags: string): string | null {
     const whole = flags === '' ? pattern : `(?${flags})${pattern}`;
-    const known = this.#judged.get(whole);
-    if (known !== undefined) return known;
-    const fault = this.#judge(whole);
-    this.#judged.set(whole, fault);
+    const earlier = this.#faults.get(whole);
+    if (earlier !== undefined) return earlier;
+    const fault = this.#check(whole);
+    this.#faults.set(whole, fault);
     return fault;
   }
 
-  #judge(pattern: string): string | null {
-    // The engine would take it for a plain k.
+  #check(pattern: string): string | null {
+    // The engine would read it as a plain k.
     if (namedReference.test(pattern)) return refusal('backreferences are not supported');
     if (this.#stepsLeft <= 0) return tooMuch;
     const translated = RE2JS.translateRegExp(pattern);
     const steps = patternCost(translated);
     if (steps > patternStepsMax) {
-      // To measure it was work, too.
+      // Estimating the cost is work, too.
       this.#stepsLeft -= pattern.length;
-      return `costs ${steps} steps to compile, where ${patternStepsMax} are allowed: shorten its repetitions, as each counts for every copy`;
+      return `needs ${steps} steps to compile, more than the ${patternStepsMax} allowed: shorten its repetitions, since each copy counts`;
     }
     this.#stepsLeft -= steps;
     if (this.#stepsLeft < 0) return tooMuch;
@@ -82,7 +82,7 @@ export class PatternJudge {
   }
 }
 
-const tooMuch = `is one pattern too many: those of one document may cost ${documentStepsMax} steps to compile together`;
+const tooMuch = `exceeds the ${documentStepsMax} steps that compiling all patterns of one document may take`;
 
 function compileFault(translated: string, pattern: string): string | null {
   try {
@@ -95,10 +95,10 @@ function compileFault(translated: string, pattern: string): string | null {
 }
 
 function refusal(reason: string): string {
-  return `is not a usable regular expression (${reason})`;
+  return `is not a supported regular expression (${reason})`;
 }
 
-/** Without the piece of the pattern that the engine quotes. */
+/** The reason without the part of the pattern that the engine quotes. */
 function reasonOf(error: unknown): string {
   return error instanceof RE2JSSyntaxException ? error.error : 'it cannot be compiled';
 }

@@ -1,0 +1,40 @@
+/** Derives from a usage counter and its limit whether the budget is exhausted and which alerts were sent. */
+
+/** The limit and the alert threshold of a counter, in whole units. */
+export interface UsageTerms {
+  readonly creditLimitUnits: number;
+  readonly alertThresholdUnits: number | null;
+}
+
+/** The state of a counter, in whole units. */
+export interface CounterState {
+  readonly usedUnits: bigint;
+  /** The threshold reported by the last threshold alert; null when none was sent. */
+  readonly thresholdAlertUnits: bigint | null;
+  /** The usage reported by the last exhaustion alert; null when none was sent. */
+  readonly exhaustedAlertUnits: bigint | null;
+}
+
+/** Computed from the counter on every call, so it can never be out of date. */
+export function isExhausted(
+  { usedUnits }: Pick<CounterState, 'usedUnits'>,
+  terms: UsageTerms,
+): boolean {
+  return usedUnits >= BigInt(terms.creditLimitUnits);
+}
+
+/** False again once the limit is raised above the usage that the alert reported. */
+export function isExhaustedAlertSent(
+  { exhaustedAlertUnits }: CounterState,
+  terms: UsageTerms,
+): boolean {
+  return exhaustedAlertUnits !== null && exhaustedAlertUnits >= BigInt(terms.creditLimitUnits);
+}
+
+/** False again once the threshold is raised or removed, or a raised limit reactivates the budget. */
+export function isThresholdAlertSent(usage: CounterState, terms: UsageTerms): boolean {
+  const { thresholdAlertUnits, exhaustedAlertUnits } = usage;
+  if (thresholdAlertUnits === null || terms.alertThresholdUnits === null) return false;
+  const reactivated = exhaustedAlertUnits !== null && !isExhaustedAlertSent(usage, terms);
+  return !reactivated && thresholdAlertUnits >= BigInt(terms.alertThresholdUnits);
+}

@@ -1,0 +1,171 @@
+/** Parses the token usage that providers report, in each of their formats. */
+import { pickMembers } from '../json/json-object.ts';
+import type { TokenUsage } from './pricing.ts';
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Usage reported so far; null for what is missing. A stream reports it in parts. */
+export interface ReportedUsage {
+  /** The model of the response, as the provider names it. */
+  model: string | null;
+  /** All input, including tokens read from and written to the cache. */
+  inputTokens: number | null;
+  /** Includes reasoning tokens, wherever the provider reports them. */
+  outputTokens: number | null;
+  /** Sum of input and output according to the provider. */
+  totalTokens: number | null;
+  /** Input as reported: all of it, or only the part outside the cache. */
+  reportedInputTokens: number | null;
+  isCacheSeparate: boolean;
+  cachedInputTokens: number;
+  cacheWriteTokens: number;
+  /** The part of {@link cacheWriteTokens} cached for an hour. */
+  cacheWriteHourTokens: number;
+  /** A reported count was not a plausible number. */
+  isImplausible: boolean;
+}
+
+/** A larger count is treated as false. */
+const tokensMax = 100_000_000;
+
+export function newReportedUsage(): ReportedUsage {
+  return {
+    inputTokens: null,
+    outputTokens: null,
+    cachedInputTokens: 0,
+    cacheWriteTokens: 0,
+    cacheWriteHourTokens: 0,
+    isImplausible: false,
+    model: null,
+    totalTokens: null,
+    reportedInputTokens: null,
+    isCacheSeparate: false,
+  };
+}
+
+/** Top-level members of a body that can contain usage or model. */
+const holders = ['usage', 'model', 'message', 'response'];
+const blanks = new Set([0x20, 0x09, 0x0a, 0x0d]);
+const openBrace = 0x7b;
+/** Up to this size, parsing the whole body is cheaper than searching it. */
+const wholeBytesMax = 4 * 1024;
+
+/**
+ * Parses the members of a JSON response that can contain usage. The rest, which is most of a long
+ * response, is skipped without creating values. `text` is the decoded body if it exists already.
+ *
+ * Returns null if the body is not an object.
+ *
+ * @throws if the body is truncated
+ */
+export function parseUsageParts(
+  body: Buffer | null,
+  text: string | null = null,
+): JsonObject | null {
+  if (body === null || !beginsObject(body)) return null;
+  if (body.length <= wholeBytesMax) {
+    try {
+      return JSON.parse(text ?? body.toString('utf8')) as JsonObject;
+    } catch {
+      // The usage can be readable although the rest of the body is invalid.
+    }
+  }
+  const parts: Record<string, unknown> = {};
+  for (const [name, value] of pickMembers(body, holders)) parts[name] = JSON.parse(value);
+  return parts;
+}
+
+function beginsObject(body: Buffer): boolean {
+  let at = 0;
+  while (blanks.has(body[at]!)) at += 1;
+  return body[at] === openBrace;
+}
+
+/** Adds the usage of a body, or of the data of one stream event. */
+export function addReportedUsage(reported: ReportedUsage, body: unknown): void {
+  if (!isJson(body)) return;
+  reported.model ??= modelIn(body) ?? modelIn(body.message) ?? modelIn(body.response);
+  // Anthropic reports the input in the first message event, OpenAI's Responses API in the last event.
+  const usage = usageIn(body) ?? usageIn(body.message) ?? usageIn(body.response);
+  if (usage !== null) addCounts(reported, usage);
+}
+
+function usageIn(holder: unknown): JsonObject | null {
+  return isJson(holder) && isJson(holder.usage) ? holder.usage : null;
+}
+
+function modelIn(holder: unknown): string | null {
+  return isJson(holder) && typeof holder.model === 'string' ? holder.model : null;
+}
+
+function addCounts(reported: ReportedUsage, usage: JsonObject): void {
+  const count = (value: unknown): number | null => {
+    if (value === undefined || value === null) return null;
+    if (Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= tokensMax) {
+      return value as number;
+    }
+    reported.isImplausible = true;
+    return null;
+  };
+  const detail = (name: string): number | null =>
+    count(detailOf(usage, 'prompt_tokens_details', name)) ??
+    count(detailOf(usage, 'input_tokens_details', name));
+  const chatInput = count(usage.prompt_tokens);
+  // Anthropic's input excludes cached tokens. In OpenAI's spelling the input includes them.
+  reported.isCacheSeparate ||= chatInput === null && isSplit(usage);
+  reported.cachedInputTokens =
+    count(usage.cache_read_input_tokens) ?? detail('cached_tokens') ?? reported.cachedInputTokens;
+  reported.cacheWriteTokens =
+    count(usage.cache_creation_input_tokens) ??
+    detail('cache_write_tokens') ??
+    reported.cacheWriteTokens;
+  reported.cacheWriteHourTokens =
+    count(detailOf(usage, 'cache_creation', 'ephemeral_1h_input_tokens')) ??
+    reported.cacheWriteHourTokens;
+  reported.reportedInputTokens =
+    chatInput ?? count(usage.input_tokens) ?? reported.reportedInputTokens;
+  reported.totalTokens = count(usage.total_tokens) ?? reported.totalTokens;
+  const { reportedInputTokens: input, isCacheSeparate: isCacheBeside } = reported;
+  const cached = isCacheBeside ? reported.cachedInputTokens + reported.cacheWriteTokens : 0;
+  reported.inputTokens = input === null ? null : input + cached;
+  const output = count(usage.completion_tokens) ?? count(usage.output_tokens);
+  if (output === null) return;
+  // Perplexity reports reasoning and citation tokens apart from the output and includes them in no sum.
+  const isSearched = usage.citation_tokens !== undefined || usage.num_search_queries !== undefined;
+  const separate = isSearched
+    ? (count(usage.citation_tokens) ?? 0) + (count(usage.reasoning_tokens) ?? 0)
+    : 0;
+  // xAI and Google include reasoning tokens in the total only.
+  const unnamed = (count(usage.total_tokens) ?? 0) - (reported.inputTokens ?? 0) - output;
+  reported.outputTokens =
+    output + (reported.inputTokens === null ? separate : Math.max(separate, unnamed));
+}
+
+function isSplit(usage: JsonObject): boolean {
+  const { cache_read_input_tokens: read, cache_creation_input_tokens: written } = usage;
+  return read !== undefined || written !== undefined;
+}
+
+function detailOf(usage: JsonObject, member: string, name: string): unknown {
+  const details = usage[member];
+  return isJson(details) ? details[name] : undefined;
+}
+
+function isJson(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Returns the complete usage, or null if a part is missing. An embedding has no output, so its total is its input. */
+export function completeUsage(reported: ReportedUsage, hasOutput: boolean): TokenUsage | null {
+  const {
+    cachedInputTokens,
+    cacheWriteTokens,
+    cacheWriteHourTokens,
+    isImplausible: isAbsurd,
+  } = reported;
+  const inputTokens = reported.inputTokens ?? (hasOutput ? null : reported.totalTokens);
+  const outputTokens = reported.outputTokens ?? (hasOutput ? null : 0);
+  if (isAbsurd || inputTokens === null || outputTokens === null) return null;
+  const tokens = { inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens };
+  return cacheWriteHourTokens === 0 ? tokens : { ...tokens, cacheWriteHourTokens };
+}
