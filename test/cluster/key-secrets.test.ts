@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type KubeClient, KubeUnreachable } from '../../src/kube/kube-client.ts';
 import type { KubeObject } from '../../src/kube/kube-objects.ts';
 import { makeApiKey } from '../../src/model/people/credentials.ts';
-import type { CycleOptions, CycleResult } from '../../src/sync/cycle/reconcile.ts';
+import type { CycleOptions, CycleResult } from '../../src/sync/cycle/cycle-options.ts';
 import { resultDocument } from '../../src/sync/report/document.ts';
 import { textReport } from '../../src/sync/report/text.ts';
 import { KubernetesSink } from '../../src/sync/sinks/kubernetes-sink.ts';

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeApiKey } from '../../src/model/people/credentials.ts';
-import type { CycleOptions, CycleResult } from '../../src/sync/cycle/reconcile.ts';
+import type { CycleOptions, CycleResult } from '../../src/sync/cycle/cycle-options.ts';
 import { resultDocument } from '../../src/sync/report/document.ts';
 import { textReport } from '../../src/sync/report/text.ts';
 import type { OpenSinks } from '../../src/sync/sinks/sinks.ts';
@@ -11,7 +11,7 @@ import { VaultSink } from '../../src/sync/sinks/vault-sink.ts';
 import { readVaultValue } from '../../src/sync/sinks/vault-values.ts';
 import { readSecret } from '../../src/vault/key-value.ts';
 import { type VaultClient, VaultUnreachable } from '../../src/vault/vault-client.ts';
-import type { VaultAnswer, VaultRequest } from '../../src/vault/vault-exchange.ts';
+import type { VaultResponse, VaultRequest } from '../../src/vault/vault-exchange.ts';
 import type { TestServer } from '../support/server/server.ts';
 import { endAt, stepping } from '../support/sync/kill-points.ts';
 import { endLeases } from '../support/sync/lease.ts';
@@ -75,7 +75,7 @@ describe.skipIf(unavailable !== null)(
       await vault?.[Symbol.asyncDispose]();
     });
 
-    async function post(path: string, body: unknown): Promise<VaultAnswer> {
+    async function post(path: string, body: unknown): Promise<VaultResponse> {
       const answer = await root.request({ method: 'POST', path, body });
       if (answer.status >= 300) throw new Error(`${path}: ${JSON.stringify(answer)}`);
       return answer;
@@ -502,7 +502,7 @@ describe.skipIf(unavailable !== null)(
     });
 
     /** Without what is another one each time. */
-    function steady({ status, body }: VaultAnswer): VaultAnswer {
+    function steady({ status, body }: VaultResponse): VaultResponse {
       const text = JSON.stringify(body, (name, value) =>
         name === 'request_id' || name.endsWith('_time') ? '' : value,
       );

@@ -119,6 +119,7 @@ const mayImport: Record<string, readonly string[]> = {
   jobs: ['jobs/runner', 'ledger', 'objects/*', 'store', 'model', 'settings', 'log', 'clock'],
   'jobs/runner': ['store', 'settings', 'log', 'clock'],
   'sync/loop': [
+    'sync/status',
     'sync/cycle',
     'sync/apply',
     'sync/plan',
@@ -127,6 +128,7 @@ const mayImport: Record<string, readonly string[]> = {
     'sync/resources',
     'clock',
   ],
+  'sync/status': ['sync/cycle', 'sync/server', 'sync/source', 'sync/resources', 'model', 'clock'],
   'sync/cycle': [
     'sync/apply',
     'sync/plan',
@@ -184,18 +186,7 @@ const mayImport: Record<string, readonly string[]> = {
     'log',
   ],
   'sync/sinks': ['sync/resources', 'kube', 'vault', 'model'],
-  'sync/daemon': [
-    'sync/loop',
-    'sync/cycle',
-    'sync/apply',
-    'sync/server',
-    'sync/source',
-    'sync/resources',
-    'kube',
-    'model',
-    'log',
-    'clock',
-  ],
+  'sync/daemon': ['sync/status', 'sync/apply', 'sync/server', 'kube', 'model', 'clock'],
   'sync/review': [
     'sync/plan',
     'sync/diff',
@@ -205,6 +196,7 @@ const mayImport: Record<string, readonly string[]> = {
     'model',
   ],
   'sync/notify': [
+    'sync/status',
     'sync/daemon',
     'sync/server',
     'sync/source',

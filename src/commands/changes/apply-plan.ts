@@ -1,7 +1,7 @@
 /** Knows what a saved plan means for the cycle that carries it out: its own terms, and nothing but its changes. */
 import { systemClock } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
-import type { CycleOptions } from '../../sync/cycle/reconcile.ts';
+import type { CycleOptions } from '../../sync/cycle/cycle-options.ts';
 import { commitOf, type DesiredSet } from '../../sync/resources/resource-set.ts';
 import {
   assertApplicable,

@@ -3,7 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { systemClock } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
 import { readSettings } from '../../settings.ts';
-import { type CycleOptions, type CycleResult, reconcile } from '../../sync/cycle/reconcile.ts';
+import type { CycleOptions, CycleResult } from '../../sync/cycle/cycle-options.ts';
+import { reconcile } from '../../sync/cycle/reconcile.ts';
 import type { Plan } from '../../sync/plan/planned.ts';
 import { textParts } from '../../sync/report/text.ts';
 import { readImpacts } from '../../sync/review/impact.ts';
@@ -41,7 +42,6 @@ interface ApplyOptions extends ManifestOptions, WriteOptions {
 }
 
 export const apply: Command<ApplyOptions> = {
-  summary: 'Make the server match the manifests, or carry out a saved plan',
   examples: [
     ['gatewright apply ./gateway', 'Show the plan, ask, and apply it'],
     ['gatewright apply ./gateway --yes --report r.json', 'In CI, with a report of every change'],
@@ -52,7 +52,10 @@ export const apply: Command<ApplyOptions> = {
   ],
   options: {
     ...manifestOptions,
-    paths: words(`${manifestOptions.paths.describe}; or the file of a saved plan`),
+    paths: words(
+      `${manifestOptions.paths.describe}; or the file of a saved plan`,
+      'the current folder',
+    ),
     ...writeOptions({
       noPrune: 'Leave on the server what left the source, instead of deleting it',
       delete: 'Delete these workspaces, with all in them, and keys in use',

@@ -2,7 +2,7 @@
 import { join, resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { readSettings } from '../../settings.ts';
-import type { CycleOptions, CycleResult } from '../../sync/cycle/reconcile.ts';
+import type { CycleOptions, CycleResult } from '../../sync/cycle/cycle-options.ts';
 import type { Plan } from '../../sync/plan/planned.ts';
 import type { Baseline } from '../../sync/report/baseline.ts';
 import type { DesiredSet } from '../../sync/resources/resource-set.ts';

@@ -1,7 +1,8 @@
 /** Knows the command that shows what an apply would change, and changes nothing. */
 import { systemClock } from '../../clock.ts';
 import { type Ending, Failure } from '../../failure.ts';
-import { type CycleResult, reconcile } from '../../sync/cycle/reconcile.ts';
+import type { CycleResult } from '../../sync/cycle/cycle-options.ts';
+import { reconcile } from '../../sync/cycle/reconcile.ts';
 import type { Impacts } from '../../sync/plan/impact.ts';
 import { markdownReport } from '../../sync/report/markdown.ts';
 import type { Reportable } from '../../sync/report/summary.ts';
@@ -45,7 +46,6 @@ interface PlanOptions extends ManifestOptions, ReleaseOptions {
 const validForSeconds = 24 * 3_600;
 
 export const plan: Command<PlanOptions> = {
-  summary: 'Show what apply would change; exit code 2 when there is something',
   examples: [
     ['gatewright plan', 'Compare the manifests of this folder with the server'],
     ['gatewright plan ./gateway -o markdown', 'The same as a comment for a pull request'],

@@ -6,7 +6,8 @@
  */
 import { type Ending, Failure } from '../../failure.ts';
 import type { SyncRevision } from '../../model/kinds/sync-record.ts';
-import { type CycleResult, reconcile } from '../../sync/cycle/reconcile.ts';
+import type { CycleResult } from '../../sync/cycle/cycle-options.ts';
+import { reconcile } from '../../sync/cycle/reconcile.ts';
 import type { Plan } from '../../sync/plan/planned.ts';
 import { textParts } from '../../sync/report/text.ts';
 import { readSourceText } from '../../sync/resources/applied-source.ts';
@@ -47,7 +48,6 @@ const options: OptionTable<RollbackOptions> = {
 };
 
 export const rollback: Command<RollbackOptions> = {
-  summary: 'Apply the commit of an earlier revision again, and suspend sync so that it stays',
   examples: [
     ['gatewright rollback 12', 'Show the plan, ask, suspend and apply it'],
     ['gatewright rollback 12 --yes --workspace support', 'Of one workspace, without asking'],

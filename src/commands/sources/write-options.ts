@@ -1,5 +1,5 @@
 /** Knows the options of commands that write once because somebody said so, and what they mean for a cycle. */
-import type { CycleOptions } from '../../sync/cycle/reconcile.ts';
+import type { CycleOptions } from '../../sync/cycle/cycle-options.ts';
 import { type Identity, identityKey } from '../../sync/resources/resource-set.ts';
 import type { CommandIo } from '../shared/command.ts';
 import { flag, type OptionTable, wholeNumber } from '../shared/option.ts';

@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import { systemClock } from '../../clock.ts';
 import type { Settings } from '../../settings.ts';
-import { ClusterLock, lockPatience } from '../../sync/daemon/cluster-lock.ts';
+import { ClusterLock, lockCallLimits } from '../../sync/daemon/cluster-lock.ts';
 import { ClusterStatus } from '../../sync/notify/cluster-status.ts';
 import { openCluster } from '../sources/cluster.ts';
 
@@ -16,15 +16,15 @@ export interface ClusterParts {
 }
 
 /** @throws Failure (invalid input) where there is no cluster to be reached */
-export function readClusterParts(
+export async function openClusterParts(
   cwd: string,
   { status, lease, ...access }: Settings['sync']['kubernetes'],
   owner: string,
-): ClusterParts {
+): Promise<ClusterParts> {
   const host = hostname();
   const clock = systemClock;
-  const statusClient = status && openCluster(cwd, access);
-  const lockClient = lease && openCluster(cwd, access, lockPatience);
+  const statusClient = status && (await openCluster(cwd, access));
+  const lockClient = lease && (await openCluster(cwd, access, lockCallLimits));
   return {
     openStatus:
       statusClient &&

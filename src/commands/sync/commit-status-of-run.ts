@@ -1,9 +1,9 @@
 /** Knows how a single run tells the host of its source what became of the commit, before and after. */
 import { systemClock } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
-import type { CycleResult } from '../../sync/cycle/reconcile.ts';
-import { SyncState } from '../../sync/daemon/sync-state.ts';
+import type { CycleResult } from '../../sync/cycle/cycle-options.ts';
 import type { SourceVersion } from '../../sync/source/source-files.ts';
+import { SyncState } from '../../sync/status/sync-state.ts';
 import type { CommandIo } from '../shared/command.ts';
 import { type Announcements, openAnnouncer, undeliveredText } from './announcements.ts';
 

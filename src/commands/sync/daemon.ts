@@ -1,6 +1,6 @@
 /** Knows the daemon: which parts keep the loop company, and how it ends. */
 /*
- * Settings and credentials are read and the listener is open before the loop of sync/watch.ts goes round,
+ * Settings and credentials are read and the listener is open before the loop of sync/loop goes round,
  * until a signal. What is under way at the signal is finished, nothing more is started, the lease is
  * given back, and the end is a success. Nothing is kept in this process that the next one would miss.
  *
@@ -12,21 +12,18 @@ import { packageVersion } from '../../package-root.ts';
 import { type Listener, type ListenerOptions, startListener } from '../../sync/daemon/listener.ts';
 import { LookHints } from '../../sync/daemon/look-hints.ts';
 import { StandingLease, type StandingTerms } from '../../sync/daemon/standing-lease.ts';
-import { StatusTeller } from '../../sync/daemon/status-report.ts';
 import {
   type Channel,
   createSyncMetrics,
   type SyncMetrics,
 } from '../../sync/daemon/sync-metrics.ts';
-import { SyncState } from '../../sync/daemon/sync-state.ts';
-import { type WatchOptions, watch } from '../../sync/loop/watch.ts';
-import type { AdminClient } from '../../sync/server/client.ts';
+import { type LoopOptions, openLoop } from '../../sync/loop/open-loop.ts';
 import { isGitLocation, parseGitLocation } from '../../sync/source/git-location.ts';
+import type { SyncState } from '../../sync/status/sync-state.ts';
 import { RestingHeap } from '../shared/heap.ts';
 import {
   type Announcements,
   type OnOutcome,
-  type OpenAnnouncer,
   openAnnouncer,
   undeliveredText,
 } from './announcements.ts';
@@ -35,14 +32,10 @@ import type { SyncEvents } from './sync-events.ts';
 
 export interface DaemonContext {
   readonly locations: readonly string[];
-  /** As its status names it. */
-  readonly source: string;
-  readonly client: AdminClient;
   readonly events: SyncEvents;
-  readonly cycle: Omit<WatchOptions, 'newest' | 'probeMs' | 'drift' | 'onEvent'>;
+  readonly loop: Omit<LoopOptions, 'reports'>;
   readonly announcements: Announcements;
   readonly cluster: ClusterParts;
-  readonly look: Pick<WatchOptions, 'newest' | 'probeMs' | 'drift'>;
   readonly listen: Pick<ListenerOptions, 'readyMs' | 'webhookSecret'> & {
     readonly host: string;
     /** Null opens no listener. */
@@ -52,72 +45,60 @@ export interface DaemonContext {
 
 /** Runs until the signal. @throws Failure (invalid input) when the listener's port cannot be had */
 export async function runDaemon(context: DaemonContext): Promise<Ending> {
-  const { client, cycle, look, events } = context;
-  const state = new SyncState(systemClock);
+  const { events } = context;
+  const { client } = context.loop;
   const hints = new LookHints();
   const metrics = createSyncMetrics({
     version: packageVersion(),
-    isSuspended: () => teller.isSuspended,
-    standing: () => state.standing,
+    isSuspended: () => loop.isSuspended,
+    standing: () => loop.state.standing,
     requests: () => client.requests,
   });
   const onOutcome = outcomes(context, metrics);
   await using outside = openAnnouncer(context.announcements, {
-    ...{ owner: client.owner, onOutcome, onChange: () => void tell() },
+    owner: client.owner,
+    onOutcome,
+    onChange: () => void loop.report(),
   });
-  await using shown =
+  await using clusterStatus =
     context.cluster.openStatus?.((host, reason) => onOutcome('kubernetes-status', host, reason)) ??
     null;
-  const teller = new StatusTeller({
-    ...{ client, source: context.source, clock: systemClock },
-    onMissing: () => events.tell('noStatus', {}, 'this server keeps no status of its daemons'),
-    follower: outside?.announcer,
-    onReport: (report) => shown?.show(report),
+  const loop = openLoop({
+    ...context.loop,
+    reports: {
+      onMissing: () => events.tell('noStatus', {}, 'this server keeps no status of its daemons'),
+      follower: outside?.announcer,
+      onReport: (report) => clusterStatus?.show(report),
+    },
   });
+  const { state } = loop;
   await using listener = await openListener(context, { state, hints, metrics });
   tellStart(context, listener);
   await using lock = context.cluster.openLock?.(() => hints.give()) ?? null;
   await lock?.turn();
   const keptBack = (): string | null => lock?.keptBack ?? null;
-  await using lease = openLease(context, { keptBack, onLost: () => teller.forget() });
+  await using lease = openLease(context, { keptBack, onLost: () => loop.forgetReports() });
   const heap = new RestingHeap();
-  let waitMs = 0;
-  const tell = async (): Promise<void> => {
-    const { fence } = lease;
-    if (fence === null) return;
-    const held = { fence, [Symbol.asyncDispose]: async () => undefined };
-    await teller.tell(state.standing, async () => held, waitMs);
-  };
-  await watch({
-    ...cycle,
-    ...look,
-    lead: () => lease.lead(),
-    takeLease: (terms) => lease.takeForWrites(terms),
+  await loop.run({
+    lease,
     pause: async (ms, signal) => {
-      waitMs = ms;
-      await tell();
       heap.shrink();
       return await hints.pause(ms, signal);
     },
-    onLook: (found) => {
-      state.onLook(found);
-      if (found.kind === 'failed') metrics.observeFailure(found.failure.kind);
-      if (found.kind === 'seen') outside?.announcer.onVersion(state.standing);
+    onLook: (look) => {
+      if (look.kind === 'failed') metrics.observeFailure(look.failure.kind);
+      if (look.kind === 'seen') outside?.announcer.onVersion(state.standing);
     },
-    onEvent: (event) => {
-      metrics.observe(event, state.onEvent(event));
+    onEvent: (event, lagMs) => {
+      metrics.observe(event, lagMs);
       events.tellWatch(event);
     },
   });
-  if (outside !== null) await end(outside, tell);
+  // The reports of the last deliveries are stored before another daemon leads.
+  if (outside !== null) await outside.close();
+  if (outside !== null) await loop.report();
   events.tell('stopped', {}, 'stopped');
   return 'success';
-}
-
-/** What was delivered last is kept before another daemon leads. */
-async function end(outside: OpenAnnouncer, tell: () => Promise<void>): Promise<void> {
-  await outside.close();
-  await tell();
 }
 
 /** A way out that does not work is told once, and again after it has worked. */
@@ -139,7 +120,7 @@ interface Parts {
 }
 
 async function openListener(
-  { listen, locations, cycle }: DaemonContext,
+  { listen, locations, loop }: DaemonContext,
   { state, hints, metrics }: Parts,
 ): Promise<Listener | null> {
   const { host, port, ...rest } = listen;
@@ -151,7 +132,7 @@ async function openListener(
   const options = {
     ...{ ...rest, refs, metrics, hints, clock: systemClock },
     standing: () => state.standing,
-    isDraining: () => cycle.signal.aborted,
+    isDraining: () => loop.signal.aborted,
   };
   try {
     return await startListener({ host, port }, options);
@@ -164,8 +145,8 @@ GATEWRIGHT_SYNC_PORT otherwise; port 0 (--port 0) takes a free one.`;
   }
 }
 
-function tellStart({ client, locations, look, events }: DaemonContext, listener: Listener | null) {
-  const { probeMs, drift } = look;
+function tellStart({ locations, loop, events }: DaemonContext, listener: Listener | null) {
+  const { client, probeMs, drift } = loop;
   const facts = {
     owner: client.owner,
     sources: locations,
@@ -180,15 +161,15 @@ function tellStart({ client, locations, look, events }: DaemonContext, listener:
 }
 
 function openLease(
-  { client, cycle, events }: DaemonContext,
+  { loop, events }: DaemonContext,
   { keptBack, onLost }: Pick<StandingTerms, 'keptBack'> & { readonly onLost: () => void },
 ): StandingLease {
-  return new StandingLease(client, {
+  return new StandingLease(loop.client, {
     keptBack,
-    holder: cycle.holder,
-    takeOver: cycle.takeOwnership,
-    takeOverCommand: cycle.command({ 'take-ownership': true }),
-    signal: cycle.signal,
+    holder: loop.holder,
+    takeOver: loop.takeOwnership,
+    takeOverCommand: loop.command({ 'take-ownership': true }),
+    signal: loop.signal,
     onChange: (leader) => {
       if (leader === null) return events.tell('leading', {}, 'this daemon leads');
       onLost();

@@ -1,7 +1,7 @@
 /** Knows how the daemon tells what happens, on standard output: lines of text, or one JSON object a line. */
 
-import type { WatchEvent } from '../../sync/loop/loop-event.ts';
 import { textReport } from '../../sync/report/text.ts';
+import type { WatchEvent } from '../../sync/status/loop-event.ts';
 import type { CommandIo } from '../shared/command.ts';
 import { eventDocument, eventText, isQuiet, timeText } from '../sources/watch-event.ts';
 

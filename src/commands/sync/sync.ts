@@ -2,8 +2,7 @@
 import { type Ending, Failure } from '../../failure.ts';
 import { driftModes } from '../../settings/variables/forms.ts';
 import { type DriftMode, readSettings } from '../../settings.ts';
-import { readLastApplied } from '../../sync/daemon/last-applied.ts';
-import { syncSettled } from '../../sync/loop/watch.ts';
+import { openLoop } from '../../sync/loop/open-loop.ts';
 import { textParts } from '../../sync/report/text.ts';
 import { sourceText } from '../../sync/resources/applied-source.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
@@ -24,7 +23,7 @@ import {
 } from '../sources/manifest-options.ts';
 import { watchPace } from '../sources/watch-pace.ts';
 import { readAnnouncements } from './announcements.ts';
-import { readClusterParts } from './cluster-parts.ts';
+import { openClusterParts } from './cluster-parts.ts';
 import { tellingCommit } from './commit-status-of-run.ts';
 import { type DaemonContext, runDaemon } from './daemon.ts';
 import { SyncEvents } from './sync-events.ts';
@@ -42,7 +41,6 @@ interface SyncOptions extends ManifestOptions {
 }
 
 export const sync: Command<SyncOptions> = {
-  summary: 'Keep a running server equal to manifests: the daemon beside it',
   examples: [
     ['gatewright sync https://git.example.com/gw.git#main:prod', 'Follow a folder of a branch'],
     [
@@ -92,51 +90,45 @@ export const sync: Command<SyncOptions> = {
       );
     }
     await using client = openClient(options, io);
-    const context = openContext(options, io, manifests, client);
+    const context = await openContext(options, io, manifests, client);
     return options.once ? await syncOnce(context, options, io) : await runDaemon(context);
   },
 };
 
-function openContext(
+async function openContext(
   options: SyncOptions,
   io: CommandIo,
   manifests: OpenedManifests,
   client: AdminClient,
-): DaemonContext {
+): Promise<DaemonContext> {
   const settings = readSettings(undefined, { cwd: io.cwd });
   const { locations, newest } = manifests;
   const pace = watchPace(locations, settings);
   const { interval, drift } = options;
   const { owner } = client;
-  const source = sourceText({ repo: locations.join(' '), environment: manifests.environment });
   return {
-    ...{ locations, source, client },
+    locations,
     announcements: readAnnouncements(settings, { owner, locations, cwd: io.cwd }),
-    cluster: readClusterParts(io.cwd, settings.sync.kubernetes, owner),
+    cluster: await openClusterParts(io.cwd, settings.sync.kubernetes, owner),
     events: new SyncEvents(options.output, io, () => Date.now()),
     listen: {
-      ...{ host: settings.server.host, port: options.port ?? settings.sync.port },
+      host: settings.server.host,
+      port: options.port ?? settings.sync.port,
       readyMs: settings.sync.readySeconds * 1000,
       webhookSecret: settings.sync.webhookSecret,
     },
-    look: {
+    loop: {
+      client,
+      source: sourceText({ repo: locations.join(' '), environment: manifests.environment }),
       newest,
       probeMs: interval === undefined ? pace.probeMs : interval * 1000,
       drift: { ...pace.drift, ...(drift === undefined ? {} : { mode: drift }) },
-    },
-    cycle: {
-      client,
       readDesired: manifests.readSound,
-      readApplied: (wrong) => {
-        const readAt = (commit: string) => openAt(commit, options, manifests, io).readSound();
-        return readLastApplied(wrong, { client, source, readAt, signal: io.signal });
-      },
+      readAt: (commit) => openAt(commit, options, manifests, io).readSound(),
       scope: manifests.scope,
       descent: manifests.descent,
       prune: !options['no-prune'],
-      allowDeletes: null,
       takeOwnership: options['take-ownership'],
-      looksAtOwnFirst: true,
       settleMs: settings.sync.pruneSettleSeconds * 1000,
       pruneKeys: options['prune-keys'],
       secretsFolder: manifests.secretsFolder,
@@ -169,12 +161,13 @@ function toldElsewhere(
 }
 
 async function syncOnce(
-  { cycle, look: { newest }, client: { owner }, announcements }: DaemonContext,
+  { loop, announcements }: DaemonContext,
   options: SyncOptions,
   io: CommandIo,
 ): Promise<Ending> {
-  const told = { announcements, owner, newest, io };
-  const result = await tellingCommit(told, () => syncSettled(cycle));
+  const { client, newest } = loop;
+  const run = { announcements, owner: client.owner, newest, io };
+  const result = await tellingCommit(run, () => openLoop(loop).runOnce());
   if (options.output === 'json') io.stdout.writeJson(cycleDocument(result));
   else io.stdout.writeParts(textParts(result));
   return result.ending;

@@ -1,7 +1,7 @@
 /** Knows how `up` tells what it does: progress, the report of a start, and what happens afterwards. */
 import type { Ending, Failure } from '../../failure.ts';
 import type { MigrationReport } from '../../store/migrations/migrate.ts';
-import type { CycleResult } from '../../sync/cycle/reconcile.ts';
+import type { CycleResult } from '../../sync/cycle/cycle-options.ts';
 import { leftAloneLines } from '../../sync/report/left-alone.ts';
 import { countsByKind, summaryLine } from '../../sync/report/summary.ts';
 import { textReport } from '../../sync/report/text.ts';

@@ -35,15 +35,14 @@ import { makeHome } from '../../embedded/home-lock.ts';
 import { type Ending, Failure } from '../../failure.ts';
 import { packageRoot } from '../../package-root.ts';
 import type { Settings } from '../../settings.ts';
-import { readLastApplied } from '../../sync/daemon/last-applied.ts';
 import { readSource } from '../../sync/desired/desired.ts';
-import type { WatchEvent } from '../../sync/loop/loop-event.ts';
-import { syncSettled, type WatchOptions, watch } from '../../sync/loop/watch.ts';
+import { type LoopOptions, openLoop } from '../../sync/loop/open-loop.ts';
 import { sourceText } from '../../sync/resources/applied-source.ts';
 import type { DesiredSet } from '../../sync/resources/resource-set.ts';
 import { gitLocationAt, isGitLocation } from '../../sync/source/git-location.ts';
 import { openSource, readSources } from '../../sync/source/source.ts';
 import type { Source } from '../../sync/source/source-files.ts';
+import type { WatchEvent } from '../../sync/status/loop-event.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
 import { environmentOption, flag, outputForm, port, text } from '../shared/option.ts';
@@ -63,7 +62,6 @@ import {
   startText,
 } from './up-report.ts';
 import { logPathOf, type Started, startDeployment } from './up-start.ts';
-import { tellStanding } from './up-status.ts';
 
 interface Options {
   home: string | undefined;
@@ -77,7 +75,6 @@ interface Options {
 }
 
 export const up: Command<Options> = {
-  summary: 'Run it all on this machine: database, server, and a sync that watches a folder',
   examples: [
     ['gatewright up', 'Sync ./gateway, or in a clone examples/1-quickstart, and keep watching it'],
     ['gatewright up --source ../team/gateway --port 9000', 'Another folder, another port'],
@@ -132,15 +129,10 @@ interface Context {
   readonly location: string;
   /** The example of a clone, which names the mock upstream. */
   readonly isQuickstart: boolean;
-  /** As its status names it. */
-  readonly told: string;
-  /** Of a Git source. */
-  readonly readAt: (commit: string) => Promise<DesiredSet>;
   /** Commands to try beside it. */
   readonly next: readonly string[];
   readonly source: Source;
-  readonly cycle: Omit<WatchOptions, 'client' | 'newest' | 'probeMs' | 'drift' | 'onEvent'>;
-  readonly pace: Pick<WatchOptions, 'probeMs' | 'drift'>;
+  readonly loop: Omit<LoopOptions, 'client'>;
   readonly progress: (line: string) => void;
 }
 
@@ -176,19 +168,19 @@ function openContext(given: {
       shellLine(io.cwd, 'export', ['./exported'], atServer),
     ],
     source,
-    told: sourceText({ repo: location, environment: env }),
-    readAt: (commit) => read(gitLocationAt(location, commit)),
-    pace: watchPace([location], settings),
-    cycle: {
+    loop: {
+      source: sourceText({ repo: location, environment: env }),
+      newest: () => source.newest(),
+      ...watchPace([location], settings),
       readDesired: () => read(location),
+      readAt: (commit) => read(gitLocationAt(location, commit)),
       descent: async (earlier, commit) => await source.descent?.(earlier, commit),
       prune: true,
-      allowDeletes: null,
       takeOwnership: false,
-      looksAtOwnFirst: true,
       settleMs: settings.sync.pruneSettleSeconds * 1000,
       pruneKeys: options['prune-keys'],
-      ...{ secretsFolder, openSinks },
+      secretsFolder,
+      openSinks,
       // The server keeps it, for shells that have none of the settings here.
       command: (more) =>
         shellLine(io.cwd, 'apply', [location], { ...atServer, owner, env, ...more }),
@@ -218,41 +210,33 @@ async function syncOnce(context: Context, started: Started): Promise<Ending> {
   const { home, io, location, progress } = context;
   await using client = openClient(serverOptions(home), io);
   progress(`syncing ${location}`);
-  const outcome = await syncSettled({ ...context.cycle, client }).then(
-    (result): SyncOutcome => ({ result, failure: null }),
-    (error: unknown): SyncOutcome => {
-      if (error instanceof Failure) return { result: null, failure: error };
-      throw error;
-    },
-  );
+  const outcome = await openLoop({ ...context.loop, client })
+    .runOnce()
+    .then(
+      (result): SyncOutcome => ({ result, failure: null }),
+      (error: unknown): SyncOutcome => {
+        if (error instanceof Failure) return { result: null, failure: error };
+        throw error;
+      },
+    );
   printStart(context, started, outcome);
   return endingOf(outcome);
 }
 
 /** Runs until the signal; throws `Failure` when the embedded database ends before that. */
 async function syncOn(context: Context, started: Started): Promise<Ending> {
-  const { home, io, location, source, told, readAt, progress } = context;
+  const { home, io, location, progress } = context;
   await using client = openClient(serverOptions(home), io);
   const ended = new AbortController();
   void started.embedded?.exited.then((how) => ended.abort(how));
   progress(`syncing ${location}, and watching it`);
-  const { holder } = context.cycle;
-  const { note, ...standing } = tellStanding(client, { source: told, holder });
   const signal = AbortSignal.any([io.signal, ended.signal]);
   let isFirst = true;
-  await watch({
-    ...context.cycle,
-    ...standing,
-    client,
-    signal,
-    readApplied: (wrong) => readLastApplied(wrong, { client, source: told, readAt, signal }),
-    newest: () => source.newest(),
-    ...context.pace,
+  await openLoop({ ...context.loop, client, signal }).run({
     onEvent: (event) => {
       if (isFirst) printStart(context, started, outcomeOf(event));
       else printEvent(context, event);
       isFirst = false;
-      note(event);
     },
   });
   if (!io.signal.aborted) throw databaseEnded(home, String(ended.signal.reason));

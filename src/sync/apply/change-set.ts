@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { Failure } from '../../failure.ts';
-import { changeSetBody } from '../../model/json/body-limits.ts';
-import { afterMax, type Change, changesMax } from '../../model/kinds/change-set.ts';
+import { changeSetBodyLimits } from '../../model/json/body-limits.ts';
+import { afterMax, type ChangeRequest, changesMax } from '../../model/kinds/change-set.ts';
 import { kinds } from '../../model/kinds/kinds.ts';
 import { ApiRefusal, type ErrorFields, errorFields } from '../server/refusal.ts';
 import type { Channel, ChannelContext } from './channel.ts';
@@ -18,8 +18,8 @@ export type SetOutcome = { readonly maybeDone: boolean } & (
 );
 
 /** Below what one request may hold, whatever stands round the changes. */
-const bytesMax = changeSetBody.bytesMax - 1024;
-const valuesMax = changeSetBody.valuesMax - 100;
+const bytesMax = changeSetBodyLimits.bytesMax - 1024;
+const valuesMax = changeSetBodyLimits.valuesMax - 100;
 
 interface DraftContext {
   readonly isAtomic: boolean;
@@ -181,7 +181,7 @@ function told(
   { kind, action, id, ifMatch, body }: WireChange,
   label: string | null,
   after: readonly string[],
-): Change {
+): ChangeRequest {
   const hasBody = Object.keys(body).length > 0;
   return {
     ...{ kind, action },
@@ -206,7 +206,7 @@ function valuesIn(text: string): number {
 const [comma, brace, bracket] = [0x2c, 0x7b, 0x5b];
 
 function tooLarge(): ApiRefusal {
-  const message = `it is too large for one transaction: ${changesMax} changes, ${changeSetBody.bytesMax} \
-bytes and ${changeSetBody.valuesMax} values at most; apply it without --atomic, or by --workspace`;
+  const message = `it is too large for one transaction: ${changesMax} changes, ${changeSetBodyLimits.bytesMax} \
+bytes and ${changeSetBodyLimits.valuesMax} values at most; apply it without --atomic, or by --workspace`;
   return new ApiRefusal(413, { message, code: '', param: '' }, false);
 }

@@ -1,6 +1,6 @@
 /** Knows how one planned change is carried out, and what its refusal or its lost answer means. */
 import { isDeepStrictEqual } from 'node:util';
-import { loadBody } from '../../model/kinds/bodies.ts';
+import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
 import { identityKey, type LiveResource } from '../resources/resource-set.ts';
 import type { ApiResponse } from '../server/client.ts';
@@ -73,7 +73,7 @@ export class ChangeWriter {
   async #update(change: PlannedChange, channel: Channel): Promise<string> {
     const live = change.live!;
     const desired = change.desired!;
-    const schema = await loadBody(desired.identity.kind);
+    const schema = await loadSpecSchema(desired.identity.kind);
     try {
       await channel.send(change.id, (resolve) => [
         updateChange(change, this.#wireOf(resolve), schema),

@@ -1,12 +1,12 @@
 /** Knows which keys a plan and its run are about: those that leave, stay, are made, or lose their value. */
-import type { Plan } from '../plan/planned.ts';
+import type { DraftChange, Plan } from '../plan/planned.ts';
 import { identityKey } from '../resources/resource-set.ts';
 import type { ApplyReport } from './apply.ts';
 import type { ExistingKey } from './key-survey.ts';
 
-/** Ids of the keys that it would delete because they left the source. */
-export function keysLeaving({ changes }: Plan): string[] {
-  return changes.flatMap(({ prune, identity, live }) =>
+/** Returns the ids of the keys that are deleted because they left the source. */
+export function leavingKeyIds(changes: Iterable<DraftChange>): string[] {
+  return [...changes].flatMap(({ prune, identity, live }) =>
     prune && identity.kind === 'ApiKey' && live !== null ? [live.id] : [],
   );
 }

@@ -1,7 +1,7 @@
 /** Knows the requests that carry out one planned change: method, path and body on the wire. */
 import type { z } from 'zod';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
-import { matchesPattern } from '../../model/manifests/place-patterns.ts';
+import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import { sentFields } from '../diff/sent-fields.ts';
 import type { PlannedChange } from '../plan/planned.ts';
 import { recordedGeneration, wantedGeneration } from '../plan/rotation.ts';

@@ -1,7 +1,7 @@
 /** Knows what there is to say of a field: meaning, type, bounds, default, what a change does, an example. */
 import { Failure } from '../../failure.ts';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
-import { matchesPattern } from '../../model/manifests/place-patterns.ts';
+import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import { didYouMean } from '../../suggest.ts';
 import { oneLine } from '../../terminal-text.ts';
 import { toSnakeCase } from '../resources/spec-shape.ts';

@@ -1,6 +1,6 @@
 /** Knows the JSON Schemas of whole manifests: of one kind, of an External, of any document. */
 import { managedNamePattern } from '../../managed-name.ts';
-import { type KindName, kindNames, kinds, onlyName } from '../../model/kinds/kinds.ts';
+import { type KindName, kindNames, kinds, singletonName } from '../../model/kinds/kinds.ts';
 import { apiVersion } from '../manifest/document-owner.ts';
 import { annotations } from '../manifest/metadata.ts';
 import { choice, closedMap, type JsonSchema, orNull } from './json-schema.ts';
@@ -44,7 +44,7 @@ export async function anySchema(): Promise<JsonSchema> {
 async function manifestOf(kind: KindName): Promise<JsonSchema> {
   const spec = await specSchema(kind);
   const isNeeded = spec.required !== undefined || spec.allOf !== undefined;
-  const { workspaced, isOnlyOne } = kinds[kind];
+  const { workspaced, isSingleton: isOnlyOne } = kinds[kind];
   const described = { description: `What the ${kind} is to be.`, ...spec };
   return {
     title: kind,
@@ -120,7 +120,7 @@ function metadata(workspaced: 'none' | 'required' | 'optional', isOnlyOne = fals
     ...closedMap(
       {
         name: isOnlyOne
-          ? { description: 'There is one, which is called so.', const: onlyName }
+          ? { description: 'There is one, which is called so.', const: singletonName }
           : name('Name of the resource in this source; also its spec.name when that is left out.'),
         workspace:
           workspaced === 'none'

@@ -1,6 +1,6 @@
 /** Knows the first manifest of a kind: the least that validates, with what it refers to beside it. */
 import { dump } from 'js-yaml';
-import { type KindName, kinds, onlyName } from '../../model/kinds/kinds.ts';
+import { type KindName, kinds, singletonName } from '../../model/kinds/kinds.ts';
 import { apiVersion } from '../manifest/document-owner.ts';
 import { kindNotes } from './kind-notes.ts';
 
@@ -75,6 +75,6 @@ function documentOf(
 
 /** `example-api-key`, or what the only one must be called. */
 function nameOf(kind: KindName): string {
-  if (kinds[kind].isOnlyOne === true) return onlyName;
+  if (kinds[kind].isSingleton === true) return singletonName;
   return `example${kind.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 }

@@ -1,8 +1,8 @@
 /** Knows how the schema of a kind's body reads as a JSON Schema of its spec, as manifests spell it. */
 import { z } from 'zod';
 import { Level } from '../../model/configs/config-document.ts';
-import { loadBody } from '../../model/kinds/bodies.ts';
 import { type KindName, kinds, type ReferenceField } from '../../model/kinds/kinds.ts';
+import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
 import { type Shape, shapeOf, toCamelCase, toSnakeCase } from '../resources/spec-shape.ts';
 import { isScalar, type JsonSchema, orNull, orVariable, takesNull } from './json-schema.ts';
 import { keyDependencies, keyFields, referenceName, secretValue } from './manifest-values.ts';
@@ -14,7 +14,7 @@ function isImplied(kind: KindName, field: string): boolean {
 
 /** @returns the schema and whether a manifest of this kind cannot do without a spec */
 export async function specSchema(kind: KindName): Promise<JsonSchema> {
-  return new SpecSchema(kind, true).write(jsonSchemaOf(await loadBody(kind)));
+  return new SpecSchema(kind, true).write(jsonSchemaOf(await loadSpecSchema(kind)));
 }
 
 /** What schemas of specs refer to: a level of a routing document, which holds others. */

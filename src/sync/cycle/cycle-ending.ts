@@ -2,16 +2,24 @@
 import type { Ending } from '../../failure.ts';
 import type { KeyDelivery } from '../apply/key-survey.ts';
 import type { Refusal } from '../plan/guards.ts';
-import type { Plan } from '../plan/planned.ts';
+import type { DraftChange, Plan } from '../plan/planned.ts';
 
-/** How many changes a plan would write. */
+/** Returns how many changes a plan would write. */
 export function writes(plan: Plan): number {
-  return plan.changes.filter((change) => change.action !== 'retain').length;
+  return writeCount(plan.changes);
 }
 
-/** Whether it says nothing that was not applied before. */
-export function onlyRestores({ changes }: Plan): boolean {
-  return changes.every(({ action, restores }) => restores || action === 'retain');
+/** Returns how many of the changes write something; `retain` does not. */
+export function writeCount(changes: Iterable<DraftChange>): number {
+  let count = 0;
+  for (const { action } of changes) if (action !== 'retain') count += 1;
+  return count;
+}
+
+/** Returns whether all changes only restore what was applied before. */
+export function onlyRestores(changes: Iterable<DraftChange>): boolean {
+  for (const { action, restores } of changes) if (!restores && action !== 'retain') return false;
+  return true;
 }
 
 export function endingOfPlan(plan: Plan, refusal: Refusal | null): Ending {

@@ -1,7 +1,7 @@
 /** Knows how single resources become an owner's without a source, and how they are given up. */
 import { systemClock } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
-import { loadBody } from '../../model/kinds/bodies.ts';
+import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
 import type { ManagedBy } from '../../model/manifests/managed-by.ts';
 import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import { acquireLease, type HeldLease, type LeaseOptions } from '../apply/owner-lease.ts';
@@ -235,7 +235,7 @@ async function claim(
     source: { ...source, digest: '' },
     resolve: (key: string) => byKey.get(key),
   };
-  const request = requestOf(updateChange(change, context, await loadBody(identity.kind)));
+  const request = requestOf(updateChange(change, context, await loadSpecSchema(identity.kind)));
   const managed = request.body?.managed_by as Record<string, unknown>;
   // Nothing has been applied yet: a field that no manifest names is managed by none.
   const body = { ...request.body, managed_by: { ...managed, source, last_applied: {} } };

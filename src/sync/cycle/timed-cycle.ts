@@ -1,5 +1,6 @@
 /** Knows how long a cycle takes. */
-import { type CycleOptions, type CycleResult, reconcile } from './reconcile.ts';
+import type { CycleOptions, CycleResult } from './cycle-options.ts';
+import { reconcile } from './reconcile.ts';
 
 export interface TimedCycle {
   readonly result: CycleResult;

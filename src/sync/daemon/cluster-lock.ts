@@ -10,11 +10,11 @@ import { randomUUID } from 'node:crypto';
 import { type Clock, waitAtMost } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
-import { getLease, type KubeLease, type LeasePlace, writeLease } from '../../kube/leases.ts';
+import { getLease, type KubeLease, type LeaseName, writeLease } from '../../kube/leases.ts';
 
 export interface ClusterLockOptions {
   readonly client: KubeClient;
-  readonly place: LeasePlace;
+  readonly place: LeaseName;
   /** Of this host, for people. */
   readonly host: string;
   readonly clock: Clock;
@@ -30,11 +30,11 @@ const deadlineMs = 10_000;
 const turnMs = 2_000;
 const releaseMsMax = 1_000;
 /** What a request may take, so that two fit into the deadline. */
-export const lockPatience = {
+export const lockCallLimits = {
   connectTimeoutMs: 1_500,
-  answerTimeoutMs: 3_000,
+  responseTimeoutMs: 3_000,
   triesMax: 1,
-  silenceMs: 0,
+  failFastMs: 0,
 };
 
 export class ClusterLock implements AsyncDisposable {

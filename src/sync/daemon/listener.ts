@@ -2,9 +2,9 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Clock } from '../../clock.ts';
 import type { Secret } from '../../secret.ts';
+import type { Standing } from '../status/sync-state.ts';
 import type { LookHints } from './look-hints.ts';
 import type { SyncMetrics } from './sync-metrics.ts';
-import type { Standing } from './sync-state.ts';
 import { readWebhook } from './webhook.ts';
 
 export interface ListenerOptions {

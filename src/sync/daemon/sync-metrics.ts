@@ -2,8 +2,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { FailureKind } from '../../failure.ts';
 import { syncStates } from '../../model/kinds/sync-record.ts';
-import type { WatchEvent } from '../loop/loop-event.ts';
-import type { Standing } from './sync-state.ts';
+import type { WatchEvent } from '../status/loop-event.ts';
+import type { Standing } from '../status/sync-state.ts';
 import type { WebhookForm } from './webhook.ts';
 
 /** By which others than the server are told. */

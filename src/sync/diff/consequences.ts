@@ -1,6 +1,6 @@
 /** Knows what the server makes of a field that is removed, and what ends with a resource that is replaced. */
 import type { KindName } from '../../model/kinds/kinds.ts';
-import { matchesPattern } from '../../model/manifests/place-patterns.ts';
+import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import type { Json } from '../resources/resource-set.ts';
 
 const budget = { alert_threshold: 'no alert', periodic_reset: 'no reset', type: 'cost' };

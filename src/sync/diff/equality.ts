@@ -1,6 +1,6 @@
 /** Knows when two values of a spec mean the same, whatever their form (docs/explanation/sync.md, Three-way rule). */
 import type { Kind } from '../../model/kinds/kinds.ts';
-import { coversPattern, matchesPattern } from '../../model/manifests/place-patterns.ts';
+import { matchesPattern, matchesPatternOrParent } from '../../model/manifests/path-patterns.ts';
 import type { Json } from '../resources/resource-set.ts';
 import { isPlainObject, isReference, isSecret, type PlainObject } from '../resources/spec-paths.ts';
 
@@ -96,7 +96,7 @@ export function isSet({ sets }: Kind, segments: readonly string[]): boolean {
 
 /** Whether this place is a verbatim document or lies in one. */
 export function isOpaque({ opaque }: Kind, segments: readonly string[]): boolean {
-  return opaque.some((pattern) => coversPattern(pattern, segments));
+  return opaque.some((pattern) => matchesPatternOrParent(pattern, segments));
 }
 
 /** The verbatim document itself may be empty in several ways; inside it every difference counts. */

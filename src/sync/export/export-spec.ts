@@ -1,6 +1,6 @@
 /** Knows how a live spec is written in a manifest: its spelling, references by name, stubs for secrets. */
 import { type KindName, kinds, type ReferenceField } from '../../model/kinds/kinds.ts';
-import { matchesPattern } from '../../model/manifests/place-patterns.ts';
+import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import {
   type Identity,
   identityKey,

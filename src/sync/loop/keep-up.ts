@@ -1,9 +1,9 @@
 /** Knows what becomes of drift while a guard holds a version back. */
 import type { Ending } from '../../failure.ts';
-import type { CycleOptions } from '../cycle/reconcile.ts';
+import type { CycleOptions } from '../cycle/cycle-options.ts';
 import { type TimedCycle, timed } from '../cycle/timed-cycle.ts';
+import type { WatchEvent } from '../status/loop-event.ts';
 import type { DriftPolicy } from './due.ts';
-import type { WatchEvent } from './loop-event.ts';
 import type { Told } from './told.ts';
 
 export interface Surroundings {

@@ -1,6 +1,6 @@
 /** Knows what a loop has told, so that what goes on is told once. */
 import type { Failure } from '../../failure.ts';
-import type { CycleResult } from '../cycle/reconcile.ts';
+import type { CycleResult } from '../cycle/cycle-options.ts';
 import type { Refusal } from '../plan/guards.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
 import { suspendedIn } from '../plan/suspended.ts';

@@ -1,5 +1,5 @@
 /** Knows the envelope of a manifest: apiVersion, kind, metadata, spec and state. */
-import { type KindName, kindNames, kinds, onlyName } from '../../model/kinds/kinds.ts';
+import { type KindName, kindNames, kinds, singletonName } from '../../model/kinds/kinds.ts';
 import { didYouMean } from '../../suggest.ts';
 import { ignoreFileName, type SourceFault } from '../source/source-files.ts';
 import { readMap, refuseUnknownKeys } from '../yaml/map-fields.ts';
@@ -120,10 +120,10 @@ class Envelope {
 
   /** A second one under another name would be the same on the server. */
   #checkName(kind: KindName, name: string): void {
-    if (kinds[kind].isOnlyOne !== true || name === onlyName) return;
+    if (kinds[kind].isSingleton !== true || name === singletonName) return;
     const where = kinds[kind].workspaced === 'none' ? 'an organisation' : 'a workspace';
-    const message = `${where} has one ${kind}, which is called "${onlyName}"`;
-    this.#report(['metadata', 'name'], 'name', message, `write name: ${onlyName}`);
+    const message = `${where} has one ${kind}, which is called "${singletonName}"`;
+    this.#report(['metadata', 'name'], 'name', message, `write name: ${singletonName}`);
   }
 
   #readState(): boolean {

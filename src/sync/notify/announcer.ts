@@ -1,10 +1,10 @@
 /** Knows what a sync tells others of where it stands: the status of a commit, and each change of state once. */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
-import type { Announced } from '../../model/kinds/sync-record.ts';
+import type { Announcements } from '../../model/kinds/sync-record.ts';
 import type { Secret } from '../../secret.ts';
-import type { Follower } from '../daemon/status-report.ts';
-import type { Standing } from '../daemon/sync-state.ts';
+import type { Follower } from '../status/status-reporter.ts';
+import type { Standing } from '../status/sync-state.ts';
 import {
   type CommitStatus,
   type CommitStatusTerms,
@@ -46,7 +46,7 @@ export class Announcer implements Follower {
   readonly #options: AnnouncerOptions;
   /** What was put last, and what is known to have arrived. */
   #status: Omit<CommitStatus, 'description'> | null = null;
-  #arrived: Announced['commit_status'] = null;
+  #arrived: Announcements['commit_status'] = null;
   #told: Told | null = null;
   /** To be sent once the server keeps it; an id that was put already is not put again. */
   #notification: Notification | null = null;
@@ -69,7 +69,7 @@ export class Announcer implements Follower {
     this.#putStatus(commitStatusOf(standing, standing.applied));
   }
 
-  note(report: Report, standing: Standing, before: Announced | undefined): Announced {
+  note(report: Report, standing: Standing, before: Announcements | undefined): Announcements {
     if (!this.#isRead) {
       this.#isRead = true;
       // A server that keeps nothing has nothing to say against what this process remembers.

@@ -3,15 +3,15 @@
  * Whoever may read the repository reads a status: it says in fixed words how things are and where
  * in the source something is wrong. Messages, which may repeat a value, stay with the server.
  */
-import type { Announced } from '../../model/kinds/sync-record.ts';
+import type { Announcements } from '../../model/kinds/sync-record.ts';
 import type { Secret } from '../../secret.ts';
 import { oneLine } from '../../terminal-text.ts';
-import type { Standing } from '../daemon/sync-state.ts';
 import { commitOf } from '../resources/resource-set.ts';
+import type { Standing } from '../status/sync-state.ts';
 import type { GitHost } from './git-host.ts';
 import type { Message } from './post.ts';
 
-type State = NonNullable<Announced['commit_status']>['state'];
+type State = NonNullable<Announcements['commit_status']>['state'];
 
 export interface CommitStatus {
   readonly commit: string;

@@ -4,7 +4,7 @@
  * in between is never told, a crash between sending and keeping tells it twice under one id, and
  * flapping runs out of its pace: what holds once there is room again is told then.
  */
-import type { Announced, SyncReport } from '../../model/kinds/sync-record.ts';
+import type { Announcements, SyncReport } from '../../model/kinds/sync-record.ts';
 import { formatTimestamp, parseTimestamp } from '../../model/wire/timestamp.ts';
 import type { Secret } from '../../secret.ts';
 import { oneLine } from '../../terminal-text.ts';
@@ -12,7 +12,7 @@ import { standardSignature } from '../daemon/standard-webhook.ts';
 import type { Message } from './post.ts';
 
 /** What was told last. */
-export type Told = NonNullable<Announced['notification']>;
+export type Told = NonNullable<Announcements['notification']>;
 type State = Told['state'];
 
 /** What has changed; `previous` is null where it is not known any more. */

@@ -49,7 +49,7 @@ export class Post implements AsyncDisposable {
       {
         ...{ connectionsMax: 1, connectTimeoutMs: timeout, idleMs: 1_000 },
         // A try has its own end; what is read of an answer is counted.
-        ...{ answerTimeoutMs: timeout, answerBytesMax: -1 },
+        ...{ responseTimeoutMs: timeout, responseBytesMax: -1 },
         tls: ca === undefined ? {} : { ca },
       },
       options.proxies ?? null,
@@ -61,7 +61,7 @@ export class Post implements AsyncDisposable {
     const { timeoutMs = tryMsMax, agent, clock } = this.#options;
     const late = AbortSignal.timeout(timeoutMs);
     try {
-      const answer = await this.#pools.at(url.origin).request({
+      const answer = await this.#pools.poolFor(url.origin).request({
         origin: url.origin,
         path: url.pathname + url.search,
         method: 'POST',
@@ -88,7 +88,7 @@ export class Post implements AsyncDisposable {
     } catch (error) {
       const reason = late.aborted
         ? `it did not answer within ${timeoutMs / 1000} s`
-        : `it cannot be reached (${codeOf(error)})${this.#pools.way(url.origin)}`;
+        : `it cannot be reached (${codeOf(error)})${this.#pools.describeRoute(url.origin)}`;
       return { kind: 'mayPass', reason, waitMs: null };
     }
   }

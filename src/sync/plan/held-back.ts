@@ -1,6 +1,7 @@
 /** Knows which removals have to wait: for the source to settle, or for a word by somebody. */
 import type { KindName } from '../../model/kinds/kinds.ts';
 import { identityKey, type LiveResource } from '../resources/resource-set.ts';
+import type { Draft } from './planned.ts';
 
 /** How a loop that nobody watches may remove what left the source without a tombstone. */
 export interface Unattended {
@@ -42,32 +43,41 @@ ${settleMs / 1000} s from now`;
   return { reason: 'settling', message };
 }
 
-/** Of a removal that is guarded, by identity key: whether it has been released by name. */
+/** Tells whether a guarded removal has been released by name; takes the identity key. */
 export type IsReleased = (id: string) => boolean;
 
-/** Why a resource whose removal ends more than itself stays until it is named; null when it may go. */
-export function guarded(
-  { identity, id: resourceId }: LiveResource,
-  isReleased: IsReleased,
-  keysInUse: ReadonlyMap<string, string | null>,
-): Held | null {
+/** Returns why the removal of a workspace waits until it is named; null for other kinds. */
+export function guarded({ identity }: LiveResource, isReleased: IsReleased): Held | null {
   const id = identityKey(identity);
-  if (isReleased(id)) return null;
-  const lastUsedAt = identity.kind === 'ApiKey' ? keysInUse.get(resourceId) : undefined;
-  if (lastUsedAt !== undefined) {
-    const { workspace } = identity;
-    const goesAlong =
-      workspace !== null &&
-      isReleased(identityKey({ kind: 'Workspace', workspace: null, name: workspace }));
-    if (goesAlong) return null;
-    const use = lastUsedAt === null ? 'and may be in use' : `and was used at ${lastUsedAt}`;
-    const message = `it left the source ${use}; it is deleted when it is named: --delete ${id}`;
-    return { reason: 'used-key', message };
-  }
-  if (identity.kind !== 'Workspace') return null;
+  if (isReleased(id) || identity.kind !== 'Workspace') return null;
   const message = `it left the source; with a workspace goes all that is counted and kept in it, so that \
 it is deleted when it is named: --delete ${id}`;
   return { reason: 'guarded', message };
+}
+
+/**
+ * Blocks the pruning of keys in use until they, or their workspace, are named.
+ *
+ * @param isReleased absent guards nothing
+ */
+export function blockKeysInUse(
+  draft: Draft,
+  isReleased: IsReleased | undefined,
+  keysInUse: ReadonlyMap<string, string | null>,
+): void {
+  if (isReleased === undefined || keysInUse.size === 0) return;
+  for (const { id, identity, live, prune } of [...draft.changes.values()]) {
+    const lastUsedAt = prune && live !== null ? keysInUse.get(live.id) : undefined;
+    if (lastUsedAt === undefined || identity.kind !== 'ApiKey' || isReleased(id)) continue;
+    const { workspace } = identity;
+    const isWorkspaceReleased =
+      workspace !== null &&
+      isReleased(identityKey({ kind: 'Workspace', workspace: null, name: workspace }));
+    if (isWorkspaceReleased) continue;
+    const use = lastUsedAt === null ? 'and may be in use' : `and was used at ${lastUsedAt}`;
+    const message = `it left the source ${use}; it is deleted when it is named: --delete ${id}`;
+    draft.block({ id, identity, position: null, reason: 'used-key', message });
+  }
 }
 
 /** What this credential has not recorded itself it does not remove: anybody could have put the mark there. */

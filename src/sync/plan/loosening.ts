@@ -1,6 +1,6 @@
 /** Knows what loosens access, kind by kind: limits raised, scopes added, guards removed. */
 import type { KindName } from '../../model/kinds/kinds.ts';
-import { matchesPattern } from '../../model/manifests/place-patterns.ts';
+import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import type { Difference } from '../diff/diff.ts';
 import { isNested, leavesOf } from '../diff/leaves.ts';
 import type { Json, Spec } from '../resources/resource-set.ts';

@@ -97,6 +97,18 @@ export class Draft {
   readonly hints: string[] = [];
   nextRotationAt: number | null = null;
 
+  /** Returns a draft with the same items, whose changes may be blocked independently. */
+  copy(): Draft {
+    const copy = new Draft();
+    for (const [id, change] of this.changes) copy.changes.set(id, change);
+    for (const [id, item] of this.blocked) copy.blocked.set(id, item);
+    for (const field of this.ignored) copy.ignored.push(field);
+    for (const hint of this.hints) copy.hints.push(hint);
+    copy.unchanged = this.unchanged;
+    copy.nextRotationAt = this.nextRotationAt;
+    return copy;
+  }
+
   note({ hint, nextAt }: Pick<RotationState, 'hint' | 'nextAt'>): void {
     if (hint !== null) this.hints.push(hint);
     if (nextAt !== null) this.nextRotationAt = Math.min(nextAt, this.nextRotationAt ?? nextAt);

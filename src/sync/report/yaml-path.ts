@@ -1,6 +1,6 @@
 /** Knows what a place of a canonical spec is called in a manifest: `spec.rateLimits[0].value`. */
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
-import { matchesPattern } from '../../model/manifests/place-patterns.ts';
+import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import type { Json, Spec } from '../resources/resource-set.ts';
 import { isReference } from '../resources/spec-paths.ts';
 import { shapeOf, toCamelCase, toSnakeCase } from '../resources/spec-shape.ts';

@@ -1,6 +1,6 @@
 /** Knows how places in a spec are named: dotted patterns of the kinds table and JSON pointers of a plan. */
 import { kindNames } from '../../model/kinds/kinds.ts';
-import { mapPlaces } from '../../model/manifests/place-patterns.ts';
+import { replaceValues } from '../../model/manifests/path-patterns.ts';
 import type { Json, Spec } from './resource-set.ts';
 
 export type PlainObject = { [key: string]: Json };
@@ -68,12 +68,12 @@ export function putAt(
   if (key !== undefined) parent[key] = value;
 }
 
-/** As {@link mapPlaces}, of a spec. */
+/** As {@link replaceValues}, of a spec. */
 export function mapSpec(
   spec: Spec,
   replace: (value: Json, segments: readonly string[]) => Json | undefined,
 ): Spec {
-  return mapPlaces(spec, replace as Parameters<typeof mapPlaces>[1]) as Spec;
+  return replaceValues(spec, replace as Parameters<typeof replaceValues>[1]) as Spec;
 }
 
 /** Identity keys of everything a spec refers to, once each. */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Failure } from '../../failure.ts';
 import { type KindName, kindNames, kinds } from '../../model/kinds/kinds.ts';
 import { Snapshot, type SnapshotResource } from '../../model/kinds/snapshot.ts';
-import { matchesPattern } from '../../model/manifests/place-patterns.ts';
+import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import {
   type ExternalResource,
   identityKey,

@@ -1,7 +1,7 @@
 /** Knows what a newer server tells that this version has no word for, and takes it out of the answer. */
 import { z } from 'zod';
-import { loadBody } from '../../model/kinds/bodies.ts';
 import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
+import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
 
 export interface KnownPart {
   /** The answer without what is not known. */
@@ -36,7 +36,7 @@ async function withoutFields(
   kind: KindName,
   unknown: string[],
 ): Promise<unknown> {
-  const schema = formOf(await loadBody(kind));
+  const schema = formOf(await loadSpecSchema(kind));
   const { spec, managed_by: managed } = resource;
   const extra: string[] = [];
   const known = knownPart(schema, spec, '', extra);

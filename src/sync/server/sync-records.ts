@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { Failure } from '../../failure.ts';
 import {
-  changesToldMax,
+  changesPerRequestMax,
   type RevisionBody,
   type RevisionChange,
   RevisionWithChanges,
@@ -169,7 +169,7 @@ function partsOf(changes: readonly RevisionChange[]): RevisionChange[][] {
     bytes += length;
     values += changeValues + change.fields.length;
     const fits = bytes <= partBytesMax && values <= partValuesMax;
-    if (part !== undefined && fits && part.length < changesToldMax) part.push(change);
+    if (part !== undefined && fits && part.length < changesPerRequestMax) part.push(change);
     else {
       parts.push([change]);
       [bytes, values] = [length, changeValues + change.fields.length];

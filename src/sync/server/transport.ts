@@ -33,7 +33,12 @@ export class Transport implements AsyncDisposable {
   #requests = 0;
 
   constructor(proxies: Proxies | null) {
-    const limits = { connectionsMax, connectTimeoutMs, answerTimeoutMs, answerBytesMax };
+    const limits = {
+      connectionsMax,
+      connectTimeoutMs,
+      responseTimeoutMs: answerTimeoutMs,
+      responseBytesMax: answerBytesMax,
+    };
     this.#pools = new Pools(limits, proxies);
   }
 
@@ -50,7 +55,7 @@ export class Transport implements AsyncDisposable {
   ): Promise<Outcome> {
     this.#requests += 1;
     try {
-      const answer = await this.#pools.at(url.origin).request({
+      const answer = await this.#pools.poolFor(url.origin).request({
         origin: url.origin,
         path: url.pathname + url.search,
         method,
@@ -69,7 +74,7 @@ export class Transport implements AsyncDisposable {
         retryAfter: single(answer.headers['retry-after']),
       };
     } catch (error) {
-      const way = this.#pools.way(url.origin);
+      const way = this.#pools.describeRoute(url.origin);
       const failed =
         way === '' ? error : new Error(`${describeFailed(error)}${way}`, { cause: error });
       return { failed, neverSent: isNeverSent(error) };

@@ -1,7 +1,8 @@
 /** Knows what of the Secrets of a cluster is one owner's: read, told apart from others', removed by version. */
 import { createHash } from 'node:crypto';
 import { Failure } from '../../failure.ts';
-import { type KubeClient, KubeUnreachable } from '../../kube/kube-client.ts';
+import type { KubeClient } from '../../kube/kube-client.ts';
+import { KubeUnreachable } from '../../kube/kube-errors.ts';
 import {
   applySecret,
   createSecret,

@@ -1,6 +1,6 @@
 /** Knows how a value is read from a Secret or a ConfigMap of Kubernetes. */
 import { Failure } from '../../failure.ts';
-import { KubeRefusal, KubeUnreachable } from '../../kube/kube-client.ts';
+import { KubeRefusal, KubeUnreachable } from '../../kube/kube-errors.ts';
 import { getObject } from '../../kube/kube-objects.ts';
 import { Secret } from '../../secret.ts';
 import { originText, type ValueOrigin } from '../resources/secret-target.ts';

@@ -1,7 +1,7 @@
 /** Knows how a manifest's spec becomes a canonical one: converted, completed, and judged by the schema. */
 import type { z } from 'zod';
 import type { KindName } from '../../model/kinds/kinds.ts';
-import type { HotSchema } from '../../model/wire/hot-schema.ts';
+import type { SelfCompilingSchema } from '../../model/wire/self-compiling-schema.ts';
 import type { Secret } from '../../secret.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { toScalar } from '../overlay/substitute.ts';
@@ -30,7 +30,7 @@ export interface Canonical {
 /** A manifest and what its spec, once converted, must parse to. */
 interface Asked {
   readonly kind: KindName;
-  readonly schema: HotSchema<z.ZodObject>;
+  readonly schema: SelfCompilingSchema<z.ZodObject>;
   readonly manifest: Manifest;
 }
 
@@ -44,7 +44,7 @@ type Body = Record<string, unknown>;
  */
 export function canonicalise(
   kind: KindName,
-  schema: HotSchema<z.ZodObject>,
+  schema: SelfCompilingSchema<z.ZodObject>,
   manifest: Manifest,
   values: ReadValues,
   tell: (fault: SourceFault) => void,

@@ -4,19 +4,23 @@ import type { ConfigDocument } from '../../model/configs/config.ts';
 import { configFaults } from '../../model/configs/config-document.ts';
 import type { GuardrailCreate } from '../../model/guardrails/guardrail.ts';
 import { guardrailFaults } from '../../model/guardrails/guardrail-checks.ts';
-import { documentBody, documentSizeFault, usualBody } from '../../model/json/body-limits.ts';
+import {
+  defaultBodyLimits,
+  documentBodyLimits,
+  documentSizeFault,
+} from '../../model/json/body-limits.ts';
 import { mcpIntegrationFaults } from '../../model/mcp/mcp-configurations.ts';
 import type { McpIntegrationCreate } from '../../model/mcp/mcp-integration.ts';
 import type { PromptCreate } from '../../model/prompts/prompt.ts';
 import { templateFaults } from '../../model/prompts/prompt-rendering.ts';
 import type { IntegrationCreate } from '../../model/providers/integration.ts';
-import { ownedFaults } from '../../model/providers/integration-access.ts';
+import { workspaceIntegrationFaults } from '../../model/providers/integration-access.ts';
 import { integrationFaults } from '../../model/providers/integration-faults.ts';
 import {
   type SecretReferenceCreate,
   secretReferenceSpecFaults,
 } from '../../model/secrets/secret-reference.ts';
-import { below, type Fault } from '../../model/wire/fault.ts';
+import { type Fault, prefixFaults } from '../../model/wire/fault.ts';
 import {
   type DeploymentCreate,
   deploymentSpecFaults,
@@ -55,13 +59,13 @@ export function contentFaults(resource: Content): SourceFault[] {
 function faultsOf({ identity, spec, secrets }: Content): Fault[] {
   const tooLarge = documentSizeFault(
     spec,
-    documentKinds.has(identity.kind) ? documentBody : usualBody,
+    documentKinds.has(identity.kind) ? documentBodyLimits : defaultBodyLimits,
   );
   if (tooLarge !== null) return [{ path: [], message: tooLarge }];
   switch (identity.kind) {
     case 'Config': {
       const document = withoutReferences(spec.config ?? {}) as ConfigDocument;
-      return below(['config'], configFaults(document, targetLimits, trusted));
+      return prefixFaults(['config'], configFaults(document, targetLimits, trusted));
     }
     case 'Guardrail': {
       const content = spec as unknown as GuardrailCreate;
@@ -69,12 +73,12 @@ function faultsOf({ identity, spec, secrets }: Content): Fault[] {
     }
     case 'McpIntegration': {
       const filled = withSecrets(spec, secrets) as unknown as McpIntegrationCreate;
-      const owned = identity.workspace === null ? [] : ownedFaults(filled);
+      const owned = identity.workspace === null ? [] : workspaceIntegrationFaults(filled);
       return [...mcpIntegrationFaults(filled, trusted), ...owned];
     }
     case 'Integration': {
       const filled = withSecrets(spec, secrets) as unknown as IntegrationCreate;
-      const owned = identity.workspace === null ? [] : ownedFaults(filled);
+      const owned = identity.workspace === null ? [] : workspaceIntegrationFaults(filled);
       return [...integrationFaults(filled, trusted), ...owned];
     }
     case 'SecretReference':

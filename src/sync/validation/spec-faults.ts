@@ -1,7 +1,7 @@
 /** Knows how a complaint of a schema is told to the one who wrote the manifest: place, words, fix. */
 import { z } from 'zod';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
-import { formsOf, inNearestForm } from '../../model/wire/fault.ts';
+import { expectedForms, issuesOfNearestVariant } from '../../model/wire/fault.ts';
 import { didYouMean } from '../../suggest.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { valueAt } from '../resources/spec-paths.ts';
@@ -23,7 +23,7 @@ export function issueFaults(
   { schema, body }: { readonly schema: z.ZodObject; readonly body: unknown },
   issues: readonly Issue[],
 ): SourceFault[] {
-  return issues.flatMap(inNearestForm).flatMap((issue) => {
+  return issues.flatMap(issuesOfNearestVariant).flatMap((issue) => {
     const path = issue.path.map(String);
     if (issue.code === 'unrecognized_keys') {
       return issue.keys.map((key) =>
@@ -188,7 +188,7 @@ function inWords(issue: Issue, value: unknown): { message: string; fix?: string 
 }
 
 function formsInWords(issue: Issue): string {
-  return formsOf(issue)
+  return expectedForms(issue)
     .map((form) => typeNames[form] ?? form)
     .join(' or ');
 }

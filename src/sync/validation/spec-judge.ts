@@ -1,8 +1,8 @@
 /** Knows how the specs of one source are judged: by the schema of their kind, and by what no schema can say. */
 import type { z } from 'zod';
-import { loadHotBody } from '../../model/kinds/bodies.ts';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
-import type { HotSchema } from '../../model/wire/hot-schema.ts';
+import { loadCompilingSpecSchema } from '../../model/kinds/spec-schemas.ts';
+import type { SelfCompilingSchema } from '../../model/wire/self-compiling-schema.ts';
 import type { EncryptedFiles } from '../manifest/encrypted-files.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import type { DesiredResource, Identity } from '../resources/resource-set.ts';
@@ -25,7 +25,7 @@ type Report = (fault: SourceFault) => void;
 /** Loads what it takes to judge a kind when the first manifest of it comes. */
 export class SpecJudge {
   readonly #values: ReadValues;
-  readonly #schemas = new Map<KindName, HotSchema<z.ZodObject>>();
+  readonly #schemas = new Map<KindName, SelfCompilingSchema<z.ZodObject>>();
   #contentFaults: typeof contentFaults | undefined;
 
   constructor(sources: SecretSources, files: readonly SourceFile[]) {
@@ -45,7 +45,7 @@ export class SpecJudge {
   async prepare({ kind, absent, spec, place }: Manifest): Promise<void> {
     if (kind === 'External') return;
     if (!this.#schemas.has(kind)) {
-      this.#schemas.set(kind, await loadHotBody(kind));
+      this.#schemas.set(kind, await loadCompilingSpecSchema(kind));
       if (freeForm.has(kind)) {
         this.#contentFaults ??= (await import('./content-faults.ts')).contentFaults;
       }

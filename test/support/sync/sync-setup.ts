@@ -3,11 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../../src/secret.ts';
-import {
-  type CycleOptions,
-  type CycleResult,
-  reconcile,
-} from '../../../src/sync/cycle/reconcile.ts';
+import type { CycleOptions, CycleResult } from '../../../src/sync/cycle/cycle-options.ts';
+import { reconcile } from '../../../src/sync/cycle/reconcile.ts';
 import { readDesired } from '../../../src/sync/desired/desired.ts';
 import type { DesiredSet } from '../../../src/sync/resources/resource-set.ts';
 import { AdminClient, type ClientOptions } from '../../../src/sync/server/client.ts';

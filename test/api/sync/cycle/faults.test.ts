@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { CycleResult } from '../../../../src/sync/cycle/reconcile.ts';
+import type { CycleResult } from '../../../../src/sync/cycle/cycle-options.ts';
 import { type Fate, startFaultyProxy } from '../../../support/network/faulty-proxy.ts';
 import type { TestServer } from '../../../support/server/server.ts';
 import { endLeases } from '../../../support/sync/lease.ts';

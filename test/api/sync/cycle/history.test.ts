@@ -1,6 +1,6 @@
 /** Guarantees that a source which is not the one of before is written by nobody until that is released. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { CycleOptions, CycleResult } from '../../../../src/sync/cycle/reconcile.ts';
+import type { CycleOptions, CycleResult } from '../../../../src/sync/cycle/cycle-options.ts';
 import type { Descent } from '../../../../src/sync/source/source-files.ts';
 import type { TestServer } from '../../../support/server/server.ts';
 import {

@@ -2,7 +2,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { CycleResult } from '../../../../src/sync/cycle/reconcile.ts';
+import type { CycleResult } from '../../../../src/sync/cycle/cycle-options.ts';
 import { isQuestion, losing, startFaultyProxy } from '../../../support/network/faulty-proxy.ts';
 import type { TestServer } from '../../../support/server/server.ts';
 import {

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { isWellFormedApiKey, makeApiKey } from '../../../../src/model/people/credentials.ts';
-import type { CycleOptions } from '../../../../src/sync/cycle/reconcile.ts';
+import type { CycleOptions } from '../../../../src/sync/cycle/cycle-options.ts';
 import { resultDocument } from '../../../../src/sync/report/document.ts';
 import { textReport } from '../../../../src/sync/report/text.ts';
 import { FolderSink } from '../../../../src/sync/sinks/folder-sink.ts';
@@ -272,7 +272,8 @@ describe('a key that exists', () => {
     expect(planned.warnings.join()).toContain(`lies in ${at('bot.key')}; apply moves it`);
     const client = sync.openClient();
     expect(await sync.cycle(moved, { client })).toMatchObject({
-      ...{ ending: 'success', warnings: [] },
+      ending: 'success',
+      warnings: [],
       deliveries: [{ state: 'delivered' }],
     });
     expect(client.writes).toBe(0);

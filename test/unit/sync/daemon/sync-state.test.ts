@@ -1,7 +1,7 @@
 /** Guarantees what a daemon says of itself where several things hold at once. */
 import { describe, expect, it } from 'vitest';
 import { endingOfPlan } from '../../../../src/sync/cycle/cycle-ending.ts';
-import type { CycleResult } from '../../../../src/sync/cycle/reconcile.ts';
+import type { CycleResult } from '../../../../src/sync/cycle/cycle-options.ts';
 import { readSource } from '../../../../src/sync/desired/desired.ts';
 import { makePlan } from '../../../../src/sync/plan/plan.ts';
 import { type Standing, SyncState } from '../../../../src/sync/status/sync-state.ts';

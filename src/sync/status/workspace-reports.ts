@@ -1,6 +1,6 @@
 /** Knows where each workspace of an owner stands after a cycle or a pass. */
 import { reportedWorkspacesMax, type SyncReport } from '../../model/kinds/sync-record.ts';
-import type { CycleResult } from '../cycle/reconcile.ts';
+import type { CycleResult } from '../cycle/cycle-options.ts';
 import { commitOf, workspaceOf } from '../resources/resource-set.ts';
 import type { StateName } from './sync-state.ts';
 

@@ -1,6 +1,6 @@
 /** Knows what a loop tells: what each look came to, cycles, drift and failures. */
 import type { Failure } from '../../failure.ts';
-import type { CycleResult } from '../cycle/reconcile.ts';
+import type { CycleResult } from '../cycle/cycle-options.ts';
 import type { SourceVersion } from '../source/source-files.ts';
 
 /** What a look came to. */

@@ -2,10 +2,10 @@
 import type { Clock } from '../../clock.ts';
 import type { Ending, Failure, Place } from '../../failure.ts';
 import type { syncStates } from '../../model/kinds/sync-record.ts';
-import type { CycleResult } from '../cycle/reconcile.ts';
-import type { Look, WatchEvent } from '../loop/loop-event.ts';
+import type { CycleResult } from '../cycle/cycle-options.ts';
 import { commitOf } from '../resources/resource-set.ts';
 import type { SourceVersion } from '../source/source-files.ts';
+import type { Look, WatchEvent } from './loop-event.ts';
 
 export type StateName = (typeof syncStates)[number];
 

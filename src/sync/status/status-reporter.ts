@@ -1,7 +1,7 @@
 /** Knows what a daemon tells the server of where it stands, and when it has to tell it again. */
 import type { Clock } from '../../clock.ts';
 import { Failure, type Place } from '../../failure.ts';
-import type { Announced, SyncReport } from '../../model/kinds/sync-record.ts';
+import type { Announcements, SyncReport } from '../../model/kinds/sync-record.ts';
 import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
@@ -16,13 +16,13 @@ const messageMax = 2_000;
 
 type WorkspaceReport = SyncReport['workspaces'][number];
 
-export interface TellerOptions {
+export interface StatusReporterOptions {
   readonly client: AdminClient;
   /** As the user named it. */
   readonly source: string;
   readonly clock: Clock;
   /** Told once, where the server keeps no status. */
-  readonly onMissing: () => void;
+  readonly onMissing?: (() => void) | undefined;
   readonly follower?: Follower | undefined;
   /** Told what the server is to be told, whether or not it can be. */
   readonly onReport?: ((report: Omit<SyncReport, 'next_look_at'>) => void) | undefined;
@@ -34,8 +34,8 @@ export interface Follower {
   note(
     report: Omit<SyncReport, 'next_look_at'>,
     standing: Standing,
-    before: Announced | undefined,
-  ): Announced;
+    before: Announcements | undefined,
+  ): Announcements;
   /** What was noted is kept, or nobody can be asked to keep it: whatever it says may go out. */
   send(): void;
   /** Another run has led in between. */
@@ -47,8 +47,8 @@ interface Hold extends AsyncDisposable {
   readonly fence: number;
 }
 
-export class StatusTeller {
-  readonly #options: TellerOptions;
+export class StatusReporter {
+  readonly #options: StatusReporterOptions;
   #turn: Promise<void> = Promise.resolve();
   #told = '';
   #renewAt = 0;
@@ -59,7 +59,7 @@ export class StatusTeller {
   /** By workspace, '' for what is in none. */
   readonly #applied = new Map<string, string | null>();
 
-  constructor(options: TellerOptions) {
+  constructor(options: StatusReporterOptions) {
     this.#options = options;
   }
 
@@ -75,7 +75,7 @@ export class StatusTeller {
    * @param hold the lease under which it is told, asked for only where something is
    * @param waitMs time until the next look
    */
-  async tell(
+  async report(
     standing: Standing,
     hold: (signal: AbortSignal) => Promise<Hold>,
     waitMs: number,
@@ -133,7 +133,7 @@ export class StatusTeller {
     const status = await tellStatus(client, held.fence, next, signal);
     if (status === null) {
       this.#isMissing = true;
-      return onMissing();
+      return onMissing?.();
     }
     this.#isSuspended = status.suspensions.length > 0;
     this.#told = text;
