@@ -163,7 +163,10 @@ describe('scopes of the access service', () => {
   it('are made before a workspace, bound to it by its slug, listed and deleted', async () => {
     const made = await server.request('POST', scopes, { body: { name: 'ws_one', resources: [] } });
     const record = {
-      ...{ id: `ws_one:${server.tsgId}`, name: 'ws_one', description: '', resources: [] },
+      id: `ws_one:${server.tsgId}`,
+      name: 'ws_one',
+      description: '',
+      resources: [],
       tsg_id: server.tsgId,
     };
     expect(made).toMatchObject({ status: 200, body: record });

@@ -44,11 +44,23 @@ describe('GET /audit-logs', () => {
     const [latest, removed, changed] = await list();
     expect(latest).toMatchObject({ object: 'audit_log', action: 'create', workspace_id: '' });
     expect(removed).toMatchObject({
-      ...{ action: 'delete', method: 'DELETE', resource_type: 'Config', resource_id: configId },
-      ...{ user_type: 'service_account', organisation_id: server.organisationId },
-      ...{ workspace_id: workspaceId, request_id: 'gone-17', response_status_code: 200 },
-      ...{ timestamp: '2027-01-04T08:01:00.000Z', chain_position: null, chain_hash: null },
-      ...{ uri: '', query_params: '{}', request_headers: '{}', client_ip: '', country: '' },
+      action: 'delete',
+      method: 'DELETE',
+      resource_type: 'Config',
+      resource_id: configId,
+      user_type: 'service_account',
+      organisation_id: server.organisationId,
+      workspace_id: workspaceId,
+      request_id: 'gone-17',
+      response_status_code: 200,
+      timestamp: '2027-01-04T08:01:00.000Z',
+      chain_position: null,
+      chain_hash: null,
+      uri: '',
+      query_params: '{}',
+      request_headers: '{}',
+      client_ip: '',
+      country: '',
     });
     expect(JSON.parse((changed as unknown as { request_body: string }).request_body)).toEqual({
       fields: ['name'],
@@ -148,9 +160,16 @@ describe('the chain of an audit log', () => {
 
   async function addTo(organisationId: string, changes: number): Promise<void> {
     const entries = Array.from({ length: changes }, (_, index) => ({
-      ...{ organisationId, workspaceId: null, at: now - (changes - 1 - index) * 60_000 },
-      ...{ actorKind: 'system' as const, actorId: 'test', action: 'create' },
-      ...{ resourceKind: 'Config', resourceId: `${index}`, requestId: '', changes: {} },
+      organisationId,
+      workspaceId: null,
+      at: now - (changes - 1 - index) * 60_000,
+      actorKind: 'system' as const,
+      actorId: 'test',
+      action: 'create',
+      resourceKind: 'Config',
+      resourceId: `${index}`,
+      requestId: '',
+      changes: {},
     }));
     await test.database.transaction((tx) => write(tx, entries));
   }
@@ -177,7 +196,10 @@ describe('the chain of an audit log', () => {
     await sealNow();
     const { sealed, unsealed, faults, head } = await verify(id);
     expect({ sealed, unsealed, faults, position: head?.position }).toEqual({
-      ...{ sealed: 600, unsealed: 0, faults: [], position: 600 },
+      sealed: 600,
+      unsealed: 0,
+      faults: [],
+      position: 600,
     });
     expect((await rowAt(id, 1)).resource_id).toBe('0');
     expect((await rowAt(id, 600)).resource_id).toBe('599');
@@ -212,7 +234,10 @@ describe('the chain of an audit log', () => {
       await db.insertInto('audit_log').values(forged).execute();
     }
     expect(await faultsOf(id)).toEqual([
-      ...['changed 3-3', 'removed 6-6', 'inserted 8-8', 'inserted 12-12'],
+      'changed 3-3',
+      'removed 6-6',
+      'inserted 8-8',
+      'inserted 12-12',
     ]);
   });
 

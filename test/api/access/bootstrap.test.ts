@@ -61,7 +61,10 @@ describe('bootstrapTenant', () => {
   it('joins an organisation that exists, under another name, and leaves it its one owner', async () => {
     const first = await bootstrapTenant(test.database, { ...options, ownerEmail: 'Ann@a.example' });
     const again = {
-      ...{ ...options, tsgId: first.tsgId, name: 'second', ownerEmail: 'bob@b.example' },
+      ...options,
+      tsgId: first.tsgId,
+      name: 'second',
+      ownerEmail: 'bob@b.example',
     };
     const second = await bootstrapTenant(test.database, again);
     expect(second.organisationId).toBe(first.organisationId);

@@ -70,13 +70,20 @@ async function furnished(of: TestServer, description: Description): Promise<Righ
 async function anotherTenant(): Promise<TestServer> {
   const { app, clock, database, url } = server;
   const tenant = await bootstrapTenant(database, {
-    ...{ keyring: app.keyring, name: 'other', apiKeyPrefix: '', now: clock.now() },
+    keyring: app.keyring,
+    name: 'other',
+    apiKeyPrefix: '',
+    now: clock.now(),
   });
   const clientSecret = tenant.clientSecret.reveal();
   const organisationApiKey = tenant.organisationApiKey.reveal();
   const token = await fetchToken(url, { ...tenant, clientSecret });
   return {
-    ...{ ...server, ...tenant, clientSecret, organisationApiKey, token: async () => token },
+    ...server,
+    ...tenant,
+    clientSecret,
+    organisationApiKey,
+    token: async () => token,
     request: async (method, path, { body, headers = {} } = {}) =>
       exchange(method, url + path, body, { ...asBearer(token), ...headers }),
   };
@@ -94,7 +101,8 @@ async function rightRequest(of: RightRequests, one: Operation): Promise<Asked> {
     Object.entries(references).filter(([field]) => field in one.queries),
   );
   return {
-    ...{ method: one.method, target: path + (query || `?${places}`) },
+    method: one.method,
+    target: path + (query || `?${places}`),
     body: body === undefined ? undefined : JSON.stringify(body),
   };
 }

@@ -36,7 +36,10 @@ const membersOf = (workspace: string): string => `/v1/admin/workspaces/${workspa
 
 async function makeUserKey(workspace: string, user: string): Promise<TestResponse> {
   return ask('POST', '/v1/api-keys/workspace/user', {
-    ...{ name: 'mine', scopes: ['completions.write'], workspace_id: workspace, user_id: user },
+    name: 'mine',
+    scopes: ['completions.write'],
+    workspace_id: workspace,
+    user_id: user,
   });
 }
 
@@ -80,8 +83,9 @@ describe('users', () => {
 
   it('are found by role, by their whole address in any case, and by parts of their names (1.28.0)', async () => {
     const id = await addUser(server, {
-      ...{ email: 'Zoë.Quick@example.com'.replace('ë', 'e'), first_name: 'Zoë' },
-      ...{ last_name: 'Quick_100%' },
+      email: 'Zoë.Quick@example.com'.replace('ë', 'e'),
+      first_name: 'Zoë',
+      last_name: 'Quick_100%',
     });
     const found = async (query: string) => (await ask('GET', `/v1/admin/users?${query}`)).body;
     for (const query of [
@@ -141,13 +145,17 @@ describe('users', () => {
     const workspace = await makeWorkspace({ users: [{ id, role: 'manager' }] });
     const inside = (await makeUserKey(workspace, id)).body;
     const outside = await ask('POST', '/v1/api-keys/organisation/user', {
-      ...{ name: 'mine', scopes: ['completions.write'], user_id: id },
+      name: 'mine',
+      scopes: ['completions.write'],
+      user_id: id,
     });
     expect((await ask('GET', `/v1/admin/users/${id}`)).body.workspace_ids).toEqual([workspace]);
     expect(await ask('DELETE', `/v1/admin/users/${id}`)).toMatchObject({ status: 200, body: {} });
     for (const path of [
-      ...[`/v1/admin/users/${id}`, `${membersOf(workspace)}/${id}`],
-      ...[`/v1/api-keys/${inside.id}`, `/v1/api-keys/${outside.body.id}`],
+      `/v1/admin/users/${id}`,
+      `${membersOf(workspace)}/${id}`,
+      `/v1/api-keys/${inside.id}`,
+      `/v1/api-keys/${outside.body.id}`,
     ]) {
       expect([path, (await ask('GET', path)).status]).toEqual([path, 404]);
     }
@@ -196,10 +204,19 @@ describe('members of a workspace', () => {
     const path = `${membersOf(workspace)}/${one}`;
     const got = await ask('GET', path);
     expect(got.body).toEqual({
-      ...{ id: one, first_name: 'One', last_name: 'First', email: 'One@example.com' },
-      ...{ org_role: 'member', role: 'manager', status: 'active', workspace_id: workspace },
-      ...{ created_at: '2027-01-04T08:00:00.000Z', last_updated_at: '2027-01-04T08:00:00.000Z' },
-      ...{ scopes: [], settings: {}, object: 'workspace-user' },
+      id: one,
+      first_name: 'One',
+      last_name: 'First',
+      email: 'One@example.com',
+      org_role: 'member',
+      role: 'manager',
+      status: 'active',
+      workspace_id: workspace,
+      created_at: '2027-01-04T08:00:00.000Z',
+      last_updated_at: '2027-01-04T08:00:00.000Z',
+      scopes: [],
+      settings: {},
+      object: 'workspace-user',
     });
     const found = async (query: string) =>
       (await ask('GET', `${membersOf(slug)}?${query}`)).body.data.map(
@@ -298,7 +315,8 @@ describe('keys of people', () => {
       });
     expect((await make(['logs.view'])).status).toBe(200);
     expect(await make(['logs.view', 'logs.export'])).toMatchObject({
-      ...{ status: 403, body: { error: { code: 'AB03', param: 'scopes' } } },
+      status: 403,
+      body: { error: { code: 'AB03', param: 'scopes' } },
     });
   });
 
@@ -319,7 +337,10 @@ describe('keys of people', () => {
     const [own, withheld] = [['configs.read'], ['prompts.update', 'logs.list']];
     const scopes = [...ofKeys, ...own, ...withheld];
     const { body: made } = await ask('POST', '/v1/api-keys/workspace/user', {
-      ...{ name: 'own', scopes, user_id: manager, workspace_id: workspace },
+      name: 'own',
+      scopes,
+      user_id: manager,
+      workspace_id: workspace,
     });
     const as = (method: string, path: string, body: object = {}) =>
       exchange(method, `${server.url}/v1/api-keys${path}`, body, { 'x-gateway-api-key': made.key });
@@ -336,7 +357,10 @@ describe('keys of people', () => {
     expect(widened).toMatchObject({ status: 403, body: { error: { param: 'scopes' } } });
     expect((await as('POST', `/${bot.id}/rotate`)).status).toBe(200);
     const { body: theirs } = await ask('POST', '/v1/api-keys/workspace/service', {
-      ...{ name: 'of all', scopes: withheld, user_id: manager, workspace_id: workspace },
+      name: 'of all',
+      scopes: withheld,
+      user_id: manager,
+      workspace_id: workspace,
     });
     expect((await as('POST', `/${theirs.id}/rotate`)).status).toBe(403);
     await ask('PUT', `/v1/admin/workspaces/${workspace}`, {
@@ -352,7 +376,9 @@ describe('keys of people', () => {
     expect(all.map(({ status }) => status).toSorted()).toEqual([200, 200, 409, 409, 409, 409]);
     expect(await keysOf(workspace)).toHaveLength(2);
     const service = await ask('POST', '/v1/api-keys/workspace/service', {
-      ...{ name: 'bot', scopes: ['completions.write'], workspace_id: workspace },
+      name: 'bot',
+      scopes: ['completions.write'],
+      workspace_id: workspace,
     });
     expect(service.status).toBe(200);
     await ask('PUT', `/v1/admin/workspaces/${workspace}`, {
@@ -369,15 +395,19 @@ describe('keys of people', () => {
     });
     const [first] = await keysOf(workspace);
     expect(first).toMatchObject({
-      ...{ type: 'workspace-user', user_id: one, creation_mode: 'auto' },
-      ...{ scopes: ['completions.write'], expires_at: '2027-01-14T08:00:00.000Z' },
+      type: 'workspace-user',
+      user_id: one,
+      creation_mode: 'auto',
+      scopes: ['completions.write'],
+      expires_at: '2027-01-14T08:00:00.000Z',
     });
     const scopes = ['completions.write', 'logs.view'];
     const path = `/v1/admin/workspaces/${workspace}`;
     const settings = { user_api_key_auto_create_scopes: scopes };
     expect((await ask('PUT', path, { settings })).status).toBe(200);
     expect((await ask('GET', path)).body.settings).toEqual({
-      ...{ user_api_key_auto_create: true, user_api_key_auto_create_scopes: scopes },
+      user_api_key_auto_create: true,
+      user_api_key_auto_create_scopes: scopes,
       api_key_max_ttl_days: 10,
     });
     const users = [one, two].map((id) => ({ id, role: 'member' }));
@@ -400,7 +430,8 @@ describe('keys of people', () => {
       });
     expect((await put(['logs.burn'])).status).toBe(400);
     expect(await put(['logs.view'])).toMatchObject({
-      ...{ status: 403, body: { error: { param: 'settings.user_api_key_auto_create_scopes' } } },
+      status: 403,
+      body: { error: { param: 'settings.user_api_key_auto_create_scopes' } },
     });
     expect((await put(['workspaces.update'])).status).toBe(200);
   });
@@ -418,12 +449,19 @@ describe('invites', () => {
     const { slug } = (await ask('GET', `/v1/admin/workspaces/${workspace}`)).body;
     const email = 'New.One@example.com';
     const made = await invite({
-      ...{ email, role: 'admin', workspaces: [{ id: slug, role: 'manager' }] },
+      email,
+      role: 'admin',
+      workspaces: [{ id: slug, role: 'manager' }],
       workspace_api_key_details: { scopes: ['logs.view'] },
     });
     const { id } = made.body;
     const record = {
-      ...{ id, email, role: 'admin', status: 'pending', object: 'invite', accepted_at: null },
+      id,
+      email,
+      role: 'admin',
+      status: 'pending',
+      object: 'invite',
+      accepted_at: null,
       workspaces: [{ id: slug, role: 'manager' }],
       created_at: new Date(server.clock.now()).toISOString(),
       expires_at: new Date(server.clock.now() + weekMs).toISOString(),
@@ -445,7 +483,8 @@ describe('invites', () => {
     expect(all.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409, 409, 409]);
     await addUser(server, { email: 'Known@example.com' });
     expect(await invite({ email: 'known@example.com' })).toMatchObject({
-      ...{ status: 409, body: { error: { code: 'AB07', param: 'email' } } },
+      status: 409,
+      body: { error: { code: 'AB07', param: 'email' } },
     });
   });
 
@@ -479,7 +518,8 @@ describe('invites', () => {
     expect(await list('expired')).toEqual(expect.arrayContaining([late, later]));
     expect(await list('pending')).toEqual([]);
     expect(await ask('POST', `${base}/${late}/resend`)).toMatchObject({
-      ...{ status: 200, body: { inviteLink: `/invites/${late}` } },
+      status: 200,
+      body: { inviteLink: `/invites/${late}` },
     });
     expect(await list('pending')).toEqual([late]);
     expect((await invite({ email: second })).status).toBe(200);

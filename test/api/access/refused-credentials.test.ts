@@ -200,8 +200,11 @@ describe('what is shown and not good', () => {
     expect(body.records.length).toBeGreaterThanOrEqual(2);
     for (const record of body.records) {
       expect(record).toMatchObject({
-        ...{ resource_type: 'Credential', user_type: 'system', user_id: 'authentication' },
-        ...{ response_status_code: 401, method: '' },
+        resource_type: 'Credential',
+        user_type: 'system',
+        user_id: 'authentication',
+        response_status_code: 401,
+        method: '',
       });
     }
     const failures = body.data.map(

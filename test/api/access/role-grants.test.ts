@@ -34,7 +34,8 @@ const ways = {
     invite: async (send: Send, role: string) =>
       send('POST', '/v1/admin/users/invites', {
         body: {
-          ...{ email: `${randomUUID()}@example.com`, role: 'member' },
+          email: `${randomUUID()}@example.com`,
+          role: 'member',
           workspaces: [{ id: workspace, role }],
         },
       }),

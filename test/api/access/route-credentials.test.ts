@@ -1,7 +1,7 @@
 /** Guarantees about every route there is: which credential opens it and what the others are told, by one rule. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLog } from '../../../src/log.ts';
-import { covers } from '../../../src/model/people/scopes.ts';
+import { grantsScope } from '../../../src/model/people/scopes.ts';
 import type { OfferedCredential } from '../../support/callers/offered-credential.ts';
 import { doubled, offeredCredentials } from '../../support/callers/offered-credentials.ts';
 import { everyRoute, filledPath } from '../../support/interface/every-route.ts';
@@ -17,8 +17,11 @@ type Tried = (typeof routes)[number];
 
 /** Offered to every route; of the others a share in a usual run, and another by each seed. */
 const always = [
-  ...['token of a superuser', 'token of a role without scopes', 'service key'],
-  ...['session of the owner', 'authorization: Bearer garbage'],
+  'token of a superuser',
+  'token of a role without scopes',
+  'service key',
+  'session of the owner',
+  'authorization: Bearer garbage',
 ];
 const share = 6;
 
@@ -46,7 +49,7 @@ function verdictOf(
   if (grants === null || !accepts.includes(kind)) return 'is nobody';
   const asked = typeof route.scope === 'function' ? route.scope(params) : route.scope;
   const wanted = [asked ?? []].flat();
-  const isHeld = wanted.length === 0 || wanted.some((scope) => covers(grants.scopes, scope));
+  const isHeld = wanted.length === 0 || wanted.some((scope) => grantsScope(grants.scopes, scope));
   return isHeld ? 'comes in' : 'lacks the scope';
 }
 

@@ -68,18 +68,28 @@ describe('a user of a directory', () => {
   it('is brought once, told, found, replaced and taken away', async () => {
     const sent = {
       schemas: ['urn:ietf:params:scim:schemas:core:2.0:User'],
-      ...{ userName: 'Ann@example.com', externalId: 'x-1', title: 'Pilot', active: true },
+      userName: 'Ann@example.com',
+      externalId: 'x-1',
+      title: 'Pilot',
+      active: true,
       name: { givenName: 'Ann', familyName: 'Ace', formatted: 'Ann Ace' },
     };
     const made = await scim('POST', '/Users', sent);
     const { id } = made.body;
     const at = '2027-01-04T08:00:00.000Z';
     const told = {
-      ...{ schemas: sent.schemas, id, externalId: 'x-1', userName: 'Ann@example.com' },
-      ...{ name: { givenName: 'Ann', familyName: 'Ace' }, active: true },
+      schemas: sent.schemas,
+      id,
+      externalId: 'x-1',
+      userName: 'Ann@example.com',
+      name: { givenName: 'Ann', familyName: 'Ace' },
+      active: true,
       emails: [{ value: 'Ann@example.com', primary: true }],
       meta: {
-        ...{ resourceType: 'User', created: at, lastModified: at, version: '"1"' },
+        resourceType: 'User',
+        created: at,
+        lastModified: at,
+        version: '"1"',
         location: `${base}/Users/${id}`,
       },
     };
@@ -89,7 +99,10 @@ describe('a user of a directory', () => {
       const { body } = await scim('GET', `/Users?filter=${encodeURIComponent(filter)}`);
       expect(body).toEqual({
         schemas: ['urn:ietf:params:scim:api:messages:2.0:ListResponse'],
-        ...{ totalResults: 1, startIndex: 1, itemsPerPage: 1, Resources: [told] },
+        totalResults: 1,
+        startIndex: 1,
+        itemsPerPage: 1,
+        Resources: [told],
       });
     }
     const user = (await ask('GET', `/v1/admin/users/${id}`)).body;
@@ -129,7 +142,9 @@ describe('a user of a directory', () => {
       { op: 'add', path: 'urn:ietf:params:scim:schemas:core:2.0:User:nickName', value: 'x' },
     );
     expect(first.body).toMatchObject({
-      ...{ externalId: 'e', name: { givenName: 'D', familyName: 'C' }, active: false },
+      externalId: 'e',
+      name: { givenName: 'D', familyName: 'C' },
+      active: false,
     });
     const second = await patch(path, { op: 'remove', path: 'externalId' });
     expect(second.body.externalId).toBeUndefined();
@@ -168,7 +183,10 @@ describe('a user of a directory', () => {
     await ask('PUT', `/v1/admin/users/${id}`, { role: 'admin' });
     const workspace_id = await makeWorkspace();
     const key = await ask('POST', '/v1/api-keys/workspace/user', {
-      ...{ name: 'mine', scopes: ['completions.write'], workspace_id, user_id: id },
+      name: 'mine',
+      scopes: ['completions.write'],
+      workspace_id,
+      user_id: id,
     });
     expect(key.status).toBe(200);
     await scim('DELETE', `/Users/${id}`);
@@ -183,14 +201,17 @@ describe('an invite', () => {
     const [workspace, archived] = [await makeWorkspace(), await makeWorkspace()];
     const email = 'Invited@example.com';
     const made = await ask('POST', invites, {
-      ...{ email, role: 'admin', workspace_api_key_details: { scopes: ['logs.view'] } },
+      email,
+      role: 'admin',
+      workspace_api_key_details: { scopes: ['logs.view'] },
       workspaces: [workspace, archived].map((id) => ({ id, role: 'manager' })),
     });
     await ask('DELETE', `/v1/admin/workspaces/${archived}`);
     const id = await bring({ userName: email.toLowerCase() });
     const got = await ask('GET', `${invites}/${made.body.id}`);
     expect(got.body).toMatchObject({
-      ...{ status: 'accepted', accepted_at: '2027-01-04T08:00:00.000Z' },
+      status: 'accepted',
+      accepted_at: '2027-01-04T08:00:00.000Z',
     });
     const user = (await ask('GET', `/v1/admin/users/${id}`)).body;
     expect(user).toMatchObject({ role: 'admin', workspace_ids: [workspace] });

@@ -2,7 +2,7 @@
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { IdentityProvider } from '../../../src/auth/identity-provider.ts';
-import { attemptCookie, readAttempt } from '../../../src/auth/sign-in-attempts.ts';
+import { createAttemptCookie, readAttempt } from '../../../src/auth/sign-in-attempts.ts';
 import { Secret } from '../../../src/secret.ts';
 import type { SignInSettings } from '../../../src/settings/groups/sign-in.ts';
 import { readSettings } from '../../../src/settings.ts';
@@ -28,10 +28,15 @@ beforeAll(async () => {
   issuer = await startOpenIdIssuer(`${publicUrl}/v1/sign-in/callback`);
   const rest = { scopes: 'openid email profile', groupsClaim: 'groups', provisions: false };
   settings = {
-    ...{ issuer: new URL(issuer.url), publicUrl: new URL(publicUrl), clientId: issuer.clientId },
+    issuer: new URL(issuer.url),
+    publicUrl: new URL(publicUrl),
+    clientId: issuer.clientId,
     proof: { method: 'client_secret_post', secret: new Secret(issuer.clientSecret, 'test') },
-    ...{ tsgId: null, roles: null, ...rest },
-    ...{ sessionMs: 12 * 3_600_000, idleMs: 3_600_000 },
+    tsgId: null,
+    roles: null,
+    ...rest,
+    sessionMs: 12 * 3_600_000,
+    idleMs: 3_600_000,
   };
   server = await startTestServer({ settings: { signIn: settings } });
 });
@@ -90,7 +95,9 @@ const asking =
   (cookie: string, at: TestServer = server): Ask =>
   (method, path, { body, headers = {} } = {}) =>
     exchange(method, at.url + path, body, {
-      ...{ cookie: `${sessionCookie}=${cookie}`, origin: publicUrl, ...headers },
+      cookie: `${sessionCookie}=${cookie}`,
+      origin: publicUrl,
+      ...headers,
     });
 
 /** Somebody of this role in the organisation, and in workspaces, who is signed in. */
@@ -120,7 +127,7 @@ async function resealed(browser: Browser, changes: object, laterMs = 0): Promise
   const { keyring } = server.app;
   const now = server.clock.now();
   const kept = await readAttempt(keyring, browser.header(new URL(server.url).host), now);
-  const line = await attemptCookie(keyring, { ...kept!, ...changes }, now + laterMs);
+  const line = await createAttemptCookie(keyring, { ...kept!, ...changes }, now + laterMs);
   return line.slice(0, line.indexOf(';'));
 }
 
@@ -143,7 +150,10 @@ describe('signing in', () => {
     const cookie = /=([^;]+)/.exec(session!)![1]!;
     const own = await asking(cookie)('GET', '/v1/session');
     expect(own.body).toMatchObject({
-      ...{ object: 'session', tsg_id: server.tsgId, workspace_id: null, workspaces: [] },
+      object: 'session',
+      tsg_id: server.tsgId,
+      workspace_id: null,
+      workspaces: [],
       user: { id, email: email.toUpperCase(), role: 'member' },
     });
     expect(await listAudit(server, own.body.id)).toMatchObject([
@@ -190,7 +200,8 @@ describe('signing in', () => {
     expect(pages.map(({ status }) => status)).toEqual([302, 302, 302]);
     const own = await asking(cookieOf(comings[0]!.browser)!)('GET', '/v1/session');
     expect(own.body).toMatchObject({
-      ...{ workspace_id: workspace, user: { email, role: 'member' } },
+      workspace_id: workspace,
+      user: { email, role: 'member' },
       workspaces: [{ id: workspace, role: 'manager' }],
     });
   });
@@ -283,7 +294,8 @@ describe('what shows the provider who the deployment is (1.22)', () => {
     };
     const { id, jwks } = issuer.keyClient;
     const signIn = settingsBy({
-      ...{ GATEWRIGHT_SIGN_IN_CLIENT_ID: id, GATEWRIGHT_SIGN_IN_CLIENT_JWKS: jwks },
+      GATEWRIGHT_SIGN_IN_CLIENT_ID: id,
+      GATEWRIGHT_SIGN_IN_CLIENT_JWKS: jwks,
       GATEWRIGHT_SIGN_IN_AUTH_METHOD: 'private_key_jwt',
     });
     await using signing = await startTestServer({ settings: { signIn } });
@@ -498,7 +510,10 @@ describe('a session', () => {
       `${organisation}.${id}.${'x'.repeat(43)}`,
       `${other.organisationId}.${id}.${secret}`,
       `${organisation}.${randomUUID()}.${secret}`,
-      ...['', '..', `${organisation}.${id}`, `${organisation}.${id}.`],
+      '',
+      '..',
+      `${organisation}.${id}`,
+      `${organisation}.${id}.`,
     ]) {
       expect([wrong, (await asking(wrong)('GET', '/v1/session')).status]).toEqual([wrong, 401]);
     }
@@ -603,8 +618,12 @@ describe('a session', () => {
       (await second('GET', '/v1/session')).status,
     ];
     for (const changes of [
-      ...[{ aud: 'another' }, { iss: 'https://evil.example' }, { events: {} }, { nonce: 'n' }],
-      ...[{ iat: Math.floor(server.clock.now() / 1000) - 3600 }, { sub: undefined }],
+      { aud: 'another' },
+      { iss: 'https://evil.example' },
+      { events: {} },
+      { nonce: 'n' },
+      { iat: Math.floor(server.clock.now() / 1000) - 3600 },
+      { sub: undefined },
     ]) {
       expect([changes, await tell(await logout({ sub }, changes))]).toEqual([changes, 403]);
     }

@@ -43,11 +43,14 @@ it('workspaces', async () => {
   const { workspace } = await use('create_workspace', { name: 'Other', metadata: { a: 'b' } });
   const at = { workspace_id: workspace.id };
   expect(await use('list_workspaces', { ...page, exact_name: 'Other' })).toMatchObject({
-    ...{ total: 1, workspaces: [{ id: workspace.id }] },
+    total: 1,
+    workspaces: [{ id: workspace.id }],
   });
   await use('update_workspace', { ...at, name: 'Renamed', description: 'e' });
   expect(await use('get_workspace', at)).toMatchObject({
-    ...{ name: 'Renamed', description: 'e', defaults: { metadata: { a: 'b' } } },
+    name: 'Renamed',
+    description: 'e',
+    defaults: { metadata: { a: 'b' } },
   });
   await use('delete_workspace', at);
   await gone('get_workspace', at);
@@ -76,7 +79,9 @@ it('people', async () => {
 
 it('invites and groups of a directory', async () => {
   const { invite_id } = await use('invite_user', {
-    ...{ email: 'ben@example.com', role: 'member', first_name: 'Ben' },
+    email: 'ben@example.com',
+    role: 'member',
+    first_name: 'Ben',
     workspaces: [{ id: workspaceId, role: 'member' }],
     workspace_api_key_details: { name: 'k', scopes: ['completions.write'] },
   });
@@ -98,7 +103,10 @@ it('invites and groups of a directory', async () => {
 
 it('secret references', async () => {
   const { id } = await use('create_secret_reference', {
-    ...{ name: 's', manager_type: 'aws_sm', secret_path: 'a/b', tags: { a: 'b' } },
+    name: 's',
+    manager_type: 'aws_sm',
+    secret_path: 'a/b',
+    tags: { a: 'b' },
     auth_config: { aws_auth_type: 'serviceRole', aws_region: 'eu-west-1' },
   });
   const listed = await use('list_secret_references', { manager_type: 'aws_sm', tags: { a: 'b' } });
@@ -112,7 +120,10 @@ it('secret references', async () => {
 it('integrations and providers', async () => {
   const at = { slug: 'openai-1' };
   const { id } = await use('create_integration', {
-    ...{ name: 'OpenAI', ai_provider_id: 'openai', key: 'k', ...at },
+    name: 'OpenAI',
+    ai_provider_id: 'openai',
+    key: 'k',
+    ...at,
     pricing_adjustments: { multiplier: { default: 0.9 } },
   });
   expect((await use('list_integrations', { ...page, type: 'all' })).integrations).toMatchObject([
@@ -122,7 +133,10 @@ it('integrations and providers', async () => {
   expect(await use('get_integration', at)).toMatchObject({ id, description: 'd' });
   const price = { price: 0.1 };
   const ours = {
-    ...{ slug: 'our-model', enabled: true, is_custom: true, model_name: 'Ours' },
+    slug: 'our-model',
+    enabled: true,
+    is_custom: true,
+    model_name: 'Ours',
     configurations: { custom_headers: { 'x-team': 'a' } },
     pricing_config: {
       type: 'static',
@@ -162,11 +176,16 @@ it('virtual keys, configs and API keys', async () => {
   expect((await use('list_virtual_keys', page)).virtual_keys).toMatchObject([{ slug }]);
   await use('update_virtual_key', { slug, name: 'w', credit_limit: 6 });
   expect(await use('get_virtual_key', { slug })).toMatchObject({
-    ...{ name: 'w', usage_limits: { credit_limit: 6 } },
+    name: 'w',
+    usage_limits: { credit_limit: 6 },
   });
 
   const { id } = await use('create_config', {
-    ...{ name: 'c', ...place, cache_mode: 'simple', retry_attempts: 2, strategy_mode: 'fallback' },
+    name: 'c',
+    ...place,
+    cache_mode: 'simple',
+    retry_attempts: 2,
+    strategy_mode: 'fallback',
     targets: [{ virtual_key: slug }],
   });
   expect((await use('list_configs', page)).configurations).toMatchObject([{ id }]);
@@ -179,21 +198,23 @@ it('virtual keys, configs and API keys', async () => {
   expect(await use('list_config_versions', at)).toMatchObject({ total: 2 });
 
   const key = await use('create_api_key', {
-    ...{
-      type: 'workspace',
-      sub_type: 'service',
-      name: 'k',
-      scopes: ['completions.write'],
-      ...place,
-    },
-    ...{ credit_limit: 5, rate_limit_rpm: 4, default_config_id: id, default_metadata: { a: 'b' } },
+    type: 'workspace',
+    sub_type: 'service',
+    name: 'k',
+    scopes: ['completions.write'],
+    ...place,
+    credit_limit: 5,
+    rate_limit_rpm: 4,
+    default_config_id: id,
+    default_metadata: { a: 'b' },
     rotation_policy: { rotation_period: 'weekly', key_transition_period_ms: 1_800_000 },
   });
   expect((await use('list_api_keys', place)).api_keys).toMatchObject([{ id: key.id }]);
   const named = { id: key.id };
   await use('update_api_key', { ...named, name: 'm', reset_usage: 1, rotation_policy: null });
   expect(await use('get_api_key', named)).toMatchObject({
-    ...{ name: 'm', defaults: { config_id: id, metadata: { a: 'b' } } },
+    name: 'm',
+    defaults: { config_id: id, metadata: { a: 'b' } },
   });
   const rotated = await use('rotate_api_key', named);
   expect(rotated.key).not.toBe(key.key);
@@ -245,7 +266,9 @@ it('prompts', async () => {
   const filled = { collection_id, parameters: { temperature: 0.5 }, virtual_key, model: 'gpt-4o' };
   const content = [{ type: 'text', text: 'Hello {{name}}' }];
   const { slug: prompt_id } = await use('create_prompt', {
-    ...{ name: 'hi-dev', ...filled, messages: [{ role: 'user', content }] },
+    name: 'hi-dev',
+    ...filled,
+    messages: [{ role: 'user', content }],
   });
   const listed = await use('list_prompts', { ...place, collection_id, search: 'hi' });
   expect(listed.prompts).toMatchObject([{ slug: prompt_id, name: 'hi-dev' }]);
@@ -277,16 +300,26 @@ it('prompts', async () => {
 it('a prompt is answered by a model', async () => {
   const place = { workspace_id: workspaceId };
   await use('create_integration', {
-    ...{ name: 'Mock', slug: 'mock', ai_provider_id: 'mock-upstream', key: 'k', ...place },
+    name: 'Mock',
+    slug: 'mock',
+    ai_provider_id: 'mock-upstream',
+    key: 'k',
+    ...place,
     custom_host: inference.upstream.url,
   });
   const { id: collection_id } = await use('create_collection', { name: 'Asked', ...place });
   const { slug: prompt_id } = await use('create_prompt', {
-    ...{ name: 'asked', collection_id, string: 'Hello {{name}}', parameters: {} },
-    ...{ virtual_key: 'mock', model: 'm' },
+    name: 'asked',
+    collection_id,
+    string: 'Hello {{name}}',
+    parameters: {},
+    virtual_key: 'mock',
+    model: 'm',
   });
   const answered = await use('run_prompt_completion', {
-    ...{ prompt_id, variables: { name: 'Anna' }, hyperparameters: { temperature: 0.1 } },
+    prompt_id,
+    variables: { name: 'Anna' },
+    hyperparameters: { temperature: 0.1 },
     metadata: { client_id: 'c', app: 'a', env: 'dev' },
   });
   expect(answered).toMatchObject({ response: 'hi', usage: { total_tokens: 7 } });
@@ -326,13 +359,11 @@ it('MCP integrations and servers, and guardrails of theirs', async () => {
   const place = { workspace_id: workspaceId };
   const url = 'https://mcp.invalid/mcp';
   const { id } = await use('create_mcp_integration', {
-    ...{
-      name: 'docs',
-      url,
-      auth_type: 'headers',
-      transport: 'http',
-      custom_headers: { 'x-a': 'b' },
-    },
+    name: 'docs',
+    url,
+    auth_type: 'headers',
+    transport: 'http',
+    custom_headers: { 'x-a': 'b' },
   });
   expect((await use('list_mcp_integrations', { type: 'all' })).integrations).toMatchObject([
     { id },
@@ -356,7 +387,8 @@ it('MCP integrations and servers, and guardrails of theirs', async () => {
   expect((await use('get_mcp_server', one)).name).toBe('e');
   expect((await use('test_mcp_server', one)).success).toBe(false);
   await use('update_mcp_server_capabilities', {
-    ...{ ...one, capabilities: [{ ...lookup, enabled: false }] },
+    ...one,
+    capabilities: [{ ...lookup, enabled: false }],
   });
   const served = await use('list_mcp_server_capabilities', { ...one, ...page });
   expect(served.capabilities).toMatchObject([{ name: 'lookup', enabled: false }]);
@@ -406,7 +438,9 @@ it('policies', async () => {
     .where('id', '=', limit.id)
     .executeTakeFirstOrThrow();
   const entity_id = await insertCounter(server.database.db, subject, {
-    ...{ windowStart, used: 9_000_000, valueKey: 'a' },
+    windowStart,
+    used: 9_000_000,
+    valueKey: 'a',
   });
   const at = { limit_id: limit.id };
   const counted = await use('list_usage_limit_entities', { ...at, status: 'exhausted' });
@@ -424,7 +458,10 @@ it('policies', async () => {
 it('deployments', async () => {
   const tags = { region: 'eu' };
   const { id } = await use('register_deployment', {
-    ...{ name: 'd', type: 'production', tags, gateway_base_url: 'https://gateway.example.com' },
+    name: 'd',
+    type: 'production',
+    tags,
+    gateway_base_url: 'https://gateway.example.com',
     workspaces_allowed: [workspaceId],
   });
   const listed = await use('list_deployments', { tags, workspace_slug: [workspaceSlug] });
@@ -440,13 +477,18 @@ it('exports of the log', async () => {
   const place = { workspace_id: workspaceId };
   const { time_of_generation_min: time_min, time_of_generation_max: time_max } = stretch;
   const { id: export_id } = await use('create_log_export', {
-    ...{ ...place, time_min, time_max, cost_max: 4, requested_fields: ['id', 'cost'] },
+    ...place,
+    time_min,
+    time_max,
+    cost_max: 4,
+    requested_fields: ['id', 'cost'],
   });
   expect((await use('list_log_exports', place)).exports).toMatchObject([{ id: export_id }]);
   const earlier = '2027-01-04T07:00:00.000Z';
   await use('update_log_export', { export_id, ...place, time_of_generation_max: earlier });
   expect((await use('get_log_export', { export_id })).filters).toEqual({
-    ...{ time_of_generation_min: '2027-01-01T00:00:00.000Z', time_of_generation_max: earlier },
+    time_of_generation_min: '2027-01-01T00:00:00.000Z',
+    time_of_generation_max: earlier,
     cost_max: 4,
   });
   expect((await use('get_log_export_field_restrictions', place)).deniedFields).toEqual([]);
@@ -472,8 +514,17 @@ it('the audit log', async () => {
 });
 
 const graphs = [
-  ...['cost', 'request', 'token', 'latency', 'error', 'error_rate', 'users', 'error_stacks'],
-  ...['error_status_codes', 'user_requests', 'rescued_requests'],
+  'cost',
+  'request',
+  'token',
+  'latency',
+  'error',
+  'error_rate',
+  'users',
+  'error_stacks',
+  'error_status_codes',
+  'user_requests',
+  'rescued_requests',
 ];
 
 it('analytics', async () => {
@@ -507,8 +558,10 @@ it('feedback', async () => {
   const [id] = feedback_ids;
   expect(await use('update_feedback', { id, value: 3 })).toMatchObject({ feedback_ids: [id] });
   for (const [graph, points] of [
-    ...[['feedback', 4] as const, ['feedback_weighted', 4] as const],
-    ...[['feedback_models', 0] as const, ['feedback_scores', 0] as const],
+    ['feedback', 4] as const,
+    ['feedback_weighted', 4] as const,
+    ['feedback_models', 0] as const,
+    ['feedback_scores', 0] as const,
   ]) {
     const { summary, data_points } = await use(`get_${graph}_analytics`, asked);
     expect([graph, summary.total, data_points.length]).toEqual([graph, 0, points]);
@@ -517,16 +570,24 @@ it('feedback', async () => {
 
 it('the log of requests', async () => {
   const told = await use('insert_log', {
-    ...{ request_provider: 'openai', request_url: 'https://api.openai.com/v1/chat/completions' },
-    ...{ request_body: { model: 'gpt-4o' }, response_time: 321, metadata_user: 'anna' },
+    request_provider: 'openai',
+    request_url: 'https://api.openai.com/v1/chat/completions',
+    request_body: { model: 'gpt-4o' },
+    response_time: 321,
+    metadata_user: 'anna',
     response_body: { usage: { prompt_tokens: 1000, completion_tokens: 500 } },
-    ...{ metadata_trace_id: 'elsewhere-1', metadata_custom: { team: 'blue' } },
+    metadata_trace_id: 'elsewhere-1',
+    metadata_custom: { team: 'blue' },
   });
   expect(told.success).toBe(true);
   const { body } = await server.request('GET', '/v1/logs?trace_id=elsewhere-1');
   expect(await use('get_log', { log_id: body.data[0].id })).toMatchObject({
-    ...{ model: 'gpt-4o', endpoint: 'chat_completions', duration_ms: 321, input_tokens: 1000 },
-    ...{ is_reported: true, metadata: { _user: 'anna', team: 'blue' } },
+    model: 'gpt-4o',
+    endpoint: 'chat_completions',
+    duration_ms: 321,
+    input_tokens: 1000,
+    is_reported: true,
+    metadata: { _user: 'anna', team: 'blue' },
   });
   await gone('get_log', { log_id: server.organisationId });
 });

@@ -19,7 +19,9 @@ let workspaceId: string;
 beforeAll(async () => {
   server = await startTestServer();
   const real = new AIGatewayClient({
-    ...{ clientId: server.clientId, clientSecret: server.clientSecret, tsgId: server.tsgId },
+    clientId: server.clientId,
+    clientSecret: server.clientSecret,
+    tsgId: server.tsgId,
     dataEndpoint: `${server.url}/v2`,
     adminEndpoint: `${server.url}/admin/v2`,
     iamEndpoint: `${server.url}/iam/v1`,
@@ -29,7 +31,10 @@ beforeAll(async () => {
   methods = new CalledMethods(real, (value) => value.constructor.name.endsWith('Client'));
   gateway = methods.client;
   const made = await gateway.workspaces.create({
-    ...{ name: 'Team', scope_name: 'team', description: 'd', icon: '🚀' },
+    name: 'Team',
+    scope_name: 'team',
+    description: 'd',
+    icon: '🚀',
     defaults: { metadata: { department: 'it' } },
     usage_limits: [{ credit_limit: 5, type: 'cost' }],
     rate_limits: [{ type: 'requests', unit: 'rpm', value: 3 }],
@@ -74,13 +79,17 @@ it('scopes of workspaces', async () => {
 it('configs', async () => {
   const { configs } = gateway;
   const made = await configs.create({
-    ...{ name: 'routes', workspace_id: workspaceId },
+    name: 'routes',
+    workspace_id: workspaceId,
     config: { retry: { attempts: 3 }, cache: { mode: 'simple' } },
   });
   expect((await configs.list({ workspaceId })).data).toMatchObject([{ id: made.id }]);
   const config = { retry: { attempts: 5 } };
   await configs.update(made.id, {
-    ...{ name: 'others', workspace_id: workspaceId, config, status: 'active' },
+    name: 'others',
+    workspace_id: workspaceId,
+    config,
+    status: 'active',
   });
   const got = await configs.get(made.id);
   expect(got.name).toBe('others');
@@ -95,7 +104,10 @@ describe('guardrails', () => {
   it('of a workspace', async () => {
     const { guardrails } = gateway;
     const made = await guardrails.create({
-      ...{ name: 'words', workspace_id: workspaceId, checks, actions: { deny: true } },
+      name: 'words',
+      workspace_id: workspaceId,
+      checks,
+      actions: { deny: true },
     });
     expect((await guardrails.list({ workspaceId })).data).toMatchObject([{ id: made.id }]);
     const actions = { deny: false, on_fail: { feedback } };
@@ -111,7 +123,10 @@ describe('guardrails', () => {
     const { adminGuardrails } = gateway;
     const { organisationId } = server;
     const made = await adminGuardrails.create({
-      ...{ name: 'words', organisation_id: organisationId, checks, actions: { deny: true } },
+      name: 'words',
+      organisation_id: organisationId,
+      checks,
+      actions: { deny: true },
     });
     const listed = await adminGuardrails.list({ pageSize: 100, currentPage: 0 });
     expect(listed.data).toMatchObject([{ id: made.id, workspace_id: null }]);
@@ -129,8 +144,13 @@ describe('MCP', () => {
   it('integrations', async () => {
     const { mcpIntegrations } = gateway;
     const made = await mcpIntegrations.create({
-      ...{ name: 'docs', slug: 'docs', organisation_id: server.tsgId, description: null },
-      ...{ url: 'https://mcp.invalid/mcp', auth_type: 'none', transport: 'http' },
+      name: 'docs',
+      slug: 'docs',
+      organisation_id: server.tsgId,
+      description: null,
+      url: 'https://mcp.invalid/mcp',
+      auth_type: 'none',
+      transport: 'http',
       configurations: { custom_headers: { 'x-team': 'it' } },
     });
     integrationId = made.id!;
@@ -142,7 +162,8 @@ describe('MCP', () => {
     await mcpIntegrations.setCapabilities(integrationId, { capabilities: [lookup] });
     const { data, counts } = await mcpIntegrations.getCapabilities(integrationId);
     expect({ data, tools: counts.tools }).toMatchObject({
-      ...{ data: [lookup], tools: { total: 1, enabled: 1 } },
+      data: [lookup],
+      tools: { total: 1, enabled: 1 },
     });
     expect((await mcpIntegrations.getMetadata(integrationId)).last_synced_at).toBeNull();
     const access = { workspaces: [{ id: workspaceId, enabled: true }] };
@@ -153,8 +174,11 @@ describe('MCP', () => {
   it('servers', async () => {
     const { mcpServers } = gateway;
     const made = await mcpServers.create({
-      ...{ name: 'docs', slug: 'docs-server', description: null },
-      ...{ workspace_id: workspaceId, mcp_integration_id: integrationId },
+      name: 'docs',
+      slug: 'docs-server',
+      description: null,
+      workspace_id: workspaceId,
+      mcp_integration_id: integrationId,
     });
     serverId = made.id!;
     const page = { current_page: 0, page_size: 10, search: 'do' };
@@ -212,8 +236,12 @@ describe('services', () => {
     const { integrations } = gateway;
     aiProviderId = await integrations.resolveProviderId('openai');
     const made = await integrations.create({
-      ...{ organisation_id: server.tsgId, ai_provider_id: aiProviderId },
-      ...{ name: 'OpenAI', slug: 'openai-1', key: 'sk-1', create_default_provider: false },
+      organisation_id: server.tsgId,
+      ai_provider_id: aiProviderId,
+      name: 'OpenAI',
+      slug: 'openai-1',
+      key: 'sk-1',
+      create_default_provider: false,
       configurations: { provider_auth_type: 'apiKey', custom_host: 'https://api.example.com/v1' },
       pricing_adjustments: null,
     });
@@ -262,8 +290,13 @@ describe('services', () => {
   it('providers', async () => {
     const { providers } = gateway;
     const made = await providers.create({
-      ...{ workspace_id: workspaceId, ai_provider_id: aiProviderId, integration_id: integrationId },
-      ...{ name: 'P', slug: 'p-1', note: null, expires_at: null },
+      workspace_id: workspaceId,
+      ai_provider_id: aiProviderId,
+      integration_id: integrationId,
+      name: 'P',
+      slug: 'p-1',
+      note: null,
+      expires_at: null,
       usage_limits: { credit_limit: 5, type: 'cost', periodic_reset: 'weekly' },
       rate_limits: { type: 'requests', unit: 'rpm', value: 3 },
     });
@@ -279,8 +312,12 @@ describe('services', () => {
 
 describe('API keys', () => {
   const key = () => ({
-    ...{ organisation_id: server.tsgId, workspace_id: workspaceId, type: 'workspace' },
-    ...{ name: 'k', scopes: ['completions.write' as const], alert_emails: ['a@example.com'] },
+    organisation_id: server.tsgId,
+    workspace_id: workspaceId,
+    type: 'workspace',
+    name: 'k',
+    scopes: ['completions.write' as const],
+    alert_emails: ['a@example.com'],
     rate_limits: [{ type: 'requests' as const, unit: 'rpm' as const, value: 3 }],
     usage_limits: { credit_limit: 5, type: 'cost' as const },
     defaults: { metadata: { department: 'it' }, allow_config_override: true },
@@ -288,8 +325,13 @@ describe('API keys', () => {
     rotation_policy: { rotation_period: 'monthly' as const, key_transition_period_ms: 1_800_000 },
   });
   const withoutLimits = {
-    ...{ name: 'm', usage_limits: null, rate_limits: null, rotation_policy: null },
-    ...{ expires_at: null, defaults: null, reset_usage: true },
+    name: 'm',
+    usage_limits: null,
+    rate_limits: null,
+    rotation_policy: null,
+    expires_at: null,
+    defaults: null,
+    reset_usage: true,
   };
   const told = { name: 'm', usage_limits: null, rate_limits: [], expires_at: null };
 
@@ -325,7 +367,9 @@ describe('API keys', () => {
 
 describe('policies', () => {
   const shared = () => ({
-    ...{ name: 'p', workspace_id: workspaceId, organisation_id: server.tsgId },
+    name: 'p',
+    workspace_id: workspaceId,
+    organisation_id: server.tsgId,
     conditions: [{ key: 'model', value: '*', excludes: 'gpt' }],
     group_by: [{ key: 'api_key' }],
   });
@@ -334,7 +378,10 @@ describe('policies', () => {
   it('of usage', async () => {
     const { usageLimits } = gateway;
     const made = await usageLimits.create({
-      ...{ ...shared(), type: 'cost', credit_limit: 5, periodic_reset: 'weekly' },
+      ...shared(),
+      type: 'cost',
+      credit_limit: 5,
+      periodic_reset: 'weekly',
       alert_threshold: null,
     });
     const id = made.id!;
@@ -343,11 +390,16 @@ describe('policies', () => {
     const subject = { organisationId: server.organisationId, kind: 'policy', id } as const;
     const windowStart = server.clock.now();
     const entity = await insertCounter(server.database.db, subject, {
-      ...{ windowStart, used: 1_000_000, valueKey: 'a' },
+      windowStart,
+      used: 1_000_000,
+      valueKey: 'a',
     });
     await usageLimits.update(id, { name: 'q', credit_limit: 9, periodic_reset: null });
     expect(await usageLimits.get(id, { status: 'active', include_usage: true })).toMatchObject({
-      ...{ name: 'q', credit_limit: 9, periodic_reset: null, conditions: shared().conditions },
+      name: 'q',
+      credit_limit: 9,
+      periodic_reset: null,
+      conditions: shared().conditions,
     });
     const entities = await usageLimits.listEntities(id, { status: 'active', ...page });
     expect(entities.data).toMatchObject([{ id: entity, value_key: 'a' }]);
@@ -376,12 +428,18 @@ describe('policies', () => {
 it('secret references', async () => {
   const { secretReferences } = gateway;
   const made = await secretReferences.create({
-    ...{ name: 's', manager_type: 'aws_sm', secret_path: 'prod', description: 'x' },
+    name: 's',
+    manager_type: 'aws_sm',
+    secret_path: 'prod',
+    description: 'x',
     auth_config: {
-      ...{ aws_auth_type: 'accessKey', aws_region: 'eu-west-1' },
-      ...{ aws_access_key_id: 'a', aws_secret_access_key: 'b' },
+      aws_auth_type: 'accessKey',
+      aws_region: 'eu-west-1',
+      aws_access_key_id: 'a',
+      aws_secret_access_key: 'b',
     },
-    ...{ tags: { env: 'prod' }, allow_all_workspaces: true },
+    tags: { env: 'prod' },
+    allow_all_workspaces: true,
   });
   const id = made.id!;
   const asked = { manager_type: 'aws_sm' as const, search: 's', current_page: 0, page_size: 10 };
@@ -396,17 +454,27 @@ it('secret references', async () => {
 it('deployments', async () => {
   const { deployments } = gateway;
   const made = await deployments.create({
-    ...{ name: 'EU', slug: 'gw-eu', type: 'production', organisation_id: server.tsgId },
-    ...{ is_default: false, tags: { env: 'prod' }, deployment_config: { replicas: 2 } },
+    name: 'EU',
+    slug: 'gw-eu',
+    type: 'production',
+    organisation_id: server.tsgId,
+    is_default: false,
+    tags: { env: 'prod' },
+    deployment_config: { replicas: 2 },
     auth_settings: {
-      ...{ gateway_base_url: 'https://gw.example.com/v1', is_dataservice_hosted: 0 },
-      ...{ allow_all_workspaces: false, workspaces_allowed: [workspaceId] },
-      ...{ jwt_subs_allowed: ['a'], jwt_sub_workspace_mapping: { a: workspaceId } },
+      gateway_base_url: 'https://gw.example.com/v1',
+      is_dataservice_hosted: 0,
+      allow_all_workspaces: false,
+      workspaces_allowed: [workspaceId],
+      jwt_subs_allowed: ['a'],
+      jwt_sub_workspace_mapping: { a: workspaceId },
     },
   });
   expect((await deployments.list()).data).toMatchObject([{ id: made.id, slug: 'gw-eu' }]);
   await deployments.update(made.id, {
-    ...{ name: 'Europe', rotate_auth: true, override_existing: true },
+    name: 'Europe',
+    rotate_auth: true,
+    override_existing: true,
     auth_settings: { remove_workspaces_allowed: [workspaceId], remove_subs_allowed: ['a'] },
   });
   const got = await deployments.get(made.id);
@@ -432,17 +500,27 @@ it('exports of the log', async () => {
   const filters = {
     time_of_generation_min: '2027-01-01T00:00:00.000Z',
     time_of_generation_max: '2027-01-02T00:00:00.000Z',
-    ...{ status_code: '200,4xx', ai_org_model: 'openai__gpt-4o', ai_model: 'gpt-4o,o3' },
-    ...{ workspace_slug: slug, prompt_slug: 'pp-none', trace_id: 't' },
-    ...{ virtual_keys: 'openai', weighted_feedback_min: -1, metadata: { team: 'a' } },
-    ...{ total_units_min: 1, cost_max: 1, page_size: 10, current_page: 0 },
+    status_code: '200,4xx',
+    ai_org_model: 'openai__gpt-4o',
+    ai_model: 'gpt-4o,o3',
+    workspace_slug: slug,
+    prompt_slug: 'pp-none',
+    trace_id: 't',
+    virtual_keys: 'openai',
+    weighted_feedback_min: -1,
+    metadata: { team: 'a' },
+    total_units_min: 1,
+    cost_max: 1,
+    page_size: 10,
+    current_page: 0,
   };
   const asked = { filters, requested_data: ['id'], description: 'for January' };
   const { id } = await logExports.create({ ...asked, workspace_id: workspaceId });
   expect((await logExports.list({ workspace_id: workspaceId })).data).toMatchObject([{ id }]);
   await logExports.update(id, { ...asked, description: 'for the month' });
   expect(await logExports.get(id)).toMatchObject({
-    ...{ status: 'draft', description: 'for the month' },
+    status: 'draft',
+    description: 'for the month',
     filters,
   });
   await logExports.start(id);
@@ -478,7 +556,8 @@ it('prices of models, without a credential', async () => {
   expect([currency, pay_as_you_go]).toEqual([
     'USD',
     {
-      ...{ request_token: { price: 0.00025 }, response_token: { price: 0.001 } },
+      request_token: { price: 0.00025 },
+      response_token: { price: 0.001 },
       cache_read_input_token: { price: 0.000125 },
     },
   ]);

@@ -73,7 +73,10 @@ const cases: Record<string, () => Case> = {
   workspace: () => ({
     path: '/admin/workspaces',
     sent: {
-      ...{ name: 'Team', icon: '🧪', description: 'd', rate_limits: [rate] },
+      name: 'Team',
+      icon: '🧪',
+      description: 'd',
+      rate_limits: [rate],
       defaults: { metadata: { _user: 'a', team: 'b' } },
       usage_limits: [{ type: 'cost', credit_limit: 500, alert_threshold: 400 }],
     },
@@ -81,7 +84,10 @@ const cases: Record<string, () => Case> = {
     update: { name: 'Crew', icon: '', usage_limits: null, rate_limits: null },
     updated: { icon: null, usage_limits: [], rate_limits: [] },
     types: z.object({
-      ...{ ...sluggish, description: text, usage_limits: budgets, rate_limits: rates },
+      ...sluggish,
+      description: text,
+      usage_limits: budgets,
+      rate_limits: rates,
       security_settings: z.record(z.string(), z.boolean()),
     }),
     farewell: { name: 'Crew' },
@@ -98,7 +104,8 @@ const cases: Record<string, () => Case> = {
   'guardrail of a workspace': () => ({
     path: '/guardrails',
     sent: {
-      ...{ name: 'g', workspace_id: known.workspace },
+      name: 'g',
+      workspace_id: known.workspace,
       checks: [{ id: 'default.wordCount', parameters: { minWords: 1, maxWords: 9 } }],
       actions: { onFail: 'log', message: 'm' },
     },
@@ -109,7 +116,8 @@ const cases: Record<string, () => Case> = {
   'guardrail of the organisation': () => ({
     path: '/guardrails',
     sent: {
-      ...{ name: 'g', actions: { deny: true } },
+      name: 'g',
+      actions: { deny: true },
       checks: [{ id: 'default.contains', parameters: { words: ['a'] } }],
     },
     empty: ['workspace_id'],
@@ -136,40 +144,59 @@ const cases: Record<string, () => Case> = {
   'API key': () => ({
     path: '/api-keys/organisation/service',
     sent: {
-      ...{ name: 'k', scopes: ['providers.list', 'logs.view', 'logs.list'] },
-      ...{ usage_limits: { credit_limit: 500, periodic_reset: 'monthly' }, rate_limits: [rate] },
-      ...{ alert_emails: ['b@example.com', 'a@example.com'], expires_at: '2030-01-01T00:00:00Z' },
+      name: 'k',
+      scopes: ['providers.list', 'logs.view', 'logs.list'],
+      usage_limits: { credit_limit: 500, periodic_reset: 'monthly' },
+      rate_limits: [rate],
+      alert_emails: ['b@example.com', 'a@example.com'],
+      expires_at: '2030-01-01T00:00:00Z',
       rotation_policy: { rotation_period: 'monthly', key_transition_period_ms: 3_600_000 },
     },
     told: {
       expires_at: '2030-01-01T00:00:00.000Z',
       rotation_policy: {
-        ...{ rotation_period: 'monthly', key_transition_period_ms: 3_600_000 },
+        rotation_period: 'monthly',
+        key_transition_period_ms: 3_600_000,
         next_rotation_at: expect.any(String),
       },
     },
     empty: ['user_id', 'workspace_id', 'description', 'last_reset_at', 'allow_config_override'],
     update: {
-      ...{ name: 'l', usage_limits: null, rate_limits: null, alert_emails: null },
-      ...{ expires_at: null, defaults: { metadata: { _user: 'u' } } },
+      name: 'l',
+      usage_limits: null,
+      rate_limits: null,
+      alert_emails: null,
+      expires_at: null,
+      defaults: { metadata: { _user: 'u' } },
     },
     updated: { rate_limits: [], defaults: expect.objectContaining({ metadata: { _user: 'u' } }) },
     moved: ['next_usage_reset_at', 'api_key_defaults_id'],
     types: z.object({
-      ...{ ...named, scopes: z.array(z.string()), rate_limits: rates, expires_at: time },
-      ...{ usage_limits: budget.nullable(), allow_config_override: flag },
+      ...named,
+      scopes: z.array(z.string()),
+      rate_limits: rates,
+      expires_at: time,
+      usage_limits: budget.nullable(),
+      allow_config_override: flag,
     }),
   }),
   'usage limit policy': () => ({
     path: '/policies/usage-limits',
     sent: {
-      ...{ name: 'u', workspace_id: known.workspace, type: 'cost', credit_limit: 1000.5 },
-      ...{ alert_threshold: 800, periodic_reset: 'monthly', group_by: [{ key: 'api_key' }] },
+      name: 'u',
+      workspace_id: known.workspace,
+      type: 'cost',
+      credit_limit: 1000.5,
+      alert_threshold: 800,
+      periodic_reset: 'monthly',
+      group_by: [{ key: 'api_key' }],
       conditions: [{ key: 'model', value: ['a', 'b'], excludes: ['c'] }],
     },
     empty: ['periodic_reset_days'],
     update: {
-      ...{ alert_threshold: null, periodic_reset: null, periodic_reset_days: 45 },
+      alert_threshold: null,
+      periodic_reset: null,
+      periodic_reset_days: 45,
       conditions: [{ key: 'workspace_id', value: known.workspace }],
     },
     moved: ['next_usage_reset_at'],
@@ -178,7 +205,10 @@ const cases: Record<string, () => Case> = {
   'rate limit policy': () => ({
     path: '/policies/rate-limits',
     sent: {
-      ...{ name: 'r', workspace_id: known.workspace, ...rate, group_by: [{ key: 'api_key' }] },
+      name: 'r',
+      workspace_id: known.workspace,
+      ...rate,
+      group_by: [{ key: 'api_key' }],
       conditions: [{ key: 'workspace_id', value: known.workspace }],
     },
     update: { value: 200, unit: 'rph' },
@@ -187,8 +217,12 @@ const cases: Record<string, () => Case> = {
   prompt: () => ({
     path: '/prompts',
     sent: {
-      ...{ name: 'p', collection_id: known.collection, virtual_key: 'vk', model: 'gpt-4o' },
-      ...{ string: 'Hello {{name}}', parameters: {} },
+      name: 'p',
+      collection_id: known.collection,
+      virtual_key: 'vk',
+      model: 'gpt-4o',
+      string: 'Hello {{name}}',
+      parameters: {},
     },
     told: { parameters: { model: 'gpt-4o' }, prompt_version: 1, is_raw_template: 0 },
     update: { name: 'q', parameters: null },
@@ -226,9 +260,14 @@ const cases: Record<string, () => Case> = {
   'secret reference': () => ({
     path: '/secret-references',
     sent: {
-      ...{ name: 's', manager_type: 'aws_sm', secret_path: 'a/b', tags: { env: 'prod' } },
+      name: 's',
+      manager_type: 'aws_sm',
+      secret_path: 'a/b',
+      tags: { env: 'prod' },
       auth_config: {
-        ...{ aws_auth_type: 'accessKey', aws_access_key_id: 'AKIA', aws_region: 'us-east-1' },
+        aws_auth_type: 'accessKey',
+        aws_access_key_id: 'AKIA',
+        aws_region: 'us-east-1',
         aws_secret_access_key: 'hidden',
       },
     },
@@ -282,7 +321,8 @@ describe('what is read back is what was sent', () => {
     expect((await read()).body).toEqual(second);
 
     expect(await ask('DELETE', `${collection}/${slug}${query}`, farewell)).toEqual({
-      ...{ status: 200, body: {} },
+      status: 200,
+      body: {},
     });
     expect((await read()).status).toBe(404);
   });
@@ -292,7 +332,9 @@ describe('what has no item of its own', () => {
   it('is found in the list of its owner: a mapping of a group, access of a workspace, a model', async () => {
     const workspace_id = known.workspace;
     const mapped = await post('/scim/workspaces', {
-      ...{ workspace_id, role: 'member', scim_group_name: 'planned' },
+      workspace_id,
+      role: 'member',
+      scim_group_name: 'planned',
     });
     const { body } = await ask('GET', `/scim/workspaces?workspace_id=${workspace_id}`);
     expect(body).toMatchObject({ mappings: [{ id: mapped.id, workspace_id }], total_count: 1 });

@@ -67,7 +67,8 @@ describe('people', () => {
   it('invites', async () => {
     const { invites } = portkey.admin.users;
     const { id } = await invites.create({
-      ...{ email: 'ben@example.com', role: 'member' },
+      email: 'ben@example.com',
+      role: 'member',
       workspaces: [{ id: workspaceId, role: 'member' }],
       workspace_api_key_details: { scopes: ['completions.write'] },
     });
@@ -82,7 +83,9 @@ describe('people', () => {
 it('configs', async () => {
   const { configs } = portkey;
   const { slug, id } = await configs.create({
-    ...{ name: 'routes', workspace_id: workspaceId, isDefault: 0 },
+    name: 'routes',
+    workspace_id: workspaceId,
+    isDefault: 0,
     config: { retry: { attempts: 1 } },
   });
   expect((await configs.list({ workspace_id: workspaceId })).data).toMatchObject([{ id }]);
@@ -97,8 +100,12 @@ it('configs', async () => {
 it('API keys', async () => {
   const { apiKeys } = portkey;
   const { id, key } = await apiKeys.create({
-    ...{ type: 'workspace', 'sub-type': 'service', name: 'k', workspace_id: workspaceId },
-    ...{ scopes: ['completions.write'], usage_limits: { credit_limit: 5 } },
+    type: 'workspace',
+    'sub-type': 'service',
+    name: 'k',
+    workspace_id: workspaceId,
+    scopes: ['completions.write'],
+    usage_limits: { credit_limit: 5 },
     rate_limits: [{ type: 'requests', unit: 'rpm', value: 4 }],
   });
   const listed = await apiKeys.list({ ...page, workspace_id: workspaceId });
@@ -115,7 +122,9 @@ it('guardrails', async () => {
   const feedback = { value: 5, weight: 1, metadata: '' };
   const checks = [{ id: 'default.wordCount', parameters: { maxWords: 2 } }];
   const { id: guardrail_id } = await guardrails.create({
-    ...{ name: 'words', workspace_id: workspaceId, checks },
+    name: 'words',
+    workspace_id: workspaceId,
+    checks,
     actions: { deny: true, async: false, on_success: { feedback }, on_fail: { feedback } },
   });
   const listed = await guardrails.list({ workspace_id: workspaceId, ...page });
@@ -132,7 +141,11 @@ describe('services', () => {
   it('integrations, with their models and workspaces', async () => {
     const { integrations } = portkey;
     const { id } = await integrations.create({
-      ...{ name: 'OpenAI', ai_provider_id: 'openai', key: 'k', slug, configurations: {} },
+      name: 'OpenAI',
+      ai_provider_id: 'openai',
+      key: 'k',
+      slug,
+      configurations: {},
     });
     expect((await integrations.list({ type: 'all', ...page })).data).toMatchObject([{ id }]);
     await integrations.update({ slug, name: 'Renamed' });
@@ -157,7 +170,10 @@ describe('services', () => {
     const { providers } = portkey;
     const place = { workspace_id: workspaceId };
     const made = await providers.create({
-      ...{ name: 'p', integration_id: slug, note: 'n', usage_limits: { credit_limit: 4 } },
+      name: 'p',
+      integration_id: slug,
+      note: 'n',
+      usage_limits: { credit_limit: 4 },
       ...place,
     });
     const at = { slug: made.slug!, ...place };
@@ -174,8 +190,14 @@ describe('services', () => {
   it('virtual keys', async () => {
     const { virtualKeys } = portkey;
     const made = await virtualKeys.create({
-      ...{ name: 'v', provider: 'openai', key: 'k', note: null, workspace_id: workspaceId },
-      ...{ apiVersion: null, resourceName: null, deploymentName: null },
+      name: 'v',
+      provider: 'openai',
+      key: 'k',
+      note: null,
+      workspace_id: workspaceId,
+      apiVersion: null,
+      resourceName: null,
+      deploymentName: null,
     });
     const at = { slug: (made as unknown as { data: { slug: string } }).data.slug };
     expect((await virtualKeys.list({ workspace_id: workspaceId })).data).toMatchObject([at]);
@@ -189,7 +211,10 @@ describe('services', () => {
 it('MCP integrations and servers', async () => {
   const { mcpIntegrations, mcpServers } = portkey;
   const { id } = await mcpIntegrations.create({
-    ...{ name: 'docs', url: 'https://mcp.invalid', auth_type: 'none', transport: 'http' },
+    name: 'docs',
+    url: 'https://mcp.invalid',
+    auth_type: 'none',
+    transport: 'http',
   });
   const at = { id: id! };
   expect((await mcpIntegrations.list({ type: 'all', ...page })).data).toMatchObject([at]);
@@ -202,7 +227,9 @@ it('MCP integrations and servers', async () => {
   expect(await mcpIntegrations.metadata.get(at)).toMatchObject({ last_synced_at: null });
 
   const made = await mcpServers.create({
-    ...{ name: 'docs', mcp_integration_id: id!, workspace_id: workspaceId },
+    name: 'docs',
+    mcp_integration_id: id!,
+    workspace_id: workspaceId,
   });
   const one = { id: made.id! };
   expect((await mcpServers.list({ workspace_id: workspaceId })).data).toMatchObject([one]);
@@ -263,7 +290,9 @@ describe('prompts', () => {
   it('partials, with versions', async () => {
     const { partials } = portkey.prompts;
     const { slug } = await partials.create({
-      ...{ name: 'greeting', string: 'Hello {{name}}', workspace_id: workspaceId },
+      name: 'greeting',
+      string: 'Hello {{name}}',
+      workspace_id: workspaceId,
     });
     expect((await partials.list()).data).toMatchObject([{ slug }]);
     await partials.update(slug, { string: 'Good day {{name}}' });
@@ -281,11 +310,17 @@ describe('prompts', () => {
     const place = { workspace_id: workspaceId };
     const collection = await portkey.collections.create({ name: 'Chats', ...place });
     const account = await portkey.virtualKeys.create({
-      ...{ name: 'for prompts', provider: 'openai', key: 'k', workspace_id: workspaceId },
+      name: 'for prompts',
+      provider: 'openai',
+      key: 'k',
+      workspace_id: workspaceId,
     });
     const string = JSON.stringify([{ role: 'user', content: 'Hello {{name}}' }]);
     const { slug } = await prompts.create({
-      ...{ name: 'greeting', collection_id: collection.id, string, parameters: {} },
+      name: 'greeting',
+      collection_id: collection.id,
+      string,
+      parameters: {},
       virtual_key: (account as unknown as { data: { slug: string } }).data.slug,
       model: 'gpt-4o',
     });
@@ -309,8 +344,10 @@ describe('prompts', () => {
 it('exports of the log', async () => {
   const { exports } = portkey.logs;
   const filters = {
-    ...{ time_of_generation_min: '2027-01-01', time_of_generation_max: '2027-01-04' },
-    ...{ ai_org_model: 'openai__gpt-4o, anthropic__claude', metadata: { team: ['a', 'b'] } },
+    time_of_generation_min: '2027-01-01',
+    time_of_generation_max: '2027-01-04',
+    ai_org_model: 'openai__gpt-4o, anthropic__claude',
+    metadata: { team: ['a', 'b'] },
   };
   const told = { ai_org_model: 'openai__gpt-4o,anthropic__claude', metadata: { team: 'a,b' } };
   const asked = { workspaceId, filters, description: 'd', requestedData: ['id', 'cost'] };
@@ -319,7 +356,10 @@ it('exports of the log', async () => {
   const at = { exportId: id! };
   await exports.update({ ...at, workspaceId, filters: { cost_max: 5 }, requestedData: ['id'] });
   expect(await exports.retrieve(at)).toMatchObject({
-    ...{ status: 'draft', description: 'd', workspace_id: workspaceId, requested_data: ['id'] },
+    status: 'draft',
+    description: 'd',
+    workspace_id: workspaceId,
+    requested_data: ['id'],
     filters: { ...told, cost_max: 5, time_of_generation_max: '2027-01-04T23:59:59.999Z' },
   });
   await exports.start(at);
@@ -335,9 +375,27 @@ it('exports of the log', async () => {
 /** What it asks where gateways are reached: portkey-inference.test.ts. */
 const inference = new RegExp(
   `^(?:${[
-    ...['audio', 'batches', 'beta', 'chat', 'completions', 'containers', 'conversations'],
-    ...['embeddings', 'evals', 'files', 'fineTuning', 'generations', 'images', 'models'],
-    ...['moderations', 'realtime', 'responses', 'uploads', 'vectorStores', 'videos', 'webhooks'],
+    'audio',
+    'batches',
+    'beta',
+    'chat',
+    'completions',
+    'containers',
+    'conversations',
+    'embeddings',
+    'evals',
+    'files',
+    'fineTuning',
+    'generations',
+    'images',
+    'models',
+    'moderations',
+    'realtime',
+    'responses',
+    'uploads',
+    'vectorStores',
+    'videos',
+    'webhooks',
   ].join('|')})\\.`,
 );
 

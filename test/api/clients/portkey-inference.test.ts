@@ -318,7 +318,8 @@ it('runs that call functions take what those say, whole, polled and streamed', a
     ...chatAnswer,
     choices: [
       {
-        ...{ index: 0, finish_reason: 'tool_calls' },
+        index: 0,
+        finish_reason: 'tool_calls',
         message: { role: 'assistant', content: '', tool_calls: [call] },
       },
     ],
@@ -386,8 +387,14 @@ describe('objects that a provider keeps', () => {
     ]);
     const one = `/conversations/${id}`;
     expect(reached).toEqual([
-      ...['POST /conversations', `GET ${one}`, `POST ${one}`, `POST ${one}/items`],
-      ...[`GET ${one}/items`, `GET ${one}/items/i`, `DELETE ${one}/items/i`, `DELETE ${one}`],
+      'POST /conversations',
+      `GET ${one}`,
+      `POST ${one}`,
+      `POST ${one}/items`,
+      `GET ${one}/items`,
+      `GET ${one}/items/i`,
+      `DELETE ${one}/items/i`,
+      `DELETE ${one}`,
     ]);
   });
 
@@ -402,7 +409,10 @@ describe('objects that a provider keeps', () => {
     ]);
     const one = `/uploads/${id}`;
     expect(reached).toEqual([
-      ...['POST /uploads', `POST ${one}/parts`, `POST ${one}/complete`, `POST ${one}/cancel`],
+      'POST /uploads',
+      `POST ${one}/parts`,
+      `POST ${one}/complete`,
+      `POST ${one}/cancel`,
     ]);
   });
 
@@ -421,8 +431,13 @@ describe('objects that a provider keeps', () => {
     ]);
     const one = `/containers/${id}`;
     expect(reached).toEqual([
-      ...['POST /containers', `GET ${one}`, `POST ${one}/files`, `GET ${one}/files`],
-      ...[`GET ${one}/files/f`, `GET ${one}/files/f/content`, `DELETE ${one}/files/f`],
+      'POST /containers',
+      `GET ${one}`,
+      `POST ${one}/files`,
+      `GET ${one}/files`,
+      `GET ${one}/files/f`,
+      `GET ${one}/files/f/content`,
+      `DELETE ${one}/files/f`,
     ]);
     expect((await containers.list()).data).toMatchObject([{ id }]);
     inference.upstream.reached.length = 0;

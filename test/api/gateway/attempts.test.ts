@@ -52,7 +52,9 @@ function leaf({ provider, deed }: Target): object {
   const { nowhere, upstream } = inference;
   const place = deed === 'isNowhere' ? nowhere : `http://${upstream.host}`;
   return {
-    ...{ provider, api_key: 'sk', custom_host: `${place}/${deed}` },
+    provider,
+    api_key: 'sk',
+    custom_host: `${place}/${deed}`,
     override_params: { model: 'gpt-4o' },
   };
 }
@@ -103,7 +105,9 @@ it('each target of a fallback that was asked is charged by its own price; log an
   for (const [at, targets] of plans.entries()) {
     const first = inference.upstream.reached.length;
     const config = {
-      ...{ provider: undefined, custom_host: undefined, strategy: { mode: 'fallback' } },
+      provider: undefined,
+      custom_host: undefined,
+      strategy: { mode: 'fallback' },
       output_guardrails: [{ 'default.contains': { words: ['bad'], operator: 'none' }, deny: true }],
       targets: targets.map(leaf),
     };
@@ -137,7 +141,8 @@ it('each target of a fallback that was asked is charged by its own price; log an
     `/v2/analytics/groups/providers?api_key_id=${id}`,
   );
   const summed = groups.body.data.map((one: { value: string; cost: number }) => [
-    ...[one.value, told(one)],
+    one.value,
+    told(one),
   ]);
   expect(Object.fromEntries(summed)).toEqual(byProvider);
   expect(
@@ -148,7 +153,8 @@ it('each target of a fallback that was asked is charged by its own price; log an
 it('a target that is tried again after no answer came is charged for both, and asked no more than its limit allows', async () => {
   const requests = { type: 'requests', unit: 'rpw', value: 100 };
   const { key, id } = await inference.addKey({
-    ...{ usage_limits: { type: 'tokens', credit_limit: 100_000 }, rate_limits: [requests] },
+    usage_limits: { type: 'tokens', credit_limit: 100_000 },
+    rate_limits: [requests],
   });
   const first = inference.upstream.reached.length;
   const config = {

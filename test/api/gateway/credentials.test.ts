@@ -1,7 +1,7 @@
 /** Guarantees at the port of the gateway about every route and every credential: who comes in, what the others are told, and that no credential is. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { makeApiKey } from '../../../src/model/people/credentials.ts';
-import { allScopes, covers } from '../../../src/model/people/scopes.ts';
+import { allScopes, grantsScope } from '../../../src/model/people/scopes.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import {
   type OfferedCaller,
@@ -115,7 +115,7 @@ const asked: Readonly<Record<string, object | null>> = {
 };
 const routes = Object.entries(asked).map(([route, body], at) => {
   const [method = '', path = ''] = route.split(' ');
-  return { ...{ method, path, body, at, name: route } };
+  return { method, path, body, at, name: route };
 });
 type Route = (typeof routes)[number];
 
@@ -138,7 +138,7 @@ function verdictOf(route: Route, value: string | null): readonly [Verdict, strin
   if (isToken && isOfAdminApi(route)) return ['is refused'];
   if (worth === 'usage_limit_exceeded') return ['is used up'];
   if (typeof worth === 'string') return ['is refused', worth];
-  const held = scopesOf(route).map((scope) => covers(worth.scopes, scope));
+  const held = scopesOf(route).map((scope) => grantsScope(worth.scopes, scope));
   const isHeld = isOfAdminApi(route) ? held.includes(true) : !held.includes(false);
   return [isHeld ? 'comes in' : 'lacks the scope'];
 }
@@ -176,11 +176,15 @@ function ask(
 ): Promise<RawAnswer> {
   const config = { provider: 'mock-upstream', custom_host: upstream.url, api_key: providerKey };
   const usual = {
-    ...{ 'content-type': 'application/json', 'x-gateway-config': JSON.stringify(config) },
-    ...{ 'x-gateway-trace-id': 'one', 'idempotency-key': mark },
+    'content-type': 'application/json',
+    'x-gateway-config': JSON.stringify(config),
+    'x-gateway-trace-id': 'one',
+    'idempotency-key': mark,
   };
   return client.send({
-    ...{ method, target: `/v1${path}${query}`, headers: { ...usual, ...headers } },
+    method,
+    target: `/v1${path}${query}`,
+    headers: { ...usual, ...headers },
     body: body === null ? undefined : JSON.stringify(body),
   });
 }
@@ -228,7 +232,9 @@ it('tells of what others have the same as of what nobody has, wherever a request
     (await server.request('POST', path, { body })).body;
   const { id: workspace_id } = await post('/v2/workspaces', { name: 'theirs' });
   const integration = await post('/v1/integrations', {
-    ...{ name: 'i', ai_provider_id: 'openai', key: providerKey },
+    name: 'i',
+    ai_provider_id: 'openai',
+    key: providerKey,
     configurations: { custom_host: upstream.url },
   });
   const made = [
@@ -236,7 +242,10 @@ it('tells of what others have the same as of what nobody has, wherever a request
     await post('/v2/configs', { name: 'c', workspace_id, config: { cache: { mode: 'simple' } } }),
     await post('/v1/prompts', { name: 'q', workspace_id, string: 'Hi', model: 'm' }),
     await post('/v2/guardrails', {
-      ...{ name: 'g', workspace_id, checks: [{ id: 'default.notNull' }], actions: {} },
+      name: 'g',
+      workspace_id,
+      checks: [{ id: 'default.notNull' }],
+      actions: {},
     }),
   ];
   const strangers = ['key of another organisation', 'service key of workspace 2'].map((name) =>
@@ -253,7 +262,9 @@ it('tells of what others have the same as of what nobody has, wherever a request
       const usual = { 'content-type': 'application/json', 'x-gateway-trace-id': 'one' };
       const own = JSON.parse(change(JSON.stringify(more)));
       const answer = await client.send({
-        ...{ method: 'POST', target: change(target), body: change(JSON.stringify(body)) },
+        method: 'POST',
+        target: change(target),
+        body: change(JSON.stringify(body)),
         headers: { ...usual, ...headers, ...own },
       });
       return toldBy(answer).replaceAll(one!, name);
@@ -281,16 +292,17 @@ function askingFor(name: string): Asking[] {
   const target = '/v1/chat/completions';
   const leaf = { provider: 'mock-upstream', custom_host: upstream.url };
   const configs = [
-    ...[{ provider: `@${name}` }, { virtual_key: name }, { prompt_id: name }],
-    ...[
-      { ...leaf, input_guardrails: [name] },
-      { ...leaf, output_guardrails: [name] },
-    ],
-    ...[{ strategy: { mode: 'fallback' }, targets: [{ provider: `@${name}` }] }],
+    { provider: `@${name}` },
+    { virtual_key: name },
+    { prompt_id: name },
+    { ...leaf, input_guardrails: [name] },
+    { ...leaf, output_guardrails: [name] },
+    { strategy: { mode: 'fallback' }, targets: [{ provider: `@${name}` }] },
   ];
   return [
     ...configs.map((config) => ({
-      ...{ target, more: { 'x-gateway-config': JSON.stringify(config) } },
+      target,
+      more: { 'x-gateway-config': JSON.stringify(config) },
     })),
     { target, more: { 'x-gateway-config': name } },
     { target, more: { 'x-gateway-provider': `@${name}` } },
@@ -299,7 +311,8 @@ function askingFor(name: string): Asking[] {
     { target, body: { ...chat, model: `@${name}/m` } },
     ...['render', 'completions'].flatMap((action) =>
       [name, `${name}@1`, `${name}@latest`].map((reference) => ({
-        ...{ target: `/v1/prompts/${reference}/${action}`, body: { variables: {} } },
+        target: `/v1/prompts/${reference}/${action}`,
+        body: { variables: {} },
       })),
     ),
   ];

@@ -184,15 +184,19 @@ describe('in every gateway', () => {
       (await server.request('POST', path, { body })).body;
     const saved = (api_key: string) =>
       made('/v2/configs', {
-        ...{ name: 'people', config: { provider: 'openai', api_key, custom_host: upstream.url } },
+        name: 'people',
+        config: { provider: 'openai', api_key, custom_host: upstream.url },
       });
     const [theirs, own] = [await saved('sk-people'), await saved('sk-own')];
     const { id: workspace_id } = await made('/v2/workspaces', { name: 'People' });
     const keyOf = async (defaults?: object) =>
       (
         await made('/v1/api-keys/workspace/user', {
-          ...{ name: 'k', scopes: ['completions.write'], user_id: randomUUID() },
-          ...{ workspace_id, defaults },
+          name: 'k',
+          scopes: ['completions.write'],
+          user_id: randomUUID(),
+          workspace_id,
+          defaults,
         })
       ).key;
     const [user, pinned] = [await keyOf(), await keyOf({ config_id: own.id })];

@@ -92,7 +92,8 @@ describe('guardrails on requests', () => {
       authorization: `Bearer ${key}`,
       'content-type': param === 'content-type' ? 'text/plain' : 'application/json',
       'x-gateway-config': JSON.stringify({
-        ...{ provider: 'mock-upstream', custom_host: upstream.url },
+        provider: 'mock-upstream',
+        custom_host: upstream.url,
         input_guardrails: [replacing],
       }),
     };
@@ -121,7 +122,8 @@ describe('guardrails on requests', () => {
   it('lead to the next target where a fallback says so', async () => {
     const target = { provider: 'mock-upstream', custom_host: inference.upstream.url };
     const config = {
-      ...{ provider: undefined, custom_host: undefined },
+      provider: undefined,
+      custom_host: undefined,
       strategy: { mode: 'fallback', on_status_codes: [446] },
       targets: [{ ...target, input_guardrails: [forbids('bomb')] }, target],
     };
@@ -134,10 +136,14 @@ describe('guardrails on requests', () => {
 describe('guardrails that several targets inherit', () => {
   const byModel = (check: string, parameters: object) => ({ [check]: parameters, deny: true });
   const falling = (guardrail: object, targets: readonly object[]) => ({
-    ...{ provider: undefined, custom_host: undefined, input_guardrails: [guardrail] },
+    provider: undefined,
+    custom_host: undefined,
+    input_guardrails: [guardrail],
     strategy: { mode: 'fallback' },
     targets: targets.map((target) => ({
-      ...{ provider: 'mock-upstream', custom_host: inference.upstream.url, ...target },
+      provider: 'mock-upstream',
+      custom_host: inference.upstream.url,
+      ...target,
     })),
   });
   const modelsReached = () =>
@@ -267,7 +273,9 @@ describe('the log of requests', () => {
       (await get(`/admin/v2/logs?api_key_id=${id}${more}`)).body.data;
     await eventually(async () => expect(await logs()).toHaveLength(7));
     const told = (await logs()).map((one: Record<string, unknown>) => [
-      ...[one.trace_id, one.guardrail_verdict, one.answered_model],
+      one.trace_id,
+      one.guardrail_verdict,
+      one.answered_model,
     ]);
     expect(Object.fromEntries(told.map(([trace, ...rest]: unknown[]) => [trace, rest]))).toEqual({
       none: [null, 'm-2026-11-22'],
@@ -295,7 +303,8 @@ describe('saved guardrails', () => {
     const mount = workspaceId === null ? '/admin/v2' : '/v2';
     const { body, status } = await inference.server.request('POST', `${mount}/guardrails`, {
       body: {
-        ...{ name: `no ${word}`, actions: { deny: true } },
+        name: `no ${word}`,
+        actions: { deny: true },
         ...(workspaceId !== null && { workspace_id: workspaceId }),
         checks: [{ id: 'default.contains', parameters: { words: [word], operator: 'none' } }],
       },

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { trackActiveRequest, waitForTurn } from '../../../src/gateway/transfer/turn-batches.ts';
+import { addActiveRequest, removeActiveRequest, waitForTurn } from '../../../src/gateway/transfer/turn-batches.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
 import { exchange } from '../../support/server/server.ts';
@@ -201,8 +201,13 @@ describe('a request', () => {
 
   it('reaches the provider without what is between caller and gateway', async () => {
     const headers = {
-      ...{ cookie: 'a=b', 'x-forwarded-for': '10.0.0.1', via: '1.1 x', te: 'trailers' },
-      ...{ forwarded: 'for=10.0.0.1', 'proxy-authorization': 'x', 'x-real-ip': '10.0.0.1' },
+      cookie: 'a=b',
+      'x-forwarded-for': '10.0.0.1',
+      via: '1.1 x',
+      te: 'trailers',
+      forwarded: 'for=10.0.0.1',
+      'proxy-authorization': 'x',
+      'x-real-ip': '10.0.0.1',
     };
     await inference.chat(key, { headers });
     const { rawHeaders } = inference.upstream.reached[0]!;
@@ -225,14 +230,14 @@ it('a stream that stays open keeps no lone request waiting for others', async ()
   };
   const caller = await openChat();
   await eventually(() => expect(caller.text()).toContain('data: 1'));
-  const countOut = trackActiveRequest();
+  addActiveRequest();
   let hasTurned = false;
   setImmediate(() => {
     hasTurned = true;
   });
   await waitForTurn();
   expect(hasTurned).toBe(false);
-  countOut();
+  removeActiveRequest();
   caller.socket.destroy();
 });
 
@@ -270,8 +275,11 @@ async function openChat(headers: Record<string, string> = { 'content-length': '2
   await once(socket, 'connect');
   const config = { provider: 'mock-upstream', custom_host: inference.upstream.url };
   const all = {
-    ...{ host: 'x', authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    ...{ 'x-gateway-config': JSON.stringify(config), ...headers },
+    host: 'x',
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json',
+    'x-gateway-config': JSON.stringify(config),
+    ...headers,
   };
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
   socket.write(`POST /v1/chat/completions HTTP/1.1\r\n${lines.join('')}\r\n`);
@@ -283,7 +291,8 @@ async function openChat(headers: Record<string, string> = { 'content-length': '2
 function post(text: string, more: object = {}) {
   const config = { provider: 'mock-upstream', custom_host: inference.upstream.url, ...more };
   return exchange('POST', `${inference.server.inferenceUrl}/v1/chat/completions`, text, {
-    ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json',
     'x-gateway-config': JSON.stringify(config),
   });
 }

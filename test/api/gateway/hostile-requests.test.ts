@@ -79,7 +79,16 @@ const fields: Readonly<Record<string, readonly string[]>> = {
   '/v1/logs': ['request', 'response', 'metadata'],
 };
 const wrongTypes: readonly string[] = [
-  ...['null', 'true', '-1', '1.5', '"é😀"', '[]', '[null]', '[[]]', '{}', '[{"type":7,"role":{}}]'],
+  'null',
+  'true',
+  '-1',
+  '1.5',
+  '"é😀"',
+  '[]',
+  '[null]',
+  '[[]]',
+  '{}',
+  '[{"type":7,"role":{}}]',
   '[{"role":"user","content":[null,{"type":"input_file","file_id":"é"}]}]',
   '[{"type":"file_search","vector_store_ids":["é",7,null]}]',
   '{"file_search":{"vector_store_ids":["é"],"vector_stores":[{"file_ids":["é"]}]}}',
@@ -109,12 +118,32 @@ it('input of a response that holds something else than items is 400', async () =
 });
 
 const places: readonly string[] = [
-  ...['responses/X', 'responses/X/input_items', 'threads/X', 'threads/X/messages/X'],
-  ...['threads/X/runs/X', 'threads/X/runs/X/steps/X', 'assistants/X', 'vector_stores/X'],
-  ...['vector_stores/X/files/X', 'vector_stores/X/file_batches/X', 'files/X', 'files/X/content'],
-  ...['batches/X', 'batches/X/output', 'fine_tuning/jobs/X', 'conversations/X', 'containers/X'],
-  ...['prompts/X', 'prompts/X/render', 'prompts/X/completions', 'models/X', 'uploads/X/parts'],
-  ...['assistants?after=X', 'vector_stores?before=X', 'files?after=X', 'batches?limit=X'],
+  'responses/X',
+  'responses/X/input_items',
+  'threads/X',
+  'threads/X/messages/X',
+  'threads/X/runs/X',
+  'threads/X/runs/X/steps/X',
+  'assistants/X',
+  'vector_stores/X',
+  'vector_stores/X/files/X',
+  'vector_stores/X/file_batches/X',
+  'files/X',
+  'files/X/content',
+  'batches/X',
+  'batches/X/output',
+  'fine_tuning/jobs/X',
+  'conversations/X',
+  'containers/X',
+  'prompts/X',
+  'prompts/X/render',
+  'prompts/X/completions',
+  'models/X',
+  'uploads/X/parts',
+  'assistants?after=X',
+  'vector_stores?before=X',
+  'files?after=X',
+  'batches?limit=X',
 ];
 const beyondAscii = ['%F0%9F%98%80', '%C3%A9', 'thread_gw%C3%A9'];
 
@@ -150,15 +179,32 @@ const forms: Readonly<Record<string, string>> = {
   'that ends its lines otherwise': (file + end).replaceAll('\r\n', '\n'),
 };
 const types: readonly string[] = [
-  ...['text/plain', '', 'a', '*/*', 'application/json; charset=utf-16', 'application/json;;;'],
-  ...['APPLICATION/JSON', 'application/json, text/plain', 'application/x-www-form-urlencoded'],
-  ...['multipart/form-data', 'multipart/form-data; boundary=', 'multipart/form-data; boundary="a'],
+  'text/plain',
+  '',
+  'a',
+  '*/*',
+  'application/json; charset=utf-16',
+  'application/json;;;',
+  'APPLICATION/JSON',
+  'application/json, text/plain',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data',
+  'multipart/form-data; boundary=',
+  'multipart/form-data; boundary="a',
   ...[71, 300, 5_000].map((length) => `multipart/form-data; boundary=${'a'.repeat(length)}`),
-  ...['multipart/form-data; boundary=x; boundary=y', 'multipart/form-data; boundary=\xff'],
+  'multipart/form-data; boundary=x; boundary=y',
+  'multipart/form-data; boundary=\xff',
 ];
 const ofForms = [
-  ...['/v1/files', '/v1/uploads/X/parts', '/v1/responses', '/v1/videos', '/v1/images/edits'],
-  ...['/v1/containers/X/files', '/v1/vector_stores', '/v1/chat/completions', '/v1/logs'],
+  '/v1/files',
+  '/v1/uploads/X/parts',
+  '/v1/responses',
+  '/v1/videos',
+  '/v1/images/edits',
+  '/v1/containers/X/files',
+  '/v1/vector_stores',
+  '/v1/chat/completions',
+  '/v1/logs',
 ];
 
 it('a form is taken, or refused, whatever it is made of and whatever says that it is one', async () => {
@@ -175,12 +221,12 @@ it('a form is taken, or refused, whatever it is made of and whatever says that i
 it('a body in a coding is read by nobody, and a provider sees nothing of it', async () => {
   const zeros = Buffer.alloc(1024 * 1024);
   const codings: Readonly<Record<string, Buffer>> = {
-    ...{ gzip: gzipSync(zeros), br: brotliCompressSync(zeros), zstd: zstdCompressSync(zeros) },
-    ...{
-      deflate: deflateSync(zeros),
-      'gzip, gzip': gzipSync(gzipSync(zeros)),
-      other: Buffer.from('{}'),
-    },
+    gzip: gzipSync(zeros),
+    br: brotliCompressSync(zeros),
+    zstd: zstdCompressSync(zeros),
+    deflate: deflateSync(zeros),
+    'gzip, gzip': gzipSync(gzipSync(zeros)),
+    other: Buffer.from('{}'),
   };
   inference.upstream.reached.length = 0;
   for (const [coding, body] of Object.entries(codings)) {

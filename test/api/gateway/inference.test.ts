@@ -48,7 +48,9 @@ async function addKey(more: object = {}): Promise<{ key: string; id: string }> {
 
 const inline = (config: object = {}): Record<string, string> => ({
   'x-gateway-config': JSON.stringify({
-    ...{ provider: 'openai', api_key: 'sk-provider', custom_host: upstream.url },
+    provider: 'openai',
+    api_key: 'sk-provider',
+    custom_host: upstream.url,
     ...config,
   }),
 });
@@ -83,7 +85,12 @@ describe('a request for inference', () => {
     expect(one!.body.toString()).toBe(body);
     expect(one!.url).toBe('/v1/chat/completions');
     expect(Object.keys(one!.headers).toSorted()).toEqual([
-      ...['authorization', 'connection', 'content-length', 'content-type', 'host', 'traceparent'],
+      'authorization',
+      'connection',
+      'content-length',
+      'content-type',
+      'host',
+      'traceparent',
     ]);
     expect(one!.headers.authorization).toBe('Bearer sk-provider');
     expect(JSON.stringify(one!.rawHeaders)).not.toContain(key);
@@ -108,7 +115,8 @@ describe('a request for inference', () => {
       await send({ ...bearer(), ...inline(), ...coded }, { body });
     }
     expect(upstream.reached.map(({ headers }) => headers['accept-encoding'])).toEqual([
-      ...['gzip', undefined],
+      'gzip',
+      undefined,
     ]);
   });
 
@@ -215,7 +223,8 @@ it('of a key that says nothing of other configs goes by what its workspace says,
   for (const plane of ['/v1', '/v2', '/admin/v2']) {
     const options = plane === '/v1' ? { auth: 'key' as const } : {};
     const made = await server.request('POST', `${plane}/workspaces`, {
-      ...{ ...options, body: { name: plane, ...firm } },
+      ...options,
+      body: { name: plane, ...firm },
     });
     expect(made).toMatchObject({ status: 200, body: firm });
     const workspace_id = made.body.id;
@@ -360,16 +369,22 @@ describe('a refusal', () => {
     ['an absolute target', 'GET http://evil/v1/models HTTP/1.1\r\nhost: a\r\n\r\n'],
     ['a hidden separator', 'GET /v1/..%2fadmin HTTP/1.1\r\nhost: a\r\n\r\n'],
     ...[
-      ...[
-        'GET /v1/files/a%2Fb',
-        'GET /v1/models/a%2Fb/x',
-        'GET /v1/models%2Fa',
-        'GET /v1/x?a=%2F#',
-      ],
-      ...['GET /v1/models/..%2Ffiles', 'GET /v1/models/a%2F%2e%2e%2Ffiles', 'GET /v1/models/%2Fa'],
-      ...['GET /v1/models/a%2F%2Fb', 'GET /v1/models/a%2Fb%5Cc', 'GET /v1/models/a%2Fb%00'],
-      ...['DELETE /v1/models/a%2Fb', 'POST /v1/models/a%2Fb', 'GET /v1/x/models/a%2Fb'],
-      ...['GET /v1/models/a%2F%FF', 'GET /V1/models/a%2Fb', 'GET /v1/Models/a%2Fb'],
+      'GET /v1/files/a%2Fb',
+      'GET /v1/models/a%2Fb/x',
+      'GET /v1/models%2Fa',
+      'GET /v1/x?a=%2F#',
+      'GET /v1/models/..%2Ffiles',
+      'GET /v1/models/a%2F%2e%2e%2Ffiles',
+      'GET /v1/models/%2Fa',
+      'GET /v1/models/a%2F%2Fb',
+      'GET /v1/models/a%2Fb%5Cc',
+      'GET /v1/models/a%2Fb%00',
+      'DELETE /v1/models/a%2Fb',
+      'POST /v1/models/a%2Fb',
+      'GET /v1/x/models/a%2Fb',
+      'GET /v1/models/a%2F%FF',
+      'GET /V1/models/a%2Fb',
+      'GET /v1/Models/a%2Fb',
     ].map((line) => [line, `${line} HTTP/1.1\r\nhost: a\r\n\r\n`]),
     ['two hosts for a model', 'GET /v1/models/a%2Fb HTTP/1.1\r\nhost: a\r\nhost: b\r\n\r\n'],
     [

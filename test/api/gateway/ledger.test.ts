@@ -47,9 +47,18 @@ async function stopReplicas(): Promise<void> {
 async function limit(fields: Partial<Limit> = {}): Promise<Limit> {
   const { id } = await insertBudget(test.database.db, organisationId);
   return {
-    ...{ organisationId, subjectKind: 'api_key', subjectId: id, windowStart: 0, endsAt: null },
-    ...{ valueKey: '', type: 'tokens', limitUnits: 1_000, alertThresholdUnits: null },
-    ...{ isRate: false, isHard: true, label: 'API key test' },
+    organisationId,
+    subjectKind: 'api_key',
+    subjectId: id,
+    windowStart: 0,
+    endsAt: null,
+    valueKey: '',
+    type: 'tokens',
+    limitUnits: 1_000,
+    alertThresholdUnits: null,
+    isRate: false,
+    isHard: true,
+    label: 'API key test',
     ...fields,
   } as Limit;
 }
@@ -60,7 +69,11 @@ function bound(tokens: number, fields: Partial<UsageBound> = {}): UsageBound {
 }
 
 const used = (inputTokens: number): Usage => ({
-  ...{ inputTokens, outputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0, costUnits: 0 },
+  inputTokens,
+  outputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  costUnits: 0,
 });
 
 const counter = ({ subjectId }: Limit) =>
@@ -144,7 +157,10 @@ describe('a soft limit', () => {
     expect(await counter(cost)).toEqual({ used_units: 150, ...counted });
     const alerts = await test.database.db.selectFrom('usage_alerts').select('kind').execute();
     expect(alerts.map(({ kind }) => kind).sort()).toEqual([
-      ...['exhausted', 'exhausted', 'exhausted', 'threshold'],
+      'exhausted',
+      'exhausted',
+      'exhausted',
+      'threshold',
     ]);
   });
 });

@@ -39,7 +39,8 @@ async function startGatewayAlone(graceSeconds: number): Promise<GatewayAlone> {
   const gateway = parts.use(
     await createApp(
       {
-        ...{ ...settings, database },
+        ...settings,
+        database,
         inference: { ...settings.inference, graceSeconds },
       },
       { clock, readSharedTime: async () => clock.now(), components: ['gateway'], log },
@@ -49,7 +50,8 @@ async function startGatewayAlone(graceSeconds: number): Promise<GatewayAlone> {
   const config = { provider: 'openai', api_key: 'sk', custom_host: upstream.url };
   const started = parts.move();
   return {
-    ...{ link, metricsUrl },
+    link,
+    metricsUrl,
     lossesTold: () =>
       lines
         .filter((line) => line.includes('missing in the log'))

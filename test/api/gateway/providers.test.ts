@@ -41,12 +41,16 @@ async function make({ integration = {}, provider = {} }: Record<string, object> 
   count += 1;
   const { configurations = {}, ...more } = integration as { configurations?: object };
   const made = await post('/v1/integrations', {
-    ...{ name: `Account ${count}`, ai_provider_id: 'openai', key: `sk-account-${count}` },
+    name: `Account ${count}`,
+    ai_provider_id: 'openai',
+    key: `sk-account-${count}`,
     configurations: { custom_host: inference.upstream.url, ...configurations },
     ...more,
   });
   const { id, slug } = await post('/v1/providers', {
-    ...{ name: `Provider ${count}`, integration_id: made.id, workspace_id: workspace.id },
+    name: `Provider ${count}`,
+    integration_id: made.id,
+    workspace_id: workspace.id,
     ...provider,
   });
   return { id, slug, integrationId: made.id, key: `sk-account-${count}` };
@@ -125,7 +129,8 @@ describe('a provider of a workspace', () => {
         configurations: { custom_headers: { 'X-Team': 'all', 'X-Only': 'integration' } },
         models: [
           {
-            ...{ slug: 'special', enabled: true },
+            slug: 'special',
+            enabled: true,
             configurations: { custom_host: host, custom_headers: { 'x-team': 'special' } },
           },
         ],
@@ -134,7 +139,8 @@ describe('a provider of a workspace', () => {
     const headers = {
       ...named(slug).headers,
       'x-gateway-forward-headers': 'x-team,x-mine',
-      ...{ 'x-team': 'forged', 'x-mine': 'yes' },
+      'x-team': 'forged',
+      'x-mine': 'yes',
     };
     await ask({ headers });
     await ask({ headers, params: { model: 'special' } });
@@ -189,7 +195,8 @@ describe('a credential of the database', () => {
       'by the level above',
       (slug, host) =>
         withConfig({
-          ...{ strategy: { mode: 'single' }, custom_host: host },
+          strategy: { mode: 'single' },
+          custom_host: host,
           targets: [{ provider: `@${slug}` }],
         }),
     ],
@@ -202,12 +209,14 @@ describe('a credential of the database', () => {
 
   it('in a saved config goes nowhere else than the config says', async () => {
     const { slug } = await post('/v2/configs', {
-      ...{ name: 'credential', workspace_id: workspace.id },
+      name: 'credential',
+      workspace_id: workspace.id,
       config: { api_key: 'sk-saved', retry: { attempts: 0 } },
     });
     const { slug: provider } = await make();
     const elsewhere = {
-      ...{ 'x-gateway-config': slug, 'x-gateway-custom-host': inference.upstream.url },
+      'x-gateway-config': slug,
+      'x-gateway-custom-host': inference.upstream.url,
       'x-gateway-provider': 'anybody',
     };
     expect(codeOf(await ask({ headers: elsewhere }))).toEqual([400, 'provider_unknown']);
@@ -221,7 +230,9 @@ describe('a credential of the database', () => {
       integration: { ai_provider_id: 'azure-openai' },
     });
     const config = {
-      ...{ provider: `@${slug}`, azure_resource_name: 'evil', azure_deployment_id: 'theirs' },
+      provider: `@${slug}`,
+      azure_resource_name: 'evil',
+      azure_deployment_id: 'theirs',
     };
     expect((await ask(withConfig(config))).status).toBe(200);
     expect(inference.upstream.reached[0]!.url).toContain('/deployments/m/chat/completions');
@@ -239,7 +250,8 @@ describe('an account at Azure with several deployments', () => {
       integration: {
         ai_provider_id: 'azure-openai',
         configurations: {
-          ...{ custom_host: inference.upstream.url, azure_api_version: 'v0' },
+          custom_host: inference.upstream.url,
+          azure_api_version: 'v0',
           azure_deployment_config: [
             { azure_deployment_name: 'd1', azure_api_version: 'v1', alias: 'small' },
             { azure_deployment_name: 'd2', azure_api_version: 'v2', azure_model_slug: 'gpt-4o' },
@@ -339,7 +351,8 @@ it('a key of the organisation has the providers of the workspace whose saved con
   const ours = await make({ provider: { slug: 'common' } });
   await make({ provider: { slug: 'common', workspace_id: other.id } });
   const { slug } = await post('/v2/configs', {
-    ...{ name: 'of the workspace', workspace_id: workspace.id },
+    name: 'of the workspace',
+    workspace_id: workspace.id,
     config: { provider: '@common' },
   });
   const { key: by } = await inference.addKey();
@@ -381,7 +394,9 @@ describe('a limit', () => {
     const workspaces = [{ id: workspace.id, enabled: true, rate_limits }];
     await put(`/v1/integrations/${integrationId}/workspaces`, { workspaces });
     const second = await post('/v1/providers', {
-      ...{ name: 'Second', integration_id: integrationId, workspace_id: workspace.id },
+      name: 'Second',
+      integration_id: integrationId,
+      workspace_id: workspace.id,
     });
     expect((await ask(named(second.slug))).status).toBe(200);
     expect(codeOf(await ask(named(slug)))).toEqual([429, 'rate_limit_exceeded']);
@@ -438,10 +453,14 @@ describe('a limit', () => {
       global_workspace_access: { enabled: true, rate_limits },
     });
     const second = await post('/v1/providers', {
-      ...{ name: 'Second', integration_id: integrationId, workspace_id: workspace.id },
+      name: 'Second',
+      integration_id: integrationId,
+      workspace_id: workspace.id,
     });
     const there = await post('/v1/providers', {
-      ...{ name: 'There', integration_id: integrationId, workspace_id: other.id },
+      name: 'There',
+      integration_id: integrationId,
+      workspace_id: other.id,
     });
     const { key: others } = await inference.addKey({ workspace_id: other.id });
     expect((await ask(named(second.slug))).status).toBe(200);
@@ -457,7 +476,10 @@ describe('a limit', () => {
   ])('of a policy is about %s', async (condition, nameOf) => {
     const { slug, id } = await make();
     await post('/v1/policies/usage-limits', {
-      ...{ name: 'one', workspace_id: workspace.id, type: 'requests', credit_limit: 1 },
+      name: 'one',
+      workspace_id: workspace.id,
+      type: 'requests',
+      credit_limit: 1,
       conditions: [{ key: condition, value: nameOf(slug, id) }],
       group_by: [{ key: 'provider' }],
     });
@@ -514,7 +536,10 @@ describe('the price', () => {
       (await ask({ ...named(slug), params: { model } })).headers['x-gateway-cost'];
     // 5 tokens of a micro-dollar and 2 of two.
     expect(await Promise.all(['dear', 'plain', 'empty', 'usual'].map(costOf))).toEqual([
-      ...['0.0009', '0.000009', '0.00005', '0.00005'],
+      '0.0009',
+      '0.000009',
+      '0.00005',
+      '0.00005',
     ]);
   });
 });

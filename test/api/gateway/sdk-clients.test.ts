@@ -24,7 +24,8 @@ beforeAll(async () => {
     const made = await server.request('POST', '/v2/configs', { body: { name: provider, config } });
     const { body } = await server.request('POST', '/v1/api-keys/organisation/service', {
       body: {
-        ...{ name: provider, scopes: ['completions.write'] },
+        name: provider,
+        scopes: ['completions.write'],
         defaults: { config_id: made.body.slug },
       },
     });
@@ -55,7 +56,9 @@ describe('a client of OpenAI', () => {
 
   it('embeds, completes, responds and lists models', async () => {
     const embedded = await openai.embeddings.create({
-      ...{ model: 'm', input: ['a', 'b'], encoding_format: 'float' },
+      model: 'm',
+      input: ['a', 'b'],
+      encoding_format: 'float',
     });
     expect(embedded.data).toHaveLength(2);
     const completed = await openai.completions.create({ model: 'm', prompt: 'hi' });

@@ -63,19 +63,26 @@ async function make(
   const path = `secret/account-${count}`;
   content.secrets[path] = fields;
   const reference = await post('/v2/secret-references', {
-    ...{ name: 'r', manager_type: 'hashicorp_vault', secret_path: path },
+    name: 'r',
+    manager_type: 'hashicorp_vault',
+    secret_path: path,
     auth_config: {
-      ...{ vault_auth_type: 'token', vault_addr: vault.url, vault_token: 'hvs.root-canary' },
+      vault_auth_type: 'token',
+      vault_addr: vault.url,
+      vault_token: 'hvs.root-canary',
     },
     ...more,
   });
   const integration = await post('/v1/integrations', {
-    ...{ name: `Account ${count}`, ai_provider_id: 'openai' },
+    name: `Account ${count}`,
+    ai_provider_id: 'openai',
     configurations: { custom_host: inference.upstream.url },
     secret_mappings: mappings.map((one) => ({ ...one, secret_reference_id: reference.slug })),
   });
   const { slug } = await post('/v1/providers', {
-    ...{ name: `p ${count}`, integration_id: integration.id, workspace_id: workspace.id },
+    name: `p ${count}`,
+    integration_id: integration.id,
+    workspace_id: workspace.id,
   });
   return { slug, path, reference, integration };
 }
@@ -87,7 +94,8 @@ function ask(
 ) {
   const body = { model: 'm', messages: [{ role: 'user', content: `hello ${Math.random()}` }] };
   return exchange('POST', `${url}/v1/chat/completions`, body, {
-    ...{ authorization: `Bearer ${key}`, 'x-gateway-provider': `@${slug}` },
+    authorization: `Bearer ${key}`,
+    'x-gateway-provider': `@${slug}`,
     ...more,
   });
 }
@@ -133,7 +141,8 @@ describe('a mapped value', () => {
     expect(others).toEqual([]);
     expect(row).toMatchObject({ resource_type: 'SecretReference', actor_id: 'gateway' });
     expect(row.metadata).toMatchObject({
-      ...{ reads: 1, elsewhere: 0 },
+      reads: 1,
+      elsewhere: 0,
       references: [{ id: reference.id, reader: 'inference', reads: 1 }],
     });
     expect(JSON.stringify(body)).not.toContain('canary');

@@ -89,19 +89,23 @@ const doubtful: Readonly<Record<string, Sent>> = {
   'a blank before the colon': { more: `Content-Length : ${length}\r\n` },
   'a blank before the colon of chunks': { more: 'Transfer-Encoding : chunked\r\n', body: chunks },
   'chunks behind a control character': {
-    ...{ more: 'Transfer-Encoding: \u000bchunked\r\n', body: chunks },
+    more: 'Transfer-Encoding: \u000bchunked\r\n',
+    body: chunks,
   },
   'chunks in quotes': { more: 'Transfer-Encoding: "chunked"\r\n', body: chunks },
   'a coding that is like chunks': { more: 'Transfer-Encoding: xchunked\r\n', body: chunks },
   'chunks with a parameter': { more: 'Transfer-Encoding: chunked;q=1\r\n', body: chunks },
   'chunks before another coding': {
-    ...{ more: 'Transfer-Encoding: chunked, identity\r\n', body: chunks },
+    more: 'Transfer-Encoding: chunked, identity\r\n',
+    body: chunks,
   },
   'another coding before chunks': {
-    ...{ more: 'Transfer-Encoding: gzip, chunked\r\n', body: chunks },
+    more: 'Transfer-Encoding: gzip, chunked\r\n',
+    body: chunks,
   },
   'no coding before chunks': {
-    ...{ more: 'Transfer-Encoding: identity, chunked\r\n', body: chunks },
+    more: 'Transfer-Encoding: identity, chunked\r\n',
+    body: chunks,
   },
   'another coding, and looks like chunks': {
     more: 'X-A: transfer-encoding\r\nchunked: a\r\nTransfer-Encoding: gzip, chunked\r\n',
@@ -112,7 +116,8 @@ const doubtful: Readonly<Record<string, Sent>> = {
   'an empty coding': { more: `Transfer-Encoding: \r\n${ofLength}` },
   'a coding on two lines': { more: 'Transfer-Encoding:\r\n chunked\r\n', body: chunks },
   'chunks of HTTP/1.0': {
-    ...{ line: `POST ${path} HTTP/1.0`, more: `${chunked}Connection: keep-alive\r\n` },
+    line: `POST ${path} HTTP/1.0`,
+    more: `${chunked}Connection: keep-alive\r\n`,
     body: chunks,
   },
   'a header on two lines': { more: `X-A: a\r\n b\r\n${ofLength}` },
@@ -121,15 +126,18 @@ const doubtful: Readonly<Record<string, Sent>> = {
   'a zero in a header': { more: `X-A: a\0b\r\n${ofLength}` },
   'a chunk that ends in a line feed': { more: chunked, body: `${size}\n${json}\r\n0\r\n\r\n` },
   'a line feed behind the size of a chunk': {
-    ...{ more: chunked, body: `${size};a\nb\r\n${json}\r\n0\r\n\r\n` },
+    more: chunked,
+    body: `${size};a\nb\r\n${json}\r\n0\r\n\r\n`,
   },
   'a chunk in other digits': { more: chunked, body: `0x${size}\r\n${json}\r\n0\r\n\r\n` },
   'a chunk beyond all numbers': {
-    ...{ more: chunked, body: `1000000000000001b\r\n${json}\r\n0\r\n\r\n` },
+    more: chunked,
+    body: `1000000000000001b\r\n${json}\r\n0\r\n\r\n`,
   },
   'a chunk longer than its size': { more: chunked, body: `${size}\r\n${json}XX0\r\n\r\n` },
   'a length behind its chunks': {
-    ...{ more: chunked, body: `${size}\r\n${json}\r\n0\r\nContent-Length: 5\r\n\r\n` },
+    more: chunked,
+    body: `${size}\r\n${json}\r\n0\r\nContent-Length: 5\r\n\r\n`,
   },
   'another version': { line: `POST ${path} HTTP/2.0`, more: ofLength },
   'a version that is none': { line: `POST ${path} HTTP/3.0`, more: ofLength },

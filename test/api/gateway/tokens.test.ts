@@ -44,7 +44,10 @@ beforeAll(async () => {
       { url: issuer.url, tsgId: null },
       { url: stranger.url, tsgId: '9999999999' },
     ],
-    ...{ issuer: null, audience: 'gatewright', clockToleranceSeconds: 5, defaultScopes: [] },
+    issuer: null,
+    audience: 'gatewright',
+    clockToleranceSeconds: 5,
+    defaultScopes: [],
   };
   server = await startTestServer({
     settings: {
@@ -191,8 +194,12 @@ describe('a hostile token', () => {
       return `${text}.${mac}`;
     };
     const tokens = [
-      ...[forged('none', null), forged('None', null), forged('RS256', null)],
-      ...[forged('HS256', pem), forged('RS256', pem), forged('HS256', '')],
+      forged('none', null),
+      forged('None', null),
+      forged('RS256', null),
+      forged('HS256', pem),
+      forged('RS256', pem),
+      forged('HS256', ''),
     ];
     for (const token of tokens) expect(await codeOf(token)).toBe('401 invalid_token');
   });
@@ -219,11 +226,9 @@ describe('a hostile token', () => {
     const tokens = [
       `${header}.${swapped(payload, 30)}.${signature}`,
       `${header}.${payload}.${swapped(signature, 30)}`,
-      ...[
-        `${header}.${payload}.`,
-        `${header}.${payload}.${signature}AAAA`,
-        `${header}.e30.${signature}`,
-      ],
+      `${header}.${payload}.`,
+      `${header}.${payload}.${signature}AAAA`,
+      `${header}.e30.${signature}`,
       `${header}.${payload}.${'A'.repeat(9_000)}`,
     ];
     for (const one of tokens) expect(await codeOf(one)).toBe('401 invalid_token');
@@ -273,7 +278,9 @@ describe('what a token says', () => {
     const limited = (sub: string, jti: string) =>
       key.sign(claims({ sub, jti, rate_limits: [{ type: 'requests', unit: 'rpd', value: 2 }] }));
     const [first, second, other] = await Promise.all([
-      ...[limited('bob', '1'), limited('bob', '2'), limited('carol', '1')],
+      limited('bob', '1'),
+      limited('bob', '2'),
+      limited('carol', '1'),
     ]);
     expect(await codeOf(first!)).toBe('200');
     expect(await codeOf(second!)).toBe('200');

@@ -91,7 +91,9 @@ describe('a client of OpenAI at a provider of Anthropic’s format', () => {
     });
     expect(asked().path).toBe('/v1/messages');
     const stream = openAi().chat.completions.stream({
-      ...{ model: 'claude', messages, stream_options: { include_usage: true } },
+      model: 'claude',
+      messages,
+      stream_options: { include_usage: true },
     });
     const final = await stream.finalChatCompletion();
     expect(final.choices[0]!.message.content).toBe('Hi, 世界! 👋');
@@ -131,7 +133,9 @@ describe('a client of OpenAI at a provider of Anthropic’s format', () => {
     mock.onMessage(/weather/, { content: 'cold' });
     const request = { model: 'claude', messages: [question], seed: 7 };
     await expect(openAi().chat.completions.create(request)).rejects.toMatchObject({
-      ...{ status: 400, code: 'not_translatable', param: 'seed' },
+      status: 400,
+      code: 'not_translatable',
+      param: 'seed',
     });
     expect(mock.getRequests()).toEqual([]);
     const dropping = openAi(target('anthropic', { drop_params: ['seed'] }));
@@ -147,14 +151,18 @@ describe('a client of Anthropic at a provider of OpenAI’s format', () => {
   it('sends messages, whole and as a stream, with their usage', async () => {
     mock.onMessage('hello', { content: 'Hi, 世界! 👋', usage });
     const request = {
-      ...{ model: 'gpt', max_tokens: 100, system: 'be brief' },
+      model: 'gpt',
+      max_tokens: 100,
+      system: 'be brief',
       messages: [{ role: 'user' as const, content: 'hello' }],
     };
     const whole = await anthropic().messages.create(request);
     const streamed = await anthropic().messages.stream(request).finalMessage();
     for (const message of [whole, streamed]) {
       expect(message).toMatchObject({
-        ...{ type: 'message', role: 'assistant', stop_reason: 'end_turn' },
+        type: 'message',
+        role: 'assistant',
+        stop_reason: 'end_turn',
         content: [{ type: 'text', text: 'Hi, 世界! 👋' }],
         usage: { input_tokens: 21, output_tokens: 8 },
       });
@@ -187,7 +195,9 @@ describe('a client of Anthropic at a provider of OpenAI’s format', () => {
   it('is told of errors as Anthropic tells them, with the status of the provider', async () => {
     mock.nextRequestError(429, { message: 'slow down', type: 'requests' });
     const asking = anthropic().messages.create({
-      ...{ model: 'gpt', max_tokens: 1, messages: [question] },
+      model: 'gpt',
+      max_tokens: 1,
+      messages: [question],
     });
     const error = await asking.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(Anthropic.RateLimitError);
@@ -235,7 +245,8 @@ describe('a request whose config has targets of both formats', () => {
     mock.onMessage('hello', { content: 'counted', usage });
     const made = await server.request('POST', '/v1/api-keys/organisation/service', {
       body: {
-        ...{ name: 'limited', scopes: ['completions.write'] },
+        name: 'limited',
+        scopes: ['completions.write'],
         usage_limits: { type: 'tokens', credit_limit: 100_000 },
       },
     });
@@ -339,7 +350,9 @@ describe('an answer of a provider that is not of its format', () => {
     };
     const config = { provider: 'openai', api_key: 'any', custom_host: upstream.url };
     const asking = anthropic(config).messages.create({
-      ...{ model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'hello' }] },
+      model: 'm',
+      max_tokens: 1,
+      messages: [{ role: 'user', content: 'hello' }],
     });
     await expect(asking).rejects.toMatchObject({
       status: 503,

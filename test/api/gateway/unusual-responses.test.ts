@@ -184,7 +184,9 @@ describe('a provider', () => {
     };
     const target = { provider: 'mock-upstream', custom_host: inference.upstream.url };
     const config = {
-      ...{ provider: undefined, custom_host: undefined, strategy: { mode: 'fallback' } },
+      provider: undefined,
+      custom_host: undefined,
+      strategy: { mode: 'fallback' },
       targets: [
         { ...target, custom_host: `${target.custom_host}/late`, request_timeout: 50 },
         target,
@@ -205,7 +207,11 @@ describe('a provider', () => {
       error: { type: 'overloaded_error', message: 'Overloaded' },
     };
     const said = {
-      ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'c', stop_reason: 'end_turn' },
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'c',
+      stop_reason: 'end_turn',
       content: [{ type: 'text', text: 'hi' }],
       usage: { input_tokens: 5, output_tokens: 2 },
     };
@@ -227,7 +233,9 @@ describe('a provider', () => {
     failures = Number.POSITIVE_INFINITY;
     const target = { ...anthropic, custom_host: inference.upstream.url };
     const config = {
-      ...{ provider: undefined, custom_host: undefined, strategy: { mode: 'fallback' } },
+      provider: undefined,
+      custom_host: undefined,
+      strategy: { mode: 'fallback' },
       targets: [
         { ...target, cb_config: { failure_threshold: 1, cooldown_interval: 30_000 } },
         { ...target, retry: { attempts: 0 } },

@@ -44,13 +44,16 @@ function scriptedPort(): number {
 async function client(customHost: string): Promise<{ openai: OpenAI; left(): Promise<number> }> {
   const { body } = await server.request('POST', '/v1/api-keys/organisation/service', {
     body: {
-      ...{ name: 'caller', scopes: ['completions.write'] },
+      name: 'caller',
+      scopes: ['completions.write'],
       usage_limits: { type: 'tokens', credit_limit: 100_000 },
     },
   });
   const config = { provider: 'openai', api_key: 'any', custom_host: `${customHost}/v1` };
   const openai = new OpenAI({
-    ...{ apiKey: body.key, maxRetries: 0, timeout: 600_000 },
+    apiKey: body.key,
+    maxRetries: 0,
+    timeout: 600_000,
     baseURL: `${server.inferenceUrl}/v1`,
     defaultHeaders: { 'x-gateway-config': JSON.stringify(config) },
   });
@@ -97,7 +100,8 @@ describe('a client of OpenAI', () => {
     const answer = await openai.chat.completions.create(question);
     expect(answer.choices[0]!.message.content).toBe('hello');
     await expect(openai.post('/rerank', { body: {} })).rejects.toMatchObject({
-      ...{ status: 418, error: 'teapot' },
+      status: 418,
+      error: 'teapot',
     });
   });
 });

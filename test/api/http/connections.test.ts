@@ -314,8 +314,9 @@ describe('a refusal of bytes that are no request', () => {
     expect(await text).toMatch(/^HTTP\/1\.1 431 .*"status_code":431/s);
     expect(failed).toEqual([]);
     expect(JSON.parse(http.logLines.at(-1)!)).toMatchObject({
-      ...{ status: 431, code: 'HPE_HEADER_OVERFLOW' },
-      msg: 'bytes that are no request are refused',
+      status: 431,
+      code: 'HPE_HEADER_OVERFLOW',
+      msg: 'refused bytes that are no HTTP request',
     });
   });
 
@@ -437,7 +438,7 @@ describe('connections', () => {
     expect(String((await once(idle, 'data'))[0])).not.toMatch(/connection: close/i);
     held.write(get('/held', 'during'));
     await expect.poll(() => holding.length).toBe(1);
-    http.server.takeLeave();
+    http.server.drain();
     idle.write(get('/echo', 'after'));
     expect(await readAll(idle)).toMatch(/connection: close/i);
     holding[0]!();

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
 import { expect, it } from 'vitest';
+import { EventLoopTurns } from '../../../src/http/connections/event-loop-turns.ts';
 import { GatedSocket } from '../../../src/http/connections/gated-socket.ts';
-import { usualLimits } from '../../../src/http/server/server.ts';
-import { Turns } from '../../../src/http/connections/event-loop-turns.ts';
+import { defaultHttpLimits } from '../../../src/http/server/http-server-options.ts';
 
 it.each([1_000, 10_000, 70_000])(
   'a reader that pauses after each piece, as one of a large body does, gets all that comes in pieces of %i bytes',
@@ -15,7 +15,7 @@ it.each([1_000, 10_000, 70_000])(
     const accepted: Socket[] = [];
     const server = createServer((socket) => {
       accepted.push(socket);
-      const gate = new GatedSocket(socket, usualLimits, new Turns());
+      const gate = new GatedSocket(socket, defaultHttpLimits, new EventLoopTurns());
       gate.on('data', (chunk: Buffer) => {
         received += chunk.length;
         gate.pause();

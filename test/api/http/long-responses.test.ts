@@ -204,7 +204,7 @@ describe('a fault within a list', () => {
     });
     await once(socket, 'close');
     expect(tail).not.toContain('\r\n0\r\n\r\n');
-    const [line] = http.logLines.filter((one) => one.includes('answer broken off'));
+    const [line] = http.logLines.filter((one) => one.includes('response aborted'));
     expect(line).toContain('the row is damaged');
     expect(letGo).toBe(1);
     expect((await fetch(`${http.url}/probe`)).status).toBe(200);

@@ -74,7 +74,9 @@ describe('where the Admin API is, prompts', () => {
     };
     const client = new Portkey({ apiKey: key, baseURL: `${server.url}/v1` });
     const stream = await client.prompts.completions.create({
-      ...{ promptID: slug, variables, stream: true },
+      promptID: slug,
+      variables,
+      stream: true,
     });
     const seen: unknown[] = [];
     for await (const { choices } of stream as unknown as AsyncIterable<typeof chatAnswer>) {
@@ -171,7 +173,10 @@ describe('where inference is', () => {
 
   it('an unmodified client gives feedback, changes it, and tells of requests made elsewhere', async () => {
     const given = (await client().feedback.create({
-      ...{ traceID: 'there', value: 5, weight: 1, metadata: { by: 'anna' } },
+      traceID: 'there',
+      value: 5,
+      weight: 1,
+      metadata: { by: 'anna' },
     })) as unknown as { status: string; feedback_ids: string[] };
     expect(given.status).toBe('success');
     const [feedbackID] = given.feedback_ids as [string];
@@ -179,7 +184,9 @@ describe('where inference is', () => {
     const read = await server.request('GET', `/v1/feedback/${feedbackID}`);
     expect(read.body).toMatchObject({ value: 3, workspace_id: workspaceId, trace_id: 'there' });
     const told = (await client().logs.create({
-      ...{ request: { provider: 'openai' }, response: {}, metadata: { traceId: 'there' } },
+      request: { provider: 'openai' },
+      response: {},
+      metadata: { traceId: 'there' },
     })) as unknown as { log_ids: string[] };
     const row = await server.request('GET', `/v1/logs/${told.log_ids[0]}`);
     expect(row.body).toMatchObject({ is_reported: true, feedback: [{ id: feedbackID, value: 3 }] });

@@ -50,7 +50,11 @@ beforeAll(async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   }
   mail = {
-    ...{ host: '127.0.0.1', port: portOf(smtp), tls: 'none', user: null, password: undefined },
+    host: '127.0.0.1',
+    port: portOf(smtp),
+    tls: 'none',
+    user: null,
+    password: undefined,
     from: 'Gateway <gateway@example.com>',
   };
 });
@@ -100,10 +104,19 @@ async function insertAlert(fields: Partial<usageAlerts.NewUsageAlert> = {}, emai
   const row = { id, organisation_id: organisationId, alert_emails: JSON.stringify(emails) };
   await insertApiKeys(test.database.db, [apiKeyRow(row)]);
   const alert: usageAlerts.NewUsageAlert = {
-    ...{ organisation_id: organisationId, subject_kind: 'api_key', subject_id: idToBytes(id) },
-    ...{ window_start: Date.UTC(2027, 0, 4), counter_id: idToBytes(id), kind: 'threshold' },
-    ...{ limit_units: 80_500_000, used_units: 81_000_000, type: 'cost', label: 'API key ci' },
-    ...{ value_key: '', created_at: noon, ...fields },
+    organisation_id: organisationId,
+    subject_kind: 'api_key',
+    subject_id: idToBytes(id),
+    window_start: Date.UTC(2027, 0, 4),
+    counter_id: idToBytes(id),
+    kind: 'threshold',
+    limit_units: 80_500_000,
+    used_units: 81_000_000,
+    type: 'cost',
+    label: 'API key ci',
+    value_key: '',
+    created_at: noon,
+    ...fields,
   };
   // Found out twice, told once.
   await usageAlerts.insertMany(test.database.db, [alert]);
@@ -182,7 +195,8 @@ it('an alert that nobody is to be told of is marked so, and all of them go after
   expect(await run(noon, { settings: null })).toMatchObject({ unaddressed: 1 });
   const reasons = (await stored()).map(({ state, last_error }) => `${state}: ${last_error}`);
   expect(reasons.sort()).toEqual([
-    ...['unaddressed: SMTP_HOST is not set', 'unaddressed: nobody is to be told'],
+    'unaddressed: SMTP_HOST is not set',
+    'unaddressed: nobody is to be told',
   ]);
   expect(await run(noon + 90 * 86_400_000)).toMatchObject({ deleted: 0 });
   expect(await run(noon + 90 * 86_400_000 + 1)).toMatchObject({ deleted: 2 });
@@ -205,8 +219,12 @@ it('a mail goes to no server that does not encrypt, unless none is said, nor to 
 it('by STARTTLS a mail and its password go over an encrypted connection, to the server that its certificate names and no other', async () => {
   await insertAlert({}, ['ci@example.com']);
   const settings: MailSettings = {
-    ...{ ...mail, host: 'localhost', port: portOf(secure), tls: 'starttls' },
-    ...{ user: 'gw', password: new Secret('right', 'test') },
+    ...mail,
+    host: 'localhost',
+    port: portOf(secure),
+    tls: 'starttls',
+    user: 'gw',
+    password: new Secret('right', 'test'),
   };
   expect(await run(noon, { settings })).toMatchObject({ sent: 0 });
   expect((await stored())[0]!.last_error).toMatch(/certificate/);

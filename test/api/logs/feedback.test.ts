@@ -84,7 +84,8 @@ describe('feedback', () => {
     });
     expect((await chart('feedback-score-distribution')).records).toContainEqual({ x: -4, y: 1 });
     expect((await chart('feedback-models')).records).toContainEqual({
-      ...{ x: 'claude', y: { avgWeightedFeedback: 10, feedbackCount: 1 } },
+      x: 'claude',
+      y: { avgWeightedFeedback: 10, feedbackCount: 1 },
     });
     const within = async (bounds: string) =>
       (await graph(`requests`, `${workspace.slug}&${bounds}`)).summary.total;
@@ -140,7 +141,9 @@ describe('feedback', () => {
     const made = await bound.send('POST', path, { body });
     expect(made.status).toBe(200);
     expect((await graph('feedbacks/ai-models')).data_points).toContainEqual({
-      ...{ ai_model: 'claude', total: 1, avg: 10 },
+      ai_model: 'claude',
+      total: 1,
+      avg: 10,
     });
     const at = `${path}/${made.body.feedback_ids[0]}`;
     expect((await bound.send('GET', at)).body.workspace_id).toBe(other.id);

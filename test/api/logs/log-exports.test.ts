@@ -83,8 +83,12 @@ describe('an export', () => {
     const made = await make({}, { description: 'for the month', requested_data: ['id', 'cost'] });
     expect(made).toMatchObject({ object: 'export', total: 3 });
     expect(await get(made.id)).toMatchObject({
-      ...{ status: 'draft', description: 'for the month', requested_data: ['id', 'cost'] },
-      ...{ workspace_id: '', exported_records: 0, started_at: null },
+      status: 'draft',
+      description: 'for the month',
+      requested_data: ['id', 'cost'],
+      workspace_id: '',
+      exported_records: 0,
+      started_at: null,
     });
     const early = await send('GET', `${path}/${made.id}/download`);
     expect([early.status, early.body.error.message]).toEqual([409, expect.stringMatching('draft')]);
@@ -102,58 +106,47 @@ describe('an export', () => {
     const fields = ['trace_id', 'response_status_code', 'is_success', 'metadata', 'request'];
     const [line] = await linesOf({ trace_id: 'order-17' }, [...fields, 'workspace_id']);
     expect(line).toEqual({
-      ...{ trace_id: 'order-17', response_status_code: 429, is_success: false },
-      ...{ metadata: { team: 'red' }, request: null, workspace_id: workspace.id },
+      trace_id: 'order-17',
+      response_status_code: 429,
+      is_success: false,
+      metadata: { team: 'red' },
+      request: null,
+      workspace_id: workspace.id,
     });
   });
 
   it('holds what its filters say, deployments too (1.28.0)', async () => {
     const served = await post('/v1/deployments', {
-      ...{ name: 'east', deployment_config: {} },
+      name: 'east',
+      deployment_config: {},
       auth_settings: { workspaces_allowed: [workspace.slug] },
     });
     const said = { trace_id: 'order-17', value: 5, weight: 0.5 };
     expect((await send('POST', '/v1/feedback', { body: said })).status).toBe(200);
     const totals: [object, number][] = [
-      ...([
-        [{}, 3],
-        [{ status_code: '4xx,503' }, 2],
-        [{ status_code: '200' }, 1],
-      ] as const),
-      ...([
-        [{ trace_id: ['order-17', 'other'] }, 1],
-        [{ ai_org: 'nobody' }, 0],
-      ] as const),
-      ...([
-        [{ workspace_slug: workspace.slug }, 2],
-        [{ cost_min: 1000 }, 0],
-      ] as const),
-      ...([
-        [{ total_units_min: 0 }, 3],
-        [{ total_units_min: 1e9 }, 0],
-      ] as const),
-      ...([
-        [{ deployment_slug: served.slug }, 2],
-        [{ api_key_ids: randomUUID() }, 0],
-      ] as const),
-      ...([
-        [{ ai_org_model: 'a__b,c' }, 0],
-        [{ ai_org_model: 'a__b, openai__gpt-4o', ai_model: 'gpt-4o , o3' }, 3],
-        [{ page_size: 1, current_page: 1 }, 3],
-      ] as const),
-      ...([
-        [{ virtual_keys: 'openai,other' }, 3],
-        [{ virtual_keys: 'other' }, 0],
-        [{ weighted_feedback_min: 4.5, weighted_feedback_max: 5 }, 1],
-        [{ weighted_feedback_max: 4 }, 0],
-        [{ metadata: { team: 'red,green' } }, 1],
-        [{ metadata: { team: 'red' }, status_code: '200' }, 0],
-      ] as const),
-      ...([
-        [{ time_of_generation_min: '2027-01-04', time_of_generation_max: '2027-01-04' }, 3],
-        [{ time_of_generation_min: '2027-01-05', time_of_generation_max: '2027-01-05' }, 0],
-      ] as const),
-    ].map(([filters, total]) => [filters, total]);
+      [{}, 3],
+      [{ status_code: '4xx,503' }, 2],
+      [{ status_code: '200' }, 1],
+      [{ trace_id: ['order-17', 'other'] }, 1],
+      [{ ai_org: 'nobody' }, 0],
+      [{ workspace_slug: workspace.slug }, 2],
+      [{ cost_min: 1000 }, 0],
+      [{ total_units_min: 0 }, 3],
+      [{ total_units_min: 1e9 }, 0],
+      [{ deployment_slug: served.slug }, 2],
+      [{ api_key_ids: randomUUID() }, 0],
+      [{ ai_org_model: 'a__b,c' }, 0],
+      [{ ai_org_model: 'a__b, openai__gpt-4o', ai_model: 'gpt-4o , o3' }, 3],
+      [{ page_size: 1, current_page: 1 }, 3],
+      [{ virtual_keys: 'openai,other' }, 3],
+      [{ virtual_keys: 'other' }, 0],
+      [{ weighted_feedback_min: 4.5, weighted_feedback_max: 5 }, 1],
+      [{ weighted_feedback_max: 4 }, 0],
+      [{ metadata: { team: 'red,green' } }, 1],
+      [{ metadata: { team: 'red' }, status_code: '200' }, 0],
+      [{ time_of_generation_min: '2027-01-04', time_of_generation_max: '2027-01-04' }, 3],
+      [{ time_of_generation_min: '2027-01-05', time_of_generation_max: '2027-01-05' }, 0],
+    ];
     for (const [filters, total] of totals) {
       expect([filters, await totalOf(filters)]).toEqual([filters, total]);
     }
@@ -176,9 +169,16 @@ describe('an export', () => {
 
   it('tells its filters as they are written, whichever way they came, and takes them back', async () => {
     const written = {
-      ...{ ...range, status_code: '4xx,503', ai_org_model: 'openai__gpt-4o', ai_model: 'a,b' },
-      ...{ workspace_slug: workspace.slug, virtual_keys: 'openai', weighted_feedback_min: 1 },
-      ...{ trace_id: 'order-17', metadata: { team: 'red,green', size: '5' }, cost_max: 2 },
+      ...range,
+      status_code: '4xx,503',
+      ai_org_model: 'openai__gpt-4o',
+      ai_model: 'a,b',
+      workspace_slug: workspace.slug,
+      virtual_keys: 'openai',
+      weighted_feedback_min: 1,
+      trace_id: 'order-17',
+      metadata: { team: 'red,green', size: '5' },
+      cost_max: 2,
     };
     const told = {
       ...written,
@@ -186,7 +186,9 @@ describe('an export', () => {
       time_of_generation_max: '2027-01-05T00:00:00.000Z',
     };
     const listed = {
-      ...{ ...written, status_code: ['4xx', '503'], ai_model: ['a', 'b'] },
+      ...written,
+      status_code: ['4xx', '503'],
+      ai_model: ['a', 'b'],
       metadata: { team: ['red', 'green'], size: 5 },
     };
     for (const sent of [written, listed]) {
@@ -325,7 +327,9 @@ describe('the job', () => {
     server.clock.advance(60_000);
     const now = server.clock.now();
     const kept = new KeptBlobs({
-      ...{ database, now: () => now, writesTo: 'database' },
+      database,
+      now: () => now,
+      writesTo: 'database',
       places: { database: new DatabaseBlobs(database) },
     });
     const { id } = await make();
@@ -396,12 +400,10 @@ describe('what people may not see', () => {
     expect([mine.total, await seen()]).toEqual([1, [1, 404, 404]]);
     expect((await asMember('GET', `${path}/${mine.id}/download`)).status).toBe(200);
     for (const [method, what] of [
-      ...([
-        ['GET', ''],
-        ['PUT', ''],
-        ['DELETE', ''],
-        ['POST', '/start'],
-      ] as const),
+      ['GET', ''],
+      ['PUT', ''],
+      ['DELETE', ''],
+      ['POST', '/start'],
       ['POST', '/cancel'] as const,
     ]) {
       const change = method === 'PUT' ? { body: { description: 'mine' } } : {};

@@ -50,9 +50,17 @@ describe('GET /logs', () => {
       (one: { api_key_id: string }) => one.api_key_id === keys.bound.id,
     );
     expect(answered).toMatchObject({
-      ...{ object: 'log', trace_id: 'order-17', workspace_id: workspaceId, status: 200 },
-      ...{ endpoint: 'chat_completions', provider: 'mock-upstream', requested_model: 'm' },
-      ...{ target_path: 'config', retries: 0, cache_status: 'DISABLED', is_stream: false },
+      object: 'log',
+      trace_id: 'order-17',
+      workspace_id: workspaceId,
+      status: 200,
+      endpoint: 'chat_completions',
+      provider: 'mock-upstream',
+      requested_model: 'm',
+      target_path: 'config',
+      retries: 0,
+      cache_status: 'DISABLED',
+      is_stream: false,
       metadata: { team: 'blue' },
     });
     const refused = body.data.find((one: { status: number }) => one.status >= 400);
@@ -147,14 +155,30 @@ describe('analytics', () => {
   it('sums up a stretch of time', async () => {
     const { body } = await get(`/v2/analytics/summary?${range}`);
     expect(body).toEqual({
-      ...{ object: 'analytics-summary', requests: 10, errors: 1, cache_hits: 0 },
-      ...{ from: '2026-11-22T00:00:00.000Z', to: '2026-11-23T00:00:00.000Z' },
-      ...{ input_tokens: 90, output_tokens: 45, cached_input_tokens: 18, cost: 0.001125 },
-      ...{ duration_ms_average: 20_060, duration_ms_p50: 63, duration_ms_p90: 250 },
-      ...{ duration_ms_p99: 60_000, unlogged_requests: 0 },
-      ...{ guardrail_passed: 0, guardrail_failed: 0, guardrail_denied: 0 },
-      ...{ llm_count: 10, mcp_count: 0, a2a_count: 0 },
-      ...{ llm_error_count: 1, mcp_error_count: 0, a2a_error_count: 0 },
+      object: 'analytics-summary',
+      requests: 10,
+      errors: 1,
+      cache_hits: 0,
+      from: '2026-11-22T00:00:00.000Z',
+      to: '2026-11-23T00:00:00.000Z',
+      input_tokens: 90,
+      output_tokens: 45,
+      cached_input_tokens: 18,
+      cost: 0.001125,
+      duration_ms_average: 20_060,
+      duration_ms_p50: 63,
+      duration_ms_p90: 250,
+      duration_ms_p99: 60_000,
+      unlogged_requests: 0,
+      guardrail_passed: 0,
+      guardrail_failed: 0,
+      guardrail_denied: 0,
+      llm_count: 10,
+      mcp_count: 0,
+      a2a_count: 0,
+      llm_error_count: 1,
+      mcp_error_count: 0,
+      a2a_error_count: 0,
     });
     const none = await get(`/v2/analytics/summary?${range}&provider=nobody`);
     expect(none.body).toMatchObject({ requests: 0, cost: 0, duration_ms_p50: null });
@@ -251,7 +275,9 @@ describe('what people see of a workspace', () => {
       const { id, key } = made.body;
       log.record(
         requestRecord(server.organisationId, {
-          ...{ workspaceId: place, apiKeyId: id, startedAt: server.clock.now() - 240 },
+          workspaceId: place,
+          apiKeyId: id,
+          startedAt: server.clock.now() - 240,
         }),
       );
       const headers = { 'x-gateway-api-key': key };
@@ -342,8 +368,12 @@ describe('what people see of a workspace', () => {
   it('is told whole of the workspace, what was not said too, and may be sent back whole', async () => {
     const { body } = await get(`/v2/workspaces/${place}`);
     expect(body.security_settings).toMatchObject({
-      ...{ membersViewLogs: false, managersViewAnalytics: false, managersViewLogs: true },
-      ...{ membersWritePrompts: true, managersViewPrompts: true, managersUpdateWs: false },
+      membersViewLogs: false,
+      managersViewAnalytics: false,
+      managersViewLogs: true,
+      membersWritePrompts: true,
+      managersViewPrompts: true,
+      managersUpdateWs: false,
     });
     expect(Object.keys(body.security_settings)).toHaveLength(35);
     expect(await put(body.security_settings)).toMatchObject({ status: 200, body: {} });
@@ -352,7 +382,8 @@ describe('what people see of a workspace', () => {
     );
     const refused = await put({ membersViewLogMetadata: false });
     expect(refused).toMatchObject({
-      ...{ status: 400, body: { error: { param: 'security_settings.membersViewLogMetadata' } } },
+      status: 400,
+      body: { error: { param: 'security_settings.membersViewLogMetadata' } },
     });
   });
 });

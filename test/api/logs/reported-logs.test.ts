@@ -17,14 +17,20 @@ let bound: { readonly id: string; readonly send: Send };
 
 const completion = {
   request: {
-    ...{ url: 'https://api.openai.com/v1/chat/completions', provider: 'openai', method: 'post' },
+    url: 'https://api.openai.com/v1/chat/completions',
+    provider: 'openai',
+    method: 'post',
     headers: { authorization: `Bearer ${secret}` },
     body: { model: 'gpt-4o', messages: [{ role: 'user', content: secret }] },
   },
   response: {
-    ...{ status: 200, response_time: 250.6, streamingMode: true, headers: { 'x-a': secret } },
+    status: 200,
+    response_time: 250.6,
+    streamingMode: true,
+    headers: { 'x-a': secret },
     body: {
-      ...{ model: 'gpt-4o-2024-08-06', choices: [{ message: { content: secret } }] },
+      model: 'gpt-4o-2024-08-06',
+      choices: [{ message: { content: secret } }],
       usage: { prompt_tokens: 1000, completion_tokens: 500 },
     },
   },
@@ -50,11 +56,26 @@ describe('POST /logs', () => {
     const { ids } = await tell({ ...completion, workspace_id: team });
     const { body } = await read(ids[0]!);
     expect(body).toMatchObject({
-      ...{ id: ids[0], object: 'log', trace_id: 'elsewhere', workspace_id: team, api_key_id: null },
-      ...{ endpoint: 'chat_completions', status: 200, provider: 'openai', model: 'gpt-4o' },
-      ...{ requested_model: 'gpt-4o', answered_model: 'gpt-4o-2024-08-06', is_stream: true },
-      ...{ duration_ms: 251, input_tokens: 1000, output_tokens: 500, is_estimated: false },
-      ...{ is_reported: true, feedback: [], target_path: null, cache_status: null },
+      id: ids[0],
+      object: 'log',
+      trace_id: 'elsewhere',
+      workspace_id: team,
+      api_key_id: null,
+      endpoint: 'chat_completions',
+      status: 200,
+      provider: 'openai',
+      model: 'gpt-4o',
+      requested_model: 'gpt-4o',
+      answered_model: 'gpt-4o-2024-08-06',
+      is_stream: true,
+      duration_ms: 251,
+      input_tokens: 1000,
+      output_tokens: 500,
+      is_estimated: false,
+      is_reported: true,
+      feedback: [],
+      target_path: null,
+      cache_status: null,
       ended_at: '2027-01-04T08:00:00.000Z',
       // Of 2.5 and 10 dollars for a million.
       cost: 0.0075,
@@ -85,8 +106,15 @@ describe('POST /logs', () => {
   it('takes what is known of it: nothing but that it was', async () => {
     const { ids } = await tell({ request: {}, response: {} });
     expect((await read(ids[0]!)).body).toMatchObject({
-      ...{ trace_id: ids[0], workspace_id: null, provider: null, model: null, status: 200 },
-      ...{ endpoint: 'other', input_tokens: null, cost: null, metadata: {} },
+      trace_id: ids[0],
+      workspace_id: null,
+      provider: null,
+      model: null,
+      status: 200,
+      endpoint: 'other',
+      input_tokens: null,
+      cost: null,
+      metadata: {},
     });
   });
 
@@ -202,7 +230,8 @@ describe('GET /logs/{id}', () => {
     const send: Send = (method, path, asked) =>
       server.request(method, path, {
         ...asked,
-        ...{ auth: 'none', headers: { 'x-gateway-api-key': key } },
+        auth: 'none',
+        headers: { 'x-gateway-api-key': key },
       });
     const theirs = (await tell(completion, send)).ids[0]!;
     const others = (await tell(completion, bound.send)).ids[0]!;

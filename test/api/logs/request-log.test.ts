@@ -56,15 +56,28 @@ describe('the log of requests', () => {
     expect(await rows()).toHaveLength(4);
     const [first] = (await rows()).filter((row) => row.organisation_id === other);
     expect(first).toMatchObject({
-      ...{ trace_id: 'trace-1', duration_ms: 240, first_byte_ms: 121, metadata: '{"team":"a"}' },
-      ...{ requested_model: 'gpt', model: 'gpt-4o', input_tokens: 10, cost_units: 125 },
+      trace_id: 'trace-1',
+      duration_ms: 240,
+      first_byte_ms: 121,
+      metadata: '{"team":"a"}',
+      requested_model: 'gpt',
+      model: 'gpt-4o',
+      input_tokens: 10,
+      cost_units: 125,
       ended_at: Date.parse('2026-11-22T08:15:00.240Z'),
     });
     const own = (await totals()).filter((row) => row.organisation_id === organisationId);
     expect(own.toSorted((a, b) => a.status - b.status)).toMatchObject([
       {
-        ...{ status: 200, requests: 2, cache_hits: 1, input_tokens: 20, cost_units: 250 },
-        ...{ within_100_ms: 1, within_250_ms: 2, within_60000_ms: 2, duration_ms: 340 },
+        status: 200,
+        requests: 2,
+        cache_hits: 1,
+        input_tokens: 20,
+        cost_units: 250,
+        within_100_ms: 1,
+        within_250_ms: 2,
+        within_60000_ms: 2,
+        duration_ms: 340,
         began_at: Date.parse('2026-11-22T08:00:00Z'),
       },
       { status: 500, requests: 1, within_60000_ms: 0, input_tokens: 0, duration_ms: 70_000 },
@@ -163,8 +176,12 @@ describe('the log of requests', () => {
     const tokens = { cachedInputTokens: 0.5, cacheWriteTokens: 1e300 };
     log.record(
       requestRecord(organisationId, {
-        ...{ model: '\ud83d'.repeat(300), requestedModel: `'"\\\0${'é'.repeat(400)}` },
-        ...{ durationMs: 1e15, firstByteMs: -1, costUnits: 1e300, metadata: { "a'": '\u0000' } },
+        model: '\ud83d'.repeat(300),
+        requestedModel: `'"\\\0${'é'.repeat(400)}`,
+        durationMs: 1e15,
+        firstByteMs: -1,
+        costUnits: 1e300,
+        metadata: { "a'": '\u0000' },
         tokens: { inputTokens: -1, outputTokens: 1e300, ...tokens },
       }),
     );

@@ -5,8 +5,8 @@ import { RequestLog, type RequestLogOptions } from '../../../src/gateway/logs/re
 import { settleOpenCharges } from '../../../src/jobs/settle-open-charges.ts';
 import { usageAt } from '../../../src/ledger/limit.ts';
 import { openCharge, settleCharge } from '../../../src/ledger/open-charge.ts';
-import { totalsStepOf } from '../../../src/model/logs/request-log.ts';
-import { priceOf } from '../../../src/model/pricing/price-table.ts';
+import { startOfTotalsStep } from '../../../src/model/logs/request-log.ts';
+import { lookUpPrice } from '../../../src/model/pricing/price-table.ts';
 import type { Price } from '../../../src/model/pricing/pricing.ts';
 import { newIdBytes } from '../../../src/model/wire/ids.ts';
 import { DatabaseUnavailable } from '../../../src/store/connection/unavailable.ts';
@@ -22,9 +22,12 @@ beforeAll(async () => {
 });
 afterAll(() => test[Symbol.asyncDispose]());
 
-const price = priceOf('mock-upstream', null, 0) as Price;
+const price = lookUpPrice('mock-upstream', null, 0) as Price;
 const tokens = (inputTokens: number, outputTokens: number) => ({
-  ...{ inputTokens, outputTokens, cachedInputTokens: inputTokens / 4, cacheWriteTokens: 0 },
+  inputTokens,
+  outputTokens,
+  cachedInputTokens: inputTokens / 4,
+  cacheWriteTokens: 0,
 });
 const granted = usageAt(price, tokens(4_000, 1_000));
 const used = tokens(400, 30);
@@ -51,8 +54,15 @@ const dyingBehind: Transaction = async (work) => {
 
 async function opened(organisationId: string, name: string): Promise<OpenChargeKey> {
   const row = {
-    ...{ organisation_id: organisationId, workspace_id: '', kind: 'responses', object_id: name },
-    ...{ run_id: '', provider: '@any', id: newIdBytes(), created_at: now, look_at: now },
+    organisation_id: organisationId,
+    workspace_id: '',
+    kind: 'responses',
+    object_id: name,
+    run_id: '',
+    provider: '@any',
+    id: newIdBytes(),
+    created_at: now,
+    look_at: now,
   };
   await openCharge(
     test.database.db,
@@ -168,7 +178,7 @@ it('is settled and logged at once, by two each, beside charges of which nothing 
   const logging = halves.map((half) => log(organisationId, [...half, null]));
   await Promise.all([...logging, settleAll(), settleAll()]);
   const found = await rows(organisationId);
-  expect(found).toEqual([...charges.map(() => settledRow), ...[estimatedRow, estimatedRow]]);
+  expect(found).toEqual([...charges.map(() => settledRow), estimatedRow, estimatedRow]);
   const sum = (column: 'input_tokens' | 'cost_units') =>
     found.reduce((all, row) => all + Number(row[column]), 0);
   expect(await totals(organisationId)).toMatchObject([
@@ -237,6 +247,6 @@ it('is told to row and totals by their whole keys, of which one is the partition
     .where('logged.organisation_id', '=', organisationId)
     .where('logged.ended_at', '=', row.logged_at!)
     .execute();
-  const beganAt = totalsStepOf(row.logged_at!);
+  const beganAt = startOfTotalsStep(row.logged_at!);
   expect(found).toEqual([{ logId: row.log_id, totalsId: row.totals_id, beganAt }]);
 });

@@ -20,7 +20,9 @@ let configSlug: string;
 beforeAll(async () => {
   server = await startTestServer();
   const real = new AIGatewayClient({
-    ...{ clientId: server.clientId, clientSecret: server.clientSecret, tsgId: server.tsgId },
+    clientId: server.clientId,
+    clientSecret: server.clientSecret,
+    tsgId: server.tsgId,
     dataEndpoint: `${server.url}/v2`,
     adminEndpoint: `${server.url}/admin/v2`,
     tokenEndpoint: `${server.url}/oauth2/access_token`,
@@ -48,19 +50,30 @@ async function logRequests(workspaceId: string, configId: string): Promise<void>
   const record = (time: string, more: Parameters<typeof requestRecord>[1]) =>
     log.record(
       requestRecord(organisationId, {
-        ...{ startedAt: Date.parse(`2027-01-${time}Z`), workspaceId, apiKeyId, durationMs: 100 },
-        ...{ metadata: {}, ...more },
+        startedAt: Date.parse(`2027-01-${time}Z`),
+        workspaceId,
+        apiKeyId,
+        durationMs: 100,
+        metadata: {},
+        ...more,
       }),
     );
   const tokens = { inputTokens: 10, outputTokens: 5, cachedInputTokens: 0, cacheWriteTokens: 0 };
   const noUse = { tokens: null, costUnits: null };
   record('03T10:10:00', {
-    ...{ tokens, costUnits: 20_000, retries: 1, configId, id: 'order-17' },
+    tokens,
+    costUnits: 20_000,
+    retries: 1,
+    configId,
+    id: 'order-17',
     guardrailVerdict: 'passed',
     metadata: { _user: 'anna', team: 'a' },
   });
   record('03T10:20:00', {
-    ...{ ...noUse, cacheStatus: 'HIT', durationMs: 20, apiKeyId: otherKeyId },
+    ...noUse,
+    cacheStatus: 'HIT',
+    durationMs: 20,
+    apiKeyId: otherKeyId,
     metadata: { _user: 'ben', team: 'b' },
   });
   record('03T11:00:00', {
@@ -139,12 +152,17 @@ describe('charts of v2', () => {
     expect(trends.summary).toEqual({ total: 4, unique: 2, avg: 2 });
     const { summary } = (await telemetry.cacheSummary(window())).data;
     expect(summary).toEqual({
-      ...{ cacheHits: 1, avgCacheLatency: 20, totalRequests: 4, cacheSpeedup: 5 },
+      cacheHits: 1,
+      avgCacheLatency: 20,
+      totalRequests: 4,
+      cacheSpeedup: 5,
     });
     const hits = (await telemetry.cacheHitTrend(window())).data;
     expect(hits).toMatchObject({ total: 1, summary: { totalCacheHits: 1, hitRate: 25 } });
     expect((await telemetry.rescuedRetries(window())).data).toMatchObject({
-      ...{ total: 1, retryTotal: 1, fallbackTotal: 0 },
+      total: 1,
+      retryTotal: 1,
+      fallbackTotal: 0,
     });
   });
 
@@ -212,8 +230,10 @@ describe('groups of v2', () => {
 
   it('come in pages', async () => {
     const query = new URLSearchParams({
-      ...{ workspaceSlug: slug, timeOfGenerationMin: stretch().time_of_generation_min },
-      ...{ pageSize: '1', currentPage: '1' },
+      workspaceSlug: slug,
+      timeOfGenerationMin: stretch().time_of_generation_min,
+      pageSize: '1',
+      currentPage: '1',
     });
     const { body } = await server.request('GET', `/v2/logs/groups/status_code?${query}`);
     expect(body).toMatchObject({ total: 3, data: [{ status_code: 429 }] });
@@ -222,8 +242,10 @@ describe('groups of v2', () => {
   it('and rows end at the ten thousandth, so that no page is read by a longer walk', async () => {
     for (const path of ['logs', 'logs/groups/status_code', 'logs/groups/users']) {
       const query = new URLSearchParams({
-        ...{ workspaceSlug: slug, timeOfGenerationMin: stretch().time_of_generation_min },
-        ...{ pageSize: '100', currentPage: '100' },
+        workspaceSlug: slug,
+        timeOfGenerationMin: stretch().time_of_generation_min,
+        pageSize: '100',
+        currentPage: '100',
       });
       const { status, body } = await server.request('GET', `/v2/${path}?${query}`);
       expect([status, body.error?.message]).toEqual([400, expect.stringContaining('row 10000')]);
@@ -239,9 +261,17 @@ it('rows of v2 are those of the workspace, newest first', async () => {
   expect([total, records.map((one) => one.response_status_code)]).toEqual([4, [200, 200]]);
   const [order] = (await telemetry.logs({ ...window(), traceId: 'order-17' })).data.records;
   expect(order).toMatchObject({
-    ...{ workspace_slug: slug, ai_org: 'openai', ai_model: 'gpt-4o', cost: 2, total_units: 15 },
-    ...{ is_success: 1, retry_success_count: 1, api_key_id: apiKeyId, _user: 'anna' },
-    ...{ metadataKey: ['_user', 'team'], metadataValue: ['anna', 'a'] },
+    workspace_slug: slug,
+    ai_org: 'openai',
+    ai_model: 'gpt-4o',
+    cost: 2,
+    total_units: 15,
+    is_success: 1,
+    retry_success_count: 1,
+    api_key_id: apiKeyId,
+    _user: 'anna',
+    metadataKey: ['_user', 'team'],
+    metadataValue: ['anna', 'a'],
   });
   expect((await telemetry.logs({ ...window(), statusCode: 429 })).data.total).toBe(1);
 });
@@ -249,12 +279,18 @@ it('rows of v2 are those of the workspace, newest first', async () => {
 it('boundaries tell what the requests of a workspace can be narrowed by', async () => {
   const { data } = await telemetry.filterBoundaries(window());
   expect(data).toMatchObject({
-    ...{ total_units_min: 0, total_units_max: 15, cost_min: 0, cost_max: 2 },
-    ...{ unique_status_codes: [200, 429, 500], unique_metadata_keys: ['_user', 'team'] },
-    ...{ unique_api_keys: [apiKeyId, otherKeyId], unique_virtual_keys: ['anthropic', 'openai'] },
+    total_units_min: 0,
+    total_units_max: 15,
+    cost_min: 0,
+    cost_max: 2,
+    unique_status_codes: [200, 429, 500],
+    unique_metadata_keys: ['_user', 'team'],
+    unique_api_keys: [apiKeyId, otherKeyId],
+    unique_virtual_keys: ['anthropic', 'openai'],
   });
   expect(data.unique_ai_models).toContainEqual({
-    ...{ ai_model: 'claude', ai_organisation: 'anthropic' },
+    ai_model: 'claude',
+    ai_organisation: 'anthropic',
   });
 });
 
@@ -369,7 +405,8 @@ it('what guardrails have said is told in all, along time and by group (1.27.0)',
     (await server.request('GET', `/v1/analytics/${path}?${query}`)).body;
   const told = { total: 2, passed: 1, failed: 0, denied: 1, failure_rate: 50, denial_rate: 50 };
   expect(await get('summary/guardrails')).toEqual({
-    ...{ object: 'analytics-summary', summary: { total_requests: 4, ...told } },
+    object: 'analytics-summary',
+    summary: { total_requests: 4, ...told },
   });
   const graph = await get('graphs/guardrails');
   expect(graph.summary).toEqual(told);

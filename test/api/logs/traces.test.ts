@@ -59,7 +59,9 @@ async function startCollector(): Promise<Collector> {
   const { port } = server.address() as AddressInfo;
   const collector: Collector = {
     url: new URL(`http://127.0.0.1:${port}/v1/traces`),
-    ...{ bodies: [], headers: [], answers: [{ status: 200 }] },
+    bodies: [],
+    headers: [],
+    answers: [{ status: 200 }],
     spans: () => collector.bodies.flatMap(spansIn),
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
@@ -147,7 +149,9 @@ async function addKey(of: TestServer): Promise<string> {
 }
 
 const target = () => ({
-  ...{ provider: 'openai', api_key: 'canary-provider', custom_host: upstream.url },
+  provider: 'openai',
+  api_key: 'canary-provider',
+  custom_host: upstream.url,
 });
 
 function send(headers: Record<string, string>, { config = {}, of = server, by = key } = {}) {
@@ -183,7 +187,8 @@ describe('the spans of a request', () => {
     const request = spans.find(({ kind }) => kind === 2)!;
     const call = spans.find(({ kind }) => kind === 3)!;
     expect(request).toMatchObject({
-      ...{ parentSpanId: callerSpan, name: 'POST /v1/chat/completions' },
+      parentSpanId: callerSpan,
+      name: 'POST /v1/chat/completions',
       said: {
         'http.request.method': 'POST',
         'http.route': '/v1/chat/completions',
@@ -196,7 +201,8 @@ describe('the spans of a request', () => {
       },
     });
     expect(call).toMatchObject({
-      ...{ parentSpanId: request.spanId, name: 'chat gpt-test' },
+      parentSpanId: request.spanId,
+      name: 'chat gpt-test',
       said: {
         'http.response.status_code': '200',
         'server.address': '127.0.0.1',
@@ -245,8 +251,15 @@ describe('the spans of a request', () => {
       response.end(`data: ${JSON.stringify({ ...chatAnswer, choices: [] })}\n\ndata: [DONE]\n\n`);
     };
     const asked = {
-      ...{ max_completion_tokens: 30, temperature: 1, top_p: 0.5, seed: 1e300, n: 2, stream: true },
-      ...{ presence_penalty: 'canary', stop: ['canary'], response_format: { type: 'json_object' } },
+      max_completion_tokens: 30,
+      temperature: 1,
+      top_p: 0.5,
+      seed: 1e300,
+      n: 2,
+      stream: true,
+      presence_penalty: 'canary',
+      stop: ['canary'],
+      response_format: { type: 'json_object' },
     };
     const config = { override_params: asked };
     await send({ traceparent: `00-${trace}-${callerSpan}-01` }, { config });
@@ -284,7 +297,9 @@ describe('the spans of a request', () => {
       url.startsWith('/v1/') ? sendJson(response, chatAnswer) : sendJson(response, {}, 503);
     const bad = `http://${upstream.host}/bad`;
     const config = {
-      ...{ provider: undefined, api_key: undefined, custom_host: undefined },
+      provider: undefined,
+      api_key: undefined,
+      custom_host: undefined,
       strategy: { mode: 'fallback' },
       targets: [
         { ...target(), custom_host: bad, retry: { attempts: 1, on_status_codes: [503] } },
@@ -297,12 +312,16 @@ describe('the spans of a request', () => {
     const calls = spans.filter(({ kind }) => kind === 3);
     expect(request.status).toBeUndefined();
     expect(calls.map(({ said }) => said['http.response.status_code'])).toEqual([
-      ...['503', '503', '200'],
+      '503',
+      '503',
+      '200',
     ]);
     expect(calls.map(({ status }) => status?.code)).toEqual([2, 2, undefined]);
     expect(calls.map(({ said }) => said['error.type'])).toEqual(['503', '503', undefined]);
     expect(calls.map(({ said }) => said['gen_ai.usage.input_tokens'])).toEqual([
-      ...[undefined, undefined, '5'],
+      undefined,
+      undefined,
+      '5',
     ]);
     expect(new Set([callerSpan, ...spans.map(({ spanId }) => spanId)]).size).toBe(5);
     const told = upstream.reached.map(({ headers }) => headers.traceparent);
@@ -374,7 +393,11 @@ function openExport(bounds: Partial<SpanExportBounds> = {}) {
   const losses: (readonly [string, number])[] = [];
   const spans = new SpanExport({
     source: { name: 'gateways-of-tests', version: '0' },
-    ...{ url: collector.url, headers: undefined, proxies: null, bounds, sampler },
+    url: collector.url,
+    headers: undefined,
+    proxies: null,
+    bounds,
+    sampler,
     onLoss: (reason, count) => losses.push([reason, count]),
   });
   return { spans, losses };
@@ -386,10 +409,25 @@ function addRequests(spans: SpanExport, count: number): string[] {
   const noModel = { requestedModel: null, model: null, answeredModel: null };
   const noTarget = { ...noModel, provider: null, targetPath: null, guardrailVerdict: null };
   const record: RequestRecord = {
-    ...{ ...noText, ...noTarget, id: 'one', endpoint: 'models', status: 200, retries: 0 },
-    ...{ startedAt: Date.UTC(2027, 0, 4), durationMs: 1.5, firstByteMs: 1, cacheStatus: null },
-    ...{ isStream: false, tokens: null, costUnits: null, isEstimated: false, errorCode: null },
-    ...{ earlierAttempts: [], openCharge: null, metadata: {}, promptSlug: null },
+    ...noText,
+    ...noTarget,
+    id: 'one',
+    endpoint: 'models',
+    status: 200,
+    retries: 0,
+    startedAt: Date.UTC(2027, 0, 4),
+    durationMs: 1.5,
+    firstByteMs: 1,
+    cacheStatus: null,
+    isStream: false,
+    tokens: null,
+    costUnits: null,
+    isEstimated: false,
+    errorCode: null,
+    earlierAttempts: [],
+    openCharge: null,
+    metadata: {},
+    promptSlug: null,
   };
   return Array.from({ length: count }, () => {
     const trace = new RequestTrace(null, '1'.repeat(32), 'GET', 0);

@@ -24,7 +24,8 @@ it('deletes what nobody has used for sixty days, and neither what was used since
   const { threads } = client.beta;
   const messages = [{ role: 'user' as const, content: 'hello' }];
   const [unused, used, late] = [
-    ...[await threads.create({ messages }), await threads.create({ messages })],
+    await threads.create({ messages }),
+    await threads.create({ messages }),
     await threads.create({ messages }),
   ];
   clock.advance(dayMs);

@@ -2,12 +2,12 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { newId } from '../../../src/model/wire/ids.ts';
-import { bytesOf } from '../../../src/objects/ingestion/embeddings.ts';
+import { vectorBytes } from '../../../src/objects/ingestion/embeddings.ts';
 import { EngineRanking } from '../../../src/objects/search/engine-ranking.ts';
 import { Scans } from '../../../src/objects/search/scans.ts';
 import { StoreContents } from '../../../src/objects/search/store-contents.ts';
 import { VectorSearch } from '../../../src/objects/search/vector-search.ts';
-import type { TextsAsked } from '../../../src/objects/store-search.ts';
+import type { TextQuery } from '../../../src/objects/store-search.ts';
 import * as vectorChunks from '../../../src/store/objects/vector-chunks.ts';
 import * as storeFiles from '../../../src/store/objects/vector-store-files.ts';
 import * as vectorStores from '../../../src/store/objects/vector-stores.ts';
@@ -27,10 +27,21 @@ let test: TestDatabase;
 beforeAll(async () => {
   test = await createTestDatabase();
   await vectorStores.insert(test.database.db, {
-    ...{ organisation_id: owner.organisationId, id: 'vs_gw1', workspace_id: '' },
-    ...{ api_key_id: owner.apiKeyId, name: null, description: null, metadata: '{}' },
-    ...{ embedding_model: 'm', dimensions, contents: 0, status: 'active' },
-    ...{ expires_after_days: null, created_at: now, last_active_at: now, expires_at: null },
+    organisation_id: owner.organisationId,
+    id: 'vs_gw1',
+    workspace_id: '',
+    api_key_id: owner.apiKeyId,
+    name: null,
+    description: null,
+    metadata: '{}',
+    embedding_model: 'm',
+    dimensions,
+    contents: 0,
+    status: 'active',
+    expires_after_days: null,
+    created_at: now,
+    last_active_at: now,
+    expires_at: null,
   });
   for (const [file, chunks] of chunksOfFiles.entries()) await addFile(`file_${file}`, chunks);
 });
@@ -40,15 +51,30 @@ afterAll(() => test[Symbol.asyncDispose]());
 async function addFile(id: string, chunks: number): Promise<void> {
   const { db, transaction } = test.database;
   await storeFiles.put(db, {
-    ...{ organisation_id: owner.organisationId, vector_store_id: 'vs_gw1', id, batch_id: null },
-    ...{ status: 'in_progress', error_code: null, error_message: null },
-    ...{ attributes: JSON.stringify({ few: chunks < 100 }), chunk_tokens: 800 },
-    ...{ overlap_tokens: 400, usage_bytes: 0, chunks, lease, leased_until: 0, created_at: now },
+    organisation_id: owner.organisationId,
+    vector_store_id: 'vs_gw1',
+    id,
+    batch_id: null,
+    status: 'in_progress',
+    error_code: null,
+    error_message: null,
+    attributes: JSON.stringify({ few: chunks < 100 }),
+    chunk_tokens: 800,
+    overlap_tokens: 400,
+    usage_bytes: 0,
+    chunks,
+    lease,
+    leased_until: 0,
+    created_at: now,
   });
   const rows = Array.from({ length: chunks }, (_, number) => {
     const vector = meaningOf(`${id}/${number}`);
     return {
-      ...{ ...at, file_id: id, number, content: `${id}/${number}`, embedding: bytesOf(vector) },
+      ...at,
+      file_id: id,
+      number,
+      content: `${id}/${number}`,
+      embedding: vectorBytes(vector),
     };
   });
   await vectorChunks.insert(db, rows);
@@ -75,9 +101,9 @@ function searching(heldBytesMax: number): VectorSearch & Disposable {
   return Object.assign(search, { [Symbol.dispose]: () => scans[Symbol.dispose]() });
 }
 
-async function found(search: VectorSearch, more: Partial<TextsAsked> = {}) {
+async function found(search: VectorSearch, more: Partial<TextQuery> = {}) {
   const store = await vectorStores.find(test.database.db, owner, 'vs_gw1');
-  const models: TextsAsked['models'] = {
+  const models: TextQuery['models'] = {
     call: async (_, { input }) => {
       const data = (input as string[]).map((text) => ({ embedding: [...meaningOf(text)] }));
       return { status: 200, body: { data } };
@@ -91,7 +117,7 @@ async function found(search: VectorSearch, more: Partial<TextsAsked> = {}) {
 it('finds the same, in memory or not', async () => {
   using roomy = searching(2 ** 30);
   using narrow = searching(1);
-  const asked: Partial<TextsAsked>[] = [
+  const asked: Partial<TextQuery>[] = [
     {},
     { queries: ['file_9/1', 'file_0/1100', 'nothing of the kind'], limit: 50 },
     { scoreMin: 0.9 },

@@ -24,9 +24,13 @@ beforeAll(async () => {
   tenant = await shared.tenant('ours');
   const { keyring, database } = server.app;
   lists = openProviderLists({
-    ...{ database, clock: server.clock, trustedHosts: server.settings.trustedHosts },
-    ...{ unsealerOf: keyring.unsealerOf, mayBeItself: false },
-    ...{ onSecretFailure: () => {}, onSecretRead: () => {} },
+    database,
+    clock: server.clock,
+    trustedHosts: server.settings.trustedHosts,
+    unsealerOf: keyring.unsealerOf,
+    mayBeItself: false,
+    onSecretFailure: () => {},
+    onSecretRead: () => {},
   });
 });
 
@@ -94,7 +98,9 @@ it('forgets what was at a provider that is none any more, and after a year what 
   const { body } = await server.request('GET', '/v1/providers');
   const slug = body.data.find(({ name }: { name: string }) => name === 'ours').slug;
   const inline = JSON.stringify({
-    ...{ provider: 'openai', api_key: 'own', custom_host: shared.inference.upstream.url },
+    provider: 'openai',
+    api_key: 'own',
+    custom_host: shared.inference.upstream.url,
   });
   const made = await shared.ask(tenant, 'POST', '/skills', {}, { 'x-gateway-config': inline });
   expect(made.status).toBe(200);

@@ -41,7 +41,9 @@ beforeAll(async () => {
   const target = { provider: 'openai', api_key: 'sk-any', custom_host: `http://${host}/v1` };
   config = { strategy: { mode: 'fallback' }, targets: [target, target], retry: { attempts: 2 } };
   openai = new OpenAI({
-    ...{ apiKey: key, maxRetries: 0, baseURL: `${inference.server.inferenceUrl}/v1` },
+    apiKey: key,
+    maxRetries: 0,
+    baseURL: `${inference.server.inferenceUrl}/v1`,
     defaultHeaders: { 'x-gateway-config': JSON.stringify(config) },
   });
 });
@@ -78,7 +80,10 @@ it('arrives byte for byte, larger than bodies may be, and belongs to who has sen
   expect(await pending()).toEqual([]);
   take = async () => ({ status: 200, body: { id: 'upload-1' } });
   const { id } = await openai.uploads.create({
-    ...{ bytes: content.length, filename: 'a', mime_type: 'a/b', purpose: 'user_data' },
+    bytes: content.length,
+    filename: 'a',
+    mime_type: 'a/b',
+    purpose: 'user_data',
   });
   take = async (request) => {
     came = await whole(request);
@@ -137,7 +142,8 @@ it('goes on no longer than its caller is there, and nothing is left of it', asyn
 });
 
 const headers = () => ({
-  ...{ authorization: `Bearer ${key}`, 'content-type': 'multipart/form-data; boundary=b' },
+  authorization: `Bearer ${key}`,
+  'content-type': 'multipart/form-data; boundary=b',
   'x-gateway-config': JSON.stringify(config),
 });
 

@@ -2,7 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { isOfAccount, ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
+import { isAccountPath, ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
 import { type ClientRequest, clientRequests } from '../../support/interface/client-requests.ts';
 import {
   type AnthropicTenant,
@@ -61,7 +61,7 @@ describe('every request of a client', () => {
         const body = method === 'POST' ? {} : undefined;
         const owned = ownedPathOf(method, path);
         if (owned === null) {
-          if (!isOfAccount(method, path)) continue;
+          if (!isAccountPath(method, path)) continue;
           expect([path, await shared.ask(ours, method, path, body)]).toMatchObject([
             path,
             notFound,
@@ -159,7 +159,9 @@ describe('of two workspaces with one account', () => {
       models.delete('gpt-4o'),
       fineTuning.jobs.create({ model: 'm', training_file: other.result }),
       fineTuning.jobs.create({
-        ...{ model: 'm', training_file: mine.result, validation_file: other.result },
+        model: 'm',
+        training_file: mine.result,
+        validation_file: other.result,
       }),
     ];
     await Promise.all(foreign.map((one) => expect(one).rejects.toMatchObject(notFound)));
@@ -182,7 +184,8 @@ describe('of two workspaces with one account', () => {
     const source = (id: string) => ({ data_source: { source: { type: 'file_id', id } } }) as never;
     await evals.runs.create(mine.evaluation, source(mine.file));
     const environment = (skill_id: string) => ({
-      ...{ model: 'm', input: 'x' },
+      model: 'm',
+      input: 'x',
       tools: [{ type: 'shell', environment: { skills: [{ type: 'skill_reference', skill_id }] } }],
     });
     await responses.create(environment(mine.skill) as never);
@@ -232,7 +235,8 @@ describe('of two workspaces with one account', () => {
       (await shared.ask(by, 'POST', '/chat/completions', speaking)).body.choices[0].message.audio
         .id;
     const goingOn = (id: string) => ({
-      ...{ model: 'm', messages: [{ role: 'assistant', audio: { id } }] },
+      model: 'm',
+      messages: [{ role: 'assistant', audio: { id } }],
     });
     const [mine, other] = [await spoken(ours), await spoken(theirs)];
     const answers = await Promise.all(

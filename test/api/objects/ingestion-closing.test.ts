@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { newId } from '../../../src/model/wire/ids.ts';
 import { Ingestion } from '../../../src/objects/ingestion/ingestion.ts';
-import { Readings } from '../../../src/objects/ingestion/readings.ts';
-import type { ModelAnswer, ModelCalls } from '../../../src/objects/model-calls.ts';
+import { FileReadPool } from '../../../src/objects/ingestion/readings.ts';
+import type { ModelResponse, ModelCalls } from '../../../src/objects/model-calls.ts';
 import { DatabaseBlobs } from '../../../src/store/database-blobs.ts';
 import { KeptBlobs } from '../../../src/store/kept-blobs.ts';
 import * as files from '../../../src/store/objects/files.ts';
@@ -20,9 +20,19 @@ const owned = {
   api_key_id: owner.apiKeyId,
 };
 const store: vectorStores.StoredVectorStore = {
-  ...{ ...owned, id: 'vs_gw1', name: null, description: null, metadata: '{}' },
-  ...{ embedding_model: 'm', dimensions: null, contents: 0, status: 'active' },
-  ...{ expires_after_days: null, created_at: now, last_active_at: now, expires_at: null },
+  ...owned,
+  id: 'vs_gw1',
+  name: null,
+  description: null,
+  metadata: '{}',
+  embedding_model: 'm',
+  dimensions: null,
+  contents: 0,
+  status: 'active',
+  expires_after_days: null,
+  created_at: now,
+  last_active_at: now,
+  expires_at: null,
 };
 const place = { organisationId: owner.organisationId, vectorStoreId: store.id, id: 'file_gw1' };
 
@@ -33,7 +43,9 @@ beforeAll(async () => {
   test = await createTestDatabase();
   const { database } = test;
   blobs = new KeptBlobs({
-    ...{ database, now: () => now, writesTo: 'database' },
+    database,
+    now: () => now,
+    writesTo: 'database',
     places: { database: new DatabaseBlobs(database) },
   });
   await vectorStores.insert(database.db, { ...store });
@@ -46,14 +58,30 @@ beforeAll(async () => {
   await database.transaction(async (tx) => {
     await blobs.keep(tx, written);
     await files.insert(tx, {
-      ...{ ...owned, id: place.id, name: 'a.txt', purpose: 'assistants' },
-      ...{ bytes: content.length, created_at: now, expires_at: null },
+      ...owned,
+      id: place.id,
+      name: 'a.txt',
+      purpose: 'assistants',
+      bytes: content.length,
+      created_at: now,
+      expires_at: null,
     });
     await storeFiles.put(tx, {
-      ...{ organisation_id: owner.organisationId, vector_store_id: store.id, id: place.id },
-      ...{ batch_id: null, status: 'in_progress', error_code: null, error_message: null },
-      ...{ attributes: '{}', chunk_tokens: 800, overlap_tokens: 400, usage_bytes: 0, chunks: 0 },
-      ...{ lease: null, leased_until: 0, created_at: now },
+      organisation_id: owner.organisationId,
+      vector_store_id: store.id,
+      id: place.id,
+      batch_id: null,
+      status: 'in_progress',
+      error_code: null,
+      error_message: null,
+      attributes: '{}',
+      chunk_tokens: 800,
+      overlap_tokens: 400,
+      usage_bytes: 0,
+      chunks: 0,
+      lease: null,
+      leased_until: 0,
+      created_at: now,
     });
   });
 });
@@ -64,13 +92,13 @@ afterAll(() => test[Symbol.asyncDispose]());
 function gateway(): {
   models: ModelCalls;
   ingestion: Ingestion;
-  asked: ((answer: ModelAnswer) => void)[];
+  asked: ((answer: ModelResponse) => void)[];
 } & Disposable {
-  const asked: ((answer: ModelAnswer) => void)[] = [];
+  const asked: ((answer: ModelResponse) => void)[] = [];
   const models: ModelCalls = {
     call: () => new Promise((resolve) => asked.push(resolve)),
   };
-  const readings = new Readings();
+  const readings = new FileReadPool();
   const onFault = (error: unknown): never => {
     throw error;
   };

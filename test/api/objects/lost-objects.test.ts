@@ -29,7 +29,9 @@ const create = (body: Buffer): Kept => {
   const { metadata, ...said } = JSON.parse(body.toString() || '{}');
   made += 1;
   return {
-    ...{ id: `vs_${made}`, created_at: Math.floor(inference.server.clock.now() / 1000), ...said },
+    id: `vs_${made}`,
+    created_at: Math.floor(inference.server.clock.now() / 1000),
+    ...said,
     ...(terms.keepsMetadata ? { metadata: metadata ?? {} } : {}),
   };
 };
@@ -65,7 +67,10 @@ beforeAll(async () => {
   const post = async (path: string, body: object) =>
     (await server.request('POST', path, { body })).body;
   const integration = await post('/v1/integrations', {
-    ...{ name: 'Shared', slug: 'shared', ai_provider_id: 'openai', key: 'sk-shared' },
+    name: 'Shared',
+    slug: 'shared',
+    ai_provider_id: 'openai',
+    key: 'sk-shared',
     configurations: { custom_host: upstream.url },
     capabilities: { assistants: 'proxy' },
   });
@@ -75,7 +80,9 @@ beforeAll(async () => {
     const { slug } = await post('/v1/providers', { name, ...fields });
     const retry = { attempts: 2, on_status_codes: [429] };
     const config = await post('/v2/configs', {
-      ...{ name, workspace_id: workspace.id, config: { provider: `@${slug}`, retry } },
+      name,
+      workspace_id: workspace.id,
+      config: { provider: `@${slug}`, retry },
     });
     const defaults = { config_id: config.slug };
     return (await inference.addKey({ workspace_id: workspace.id, defaults })).key;
@@ -84,9 +91,13 @@ beforeAll(async () => {
   theirs = await tenant('theirs');
   const { keyring, database } = server.app;
   lists = openProviderLists({
-    ...{ database, clock: server.clock, trustedHosts: server.settings.trustedHosts },
-    ...{ unsealerOf: keyring.unsealerOf, mayBeItself: false },
-    ...{ onSecretFailure: () => {}, onSecretRead: () => {} },
+    database,
+    clock: server.clock,
+    trustedHosts: server.settings.trustedHosts,
+    unsealerOf: keyring.unsealerOf,
+    mayBeItself: false,
+    onSecretFailure: () => {},
+    onSecretRead: () => {},
   });
 });
 
@@ -190,7 +201,9 @@ it('is noted where the caller goes before the answer, and where both the answer 
   };
   const leaving = new AbortController();
   const left = fetch(`${inference.server.inferenceUrl}/v1/assistants`, {
-    ...{ method: 'POST', body: '{"model":"m"}', signal: leaving.signal },
+    method: 'POST',
+    body: '{"model":"m"}',
+    signal: leaving.signal,
     headers: { authorization: `Bearer ${ours}`, 'content-type': 'application/json' },
   }).catch((error: unknown) => error);
   await isAsked;

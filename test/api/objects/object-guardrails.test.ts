@@ -19,7 +19,9 @@ let configs: Record<'native' | 'proxy', object>;
 const provider = startAssistants();
 
 const forbids = (word: string, more: object = {}) => ({
-  ...{ 'default.contains': { words: [word], operator: 'none' }, deny: true, ...more },
+  'default.contains': { words: [word], operator: 'none' },
+  deny: true,
+  ...more,
 });
 const replaces = (rule: string) => ({ 'default.regexReplace': { rule, redactText: '[...]' } });
 
@@ -43,7 +45,9 @@ beforeEach(() => {
 afterAll(() => shared[Symbol.asyncDispose]());
 
 const messageOf = (id: string, role: string, value: string) => ({
-  ...{ id, object: 'thread.message', role },
+  id,
+  object: 'thread.message',
+  role,
   content: [{ type: 'text', text: { value, annotations: [] } }],
 });
 
@@ -139,8 +143,8 @@ describe.each(['native', 'proxy'] as const)('assistants that are kept (%s)', (ke
 
 describe('what a provider keeps', () => {
   const canary = 'forbidden-word';
-  const rows = readFileSync('docs/reference/inference.md', 'utf8')
-    .split('### What is judged of what callers keep')[1]!
+  const rows = readFileSync('docs/reference/stored-objects.md', 'utf8')
+    .split('## Guardrails on stored objects')[1]!
     .split('\n')
     .filter((line) => /^\| `(?:GET|POST) /.test(line))
     .flatMap((line) => {
@@ -176,7 +180,8 @@ describe('what a provider keeps', () => {
     const guardrails = [forbids(canary, { scan_scope: 'all_messages' })];
     const slug = await saved({
       ...configs.proxy,
-      ...{ input_guardrails: guardrails, output_guardrails: guardrails },
+      input_guardrails: guardrails,
+      output_guardrails: guardrails,
     });
     headers = { 'x-gateway-config': slug };
   });

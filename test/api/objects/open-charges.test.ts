@@ -62,9 +62,13 @@ beforeAll(async () => {
   server.clock.set(Date.now());
   const { keyring, database } = server.app;
   lists = openProviderLists({
-    ...{ database, clock: server.clock, trustedHosts: server.settings.trustedHosts },
-    ...{ unsealerOf: keyring.unsealerOf, mayBeItself: false },
-    ...{ onSecretFailure: () => {}, onSecretRead: () => {} },
+    database,
+    clock: server.clock,
+    trustedHosts: server.settings.trustedHosts,
+    unsealerOf: keyring.unsealerOf,
+    mayBeItself: false,
+    onSecretFailure: () => {},
+    onSecretRead: () => {},
   });
 });
 
@@ -86,7 +90,8 @@ const journal = (input: number, output: number) =>
   Math.ceil((input * 150_000 + output * 600_000) / 1_000_000);
 const used = (input_tokens: number, output_tokens: number) => ({ input_tokens, output_tokens });
 const usedByRun = (prompt_tokens: number, completion_tokens: number) => ({
-  ...{ prompt_tokens, completion_tokens },
+  prompt_tokens,
+  completion_tokens,
 });
 
 const units = (by: Tenant) => keyUnits(shared.inference.server.database.db, by.keyId);
@@ -195,8 +200,10 @@ it('is asked for by a job where nobody does, stays where the provider says none,
   const tenant = await shared.tenant('nobody', cost);
   const at = await thread(tenant);
   const [told, going, gone, unsaid] = [
-    ...[await background(tenant), await background(tenant)],
-    ...[await background(tenant), await runOn(tenant, at)],
+    await background(tenant),
+    await background(tenant),
+    await background(tenant),
+    await runOn(tenant, at),
   ];
   const granted = await units(tenant);
   expect(await run()).toEqual(nothing);
@@ -281,7 +288,9 @@ it('is what log and totals say in the end, of runs, of responses and of streams 
   const charged = sum(journal);
   expect(await units(tenant)).toBe(charged);
   expect(await told(tenant)).toEqual({
-    ...{ input: sum((input) => input), output: sum((_, output) => output), cost: charged },
+    input: sum((input) => input),
+    output: sum((_, output) => output),
+    cost: charged,
   });
 });
 
@@ -299,7 +308,9 @@ it('changes once whatever dies on the way, waits for a counter that does not kno
         await work(tx);
         throw new Error('killed before the commit');
       }, 1),
-    ...([row, usage, clock.now()] as const),
+    row,
+    usage,
+    clock.now(),
   );
   await expect(dying).rejects.toThrow('killed');
   expect([await units(tenant), await open()]).toEqual([granted, [row]]);
@@ -308,7 +319,9 @@ it('changes once whatever dies on the way, waits for a counter that does not kno
       await database.transaction(work);
       throw new Error('killed behind the commit');
     },
-    ...([row, usage, clock.now()] as const),
+    row,
+    usage,
+    clock.now(),
   );
   await expect(lost).rejects.toThrow('killed');
   const again = () => settleCharge((work) => database.transaction(work), row, usage, clock.now());

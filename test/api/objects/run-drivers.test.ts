@@ -3,11 +3,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunStatus } from '../../../src/model/objects/run-states.ts';
 import { newId } from '../../../src/model/wire/ids.ts';
-import type { ModelAnswer } from '../../../src/objects/model-calls.ts';
+import type { ModelResponse } from '../../../src/objects/model-calls.ts';
 import type { ObjectKind, ObjectRequest } from '../../../src/objects/object-request.ts';
 import { AssistantObjects } from '../../../src/objects/runs/assistant-objects.ts';
 import { RunDrivers } from '../../../src/objects/runs/run-drivers.ts';
-import type { FoundText, StoreSearch } from '../../../src/objects/store-search.ts';
+import type { TextMatch, StoreSearch } from '../../../src/objects/store-search.ts';
 import type { Database, Db } from '../../../src/store/connection/db.ts';
 import * as runSteps from '../../../src/store/objects/run-steps.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts';
@@ -19,7 +19,7 @@ type Parts = Pick<Database, 'db' | 'transaction'>;
 interface Asked {
   readonly params: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
-  answer(answer: ModelAnswer): void;
+  answer(answer: ModelResponse): void;
 }
 
 interface Shown {
@@ -43,7 +43,9 @@ const calling = (...called: [string, string][]) => ({
         message: {
           role: 'assistant',
           tool_calls: called.map(([id, name]) => ({
-            ...{ id, type: 'function', function: { name, arguments: '{"queries":["why"]}' } },
+            id,
+            type: 'function',
+            function: { name, arguments: '{"queries":["why"]}' },
           })),
         },
       },
@@ -52,8 +54,12 @@ const calling = (...called: [string, string][]) => ({
 });
 const calls = calling(['a', 'f']);
 const searches = calling(['s', 'file_search']);
-const found: FoundText = {
-  ...{ fileId: 'file_1', filename: 'notes.md', score: 0.5, attributes: {}, text: 'because' },
+const found: TextMatch = {
+  fileId: 'file_1',
+  filename: 'notes.md',
+  score: 0.5,
+  attributes: {},
+  text: 'because',
 };
 
 let test: TestDatabase;
@@ -103,7 +109,7 @@ function replica({
       call: async (path, params, { signal } = {}) => {
         step();
         if (path === '/embeddings') return { status: 200, body: null };
-        const { promise, resolve } = Promise.withResolvers<ModelAnswer>();
+        const { promise, resolve } = Promise.withResolvers<ModelResponse>();
         asked.push({ params, signal: signal!, answer: resolve });
         const answer = await promise;
         step();
@@ -127,15 +133,22 @@ async function ask(
 ): Promise<Shown> {
   const [kind, id = null, ...rest] = path.split('/');
   const request: ObjectRequest = {
-    ...{ owner, now, method, kind: kind as ObjectKind, params: { ...params } },
+    owner,
+    now,
+    method,
+    kind: kind as ObjectKind,
+    params: { ...params },
     ...(id === 'runs' ? { id: null, rest: ['runs'] } : { id, rest }),
-    ...{ query: new URLSearchParams('order=asc'), upload: null, contentType: null, isRetry: false },
+    query: new URLSearchParams('order=asc'),
+    upload: null,
+    contentType: null,
+    isRetry: false,
     modelCaller: () => ({ ...owner, headers: {} }),
     models: {
       call: () => Promise.reject(new Error('no model is asked while a request is answered')),
     },
   };
-  const answer = await objects.answer(request);
+  const answer = await objects.handle(request);
   if (answer === null) throw new Error(`${path} is nobody's`);
   return answer.body as Shown;
 }
@@ -144,7 +157,9 @@ async function newRun(of: Replica): Promise<Shown> {
   const tools = [{ type: 'function', function: { name: 'f' } }, { type: 'file_search' }];
   const resources = { file_search: { vector_store_ids: ['vs_1'] } };
   const assistant = await ask(of, 'POST', 'assistants', {
-    ...{ model: 'm', tools, tool_resources: resources },
+    model: 'm',
+    tools,
+    tool_resources: resources,
   });
   const thread = { messages: [{ role: 'user', content: 'hello' }] };
   return ask(of, 'POST', 'threads/runs', { assistant_id: assistant.id, thread });
@@ -171,7 +186,7 @@ const question = (number: number): Promise<Asked> =>
 const told = ({ params }: Asked) => params.messages as readonly object[];
 
 /** Gives one answer after the other to what is asked from now on, until it is so. */
-async function answerAll(isSo: () => Promise<boolean>, answers: readonly ModelAnswer[]) {
+async function answerAll(isSo: () => Promise<boolean>, answers: readonly ModelResponse[]) {
   const before = asked.length;
   const given = new Set<Asked>();
   await eventually(async () => {
@@ -187,7 +202,8 @@ async function answerAll(isSo: () => Promise<boolean>, answers: readonly ModelAn
 async function traces(of: Replica, run: Shown) {
   const messages = await ask(of, 'GET', `threads/${run.thread_id}/messages`);
   const steps = await runSteps.listAll(test.database.db, {
-    ...{ organisation_id: owner.organisationId, id: run.id },
+    organisation_id: owner.organisationId,
+    id: run.id,
   });
   const { data } = messages as unknown as { data: { role: string }[] };
   return {
@@ -275,11 +291,14 @@ describe('a driver that dies', () => {
       const ended = await becomes(successor, run, 'completed');
       expect(ended.usage).toMatchObject({ total_tokens: 14 });
       expect(await traces(successor, run)).toEqual({
-        ...{ messages: 1, steps: ['1 completed', '2 completed'] },
+        messages: 1,
+        steps: ['1 completed', '2 completed'],
       });
       expect(asked.length - askedBefore).toBe(2 - isWritten);
       expect(told(asked.at(-1)!).at(-1)).toEqual({
-        ...{ role: 'tool', tool_call_id: 's', content: '【1:0†source】 notes.md\nbecause' },
+        role: 'tool',
+        tool_call_id: 's',
+        content: '【1:0†source】 notes.md\nbecause',
       });
     }
   });
@@ -295,7 +314,8 @@ describe('a driver that dies', () => {
     late.answer(calls);
     await sleeper.drivers[Symbol.asyncDispose]();
     expect(await look(successor, run)).toMatchObject({
-      ...{ status: 'completed', usage: { total_tokens: 7 } },
+      status: 'completed',
+      usage: { total_tokens: 7 },
     });
     expect(await traces(successor, run)).toEqual({ messages: 1, steps: ['0 completed'] });
   });
@@ -395,9 +415,17 @@ interface Expected {
 }
 
 const commands = [
-  ...(['answer', 'call', 'search', 'both', 'refuse'] as const),
-  ...(['submit', 'cancel', 'die', 'wait', 'look'] as const),
-];
+  'answer',
+  'call',
+  'search',
+  'both',
+  'refuse',
+  'submit',
+  'cancel',
+  'die',
+  'wait',
+  'look',
+] as const;
 
 describe('runs under whatever happens to them', () => {
   it('are in the state that a model of them is in', async () => {
@@ -441,8 +469,10 @@ async function happen(
       if (!isAsking) return at;
       expected.status = (
         {
-          ...({ answer: 'completed', refuse: 'failed' } as const),
-          ...({ call: 'requires_action', both: 'requires_action' } as const),
+          answer: 'completed',
+          refuse: 'failed',
+          call: 'requires_action',
+          both: 'requires_action',
         } as const
       )[happening];
       if (happening !== 'refuse') expected.tokens += 7;

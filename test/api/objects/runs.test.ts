@@ -46,11 +46,15 @@ const callsAnswer = (...ids: string[]) => ({
   ...chatAnswer,
   choices: [
     {
-      ...{ index: 0, finish_reason: 'tool_calls' },
+      index: 0,
+      finish_reason: 'tool_calls',
       message: {
-        ...{ role: 'assistant', content: null },
+        role: 'assistant',
+        content: null,
         tool_calls: ids.map((id) => ({
-          ...{ id, type: 'function', function: { name: 'weather', arguments: '{}' } },
+          id,
+          type: 'function',
+          function: { name: 'weather', arguments: '{}' },
         })),
       },
     },
@@ -68,7 +72,9 @@ describe('a client of OpenAI', () => {
       { pollIntervalMs: 20 },
     );
     expect(run).toMatchObject({
-      ...{ status: 'completed', model: 'gpt-test', last_error: null },
+      status: 'completed',
+      model: 'gpt-test',
+      last_error: null,
       usage: { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 },
     });
     const { data } = await threads.messages.list(thread.id);
@@ -77,7 +83,9 @@ describe('a client of OpenAI', () => {
     const steps = await threads.runs.steps.list(run.id, { thread_id: thread.id, order: 'asc' });
     expect(steps.data).toMatchObject([
       {
-        ...{ object: 'thread.run.step', type: 'message_creation', status: 'completed' },
+        object: 'thread.run.step',
+        type: 'message_creation',
+        status: 'completed',
         step_details: { message_creation: { message_id: data[0]!.id } },
       },
     ]);
@@ -115,7 +123,8 @@ describe('a client of OpenAI', () => {
       { role: 'tool', tool_call_id: 'b', content: 'yes b' },
     ]);
     const steps = await threads.runs.steps.list(run.id, {
-      ...{ thread_id: run.thread_id, order: 'asc' },
+      thread_id: run.thread_id,
+      order: 'asc',
     });
     expect(steps.data.map((step) => [step.type, step.status])).toEqual([
       ['tool_calls', 'completed'],
@@ -151,15 +160,25 @@ describe('a client of OpenAI', () => {
     const asking = await first.finalRun();
     expect(asking.status).toBe('requires_action');
     expect(told).toEqual([
-      ...['thread.run.created', 'thread.run.queued', 'thread.run.in_progress'],
-      ...['thread.run.step.created', 'thread.run.step.in_progress'],
-      ...['thread.message.created', 'thread.message.in_progress'],
-      ...['thread.message.delta', 'thread.message.delta', 'thread.message.completed'],
-      ...['thread.run.step.completed', 'thread.run.step.created', 'thread.run.step.in_progress'],
-      ...['thread.run.step.delta', 'thread.run.requires_action'],
+      'thread.run.created',
+      'thread.run.queued',
+      'thread.run.in_progress',
+      'thread.run.step.created',
+      'thread.run.step.in_progress',
+      'thread.message.created',
+      'thread.message.in_progress',
+      'thread.message.delta',
+      'thread.message.delta',
+      'thread.message.completed',
+      'thread.run.step.completed',
+      'thread.run.step.created',
+      'thread.run.step.in_progress',
+      'thread.run.step.delta',
+      'thread.run.requires_action',
     ]);
     const second = threads.runs.submitToolOutputsStream(asking.id, {
-      ...{ thread_id: thread.id, tool_outputs: [{ tool_call_id: 'a', output: 'yes' }] },
+      thread_id: thread.id,
+      tool_outputs: [{ tool_call_id: 'a', output: 'yes' }],
     });
     const text: string[] = [];
     second.on('textDelta', ({ value }) => text.push(value!));
@@ -178,7 +197,9 @@ it('a credential beside the key stands in no way of a run whose targets have the
     const made = await server.request('POST', '/v2/configs', { body: { name: 'one', config } });
     const { key } = await inference.addKey({ defaults: { config_id: made.body.slug } });
     const asking = new OpenAI({
-      ...{ apiKey: 'DUMMY', baseURL: `${server.inferenceUrl}/v1`, maxRetries: 0 },
+      apiKey: 'DUMMY',
+      baseURL: `${server.inferenceUrl}/v1`,
+      maxRetries: 0,
       defaultHeaders: { 'x-gateway-api-key': key },
     });
     const { id: assistant_id } = await asking.beta.assistants.create({ model: 'm' });
@@ -235,11 +256,14 @@ describe('a run that searches files', () => {
     ...chatAnswer,
     choices: [
       {
-        ...{ index: 0, finish_reason: 'tool_calls' },
+        index: 0,
+        finish_reason: 'tool_calls',
         message: {
-          ...{ role: 'assistant', content: null },
+          role: 'assistant',
+          content: null,
           tool_calls: calls.map(([id, name, given]) => ({
-            ...{ id, type: 'function' },
+            id,
+            type: 'function',
             function: {
               name,
               arguments: typeof given === 'string' ? given : JSON.stringify(given),
@@ -279,7 +303,8 @@ describe('a run that searches files', () => {
     expect(run).toMatchObject({ status: 'completed', usage: { total_tokens: 14 } });
     const { tools, messages } = chats().at(-1);
     expect(tools.map((tool: { function: { name: string } }) => tool.function.name)).toEqual([
-      ...['weather', 'file_search'],
+      'weather',
+      'file_search',
     ]);
     expect(messages.slice(-2)).toMatchObject([
       { tool_calls: [{ function: { name: 'file_search', arguments: JSON.stringify(look) } }] },
@@ -291,7 +316,10 @@ describe('a run that searches files', () => {
         text: {
           annotations: [
             {
-              ...{ type: 'file_citation', text: '【1:0†source】', start_index: 5, end_index: 17 },
+              type: 'file_citation',
+              text: '【1:0†source】',
+              start_index: 5,
+              end_index: 17,
               file_citation: { file_id: fileId },
             },
           ],
@@ -300,11 +328,14 @@ describe('a run that searches files', () => {
     ]);
     const steps = (include: string[]) =>
       beta.threads.runs.steps.list(run.id, {
-        ...{ thread_id: run.thread_id, order: 'asc', include: include as never[] },
+        thread_id: run.thread_id,
+        order: 'asc',
+        include: include as never[],
       });
     const plain = { file_id: fileId, file_name: 'frogs【x】.txt', score: 1 };
     const callOf = (result: object) => ({
-      ...{ id: 's', type: 'file_search' },
+      id: 's',
+      type: 'file_search',
       file_search: {
         ranking_options: { ranker: 'default_2024_08_21', score_threshold: 0 },
         results: [result],
@@ -332,7 +363,8 @@ describe('a run that searches files', () => {
     const { tool_calls: pending } = asking.required_action!.submit_tool_outputs;
     expect(pending.map((call) => call.id)).toEqual(['w']);
     const second = threads.runs.submitToolOutputsStream(asking.id, {
-      ...{ thread_id: asking.thread_id, tool_outputs: [{ tool_call_id: 'w', output: 'dry' }] },
+      thread_id: asking.thread_id,
+      tool_outputs: [{ tool_call_id: 'w', output: 'dry' }],
     });
     expect((await second.finalRun()).status).toBe('completed');
     const [message] = await second.finalMessages();
@@ -365,7 +397,8 @@ describe('a run that searches files', () => {
     answers = [called(['s', 'file_search', '{"queries":']), saying('hm')];
     expect((await endOf({ assistant_id: id, ...forced })).status).toBe('completed');
     expect(chats().at(-2).tool_choice).toEqual({
-      ...{ type: 'function', function: { name: 'file_search' } },
+      type: 'function',
+      function: { name: 'file_search' },
     });
     expect(chats().at(-1).messages.at(-1).content).toContain('must be {"queries"');
     answers = Array.from({ length: 21 }, () => called(['s', 'file_search', look]));
@@ -510,7 +543,8 @@ describe('a run', () => {
     inference.server.clock.advance(600_000);
     await expect(
       runs.submitToolOutputs(late.id, {
-        ...{ thread_id: late.thread_id, tool_outputs: [{ tool_call_id: 'a', output: 'x' }] },
+        thread_id: late.thread_id,
+        tool_outputs: [{ tool_call_id: 'a', output: 'x' }],
       }),
     ).rejects.toMatchObject(refused(/it is expired/));
     const next = await runs.createAndPoll(late.thread_id, again, { pollIntervalMs: 20 });
@@ -529,14 +563,16 @@ describe('a run', () => {
     const cut = { ...chatAnswer, choices: [{ ...choice, finish_reason: 'length' }] };
     inference.upstream.script = (_, response) => sendJson(response, cut);
     expect(await endOf({ max_completion_tokens: 256 })).toMatchObject({
-      ...{ status: 'incomplete', incomplete_details: { reason: 'max_completion_tokens' } },
+      status: 'incomplete',
+      incomplete_details: { reason: 'max_completion_tokens' },
     });
     const [asked] = inference.upstream.reached;
     expect(JSON.parse(asked!.body.toString())).toMatchObject({ max_completion_tokens: 256 });
     inference.upstream.script = (_, response) =>
       sendJson(response, { error: { message: 'too fast' } }, 429);
     expect(await endOf({})).toMatchObject({
-      ...{ status: 'failed', last_error: { code: 'rate_limit_exceeded', message: 'too fast' } },
+      status: 'failed',
+      last_error: { code: 'rate_limit_exceeded', message: 'too fast' },
     });
     await expect(endOf({ max_prompt_tokens: 255 })).rejects.toMatchObject(
       refused(/max_prompt_tokens/),
@@ -560,7 +596,7 @@ describe('a run', () => {
     const config = { provider: 'openai', api_key: 'any', custom_host: inference.upstream.url };
     const made = await server.request('POST', '/v2/configs', { body: { name: 'one', config } });
     const poor = await clientOf({
-      ...{ defaults: { config_id: made.body.slug } },
+      defaults: { config_id: made.body.slug },
       rate_limits: [{ type: 'requests', unit: 'rpd', value: 1 }],
     });
     const { assistants, threads } = poor.beta;
@@ -572,7 +608,8 @@ describe('a run', () => {
       );
     expect((await run()).status).toBe('completed');
     expect(await run()).toMatchObject({
-      ...{ status: 'failed', last_error: { code: 'rate_limit_exceeded' } },
+      status: 'failed',
+      last_error: { code: 'rate_limit_exceeded' },
     });
     expect(inference.upstream.reached).toHaveLength(1);
   });
@@ -587,10 +624,15 @@ describe('of two tenants', () => {
     const mine = await other.beta.assistants.create({ model: 'm' });
     const place = await other.beta.threads.create();
     const paths = [
-      ...[`/assistants/${assistant}`, `/threads/${thread}`, `/threads/${thread}/messages`],
-      ...[`/threads/${thread}/messages/${data[0]!.id}`, `/threads/${thread}/runs`],
-      ...[`/threads/${place.id}/messages/${data[0]!.id}`, `/threads/${place.id}/runs/${run.id}`],
-      ...[`/threads/${thread}/runs/${run.id}`, `/threads/${thread}/runs/${run.id}/steps`],
+      `/assistants/${assistant}`,
+      `/threads/${thread}`,
+      `/threads/${thread}/messages`,
+      `/threads/${thread}/messages/${data[0]!.id}`,
+      `/threads/${thread}/runs`,
+      `/threads/${place.id}/messages/${data[0]!.id}`,
+      `/threads/${place.id}/runs/${run.id}`,
+      `/threads/${thread}/runs/${run.id}`,
+      `/threads/${thread}/runs/${run.id}/steps`,
       `/threads/${thread}/runs/${run.id}/steps/${steps.data[0]!.id}`,
     ];
     const missing = { status: 404 };

@@ -123,7 +123,8 @@ describe('what a workspace has made at a provider', () => {
     for (const [at, answer] of answers.entries()) {
       expect([...routes[at]!, answer.status, answer.body.error?.code]).toEqual([
         ...routes[at]!,
-        ...[404, 'not_found'],
+        404,
+        'not_found',
       ]);
     }
     const escaped = JSON.stringify(chatOf({ file: { file_id: file.id } })).replace('_', '\\u005f');
@@ -210,61 +211,88 @@ const inMessage = (part: object) => ({ messages: [{ role: 'user', content: [part
 const placesOf = (own: Record<string, string>): Place[] => [
   ...['/responses', '/responses/compact', '/responses/input_tokens'].flatMap((path) => [
     ...['message', 'item_reference', 'reasoning'].slice(1).map((type) => ({
-      ...{ kind: 'items', path, member: 'id', around: inInput({ type }) },
+      kind: 'items',
+      path,
+      member: 'id',
+      around: inInput({ type }),
     })),
     { kind: 'items', path, member: 'id', around: inInput({}) },
     { kind: 'responses', path, member: 'previous_response_id', around: asked },
     { kind: 'conversations', path, member: 'conversation', around: asked },
     {
-      ...{ kind: 'conversations', path, member: 'conversation', around: asked },
+      kind: 'conversations',
+      path,
+      member: 'conversation',
+      around: asked,
       value: (id: string) => ({ id }),
     },
     { kind: 'vector_stores', path, member: 'vector_store_ids', value: list, around: inTools('f') },
     { kind: 'container', path, member: 'container', around: inTools('code_interpreter') },
     {
-      ...{ kind: 'files', path, member: 'file_ids', value: list },
+      kind: 'files',
+      path,
+      member: 'file_ids',
+      value: list,
       around: (named: object) => inTools('c')({ container: { type: 'auto', ...named } }),
     },
     { kind: 'files', path, member: 'file_id', around: inPart('input_file') },
     { kind: 'files', path, member: 'file_id', around: inPart('input_image') },
   ]),
   {
-    ...{ kind: 'container', path: '/responses', member: 'container_id' },
+    kind: 'container',
+    path: '/responses',
+    member: 'container_id',
     around: (named) => inTools('shell')({ environment: { type: 'container_reference', ...named } }),
   },
   {
-    ...{ kind: 'items', path: `/conversations/${own.conversations}/items`, member: 'id' },
+    kind: 'items',
+    path: `/conversations/${own.conversations}/items`,
+    member: 'id',
     around: (named) => ({ items: [{ type: 'item_reference', ...named }] }),
   },
   ...['/assistants', '/threads', `/threads/${own.threads}`].flatMap((path) => [
     {
-      ...{ kind: 'vector_stores', path, member: 'vector_store_ids', value: list },
+      kind: 'vector_stores',
+      path,
+      member: 'vector_store_ids',
+      value: list,
       around: (named: object) => asked({ tool_resources: { file_search: named } }),
     },
     {
-      ...{ kind: 'files', path, member: 'file_ids', value: list },
+      kind: 'files',
+      path,
+      member: 'file_ids',
+      value: list,
       around: (named: object) => asked({ tool_resources: { code_interpreter: named } }),
     },
   ]),
   ...[`/threads/${own.threads}/runs`, '/threads/runs'].flatMap((path) => [
     { kind: 'assistants', path, member: 'assistant_id', around: asked },
     {
-      ...{ kind: 'files', path, member: 'file_id' },
+      kind: 'files',
+      path,
+      member: 'file_id',
       around: (named: object) => asked({ thread: { messages: [{ attachments: [named] }] } }),
     },
   ]),
   {
-    ...{ kind: 'files', path: `/threads/${own.threads}/messages`, member: 'file_id' },
+    kind: 'files',
+    path: `/threads/${own.threads}/messages`,
+    member: 'file_id',
     around: (named) => ({ role: 'user', content: [{ type: 'image_file', image_file: named }] }),
   },
   { kind: 'files', path: '/vector_stores', member: 'file_ids', value: list, around: asked },
   ...['files', 'file_batches'].map((what) => ({
-    ...{ kind: 'files', path: `/vector_stores/${own.vector_stores}/${what}` },
-    ...{ member: 'file_id', around: (named: object) => ({ files: [named] }) },
+    kind: 'files',
+    path: `/vector_stores/${own.vector_stores}/${what}`,
+    member: 'file_id',
+    around: (named: object) => ({ files: [named] }),
   })),
   { kind: 'files', path: '/batches', member: 'input_file_id', around: asked },
   {
-    ...{ kind: 'files', path: '/chat/completions', member: 'file_id' },
+    kind: 'files',
+    path: '/chat/completions',
+    member: 'file_id',
     around: (named) => asked(inMessage({ type: 'file', file: named })),
   },
 ];

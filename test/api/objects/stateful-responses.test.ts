@@ -33,7 +33,9 @@ async function post(path: string, body: object) {
 /** Of a workspace of its own, with an account at a service that keeps nothing. */
 async function clientOf(service: string, config: object = {}): Promise<OpenAI> {
   const integration = await post('/v1/integrations', {
-    ...{ name: service, ai_provider_id: service, key: 'sk-any' },
+    name: service,
+    ai_provider_id: service,
+    key: 'sk-any',
     configurations: { custom_host: inference.upstream.url },
   });
   const workspace = await post('/v2/workspaces', { name: service });
@@ -50,11 +52,15 @@ async function clientOf(service: string, config: object = {}): Promise<OpenAI> {
 const asked = () => JSON.parse(inference.upstream.reached.at(-1)!.body.toString());
 
 const tool = {
-  ...{ type: 'function' as const, name: 'weather', description: 'now', strict: true },
+  type: 'function' as const,
+  name: 'weather',
+  description: 'now',
+  strict: true,
   parameters: { type: 'object', properties: {} },
 };
 const called = {
-  ...{ id: 'call_1', type: 'function' },
+  id: 'call_1',
+  type: 'function',
   function: { name: 'weather', arguments: '{"in":"Bern"}' },
 };
 
@@ -95,20 +101,32 @@ async function all(events: AsyncIterable<ResponseStreamEvent>): Promise<Response
 describe('a response of a provider that has only chats', () => {
   it('is asked for as a chat, told as a response, kept with what it was asked, and deleted', async () => {
     const response = await client.responses.create({
-      ...{ model: 'm', instructions: 'be brief', input: 'hello', max_output_tokens: 50 },
-      ...{ metadata: { a: 'b' }, text: { format: { type: 'json_object' } } },
+      model: 'm',
+      instructions: 'be brief',
+      input: 'hello',
+      max_output_tokens: 50,
+      metadata: { a: 'b' },
+      text: { format: { type: 'json_object' } },
     });
     expect(inference.upstream.reached.at(-1)!.url).toBe('/v1/chat/completions');
     expect(asked()).toEqual({
-      ...{ model: 'm', max_tokens: 50, response_format: { type: 'json_object' } },
+      model: 'm',
+      max_tokens: 50,
+      response_format: { type: 'json_object' },
       messages: [
         { role: 'system', content: 'be brief' },
         { role: 'user', content: 'hello' },
       ],
     });
     expect(response).toMatchObject({
-      ...{ object: 'response', status: 'completed', output_text: 'hi', metadata: { a: 'b' } },
-      ...{ error: null, incomplete_details: null, instructions: 'be brief', store: true },
+      object: 'response',
+      status: 'completed',
+      output_text: 'hi',
+      metadata: { a: 'b' },
+      error: null,
+      incomplete_details: null,
+      instructions: 'be brief',
+      store: true,
       usage: { input_tokens: 5, output_tokens: 2, total_tokens: 7 },
     });
     expect(response.id).toMatch(/^resp_gw[0-9a-f]{32}$/);
@@ -133,7 +151,9 @@ describe('a response of a provider that has only chats', () => {
     ]);
     inference.upstream.script = (_, response) => sendJson(response, chatAnswer);
     const second = await client.responses.create({
-      ...{ model: 'm', previous_response_id: first.id, tools: [tool] },
+      model: 'm',
+      previous_response_id: first.id,
+      tools: [tool],
       input: [{ type: 'function_call_output', call_id: 'call_1', output: 'sun' }],
     });
     expect(second.previous_response_id).toBe(first.id);
@@ -167,7 +187,11 @@ describe('a response of a provider that has only chats', () => {
   it('is made by way of Anthropic’s format, too', async () => {
     inference.upstream.script = (_, response) =>
       sendJson(response, {
-        ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'c', stop_reason: 'end_turn' },
+        id: 'msg_1',
+        type: 'message',
+        role: 'assistant',
+        model: 'c',
+        stop_reason: 'end_turn',
         content: [{ type: 'text', text: 'hi' }],
         usage: { input_tokens: 3, output_tokens: 1 },
       });
@@ -187,10 +211,20 @@ describe('a stream of a response that the gateway keeps', () => {
     chat.end('tool_calls');
     const events = await all(stream);
     expect(events.map(({ type }) => type.replace('response.', ''))).toEqual([
-      ...['created', 'in_progress', 'output_item.added', 'content_part.added'],
-      ...['output_text.delta', 'output_text.delta', 'output_text.done', 'content_part.done'],
-      ...['output_item.done', 'output_item.added', 'function_call_arguments.delta'],
-      ...['function_call_arguments.done', 'output_item.done', 'completed'],
+      'created',
+      'in_progress',
+      'output_item.added',
+      'content_part.added',
+      'output_text.delta',
+      'output_text.delta',
+      'output_text.done',
+      'content_part.done',
+      'output_item.done',
+      'output_item.added',
+      'function_call_arguments.delta',
+      'function_call_arguments.done',
+      'output_item.done',
+      'completed',
     ]);
     expect(events.map((event) => event.sequence_number)).toEqual([...events.keys()]);
     const last = events.at(-1) as { response: OpenAI.Responses.Response };
@@ -216,7 +250,8 @@ describe('a stream of a response that the gateway keeps', () => {
     const { id } = (seen[0] as { response: { id: string } }).response;
     expect(await client.responses.retrieve(id)).toMatchObject({ status: 'in_progress' });
     const again = await client.responses.retrieve(id, {
-      ...{ stream: true, starting_after: seen.at(-1)!.sequence_number },
+      stream: true,
+      starting_after: seen.at(-1)!.sequence_number,
     });
     chat.say({ content: 'b' });
     chat.end();

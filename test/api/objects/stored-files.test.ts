@@ -30,7 +30,9 @@ beforeAll(async () => {
   const { inference: usual } = testSettings();
   inference = await startInference({
     blobs: {
-      ...{ writesTo: 's3', directory: folder, s3: bucket.place },
+      writesTo: 's3',
+      directory: folder,
+      s3: bucket.place,
       fileBytesMax: 10 * mebibyte,
     },
     // Files are not held to what bodies are.
@@ -39,7 +41,9 @@ beforeAll(async () => {
   const { key } = await inference.addKey();
   const config = { provider: 'mock-upstream', custom_host: inference.upstream.url };
   openai = new OpenAI({
-    ...{ apiKey: key, maxRetries: 0, baseURL: `${inference.server.inferenceUrl}/v1` },
+    apiKey: key,
+    maxRetries: 0,
+    baseURL: `${inference.server.inferenceUrl}/v1`,
     defaultHeaders: { 'x-gateway-config': JSON.stringify(config) },
   });
 });
@@ -150,7 +154,9 @@ describe('what a process has written and not kept, as it was killed', () => {
   const key = (id: string) => ({ organisationId: inference.server.organisationId, id });
   const blobsIn = (writesTo: 'database' | 'directory' | 's3') =>
     new KeptBlobs({
-      ...{ database: inference.server.database, writesTo, now: () => inference.server.clock.now() },
+      database: inference.server.database,
+      writesTo,
+      now: () => inference.server.clock.now(),
       places: {
         database: new DatabaseBlobs(inference.server.database),
         directory: new Directory(folder),

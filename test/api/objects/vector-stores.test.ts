@@ -38,7 +38,9 @@ async function client(more: object = {}): Promise<OpenAI> {
   const { key } = await inference.addKey(more);
   const config = { provider: 'mock-upstream', custom_host: inference.upstream.url };
   return new OpenAI({
-    ...{ apiKey: key, maxRetries: 0, timeout: 600_000 },
+    apiKey: key,
+    maxRetries: 0,
+    timeout: 600_000,
     baseURL: `${inference.server.inferenceUrl}/v1`,
     defaultHeaders: { 'x-gateway-config': JSON.stringify(config) },
   });
@@ -182,7 +184,8 @@ describe('a vector store', () => {
     ]);
     expect(await names({ ranking_options: { score_threshold: 0.99 } })).toEqual(['two.txt']);
     await openai.vectorStores.files.update(files[0]!.id, {
-      ...{ vector_store_id: store.id, attributes: { year: 2030 } },
+      vector_store_id: store.id,
+      attributes: { year: 2030 },
     });
     expect(await names({ filters: { type: 'gt', key: 'year', value: 2026 } })).toEqual(['one.txt']);
     await openai.files.delete(files[1]!.id);
@@ -192,12 +195,11 @@ describe('a vector store', () => {
   it('ranks by words beside meaning, by the weights that are asked for', async () => {
     const store = await openai.vectorStores.create({});
     const texts = {
-      ...{ 'long.txt': `Apples ${'and pears and plums '.repeat(40)}`, 'code.txt': 'Fault XQ-17!' },
-      ...{
-        'near.txt': 'apples apples',
-        'word.txt': 'pineapples',
-        'ja.txt': 'weather 東京都の天気',
-      },
+      'long.txt': `Apples ${'and pears and plums '.repeat(40)}`,
+      'code.txt': 'Fault XQ-17!',
+      'near.txt': 'apples apples',
+      'word.txt': 'pineapples',
+      'ja.txt': 'weather 東京都の天気',
     };
     for (const [name, text] of Object.entries(texts)) {
       const file = await toFile(Buffer.from(text), name);
@@ -240,10 +242,12 @@ describe('a vector store', () => {
         pollIntervalMs: 5,
       });
     expect(await put('a.bin', Buffer.from([0, 255, 1]))).toMatchObject({
-      ...{ status: 'failed', last_error: { code: 'unsupported_file' } },
+      status: 'failed',
+      last_error: { code: 'unsupported_file' },
     });
     expect(await put('a.pdf', '%PDF-1.4')).toMatchObject({
-      ...{ status: 'failed', last_error: { code: 'invalid_file' } },
+      status: 'failed',
+      last_error: { code: 'invalid_file' },
     });
     const { file_counts: counts } = await openai.vectorStores.retrieve(store.id);
     expect(counts).toMatchObject({ failed: 2, total: 2 });
@@ -258,7 +262,8 @@ describe('a vector store', () => {
       {
         file_id: file.id,
         chunking_strategy: {
-          ...{ type: 'static', static: { max_chunk_size_tokens: 100, chunk_overlap_tokens: 0 } },
+          type: 'static',
+          static: { max_chunk_size_tokens: 100, chunk_overlap_tokens: 0 },
         },
       },
       { pollIntervalMs: 5 },
@@ -275,7 +280,8 @@ describe('a vector store', () => {
     const { server } = inference;
     const file = await upload('a.txt', 'kept for a day');
     const store = await openai.vectorStores.create({
-      ...{ file_ids: [file.id], expires_after: { anchor: 'last_active_at', days: 1 } },
+      file_ids: [file.id],
+      expires_after: { anchor: 'last_active_at', days: 1 },
     });
     await openai.vectorStores.files.poll(store.id, file.id, { pollIntervalMs: 5 });
     server.clock.advance(20 * 3_600_000);
@@ -290,7 +296,9 @@ describe('a vector store', () => {
     const run = await server.app.jobs.runNow('empty-vector-stores');
     expect(run).toMatchObject({ state: 'done', counts: { expired: 1, emptied: 1 } });
     expect(await openai.vectorStores.retrieve(store.id)).toMatchObject({
-      ...{ status: 'expired', usage_bytes: 0, file_counts: { total: 0 } },
+      status: 'expired',
+      usage_bytes: 0,
+      file_counts: { total: 0 },
     });
     expect(await openai.files.retrieve(file.id)).toMatchObject({ id: file.id });
   });
@@ -403,28 +411,36 @@ describe('another workspace', () => {
     ];
     const own = await stranger.vectorStores.create({});
     const ownFile = await stranger.files.create({
-      ...{ file: await toFile(Buffer.from('mine'), 'mine.txt'), purpose: 'assistants' as const },
+      file: await toFile(Buffer.from('mine'), 'mine.txt'),
+      purpose: 'assistants' as const,
     });
     const theirs = { store: store.id, file: file.id, batch: batch.id };
     const nobodys = {
-      ...{ store: `vs_gw${'0'.repeat(32)}`, file: `file_gw${'0'.repeat(32)}` },
+      store: `vs_gw${'0'.repeat(32)}`,
+      file: `file_gw${'0'.repeat(32)}`,
       batch: `vsfb_gw${'0'.repeat(32)}`,
     };
     const before = await shown();
     const placesIn = ({ store, file, batch }: typeof theirs): string[] => [
-      ...[
-        `/files/${file}`,
-        `/files/${file}/content`,
-        `/files?after=${file}`,
-        `/files?before=${file}`,
-      ],
-      ...[`/vector_stores/${store}`, `/vector_stores/${store}/search`],
-      ...[`/vector_stores?after=${store}`, `/vector_stores?before=${store}`],
+      `/files/${file}`,
+      `/files/${file}/content`,
+      `/files?after=${file}`,
+      `/files?before=${file}`,
+      `/vector_stores/${store}`,
+      `/vector_stores/${store}/search`,
+      `/vector_stores?after=${store}`,
+      `/vector_stores?before=${store}`,
       ...[own.id, store].flatMap((one) =>
         [
-          ...[`files`, `files/${file}`, `files/${file}/content`, `files?after=${file}`],
-          ...[`files/${ownFile.id}`, `file_batches`, `file_batches/${batch}`],
-          ...[`file_batches/${batch}/cancel`, `file_batches/${batch}/files`],
+          `files`,
+          `files/${file}`,
+          `files/${file}/content`,
+          `files?after=${file}`,
+          `files/${ownFile.id}`,
+          `file_batches`,
+          `file_batches/${batch}`,
+          `file_batches/${batch}/cancel`,
+          `file_batches/${batch}/files`,
         ].map((rest) => `/vector_stores/${one}/${rest}`),
       ),
     ];
@@ -439,7 +455,7 @@ describe('another workspace', () => {
     ];
     const config = { provider: 'mock-upstream', custom_host: inference.upstream.url };
     const headers = {
-      ...{ authorization: `Bearer ${stranger.apiKey}` },
+      authorization: `Bearer ${stranger.apiKey}`,
       'x-gateway-config': JSON.stringify(config),
     };
     const answered = async (ids: typeof theirs, method: string, path: string, body?: object) => {

@@ -48,14 +48,22 @@ afterAll(() => server[Symbol.asyncDispose]());
 const name = { field: 'name', charactersMax: 255 };
 const slug = { field: 'slug', charactersMax: 255, character: 'a' };
 const integration = () => ({
-  ...{ name: 'crm', url: 'https://crm.example.com/mcp', auth_type: 'none', transport: 'http' },
+  name: 'crm',
+  url: 'https://crm.example.com/mcp',
+  auth_type: 'none',
+  transport: 'http',
 });
 const managedBy = (): Record<string, unknown> => ({
-  ...{ owner: 'platform', workspace: null, name: `n${randomUUID()}`, last_applied: {} },
+  owner: 'platform',
+  workspace: null,
+  name: `n${randomUUID()}`,
+  last_applied: {},
   source: { repo: 'git', revision: null },
 });
 const claimed = (field: string): Bound => ({
-  ...{ field: `managed_by.${field}`, charactersMax: 253, character: 'a' },
+  field: `managed_by.${field}`,
+  charactersMax: 253,
+  character: 'a',
 });
 
 const resources: Readonly<Record<string, Resource>> = {
@@ -100,7 +108,9 @@ const resources: Readonly<Record<string, Resource>> = {
       slug,
       { field: 'description', charactersMax: 5000 },
       {
-        ...{ field: 'url', charactersMax: 2048, character: 'a' },
+        field: 'url',
+        charactersMax: 2048,
+        character: 'a',
         around: ['https://crm.example.com/', ''],
       },
     ],
@@ -123,7 +133,9 @@ const resources: Readonly<Record<string, Resource>> = {
   'usage-limit policies': {
     path: '/v2/policies/usage-limits',
     body: () => ({
-      ...{ workspace_id: workspaceId, type: 'cost', credit_limit: 1 },
+      workspace_id: workspaceId,
+      type: 'cost',
+      credit_limit: 1,
       conditions: [{ key: 'api_key', value: randomUUID() }],
       group_by: [{ key: 'api_key' }],
     }),
@@ -132,7 +144,10 @@ const resources: Readonly<Record<string, Resource>> = {
   'rate-limit policies': {
     path: '/v2/policies/rate-limits',
     body: () => ({
-      ...{ workspace_id: workspaceId, type: 'requests', unit: 'rps', value: 1 },
+      workspace_id: workspaceId,
+      type: 'requests',
+      unit: 'rps',
+      value: 1,
       conditions: [{ key: 'api_key', value: randomUUID() }],
       group_by: [{ key: 'api_key' }],
     }),
@@ -147,12 +162,16 @@ const resources: Readonly<Record<string, Resource>> = {
     }),
     bounds: [
       {
-        ...{ field: 'principal', charactersMax: 320, character: 'a' },
+        field: 'principal',
+        charactersMax: 320,
+        character: 'a',
         around: ['', `@${'b.'.repeat(100)}example.com`],
       },
       { field: 'role', charactersMax: 128, character: 'a' },
       {
-        ...{ field: 'resource', charactersMax: 208, character: 'w' },
+        field: 'resource',
+        charactersMax: 208,
+        character: 'w',
         around: ['prn:{tsg}::::', ''],
       },
     ],

@@ -48,33 +48,58 @@ async function idsOf<T>(
   return { ids: rows.map(idOf), total };
 }
 
-const exportRow = () => ({
-  ...{ organisation_id: organisation, id: newId(), workspace_id: null, description: '' },
-  ...({ status: 'draft', filters: '{}', selection: '{}', requested_data: '[]' } as const),
-  ...{ after_at: null, after_id: null, until_at: null, records: 0, bytes: 0, parts: 0 },
-  ...{ created_by: 'test', version: 1, started_at: null, finished_at: null, ...at },
+const exportRow = (): Parameters<typeof logExports.insert>[1] => ({
+  organisation_id: organisation,
+  id: newId(),
+  workspace_id: null,
+  description: '',
+  status: 'draft',
+  filters: '{}',
+  selection: '{}',
+  requested_data: '[]',
+  after_at: null,
+  after_id: null,
+  until_at: null,
+  records: 0,
+  bytes: 0,
+  parts: 0,
+  created_by: 'test',
+  version: 1,
+  started_at: null,
+  finished_at: null,
+  ...at,
 });
 const connectionRow = () => ({
-  ...{ ...place, user_id: newId(), access_token: '', refresh_token: null, ...at },
+  ...place,
+  user_id: newId(),
+  access_token: '',
+  refresh_token: null,
+  ...at,
 });
 const user = () => ({
-  ...{ id: newId(), organisation_id: organisation, first_name: 'Ann', last_name: null },
-  ...({ role: 'member', status: 'active', source: 'scim', external_id: null } as const),
+  id: newId(),
+  organisation_id: organisation,
+  first_name: 'Ann',
+  last_name: null,
+  role: 'member' as const,
+  status: 'active' as const,
+  source: 'scim' as const,
+  external_id: null,
   ...at,
 });
 const prompt = { id: randomUUID(), organisation_id: organisation, version_number: 1 };
 const version = { name: 'p', content: '{}', created_by: 'test', created_at: 1 };
 const leaseRow = (index: number) => ({
-  ...{ organisation_id: organisation, owner: `owner-${randomUUID()}`, number: index + 1 },
-  ...{
-    principal_id: '',
-    run_id: '',
-    holder: '',
-    held_since: 0,
-    yields: 0,
-    fence: 0,
-    expires_at: 0,
-  },
+  organisation_id: organisation,
+  owner: `owner-${randomUUID()}`,
+  number: index + 1,
+  principal_id: '',
+  run_id: '',
+  holder: '',
+  held_since: 0,
+  yields: 0,
+  fence: 0,
+  expires_at: 0,
 });
 
 /** Of each user whom this server knows. */
@@ -135,8 +160,12 @@ const lists: readonly Listed[] = [
     // With a label each, since others are not kept.
     table: 'prompt_versions',
     row: (index) => ({
-      ...{ organisation_id: organisation, resource_id: idToBytes(prompt.id), number: index + 1 },
-      ...{ ...version, id: idToBytes(newId()), label_id: newId() },
+      organisation_id: organisation,
+      resource_id: idToBytes(prompt.id),
+      number: index + 1,
+      ...version,
+      id: idToBytes(newId()),
+      label_id: newId(),
     }),
     read: async (db, page) => {
       const { rows, total } = await promptVersions.list(db, prompt, page);
@@ -233,9 +262,20 @@ describe('pages of the audit log by number', () => {
   afterAll(() => Promise.all(others.map((other) => other[Symbol.asyncDispose]())));
 
   const rowOf = (organisation_id: string, at: number) => ({
-    ...{ organisation_id, at, id: idToBytes(newId()), workspace_id: null, actor_kind: 'job' },
-    ...{ actor_id: '', action: 'create', resource_kind: 'Config', resource_id: '', changes: '{}' },
-    ...{ request_id: '', chain_position: null, chain_previous: null, chain_hash: null },
+    organisation_id,
+    at,
+    id: idToBytes(newId()),
+    workspace_id: null,
+    actor_kind: 'job',
+    actor_id: '',
+    action: 'create',
+    resource_kind: 'Config',
+    resource_id: '',
+    changes: '{}',
+    request_id: '',
+    chain_position: null,
+    chain_previous: null,
+    chain_hash: null,
   });
   async function add(rows: readonly ReturnType<typeof rowOf>[]): Promise<string[]> {
     if (rows.length > 0) await test.database.db.insertInto('audit_log').values(rows).execute();

@@ -254,7 +254,9 @@ it('409 to a directory that would take the owner away, or a name that is taken',
       (one) => telling(409)(one) && one.path.endsWith(`/scim/v2/${part}/{id}`),
       (right, { method }) => {
         const Operations = Object.entries(said).map(([path, value]) => ({
-          ...{ op: 'replace', path, value },
+          op: 'replace',
+          path,
+          value,
         }));
         if (method === 'PATCH') return { ...right, body: { Operations } };
         return method === 'PUT'
@@ -273,8 +275,13 @@ it('409 to a directory that would take the owner away, or a name that is taken',
 it('409 to a suspension beside as many as an owner may have', async () => {
   const { db } = server.database;
   const rows = Array.from({ length: suspensionsMax }, (_, at) => ({
-    ...{ organisation_id: server.organisationId, owner: 'recorder', workspace: `w${at}` },
-    ...{ until: null, reason: 'many', suspended_by: 'test', suspended_at: 0 },
+    organisation_id: server.organisationId,
+    owner: 'recorder',
+    workspace: `w${at}`,
+    until: null,
+    reason: 'many',
+    suspended_by: 'test',
+    suspended_at: 0,
   }));
   await db.deleteFrom('sync_suspensions').execute();
   await db.insertInto('sync_suspensions').values(rows).execute();

@@ -43,7 +43,10 @@ const jobsOf: Readonly<Partial<Record<Feature, readonly string[]>>> = {
 const kindsOf: Readonly<Partial<Record<Feature, readonly string[]>>> = {
   apiAccess: ['ApiKey'],
   guardrails: [
-    ...['Guardrail', 'GuardrailMcpBinding', 'OrganisationDefaults', 'GuardrailExclusion'],
+    'Guardrail',
+    'GuardrailMcpBinding',
+    'OrganisationDefaults',
+    'GuardrailExclusion',
     'WorkspaceGuardrails',
   ],
   mcp: ['McpIntegration', 'McpServer'],
@@ -155,8 +158,12 @@ it('lets the gateway hold nobody to budgets, or to policies', async () => {
   const { server } = inference;
   const made = await server.request('POST', '/v2/workspaces', { body: { name: 'support' } });
   const body = {
-    ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
-    ...{ type: 'requests', unit: 'rpw', value: 1, workspace_id: made.body.id },
+    conditions: [{ key: 'model', value: '*' }],
+    group_by: [{ key: 'api_key' }],
+    type: 'requests',
+    unit: 'rpw',
+    value: 1,
+    workspace_id: made.body.id,
   };
   expect((await server.request('POST', '/v2/policies/rate-limits', { body })).status).toBe(200);
   const limited = await inference.addKey({ workspace_id: made.body.id });
@@ -176,8 +183,10 @@ it('lets the gateway hold nobody to budgets, or to policies', async () => {
   ] as const) {
     const settings = { ...server.settings, features: off(name) };
     await using app = await createApp(settings, {
-      ...{ clock: server.clock, readSharedTime: async () => server.clock.now() },
-      ...{ log: createLog({ level: 'silent' }), components: ['gateway'] as const },
+      clock: server.clock,
+      readSharedTime: async () => server.clock.now(),
+      log: createLog({ level: 'silent' }),
+      components: ['gateway'] as const,
     });
     const { inferenceUrl } = await app.listen();
     expect([name, await statuses(inferenceUrl!)]).toEqual([name, due]);

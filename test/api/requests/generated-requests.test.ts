@@ -64,7 +64,8 @@ function send({ method }: Operation, { target, body, headers = {} }: Sent): Prom
 function some<T>(all: readonly T[], count: number, one: Operation): readonly T[] {
   if (isLong || all.length <= count) return all;
   const random = fc.sample(fc.shuffledSubarray([...all], { minLength: count, maxLength: count }), {
-    ...{ numRuns: 1, seed: seed ^ nameOf(one).length },
+    numRuns: 1,
+    seed: seed ^ nameOf(one).length,
   });
   return random[0]!;
 }
@@ -164,7 +165,9 @@ it('a hostile body is answered as any other, in the one form of errors', async (
     });
     const whole = Object.entries(hostileTexts).map(([what, body]) => ({ what, body }));
     const typed = hostileTypes.map((headers) => ({
-      ...{ what: JSON.stringify(headers), body: '{}', headers },
+      what: JSON.stringify(headers),
+      body: '{}',
+      headers,
     }));
     const tried = some([...values, ...whole, ...typed], 6, one).map(async ({ what, ...sent }) => {
       const answer = await send(one, { target, ...sent });
@@ -194,7 +197,9 @@ it('a query that is refused is refused by name, and no query is a fault of the s
     );
     const hostile = Object.keys(one.queries).flatMap((name) =>
       [...hostileParts, `a&${name}=b`, `&${name}[a]=b`, ''].map((text) => ({
-        ...{ name, what: null, text },
+        name,
+        what: null,
+        text,
       })),
     );
     const chosen = [...some(wrongs, 2, one), ...some(hostile, 2, one)];

@@ -25,9 +25,18 @@ async function make(path: string, body: object): Promise<string> {
 /** Asks for ten units of a thousand, of a counter that may not be there. */
 function firstMove(counter: CounterPlace): SliceMove {
   return {
-    ...{ counter, isNew: true, units: 0, spent: 0, offered: 0, want: 0, isAnswer: false },
-    ...{ needs: [{ units: 10, unitsMin: 10 }], limitUnits: 1_000, alertThresholdUnits: null },
-    ...{ type: 'tokens', label: 'test' },
+    counter,
+    isNew: true,
+    units: 0,
+    spent: 0,
+    offered: 0,
+    want: 0,
+    isAnswer: false,
+    needs: [{ units: 10, unitsMin: 10 }],
+    limitUnits: 1_000,
+    alertThresholdUnits: null,
+    type: 'tokens',
+    label: 'test',
   };
 }
 
@@ -36,8 +45,13 @@ it('counters that many processes open at once, in any order, cost none of them a
   const organisationId = newId();
   for (let round = 0; round < rounds; round += 1) {
     const counters = Array.from({ length: 2 }, () => ({
-      ...{ isRate: false, subjectKind: 'api_key' as const, subjectId: randomBytes(16) },
-      ...{ windowStart: 0, id: Buffer.alloc(16), valueKey: '', endsAt: null },
+      isRate: false,
+      subjectKind: 'api_key' as const,
+      subjectId: randomBytes(16),
+      windowStart: 0,
+      id: Buffer.alloc(16),
+      valueKey: '',
+      endsAt: null,
     }));
     const open = (at: number) => {
       const moves = (at % 2 === 0 ? counters : counters.toReversed()).map(firstMove);
@@ -98,16 +112,16 @@ describe('a workspace deleted by force', () => {
       const workspaceId = await make('/admin/v2/workspaces', { name: 'doomed' });
       const place = { workspace_id: workspaceId };
       const integrationId = await make('/admin/v2/mcp-integrations', {
-        ...{
-          name: 'crm',
-          url: 'https://crm.example.com/mcp',
-          auth_type: 'none',
-          transport: 'http',
-        },
+        name: 'crm',
+        url: 'https://crm.example.com/mcp',
+        auth_type: 'none',
+        transport: 'http',
         ...place,
       });
       const serverId = await make('/v2/mcp-servers', {
-        ...{ name: 'crm', mcp_integration_id: integrationId, ...place },
+        name: 'crm',
+        mcp_integration_id: integrationId,
+        ...place,
       });
       const checks = [{ id: 'default.wordCount' }];
       const [guardrailId, outsideId] = await Promise.all([
@@ -125,14 +139,20 @@ describe('a workspace deleted by force', () => {
           capabilities: [{ name: 'search', type: 'tool', enabled: true }],
         }),
         at('/v1/api-keys/workspace/service', 'POST', {
-          ...{ name: 'k', scopes: ['logs.view'], defaults: { config_id: configId }, ...place },
+          name: 'k',
+          scopes: ['logs.view'],
+          defaults: { config_id: configId },
+          ...place,
         }),
         at('/v2/mcp-servers', 'POST', {
-          ...{ name: 'second', mcp_integration_id: integrationId, ...place },
+          name: 'second',
+          mcp_integration_id: integrationId,
+          ...place,
         }),
         at(`/v2/configs/${configId}`, 'PUT', { config: { retry: { attempts: 2 } } }),
         at(`/admin/v2/workspaces/${workspaceId}`, 'DELETE', {
-          ...{ name: 'doomed', force_delete: true },
+          name: 'doomed',
+          force_delete: true,
         }),
       ]);
       expect(answers.at(-1)!.status).toBe(200);

@@ -43,16 +43,23 @@ const idsOf = ({ data }: Body): string[] => data.map(({ id }: { id: string }) =>
 
 const key = (more: object = {}) =>
   made('/api-keys/workspace/service', {
-    ...{ name: 'k', scopes: ['completions.write'], workspace_id: workspaceId },
+    name: 'k',
+    scopes: ['completions.write'],
+    workspace_id: workspaceId,
     ...more,
   });
 const guardrail = (check: object, more: object = {}) => ({
-  ...{ name: 'g', workspace_id: workspaceId, checks: [check], actions: { deny: true } },
+  name: 'g',
+  workspace_id: workspaceId,
+  checks: [check],
+  actions: { deny: true },
   ...more,
 });
 const policy = (more: object) => ({
-  ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
-  ...{ workspace_id: workspaceId, ...more },
+  conditions: [{ key: 'model', value: '*' }],
+  group_by: [{ key: 'api_key' }],
+  workspace_id: workspaceId,
+  ...more,
 });
 const integration = (more: object = {}) =>
   made('/integrations', { name: randomUUID(), ai_provider_id: 'openai', key: 'sk-1', ...more });
@@ -83,7 +90,8 @@ async function member(
   const { id: keyId, key: value } = await made('/api-keys/workspace/user', own);
   const headers = { 'x-gateway-api-key': value };
   return {
-    ...{ place, keyId },
+    place,
+    keyId,
     as: (method, path, more = {}) =>
       server.request(method, `/v1${path}`, { auth: 'none', headers, ...more }),
     allow: (more) => put(`/admin/workspaces/${place}`, { security_settings: more }),
@@ -125,8 +133,15 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
       'what is not there is 404 to a GET, whatever it would be',
       async () => {
         for (const path of [
-          ...['/configs', '/virtual-keys', '/providers', '/api-keys', '/guardrails'],
-          ...['/integrations', '/policies/usage-limits', '/policies/rate-limits', '/deployments'],
+          '/configs',
+          '/virtual-keys',
+          '/providers',
+          '/api-keys',
+          '/guardrails',
+          '/integrations',
+          '/policies/usage-limits',
+          '/policies/rate-limits',
+          '/deployments',
         ]) {
           const answer = await server.request('GET', `/v1${path}/${randomUUID()}`);
           expect([path, answer.status, answer.body.error.code]).toEqual([path, 404, 'AB08']);
@@ -314,7 +329,8 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
         const llm = await made('/policies/rate-limits', policy(limit));
         const tools = await made('/policies/rate-limits', {
           ...policy({ ...limit, target: 'mcp_tools' }),
-          ...{ conditions: [{ key: 'mcp_tool', value: '*' }], group_by: [{ key: 'api_key' }] },
+          conditions: [{ key: 'mcp_tool', value: '*' }],
+          group_by: [{ key: 'api_key' }],
         });
         const ids = idsOf(await get('/policies/rate-limits?target=mcp_tools'));
         expect([ids.includes(tools.id), ids.includes(llm.id)]).toEqual([true, false]);
@@ -335,20 +351,29 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
         expect(await graph('requests')).toMatchObject({ total: 2, ...counts });
         expect(await graph('errors')).toEqual({ total: 1, ...errors });
         expect(await graph('tokens')).toMatchObject({
-          ...{ llm_request_units: 20, llm_response_units: 10, mcp_request_units: 0 },
-          ...{ mcp_response_units: 0, a2a_request_units: 0, a2a_response_units: 0 },
+          llm_request_units: 20,
+          llm_response_units: 10,
+          mcp_request_units: 0,
+          mcp_response_units: 0,
+          a2a_request_units: 0,
+          a2a_response_units: 0,
         });
         const chart = async (name: string) =>
           (await server.request('GET', `/v2/logs/charts/${name}?workspaceSlug=${slug}`)).body.data;
         expect(await chart('requests')).toMatchObject({
-          ...{ total_llm_count: 2, total_mcp_count: 0, total_a2a_count: 0 },
+          total_llm_count: 2,
+          total_mcp_count: 0,
+          total_a2a_count: 0,
           records: expect.arrayContaining([expect.objectContaining(counts)]),
         });
         expect(await chart('errors')).toMatchObject({
-          ...{ total_llm_error_count: 1, total_mcp_error_count: 0, total_a2a_error_count: 0 },
+          total_llm_error_count: 1,
+          total_mcp_error_count: 0,
+          total_a2a_error_count: 0,
         });
         expect(await chart('tokens')).toMatchObject({
-          ...{ total_llm_request_units: 20, total_mcp_request_units: 0 },
+          total_llm_request_units: 20,
+          total_mcp_request_units: 0,
         });
       },
     ],
@@ -377,7 +402,9 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
       'addresses of gateways are judged',
       async () => {
         for (const gateway_base_url of [
-          ...['http://169.254.169.254/v1', 'ftp://gw.example.com', 'https://a:b@gw.example.com'],
+          'http://169.254.169.254/v1',
+          'ftp://gw.example.com',
+          'https://a:b@gw.example.com',
           'gw.example.com',
         ]) {
           const body = { name: 'd', deployment_config: {}, auth_settings: { gateway_base_url } };
@@ -494,7 +521,8 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
         const { id } = await made('/admin/workspaces', { name: 'Budget', usage_limits });
         const [told] = (await get(`/admin/workspaces/${id}`)).usage_limits;
         expect(told).toMatchObject({
-          ...{ periodic_reset_days: 10, next_usage_reset_at: '2027-02-01T00:00:00.000Z' },
+          periodic_reset_days: 10,
+          next_usage_reset_at: '2027-02-01T00:00:00.000Z',
         });
         for (const wrong of [
           { periodic_reset_days: 366 },
@@ -653,7 +681,8 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
         const kept = await put(`/mcp-servers/${slug}/tokens`, { access_token: 'canary-token' });
         expect(kept.status).toBe(200);
         expect(await get(`/mcp-servers/${slug}/tokens`)).toMatchObject({
-          ...{ connected: true, access_token: '********' },
+          connected: true,
+          access_token: '********',
         });
         expect((await get(`/mcp-servers/${slug}`)).mcp_integration_details.auth_type).toBe(
           'oauth_auto',

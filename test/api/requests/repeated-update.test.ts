@@ -43,17 +43,24 @@ let count = 0;
 function makeIntegration(): Promise<string> {
   count += 1;
   return post('/v2/mcp-integrations', {
-    ...{ name: `tools ${count}`, url: 'https://mcp.example.com', auth_type: 'headers' },
-    ...{ transport: 'http', configurations: { custom_headers: { Authorization: 'first' } } },
+    name: `tools ${count}`,
+    url: 'https://mcp.example.com',
+    auth_type: 'headers',
+    transport: 'http',
+    configurations: { custom_headers: { Authorization: 'first' } },
   });
 }
 
 function makeReference(more: Record<string, unknown> = {}): Promise<string> {
   count += 1;
   return post('/v2/secret-references', {
-    ...{ name: `secret ${count}`, manager_type: 'aws_sm', secret_path: 'prod/openai' },
+    name: `secret ${count}`,
+    manager_type: 'aws_sm',
+    secret_path: 'prod/openai',
     auth_config: {
-      ...{ aws_auth_type: 'accessKey', aws_access_key_id: 'AKIA', aws_region: 'eu-central-1' },
+      aws_auth_type: 'accessKey',
+      aws_access_key_id: 'AKIA',
+      aws_region: 'eu-central-1',
       aws_secret_access_key: 'first',
     },
     ...more,
@@ -122,7 +129,8 @@ const cases: Case[] = [
     pattern: '/v2/logs/exports/{exportId}',
     make: made('/v2/logs/exports', { filters: exported }),
     update: {
-      ...{ description: 'for november', requested_data: ['id', 'cost'] },
+      description: 'for november',
+      requested_data: ['id', 'cost'],
       filters: { ...exported, status_code: '429', metadata: { a: 'b', c: 'd' } },
     },
     alike: { filters: { metadata: { c: ['d'], a: 'b' }, ...exported, status_code: ['429'] } },
@@ -132,13 +140,17 @@ const cases: Case[] = [
     pattern: '/v2/workspaces/{id}',
     make: made('/v2/workspaces', { name: 'Sales' }),
     update: {
-      ...{ name: 'Marketing', description: 'leads', icon: '🚀' },
+      name: 'Marketing',
+      description: 'leads',
+      icon: '🚀',
       defaults: { metadata: { team: 'm', tier: '1' } },
       usage_limits: [{ credit_limit: 10, periodic_reset: 'weekly' }],
       rate_limits: [{ type: 'requests', unit: 'rpm', value: 5 }],
     },
     alike: {
-      ...{ name: '🚀 Marketing', description: 'leads', icon: '🚀' },
+      name: '🚀 Marketing',
+      description: 'leads',
+      icon: '🚀',
       defaults: { metadata: { tier: '1', team: 'm' } },
       usage_limits: [{ periodic_reset: 'weekly', credit_limit: 10 }],
       rate_limits: [{ value: 5, unit: 'rpm', type: 'requests' }],
@@ -187,7 +199,9 @@ const cases: Case[] = [
       return { path: `/v2/api-keys/${await post('/v2/api-keys/workspace/service', body)}` };
     },
     update: {
-      ...{ name: 'agent', description: '', scopes: ['completions.write', 'logs.view'] },
+      name: 'agent',
+      description: '',
+      scopes: ['completions.write', 'logs.view'],
       rate_limits: [{ type: 'tokens', unit: 'rpd', value: 9 }],
       usage_limits: { credit_limit: 5, alert_threshold: 4, periodic_reset_days: 3 },
       defaults: { metadata: { a: 1, b: 2 }, allow_config_override: false },
@@ -206,14 +220,22 @@ const cases: Case[] = [
     pattern: '/v2/policies/usage-limits/{id}',
     make: async () => {
       const body = {
-        ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
-        ...{ type: 'cost', credit_limit: 1, workspace_id: workspaceId },
+        conditions: [{ key: 'model', value: '*' }],
+        group_by: [{ key: 'api_key' }],
+        type: 'cost',
+        credit_limit: 1,
+        workspace_id: workspaceId,
       };
       return { path: `/v2/policies/usage-limits/${await post('/v2/policies/usage-limits', body)}` };
     },
     update: {
-      ...{ name: 'team', description: 'monthly', type: 'tokens', credit_limit: 25 },
-      ...{ alert_threshold: 2, periodic_reset: 'monthly', group_by: [{ key: 'model' }] },
+      name: 'team',
+      description: 'monthly',
+      type: 'tokens',
+      credit_limit: 25,
+      alert_threshold: 2,
+      periodic_reset: 'monthly',
+      group_by: [{ key: 'model' }],
       conditions: [{ key: 'metadata.team', value: '*', excludes: ['a', 'b'] }],
     },
     alike: { conditions: [{ excludes: ['a', 'b'], value: '*', key: 'metadata.team' }] },
@@ -222,14 +244,23 @@ const cases: Case[] = [
     pattern: '/v2/policies/rate-limits/{id}',
     make: async () => {
       const body = {
-        ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
-        ...{ type: 'requests', unit: 'rpm', value: 1, workspace_id: workspaceId },
+        conditions: [{ key: 'model', value: '*' }],
+        group_by: [{ key: 'api_key' }],
+        type: 'requests',
+        unit: 'rpm',
+        value: 1,
+        workspace_id: workspaceId,
       };
       return { path: `/v2/policies/rate-limits/${await post('/v2/policies/rate-limits', body)}` };
     },
     update: {
-      ...{ name: 'team', description: 'slowly', type: 'tokens', unit: 'rph', value: 25 },
-      ...{ group_by: [{ key: 'model' }], target: 'llm' },
+      name: 'team',
+      description: 'slowly',
+      type: 'tokens',
+      unit: 'rph',
+      value: 25,
+      group_by: [{ key: 'model' }],
+      target: 'llm',
       conditions: [{ key: 'metadata.team', value: '*', excludes: ['a', 'b'] }],
     },
     alike: { conditions: [{ excludes: ['a', 'b'], value: '*', key: 'metadata.team' }] },
@@ -238,7 +269,10 @@ const cases: Case[] = [
     pattern: '/v2/secret-references/{secretReferenceId}',
     make: async () => ({ path: `/v2/secret-references/${await makeReference()}` }),
     update: {
-      ...{ name: 'renamed', description: 'why', secret_path: 'prod/other', secret_key: 'k' },
+      name: 'renamed',
+      description: 'why',
+      secret_path: 'prod/other',
+      secret_key: 'k',
       auth_config: { aws_region: 'eu-west-1', aws_secret_access_key: 'second' },
       tags: { a: 'b', c: 'd' },
       allow_all_workspaces: false,
@@ -252,7 +286,9 @@ const cases: Case[] = [
     pattern: '/v2/mcp-integrations/{mcpIntegrationId}',
     make: async () => ({ path: `/v2/mcp-integrations/${await makeIntegration()}` }),
     update: {
-      ...{ name: 'more tools', description: 'x', url: 'https://other.example.com' },
+      name: 'more tools',
+      description: 'x',
+      url: 'https://other.example.com',
       configurations: { custom_headers: { Authorization: 'second', 'X-Team': 'a' } },
       secret_mappings: [{ target_field: 'key', secret_reference_id: 'vault' }],
     },
@@ -270,7 +306,10 @@ const cases: Case[] = [
     pattern: '/v2/integrations/{integrationId}',
     make: async () => ({ path: `/v2/integrations/${await makeAccount()}` }),
     update: {
-      ...{ name: 'renamed', description: 'why', key: 'sk-another', tags: { a: 'b', c: 'd' } },
+      name: 'renamed',
+      description: 'why',
+      key: 'sk-another',
+      tags: { a: 'b', c: 'd' },
       configurations: { custom_headers: { 'X-Team': 'a' }, openai_project: 'p' },
       models: [{ slug: 'm', enabled: false, configurations: { custom_headers: { a: 'b' } } }],
       allow_all_models: false,
@@ -280,7 +319,8 @@ const cases: Case[] = [
       pricing_adjustments: { multiplier: { default: 2, request_token: 1 } },
     },
     alike: {
-      ...{ key: '********', tags: { c: 'd', a: 'b' } },
+      key: '********',
+      tags: { c: 'd', a: 'b' },
       configurations: { openai_project: 'p', custom_headers: { 'X-Team': '********' } },
       models: [{ enabled: false, slug: 'm', configurations: { custom_headers: { a: 'b' } } }],
       pricing_adjustments: { multiplier: { request_token: 1, default: 2 } },
@@ -294,7 +334,9 @@ const cases: Case[] = [
       return { path: `/v2/providers/${await post('/v2/providers', { name: 'p', ...fields })}` };
     },
     update: {
-      ...{ name: 'renamed', note: 'why', expires_at: '2099-01-01T00:00:00.000Z' },
+      name: 'renamed',
+      note: 'why',
+      expires_at: '2099-01-01T00:00:00.000Z',
       usage_limits: { credit_limit: 5, alert_threshold: 4 },
       rate_limits: [{ type: 'tokens', unit: 'rpd', value: 9 }],
     },
@@ -314,8 +356,12 @@ const cases: Case[] = [
       return { path, id: told.id };
     },
     update: {
-      ...{ name: 'renamed', note: 'why', expires_at: '2099-01-01T00:00:00.000Z' },
-      ...{ key: 'another', resourceName: 'eu', usage_limits: { credit_limit: 5 } },
+      name: 'renamed',
+      note: 'why',
+      expires_at: '2099-01-01T00:00:00.000Z',
+      key: 'another',
+      resourceName: 'eu',
+      usage_limits: { credit_limit: 5 },
       secret_mappings: [{ target_field: 'key', secret_reference_id: 'r' }],
     },
     alike: {
@@ -345,8 +391,13 @@ const cases: Case[] = [
     pattern: '/v2/prompts/{promptId}',
     make: async () => ({ path: `/v2/prompts/${await makePrompt()}` }),
     update: {
-      ...{ name: 'renamed', string: 'Bye {{name}}', model: 'm', virtual_key: 'openai' },
-      ...{ parameters: { a: 1, b: 2 }, tool_choice: 'auto', version_description: 'why' },
+      name: 'renamed',
+      string: 'Bye {{name}}',
+      model: 'm',
+      virtual_key: 'openai',
+      parameters: { a: 1, b: 2 },
+      tool_choice: 'auto',
+      version_description: 'why',
     },
     alike: { string: 'Bye {{name}}', parameters: { b: 2, a: 1 }, model: 'm' },
   },

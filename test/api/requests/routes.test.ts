@@ -28,22 +28,37 @@ describe('the registry', () => {
     ) as [string[], string[]];
     /** By where a path begins, the longest first; what follows is one of them, and something of it. */
     const resources: Readonly<Record<string, readonly string[]>> = {
-      ...{ configs: ['configs'], providers: ['providers'], deployments: ['deployments'] },
-      ...{ 'prompts/partials': ['prompts'], prompts: ['prompts'] },
-      ...{ collections: ['prompts'], labels: ['prompts'], 'virtual-keys': ['virtual_keys'] },
-      ...{ 'policies/usage-limits': ['policies'], 'policies/rate-limits': ['policies'] },
-      ...{ 'mcp-servers': ['mcp_servers'], 'secret-references': ['secret_references'] },
+      configs: ['configs'],
+      providers: ['providers'],
+      deployments: ['deployments'],
+      'prompts/partials': ['prompts'],
+      prompts: ['prompts'],
+      collections: ['prompts'],
+      labels: ['prompts'],
+      'virtual-keys': ['virtual_keys'],
+      'policies/usage-limits': ['policies'],
+      'policies/rate-limits': ['policies'],
+      'mcp-servers': ['mcp_servers'],
+      'secret-references': ['secret_references'],
       guardrails: ['organisation_guardrails', 'guardrails'],
       integrations: ['organisation_integrations', 'workspace_integrations'],
       'mcp-integrations': ['organisation_mcp_integrations', 'workspace_mcp_integrations'],
-      ...{ 'admin/workspaces/:id/users': ['workspace_users'], 'admin/workspaces': ['workspaces'] },
-      ...{ workspaces: ['workspaces'], 'admin/users/invites': ['organisation_users'] },
+      'admin/workspaces/:id/users': ['workspace_users'],
+      'admin/workspaces': ['workspaces'],
+      workspaces: ['workspaces'],
+      'admin/users/invites': ['organisation_users'],
       'admin/users': ['organisation_users'],
-      ...{ 'api-keys/service': service, 'api-keys/user': user, 'api-keys': [...service, ...user] },
+      'api-keys/service': service,
+      'api-keys/user': user,
+      'api-keys': [...service, ...user],
     };
     const deeds: Readonly<Record<string, string>> = {
-      ...{ makeDefault: 'publish', render: 'render', rotate: 'rotate', test: 'read' },
-      ...{ resend: 'create', ':subType': 'create' },
+      makeDefault: 'publish',
+      render: 'render',
+      rotate: 'rotate',
+      test: 'read',
+      resend: 'create',
+      ':subType': 'create',
     };
     const actionOf = (method: string, rest: readonly string[]): string => {
       const deed = deeds[rest.at(-1) ?? ''];
@@ -61,11 +76,14 @@ describe('the registry', () => {
       plugins: ['organisation_settings.read', ''],
       'workspace-exclusions': ['organisation_exclusions.list', 'organisation_exclusions.update'],
       'guardrail-exclusions': ['organisation_exclusions.list', 'organisation_exclusions.update'],
-      ...{ 'scim/': ['organisation_users.update', 'organisation_users.update'] },
-      ...{ 'logs/exports': ['logs.export', 'logs.export'], 'audit-logs': ['audit_logs.list', ''] },
-      ...{ 'logs/groups': ['analytics.view', ''], 'logs/charts': ['analytics.view', ''] },
-      ...{ 'logs/:logId': ['logs.view', ''], logs: ['logs.list', 'logs.write'] },
-      ...{ analytics: ['analytics.view', ''] },
+      'scim/': ['organisation_users.update', 'organisation_users.update'],
+      'logs/exports': ['logs.export', 'logs.export'],
+      'audit-logs': ['audit_logs.list', ''],
+      'logs/groups': ['analytics.view', ''],
+      'logs/charts': ['analytics.view', ''],
+      'logs/:logId': ['logs.view', ''],
+      logs: ['logs.list', 'logs.write'],
+      analytics: ['analytics.view', ''],
     };
     /** Of this project alone, or about the caller. */
     const own =
@@ -105,8 +123,12 @@ describe('the registry', () => {
     );
     const patterns = [...new Set(leaky.map(({ pattern }) => pattern))].sort();
     expect(patterns).toEqual([
-      ...['/v0.1/servers', '/v2/admin/organisation/defaults', '/v2/deployments'],
-      ...['/v2/deployments/:deploymentId', '/v2/deployments/:deploymentId/ping', '/v2/scim/groups'],
+      '/v0.1/servers',
+      '/v2/admin/organisation/defaults',
+      '/v2/deployments',
+      '/v2/deployments/:deploymentId',
+      '/v2/deployments/:deploymentId/ping',
+      '/v2/scim/groups',
     ]);
     for (const { route, mount } of leaky.filter(({ mount }) => mount !== 'root')) {
       const onV1 = mounted.find(

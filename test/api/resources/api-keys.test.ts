@@ -232,7 +232,8 @@ describe('200 update', () => {
     const policy = told.rotation_policy;
     const chosen = { ...policy, next_rotation_at: '2027-01-12T00:00:00Z' };
     expect(await put({ rotation_policy: chosen })).toMatchObject({
-      ...{ status: 400, body: { error: { param: 'rotation_policy' } } },
+      status: 400,
+      body: { error: { param: 'rotation_policy' } },
     });
     // With another period it says nothing.
     const monthly = { ...policy, rotation_period: 'monthly' };

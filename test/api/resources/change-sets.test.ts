@@ -26,7 +26,9 @@ const together = (changes: readonly Change[], headers = {}) =>
   send(changes, { mode: 'atomic' }, headers);
 
 const config = (name: string, more: Change = {}): Change => ({
-  ...{ kind: 'Config', action: 'create', body: { name, config: { retry: { attempts: 1 } } } },
+  kind: 'Config',
+  action: 'create',
+  body: { name, config: { retry: { attempts: 1 } } },
   ...more,
 });
 const statuses = ({ body }: { body: { data: { status: number }[] } }): number[] =>
@@ -77,57 +79,84 @@ describe('a change of a set', () => {
     const set = await send([
       { kind: 'Workspace', action: 'create', label: 'w', body: { name: 'refs' } },
       {
-        ...{ kind: 'Guardrail', action: 'create', label: 'g' },
+        kind: 'Guardrail',
+        action: 'create',
+        label: 'g',
         body: { name: 'g', target: 'mcp_tools', workspace_id: { $ref: 'w' } },
       },
       {
-        ...{ kind: 'Guardrail', action: 'create', label: 'short' },
+        kind: 'Guardrail',
+        action: 'create',
+        label: 'short',
         body: {
-          ...{ name: 'short', workspace_id: { $ref: 'w' }, actions: {} },
+          name: 'short',
+          workspace_id: { $ref: 'w' },
+          actions: {},
           checks: [{ id: 'default.wordCount', parameters: { minWords: 1, maxWords: 9 } }],
         },
       },
       {
-        ...{ kind: 'Config', action: 'create', label: 'c' },
+        kind: 'Config',
+        action: 'create',
+        label: 'c',
         body: {
-          ...{ name: 'c', workspace_id: { $ref: 'w' } },
+          name: 'c',
+          workspace_id: { $ref: 'w' },
           config: { input_guardrails: [{ $ref: 'short' }], targets: [{ provider: 'a' }] },
         },
       },
       {
-        ...{ kind: 'ApiKey', action: 'create', label: 'k' },
+        kind: 'ApiKey',
+        action: 'create',
+        label: 'k',
         body: {
-          ...{ type: 'workspace', sub_type: 'service', name: 'k', scopes: ['completions.write'] },
-          ...{ workspace_id: { $ref: 'w' }, defaults: { config_id: { $ref: 'c' } } },
+          type: 'workspace',
+          sub_type: 'service',
+          name: 'k',
+          scopes: ['completions.write'],
+          workspace_id: { $ref: 'w' },
+          defaults: { config_id: { $ref: 'c' } },
         },
       },
       {
-        ...{ kind: 'McpIntegration', action: 'create', label: 'i' },
+        kind: 'McpIntegration',
+        action: 'create',
+        label: 'i',
         body: {
-          ...{ name: 'i', workspace_id: { $ref: 'w' }, auth_type: 'none', transport: 'http' },
+          name: 'i',
+          workspace_id: { $ref: 'w' },
+          auth_type: 'none',
+          transport: 'http',
           url: 'https://mcp.example.com',
         },
       },
       {
-        ...{ kind: 'McpServer', action: 'create', label: 's' },
+        kind: 'McpServer',
+        action: 'create',
+        label: 's',
         body: { name: 's', mcp_integration_id: { $ref: 'i' }, workspace_id: { $ref: 'w' } },
       },
       {
-        ...{ kind: 'GuardrailMcpBinding', action: 'create', label: 'b' },
+        kind: 'GuardrailMcpBinding',
+        action: 'create',
+        label: 'b',
         body: { guardrail_id: { $ref: 'g' }, mcp_server_id: { $ref: 's' }, run_on: ['input'] },
       },
       {
-        ...{ kind: 'UsageLimitPolicy', action: 'create' },
+        kind: 'UsageLimitPolicy',
+        action: 'create',
         body: {
-          ...{ type: 'cost', credit_limit: 1, group_by: [{ key: 'api_key' }] },
-          ...{
-            workspace_id: { $ref: 'w' },
-            conditions: [{ key: 'api_key', value: { $ref: 'k' } }],
-          },
+          type: 'cost',
+          credit_limit: 1,
+          group_by: [{ key: 'api_key' }],
+          workspace_id: { $ref: 'w' },
+          conditions: [{ key: 'api_key', value: { $ref: 'k' } }],
         },
       },
       {
-        ...{ kind: 'GuardrailMcpBinding', action: 'delete', after: ['b'] },
+        kind: 'GuardrailMcpBinding',
+        action: 'delete',
+        after: ['b'],
         body: { guardrail_id: { $ref: 'g' }, mcp_server_id: { $ref: 's' } },
       },
     ]);
@@ -169,7 +198,13 @@ describe('a change of a set', () => {
       ({ body }: { body: { error: { param: string } } }) => body.error.param,
     );
     expect(told).toEqual([
-      ...['id', 'id', 'sub_type', 'guardrail_id', 'more', 'if_match', 'idempotency_key'],
+      'id',
+      'id',
+      'sub_type',
+      'guardrail_id',
+      'more',
+      'if_match',
+      'idempotency_key',
     ]);
   });
 
@@ -226,10 +261,14 @@ describe('a change of a set', () => {
   it('is not begun after a fault of the server, which is the answer of all where it comes first', async () => {
     const { db } = server.database;
     const policy = {
-      ...{ kind: 'UsageLimitPolicy', action: 'create' },
+      kind: 'UsageLimitPolicy',
+      action: 'create',
       body: {
-        ...{ type: 'cost', credit_limit: 1, group_by: [{ key: 'api_key' }] },
-        ...{ workspace_id: await workspaceId(), conditions: [{ key: 'model', value: '*' }] },
+        type: 'cost',
+        credit_limit: 1,
+        group_by: [{ key: 'api_key' }],
+        workspace_id: await workspaceId(),
+        conditions: [{ key: 'model', value: '*' }],
       },
     };
     await sql`RENAME TABLE usage_limit_policies TO away`.execute(db);
@@ -307,11 +346,16 @@ describe('an atomic set', () => {
     const lease = await leaseHeaders(server.request, owner);
     const claims = (names: readonly string[], told: string): Change[] =>
       names.map((name) => ({
-        ...{ kind: 'Config', action: 'create' },
+        kind: 'Config',
+        action: 'create',
         body: {
-          ...{ name: told, config: { retry: { attempts: 1 } } },
+          name: told,
+          config: { retry: { attempts: 1 } },
           managed_by: {
-            ...{ owner, workspace: null, name, last_applied: {} },
+            owner,
+            workspace: null,
+            name,
+            last_applied: {},
             source: { repo: '/', revision: null },
           },
         },

@@ -286,7 +286,8 @@ describe('409 and 412', () => {
     const foreign = await make({ workspace_id: elsewhere.body.id });
     for (const unusable of [foreign.id, 'pc-nothing', randomUUID()]) {
       expect(await choose(unusable)).toMatchObject({
-        ...{ status: 400, body: { error: { param: 'defaults.user_api_key_config' } } },
+        status: 400,
+        body: { error: { param: 'defaults.user_api_key_config' } },
       });
     }
     const [chosen, gone] = await Promise.all([

@@ -57,7 +57,10 @@ describe('a deployment', () => {
     });
     const { id, slug, client_auth: auth } = made;
     expect(made).toEqual({
-      ...{ id, slug, client_auth: auth, object: 'deployment' },
+      id,
+      slug,
+      client_auth: auth,
+      object: 'deployment',
       organisation_id: server.organisationId,
       credentials: { username: slug, password: auth },
     });
@@ -67,9 +70,17 @@ describe('a deployment', () => {
         const got = await server.request('GET', `${plane}/deployments/${name}`);
         expect(JSON.stringify(got.body)).not.toContain(auth);
         expect(got.body).toMatchObject({
-          ...{ id, slug, name: 'Frankfurt', type: 'non_production', status: 'active' },
-          ...{ is_default: 0, source_type: 'helm', tags: { region: 'eu' } },
-          ...{ connection_status: 'unknown', last_synced_at: null, workspaces: [] },
+          id,
+          slug,
+          name: 'Frankfurt',
+          type: 'non_production',
+          status: 'active',
+          is_default: 0,
+          source_type: 'helm',
+          tags: { region: 'eu' },
+          connection_status: 'unknown',
+          last_synced_at: null,
+          workspaces: [],
           auth_settings: { workspaces_allowed: [], allow_all_workspaces: 1 },
           created_at: '2027-01-04T08:00:00.000Z',
         });
@@ -111,7 +122,8 @@ describe('a deployment', () => {
     });
     await put(id, { auth_settings: { remove_subs_allowed: ['anna'] } });
     expect((await read(id)).auth_settings).toMatchObject({
-      ...{ jwt_subs_allowed: [], jwt_sub_workspace_mapping: {} },
+      jwt_subs_allowed: [],
+      jwt_sub_workspace_mapping: {},
     });
   });
 
@@ -120,13 +132,16 @@ describe('a deployment', () => {
     const { id } = await make({ auth_settings: { workspaces_allowed: [gone.id] } });
     await server.request('DELETE', `/v2/workspaces/${gone.id}`, { body: {} });
     expect(await read(id)).toMatchObject({
-      ...{ workspaces: [], auth_settings: { allow_all_workspaces: 0, workspaces_allowed: [] } },
+      workspaces: [],
+      auth_settings: { allow_all_workspaces: 0, workspaces_allowed: [] },
     });
   });
 
   it('is listed by type, workspace, tags, status and part of the name (1.8, 1.25, 1.28)', async () => {
     const closed = await make({
-      ...{ name: 'Oslo_1', type: 'non_production', tags: { env: 'test' } },
+      name: 'Oslo_1',
+      type: 'non_production',
+      tags: { env: 'test' },
       auth_settings: { workspaces_allowed: [other.id] },
     });
     const open = await make({ name: 'Bergen', tags: { env: 'prod' } });
@@ -166,7 +181,9 @@ describe('a deployment', () => {
     const url = `${gateway.url}/v1`;
     gateway.replies.push({ status: 401 }, { status: 503 });
     expect(await at(url)).toEqual({
-      ...{ status: 'healthy', gateway_base_url: url, object: 'deployment-ping' },
+      status: 'healthy',
+      gateway_base_url: url,
+      object: 'deployment-ping',
       outbound: { status: 'healthy', status_code: 401 },
       inbound: { status: 'unknown', error: expect.any(String) },
     });
@@ -198,7 +215,8 @@ describe('a deployment', () => {
   it('is changed by nobody from an older version, another tenant or a workspace, and read with either spelling of the scope', async () => {
     const { id } = await make({ auth_settings: { workspaces_allowed: [workspace.id] } });
     const stale = await server.request('PUT', `${path}/${id}`, {
-      ...{ body: { name: 'x' }, headers: { 'if-match': '"7"' } },
+      body: { name: 'x' },
+      headers: { 'if-match': '"7"' },
     });
     expect(stale.status).toBe(412);
     const { send: stranger } = await addTenant(server);

@@ -330,7 +330,8 @@ describe('403 and 404', () => {
     expect(await statusesOf(['guardrails'])).toEqual({ shared: closed, inside: open });
     expect(await statusesOf(['organisation_guardrails'])).toEqual({ shared: open, inside: closed });
     expect(await statusesOf(['guardrails', 'organisation_guardrails'])).toEqual({
-      ...{ shared: open, inside: open },
+      shared: open,
+      inside: open,
     });
   });
 

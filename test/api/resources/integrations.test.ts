@@ -59,22 +59,29 @@ describe('an integration', () => {
     expect(slug).toMatch(/^openai-[0-9a-f]{6}$/);
     const got = await get(slug);
     expect(got).toEqual({
-      ...{ id, slug, name: 'OpenAI', description: null, status: 'active', tags: { team: 'a' } },
-      ...{ organisation_id: server.organisationId, workspace_id: null, type: 'organisation' },
-      ...{ ai_provider_id: 'openai', masked_key: 'sk*****789', allow_all_models: true },
+      id,
+      slug,
+      name: 'OpenAI',
+      description: null,
+      status: 'active',
+      tags: { team: 'a' },
+      organisation_id: server.organisationId,
+      workspace_id: null,
+      type: 'organisation',
+      ai_provider_id: 'openai',
+      masked_key: 'sk*****789',
+      allow_all_models: true,
       configurations: {
         custom_headers: { 'X-Team': '********' },
         vertex_service_account_json: '********',
         openai_project: 'p',
       },
       global_workspace_access_settings: { enabled: true, usage_limits: [], rate_limits: [] },
-      ...{
-        workspace_count: 0,
-        workspaces_count: 0,
-        secret_mappings: [],
-        pricing_adjustments: null,
-        capabilities: null,
-      },
+      workspace_count: 0,
+      workspaces_count: 0,
+      secret_mappings: [],
+      pricing_adjustments: null,
+      capabilities: null,
       owner_id: expect.any(String),
       created_at: '2027-01-04T08:00:00.000Z',
       last_updated_at: '2027-01-04T08:00:00.000Z',
@@ -220,7 +227,8 @@ describe('its models', () => {
     const { models, allow_all_models: all } = await get(`${id}/models`);
     expect(all).toBe(false);
     expect(models[0]).toMatchObject({
-      ...{ slug: 'gpt-4o', enabled: true },
+      slug: 'gpt-4o',
+      enabled: true,
       configurations: { custom_headers: { 'X-A': '********' } },
     });
     expect(models[1].enabled).toBe(false);
@@ -271,7 +279,9 @@ describe('its workspaces', () => {
     expect(await put(`${id}/workspaces`, { workspaces: [grant] })).toMatchObject({ body: {} });
     const listed = await get(`${id}/workspaces`);
     expect(listed).toMatchObject({
-      ...{ object: 'list', total: 1, global_workspace_access: { enabled: true } },
+      object: 'list',
+      total: 1,
+      global_workspace_access: { enabled: true },
       workspaces: [{ ...grant, id: place.id, status: 'active', last_reset_at: null }],
     });
     expect(await providersIn(place)).toMatchObject([
@@ -328,8 +338,11 @@ describe('its workspaces', () => {
       body: {
         workspace_id: place.id,
         managed_by: {
-          ...{ owner: 'platform', workspace: 'provided', name: 'first' },
-          ...{ source: { repo: '/srv', revision: null }, last_applied: { name: 'OpenAI' } },
+          owner: 'platform',
+          workspace: 'provided',
+          name: 'first',
+          source: { repo: '/srv', revision: null },
+          last_applied: { name: 'OpenAI' },
         },
       },
     });

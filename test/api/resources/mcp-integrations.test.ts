@@ -85,7 +85,10 @@ describe('200', () => {
     });
     await server.request('POST', '/v2/secret-references', {
       body: {
-        ...{ name: 'ref', slug: 'ref', manager_type: 'aws_sm', secret_path: 'crm' },
+        name: 'ref',
+        slug: 'ref',
+        manager_type: 'aws_sm',
+        secret_path: 'crm',
         auth_config: { aws_auth_type: 'serviceRole' },
       },
     });
@@ -292,8 +295,13 @@ describe('secret headers', () => {
 describe('capabilities', () => {
   /** What only the server could tell. */
   const untold = {
-    ...{ title: null, description: null, icons: null, input_schema: null },
-    ...{ output_schema: null, execution: null, annotations: null },
+    title: null,
+    description: null,
+    icons: null,
+    input_schema: null,
+    output_schema: null,
+    execution: null,
+    annotations: null,
   };
   const capabilities = [
     { name: 'find', type: 'tool', enabled: true },
@@ -345,7 +353,9 @@ describe('capabilities', () => {
       body: { name: 's', mcp_integration_id: id, workspace_id: place.id },
     });
     const settings = Array.from({ length: 9_999 }, (_, at) => ({
-      ...{ type: 'tool' as const, name: `t${at}`, enabled: true },
+      type: 'tool' as const,
+      name: `t${at}`,
+      enabled: true,
     }));
     const organisation_id = server.organisationId;
     await server.database.transaction(async (tx) => {
@@ -407,7 +417,10 @@ describe('workspaces', () => {
     const [one, two] = [await makeWorkspace('One'), await makeWorkspace('Two')];
     const { id } = await make();
     expect(await readAccess(id)).toEqual({
-      ...{ object: 'list', total: 0, workspaces: [], global_workspace_access: { enabled: true } },
+      object: 'list',
+      total: 0,
+      workspaces: [],
+      global_workspace_access: { enabled: true },
     });
     const closed = await putAccess(id, {
       workspaces: [{ id: one.slug, enabled: true }],
@@ -416,7 +429,9 @@ describe('workspaces', () => {
     expect(closed).toMatchObject({ status: 200, body: {} });
     const told = { id: one.id, enabled: true, status: 'active' };
     expect(await readAccess(id)).toMatchObject({
-      ...{ total: 1, workspaces: [told], global_workspace_access: { enabled: false } },
+      total: 1,
+      workspaces: [told],
+      global_workspace_access: { enabled: false },
     });
     expect(await readAccess(id, '?version=2')).toMatchObject({ total: 1, data: [told] });
     expect((await serve(two, { id })).body.error.message).toContain('keeps this workspace out');
@@ -483,7 +498,8 @@ describe('workspaces', () => {
 describe('the credentials of an OAuth client', () => {
   const clientSecret = 'canary-oauth-5d1c';
   const oauth = {
-    ...{ oauth_client_id: 'gw', oauth_scope: 'mcp' },
+    oauth_client_id: 'gw',
+    oauth_scope: 'mcp',
     oauth_token_endpoint: 'https://login.example.com/token',
   };
   const told = { ...oauth, oauth_client_secret: mask };

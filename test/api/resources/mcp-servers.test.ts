@@ -322,7 +322,9 @@ describe('people', () => {
     });
     const { id } = await make();
     expect(await read(id)).toMatchObject({
-      ...{ total: 1, has_more: false, default_user_access: 'allow' },
+      total: 1,
+      has_more: false,
+      default_user_access: 'allow',
       data: [{ user_id: anna, enabled: true, has_override: false }],
     });
     const said = [{ user_id: bert, enabled: true }];
@@ -333,7 +335,9 @@ describe('people', () => {
       { user_id: anna, enabled: false, has_override: false },
     ]);
     expect(await read(id, '?page_size=1&page=2')).toMatchObject({
-      ...{ total: 2, has_more: false, data: [{ user_id: anna }] },
+      total: 2,
+      has_more: false,
+      data: [{ user_id: anna }],
     });
     expect(await specOf(id)).toMatchObject({ default_user_access: 'deny', user_access: said });
     const check = async (query: string) =>
@@ -440,14 +444,18 @@ describe('the registry', () => {
       {
         server: {
           $schema: expect.stringContaining('2025-12-11'),
-          ...{ name: `gatewright/${made[1]!.slug}`, title: 'r2', version: '0.0.0' },
+          name: `gatewright/${made[1]!.slug}`,
+          title: 'r2',
+          version: '0.0.0',
           description: 'd'.repeat(100),
           remotes: [{ type: 'streamable-http', url: 'https://crm.example.com/mcp' }],
         },
         _meta: {
           'io.modelcontextprotocol.registry/official': {
-            ...{ status: 'active', isLatest: true },
-            ...{ publishedAt: expect.any(String), updatedAt: expect.any(String) },
+            status: 'active',
+            isLatest: true,
+            publishedAt: expect.any(String),
+            updatedAt: expect.any(String),
           },
         },
       },

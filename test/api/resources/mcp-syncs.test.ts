@@ -57,12 +57,16 @@ describe.each([
 ])('a real server over %s', (transport, at) => {
   it('is asked who it is, and what it offers is kept, enabled, save what was disabled before', async () => {
     const id = await make({
-      ...{ url: upstream.url + at, transport },
+      url: upstream.url + at,
+      transport,
       disabled_capabilities: [{ type: 'tool', name: 'echo' }],
     });
     expect(await post(`${path}/${id}/test`)).toEqual({
-      ...{ success: true, status_code: expect.any(Number), error: null },
-      ...{ response_time_ms: expect.any(Number), url: upstream.url + at },
+      success: true,
+      status_code: expect.any(Number),
+      error: null,
+      response_time_ms: expect.any(Number),
+      url: upstream.url + at,
       server_name: 'mcp-servers/everything',
     });
     expect(await read(`${path}/${id}/metadata`)).toMatchObject({ sync_status: 'pending' });
@@ -73,15 +77,20 @@ describe.each([
     for (const { total } of [tools, prompts, resources, templates])
       expect(total).toBeGreaterThan(0);
     expect(await read(`${path}/${id}/metadata`)).toMatchObject({
-      ...{ server_name: 'mcp-servers/everything', sync_status: 'synced', sync_error: null },
-      ...{ protocol_version: '2025-11-25', last_synced_at: '2027-01-04T08:00:00.000Z' },
+      server_name: 'mcp-servers/everything',
+      sync_status: 'synced',
+      sync_error: null,
+      protocol_version: '2025-11-25',
+      last_synced_at: '2027-01-04T08:00:00.000Z',
       capability_flags: { tools: {} },
       instructions: expect.stringContaining('Everything'),
     });
     const { data } = await read(`${path}/${id}/capabilities?page_size=500`);
     const named = (name: string) => data.find((one: { name: string }) => one.name === name);
     expect(named('echo')).toMatchObject({
-      ...{ type: 'tool', enabled: false, last_seen_at: '2027-01-04T08:00:00.000Z' },
+      type: 'tool',
+      enabled: false,
+      last_seen_at: '2027-01-04T08:00:00.000Z',
       input_schema: { type: 'object', properties: { message: { type: 'string' } } },
     });
     const resource = data.find((one: { type: string }) => one.type === 'resource');
@@ -99,14 +108,17 @@ describe('what is sent', () => {
     const secrets = { 'secret/crm': { token: 'from-the-vault' } };
     await using vault = await startVaultServer({ mounts, secrets, tokens: new Set(['hvs.root']) });
     const { slug } = await post('/v1/secret-references', {
-      ...{ name: 'crm', manager_type: 'hashicorp_vault', secret_path: 'secret/crm' },
+      name: 'crm',
+      manager_type: 'hashicorp_vault',
+      secret_path: 'secret/crm',
       auth_config: { vault_auth_type: 'token', vault_addr: vault.url, vault_token: 'hvs.root' },
     });
     const id = await make({
       configurations: { custom_headers: { 'X-Team': 'canary-team' } },
       secret_mappings: [
         {
-          ...{ target_field: 'configurations.headers.X-Secret', secret_key: 'token' },
+          target_field: 'configurations.headers.X-Secret',
+          secret_key: 'token',
           secret_reference_id: slug,
         },
       ],
@@ -118,7 +130,8 @@ describe('what is sent', () => {
     expect(await post(`${at}/test`)).toMatchObject({ success: true, error: null });
     for (const headers of upstream.reached) {
       expect(headers).toMatchObject({
-        ...{ 'x-team': 'canary-team', 'x-secret': 'from-the-vault' },
+        'x-team': 'canary-team',
+        'x-secret': 'from-the-vault',
         authorization: 'Bearer of-the-caller',
       });
     }
@@ -161,7 +174,9 @@ describe('a server that does not do as it should', () => {
     const error = 'the server answers 401: it does not take these credentials';
     expect(refused).toMatchObject({ success: false, sync_status: 'failed', sync_error: error });
     expect(await read(`${path}/${id}/metadata`)).toMatchObject({
-      ...{ sync_status: 'failed', sync_error: error, server_name: 'mcp-servers/everything' },
+      sync_status: 'failed',
+      sync_error: error,
+      server_name: 'mcp-servers/everything',
     });
     expect(refused.counts.tools.total).toBeGreaterThan(0);
     upstream.script = (_, response) => void response.end('<html>');

@@ -55,7 +55,10 @@ describe('the defaults', () => {
 
   it('are refused by what they name, and by an older version, and nothing is written', async () => {
     const inWorkspace = await make('/v2/guardrails', {
-      ...{ name: 'c', checks, actions: {}, workspace_id: workspaceIds[0] },
+      name: 'c',
+      checks,
+      actions: {},
+      workspace_id: workspaceIds[0],
     });
     const before = await server.request('GET', defaults);
     for (const name of [inWorkspace.slug, 'none-such']) {

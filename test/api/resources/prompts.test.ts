@@ -74,7 +74,10 @@ describe('versions of a prompt', () => {
   it('what a manifest says is held against the published one, and published at once', async () => {
     const { id } = await makePrompt();
     const managed_by = {
-      ...{ owner: 'platform', workspace: null, name: 'hello', last_applied: {} },
+      owner: 'platform',
+      workspace: null,
+      name: 'hello',
+      last_applied: {},
       source: { repo: 'https://git.example.com/a', revision: 'a1' },
     };
     const headers = await leaseHeaders(server.request, 'platform');
@@ -180,10 +183,15 @@ describe('collections', () => {
     const parent = await ask('POST', '/collections', { ...place, name: 'Answers' });
     expect(parent.slug).toMatch(/^co-answer-[0-9a-f]{6}$/);
     const child = await ask('POST', '/collections', {
-      ...{ ...place, name: 'Mails', parent_collection_id: parent.slug },
+      ...place,
+      name: 'Mails',
+      parent_collection_id: parent.slug,
     });
     const prompt = await ask('POST', '/prompts', {
-      ...{ name: 'hello', collection_id: child.id, string: 'Hi', parameters: {} },
+      name: 'hello',
+      collection_id: child.id,
+      string: 'Hi',
+      parameters: {},
     });
     expect(await ask('GET', `/prompts/${prompt.id}`)).toMatchObject(place);
     const told = await ask('GET', `/collections/${parent.slug}`);
@@ -327,7 +335,9 @@ describe('a template', () => {
     expect(rendered).toEqual({
       success: true,
       data: {
-        ...{ temperature: 0, model: 'm', n: 2 },
+        temperature: 0,
+        model: 'm',
+        n: 2,
         messages: [
           { role: 'system', content: [{ type: 'text', text: 'Be kind.' }] },
           { role: 'user', content: 'Greet ""Ada" <a@b>".' },
@@ -343,7 +353,8 @@ describe('a template', () => {
 
 it('people read and change them as their workspace says of their role', async () => {
   const { id: place } = await ask('POST', '/admin/workspaces', {
-    ...{ name: 'Seen', security_settings: { managersViewPrompts: false } },
+    name: 'Seen',
+    security_settings: { managersViewPrompts: false },
   });
   const { id } = await makePrompt({ workspace_id: place });
   const scopes = ['create', 'read', 'update', 'list'].map((action) => `prompts.${action}`);
@@ -388,7 +399,9 @@ describe('at the gateway', () => {
   beforeAll(async () => {
     ({ key } = await inference.addKey({ ...place(), scopes }));
     const account = await ask('POST', '/integrations', {
-      ...{ name: 'groq', ai_provider_id: 'groq', key: 'sk-any' },
+      name: 'groq',
+      ai_provider_id: 'groq',
+      key: 'sk-any',
       configurations: { custom_host: inference.upstream.url },
     });
     const provider = { name: 'groq', slug: 'groq', integration_id: account.id };

@@ -46,11 +46,24 @@ it('is told by id and slug, nothing filled in that was not sent', async () => {
   });
   const told = {
     ...made,
-    ...{ name: 'Main', note: null, organisation_id: server.organisationId },
-    ...{ workspace_id: workspace.id, integration_id: integration.id, ai_provider_name: 'openai' },
-    ...{ status: 'active', key: '', masked_api_key: 'sk*****def', model_config: {} },
-    ...{ secret_mappings: [], tags: null, usage_limits: null, rate_limits: [], reset_usage: null },
-    ...{ next_usage_reset_at: null, last_reset_at: null, expires_at: null },
+    name: 'Main',
+    note: null,
+    organisation_id: server.organisationId,
+    workspace_id: workspace.id,
+    integration_id: integration.id,
+    ai_provider_name: 'openai',
+    status: 'active',
+    key: '',
+    masked_api_key: 'sk*****def',
+    model_config: {},
+    secret_mappings: [],
+    tags: null,
+    usage_limits: null,
+    rate_limits: [],
+    reset_usage: null,
+    next_usage_reset_at: null,
+    last_reset_at: null,
+    expires_at: null,
     created_at: '2027-01-04T08:00:00.000Z',
     last_updated_at: '2027-01-04T08:00:00.000Z',
   };
@@ -124,7 +137,8 @@ it('lists those of a workspace, or of all', async () => {
   ];
   const list = async (query: string) => (await server.request('GET', `${path}?${query}`)).body;
   expect(await list(`workspace_id=${place.slug}`)).toMatchObject({
-    ...{ object: 'list', total: 2 },
+    object: 'list',
+    total: 2,
     data: [{ id: two.id }, { id: one.id }],
   });
   expect((await list('page_size=1')).data).toHaveLength(1);

@@ -98,8 +98,12 @@ describe('200', () => {
     const place = await makeWorkspace('Filters');
     const one = await make({ workspace_id: place });
     const tools = await make({
-      ...{ workspace_id: place, target: 'mcp_tools', type: 'tokens', unit: 'rpd' },
-      ...{ conditions: [{ key: 'mcp_tool', value: 'search' }], group_by: [{ key: 'mcp_server' }] },
+      workspace_id: place,
+      target: 'mcp_tools',
+      type: 'tokens',
+      unit: 'rpd',
+      conditions: [{ key: 'mcp_tool', value: 'search' }],
+      group_by: [{ key: 'mcp_server' }],
     });
     const listed = async (query: string): Promise<string[]> => {
       const { body } = await server.request('GET', `${base}?workspace_id=${place}&${query}`);

@@ -107,8 +107,10 @@ describe('a secret reference', () => {
       auth_config: { vault_auth_type: 'approle', vault_role_id: 'r', vault_secret_id: 's' },
     });
     expect((await read(id)).auth_config).toEqual({
-      ...{ vault_auth_type: 'approle', vault_addr: 'https://vault.example.internal' },
-      ...{ vault_role_id: 'r', masked_vault_secret_id: '********' },
+      vault_auth_type: 'approle',
+      vault_addr: 'https://vault.example.internal',
+      vault_role_id: 'r',
+      masked_vault_secret_id: '********',
     });
   });
 
@@ -123,7 +125,10 @@ describe('a secret reference', () => {
     expect((await put(id, anew)).status).toBe(200);
     await put(id, { secret_key: null, manager_type: 'aws_sm', slug: 'ignored', name: 'New' });
     expect(await read(id)).toMatchObject({
-      ...{ secret_key: null, manager_type: 'hashicorp_vault', name: 'New', tags: { a: 'b' } },
+      secret_key: null,
+      manager_type: 'hashicorp_vault',
+      name: 'New',
+      tags: { a: 'b' },
     });
   });
 
@@ -233,7 +238,10 @@ describe('a secret mapping', () => {
     const { id, slug } = await make();
     const first = await post('/v1/integrations', { ...account, ...mapped(slug) });
     const second = await post('/v1/mcp-integrations', {
-      ...{ name: 'CRM', url: 'https://crm.example.com', auth_type: 'headers', transport: 'http' },
+      name: 'CRM',
+      url: 'https://crm.example.com',
+      auth_type: 'headers',
+      transport: 'http',
       ...mapped(id.toUpperCase(), { secret_key: 'k', value_format: null }),
     });
     const key = await server.request('POST', '/v1/virtual-keys', {

@@ -39,8 +39,15 @@ it('is told like a provider, which it is, and never with its key', async () => {
   const slug = await make({ note: 'n', usage_limits: { credit_limit: 5 } });
   const got = await get(slug);
   expect(got.body).toMatchObject({
-    ...{ slug, name: 'Main', note: 'n', object: 'virtual-key', ai_provider_name: 'openai' },
-    ...{ workspace_id: workspaceId, status: 'active', key: '', usage_limits: { credit_limit: 5 } },
+    slug,
+    name: 'Main',
+    note: 'n',
+    object: 'virtual-key',
+    ai_provider_name: 'openai',
+    workspace_id: workspaceId,
+    status: 'active',
+    key: '',
+    usage_limits: { credit_limit: 5 },
   });
   expect(JSON.stringify(got.body)).not.toContain(secret);
   const provider = await server.request('GET', `/v1/providers/${slug}`);
@@ -55,7 +62,9 @@ it('has an integration of its workspace, which goes with it', async () => {
   expect(own).toMatchObject({
     status: 200,
     body: {
-      ...{ ai_provider_id: 'azure-openai', workspace_id: workspaceId, type: 'workspace' },
+      ai_provider_id: 'azure-openai',
+      workspace_id: workspaceId,
+      type: 'workspace',
       configurations: { azure_resource_name: 'eu', azure_deployment_id: 'gpt' },
     },
   });
@@ -77,13 +86,14 @@ it('takes several deployments of Azure, which its integration has in the words o
   const slug = await make({ provider: 'azure-openai', resourceName: 'eu', deploymentConfig });
   const told = async () => (await integrationOf(slug)).body.configurations.azure_deployment_config;
   expect(await told()).toEqual([
-    ...[{ azure_deployment_name: 'd1', azure_api_version: 'v1', alias: 'small', is_default: true }],
+    { azure_deployment_name: 'd1', azure_api_version: 'v1', alias: 'small', is_default: true },
     { azure_deployment_name: 'd2', azure_api_version: 'v2' },
   ]);
   expect((await put(slug, { deploymentConfig: deploymentConfig.slice(1) })).status).toBe(200);
   expect(await told()).toEqual([{ azure_deployment_name: 'd2', azure_api_version: 'v2' }]);
   expect(await put(slug, { deploymentConfig: [{ deploymentName: 'd' }] })).toMatchObject({
-    ...{ status: 400, body: { error: { param: 'deploymentConfig[0].apiVersion' } } },
+    status: 400,
+    body: { error: { param: 'deploymentConfig[0].apiVersion' } },
   });
 });
 

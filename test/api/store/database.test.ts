@@ -299,7 +299,12 @@ describe('a server that fails', () => {
     server = await startTestDatabaseServer();
     const { host, port, user } = server.server;
     settings = {
-      ...{ host, port, socketPath: null, user, name: 'gatewright_test', poolSize: 2 },
+      host,
+      port,
+      socketPath: null,
+      user,
+      name: 'gatewright_test',
+      poolSize: 2,
       password: new Secret(server.server.password, 'test'),
       tls: { mode: 'DISABLED', ca: null, cert: null, key: null },
     };

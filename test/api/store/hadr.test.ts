@@ -42,7 +42,8 @@ describe('while the writer is down', () => {
     async (failure) => {
       await using link = await startDatabaseLink();
       await using server = await startTestServer({
-        ...{ between: link.leadHasty, reader: (real) => real },
+        between: link.leadHasty,
+        reader: (real) => real,
       });
       const before = await create(server);
       await server.token();

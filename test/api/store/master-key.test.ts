@@ -65,7 +65,9 @@ async function withReplica<T>(keys: Keys, work: (app: App, url: string) => Promi
   const settings = { ...server.settings, masterKeys: masterKeysOf(...keys) };
   const now = () => server.clock.now();
   await using app = await createApp(settings, {
-    ...{ clock: server.clock, readSharedTime: async () => now(), startJobs: false },
+    clock: server.clock,
+    readSharedTime: async () => now(),
+    startJobs: false,
     log: createLog({ level: 'error' }),
   });
   return await work(app, (await app.listen()).adminUrl!);
@@ -136,7 +138,10 @@ describe('a rotation of the master key', () => {
 
 describe('servers, while the master key is changed', () => {
   const integration = {
-    ...{ name: 'CRM', url: 'https://crm.example.com/mcp', auth_type: 'headers', transport: 'http' },
+    name: 'CRM',
+    url: 'https://crm.example.com/mcp',
+    auth_type: 'headers',
+    transport: 'http',
     configurations: { custom_headers: { authorization: canary } },
   };
   const makeAt = (url: string, credential: Record<string, string>) =>

@@ -22,12 +22,24 @@ const vschema = JSON.parse(
 );
 const tenantTables = Object.keys(vschema.gatewright.tables);
 const jobs = [
-  ...['expire-keys', 'reset-usage', 'delete-old-usage', 'delete-old-answers'],
-  ...['charge-lost-slices', 'delete-old-logs', 'delete-old-responses', 'expire-runs'],
-  ...['delete-unused-threads', 'find-lost-objects', 'forget-gone-objects'],
-  ...['settle-open-charges', 'end-lost-responses'],
-  ...['delete-expired-files', 'delete-unused-blobs', 'empty-vector-stores'],
-  ...['seal-audit-log', 'delete-ended-sessions'],
+  'expire-keys',
+  'reset-usage',
+  'delete-old-usage',
+  'delete-old-answers',
+  'charge-lost-slices',
+  'delete-old-logs',
+  'delete-old-responses',
+  'expire-runs',
+  'delete-unused-threads',
+  'find-lost-objects',
+  'forget-gone-objects',
+  'settle-open-charges',
+  'end-lost-responses',
+  'delete-expired-files',
+  'delete-unused-blobs',
+  'empty-vector-stores',
+  'seal-audit-log',
+  'delete-ended-sessions',
 ];
 const yearMs = 366 * 86_400_000;
 
@@ -95,7 +107,8 @@ async function usePrompts({ server }: Inference): Promise<void> {
   };
   const { id: label } = await ask('POST', '/labels', { name: 'production' });
   const { id: child } = await ask('POST', '/collections', {
-    ...{ name: 'child', workspace_id: (await ask('GET', '/collections/answers')).workspace_id },
+    name: 'child',
+    workspace_id: (await ask('GET', '/collections/answers')).workspace_id,
     parent_collection_id: 'answers',
   });
   await ask('PUT', '/prompts/welcome', { string: 'Bye', collection_id: child });
@@ -125,14 +138,20 @@ async function keepObjects({ server, upstream, addKey }: Inference): Promise<voi
     (await server.request('POST', path, { body })).body;
   const place = { workspace_id: (await post('/v2/workspaces', { name: 'keeper' })).id };
   const integration = await post('/v1/integrations', {
-    ...{ name: 'groq', ai_provider_id: 'groq', key: 'sk-any' },
+    name: 'groq',
+    ai_provider_id: 'groq',
+    key: 'sk-any',
     configurations: { custom_host: upstream.url },
   });
   const { slug } = await post('/v1/providers', {
-    ...{ ...place, name: 'groq', integration_id: integration.id },
+    ...place,
+    name: 'groq',
+    integration_id: integration.id,
   });
   const config = await post('/v2/configs', {
-    ...{ ...place, name: 'groq', config: { provider: `@${slug}` } },
+    ...place,
+    name: 'groq',
+    config: { provider: `@${slug}` },
   });
   const { key } = await addKey({ ...place, defaults: { config_id: config.slug } });
   const url = `${server.inferenceUrl}/v1/responses`;
@@ -229,9 +248,16 @@ async function useUp({ app: { database }, organisationId, clock }: TestServer): 
   const ledger = createLedger({ database, clock });
   const { id } = await database.db.selectFrom('api_keys').select('id').executeTakeFirstOrThrow();
   const one: Omit<Limit, 'type' | 'isRate'> = {
-    ...{ organisationId, subjectId: id, windowStart: 0, endsAt: 1 },
+    organisationId,
+    subjectId: id,
+    windowStart: 0,
+    endsAt: 1,
     subjectKind: 'api_key',
-    ...{ valueKey: '', limitUnits: 10, alertThresholdUnits: 5, isHard: true, label: 'API key' },
+    valueKey: '',
+    limitUnits: 10,
+    alertThresholdUnits: 5,
+    isHard: true,
+    label: 'API key',
   };
   const bound = { inputTokens: 6, likelyInputTokens: 6, outputTokens: 0, outputTokensMin: 0 };
   const account = ledger.open();
@@ -274,7 +300,9 @@ async function use(send: Send): Promise<void> {
   const place = { workspace_id: workspace.body.id };
   const key = await send('POST', '/v1/api-keys/workspace/service', {
     body: {
-      ...{ name: 'bot', scopes: ['completions.write'], ...place },
+      name: 'bot',
+      scopes: ['completions.write'],
+      ...place,
       expires_at: '2027-03-01T00:00:00Z',
       usage_limits: { credit_limit: 5, periodic_reset: 'weekly' },
     },
@@ -405,9 +433,16 @@ async function record(send: Send): Promise<void> {
 }
 
 const lists = [
-  ...['/admin/v2/workspaces', '/v1/api-keys', '/v2/configs', '/v2/guardrails', '/v2/mcp-servers'],
-  ...['/admin/v2/mcp-integrations', '/v2/guardrails/mcp-mappings', '/v2/policies/usage-limits'],
-  ...['/v2/policies/rate-limits', '/v2/audit-logs'],
+  '/admin/v2/workspaces',
+  '/v1/api-keys',
+  '/v2/configs',
+  '/v2/guardrails',
+  '/v2/mcp-servers',
+  '/admin/v2/mcp-integrations',
+  '/v2/guardrails/mcp-mappings',
+  '/v2/policies/usage-limits',
+  '/v2/policies/rate-limits',
+  '/v2/audit-logs',
 ];
 
 let inference: Inference;
@@ -435,11 +470,25 @@ const tablesOf = ({ text }: Sent): string[] =>
 
 /** What the snapshot tells, or lists go by, and what they do not: when a key was used or has expired, and the windows of budgets. */
 const toldTables = [
-  ...['workspaces', 'guardrails', 'configs', 'api_keys', 'mcp_integrations', 'mcp_servers'],
-  ...['guardrail_mcp_mappings', 'usage_limit_policies', 'rate_limit_policies'],
-  ...['integrations', 'integration_workspaces', 'providers'],
-  ...['mcp_integration_workspaces', 'gateway_deployments'],
-  ...['prompt_labels', 'prompt_collections', 'prompt_partials', 'prompts', 'managed_resources'],
+  'workspaces',
+  'guardrails',
+  'configs',
+  'api_keys',
+  'mcp_integrations',
+  'mcp_servers',
+  'guardrail_mcp_mappings',
+  'usage_limit_policies',
+  'rate_limit_policies',
+  'integrations',
+  'integration_workspaces',
+  'providers',
+  'mcp_integration_workspaces',
+  'gateway_deployments',
+  'prompt_labels',
+  'prompt_collections',
+  'prompt_partials',
+  'prompts',
+  'managed_resources',
 ];
 const changesTold = ({ text }: Sent): boolean =>
   toldTables.includes(/^\s*(?:insert into|update|delete from) (\w+)/i.exec(text)?.[1] ?? '') &&
@@ -447,9 +496,7 @@ const changesTold = ({ text }: Sent): boolean =>
 const marks = ({ text }: Sent): boolean => text.startsWith('insert into snapshot_marks');
 
 /** What lists of people go by. */
-const peopleTables = [
-  ...['users', 'user_invites', 'workspace_members', 'scim_groups', 'scim_mappings'],
-];
+const peopleTables = ['users', 'user_invites', 'workspace_members', 'scim_groups', 'scim_mappings'];
 const changesPeople = ({ text }: Sent): boolean =>
   peopleTables.includes(/^\s*(?:insert into|update|delete from) (\w+)/i.exec(text)?.[1] ?? '') &&
   !/\bset pending_key = /i.test(text);
@@ -475,10 +522,24 @@ describe('what is sent to the database', () => {
     const tables = unnamed.flatMap(tablesOf).filter((table) => table !== 'snapshot_marks');
     expect(new Set(tables)).toEqual(
       new Set([
-        ...['api_keys', 'usage_budgets', 'usage_limit_policies'],
-        ...['usage_windows', 'idempotency_keys', 'usage_holders', 'rate_counters'],
-        ...['responses', 'files', 'blobs', 'vector_stores', 'runs', 'threads', 'audit_log'],
-        ...['user_sessions', 'log_exports', 'pending_objects', 'owned_objects'],
+        'api_keys',
+        'usage_budgets',
+        'usage_limit_policies',
+        'usage_windows',
+        'idempotency_keys',
+        'usage_holders',
+        'rate_counters',
+        'responses',
+        'files',
+        'blobs',
+        'vector_stores',
+        'runs',
+        'threads',
+        'audit_log',
+        'user_sessions',
+        'log_exports',
+        'pending_objects',
+        'owned_objects',
         'open_charges',
       ]),
     );

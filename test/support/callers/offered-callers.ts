@@ -32,7 +32,9 @@ export function tokenSettings(
       { url: issuer.url, tsgId: null },
       { url: stranger.url, tsgId: '9999999999' },
     ],
-    ...{ issuer: offeredIssuer, audience: offeredAudience, clockToleranceSeconds: 5 },
+    issuer: offeredIssuer,
+    audience: offeredAudience,
+    clockToleranceSeconds: 5,
     defaultScopes: [],
   };
 }
@@ -68,10 +70,16 @@ export async function offeredCallers(
     return [{ name, value, isToken: false, worth }];
   });
   const other = await bootstrapTenant(server.database, {
-    ...{ keyring: server.app.keyring, name: 'other', apiKeyPrefix: '', now: server.clock.now() },
+    keyring: server.app.keyring,
+    name: 'other',
+    apiKeyPrefix: '',
+    now: server.clock.now(),
   });
   const key = (name: string, value: string, worth: OfferedCaller['worth'] = 'invalid_api_key') => ({
-    ...{ name, value, worth, isToken: false },
+    name,
+    value,
+    worth,
+    isToken: false,
   });
   return [
     ...ours,
@@ -101,8 +109,14 @@ async function offeredJwts(
   const seconds = Math.floor(server.clock.now() / 1000);
   const scopes = ['completions.write'];
   const claims = (more: object = {}) => ({
-    ...{ tsg_id: server.tsgId, workspace_id: one, aud: offeredAudience, iss: offeredIssuer },
-    ...{ sub: 'alice', scopes, exp: seconds + 3_600, ...more },
+    tsg_id: server.tsgId,
+    workspace_id: one,
+    aud: offeredAudience,
+    iss: offeredIssuer,
+    sub: 'alice',
+    scopes,
+    exp: seconds + 3_600,
+    ...more,
   });
   const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const open = await importJWK(mine.jwk, 'RS256', { extractable: true });
@@ -130,7 +144,10 @@ async function offeredJwts(
     'of 9 KiB': await mine.sign(claims({ more: 'a'.repeat(9_000) })),
   };
   const token = (name: string, value: string, worth: OfferedCaller['worth']) => ({
-    ...{ name: `token ${name}`, value, worth, isToken: true },
+    name: `token ${name}`,
+    value,
+    worth,
+    isToken: true,
   });
   return [
     token('of a workspace', await mine.sign(claims()), { scopes }),

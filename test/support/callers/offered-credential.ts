@@ -21,7 +21,10 @@ export interface Grants {
 }
 
 export const wholeOrganisation: Grants = {
-  ...{ scopes: allScopes, organisation: 'own', workspaceId: null, isOfMember: false },
+  scopes: allScopes,
+  organisation: 'own',
+  workspaceId: null,
+  isOfMember: false,
 };
 
 export const asBearer = (value: string) => ({ authorization: `Bearer ${value}` });

@@ -47,8 +47,10 @@ function malformed(): OfferedCredential[] {
     'Negotiate abc',
     `Basic ${basic}`,
   ].map((authorization) => ({
-    ...{ name: `authorization: ${authorization}`, headers: { authorization } },
-    ...{ kind: 'access-token', grants: null },
+    name: `authorization: ${authorization}`,
+    headers: { authorization },
+    kind: 'access-token',
+    grants: null,
   }));
 }
 
@@ -78,18 +80,23 @@ async function sessionsOf(
   return [
     owner,
     {
-      ...{ ...owner, name: 'session of the owner in workspace 2', headers: named },
+      ...owner,
+      name: 'session of the owner in workspace 2',
+      headers: named,
       grants: { ...wholeOrganisation, workspaceId: two },
     },
     await session('of a member of workspace 1', memberId, member),
     await session('of somebody in no workspace', await addUser(server), {
-      ...{ scopes: [], isOfMember: true },
+      scopes: [],
+      isOfMember: true,
     }),
     await ended('that is over', { expires_at: server.clock.now() }),
     await ended('that was idle', { last_used_at: 0 }),
     ...[`${cookie}x`, `${cookie}; ${cookie}`, cookie.replace(/[^.]+$/, ''), '=;;='].map((text) => ({
-      ...{ name: 'session by a wrong cookie', headers: { ...owner.headers, cookie: text } },
-      ...{ kind: 'session' as const, grants: null },
+      name: 'session by a wrong cookie',
+      headers: { ...owner.headers, cookie: text },
+      kind: 'session' as const,
+      grants: null,
     })),
   ];
 }
@@ -99,7 +106,10 @@ async function foreignOnes(server: TestServer): Promise<OfferedCredential[]> {
   const { app, url, clock, database } = server;
   const { keyring } = app;
   const tenant = await bootstrapTenant(database, {
-    ...{ keyring, name: 'other', apiKeyPrefix: '', now: clock.now() },
+    keyring,
+    name: 'other',
+    apiKeyPrefix: '',
+    now: clock.now(),
   });
   const token = await fetchToken(url, { ...tenant, clientSecret: tenant.clientSecret.reveal() });
   const { organisationId } = tenant;

@@ -25,7 +25,9 @@ export async function offeredKeys(
 ): Promise<OfferedCredential[]> {
   const good = await goodKeys(server, workspaceIds, memberId);
   const ended = Object.entries(await endedKeys(server)).map(([name, value]) => ({
-    ...{ name: `key that is ${name}`, value, grants: null },
+    name: `key that is ${name}`,
+    value,
+    grants: null,
   }));
   const [{ value }] = good as [(typeof good)[number]];
   const whole = { kind: 'api-key', grants: wholeOrganisation } as const;
@@ -47,7 +49,8 @@ async function goodKeys(
   memberId: string,
 ) {
   const make = async (name: string, type: string, more: object, grants: Partial<Grants> = {}) => ({
-    ...{ name, grants: { ...wholeOrganisation, ...grants } },
+    name,
+    grants: { ...wholeOrganisation, ...grants },
     value: (await addKey(server, type, more)).key,
   });
   const scoped = (name: string, ...scopes: string[]) =>
@@ -97,8 +100,11 @@ async function endedKeys(server: TestServer): Promise<Record<string, string>> {
     .where('valid_until', 'is not', null)
     .execute();
   return {
-    ...{ 'past its end': over.key, 'marked as expired': marked.key, revoked: revoked.key },
-    ...{ 'rotated out': rotated.key, exhausted: (await exhaustedKey(server)).key },
+    'past its end': over.key,
+    'marked as expired': marked.key,
+    revoked: revoked.key,
+    'rotated out': rotated.key,
+    exhausted: (await exhaustedKey(server)).key,
     'of somebody inactive': (await keyOfInactive(server)).key,
     "nobody's": makeApiKey(''),
     malformed: 'garbage',

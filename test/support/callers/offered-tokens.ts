@@ -31,7 +31,8 @@ export async function offeredTokens(
   const whole = { serviceAccountId: account.id, tsgId, workspaceId: null, roles: ['superuser'] };
   const tokens = createAccessTokens(server.app.keyring);
   const token = async (name: string, more: object, grants: Partial<Grants> | null, at = now) => ({
-    ...{ name: `token ${name}`, kind: 'access-token' as const },
+    name: `token ${name}`,
+    kind: 'access-token' as const,
     headers: asBearer(await tokens.issue({ ...whole, ...more }, at)),
     grants: grants && { ...wholeOrganisation, ...grants },
   });
@@ -65,7 +66,11 @@ async function grantRoles(
   const principal = serviceAccountPrincipal(name, tsgId);
   const grant = (role: string, workspaceId: string | null) =>
     accessPolicies.insert(database.db, {
-      ...{ id: randomUUID(), tsg_id: tsgId, principal, role, created_at: 0 },
+      id: randomUUID(),
+      tsg_id: tsgId,
+      principal,
+      role,
+      created_at: 0,
       resource: formatResource(tsgId, workspaceId),
     });
   await grant(reader, null);
@@ -103,7 +108,9 @@ async function forgedTokens(
     'with other claims under its signature': `${head}.${others}.${signature}`,
   };
   return Object.entries(forged).map(([name, text]) => ({
-    ...{ name: `token ${name}`, headers: asBearer(text) },
-    ...{ kind: 'access-token', grants: null },
+    name: `token ${name}`,
+    headers: asBearer(text),
+    kind: 'access-token',
+    grants: null,
   }));
 }

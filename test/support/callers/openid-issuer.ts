@@ -57,7 +57,13 @@ export async function startOpenIdIssuer(redirectUri: string): Promise<OpenIdIssu
     });
   });
   return Object.assign(issuer, {
-    ...{ url, clientId, clientSecret, keyClient, basicClient, accounts, tradedByHeader },
+    url,
+    clientId,
+    clientSecret,
+    keyClient,
+    basicClient,
+    accounts,
+    tradedByHeader,
     sign: (claims: Record<string, unknown>, typ: string) =>
       new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'one', typ }).sign(privateKey),
     [Symbol.asyncDispose]: async () => {
@@ -80,19 +86,26 @@ function createProvider(
   const provider: Provider = new Provider(url, {
     clients: [
       {
-        ...{ client_id: clientId, client_secret: clientSecret },
-        ...{ redirect_uris: [of.redirectUri], token_endpoint_auth_method: 'client_secret_post' },
+        client_id: clientId,
+        client_secret: clientSecret,
+        redirect_uris: [of.redirectUri],
+        token_endpoint_auth_method: 'client_secret_post',
         application_type: 'native',
       },
       {
-        ...{ client_id: basicClient.id, client_secret: basicClient.secret },
-        ...{ redirect_uris: [of.redirectUri], token_endpoint_auth_method: 'client_secret_basic' },
+        client_id: basicClient.id,
+        client_secret: basicClient.secret,
+        redirect_uris: [of.redirectUri],
+        token_endpoint_auth_method: 'client_secret_basic',
         application_type: 'native',
       },
       {
-        ...{ client_id: 'gatewright-key', jwks: { keys: [of.publicKey] } },
-        ...{ redirect_uris: [of.redirectUri], token_endpoint_auth_method: 'private_key_jwt' },
-        ...{ token_endpoint_auth_signing_alg: 'ES256', application_type: 'native' },
+        client_id: 'gatewright-key',
+        jwks: { keys: [of.publicKey] },
+        redirect_uris: [of.redirectUri],
+        token_endpoint_auth_method: 'private_key_jwt',
+        token_endpoint_auth_signing_alg: 'ES256',
+        application_type: 'native',
       },
     ],
     jwks: { keys: [of.key] },
@@ -111,7 +124,8 @@ function createProvider(
     }),
     loadExistingGrant: async ({ oidc }: { oidc: Asking }) => {
       const grant = new provider.Grant({
-        ...{ clientId: oidc.client.clientId, accountId: oidc.session.accountId },
+        clientId: oidc.client.clientId,
+        accountId: oidc.session.accountId,
       });
       grant.addOIDCScope('openid email profile');
       await grant.save();

@@ -57,8 +57,16 @@ function createAuthority(
   const root = request(directory, `${name} authority`, 'ca');
   const certPath = join(directory, 'ca.pem');
   sign(configPath, [
-    ...['-selfsign', '-extensions', 'authority', '-keyfile', root.keyPath],
-    ...['-in', root.requestPath, '-out', certPath, ...dates(days)],
+    '-selfsign',
+    '-extensions',
+    'authority',
+    '-keyfile',
+    root.keyPath,
+    '-in',
+    root.requestPath,
+    '-out',
+    certPath,
+    ...dates(days),
   ]);
   return {
     certPath,
@@ -70,8 +78,17 @@ function createAuthority(
       writeFileSync(extensionsPath, `basicConstraints=CA:FALSE\n${extensions}`);
       const leafPath = leaf.keyPath.replace(/-key\.pem$/, '-cert.pem');
       sign(configPath, [
-        ...['-cert', certPath, '-keyfile', root.keyPath, '-extfile', extensionsPath],
-        ...['-in', leaf.requestPath, '-out', leafPath, ...dates(leafDays)],
+        '-cert',
+        certPath,
+        '-keyfile',
+        root.keyPath,
+        '-extfile',
+        extensionsPath,
+        '-in',
+        leaf.requestPath,
+        '-out',
+        leafPath,
+        ...dates(leafDays),
       ]);
       return {
         certPath: leafPath,
@@ -108,8 +125,19 @@ function request(directory: string, commonName: string, fileName: string) {
   const keyPath = join(directory, `${fileName}-key.pem`);
   const requestPath = join(directory, `${fileName}.csr`);
   openssl([
-    ...['req', '-new', '-nodes', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'],
-    ...['-subj', `/CN=${commonName}`, '-keyout', keyPath, '-out', requestPath],
+    'req',
+    '-new',
+    '-nodes',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:prime256v1',
+    '-subj',
+    `/CN=${commonName}`,
+    '-keyout',
+    keyPath,
+    '-out',
+    requestPath,
   ]);
   return { keyPath, requestPath };
 }

@@ -43,7 +43,8 @@ export async function startTokenIssuer(): Promise<TokenIssuer> {
       const jwk = { ...(await exportJWK(publicKey)), kid, alg: algorithm, use: 'sig' };
       published.push(jwk);
       return {
-        ...{ privateKey, jwk },
+        privateKey,
+        jwk,
         sign: (claims: Readonly<Record<string, unknown>>, header: Record<string, unknown> = {}) =>
           new SignJWT({ ...claims })
             .setProtectedHeader({ alg: algorithm, typ: 'JWT', kid, ...header })

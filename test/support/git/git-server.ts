@@ -132,7 +132,11 @@ function createRepository(directory: string, url: string): GitRepository {
     const ref = `refs/heads/${branch}`;
     const hasTip = existsSync(join(directory, ref));
     const head = [
-      ...[`commit ${ref}`, 'mark :1', 'committer test <test@example.com> now', 'data 4', 'test'],
+      `commit ${ref}`,
+      'mark :1',
+      'committer test <test@example.com> now',
+      'data 4',
+      'test',
       ...(hasTip ? [`from ${how === 'force' ? '0'.repeat(40) : `${ref}^0`}`] : []),
       'deleteall',
     ];

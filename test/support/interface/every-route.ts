@@ -17,7 +17,9 @@ export function everyRoute(): MountedRoute<Principal>[] {
   const sealerOf = async (id: string) => createSealer(sealingKey(Buffer.alloc(32), 'seal'), id);
   const keyring: Keyring = {
     ...deriveKeys(Buffer.alloc(32)),
-    ...{ open: async () => undefined, sealerOf, unsealerOf: sealerOf },
+    open: async () => undefined,
+    sealerOf,
+    unsealerOf: sealerOf,
   };
   return mountRoutes(adminRoutes({ ...unused, keyring }, createAccessTokens(keyring)));
 }

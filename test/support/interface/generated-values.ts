@@ -214,7 +214,11 @@ function drawnNumber(schema: Schema): fc.Arbitrary<number> {
 }
 
 const samples: Readonly<Record<string, unknown>> = {
-  ...{ string: 'text', number: 0.5, boolean: true, object: { a: {} }, array: [[]] },
+  string: 'text',
+  number: 0.5,
+  boolean: true,
+  object: { a: {} },
+  array: [[]],
 };
 
 /** Of values of one form what each word of its schema refuses; of others what no form takes. */

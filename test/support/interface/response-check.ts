@@ -43,8 +43,10 @@ export class Description {
   readonly #unseen: Set<string>;
   /** Most of the time went into code that is run once or twice: each schema is compiled once, as it comes. */
   readonly #ajv = new Ajv2020({
-    ...{ strict: false, allErrors: true },
-    ...{ inlineRefs: false, code: { optimize: false } },
+    strict: false,
+    allErrors: true,
+    inlineRefs: false,
+    code: { optimize: false },
   });
   readonly #responses = new Map<string, Described['responses']>();
 

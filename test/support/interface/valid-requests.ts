@@ -19,11 +19,18 @@ export const isToken = ({ path }: Operation): boolean => path === '/oauth2/acces
 
 /** Parameters that are no id of what stands before them. */
 const words: Record<string, string> = {
-  ...{ type: 'workspace', subType: 'service', owner: 'platform' },
+  type: 'workspace',
+  subType: 'service',
+  owner: 'platform',
   number: '1',
   group: 'models',
-  ...{ graph: 'errors', part: 'rate', key: 'team', chart: 'cost', dimension: 'model' },
-  ...{ provider: 'openai', model: 'gpt-4o' },
+  graph: 'errors',
+  part: 'rate',
+  key: 'team',
+  chart: 'cost',
+  dimension: 'model',
+  provider: 'openai',
+  model: 'gpt-4o',
 };
 
 /** Whose lease is held all the time. */
@@ -49,7 +56,9 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/scim/v2/Groups/{id}': () => ({ displayName: randomUUID() }),
   '/scim/workspaces/{id}': () => ({ role: 'admin' }),
   '/scim/workspaces': ({ ids }) => ({
-    ...{ workspace_id: ids.workspaces, role: 'Member', scim_group_name: randomUUID() },
+    workspace_id: ids.workspaces,
+    role: 'Member',
+    scim_group_name: randomUUID(),
   }),
   '/workspaces/{id}/guardrails': ({ ids }) => ({ input_guardrails: [ids.guardrails] }),
   '/guardrail-exclusions/{guardrailExclusionId}': () => ({ input_guardrails: true }),
@@ -61,20 +70,28 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/guardrails/{guardrailId}/mcp-servers/{mcpServerId}': () => ({ run_on: ['output'] }),
   '/configs': () => ({ name: 'one', config: { retry: { attempts: 1 } } }),
   '/api-keys': ({ ids }) => ({
-    ...{ name: 'k', scopes: ['completions.write'], user_id: ids.users },
+    name: 'k',
+    scopes: ['completions.write'],
+    user_id: ids.users,
     workspace_id: ids.workspaces,
   }),
   '/deployments': () => ({
-    ...{ name: randomUUID(), deployment_config: {} },
+    name: randomUUID(),
+    deployment_config: {},
     auth_settings: { gateway_base_url: 'https://gateway.invalid' },
   }),
   '/secret-references': () => ({
-    ...{ name: 'one', manager_type: 'aws_sm', secret_path: 'prod' },
+    name: 'one',
+    manager_type: 'aws_sm',
+    secret_path: 'prod',
     auth_config: { aws_auth_type: 'serviceRole' },
   }),
   '/mcp-integrations': () => ({
     // Nobody is there to be asked, which is known without asking a network.
-    ...{ name: 'one', url: 'https://mcp.invalid', auth_type: 'none', transport: 'http' },
+    name: 'one',
+    url: 'https://mcp.invalid',
+    auth_type: 'none',
+    transport: 'http',
   }),
   '/mcp-integrations/{mcpIntegrationId}/capabilities': () => ({
     capabilities: [{ name: `t${randomUUID()}`, type: 'tool', enabled: true }],
@@ -85,7 +102,8 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/mcp-integrations/{mcpIntegrationId}/sync': () => ({ capabilities: [] }),
   '/mcp-integrations/{mcpIntegrationId}/test': () => ({}),
   '/mcp-servers': ({ ids }) => ({
-    ...{ name: 'one', mcp_integration_id: ids['mcp-integrations'] },
+    name: 'one',
+    mcp_integration_id: ids['mcp-integrations'],
     workspace_id: ids.workspaces,
   }),
   '/mcp-servers/{mcpServerId}/capabilities': () => ({
@@ -109,10 +127,15 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     workspaces: [{ id: ids.workspaces, enabled: true, reset_usage: true }],
   }),
   '/providers': ({ ids }) => ({
-    ...{ name: 'one', integration_id: ids.integrations, workspace_id: ids.workspaces },
+    name: 'one',
+    integration_id: ids.integrations,
+    workspace_id: ids.workspaces,
   }),
   '/virtual-keys': ({ ids }) => ({
-    ...{ name: 'one', provider: 'openai', key: 'k', workspace_id: ids.workspaces },
+    name: 'one',
+    provider: 'openai',
+    key: 'k',
+    workspace_id: ids.workspaces,
   }),
   '/labels': () => ({ name: `l${randomUUID()}` }),
   '/collections': ({ ids }) => ({ name: 'one', workspace_id: ids.workspaces }),
@@ -123,12 +146,19 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
   '/prompts/{promptId}/versions/{versionId}': ({ ids }) => ({ label_id: ids.labels }),
   '/prompts/{promptId}/render': () => ({ variables: {} }),
   '/policies/rate-limits': ({ ids }) => ({
-    ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
-    ...{ type: 'requests', unit: 'rpm', value: 1, workspace_id: ids.workspaces },
+    conditions: [{ key: 'model', value: '*' }],
+    group_by: [{ key: 'api_key' }],
+    type: 'requests',
+    unit: 'rpm',
+    value: 1,
+    workspace_id: ids.workspaces,
   }),
   '/policies/usage-limits': ({ ids }) => ({
-    ...{ conditions: [{ key: 'model', value: '*' }], group_by: [{ key: 'api_key' }] },
-    ...{ type: 'cost', credit_limit: 1, workspace_id: ids.workspaces },
+    conditions: [{ key: 'model', value: '*' }],
+    group_by: [{ key: 'api_key' }],
+    type: 'cost',
+    credit_limit: 1,
+    workspace_id: ids.workspaces,
   }),
   '/gatewright/changes': () => ({
     mode: 'atomic',
@@ -141,22 +171,40 @@ const bodies: Record<string, (at: RightRequests) => unknown> = {
     ],
   }),
   '/gatewright/leases/{owner}': () => ({
-    ...{ run_id: '01a1ffa6-2a67-76f7-a225-ed57537ed994', holder: 'test', ttl_seconds: 9 },
+    run_id: '01a1ffa6-2a67-76f7-a225-ed57537ed994',
+    holder: 'test',
+    ttl_seconds: 9,
   }),
   '/gatewright/sync/status': () => ({
-    ...{ source: '/srv', commit_seen: null, commit_applied: null, state: 'Synced', message: null },
-    ...{ error: null, drift_count: 0, next_look_at: null, workspaces: [] },
+    source: '/srv',
+    commit_seen: null,
+    commit_applied: null,
+    state: 'Synced',
+    message: null,
+    error: null,
+    drift_count: 0,
+    next_look_at: null,
+    workspaces: [],
   }),
   '/gatewright/sync/revisions': () => ({
-    ...{ commit: 'a1', source: '/srv', ending: 'success', changes: [], change_count: 9 },
-    ...{ started_at: '2027-01-04T08:00:00Z', finished_at: '2027-01-04T08:00:01Z' },
+    commit: 'a1',
+    source: '/srv',
+    ending: 'success',
+    changes: [],
+    change_count: 9,
+    started_at: '2027-01-04T08:00:00Z',
+    finished_at: '2027-01-04T08:00:01Z',
   }),
   '/gatewright/sync/revisions/{number}/changes': () => ({
     start: 0,
     changes: [
       {
-        ...{ action: 'create', kind: 'Config', workspace: null, name: 'one' },
-        ...{ resource_id: null, fields: [] },
+        action: 'create',
+        kind: 'Config',
+        workspace: null,
+        name: 'one',
+        resource_id: null,
+        fields: [],
       },
     ],
   }),

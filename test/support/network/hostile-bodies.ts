@@ -191,7 +191,8 @@ function costlyConfigs(): Made[] {
     'long free-form text': { override_params: { text: 'a"'.repeat(340_000) } },
   };
   return Object.entries(configs).map(([name, config]) => ({
-    ...{ ...post, name: `config with ${name}` },
+    ...post,
+    name: `config with ${name}`,
     body: { name, config },
   }));
 }
@@ -245,7 +246,8 @@ function costlyGuardrails(): Made[] {
     })),
   };
   return Object.entries(lists).map(([name, checks]) => ({
-    ...{ path: '/v1/guardrails', name: `guardrail with ${name}` },
+    path: '/v1/guardrails',
+    name: `guardrail with ${name}`,
     body: { name, checks, actions: { deny: true } },
   }));
 }
@@ -277,7 +279,10 @@ function costlyOthers(): Made[] {
       name: 'MCP integration with many configurations',
       path: '/v1/mcp-integrations',
       body: {
-        ...{ name: 'm', url: 'https://a.example', auth_type: 'none', transport: 'http' },
+        name: 'm',
+        url: 'https://a.example',
+        auth_type: 'none',
+        transport: 'http',
         configurations: {
           custom_headers: Object.fromEntries(times(32, (at) => [`x-h-${at}`, 'v'.repeat(7000)])),
           other: times(4800, () => ({})),

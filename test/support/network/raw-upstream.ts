@@ -50,7 +50,10 @@ export async function startRawUpstream(): Promise<RawUpstream> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()));
   const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    ...{ url: `http://${host}/v1`, host, reached, answers },
+    url: `http://${host}/v1`,
+    host,
+    reached,
+    answers,
     say: (bytes) => void latest!.write(bytes, 'latin1'),
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy();

@@ -45,7 +45,8 @@ export async function startReceiver(...replies: Reply[]): Promise<Receiver> {
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ received, replies },
+    received,
+    replies,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       await new Promise((done) => server.close(done));

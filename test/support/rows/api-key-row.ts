@@ -45,8 +45,12 @@ export async function insertApiKeys(
     const some = rows.slice(at, at + 1000);
     await db.insertInto('api_keys').values(some).execute();
     const values = some.map(({ id, organisation_id, created_at }) => ({
-      ...{ hash: randomBytes(32), pepper_id: 'test', organisation_id, api_key_id: id },
-      ...{ valid_from: created_at, valid_until: null },
+      hash: randomBytes(32),
+      pepper_id: 'test',
+      organisation_id,
+      api_key_id: id,
+      valid_from: created_at,
+      valid_until: null,
     }));
     await db.insertInto('api_key_hashes').values(values).execute();
   }

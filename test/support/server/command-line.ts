@@ -16,7 +16,10 @@ export interface CommandResult {
 export async function runWords(words: readonly string[], cwd: string): Promise<CommandResult> {
   const [stdout, stderr] = [new Written(), new Written()];
   const ending = await runCommandLine(words, {
-    ...{ stdin: Readable.from([]), stdout, stderr, cwd },
+    stdin: Readable.from([]),
+    stdout,
+    stderr,
+    cwd,
     signal: new AbortController().signal,
   });
   if (ending === 'interrupted') throw new Error('nobody has interrupted it');

@@ -1,13 +1,13 @@
 /** Knows how a test gets a bare HTTP server: routes of its own, no database, callers named by their token. */
-import type { Exchange } from '../../../src/http/server/access-log.ts';
-import { tellRefusedBytes } from '../../../src/http/connections/refused-bytes.ts';
+
+import { createRefusedBytesReporter } from '../../../src/http/connections/refused-bytes.ts';
 import type { Route } from '../../../src/http/routes/route.ts';
+import type { FinishedRequest } from '../../../src/http/server/access-log.ts';
 import {
-  createHttpServer,
+  defaultHttpLimits,
   type HttpLimits,
-  type HttpServer,
-  usualLimits,
-} from '../../../src/http/server/server.ts';
+} from '../../../src/http/server/http-server-options.ts';
+import { createHttpServer, type HttpServer } from '../../../src/http/server/server.ts';
 import { createLog } from '../../../src/log.ts';
 import { ApiError } from '../../../src/model/wire/errors.ts';
 
@@ -15,7 +15,7 @@ export interface HttpHarness {
   readonly server: HttpServer;
   readonly url: string;
   readonly logLines: string[];
-  readonly exchanges: Exchange[];
+  readonly exchanges: FinishedRequest[];
 }
 
 /** Callers are named by their bearer value; `outsider` lacks every scope. */
@@ -25,7 +25,7 @@ export async function startHttp(
   publicRoutes: Route<null>[] = [],
 ): Promise<HttpHarness> {
   const logLines: string[] = [];
-  const exchanges: Exchange[] = [];
+  const exchanges: FinishedRequest[] = [];
   const write = (line: string): boolean => logLines.push(line) > 0;
   const log = createLog({ level: 'debug', destination: { write } });
   const server = createHttpServer<string>({
@@ -41,11 +41,11 @@ export async function startHttp(
     callerId: (caller) => caller,
     disabledFeatures: new Set(['mcp']),
     classifyError: (error) => (error === 'database' ? 'unavailable' : 'internal'),
-    onRefusedBytes: tellRefusedBytes('test', () => {}, log),
+    onRefusedBytes: createRefusedBytesReporter('test', () => {}, log),
     observe: (one) => exchanges.push(one),
     now: () => 1_000,
     log,
-    limits: { ...usualLimits, ...limits },
+    limits: { ...defaultHttpLimits, ...limits },
   });
   return { server, url: await server.listen('127.0.0.1', 0), logLines, exchanges };
 }

@@ -11,11 +11,19 @@ export async function addUser(
 ): Promise<string> {
   const id = fields.id ?? randomUUID();
   const email = fields.email ?? `user-${id}@example.com`;
-  const row = {
-    ...{ id, organisation_id: organisationId, email, email_key: emailKey(email) },
-    ...{ first_name: null, last_name: null },
-    ...({ role: 'member', status: 'active', source: 'scim', external_id: null } as const),
-    ...{ created_at: clock.now(), last_updated_at: clock.now() },
+  const row: Parameters<typeof users.insert>[1] = {
+    id,
+    organisation_id: organisationId,
+    email,
+    email_key: emailKey(email),
+    first_name: null,
+    last_name: null,
+    role: 'member',
+    status: 'active',
+    source: 'scim',
+    external_id: null,
+    created_at: clock.now(),
+    last_updated_at: clock.now(),
     ...fields,
   };
   await database.transaction((tx) => users.insert(tx, row));

@@ -110,7 +110,15 @@ export async function startTestServer(overrides: ServerOverrides = {}): Promise<
   };
   return {
     inferenceUrl: inferenceUrl!,
-    ...{ url, metricsUrl, clock, app, settings, logLines, token, clientSecret, organisationApiKey },
+    url,
+    metricsUrl,
+    clock,
+    app,
+    settings,
+    logLines,
+    token,
+    clientSecret,
+    organisationApiKey,
     tsgId: tenant.tsgId,
     organisationId: tenant.organisationId,
     clientId: tenant.clientId,

@@ -11,9 +11,17 @@ const publicUrl = new URL('https://gateway.example.com');
 
 /** Of a server on which people are signed in, and nobody signs in: its provider is nowhere. */
 export const signedInSettings: SignInSettings = {
-  ...{ issuer: new URL('https://login.invalid'), clientId: 'test', proof: { method: 'none' } },
-  ...{ publicUrl, tsgId: null, scopes: 'openid', roles: null, groupsClaim: null },
-  ...{ provisions: false, sessionMs: 365 * dayMs, idleMs: 365 * dayMs },
+  issuer: new URL('https://login.invalid'),
+  clientId: 'test',
+  proof: { method: 'none' },
+  publicUrl,
+  tsgId: null,
+  scopes: 'openid',
+  roles: null,
+  groupsClaim: null,
+  provisions: false,
+  sessionMs: 365 * dayMs,
+  idleMs: 365 * dayMs,
 };
 
 /** Headers as the browser of that user sends them, and the id of the session. */
@@ -25,9 +33,15 @@ export async function addSession(
   const { sessionMs } = signedInSettings;
   const { tokenHmac, cookie } = makeSession(app.keyring, { organisationId, id }, sessionMs);
   await userSessions.insert(app.database.db, {
-    ...{ organisation_id: organisationId, id, user_id: userId, token_hmac: tokenHmac },
-    ...{ subject_hash: Buffer.alloc(32), provider_session_hash: null },
-    ...{ created_at: clock.now(), last_used_at: clock.now(), expires_at: clock.now() + sessionMs },
+    organisation_id: organisationId,
+    id,
+    user_id: userId,
+    token_hmac: tokenHmac,
+    subject_hash: Buffer.alloc(32),
+    provider_session_hash: null,
+    created_at: clock.now(),
+    last_used_at: clock.now(),
+    expires_at: clock.now() + sessionMs,
   });
   const headers = { cookie: cookie.slice(0, cookie.indexOf(';')), origin: publicUrl.origin };
   return { id, headers };

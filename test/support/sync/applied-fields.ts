@@ -1,6 +1,9 @@
 /** Knows what the fields of a plan document come to: the live spec with them carried out. */
 import { type KindName, kinds } from '../../../src/model/kinds/kinds.ts';
-import { coversPattern, matchesPattern } from '../../../src/model/manifests/place-patterns.ts';
+import {
+  matchesPattern,
+  matchesPatternOrParent,
+} from '../../../src/model/manifests/path-patterns.ts';
 import type { Json, Spec } from '../../../src/sync/resources/resource-set.ts';
 import { segmentsOf } from '../../../src/sync/resources/spec-paths.ts';
 
@@ -12,7 +15,7 @@ export function meaning(
 ): Json | undefined {
   const { opaque, sets } = kinds[kind];
   const isExact =
-    opaque.some((pattern) => coversPattern(pattern, path)) &&
+    opaque.some((pattern) => matchesPatternOrParent(pattern, path)) &&
     !opaque.some((pattern) => matchesPattern(pattern, path));
   const isNothing =
     value === null ||

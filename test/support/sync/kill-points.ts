@@ -126,11 +126,14 @@ export function stepThroughFiles(): Disposable {
   const stepwiseAtOnce = <F extends StepAtOnce>(operation: F): F =>
     ((...words: Parameters<F>) => stepAtOnce(() => operation(...words))) as F;
   Object.assign(files, {
-    ...{ mkdir: stepwise(mkdir as Step), link: stepwise(link) },
-    ...{ unlink: stepwise(unlink), chmod: stepwise(chmod) },
+    mkdir: stepwise(mkdir as Step),
+    link: stepwise(link),
+    unlink: stepwise(unlink),
+    chmod: stepwise(chmod),
   });
   Object.assign(plainFiles, {
-    ...{ linkSync: stepwiseAtOnce(linkSync), renameSync: stepwiseAtOnce(renameSync) },
+    linkSync: stepwiseAtOnce(linkSync),
+    renameSync: stepwiseAtOnce(renameSync),
     unlinkSync: stepwiseAtOnce(unlinkSync),
     ...steppingOpened,
   });

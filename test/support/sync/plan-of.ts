@@ -11,15 +11,19 @@ const position = { file: 'x.yaml', line: 1, column: 1 };
 export function planOf(kind: KindName, live: Spec | null, desired: Spec | null, base = live): Plan {
   const identity: Identity = { kind, workspace: null, name: 'x' };
   const resource: LiveResource = {
-    ...{ identity, id: 'id-1', slug: 'slug-1', version: 1, spec: live ?? {}, owner, base },
-    ...{
-      isRecordedHere: true,
-      isOfDeployment: false,
-      rotation: null,
-      declared: `${kind}/x`,
-      source: null,
-      title: 'x',
-    },
+    identity,
+    id: 'id-1',
+    slug: 'slug-1',
+    version: 1,
+    spec: live ?? {},
+    owner,
+    base,
+    isRecordedHere: true,
+    isOfDeployment: false,
+    rotation: null,
+    declared: `${kind}/x`,
+    source: null,
+    title: 'x',
   };
   const wanted = { ...want(kind, 'x'), identity, spec: desired ?? {}, position };
   return makePlan(

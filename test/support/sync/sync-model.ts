@@ -1,10 +1,10 @@
 /** Knows how tests of the pure core get wanted resources, and a server in memory that obeys the requests. */
 
 import { createHmac } from 'node:crypto';
-import { loadBody } from '../../../src/model/kinds/bodies.ts';
 import { type KindName, kindNames, kinds } from '../../../src/model/kinds/kinds.ts';
 import type { Snapshot } from '../../../src/model/kinds/snapshot.ts';
-import { matchesPattern } from '../../../src/model/manifests/place-patterns.ts';
+import { loadSpecSchema } from '../../../src/model/kinds/spec-schemas.ts';
+import { matchesPattern } from '../../../src/model/manifests/path-patterns.ts';
 import { Secret } from '../../../src/secret.ts';
 import {
   createChange,
@@ -31,7 +31,7 @@ import { type SnapshotRead, toLiveSet, wholeSnapshot } from '../../../src/sync/s
 
 export const owner = 'platform';
 const bodies = new Map(
-  await Promise.all(kindNames.map(async (name) => [name, await loadBody(name)] as const)),
+  await Promise.all(kindNames.map(async (name) => [name, await loadSpecSchema(name)] as const)),
 );
 const fingerprintKey = Buffer.alloc(32, 1);
 
@@ -95,8 +95,10 @@ export function setOf(
   externals: readonly ExternalResource[] = [],
 ): DesiredSet {
   const leftAlone = {
-    ...{ ignored: [], otherEnvironments: [] },
-    ...{ foreignFiles: [], foreignDocuments: [] },
+    ignored: [],
+    otherEnvironments: [],
+    foreignFiles: [],
+    foreignDocuments: [],
   };
   return { resources, externals, source: { repo: '/src', revision: null, digest: 'd' }, leftAlone };
 }
@@ -241,7 +243,12 @@ export class ModelServer {
     const id = `id-${this.#ids}`;
     const slug = typeof spec.slug === 'string' ? spec.slug : `slug-${this.#ids}`;
     const stored: Stored = {
-      ...{ kind, id, slug, name, version: 1, spec },
+      kind,
+      id,
+      slug,
+      name,
+      version: 1,
+      spec,
       workspace_id: workspaceId,
       managed_by: managed,
     };

@@ -26,7 +26,8 @@ export function startAssistants(): AssistantsProvider {
     return provider.reply;
   };
   const provider: AssistantsProvider = {
-    ...{ heard, reply: 'hi' },
+    heard,
+    reply: 'hi',
     script: ({ method, url, body }, response) => {
       const path = new URL(url, 'http://any').pathname.slice('/v1'.length);
       const params: Json = body.length === 0 ? {} : JSON.parse(body.toString());
@@ -77,7 +78,8 @@ export function startAssistants(): AssistantsProvider {
         messages.unshift(message);
         if (params.stream !== true) return sendJson(response, run);
         const pieces = [text.slice(0, 7), text.slice(7)].map((value) => ({
-          ...{ id: message.id, object: 'thread.message.delta' },
+          id: message.id,
+          object: 'thread.message.delta',
           delta: { content: [{ index: 0, type: 'text', text: { value } }] },
         }));
         return events([run, { ...message, content: [] }, ...pieces, message, run]);

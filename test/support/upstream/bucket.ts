@@ -31,7 +31,10 @@ export interface Bucket extends AsyncDisposable {
 export async function startBucket(): Promise<Bucket> {
   const directory = mkdtempSync(join(tmpdir(), 'gatewright-bucket-'));
   const server = new S3rver({
-    ...{ address: '127.0.0.1', port: 0, silent: true, directory },
+    address: '127.0.0.1',
+    port: 0,
+    silent: true,
+    directory,
     configureBuckets: [{ name: 'files' }],
   });
   const { port } = await server.run();
@@ -49,14 +52,18 @@ export async function startBucket(): Promise<Bucket> {
   });
   await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
   const key = {
-    ...{ kind: 'key' as const, accessKeyId: 'S3RVER', sessionToken: null },
+    kind: 'key' as const,
+    accessKeyId: 'S3RVER',
+    sessionToken: null,
     secretAccessKey: new Secret('S3RVER', 'test'),
   };
   const { port: relayed } = relay.address() as AddressInfo;
   return Object.assign(bucket, {
     key,
     place: {
-      ...{ endpoint: new URL(`http://127.0.0.1:${relayed}`), region: 'us-east-1', bucket: 'files' },
+      endpoint: new URL(`http://127.0.0.1:${relayed}`),
+      region: 'us-east-1',
+      bucket: 'files',
       prefix: 'kept/',
       credentials: key,
     },

@@ -28,8 +28,11 @@ export async function startManager(answer: (heard: Heard) => Answer): Promise<Ma
   const server: Server = createServer(async (request, response) => {
     const url = new URL(request.url!, 'http://manager');
     const one = {
-      ...{ method: request.method!, path: url.pathname, query: url.searchParams },
-      ...{ headers: request.headers, body: await text(request) },
+      method: request.method!,
+      path: url.pathname,
+      query: url.searchParams,
+      headers: request.headers,
+      body: await text(request),
     };
     heard.push(one);
     const { status, body } = answer(one);
@@ -118,13 +121,16 @@ export function signerOf(
       (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
     );
   const canonical = [
-    ...[method, path],
+    method,
+    path,
     [...query]
       .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
       .toSorted()
       .join('&'),
     ...names.split(';').map((name) => `${name}:${String(headers[name]).trim()}`),
-    ...['', names, sha256(body)],
+    '',
+    names,
+    sha256(body),
   ].join('\n');
   const scope = `${day}/${region}/${service}/aws4_request`;
   const moment = String(headers['x-amz-date']);

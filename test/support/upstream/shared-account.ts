@@ -45,7 +45,10 @@ export async function startSharedAccount(): Promise<SharedAccount> {
   };
   const integrationOf = (ai_provider_id: string) =>
     post('/v1/integrations', {
-      ...{ name: ai_provider_id, slug: `shared-${ai_provider_id}`, ai_provider_id, key: 'shared' },
+      name: ai_provider_id,
+      slug: `shared-${ai_provider_id}`,
+      ai_provider_id,
+      key: 'shared',
       configurations: { custom_host: inference.upstream.url },
       capabilities: { assistants: 'proxy', files: 'proxy' },
     });
@@ -54,7 +57,9 @@ export async function startSharedAccount(): Promise<SharedAccount> {
     const integration = await integrations[service];
     const { id: workspace_id } = await post('/v2/workspaces', { name });
     const { slug } = await post('/v1/providers', {
-      ...{ name, integration_id: integration.id, workspace_id },
+      name,
+      integration_id: integration.id,
+      workspace_id,
     });
     const config = { name, workspace_id, config: { provider: `@${slug}` } };
     const { slug: config_id } = await post('/v2/configs', config);

@@ -5,11 +5,11 @@ import { Secret } from '../../../src/secret.ts';
 import type { DesiredResource } from '../../../src/sync/resources/resource-set.ts';
 import { VaultSink } from '../../../src/sync/sinks/vault-sink.ts';
 import type { VaultClient } from '../../../src/vault/vault-client.ts';
-import type { VaultAnswer, VaultRequest } from '../../../src/vault/vault-exchange.ts';
+import type { VaultRequest, VaultResponse } from '../../../src/vault/vault-exchange.ts';
 
 export interface Exchange {
   readonly request: VaultRequest;
-  readonly answer: VaultAnswer;
+  readonly answer: VaultResponse;
 }
 
 export const recordingFile = resolve(import.meta.dirname, '../../fixtures/vault/delivery.json');

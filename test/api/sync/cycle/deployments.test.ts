@@ -44,7 +44,9 @@ authSettings:
 const planned = async (text: string) => {
   const { plan } = await sync.cycle(text, { act: false });
   return plan.changes.map(({ action, id, fields }) => [
-    ...[action, id, ...fields.map(({ path, difference }) => `${difference} ${path}`)],
+    action,
+    id,
+    ...fields.map(({ path, difference }) => `${difference} ${path}`),
   ]);
 };
 const apply = async (text: string) => expect((await sync.cycle(text)).ending).toBe('success');
@@ -95,7 +97,8 @@ it('loses what its manifest says no more, and keeps what no manifest ever said',
   expect(await planned(second)).toEqual([]);
   expect(await served()).toEqual([0, ['resear'], []]);
   expect(await read()).toMatchObject({
-    ...{ tags: null, is_default: 0 },
+    tags: null,
+    is_default: 0,
     auth_settings: { mcp_gateway_base_url: 'https://mcp.example.com' },
   });
   const open = deployment('type: non_production\n');

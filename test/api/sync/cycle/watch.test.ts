@@ -108,15 +108,13 @@ async function runLoop(
     readApplied: options.readApplied,
     descent: options.descent,
     onLook: (look) => state.onLook(look),
-    ...{
-      prune: true,
-      allowDeletes: options.allowDeletes ?? 10,
-      takeOwnership: false,
-      settleMs: 2_000,
-      pruneKeys: options.pruneKeys ?? false,
-      command: commandOf('gatewright apply .'),
-      holder: 'watch',
-    },
+    prune: true,
+    allowDeletes: options.allowDeletes ?? 10,
+    takeOwnership: false,
+    settleMs: 2_000,
+    pruneKeys: options.pruneKeys ?? false,
+    command: commandOf('gatewright apply .'),
+    holder: 'watch',
     secretsFolder: sync.secretsFolder,
     signal: controller.signal,
     clock: server.clock,
@@ -258,7 +256,10 @@ describe('watch', () => {
       ['update drift'],
     ]);
     expect(events.map((event) => event.kind === 'drift' && event.isNews)).toEqual([
-      ...[false, true, false, true],
+      false,
+      true,
+      false,
+      true,
       false,
     ]);
     expect(await described()).toBe('b');
@@ -379,10 +380,18 @@ describe('watch', () => {
         ['update change'],
       ]);
       expect(events.map((event) => 'isNews' in event && event.isNews)).toEqual([
-        ...[true, true, false, true, true],
+        true,
+        true,
+        false,
+        true,
+        true,
       ]);
       expect(standings.map(({ state }) => state)).toEqual([
-        ...['Synced', 'Degraded', 'Degraded', 'Degraded', 'Synced'],
+        'Synced',
+        'Degraded',
+        'Degraded',
+        'Degraded',
+        'Synced',
       ]);
       expect(await described()).toBe('c');
     });
@@ -421,8 +430,14 @@ describe('watch', () => {
       {
         await using lease = await acquireLease(sync.client, terms);
         await tellStatus(sync.client, lease.fence, {
-          ...{ source: '/source', commit_seen: later, commit_applied: earlier, state: 'Degraded' },
-          ...{ message: null, error: null, drift_count: 0, next_look_at: null },
+          source: '/source',
+          commit_seen: later,
+          commit_applied: earlier,
+          state: 'Degraded',
+          message: null,
+          error: null,
+          drift_count: 0,
+          next_look_at: null,
           workspaces: [
             { ...synced, workspace: 'support', commit_applied: earlier },
             { ...synced, workspace: 'sales', commit_applied: later },
@@ -483,7 +498,8 @@ describe('watch', () => {
       expect(told(events)).toEqual([
         ['create change', 'create change'],
         ['update change'],
-        ...[['update change'], ['update drift']],
+        ['update change'],
+        ['update drift'],
       ]);
       // Nobody takes what was brought back for a version that was applied.
       expect(events.at(-1)).toMatchObject({ result: { ending: 'refusedByGuard', refusal: {} } });
@@ -491,7 +507,8 @@ describe('watch', () => {
       expect(standings.at(-1)).toMatchObject({
         state: 'OutOfSync',
         message: expect.stringContaining('does not come after the one that was applied last'),
-        ...{ applied: first, driftCount: 0 },
+        applied: first,
+        driftCount: 0,
       });
       expect((await revisions()).map(({ commit }) => commit)).toEqual([first, first]);
     });
@@ -917,15 +934,13 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
       newest: async () => ({ digest: 'd', revision: null }),
       probeMs: folderProbeMs,
       drift: { mode: 'heal', passMs: driftPassMs },
-      ...{
-        prune: true,
-        allowDeletes: null,
-        takeOwnership: false,
-        settleMs: 2_000,
-        pruneKeys: false,
-        command: () => '',
-        holder: 'watch',
-      },
+      prune: true,
+      allowDeletes: null,
+      takeOwnership: false,
+      settleMs: 2_000,
+      pruneKeys: false,
+      command: () => '',
+      holder: 'watch',
       secretsFolder: sync.secretsFolder,
       signal: controller.signal,
       onEvent: (event) => events.push(event),

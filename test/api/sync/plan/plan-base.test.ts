@@ -123,7 +123,10 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
       summary: { create: 1, update: 0 },
       changes: [{ id: `Config/${name}/added` }],
       baseline: {
-        ...{ ref: 'main', commit: main, blocked: 0, undone: [] },
+        ref: 'main',
+        commit: main,
+        blocked: 0,
+        undone: [],
         changes: [
           { id: `Config/${name}/drifting`, reason: 'drift' },
           { id: `Config/${name}/waiting`, action: 'create' },

@@ -1,7 +1,7 @@
 /** Guarantees that `validate` refuses what the server would, and nothing that it takes: every field of every kind, wrong in every way. */
 import { dump } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type KindName, kinds, onlyName } from '../../../../src/model/kinds/kinds.ts';
+import { type KindName, kinds, singletonName } from '../../../../src/model/kinds/kinds.ts';
 import { startTestServer, type TestServer } from '../../../support/server/server.ts';
 import { readTexts } from '../../../support/sync/manifests.ts';
 
@@ -268,7 +268,7 @@ async function refusedByValidate(
   workspace: string | null,
   extra: readonly string[] = [],
 ): Promise<string | null> {
-  const name = kinds[kind].isOnlyOne === true ? onlyName : 'under-test';
+  const name = kinds[kind].isSingleton === true ? singletonName : 'under-test';
   const text = document(kind, name, body, workspace);
   const { faults } = await readTexts({
     'a.yaml': text,
@@ -290,8 +290,21 @@ function placesIn(value: unknown, above: string[] = []): string[][] {
 
 const nothing = Symbol('nothing');
 const wrongValues: readonly unknown[] = [
-  ...[nothing, 'text', '', 'x'.repeat(2000), -1, 1.5, 1e21, true, [], {}, [1], ['a', 'a']],
-  ...[[null], { a: null }, '2020-01-01T00:00:00Z'],
+  nothing,
+  'text',
+  '',
+  'x'.repeat(2000),
+  -1,
+  1.5,
+  1e21,
+  true,
+  [],
+  {},
+  [1],
+  ['a', 'a'],
+  [null],
+  { a: null },
+  '2020-01-01T00:00:00Z',
 ];
 
 function replaced(body: Body, place: readonly string[], value: unknown): Body {

@@ -43,7 +43,9 @@ async function startPeer(): Promise<Peer> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const peer: Peer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    ...{ answers: [], seen, tokens: 0 },
+    answers: [],
+    seen,
+    tokens: 0,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));
@@ -146,7 +148,11 @@ describe('repeats', () => {
     const refused = await client.request(get).catch((caught: unknown) => caught);
     expect(refused).toBeInstanceOf(ApiRefusal);
     expect(refused).toMatchObject({
-      ...{ status, message: 'no', code: 'AB01', param: 'config.retry', maybeDone: false },
+      status,
+      message: 'no',
+      code: 'AB01',
+      param: 'config.retry',
+      maybeDone: false,
     });
     expect(peer.seen).toHaveLength(1);
   });
@@ -178,8 +184,13 @@ describe('repeats', () => {
   it('end at once when the signal is aborted', async () => {
     const controller = new AbortController();
     const impatient = new AdminClient({
-      ...{ adminBaseUrl: peer.url, baseUrl: `${peer.url}/v1`, authUrl: peer.url },
-      ...{ tsgId: '1', clientId: 'id', clientSecret: new Secret('x', 'test'), owner: 'o' },
+      adminBaseUrl: peer.url,
+      baseUrl: `${peer.url}/v1`,
+      authUrl: peer.url,
+      tsgId: '1',
+      clientId: 'id',
+      clientSecret: new Secret('x', 'test'),
+      owner: 'o',
     });
     peer.answers = [{ status: 503, headers: { 'retry-after': '60' } }];
     const waiting = impatient.request({ ...get, signal: controller.signal });

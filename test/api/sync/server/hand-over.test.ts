@@ -25,13 +25,19 @@ afterEach(async () => {
 });
 
 const options = (identities: readonly Identity[], takeOver = false, client = sync.client) => ({
-  ...{ client, identities, takeOver, holder: 'a test' },
+  client,
+  identities,
+  takeOver,
+  holder: 'a test',
   takeOverCommand: 'gatewright adopt',
-  ...{ evenIfSuspended: false, evenIfSuspendedCommand: 'gatewright adopt --even-if-suspended' },
+  evenIfSuspended: false,
+  evenIfSuspendedCommand: 'gatewright adopt --even-if-suspended',
   onWarning: (message: string) => expect.fail(message),
 });
 const routing = (workspace: string | null = null): Identity => ({
-  ...{ kind: 'Config', workspace, name: 'routing' },
+  kind: 'Config',
+  workspace,
+  name: 'routing',
 });
 const changed = (done: readonly HandedOver[]) => done.map((one) => [one.id, one.changed]);
 
@@ -75,7 +81,10 @@ it('stands in the history, at the commit that was applied last, and only where s
   await adopt(options([routing()]));
   const first = await readRevision(sync.client, 1);
   expect(first).toMatchObject({
-    ...{ commit: 'none', source: 'gatewright adopt', ending: 'success', change_count: 1 },
+    commit: 'none',
+    source: 'gatewright adopt',
+    ending: 'success',
+    change_count: 1,
     changes: [{ action: 'adopt', kind: 'Config', workspace: null, name: 'routing', fields: [] }],
   });
   await sync.cycle(manifest(5));
@@ -83,7 +92,8 @@ it('stands in the history, at the commit that was applied last, and only where s
   const applied = (await readRevision(sync.client, 2))!;
   await release(options([routing()]));
   expect(await readRevision(sync.client, 3)).toMatchObject({
-    ...{ commit: applied.commit, source: applied.source },
+    commit: applied.commit,
+    source: applied.source,
     changes: [{ action: 'release', kind: 'Config', name: 'routing' }],
   });
   expect(await readRevision(sync.client, 4)).toBeNull();

@@ -1,7 +1,7 @@
 /** Guarantees what the server keeps of runs of sync: status by who holds the lease, numbered revisions, pauses that end. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { revisionsKept } from '../../../../src/model/kinds/sync-record.ts';
+import { revisionsMax } from '../../../../src/model/kinds/sync-record.ts';
 import { addUser, ownerOf } from '../../../support/server/people.ts';
 import { exchange, startTestServer, type TestServer } from '../../../support/server/server.ts';
 import { addSession, signedInSettings } from '../../../support/server/sessions.ts';
@@ -108,8 +108,10 @@ describe('a status', () => {
   it('of a thousand workspaces fits', async () => {
     const headers = await leaseHeaders(server.request, 'large');
     const workspaces = Array.from({ length: 1000 }, (_, number) => ({
-      ...{ ...oneWorkspace, workspace: `workspace-${number}` },
-      ...{ commit_applied: 'c'.repeat(40), message: 'x'.repeat(50) },
+      ...oneWorkspace,
+      workspace: `workspace-${number}`,
+      commit_applied: 'c'.repeat(40),
+      message: 'x'.repeat(50),
     }));
     expect((await tell(headers, { workspaces })).status).toBe(200);
     expect((await statusOf('large')).report.workspaces).toHaveLength(1000);
@@ -130,24 +132,28 @@ describe('a status', () => {
 });
 
 const oneWorkspace = {
-  ...{ workspace: 'one', commit_applied: null, state: 'Synced', message: null, drift_count: 0 },
+  workspace: 'one',
+  commit_applied: null,
+  state: 'Synced',
+  message: null,
+  drift_count: 0,
 };
 
 describe('revisions', () => {
   it('are numbered without a gap by any number of tellers at once, and the newest fifty are kept', async () => {
     const headers = await leaseHeaders(server.request, 'numbered');
     const answers = await Promise.all(
-      Array.from({ length: revisionsKept * 2 + 1 }, () => record(headers)),
+      Array.from({ length: revisionsMax * 2 + 1 }, () => record(headers)),
     );
     const numbers = answers.map(({ body }) => body.number).toSorted((a, b) => a - b);
     expect(numbers).toEqual(Array.from(numbers, (_, index) => index + 1));
     const { body } = await server.request('GET', at('revisions?owner=numbered'));
     expect(body.data.map(({ number }: { number: number }) => number)).toEqual(
-      numbers.slice(-revisionsKept).toReversed(),
+      numbers.slice(-revisionsMax).toReversed(),
     );
     const kept = server.database.db.selectFrom('sync_revision_changes').select('revision');
     const parts = await kept.where('owner', '=', 'numbered').orderBy('revision').execute();
-    expect(parts.map(({ revision }) => revision)).toEqual(numbers.slice(-revisionsKept));
+    expect(parts.map(({ revision }) => revision)).toEqual(numbers.slice(-revisionsMax));
     const gone = await server.request('GET', at('revisions/51?owner=numbered'));
     expect(gone.status).toBe(404);
     expect((await statusOf('numbered')).revision.number).toBe(101);
@@ -180,7 +186,10 @@ describe('revisions', () => {
   it('of 10,001 changes keep ten thousand and count them all; each part is harmless when sent again', async () => {
     const headers = await leaseHeaders(server.request, 'many');
     const changes = Array.from({ length: 10_001 }, (_, number) => ({
-      ...{ ...oneChange, action: 'create', name: `config-${number}`, fields: [] },
+      ...oneChange,
+      action: 'create',
+      name: `config-${number}`,
+      fields: [],
     }));
     const first = { changes: changes.slice(0, 2000), change_count: changes.length };
     const { body } = await record(headers, first);
@@ -226,7 +235,10 @@ describe('a suspension', () => {
     const headers = await leaseHeaders(server.request, 'platform');
     for (const name of ['support', 'ends', 'next', 'race']) {
       const managed_by = {
-        ...{ owner: 'platform', workspace: null, name, last_applied: {} },
+        owner: 'platform',
+        workspace: null,
+        name,
+        last_applied: {},
         source: { repo: '/srv/gateway', revision: null },
       };
       const body = { name, managed_by };

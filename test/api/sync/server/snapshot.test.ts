@@ -1,8 +1,8 @@
 /** Guarantees of the snapshot: complete, sparse, as of one moment, free of secrets, and cheap when unchanged. */
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadBody } from '../../../../src/model/kinds/bodies.ts';
 import { type KindName, kindNames, kinds } from '../../../../src/model/kinds/kinds.ts';
+import { loadSpecSchema } from '../../../../src/model/kinds/spec-schemas.ts';
 import { Description, nameOf } from '../../../support/interface/response-check.ts';
 import { RightRequests } from '../../../support/interface/valid-requests.ts';
 import { exchange, startTestServer, type TestServer } from '../../../support/server/server.ts';
@@ -75,7 +75,8 @@ async function fill(): Promise<typeof made> {
     name: 'OpenAI key',
     manager_type: 'hashicorp_vault',
     auth_config: {
-      ...{ vault_auth_type: 'token', vault_addr: 'https://vault.example.com' },
+      vault_auth_type: 'token',
+      vault_addr: 'https://vault.example.com',
       vault_token: canary,
     },
     secret_path: 'secret/data/openai',
@@ -132,8 +133,12 @@ async function fill(): Promise<typeof made> {
   const collection = await create('/v2/collections', { ...place, name: 'Support' });
   const partial = await create('/v2/prompts/partials', { name: 'tone', string: 'Be kind.' });
   const prompt = await create('/v2/prompts', {
-    ...{ name: 'welcome', collection_id: collection.slug, virtual_key: provider.id },
-    ...{ string: `{{>${partial.slug}}}`, parameters: { temperature: 0 }, model: 'm' },
+    name: 'welcome',
+    collection_id: collection.slug,
+    virtual_key: provider.id,
+    string: `{{>${partial.slug}}}`,
+    parameters: { temperature: 0 },
+    model: 'm',
   });
   const everywhere = await create('/v2/guardrails', { name: 'Everywhere', target: 'mcp_tools' });
   const sides = { input_guardrails: [everywhere.slug], output_guardrails: [everywhere.id] };
@@ -141,11 +146,14 @@ async function fill(): Promise<typeof made> {
   const exclusion = await create('/v2/guardrail-exclusions', { ...place, output_guardrails: true });
   const guarded = await create(`/v2/workspaces/${workspace.slug}/guardrails`, sides, 'PUT');
   const deployment = await create('/v2/deployments', {
-    ...{ name: 'east', tags: { a: 'b' } },
+    name: 'east',
+    tags: { a: 'b' },
     auth_settings: { workspaces_allowed: [workspace.slug] },
   });
   const mapping = await create('/v2/scim/workspaces', {
-    ...{ workspace_id: workspace.id, role: 'Manager', scim_group_name: 'Support' },
+    workspace_id: workspace.id,
+    role: 'Manager',
+    scim_group_name: 'Support',
   });
   return {
     Workspace: workspace,
@@ -208,7 +216,7 @@ describe('the snapshot', () => {
       expect(holdsNull(resource!.spec)).toBe(false);
       // Fingerprints stand where the body has secrets.
       if (kinds[kind].secrets.length > 0) continue;
-      const schema = await loadBody(kind);
+      const schema = await loadSpecSchema(kind);
       expect(schema.safeParse(resource!.spec)).toMatchObject({ success: true });
     }
   });
@@ -281,7 +289,10 @@ describe('the snapshot', () => {
     const made = await server.request('POST', '/v2/mcp-integrations', {
       headers: await leaseHeaders(server.request, 'pins'),
       body: {
-        ...{ name: 'PIN', url: 'https://pin.example.com', auth_type: 'headers', transport: 'http' },
+        name: 'PIN',
+        url: 'https://pin.example.com',
+        auth_type: 'headers',
+        transport: 'http',
         configurations: { custom_headers: { 'X-Pin': '4711' } },
         managed_by: { ...managedBy, owner: 'pins', last_applied: { configurations } },
       },
