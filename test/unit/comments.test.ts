@@ -1,4 +1,4 @@
-/** Guarantees that comments point only at what exists: files, names of their own file, sections of documents. */
+/** Checks that comments refer only to existing files, names of their own file and sections of documents. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseSync } from 'rolldown/utils';
@@ -28,7 +28,7 @@ function proseOf(file: string): Prose {
 describe.each(files.map((file) => [relative(root, file), file] as const))('%s', (_, file) => {
   const { comments, code } = proseOf(file);
 
-  it('names files that exist', () => {
+  it('names existing files', () => {
     const named = comments.flatMap((text) => [...text.matchAll(/[\w/-]+\.ts\b/g)]);
     const missing = named
       .map(([name]) => name)
@@ -39,7 +39,7 @@ describe.each(files.map((file) => [relative(root, file), file] as const))('%s', 
     expect(missing).toEqual([]);
   });
 
-  it('links to names that it has', () => {
+  it('links to names of its own file', () => {
     const linked = comments.flatMap((text) => [...text.matchAll(/\{@link (\w+)/g)]);
     const missing = linked
       .map((match) => match[1]!)
@@ -62,7 +62,7 @@ describe('citations', () => {
       ),
   );
 
-  it('of docs/ name a section that exists', () => {
+  it('names existing sections of docs/', () => {
     const pages = readdirSync(join(house, 'docs'), { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.md'))
       .map((name) => `docs/${name}`);
@@ -73,9 +73,13 @@ describe('citations', () => {
       }),
     );
     const cited = comments.flatMap(({ file, text }) =>
-      [...text.matchAll(/(docs\/[\w/-]+\.md)(?:, ([^.:;()]+))?/g)].map(([citation, page, rest]) => ({
-        ...{ place: `${file}: ${citation}`, page: page!, rest: rest ?? '' },
-      })),
+      [...text.matchAll(/(docs\/[\w/-]+\.md)(?:, ([^.:;()]+))?/g)].map(
+        ([citation, page, rest]) => ({
+          position: `${file}: ${citation}`,
+          page: page!,
+          rest: rest ?? '',
+        }),
+      ),
     );
     const broken = cited.filter(
       ({ page, rest }) =>
@@ -84,10 +88,10 @@ describe('citations', () => {
           ?.some((title) => rest === '' || new RegExp(`^${title}(?!\\w)`).test(rest)),
     );
     expect(cited.length).toBeGreaterThan(40);
-    expect(broken.map(({ place }) => place)).toEqual([]);
+    expect(broken.map(({ position }) => position)).toEqual([]);
   });
 
-  it('name nothing outside of the repository', () => {
+  it('names nothing outside of the repository', () => {
     const foreign = comments.flatMap(({ file, text }) => {
       const pages = [...text.matchAll(/[\w./-]+\.(?:md|txt)\b/g)].map(([page]) => page);
       const marks = text.matchAll(/\b(?:C\d{3}|P-[A-Z]+-\d+)\b|\bdesign\/\w|\/work\/\w+/g);

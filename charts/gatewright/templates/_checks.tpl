@@ -1,14 +1,14 @@
-{{- /* Knows what values contradict each other, and says the way out. */}}
+{{- /* Rejects contradicting values with the fix. */}}
 {{- define "gatewright.checks" -}}
 {{- $v := .Values -}}
 {{- if not $v.masterKey.existingSecret -}}
-{{- fail (printf "masterKey.existingSecret is required. Make it once and keep a copy elsewhere:\n  kubectl create secret generic gatewright-master-key --namespace %s --from-literal=%s=\"$(openssl rand -base64 32)\"\nand set masterKey.existingSecret=gatewright-master-key" .Release.Namespace $v.masterKey.key) -}}
+{{- fail (printf "masterKey.existingSecret is required. Create it once and keep a copy elsewhere:\n  kubectl create secret generic gatewright-master-key --namespace %s --from-literal=%s=\"$(openssl rand -base64 32)\"\nand set masterKey.existingSecret=gatewright-master-key" .Release.Namespace $v.masterKey.key) -}}
 {{- end -}}
 {{- if eq $v.masterKey.previousKey $v.masterKey.key -}}
-{{- fail "masterKey.previousKey is the same as masterKey.key: name the key before it, or leave it empty" -}}
+{{- fail "masterKey.previousKey is the same as masterKey.key: name the previous key, or leave it empty" -}}
 {{- end -}}
 {{- if and $v.mysql.embedded.enabled $v.mysql.host -}}
-{{- fail "mysql.embedded.enabled brings a database of its own; leave mysql.host empty, or turn it off" -}}
+{{- fail "mysql.embedded.enabled runs its own database; leave mysql.host empty, or turn it off" -}}
 {{- end -}}
 {{- if not (or $v.mysql.embedded.enabled $v.mysql.host) -}}
 {{- fail "mysql.host is required: the name of your MySQL or MariaDB server. For a trial without one: --set mysql.embedded.enabled=true" -}}
@@ -23,25 +23,25 @@
 {{- fail "mysql.tls.keys.cert and mysql.tls.keys.key go together" -}}
 {{- end -}}
 {{- if and (or $v.mysql.tls.keys.cert $v.mysql.tls.keys.key) (not $v.mysql.tls.existingSecret) -}}
-{{- fail "mysql.tls.keys.cert needs mysql.tls.existingSecret, the Secret that holds it" -}}
+{{- fail "mysql.tls.keys.cert needs mysql.tls.existingSecret, the Secret that contains it" -}}
 {{- end -}}
 {{- if and $v.mysql.reader.host $v.mysql.embedded.enabled -}}
-{{- fail "mysql.embedded.enabled has no replica; leave mysql.reader.host empty" -}}
+{{- fail "the embedded database has no replica; leave mysql.reader.host empty" -}}
 {{- end -}}
 {{- if and $v.mysql.reader.existingSecret (not $v.mysql.reader.host) -}}
 {{- fail "mysql.reader.existingSecret needs mysql.reader.host" -}}
 {{- end -}}
 {{- if and (eq $v.migrations.strategy "hook") $v.mysql.embedded.enabled -}}
-{{- fail "migrations.strategy hook runs before the embedded database is there; use initContainer" -}}
+{{- fail "migrations.strategy hook runs before the embedded database exists; use initContainer" -}}
 {{- end -}}
 {{- if and $v.customCA.existingSecret $v.customCA.existingConfigMap -}}
 {{- fail "customCA takes one of existingSecret and existingConfigMap" -}}
 {{- end -}}
 {{- if and $v.blobs.s3.bucket (eq (not $v.blobs.s3.existingSecret) (not $v.blobs.s3.ownIdentity)) -}}
-{{- fail "blobs.s3.bucket needs one of blobs.s3.existingSecret, the Secret that holds the key of the bucket, and blobs.s3.ownIdentity, for a role of the service account" -}}
+{{- fail "blobs.s3.bucket needs one of blobs.s3.existingSecret, the Secret that contains the key of the bucket, and blobs.s3.ownIdentity, for a role of the service account" -}}
 {{- end -}}
 {{- if and $v.blobs.s3.bucket $v.blobs.volume (not (hasKey $v.settings "GATEWRIGHT_BLOB_STORE")) -}}
-{{- fail "blobs.volume and blobs.s3.bucket are both set: say by settings.GATEWRIGHT_BLOB_STORE where new files go" -}}
+{{- fail "blobs.volume and blobs.s3.bucket are both set: set settings.GATEWRIGHT_BLOB_STORE to select where new files go" -}}
 {{- end -}}
 {{- range $component, $scaling := dict "server" $v.server.autoscaling "gateway" $v.gateway.autoscaling -}}
 {{- if and $scaling.enabled (lt (int $scaling.maxReplicas) (int $scaling.minReplicas)) -}}
@@ -57,7 +57,7 @@
 {{- fail "sync.enabled needs one of sync.source (https://git.example.com/gateway.git#main:prod), sync.configMap and sync.sourceVolume.source" -}}
 {{- end -}}
 {{- if and (include "gatewright.syncIsInServer" .) (or $v.sync.serviceAccount.existing $v.sync.serviceAccount.annotations) -}}
-{{- fail "mode all-in-one has pods with one service account: serviceAccount, instead of sync.serviceAccount" -}}
+{{- fail "mode all-in-one uses one service account: set serviceAccount instead of sync.serviceAccount" -}}
 {{- end -}}
 {{- range $variable, $proxy := dict "HTTP_PROXY" $v.proxy.http "HTTPS_PROXY" $v.proxy.https -}}
 {{- if and $proxy (hasKey $v.sync.secretSettings $variable) -}}
@@ -67,7 +67,7 @@
 {{- include "gatewright.vaultChecks" $v.sync.vault -}}
 {{- with $v.sync.git -}}
 {{- if and (or .keys.token .keys.username .keys.sshKey .keys.knownHosts) (not .existingSecret) -}}
-{{- fail "sync.git.keys needs sync.git.existingSecret, the Secret that holds them" -}}
+{{- fail "sync.git.keys needs sync.git.existingSecret, the Secret that contains them" -}}
 {{- end -}}
 {{- end -}}
 {{- with $v.sync.git.signers -}}
@@ -75,7 +75,7 @@
 {{- fail "sync.git.signers takes one of existingSecret and existingConfigMap" -}}
 {{- end -}}
 {{- if and $v.sync.git.verify (not .existingSecret) (not .existingConfigMap) -}}
-{{- fail "sync.git.verify needs the keys whose signatures count: sync.git.signers" -}}
+{{- fail "sync.git.verify needs the accepted keys: sync.git.signers" -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -86,7 +86,7 @@
 {{- fail "ingress.inference and httpRoute.inference lead to the gateway, which gateway.enabled turns off" -}}
 {{- end -}}
 {{- if and $v.ingress.enabled (eq $v.ingress.host $v.ingress.inference.host) -}}
-{{- fail "ingress.inference.host has to be another than ingress.host: the paths of both begin with /v1" -}}
+{{- fail "ingress.inference.host must differ from ingress.host: the paths of both begin with /v1" -}}
 {{- end -}}
 {{- if and $v.ingress.inference.host (not $v.ingress.enabled) -}}
 {{- fail "ingress.inference.host needs ingress.enabled" -}}
@@ -100,7 +100,7 @@
 {{- end -}}
 {{- end -}}
 {{- if and $v.httpRoute.enabled (empty $v.httpRoute.parentRefs) -}}
-{{- fail "httpRoute.enabled needs httpRoute.parentRefs, the Gateways that it hangs on" -}}
+{{- fail "httpRoute.enabled needs httpRoute.parentRefs, its parent Gateways" -}}
 {{- end -}}
 {{- end }}
 
@@ -111,21 +111,21 @@
 {{- end -}}
 {{- if .address -}}
 {{- if not .paths -}}
-{{- fail "sync.vault.address needs sync.vault.paths, what manifests may name there: [secret/support]" -}}
+{{- fail "sync.vault.address needs sync.vault.paths, the paths that manifests may name: [secret/support]" -}}
 {{- end -}}
 {{- if ne (len (compact (list .keys.token .kubernetesRole .roleId))) 1 -}}
-{{- fail "sync.vault needs one way to sign in: sync.vault.kubernetesRole, sync.vault.roleId, or sync.vault.keys.token" -}}
+{{- fail "sync.vault needs one login method: sync.vault.kubernetesRole, sync.vault.roleId, or sync.vault.keys.token" -}}
 {{- end -}}
 {{- if ne (empty .roleId) (empty .keys.secretId) -}}
 {{- fail "sync.vault.roleId and sync.vault.keys.secretId go together" -}}
 {{- end -}}
 {{- if and (or .keys.token .keys.secretId .keys.ca) (not .existingSecret) -}}
-{{- fail "sync.vault.keys needs sync.vault.existingSecret, the Secret that holds them" -}}
+{{- fail "sync.vault.keys needs sync.vault.existingSecret, the Secret that contains them" -}}
 {{- end -}}
 {{- end -}}
 {{- end }}
 
-{{- /* Connections to the database at most: each pod has a pool, and an upgrade adds a pod of each component. */}}
+{{- /* The maximum number of database connections: each pod has a pool, and an upgrade adds a pod of each component. */}}
 {{- define "gatewright.connections" -}}
 {{- $pods := 0 -}}
 {{- range ternary (list .Values.server .Values.gateway) (list .Values.server) (not (empty (include "gatewright.gatewayIsApart" .))) -}}

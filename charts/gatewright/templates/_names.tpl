@@ -1,4 +1,4 @@
-{{- /* Knows names and labels. Names leave room for the longest suffix within 63 characters. */}}
+{{- /* Names and labels. Names leave room for the longest suffix within 63 characters. */}}
 {{- define "gatewright.name" -}}
 {{- $base := .Values.fullnameOverride | default (ternary .Release.Name (printf "%s-gatewright" .Release.Name) (contains "gatewright" .Release.Name)) -}}
 {{- $base | trunc 50 | trimSuffix "-" -}}
@@ -11,7 +11,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{ include "gatewright.selector" . }}
 {{- end }}
 
-{{- /* Never to be changed: a Deployment keeps its selector for ever. */}}
+{{- /* Must never change: the selector of a Deployment is immutable. */}}
 {{- define "gatewright.selector" -}}
 app.kubernetes.io/name: gatewright
 app.kubernetes.io/instance: {{ .Release.Name }}
@@ -21,22 +21,22 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- .Values.serviceAccount.existing | default (include "gatewright.name" .) -}}
 {{- end }}
 
-{{- /* Not empty where sync runs in the pods of the server. */}}
+{{- /* Not empty if sync runs in the server's pods. */}}
 {{- define "gatewright.syncIsInServer" -}}
 {{- if and .Values.sync.enabled (eq .Values.mode "all-in-one") }}true{{ end -}}
 {{- end }}
 
-{{- /* Not empty where the gateway has pods of its own. */}}
+{{- /* Not empty if the gateway has its own pods. */}}
 {{- define "gatewright.gatewayIsApart" -}}
 {{- if and .Values.gateway.enabled (eq .Values.mode "components") }}true{{ end -}}
 {{- end }}
 
-{{- /* Which pods inference runs in. */}}
+{{- /* The component whose pods run inference. */}}
 {{- define "gatewright.gatewayComponent" -}}
 {{- if include "gatewright.gatewayIsApart" . }}gateway{{ else }}server{{ end -}}
 {{- end }}
 
-{{- /* Which pods sync runs in. */}}
+{{- /* The component whose pods run sync. */}}
 {{- define "gatewright.syncComponent" -}}
 {{- if include "gatewright.syncIsInServer" . }}server{{ else }}sync{{ end -}}
 {{- end }}
@@ -49,21 +49,21 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- .Values.sync.serviceAccount.existing | default (printf "%s-sync" (include "gatewright.name" .)) -}}
 {{- end }}
 
-{{- /* Not empty where the daemon asks the API of Kubernetes. */}}
+{{- /* Not empty if the daemon uses the Kubernetes API. */}}
 {{- define "gatewright.usesKubernetes" -}}
 {{- with .Values.sync.kubernetes -}}
 {{- if or .enabled .status .lease }}true{{ end -}}
 {{- end -}}
 {{- end }}
 
-{{- /* A JSON list of the namespaces that manifests may name; empty where Kubernetes is not used. */}}
+{{- /* A JSON list of the namespaces that manifests may name; empty if Kubernetes is not used. */}}
 {{- define "gatewright.grantedNamespaces" -}}
 {{- with .Values.sync.kubernetes -}}
 {{- if .enabled }}{{ .namespaces | default (list $.Release.Namespace) | toJson }}{{ else }}[]{{ end -}}
 {{- end -}}
 {{- end }}
 
-{{- /* Takes an address; the port that it leads to. `git@host:path` is ssh. */}}
+{{- /* Takes an address and returns its port. `git@host:path` is ssh. */}}
 {{- define "gatewright.portOf" -}}
 {{- if contains "://" . -}}
 {{- $url := urlParse . -}}
@@ -84,7 +84,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- include "gatewright.imageOf" (dict "root" . "image" .Values.image) -}}
 {{- end }}
 
-{{- /* At which mails are taken; empty where none are sent. */}}
+{{- /* The port of the mail server; empty if no mail is sent. */}}
 {{- define "gatewright.mailPort" -}}
 {{- $settings := .Values.settings -}}
 {{- $isOff := has (toString (get $settings "SMTP_MAIL") | lower) (list "off" "false" "no" "0") -}}
@@ -94,7 +94,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end -}}
 {{- end }}
 
-{{- /* Where inference is, without its /v1. */}}
+{{- /* The base URL of inference without /v1. */}}
 {{- define "gatewright.inferenceUrl" -}}
 {{- $v := .Values -}}
 {{- if and $v.ingress.enabled $v.ingress.inference.host -}}

@@ -1,4 +1,4 @@
-{{- /* Knows what all pods have in common: security, volumes, the environment of the program. */}}
+{{- /* Templates shared by all pods: security, volumes, the environment of the program. */}}
 {{- define "gatewright.podSecurity" -}}
 runAsNonRoot: true
 {{- if not .Values.openshift }}
@@ -39,7 +39,7 @@ priorityClassName: {{ . | quote }}
 {{- $zone := dict "maxSkew" 1 "topologyKey" "topology.kubernetes.io/zone" "whenUnsatisfiable" "ScheduleAnyway" }}
 topologySpreadConstraints:
 {{- range .pod.topologySpreadConstraints | default (list $host $zone) }}
-  {{- /* Without a selector of its own one spreads the pods of its component. */}}
+  {{- /* A constraint without a selector spreads the pods of its component. */}}
   - {{ ternary . (merge (dict "labelSelector" $selector) .) (hasKey . "labelSelector") | toJson }}
 {{- end }}
 {{- end }}
@@ -54,7 +54,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{- /* Where files of callers lie; for those who serve them. */}}
+{{- /* Storage of callers' files, for the pods that serve them. */}}
 {{- define "gatewright.blobEnvironment" -}}
 {{- with .Values.blobs }}
 {{- if .volume }}
@@ -117,7 +117,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{- /* The volumes that the environment above names. Files follow their Secret, and are read again; 288 is 0440 in the one form that every YAML reads alike. */}}
+{{- /* Volumes of the environment above. Files follow their Secret and are read again; 288 is 0440 in a form that all YAML versions read alike. */}}
 {{- define "gatewright.databaseVolumes" -}}
 {{- $v := .Values -}}
 - name: master-key
@@ -160,7 +160,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{- /* What every container may write to, and the authorities that it trusts. */}}
+{{- /* Writable volumes and trusted certificate authorities of every container. */}}
 {{- define "gatewright.commonMounts" -}}
 - {name: tmp, mountPath: /tmp}
 - {name: home, mountPath: /var/lib/gatewright}
@@ -181,7 +181,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{- /* Takes {root, name, args, resources, migrates, mounts}: a container that does one thing with the database before others start. */}}
+{{- /* Takes {root, name, args, resources, migrates, mounts}: an init container that runs one database command. */}}
 {{- define "gatewright.databaseContainer" -}}
 {{- $own := and .migrates .root.Values.migrations.existingSecret -}}
 {{- $secret := $own | default .root.Values.mysql.existingSecret -}}
@@ -202,7 +202,7 @@ topologySpreadConstraints:
     {{- end }}
 {{- end }}
 
-{{- /* What brings the schema up to date, or waits until somebody has. */}}
+{{- /* Runs migrations, or waits until they have been run. */}}
 {{- define "gatewright.migrationContainer" -}}
 {{- $check := ne .Values.migrations.strategy "initContainer" -}}
 {{- include "gatewright.databaseContainer" (dict "root" . "name" "migrate" "args" (concat (list "migrate" "--wait" (printf "%ds" (int .Values.migrations.deadlineSeconds))) (ternary (list "--check") list $check)) "resources" .Values.server.resources "migrates" (not $check)) -}}

@@ -1,11 +1,11 @@
-{{- /* Knows what the pods that answer requests have in common: those of the server and of the gateway. */}}
+{{- /* Templates shared by the pods of the server and the gateway. */}}
 {{- /* Takes {root, component: server or gateway, words, servesInference, holdsSync, lameDuckSeconds, drainSeconds}. */}}
 {{- define "gatewright.serveDeployment" -}}
 {{- $root := .root -}}
 {{- $v := $root.Values -}}
 {{- $block := get $v .component -}}
 {{- $name := printf "%s-%s" (include "gatewright.name" $root) .component -}}
-{{- /* Beside answers whose callers have gone, which are read on for 10 s to be charged. */}}
+{{- /* Includes 10 s for responses whose callers disconnected, which are read on to charge their usage. */}}
 {{- $endSeconds := ternary 20 10 .servesInference -}}
 apiVersion: apps/v1
 kind: Deployment
@@ -18,7 +18,7 @@ spec:
   {{- if not $block.autoscaling.enabled }}
   replicas: {{ $block.replicas }}
   {{- end }}
-  # A pod is taken away only when another one is ready; the time is that of a migration and a start.
+  # A pod is removed only when another one is ready; the deadline covers a migration and a start.
   strategy: {rollingUpdate: {maxUnavailable: 0, maxSurge: 1}}
   minReadySeconds: 2
   progressDeadlineSeconds: {{ add (int $v.migrations.deadlineSeconds) 300 }}
@@ -78,7 +78,7 @@ spec:
             - {name: inference, containerPort: 8787}
             {{- end }}
             - {name: metrics, containerPort: 9464}
-          # Beside the metrics, where no number of connections is in the way.
+          # The metrics port serves probes even when the connection limit is reached.
           startupProbe: {httpGet: {path: /startupz, port: metrics}, periodSeconds: 1, timeoutSeconds: 5, failureThreshold: 300}
           livenessProbe: {httpGet: {path: /livez, port: metrics}, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 6}
           readinessProbe: {httpGet: {path: /readyz, port: metrics}, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 2}
@@ -143,7 +143,7 @@ spec:
 {{- end }}
 {{- end }}
 
-{{- /* Takes {root, component: whose values it has, pods: the component that it leads to, port: the name of theirs}. */}}
+{{- /* Takes {root, component: the values to use, pods: the component to select, port: the name of its port}. */}}
 {{- define "gatewright.serveService" -}}
 {{- $service := (get .root.Values .component).service -}}
 apiVersion: v1

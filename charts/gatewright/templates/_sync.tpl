@@ -1,4 +1,4 @@
-{{- /* Knows what the daemon reads: its settings, what opens its source, and where values of keys lie. */}}
+{{- /* Templates of the sync daemon: settings, source credentials, and volumes of key values. */}}
 {{- define "gatewright.syncEnvironment" -}}
 {{- $v := .Values -}}
 - {name: GATEWRIGHT_CREDENTIALS, value: /run/gatewright/credentials.json}
@@ -79,14 +79,14 @@
 {{- end }}
 {{- end }}
 
-{{- /* Takes the keys of a Secret or ConfigMap by the names of their files; leaves out what has no key. */}}
+{{- /* Takes the keys of a Secret or ConfigMap by file name; omits files without a key. */}}
 {{- define "gatewright.items" -}}
 {{- $items := list -}}
 {{- range $path, $key := . }}{{ if $key }}{{ $items = append $items (dict "key" $key "path" $path) }}{{ end }}{{ end -}}
 {{- toJson $items -}}
 {{- end }}
 
-{{- /* What of its volumes the daemon itself reads. */}}
+{{- /* Volume mounts of the daemon's container. */}}
 {{- define "gatewright.syncMounts" -}}
 {{- $v := .Values -}}
 - {name: credentials, mountPath: /run/gatewright, readOnly: true}
@@ -150,7 +150,7 @@
     {{- end }}
 {{- end }}
 {{- if include "gatewright.usesKubernetes" . }}
-# As a pod has it where its token is mounted, for this one container.
+# The projected service account volume that Kubernetes would mount, for this container only.
 - name: account
   projected:
     defaultMode: 288
@@ -197,7 +197,7 @@
 {{- if include "gatewright.syncIsInServer" . }}9465{{ else }}9464{{ end -}}
 {{- end }}
 
-{{- /* What makes the account that the daemon writes with. In one pod it reaches its server before the service does. */}}
+{{- /* Init container that creates the daemon's service account. In a shared pod it connects to localhost, because the Service is not ready yet. */}}
 {{- define "gatewright.credentialsContainer" -}}
 {{- $url := ternary "http://127.0.0.1:8080" (include "gatewright.url" .) (not (empty (include "gatewright.syncIsInServer" .))) -}}
 {{- $words := list "bootstrap" "--derived" "--name" "sync" "--url" $url "--file" "/run/gatewright/credentials.json" -}}
@@ -206,7 +206,7 @@
 {{- include "gatewright.databaseContainer" (dict "root" . "name" "credentials" "args" $words "resources" .Values.sync.resources "migrates" false "mounts" $mounts) -}}
 {{- end }}
 
-{{- /* The daemon. Beside a server it is no reason to send that no requests. */}}
+{{- /* The daemon's container. Beside a server it has no readiness probe, so that it cannot make the server's pod unready. */}}
 {{- define "gatewright.syncContainer" -}}
 {{- $v := .Values -}}
 {{- $isAllInOne := not (empty (include "gatewright.syncIsInServer" .)) -}}
@@ -217,7 +217,7 @@
   args: {{ $v.sync.prune | ternary (list) (list "--no-prune") | concat (list "sync" ($v.sync.source | default "/etc/gatewright/source")) | toJson }}
   securityContext: {{- include "gatewright.containerSecurity" . | nindent 4 }}
   env:
-    # It works for a moment and rests for long: what it gives back shall not wait in its process for the next time.
+    # The daemon is idle most of the time: freed memory is returned to the system at once.
     - {name: MALLOC_MMAP_THRESHOLD_, value: "32768"}
     - {name: MALLOC_TRIM_THRESHOLD_, value: "32768"}
     - {name: MALLOC_TOP_PAD_, value: "4096"}
