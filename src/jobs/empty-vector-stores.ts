@@ -44,7 +44,7 @@ async function empty(context: JobContext): Promise<number> {
 /** Whether nothing is left in it. */
 async function emptyOne(
   { db, transaction, signal }: JobContext,
-  place: vectorStores.StoreKey,
+  place: vectorStores.VectorStoreKey,
 ): Promise<boolean> {
   const at = { organisationId: place.organisation_id, vectorStoreId: place.id };
   while (!signal.aborted) {

@@ -1,50 +1,50 @@
-/** Knows what a provider's own list tells of an object: the seam between who asks providers and who looks for what was lost. */
+/** Interface to the object lists of providers, used by jobs that find lost objects. */
 import type { ObjectKind } from './object-request.ts';
 
-/** Behind the request for an object, by which what comes of it has come: longer than calls take, with all their tries. */
-export const outcomeMs = 3_600_000;
+/** Maximum delay between the request for an object and its result: longer than calls take, retries included. */
+export const outcomeDelayMaxMs = 3_600_000;
 
 export interface ListedObject {
   readonly id: string;
-  /** Under which it was asked for; null for none. */
+  /** Metadata value sent with the creation request; null for none. */
   readonly mark: string | null;
-  /** By the clock of the provider, in milliseconds since the epoch; null where it does not say. */
+  /** By the provider's clock, in milliseconds since the epoch; null if unknown. */
   readonly createdAt: number | null;
 }
 
-/** Whose list, and of what. */
-export interface ListOf {
+/** Identifies a list of a provider. */
+export interface ProviderListKey {
   readonly organisationId: string;
-  /** As in the ledger of objects. */
+  /** As stored with the owned objects. */
   readonly provider: string;
   readonly kind: ObjectKind;
 }
 
-/** One object, or what stands below it. */
-export interface ObjectOf extends ListOf {
+/** Identifies an object, or a resource below it. */
+export interface ProviderObjectKey extends ProviderListKey {
   readonly id: string;
-  /** Further words of its path. */
+  /** Further segments of its path. */
   readonly below?: readonly string[];
 }
 
 export interface ProviderLists {
   /**
-   * Pages of all that the provider has of the kind, whoever has made it, the latest first where the
-   * provider does as it is asked.
+   * Pages of all objects of the kind at the provider, whoever created them. The latest come first if the
+   * provider supports that order.
    *
-   * @throws where the provider cannot be asked, or takes longer than until the signal
+   * @throws when the provider cannot be queried, or the signal aborts
    */
-  pages(of: ListOf, signal: AbortSignal): AsyncIterable<readonly ListedObject[]>;
+  pages(of: ProviderListKey, signal: AbortSignal): AsyncIterable<readonly ListedObject[]>;
   /**
-   * Whether the provider has it still; false of a provider that is none any more.
+   * Whether the object still exists; false if the provider no longer exists.
    *
-   * @throws where the provider cannot be asked, or takes longer than until the signal
+   * @throws when the provider cannot be queried, or the signal aborts
    */
-  has(of: ObjectOf, signal: AbortSignal): Promise<boolean>;
+  has(of: ProviderObjectKey, signal: AbortSignal): Promise<boolean>;
   /**
-   * What the provider tells of it; null of what it has no more, and of a provider that is none any more.
+   * Reads the object; null if it or its provider no longer exists.
    *
-   * @throws where the provider cannot be asked, or takes longer than until the signal
+   * @throws when the provider cannot be queried, or the signal aborts
    */
-  read(of: ObjectOf, signal: AbortSignal): Promise<{ readonly told: unknown } | null>;
+  read(of: ProviderObjectKey, signal: AbortSignal): Promise<{ readonly object: unknown } | null>;
 }

@@ -1,37 +1,36 @@
-/** Knows how objects ask models in the name of a caller: while its request is answered, and long after that, maybe at another replica. */
+/** Interface through which objects call models on behalf of a caller, even after the request, possibly from another replica. */
 import type { Owner } from './owner.ts';
 
 export interface ModelCalls {
   /**
-   * Asks at a path behind `/v1` by the caller's config, within its limits, through its guardrails, and
-   * into the log. Resolves with what refuses it, too: a limit, a guardrail, a key that has expired, a
-   * provider.
+   * Calls a path below `/v1` with the caller's config, limits, guardrails and logging. Rejections by a
+   * limit, a guardrail, an expired key or a provider are returned as responses, not thrown.
    */
   call(
     path: '/chat/completions' | '/embeddings',
     params: Readonly<Record<string, unknown>>,
     options?: ModelCallOptions,
-  ): Promise<ModelAnswer>;
+  ): Promise<ModelResponse>;
 }
 
 export interface ModelCallOptions {
-  /** Aborted when nobody wants the answer any more. */
+  /** Aborts when the response is no longer needed. */
   readonly signal?: AbortSignal;
-  /** Gets the data of each event of a stream, as it comes. */
+  /** Receives the data of each stream event on arrival. */
   readonly onEvent?: (data: string) => void;
 }
 
-export interface ModelAnswer {
+export interface ModelResponse {
   readonly status: number;
-  /** JSON; null for any other, and for a stream. */
+  /** Parsed JSON; null for another type, and for a stream. */
   readonly body: unknown;
 }
 
-/** On whose behalf; stored beside what asks, so that another replica can go on. It holds no secret. */
+/** The caller of a model, stored so that another replica can continue. It contains no secret. */
 export interface ModelCaller extends Owner {
-  /** What the caller's request said of its way, by headers of ours without their prefix. */
+  /** Routing headers of the caller's request, without the gateway's prefix. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Models as they are asked on behalf of a caller whose request is over. */
-export type ModelCallsOf = (caller: ModelCaller) => ModelCalls;
+/** Creates model calls for a caller whose request has ended. */
+export type ModelCallsFactory = (caller: ModelCaller) => ModelCalls;

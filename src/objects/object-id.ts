@@ -1,7 +1,7 @@
-/** Knows how objects are named that the gateway keeps itself, so that no provider's are taken for them. */
+/** Generates ids of objects stored by the gateway, in a form that no provider uses. */
 import { newId } from '../model/wire/ids.ts';
 
-/** Those of one process grow with time. */
+/** Ids of one process ascend. */
 export function newObjectId(prefix: string): string {
   return `${prefix}_gw${newId().replaceAll('-', '')}`;
 }

@@ -1,16 +1,20 @@
-/** Knows after how long it is looked whether a provider still has an object, and what providers delete by themselves by then. */
+/** Defines when stored references to provider objects are checked, and which objects expire on their own. */
 import type { ObjectKind } from './object-request.ts';
 
-const dayMs = 86_400_000;
+const msPerDay = 86_400_000;
 
-/** Providers keep what goes by itself for thirty days at most. */
-export const lookAfterMs = 31 * dayMs;
-/** What a provider has no more is remembered for so long, so that nobody finds it again who looks for what was lost. */
-export const deletedMs = 2 * dayMs;
-/** Of an account that a config names by its key nobody can be asked. */
-export const unaskedMs = 366 * dayMs;
+/** Providers retain expiring objects for thirty days at most. */
+export const checkAfterMs = 31 * msPerDay;
+/** Retention of deleted references, so that searches for lost objects do not find them again. */
+export const deletedRetentionMs = 2 * msPerDay;
+/** Retention for accounts that a config addresses by key, because they cannot be queried later. */
+export const uncheckedRetentionMs = 366 * msPerDay;
 
-/** What is gone by then, or told again by the list that it stands in. */
-export const passingKinds: ReadonlySet<ObjectKind> = new Set([
-  ...(['items', 'audio', 'messages', 'containers', 'uploads'] as const),
+/** Kinds that have expired by then, or that the list of their parent returns again. */
+export const transientKinds: ReadonlySet<ObjectKind> = new Set([
+  'items',
+  'audio',
+  'messages',
+  'containers',
+  'uploads',
 ]);

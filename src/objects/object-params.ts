@@ -1,10 +1,10 @@
-/** Knows how what callers send about their objects is read by a schema, and refused in words. */
+/** Validates the parameters of object requests with a schema. */
 import type { z } from 'zod';
 import { faultsOfIssues } from '../model/wire/fault.ts';
 import { validationError } from '../model/wire/validation-error.ts';
 import { ObjectError } from './object-request.ts';
 
-/** @throws ObjectError that names every fault, and the path of the first */
+/** @throws ObjectError that lists every fault, with the path of the first as `param` */
 export function readParams<Schema extends z.ZodType>(
   schema: Schema,
   params: unknown,

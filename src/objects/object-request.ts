@@ -1,9 +1,9 @@
-/** Knows a request about objects that the gateway keeps itself, and what answers it: the seam between the gateway and the families of objects. */
+/** Interface between the gateway and the families of objects that it stores: requests, responses and errors. */
 
 import type { ModelCaller, ModelCalls } from './model-calls.ts';
 import type { Owner } from './owner.ts';
 
-/** Kinds of objects by the words of their paths; items of responses, spoken answers of chats and messages that go on have none of their own. */
+/** Kinds of objects, by the first segment of their paths; `items`, `audio` and `messages` occur only below others. */
 export type ObjectKind =
   | 'items'
   | 'containers'
@@ -32,36 +32,36 @@ export interface ObjectRequest {
   readonly now: number;
   readonly method: string;
   readonly kind: ObjectKind;
-  /** Null where none is named: to make one, or to list them. */
+  /** Null for a creation or a list. */
   readonly id: string | null;
-  /** What follows the id: `['runs', 'run_1', 'steps']`; without one `['runs']` of `/threads/runs`. */
+  /** Path segments after the id: `['runs', 'run_1', 'steps']`; without an id `['runs']` for `/threads/runs`. */
   readonly rest: readonly string[];
   readonly query: URLSearchParams;
-  /** What a JSON body says; empty for any other. */
+  /** The JSON body; empty for other bodies. */
   readonly params: Readonly<Record<string, unknown>>;
-  /** A file that is sent, and not read yet; null for any other request. */
+  /** An uploaded file that has not been read yet; null for other requests. */
   readonly upload: Upload | null;
   readonly contentType: string | null;
-  /** By its client's own word sent before, and sent again since no answer came. */
+  /** Whether the client marks the request as a retry of one without a response. */
   readonly isRetry: boolean;
   readonly models: ModelCalls;
   /**
-   * On whose behalf a model can be asked later on.
+   * The caller for later model calls.
    *
-   * @throws ObjectError where what the request brings along cannot be kept
+   * @throws ObjectError when the request contains credentials that cannot be stored
    */
   readonly modelCaller: () => ModelCaller;
 }
 
-/** A form on its way. */
+/** A form that is being received. */
 export interface Upload {
-  /** Of all of it; null where nobody says. */
+  /** Total size; null if unknown. */
   readonly bytes: number | null;
-  /** Throws where the caller goes away; may be left before its end. */
+  /** Throws when the caller disconnects; need not be read to the end. */
   readonly pieces: AsyncIterable<Buffer>;
 }
 
-/** Bytes that are sent as they are read. */
+/** Bytes that are sent while they are read. */
 export class ByteStream {
   readonly bytes: number;
   readonly pieces: AsyncIterable<Buffer>;
@@ -72,32 +72,32 @@ export class ByteStream {
   }
 }
 
-export interface ObjectAnswer {
-  /** 200 where it is left out. */
+export interface ObjectResponse {
+  /** Defaults to 200. */
   readonly status?: number;
   readonly contentType?: string;
-  /** Bytes, an answer in JSON, or the events of a stream as they come. */
+  /** Bytes, an object sent as JSON, or stream events as they occur. */
   readonly body: ByteStream | object | AsyncIterable<string>;
 }
 
-/** Objects of some kinds that the gateway keeps itself. */
+/** A group of object kinds that the gateway stores. */
 export interface ObjectFamily {
   readonly kinds: readonly ObjectKind[];
   /**
-   * Null where the object is not one that the gateway keeps for this owner.
+   * Returns null if the gateway does not store the object for this owner.
    *
    * @throws ObjectError
    */
-  answer(request: ObjectRequest): Promise<ObjectAnswer | null>;
-  /** Those of the ids that are the owner's. */
+  handle(request: ObjectRequest): Promise<ObjectResponse | null>;
+  /** Returns the ids that belong to the owner. */
   listOwned(owner: Owner, kind: ObjectKind, ids: readonly string[]): Promise<readonly string[]>;
 }
 
-/** Meant for the caller. */
+/** An error whose message is returned to the caller. */
 export class ObjectError extends Error {
   override name = 'ObjectError';
   readonly code: 'not_found' | 'invalid_request' | 'conflict' | 'body_too_large' | 'unavailable';
-  /** Parameter or JSON path to blame; null where there is none. */
+  /** Parameter or JSON path at fault; null if there is none. */
   readonly param: string | null;
 
   constructor(

@@ -1,6 +1,6 @@
-/** Knows whose an object is. */
+/** Identifies the owner of an object. */
 
-/** Keys of one workspace keep things together; keys of the organisation apart from those of all workspaces. */
+/** All keys of a workspace share objects. Keys of the organisation share objects apart from all workspaces. */
 export interface Owner {
   readonly organisationId: string;
   /** '' for a key of the organisation. */

@@ -1,25 +1,25 @@
-/** Knows how texts are looked for in the vector stores of an owner by what does not keep them itself. */
+/** Interface for searching texts in the vector stores of an owner. */
 import type { Attributes, HybridWeights, SearchFilter } from '../model/objects/vector-store.ts';
 import type { ModelCalls } from './model-calls.ts';
 import type { Owner } from './owner.ts';
 
-export interface TextsAsked {
+export interface TextQuery {
   readonly queries: readonly string[];
-  /** Of attributes of files; null for all files. */
+  /** Filter on attributes of files; null for all files. */
   readonly filters: SearchFilter | null;
-  /** Of texts. */
+  /** Maximum number of texts. */
   readonly limit: number;
-  /** From 0 to 1; texts below are left out. */
+  /** From 0 to 1; texts with a lower score are dropped. */
   readonly scoreMin: number;
-  /** By what weights words count, too; absent where only meaning does. */
+  /** Weights of words and embeddings; absent if only embeddings count. */
   readonly hybrid?: HybridWeights;
-  /** By which the queries are embedded. */
+  /** Calls the model that embeds the queries. */
   readonly models: ModelCalls;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
-export interface FoundText {
+export interface TextMatch {
   readonly fileId: string;
   readonly filename: string;
   readonly score: number;
@@ -28,19 +28,19 @@ export interface FoundText {
 }
 
 export interface StoreSearchFailure {
-  /** Of the answer of the model for embeddings; null where that is not what failed. */
+  /** Status of the embedding model's response; null for another failure. */
   readonly status: number | null;
   readonly message: string;
 }
 
 export interface StoreSearch {
-  /** Of all the stores together, the best first. */
+  /** Searches all the stores together; best results first. */
   search(
     owner: Owner,
     vectorStoreIds: readonly string[],
-    asked: TextsAsked,
-  ): Promise<readonly FoundText[] | StoreSearchFailure>;
-  /** Those of the ids that the gateway keeps for the owner, and that have not expired. */
+    query: TextQuery,
+  ): Promise<readonly TextMatch[] | StoreSearchFailure>;
+  /** Returns the ids of stores that the gateway stores for the owner and that have not expired. */
   listSearchable(
     owner: Owner,
     vectorStoreIds: readonly string[],

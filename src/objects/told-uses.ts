@@ -1,42 +1,46 @@
-/** Knows what a provider tells of responses and runs that it works on: which they are, whether they are over, and what they have used. */
+/** Extracts id, completion and usage of responses and runs from what a provider reports about them. */
 import type { TokenUsage } from '../model/pricing/pricing.ts';
-import { noteUsage, nothingSaid, wholeUsage } from '../model/pricing/said-usage.ts';
+import { addReportedUsage, newReportedUsage, completeUsage } from '../model/pricing/reported-usage.ts';
 
-export interface ToldUse {
-  /** Of the response, or of the run. */
+export interface ReportedObjectUsage {
+  /** Id of the response or run. */
   readonly id: string;
   /** Null for a response. */
   readonly threadId: string | null;
   readonly isOver: boolean;
-  /** Null where it is not said, or what is said can be no use. */
+  /** Null if it is missing or implausible. */
   readonly usage: TokenUsage | null;
 }
 
-/** Of a run and of a response; nothing follows on them. */
+/** Final states of runs and responses. */
 const lastStates: ReadonlySet<unknown> = new Set([
-  ...['completed', 'incomplete', 'failed', 'cancelled', 'expired'],
+  'completed',
+  'incomplete',
+  'failed',
+  'cancelled',
+  'expired',
 ]);
 
-/** In an answer, an event of a stream, or a page of a list. */
-export function toldUses(answer: unknown): ToldUse[] {
+/** Accepts a response body, a stream event, or a page of a list. */
+export function findReportedUsage(answer: unknown): ReportedObjectUsage[] {
   if (!isObject(answer)) return [];
   const { response, data } = answer;
   return [answer, response, ...(Array.isArray(data) ? data : [])].flatMap(useIn);
 }
 
-function useIn(told: unknown): ToldUse[] {
-  if (!isObject(told) || typeof told.id !== 'string') return [];
-  const { id, object, status, thread_id: threadId } = told;
-  const isRun = object === 'thread.run' && typeof threadId === 'string';
-  if (!isRun && object !== 'response') return [];
+function useIn(object: unknown): ReportedObjectUsage[] {
+  if (!isObject(object) || typeof object.id !== 'string') return [];
+  const { id, object: type, status, thread_id: threadId } = object;
+  const isRun = type === 'thread.run' && typeof threadId === 'string';
+  if (!isRun && type !== 'response') return [];
   const isOver = lastStates.has(status);
-  return [{ id, threadId: isRun ? threadId : null, isOver, usage: usageOf(told) }];
+  return [{ id, threadId: isRun ? threadId : null, isOver, usage: usageOf(object) }];
 }
 
-function usageOf(told: object): TokenUsage | null {
-  const said = nothingSaid();
-  noteUsage(said, told);
-  return wholeUsage(said, true);
+function usageOf(object: object): TokenUsage | null {
+  const reported = newReportedUsage();
+  addReportedUsage(reported, object);
+  return completeUsage(reported, true);
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -9,8 +9,8 @@ export interface KeptBlobsOptions {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   /** Where new ones are kept. */
-  readonly writesTo: blobs.BlobPlace;
-  readonly places: Readonly<Partial<Record<blobs.BlobPlace, BlobStore>>>;
+  readonly writesTo: blobs.BlobLocation;
+  readonly places: Readonly<Partial<Record<blobs.BlobLocation, BlobStore>>>;
 }
 
 /** What was written, and is not kept yet. */
@@ -149,7 +149,7 @@ export class KeptBlobs implements AsyncDisposable {
     return true;
   }
 
-  #at(place: blobs.BlobPlace): BlobStore {
+  #at(place: blobs.BlobLocation): BlobStore {
     const store = this.#options.places[place];
     if (store !== undefined) return store;
     const setting = place === 's3' ? 'GATEWRIGHT_BLOB_S3_BUCKET' : 'GATEWRIGHT_BLOB_DIR';

@@ -1,10 +1,10 @@
-/** Knows over HTTP which checks a guardrail may be made of (docs/api.md, Checks). */
+/** Knows over HTTP which checks a guardrail may be made of (docs/reference/resources.md, Checks). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { checkKinds } from '../../model/guardrail-check-kinds.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { checkKinds } from '../../model/guardrails/guardrail-check-kinds.ts';
 import { everyMount } from '../request/deps.ts';
-import { guardrailScopes } from '../request/guardrail-access.ts';
+import { guardrailScopes } from '../access/guardrail-access.ts';
 
 const CatalogueQuery = z.object({ resource: z.literal('guardrails') });
 const Catalogue = z.object({

@@ -1,16 +1,16 @@
-/** Knows what holds in every workspace of an organisation over HTTP (docs/api.md, Organisation defaults). */
+/** Knows what holds in every workspace of an organisation over HTTP (docs/reference/resources.md, Organisation defaults). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
-import { sparse } from '../../model/json-record.ts';
-import { guardrailSides } from '../../model/kind-references.ts';
-import { onlyName } from '../../model/kinds.ts';
-import { ExportSettings } from '../../model/log-export.ts';
-import { OrganisationDefaults } from '../../model/organisation-defaults.ts';
-import { validationError } from '../../model/validation-error.ts';
+import type { Route } from '../../http/routes/route.ts';
+import { withoutNulls } from '../../model/wire/json-record.ts';
+import { guardrailFields } from '../../model/manifests/kind-references.ts';
+import { singletonName } from '../../model/kinds/kinds.ts';
+import { ExportSettings } from '../../model/logs/log-export.ts';
+import { OrganisationDefaults } from '../../model/workspaces/organisation-defaults.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as guardrails from '../../store/tables/guardrails.ts';
-import * as organisationDefaults from '../../store/tables/organisation-defaults.ts';
+import * as guardrails from '../../store/resources/guardrails.ts';
+import * as organisationDefaults from '../../store/resources/organisation-defaults.ts';
 import { type AdminDeps, type AdminRequest, everyMountByKeys } from '../request/deps.ts';
 import { type BodyRequest, type ItemRequest, updateFields } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
@@ -19,7 +19,7 @@ import { itemRoutes } from '../request/resource-routes.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
 import { versioned } from '../request/version.ts';
 
-type Side = (typeof guardrailSides)[number];
+type Side = (typeof guardrailFields)[number];
 
 const { managed_by } = updateFields;
 const DefaultsUpdate = OrganisationDefaults.extend({ managed_by });
@@ -34,7 +34,7 @@ export const organisationDefaultsResource: Resource = {
   kind: 'OrganisationDefaults',
   features: ['guardrails'],
   routes: organisationDefaultsRoutes,
-  snapshot: snapshotOf(organisationDefaults.listSaying, toSpec, () => ({ name: onlyName })),
+  snapshot: snapshotOf(organisationDefaults.listInUse, toSpec, () => ({ name: singletonName })),
 };
 
 function organisationDefaultsRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -66,7 +66,7 @@ async function get(deps: AdminDeps, { caller }: AdminRequest) {
   requireWholeOrganisation(caller);
   const db = deps.database.readable;
   const stored = await organisationDefaults.find(db, caller.organisationId);
-  const ids = guardrailSides.flatMap((side) => idsOf(stored, side));
+  const ids = guardrailFields.flatMap((side) => idsOf(stored, side));
   const known = new Map(
     (await guardrails.listByIds(db, caller.organisationId, ids)).map((row) => [row.id, row]),
   );
@@ -112,7 +112,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Defau
       if (body.export_settings !== undefined) {
         columns.denied_export_fields = JSON.stringify(body.export_settings?.deniedFields ?? []);
       }
-      for (const side of guardrailSides) {
+      for (const side of guardrailFields) {
         const sent = body[side];
         if (sent === undefined) continue;
         columns[side] = JSON.stringify(await idsNamed(tx, organisationId, side, sent ?? []));
@@ -128,7 +128,7 @@ async function clear(deps: AdminDeps, request: ItemRequest): Promise<Record<stri
   const { caller, now } = request;
   requireWholeOrganisation(caller);
   return deleteResource(deps, request, changingAt(now), async (tx, row) => {
-    const columns = { ...organisationDefaults.nothing, last_updated_at: now };
+    const columns = { ...organisationDefaults.emptyDefaults, last_updated_at: now };
     await organisationDefaults.update(tx, row.organisation_id, row.id, columns);
     return {};
   });
@@ -157,7 +157,7 @@ async function idsNamed(
 /** Whether a guardrail is among the defaults of the organisation. */
 export async function isDefault(tx: Db, organisationId: string, id: string): Promise<boolean> {
   const stored = await organisationDefaults.find(tx, organisationId);
-  return guardrailSides.some((side) => idsOf(stored, side).includes(id));
+  return guardrailFields.some((side) => idsOf(stored, side).includes(id));
 }
 
 function idsOf(stored: Pick<organisationDefaults.StoredDefaults, Side>, side: Side): string[] {
@@ -168,7 +168,7 @@ function idsOf(stored: Pick<organisationDefaults.StoredDefaults, Side>, side: Si
 function toSpec(row: organisationDefaults.StoredOrganisationDefaults): Record<string, unknown> {
   const list = (text: string) => (text === '[]' ? null : (JSON.parse(text) as string[]));
   const deniedFields = list(row.denied_export_fields);
-  return sparse({
+  return withoutNulls({
     input_guardrails: list(row.input_guardrails),
     output_guardrails: list(row.output_guardrails),
     export_settings: deniedFields && { deniedFields },

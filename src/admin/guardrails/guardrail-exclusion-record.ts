@@ -1,7 +1,7 @@
 /** Knows what the API tells of a workspace that goes without the guardrails of its organisation. */
 import { z } from 'zod';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { StoredGuardrailExclusion } from '../../store/tables/guardrail-exclusions.ts';
+import { ResponseTimestamp, formatTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredGuardrailExclusion } from '../../store/resources/guardrail-exclusions.ts';
 
 export const GuardrailExclusionRecord = z.object({
   id: z.uuid(),
@@ -9,8 +9,8 @@ export const GuardrailExclusionRecord = z.object({
   workspace_id: z.uuid(),
   input_guardrails: z.boolean(),
   output_guardrails: z.boolean(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   object: z.literal('guardrail-exclusion'),
 });
 

@@ -1,17 +1,17 @@
-/** Knows over HTTP which workspaces go without the guardrails of their organisation, one by one (docs/api.md, Organisation defaults). */
+/** Knows over HTTP which workspaces go without the guardrails of their organisation, one by one (docs/reference/resources.md, Organisation defaults). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
+import type { Route } from '../../http/routes/route.ts';
 import {
   GuardrailExclusionCreate,
   GuardrailExclusionUpdate,
-} from '../../model/guardrail-exclusion.ts';
-import { onlyName } from '../../model/kinds.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+} from '../../model/guardrails/guardrail-exclusion.ts';
+import { singletonName } from '../../model/kinds/kinds.ts';
+import { listSchema, listReply, pageQuery, toPage } from '../../model/wire/paging.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as guardrailExclusions from '../../store/tables/guardrail-exclusions.ts';
-import * as organisationDefaults from '../../store/tables/organisation-defaults.ts';
-import * as organisationLocks from '../../store/tables/organisation-locks.ts';
+import * as guardrailExclusions from '../../store/resources/guardrail-exclusions.ts';
+import * as organisationDefaults from '../../store/resources/organisation-defaults.ts';
+import * as organisationLocks from '../../store/rows/organisation-locks.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -66,7 +66,7 @@ export const guardrailExclusionResource: Resource = {
   features: ['guardrails'],
   routes: guardrailExclusionRoutes,
   snapshot: snapshotOf(guardrailExclusions.listAllForOrganisation, toSpec, () => ({
-    name: onlyName,
+    name: singletonName,
   })),
 };
 
@@ -86,7 +86,7 @@ function guardrailExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
     on.list({
       summary: 'List workspaces that go without the guardrails of the organisation',
       query: ListQuery,
-      response: listOf(GuardrailExclusionRecord),
+      response: listSchema(GuardrailExclusionRecord),
       handle: (request) => list(deps, request),
     }),
     on.get({

@@ -1,6 +1,6 @@
 /** Knows what the API tells about a guardrail on an MCP server. */
 import { z } from 'zod';
-import type { StoredGuardrailMapping } from '../../store/tables/guardrail-mappings.ts';
+import type { StoredGuardrailMapping } from '../../store/resources/guardrail-mappings.ts';
 
 /** One guardrail on one MCP server. */
 export const GuardrailMapping = z.object({

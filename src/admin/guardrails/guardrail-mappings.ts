@@ -1,27 +1,27 @@
-/** Knows guardrails on MCP servers over HTTP (docs/api.md, Guardrail mappings). */
+/** Knows guardrails on MCP servers over HTTP (docs/reference/resources.md, Guardrail mappings). */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { documentBody } from '../../model/body-limits.ts';
-import { ApiError } from '../../model/errors.ts';
-import type { Fault } from '../../model/fault.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { documentBodyLimits } from '../../model/json/body-limits.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import type { Fault } from '../../model/wire/fault.ts';
 import {
-  contentOf,
+  readMappingContent,
   GuardrailMappingPut,
   GuardrailMappingSync,
   type MappingContent,
-  sameContent,
-} from '../../model/guardrail-mapping.ts';
-import { newId } from '../../model/ids.ts';
-import { LongList, mapItems } from '../../model/long-list.ts';
-import type { ManagedBy } from '../../model/managed-by.ts';
-import { refuseFaults, validationError } from '../../model/validation-error.ts';
+  isSameMapping,
+} from '../../model/guardrails/guardrail-mapping.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { StreamedList, mapItems } from '../../model/wire/streamed-list.ts';
+import type { ManagedBy } from '../../model/manifests/managed-by.ts';
+import { rejectFaults, validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as guardrailMappings from '../../store/tables/guardrail-mappings.ts';
-import * as guardrails from '../../store/tables/guardrails.ts';
-import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
-import * as mcpServers from '../../store/tables/mcp-servers.ts';
+import * as guardrailMappings from '../../store/resources/guardrail-mappings.ts';
+import * as guardrails from '../../store/resources/guardrails.ts';
+import * as mcpCapabilities from '../../store/mcp/mcp-capabilities.ts';
+import * as mcpServers from '../../store/mcp/mcp-servers.ts';
 import { recordChange } from '../request/change.ts';
 import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
@@ -30,7 +30,7 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { findGuardrail, guardrailScopes } from '../request/guardrail-access.ts';
+import { findGuardrail, guardrailScopes } from '../access/guardrail-access.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { findOr404 } from '../request/scoping.ts';
 import { requireVersion, versioned } from '../request/version.ts';
@@ -54,7 +54,7 @@ export const guardrailMappingResource: Resource = {
   kind: 'GuardrailMcpBinding',
   features: ['guardrails'],
   routes: guardrailMappingRoutes,
-  snapshot: snapshotOf(guardrailMappings.listAllPlaced, toSpec),
+  snapshot: snapshotOf(guardrailMappings.listAllWithWorkspace, toSpec),
   contents: guardrailMappings.contents,
 };
 
@@ -80,7 +80,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Put a guardrail on exactly the MCP servers sent',
       versioned: true,
       body: SyncBody,
-      bodyLimits: documentBody,
+      bodyLimits: documentBodyLimits,
       response: SyncReceipt,
       handle: (request) => sync(deps, request),
     }),
@@ -124,7 +124,7 @@ async function list(deps: AdminDeps, request: ItemRequest) {
   const guardrail = await findGuardrail(db, request, request.query.workspace_id, 'read');
   const { organisationId } = request.caller;
   const rows = guardrailMappings.readByGuardrail(db, organisationId, guardrail.id);
-  const told = new LongList<z.infer<typeof GuardrailMapping>[]>({}, null, mapItems(rows, toRecord));
+  const told = new StreamedList<z.infer<typeof GuardrailMapping>[]>({}, null, mapItems(rows, toRecord));
   return versioned(told, { version: guardrail.mappings_version });
 }
 
@@ -140,9 +140,9 @@ async function put(deps: AdminDeps, request: PutRequest) {
     const reference = params.mcpServerId!;
     const servers = await findServers(tx, request.caller, guardrail, [reference], () => []);
     const server = servers.get(reference)!;
-    const content = contentOf(body);
+    const content = readMappingContent(body);
     const wanted = [{ server, content, path: [capabilityField(body)] }];
-    refuseFaults(await capabilityFaults(tx, request.caller, wanted));
+    rejectFaults(await capabilityFaults(tx, request.caller, wanted));
     const known = await mappingOf(tx, guardrail, server);
     if (request.ifMatch !== null) requireVersion(request, known?.version ?? 0);
     if (known === undefined) {
@@ -187,10 +187,10 @@ async function sync(deps: AdminDeps, request: SyncRequest) {
     ]);
     const wanted = entries.map(([name, entry]) => ({
       server: servers.get(name)!,
-      content: contentOf(entry),
+      content: readMappingContent(entry),
       path: ['mcp_servers', name, capabilityField(entry)],
     }));
-    refuseFaults(await capabilityFaults(tx, caller, wanted));
+    rejectFaults(await capabilityFaults(tx, caller, wanted));
     const stored = await guardrailMappings.listByGuardrail(tx, caller.organisationId, guardrail.id);
     const known = new Map(stored.map((row) => [row.mcp_server_id, row]));
     const counts = { added: 0, updated: 0, removed: 0 };
@@ -248,7 +248,7 @@ async function findServers(
     taken.add(row.id);
     return [name, row] as const;
   });
-  refuseFaults(faults);
+  rejectFaults(faults);
   return new Map(found);
 }
 
@@ -331,7 +331,7 @@ async function renew(
   managedBy?: ManagedBy,
 ): Promise<boolean> {
   const { run_on, capability_ids } = toRecord(row);
-  const changed = !sameContent({ runOn: run_on, capabilityIds: capability_ids }, content);
+  const changed = !isSameMapping({ runOn: run_on, capabilityIds: capability_ids }, content);
   if (changed) {
     await guardrailMappings.update(tx, row.organisation_id, row.id, {
       run_on: JSON.stringify(content.runOn),

@@ -1,9 +1,9 @@
 /** Knows what the API tells about a guardrail: the record, the list item, and the body that would make it again. */
 import { z } from 'zod';
-import { GuardrailActions, GuardrailCheck, GuardrailTarget } from '../../model/guardrail.ts';
-import { readDocument } from '../../model/json-record.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { StoredGuardrail } from '../../store/tables/guardrails.ts';
+import { GuardrailActions, GuardrailCheck, GuardrailTarget } from '../../model/guardrails/guardrail.ts';
+import { readDocument } from '../../model/wire/json-record.ts';
+import { ResponseTimestamp, formatTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredGuardrail } from '../../store/resources/guardrails.ts';
 import { GuardrailMapping } from './guardrail-mapping-record.ts';
 
 /** Items of the list. */
@@ -17,8 +17,8 @@ export const GuardrailListItem = z.object({
   status: z.enum(['active', 'archived']),
   owner_id: z.uuid(),
   updated_by: z.uuid(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   object: z.literal('guardrail'),
 });
 

@@ -1,30 +1,30 @@
-/** Knows guardrails over HTTP (docs/api.md, Guardrails). */
+/** Knows guardrails over HTTP (docs/reference/resources.md, Guardrails). */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
-import { documentBody } from '../../model/body-limits.ts';
-import { guardrailReferences } from '../../model/config-document.ts';
-import { ApiError } from '../../model/errors.ts';
+import type { Route } from '../../http/routes/route.ts';
+import { documentBodyLimits } from '../../model/json/body-limits.ts';
+import { guardrailReferences } from '../../model/configs/config-document.ts';
+import { ApiError } from '../../model/wire/errors.ts';
 import {
   type GuardrailCheck,
   GuardrailCreate,
   GuardrailTarget,
   GuardrailUpdate,
-} from '../../model/guardrail.ts';
-import { guardrailFaults } from '../../model/guardrail-checks.ts';
-import { newId } from '../../model/ids.ts';
-import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
-import { LongList, mapItems } from '../../model/long-list.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import { refuseFaults, validationError } from '../../model/validation-error.ts';
-import type { WorkspaceDefaults } from '../../model/workspace.ts';
+} from '../../model/guardrails/guardrail.ts';
+import { guardrailFaults } from '../../model/guardrails/guardrail-checks.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { readDocument, rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
+import { StreamedList, mapItems } from '../../model/wire/streamed-list.ts';
+import { listSchema, listReply, pageQuery, toPage } from '../../model/wire/paging.ts';
+import { ResponseTimestamp, formatTimestamp } from '../../model/wire/timestamp.ts';
+import { rejectFaults, validationError } from '../../model/wire/validation-error.ts';
+import type { WorkspaceDefaults } from '../../model/workspaces/workspace.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as configs from '../../store/tables/configs.ts';
-import * as guardrailMappings from '../../store/tables/guardrail-mappings.ts';
-import * as guardrails from '../../store/tables/guardrails.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as configs from '../../store/resources/configs.ts';
+import * as guardrailMappings from '../../store/resources/guardrail-mappings.ts';
+import * as guardrails from '../../store/resources/guardrails.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -34,7 +34,7 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { findGuardrail, guardrailScopes } from '../request/guardrail-access.ts';
+import { findGuardrail, guardrailScopes } from '../access/guardrail-access.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   baseColumns,
@@ -74,7 +74,7 @@ const ListQuery = WorkspaceQuery.extend({
 const Receipt = z.object({ id: z.uuid(), slug: z.string(), version_id: z.uuid() });
 const CreateReceipt = Receipt.extend({
   object: z.literal('guardrail'),
-  created_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
   created_by: z.uuid(),
 });
 
@@ -100,14 +100,14 @@ function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
     on.create({
       summary: 'Create a guardrail',
       body: CreateBody,
-      bodyLimits: documentBody,
+      bodyLimits: documentBodyLimits,
       response: CreateReceipt,
       handle: (request) => create(deps, request),
     }),
     on.list({
       summary: 'List guardrails of every target',
       query: ListQuery,
-      response: listOf(GuardrailListItem),
+      response: listSchema(GuardrailListItem),
       handle: (request) => list(deps, request),
     }),
     on.get({
@@ -119,7 +119,7 @@ function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
     on.update({
       summary: 'Replace the fields sent of a guardrail',
       body: UpdateBody,
-      bodyLimits: documentBody,
+      bodyLimits: documentBodyLimits,
       ignoredFields: ['id', 'slug'],
       response: Receipt,
       handle: (request) => update(deps, request),
@@ -137,7 +137,7 @@ async function create(
 ): Promise<z.infer<typeof CreateReceipt>> {
   const { caller, body, now } = request;
   const target = body.target ?? 'llm';
-  refuseFaults(guardrailFaults(body, target, deps.trustedHosts));
+  rejectFaults(guardrailFaults(body, target, deps.trustedHosts));
   const created = await createResource(deps, request, 'Guardrail', async (tx, workspace) => {
     const fresh = baseColumns(request, workspace);
     guardrailScopes.require(caller, fresh, 'create');
@@ -184,11 +184,11 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const { caller, query, mount } = request;
   const db = deps.database.readable;
   const row = await findGuardrail(db, request, query.workspace_id, 'read');
-  // v1 clients compare with what they sent; the newer ones need every field (docs/api.md, Guardrails).
+  // v1 clients compare with what they sent; the newer ones need every field (docs/reference/resources.md, Guardrails).
   const frame = toFrame(row, mount === 'v1' ? 'as sent' : 'complete');
   const mappings = guardrailMappings.readByGuardrail(db, caller.organisationId, row.id);
   const items = mapItems(mappings, toMappingRecord);
-  const record = new LongList<z.infer<typeof GuardrailRecord>>(frame, 'mcp_server_mappings', items);
+  const record = new StreamedList<z.infer<typeof GuardrailRecord>>(frame, 'mcp_server_mappings', items);
   return versioned(record, row);
 }
 
@@ -199,7 +199,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       requireUnchanged('target', body.target, row.target);
       const checks = body.checks && identified(body.checks, readChecks(row));
       const judged = { checks: checks ?? ('stored' as const), actions: actionsOf(row, body) };
-      refuseFaults(guardrailFaults(judged, row.target, deps.trustedHosts));
+      rejectFaults(guardrailFaults(judged, row.target, deps.trustedHosts));
       const content = {
         checks: rewriteDocument(row.checks, checks),
         actions: rewriteDocument(row.actions, body.actions),
@@ -276,7 +276,7 @@ async function refuseWhileNamed(tx: Db, row: guardrails.StoredGuardrail): Promis
   const names = [row.id, row.slug];
   // Ids are the same in any case, slugs are not.
   const isNamed = (name: string): boolean => name === row.slug || name.toLowerCase() === row.id;
-  const naming = (await configs.listHolding(tx, row.organisation_id, names)).find(({ config }) =>
+  const naming = (await configs.listContaining(tx, row.organisation_id, names)).find(({ config }) =>
     guardrailReferences(JSON.parse(config)).some(({ guardrail }) => isNamed(guardrail)),
   );
   if (naming !== undefined) {

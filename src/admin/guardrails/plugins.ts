@@ -1,7 +1,7 @@
-/** Knows over HTTP that no account at a partner is kept for guardrails (docs/api.md, Checks). */
+/** Knows over HTTP that no account at a partner is kept for guardrails (docs/reference/resources.md, Checks). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
+import { type Route, route } from '../../http/routes/route.ts';
 import { everyMount } from '../request/deps.ts';
 
 const Plugins = z.object({

@@ -1,14 +1,14 @@
-/** Knows over HTTP which workspaces go without the guardrails of their organisation, all of a side at once (docs/api.md, Organisation defaults). */
+/** Knows over HTTP which workspaces go without the guardrails of their organisation, all of a side at once (docs/reference/resources.md, Organisation defaults). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { newId } from '../../model/ids.ts';
-import { validationError } from '../../model/validation-error.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as guardrailExclusions from '../../store/tables/guardrail-exclusions.ts';
-import * as organisationDefaults from '../../store/tables/organisation-defaults.ts';
-import * as organisationLocks from '../../store/tables/organisation-locks.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as guardrailExclusions from '../../store/resources/guardrail-exclusions.ts';
+import * as organisationDefaults from '../../store/resources/organisation-defaults.ts';
+import * as organisationLocks from '../../store/rows/organisation-locks.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
 import { recordChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import type { BodyRequest } from '../request/frame-fields.ts';

@@ -1,18 +1,18 @@
 /** Knows which user a proven identity is, what follows from what the provider says of it, and how its session is opened. */
 import type { ProvenIdentity } from '../../auth/identity-provider.ts';
-import { textsOf } from '../../auth/identity-provider.ts';
+import { claimTexts } from '../../auth/identity-provider.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { makeSession } from '../../auth/sessions.ts';
-import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
-import { type AssignedRole, emailKey } from '../../model/person.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { type AssignedRole, emailKey } from '../../model/people/person.ts';
 import type { Db } from '../../store/connection/db.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
-import type { StoredRow } from '../../store/tables/organisations.ts';
-import * as userIdentities from '../../store/tables/user-identities.ts';
-import * as userInvites from '../../store/tables/user-invites.ts';
-import * as userSessions from '../../store/tables/user-sessions.ts';
-import * as users from '../../store/tables/users.ts';
+import { isDuplicateEntry } from '../../store/rows/duplicate.ts';
+import type { StoredOrganisation } from '../../store/resources/organisations.ts';
+import * as userIdentities from '../../store/people/user-identities.ts';
+import * as userInvites from '../../store/people/user-invites.ts';
+import * as userSessions from '../../store/people/user-sessions.ts';
+import * as users from '../../store/people/users.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, SignIn } from '../request/deps.ts';
 import { acceptInvite } from './invite-acceptance.ts';
@@ -21,7 +21,7 @@ import { followGroups } from './sign-in-groups.ts';
 type Settings = SignIn['settings'];
 
 interface Coming {
-  readonly organisation: StoredRow;
+  readonly organisation: StoredOrganisation;
   readonly identity: ProvenIdentity;
   readonly request: Pick<Author, 'requestId' | 'now'>;
 }
@@ -58,7 +58,7 @@ async function enter(tx: Db, deps: AdminDeps, settings: Settings, coming: Coming
     await auditUser(tx, deps, author, user.id, 'update', { role });
   }
   if (settings.groupsClaim !== null) {
-    const names = textsOf(identity.claims, settings.groupsClaim);
+    const names = claimTexts(identity.claims, settings.groupsClaim);
     await followGroups(tx, deps, author, user.id, names);
   }
   const place = { organisationId: organisation.id, id: newId() };
@@ -77,7 +77,7 @@ async function enter(tx: Db, deps: AdminDeps, settings: Settings, coming: Coming
 /** Null where the provider has no say. @throws ApiError `forbidden` for whom it gives no role */
 function claimedRole({ roles }: Settings, { claims }: ProvenIdentity): AssignedRole | null {
   if (roles === null) return null;
-  const given = textsOf(claims, roles.claim).flatMap((value) => roles.byValue.get(value) ?? []);
+  const given = claimTexts(claims, roles.claim).flatMap((value) => roles.byValue.get(value) ?? []);
   if (given.length === 0) {
     throw new ApiError('forbidden', 'The identity provider gives you no role here');
   }

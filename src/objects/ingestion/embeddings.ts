@@ -1,10 +1,10 @@
-/** Knows how texts become numbers: asked of a model, checked, and brought to length 1, so that their products are cosines. */
+/** Embeds texts with a model, validates the vectors and normalises them to length 1, so dot products are cosines. */
 import type { ModelCalls } from '../model-calls.ts';
 
-/** A model that did not give what it was asked for; the message is meant for the caller. */
+/** Reports an unusable response of the model; the message is meant for the caller. */
 export class EmbeddingError extends Error {
   override name = 'EmbeddingError';
-  /** Of the answer; null for one that was no embeddings. */
+  /** Status of the response; null if it contained no embeddings. */
   readonly status: number | null;
 
   constructor(message: string, status: number | null = null) {
@@ -13,41 +13,43 @@ export class EmbeddingError extends Error {
   }
 }
 
-/** What the type of MySQL for vectors takes. */
+/** Maximum of MySQL's vector type. */
 const dimensionsMax = 16_383;
 
-/** One for each text, all of as many numbers. @throws EmbeddingError */
+/** Returns one vector for each text, all of the same length. @throws EmbeddingError */
 export async function embed(
   models: ModelCalls,
   model: string,
   input: readonly string[],
 ): Promise<Float32Array[]> {
   const { status, body } = await models.call('/embeddings', {
-    ...{ model, input, encoding_format: 'float' },
+    model,
+    input,
+    encoding_format: 'float',
   });
   if (status < 200 || status > 299) {
     throw new EmbeddingError(
-      `The model for embeddings answered ${status}${reasonIn(body)}`,
+      `The embedding model returned status ${status}${reasonIn(body)}`,
       status,
     );
   }
   const data = (body as { readonly data?: unknown } | null)?.data;
   if (!Array.isArray(data) || data.length !== input.length) {
-    throw new EmbeddingError('The model for embeddings gave none, or too few');
+    throw new EmbeddingError('The embedding model returned too few embeddings');
   }
   const vectors: Float32Array[] = [];
-  for (const [place, one] of data.entries()) {
-    const { index = place, embedding } = one as { index?: unknown; embedding?: unknown };
+  for (const [position, item] of data.entries()) {
+    const { index = position, embedding } = item as { index?: unknown; embedding?: unknown };
     const vector = unitVector(embedding);
     if (vector === null || !Number.isInteger(index) || vectors[Number(index)] !== undefined) {
-      throw new EmbeddingError('The model for embeddings gave something else');
+      throw new EmbeddingError('The embedding model returned an invalid embedding');
     }
     vectors[Number(index)] = vector;
   }
   const [first] = vectors;
   const areAlike =
     vectors.length === input.length && vectors.every((v) => v?.length === first?.length);
-  if (!areAlike) throw new EmbeddingError('The embeddings of one answer have different lengths');
+  if (!areAlike) throw new EmbeddingError('The embeddings of one response have different lengths');
   return vectors;
 }
 
@@ -56,7 +58,7 @@ function reasonIn(body: unknown): string {
   return typeof message === 'string' ? `: ${message.slice(0, 200)}` : '';
 }
 
-/** Null for what is no list of finite numbers. */
+/** Null for a value that is not a list of finite numbers. */
 function unitVector(embedding: unknown): Float32Array | null {
   if (!Array.isArray(embedding) || embedding.length === 0) return null;
   if (embedding.length > dimensionsMax) return null;
@@ -73,14 +75,14 @@ function unitVector(embedding: unknown): Float32Array | null {
   return vector;
 }
 
-/** As they lie in the database, whatever order of bytes the machine has. */
-export function bytesOf(vector: Float32Array): Buffer {
+/** Bytes of a vector as stored in the database: little-endian on every machine. */
+export function vectorBytes(vector: Float32Array): Buffer {
   const bytes = Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength);
   return isLittleEndian ? bytes : Buffer.from(bytes).swap32();
 }
 
-/** Reverses {@link bytesOf}, of any number of vectors one after the other. */
-export function numbersOf(bytes: Buffer): Float32Array<ArrayBuffer> {
+/** Inverse of {@link vectorBytes}, for any number of concatenated vectors. */
+export function readVectors(bytes: Buffer): Float32Array<ArrayBuffer> {
   const copied = Buffer.from(new ArrayBuffer(bytes.length));
   bytes.copy(copied);
   if (!isLittleEndian) copied.swap32();

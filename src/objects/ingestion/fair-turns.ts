@@ -1,19 +1,19 @@
-/** Knows whose turn it is where few work at once and many wait: nobody waits for all that one other has brought. */
+/** Limits concurrent work and serves waiting owners in turn, so that one owner's many tasks do not delay the others. */
 
-export class FairTurns {
+export class FairQueue {
   readonly #atOnceMax: number;
   #running = 0;
-  /** By whose they are; who has had a turn comes behind all others. */
+  /** Waiting tasks by owner; an owner that has been served moves to the end. */
   readonly #waiting = new Map<string, (() => void)[]>();
 
   constructor(atOnceMax: number) {
     this.#atOnceMax = atOnceMax;
   }
 
-  /** Works once it is its turn. */
-  async take<T>(whose: string, work: () => Promise<T>): Promise<T> {
+  /** Runs the work when it is the owner's turn. */
+  async run<T>(owner: string, work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#atOnceMax) this.#running += 1;
-    else await this.#turn(whose);
+    else await this.#turn(owner);
     try {
       return await work();
     } finally {
@@ -21,10 +21,10 @@ export class FairTurns {
     }
   }
 
-  #turn(whose: string): Promise<void> {
+  #turn(owner: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const others = this.#waiting.get(whose);
-    if (others === undefined) this.#waiting.set(whose, [resolve]);
+    const others = this.#waiting.get(owner);
+    if (others === undefined) this.#waiting.set(owner, [resolve]);
     else others.push(resolve);
     return promise;
   }
@@ -35,9 +35,9 @@ export class FairTurns {
       this.#running -= 1;
       return;
     }
-    const [whose, [begin, ...rest]] = first;
-    this.#waiting.delete(whose);
-    if (rest.length > 0) this.#waiting.set(whose, rest);
+    const [owner, [begin, ...rest]] = first;
+    this.#waiting.delete(owner);
+    if (rest.length > 0) this.#waiting.set(owner, rest);
     begin!();
   }
 }

@@ -1,4 +1,4 @@
-/** Knows how one file gets into a vector store: read, cut into chunks, embedded and written, as long as its lease is held. */
+/** Adds one file to a vector store while its lease is held: reads, splits, embeds and stores it. */
 import type { Database } from '../../store/connection/db.ts';
 import type { KeptBlobs, ReadBlob } from '../../store/kept-blobs.ts';
 import * as files from '../../store/objects/files.ts';
@@ -7,36 +7,36 @@ import * as storeFiles from '../../store/objects/vector-store-files.ts';
 import * as vectorStores from '../../store/objects/vector-stores.ts';
 import type { ModelCalls } from '../model-calls.ts';
 import type { Owner } from '../owner.ts';
-import { bytesOf, embed } from './embeddings.ts';
-import type { Reading, Readings } from './readings.ts';
+import { vectorBytes, embed } from './embeddings.ts';
+import type { FileReadTask, FileReadPool } from './readings.ts';
 
 export interface FileIngestionOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
   readonly blobs: KeptBlobs;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  readonly readings: Readings;
+  readonly readings: FileReadPool;
 }
 
-/** Who works on what, in whose name. */
+/** A file to ingest, with its owner and lease. */
 export interface IngestionTask {
   readonly owner: Owner;
   readonly store: vectorStores.StoredVectorStore;
   readonly models: ModelCalls;
   readonly row: storeFiles.StoredVectorStoreFile;
-  readonly place: storeFiles.FilePlace;
+  readonly place: storeFiles.StoreFileKey;
   readonly lease: Buffer;
-  /** Whether the process ends. */
+  /** Whether the process is shutting down. */
   readonly isClosing: () => boolean;
 }
 
-/** After which others go on when the process was killed. */
+/** After this time another process continues if this one was killed. */
 export const leaseMs = 30_000;
 const chunksPerCall = 32;
 const chunksMax = 20_000;
 const readBytesMax = 64 * 1024 * 1024;
 
-/** That the file itself is to blame for, or the model; told to its owner. */
+/** A failure caused by the file or the model; its message is shown to the owner. */
 export class IngestionError extends Error {
   override name = 'IngestionError';
   readonly code: string;
@@ -47,8 +47,8 @@ export class IngestionError extends Error {
   }
 }
 
-/** Somebody else is at work on the file, or it was cancelled or deleted. */
-export class LeaseLost extends Error {
+/** Another process works on the file, or the file was cancelled or deleted. */
+export class LeaseLostError extends Error {
   override name = 'LeaseLost';
 }
 
@@ -65,7 +65,7 @@ export class FileIngestion {
   async run(): Promise<void> {
     const { models, store } = this.#task;
     const chunks = await this.#chunksOf();
-    // What is written already was embedded and paid for.
+    // Chunks that are stored already have been embedded and paid for.
     const written = await this.#written();
     for (let from = written; from < chunks.length; from += chunksPerCall) {
       await this.renew();
@@ -77,25 +77,25 @@ export class FileIngestion {
 
   async #written(): Promise<number> {
     const { place, row } = this.#task;
-    const found = await storeFiles.find(this.#options.database.db, place);
-    if (found === undefined || found.created_at !== row.created_at) throw new LeaseLost();
-    return found.chunks;
+    const stored = await storeFiles.find(this.#options.database.db, place);
+    if (stored === undefined || stored.created_at !== row.created_at) throw new LeaseLostError();
+    return stored.chunks;
   }
 
   async #chunksOf(): Promise<readonly string[]> {
     const { organisationId, workspaceId } = this.#task.owner;
-    const whose = `${organisationId}/${workspaceId}`;
-    const end = await this.#options.readings.read(whose, () => this.#fetch());
+    const ownerKey = `${organisationId}/${workspaceId}`;
+    const end = await this.#options.readings.read(ownerKey, () => this.#fetch());
     if (end.kind === 'failed') throw new IngestionError(end.code, end.message);
     if (end.chunks.length <= chunksMax) return end.chunks;
-    const message = `The file has more than ${chunksMax} chunks; larger chunks are fewer`;
+    const message = `The file has more than ${chunksMax} chunks; use larger chunks`;
     throw new IngestionError('invalid_file', message);
   }
 
-  async #fetch(): Promise<Reading> {
+  async #fetch(): Promise<FileReadTask> {
     const { owner, row } = this.#task;
     const { blobs, database, now } = this.#options;
-    // It may have waited for long.
+    // The file may have waited for a long time.
     await this.renew();
     const file = await files.find(database.db, owner, row.id, now());
     const blob = file && (await blobs.read({ organisationId: owner.organisationId, id: file.id }));
@@ -104,12 +104,12 @@ export class FileIngestion {
     }
     return {
       name: file.name,
-      content: await contentOf(blob),
+      content: await readContent(blob),
       sizes: { tokensMax: row.chunk_tokens, overlapTokens: row.overlap_tokens },
     };
   }
 
-  /** Longer to be at work on it; or for others at once, where this process ends. */
+  /** Extends the lease, or ends it at once for other processes if this one is shutting down. */
   async renew(): Promise<void> {
     const { place, lease, isClosing } = this.#task;
     const { database, now } = this.#options;
@@ -117,7 +117,7 @@ export class FileIngestion {
     const isOurs = await storeFiles.updateLeased(database.db, place, lease, {
       leased_until: until,
     });
-    if (!isOurs || isClosing()) throw new LeaseLost();
+    if (!isOurs || isClosing()) throw new LeaseLostError();
   }
 
   async #write(
@@ -129,7 +129,7 @@ export class FileIngestion {
     const { store, place, lease } = this.#task;
     const dimensions = vectors[0]!.length;
     if (!(await vectorStores.holdDimensions(database.db, store, dimensions))) {
-      const message = `The model gives ${dimensions} numbers, but the store holds others`;
+      const message = `The model returns ${dimensions} dimensions, but the store has others`;
       throw new IngestionError('invalid_file', message);
     }
     const rows = texts.map((content, n) => ({
@@ -138,7 +138,7 @@ export class FileIngestion {
       file_id: place.id,
       number: before + n,
       content,
-      embedding: bytesOf(vectors[n]!),
+      embedding: vectorBytes(vectors[n]!),
     }));
     const bytes = rows.reduce(
       (sum, row) => sum + Buffer.byteLength(row.content) + row.embedding.length,
@@ -146,15 +146,15 @@ export class FileIngestion {
     );
     await database.transaction(async (tx) => {
       const added = { before, chunks: rows.length, bytes };
-      if (!(await storeFiles.addChunks(tx, place, lease, added))) throw new LeaseLost();
+      if (!(await storeFiles.addChunks(tx, place, lease, added))) throw new LeaseLostError();
       await vectorChunks.insert(tx, rows);
     });
   }
 }
 
-async function contentOf({ bytes, pieces }: ReadBlob): Promise<Uint8Array<ArrayBuffer>> {
+async function readContent({ bytes, pieces }: ReadBlob): Promise<Uint8Array<ArrayBuffer>> {
   if (bytes > readBytesMax) {
-    const message = `The file has more than ${readBytesMax} bytes, which is too much to be read`;
+    const message = `The file has more than ${readBytesMax} bytes, the maximum for text extraction`;
     throw new IngestionError('invalid_file', message);
   }
   const content = new Uint8Array(bytes);

@@ -1,4 +1,4 @@
-/** Knows which files of vector stores a process works on: those that nobody else does, by a lease. */
+/** Ingests the files of vector stores that no other process works on, coordinated by leases. */
 
 import { randomBytes } from 'node:crypto';
 import { isUnavailable } from '../../store/connection/unavailable.ts';
@@ -11,64 +11,64 @@ import {
   FileIngestion,
   type FileIngestionOptions,
   IngestionError,
-  LeaseLost,
+  LeaseLostError,
   leaseMs,
 } from './file-ingestion.ts';
 
 export interface IngestionOptions extends FileIngestionOptions {
-  /** A file that somebody else is to go on with, as the database or the process failed. */
+  /** Called when the database or the process failed and another process must continue with a file. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** A model that takes longer is not waited for: the lease lapses. */
+/** On shutdown, slower model calls are not awaited; the lease expires instead. */
 const closingMsMax = 5_000;
-/** Of one store by one process. */
-const takenAtOnceMax = 4;
+/** Files fetched at a time for one store. */
+const filesPerQuery = 4;
 
-/** Work on one store. */
-interface Busy {
-  /** Whether there may be more to do than was found. */
+/** Ongoing work on one store. */
+interface StoreWork {
+  /** Whether files may have been added since the last query. */
   again: boolean;
   work: Promise<void>;
 }
 
 /**
- * Every statement that changes something asks for the lease. When it lapses, as the process was killed, the
- * next request about the store goes on behind the chunks that are written, in the name of its caller, so that
- * no credential of the first one has to be kept.
+ * Ingests files under leases; every statement that changes something checks the lease. If the process is
+ * killed, the lease expires, and the next request about the store continues after the stored chunks on
+ * behalf of its own caller. No credential of the first caller has to be stored.
  */
 export class Ingestion {
   readonly #options: IngestionOptions;
-  /** Stores that this process is at work on. */
-  readonly #busy = new Map<string, Busy>();
+  /** Stores that this process works on. */
+  readonly #busy = new Map<string, StoreWork>();
   #isClosed = false;
 
   constructor(options: IngestionOptions) {
     this.#options = options;
   }
 
-  /** Works on all files of the store that nobody is at work on; the caller does not wait for it. */
+  /** Ingests all files of the store without a lease; does not wait for them. */
   start(owner: Owner, store: vectorStores.StoredVectorStore, models: ModelCalls): void {
     const key = `${store.organisation_id}/${store.id}`;
-    const known = this.#busy.get(key);
-    // It may have looked for files before the one was there that this is called for.
-    if (known !== undefined) known.again = true;
-    if (this.#isClosed || known !== undefined) return;
-    const busy: Busy = { again: false, work: Promise.resolve() };
+    const existing = this.#busy.get(key);
+    // Its query may have preceded the insertion of the new file.
+    if (existing !== undefined) existing.again = true;
+    if (this.#isClosed || existing !== undefined) return;
+    const busy: StoreWork = { again: false, work: Promise.resolve() };
     this.#busy.set(key, busy);
     busy.work = this.#workUntilNone(busy, () => this.#workOn(owner, store, models)).finally(() =>
       this.#busy.delete(key),
     );
   }
 
-  async #workUntilNone(busy: Busy, work: () => Promise<void>): Promise<void> {
+  async #workUntilNone(busy: StoreWork, work: () => Promise<void>): Promise<void> {
     do {
       busy.again = false;
       await work().catch(this.#options.onFault);
     } while (busy.again && !this.#isClosed);
   }
 
-  /** Begins nothing more; what is under way ends with the chunks that are being embedded, for others to go on with. */
+  /** Starts no further work. Current work ends after the chunks being embedded; other processes continue. */
   async close(): Promise<void> {
     this.#isClosed = true;
     const { promise: late, resolve } = Promise.withResolvers<void>();
@@ -85,7 +85,7 @@ export class Ingestion {
     const { database, now } = this.#options;
     const place = { organisationId: store.organisation_id, vectorStoreId: store.id };
     for (;;) {
-      const due = await storeFiles.listLapsed(database.db, place, now(), takenAtOnceMax);
+      const due = await storeFiles.listLapsed(database.db, place, now(), filesPerQuery);
       if (due.length === 0) return;
       for (const row of due) {
         if (this.#isClosed) return;
@@ -108,20 +108,22 @@ export class Ingestion {
     const isClosing = () => this.#isClosed;
     const task = { owner, store, models, row, place, lease, isClosing };
     const ingestion = new FileIngestion(this.#options, task);
-    // Files wait for one another to be read, and a model may take long.
+    // Files wait for their turn to be read, and a model can be slow.
     const beat = setInterval(() => void ingestion.renew().catch(() => null), leaseMs / 4);
     try {
       await ingestion.run();
       await database.transaction((tx) => storeFiles.complete(tx, place, lease));
     } catch (error) {
-      if (error instanceof LeaseLost) return;
-      // Whatever it was cut off by is no fault of the file: it is left to others, at once.
+      if (error instanceof LeaseLostError) return;
+      // An interruption by the shutdown is not the file's fault: other processes continue at once.
       if (this.#isClosed) return void (await ingestion.renew().catch(() => null));
-      // The lease lapses, and somebody tries again.
+      // The lease expires, and another process retries.
       if (isUnavailable(error)) throw error;
       const { code, message } = failureOf(error);
       await storeFiles.updateLeased(database.db, place, lease, {
-        ...{ status: 'failed', error_code: code, error_message: message.slice(0, 512) },
+        status: 'failed',
+        error_code: code,
+        error_message: message.slice(0, 512),
       });
       if (code === 'internal_error') this.#options.onFault(error);
     } finally {
@@ -133,5 +135,5 @@ export class Ingestion {
 function failureOf(error: unknown): { readonly code: string; readonly message: string } {
   if (error instanceof IngestionError) return error;
   if (error instanceof EmbeddingError) return { code: 'server_error', message: error.message };
-  return { code: 'internal_error', message: 'The file could not be worked on' };
+  return { code: 'internal_error', message: 'The file could not be processed' };
 }

@@ -1,11 +1,11 @@
-/** Knows the text of a PDF, and how much room the making of it may take. */
+/** Extracts the text of a PDF with a bound on its memory. */
 
-/** Of one piece of memory: a page that is more than that when unpacked is made to be costly. */
+/** Maximum size of one allocation; a page that needs more is made to be expensive. */
 const pieceBytesMax = 128 * 1024 * 1024;
 
 let isBounded = false;
 
-/** Page after page; for a thread of its own, in which from then on nothing takes a larger piece of memory. */
+/** Returns the text of all pages. Must run in its own thread, because it limits allocations of the whole thread. */
 export async function pdfText(content: Uint8Array<ArrayBuffer>): Promise<string> {
   if (!isBounded) boundPieces();
   const { extractText, getDocumentProxy } = await import('unpdf');
@@ -16,17 +16,17 @@ export async function pdfText(content: Uint8Array<ArrayBuffer>): Promise<string>
 }
 
 /**
- * No limit of a thread holds for memory that stands outside of its heap. The one way to unpack that
- * grows without asking for a larger piece is taken away; the library has another.
+ * The memory limits of a thread do not cover memory outside its heap. DecompressionStream, which grows
+ * without large allocations, is removed; the library has a fallback.
  */
 function boundPieces(): void {
   isBounded = true;
   Reflect.deleteProperty(globalThis, 'DecompressionStream');
   globalThis.Uint8Array = new Proxy(Uint8Array, {
-    construct: (target, given, newTarget) => {
-      const [size] = given;
+    construct: (target, args, newTarget) => {
+      const [size] = args;
       if (typeof size === 'number' && size > pieceBytesMax) throw new RangeError('It is too large');
-      return Reflect.construct(target, given, newTarget);
+      return Reflect.construct(target, args, newTarget);
     },
   });
 }

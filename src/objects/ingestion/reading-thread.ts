@@ -1,18 +1,18 @@
-/** Knows the thread that reads files: one after the other, ended from outside when one takes too long. */
+/** Worker thread that extracts text from files, one at a time; the parent terminates it when a file takes too long. */
 import { parentPort } from 'node:worker_threads';
 import { begun } from '../../task-thread.ts';
 import { FileTextError, fileText } from './file-text.ts';
-import type { Reading, ReadingEnd } from './readings.ts';
-import { textChunks } from './text-chunks.ts';
+import type { FileReadTask, FileReadResult } from './readings.ts';
+import { splitText } from './text-chunks.ts';
 
-parentPort!.on('message', async (reading: Reading) => {
+parentPort!.on('message', async (reading: FileReadTask) => {
   parentPort!.postMessage(begun);
-  parentPort!.postMessage(await endOf(reading));
+  parentPort!.postMessage(await readFile(reading));
 });
 
-async function endOf({ name, content, sizes }: Reading): Promise<ReadingEnd> {
+async function readFile({ name, content, sizes }: FileReadTask): Promise<FileReadResult> {
   try {
-    return { kind: 'done', chunks: textChunks(await fileText(name, content), sizes) };
+    return { kind: 'done', chunks: splitText(await fileText(name, content), sizes) };
   } catch (error) {
     if (error instanceof FileTextError) {
       return { kind: 'failed', code: error.code, message: error.message };

@@ -1,16 +1,16 @@
-/** Knows where files are read: in a thread that is ended when one takes too long or too much memory. */
+/** Extracts and splits texts of files in a worker thread with limits on time and memory. */
 import { TaskLost, TaskThread } from '../../task-thread.ts';
-import { FairTurns } from './fair-turns.ts';
+import { FairQueue } from './fair-turns.ts';
 import type { ChunkSizes } from './text-chunks.ts';
 
-export interface Reading {
+export interface FileReadTask {
   readonly name: string;
   readonly content: Uint8Array<ArrayBuffer>;
   readonly sizes: ChunkSizes;
 }
 
-/** What became of a file. */
-export type ReadingEnd =
+/** The chunks of a file, or the reason of the failure. */
+export type FileReadResult =
   | { readonly kind: 'done'; readonly chunks: readonly string[] }
   | {
       readonly kind: 'failed';
@@ -18,35 +18,37 @@ export type ReadingEnd =
       readonly message: string;
     };
 
-/** One that is read, and one that is at hand when it has been. */
-const heldMax = 2;
-/** A usual file of the largest size takes a tenth of that. */
-const readingMsMax = 60_000;
+/** One file is being read while the next is loaded. */
+const filesInMemoryMax = 2;
+/** A typical file of the maximum size takes a tenth of this. */
+const readMsMax = 60_000;
 const memory = { maxOldGenerationSizeMb: 1_024, maxYoungGenerationSizeMb: 64 };
 const isSource = import.meta.url.endsWith('.ts');
-const body = new URL(isSource ? './reading-thread.ts' : '../reading-thread.js', import.meta.url);
+const threadUrl = new URL(isSource ? './reading-thread.ts' : '../reading-thread.js', import.meta.url);
 
-/** Dispose of it when nobody reads any more; who still waits is told by an error. */
-export class Readings implements Disposable {
-  readonly #thread = new TaskThread<Reading, ReadingEnd>({
-    ...{ body, memory, taskMsMax: readingMsMax },
+/** Disposal rejects the files that are still waiting. */
+export class FileReadPool implements Disposable {
+  readonly #thread = new TaskThread<FileReadTask, FileReadResult>({
+    body: threadUrl,
+    memory,
+    taskMsMax: readMsMax,
   });
 
-  readonly #turns = new FairTurns(heldMax);
+  readonly #turns = new FairQueue(filesInMemoryMax);
 
-  /** Fetches the content when it is its turn; whose files are many waits behind whose are few. */
-  read(whose: string, fetch: () => Promise<Reading>): Promise<ReadingEnd> {
-    return this.#turns.take(whose, async () => this.#read(await fetch()));
+  /** Fetches the content when it is the owner's turn; owners are served in turn. */
+  read(owner: string, fetch: () => Promise<FileReadTask>): Promise<FileReadResult> {
+    return this.#turns.run(owner, async () => this.#read(await fetch()));
   }
 
-  /** Takes the content over: it is gone here afterwards. */
-  async #read(reading: Reading): Promise<ReadingEnd> {
+  /** Transfers the content to the thread; it is no longer usable here. */
+  async #read(reading: FileReadTask): Promise<FileReadResult> {
     try {
       return await this.#thread.run(reading, [reading.content.buffer]);
     } catch (error) {
       if (!(error instanceof TaskLost) || error.reason === 'closed') throw error;
       const why = error.reason === 'late' ? 'took too long' : 'took too much memory';
-      return { kind: 'failed', code: 'invalid_file', message: `To read the file ${why}` };
+      return { kind: 'failed', code: 'invalid_file', message: `Reading the file ${why}` };
     }
   }
 

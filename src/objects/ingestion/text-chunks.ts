@@ -1,59 +1,59 @@
-/** Knows how a text is cut into chunks that a model embeds: of so many tokens, each with the end of the one before. */
+/** Splits a text into chunks with a maximum number of tokens and an overlap. */
 import { countTokens } from 'gpt-tokenizer/encoding/cl100k_base';
 
 export interface ChunkSizes {
   /** From 100 to 4,096. */
   readonly tokensMax: number;
-  /** Of the chunk before, at most half of `tokensMax`. */
+  /** Tokens repeated from the previous chunk; at most half of `tokensMax`. */
   readonly overlapTokens: number;
 }
 
 /**
- * Words with the space before them. What has no spaces is cut, so that hardly a piece has more tokens than the
- * smallest chunk may have, and so that the tokenizer, whose time grows with the square of a word, stays fast.
+ * Matches words with the space before them. Long words are cut, so that hardly any piece has more tokens
+ * than the smallest chunk, and because the tokenizer's time grows with the square of a word's length.
  */
 const pieces = /\s{0,24}\S{1,24}|\s{1,24}/gu;
-/** Markers that models know are text like any other here. */
+/** Treats special tokens of models as plain text. */
 const asText = { allowedSpecial: new Set<string>(), disallowedSpecial: new Set<string>() };
-const knownMax = 50_000;
+const cachedCountsMax = 50_000;
 
-/** Texts of the chunks, which tell all of the text in its order; none for a text of spaces. */
-export function textChunks(text: string, { tokensMax, overlapTokens }: ChunkSizes): string[] {
-  const { ends, tokens } = measured(text);
+/** Returns the chunks, which together contain the whole text in order; none for a text of spaces. */
+export function splitText(text: string, { tokensMax, overlapTokens }: ChunkSizes): string[] {
+  const { ends, tokens } = measurePieces(text);
   const chunks: string[] = [];
   let first = 0;
   while (first < ends.length) {
     let next = first;
     let total = 0;
-    // One at least: a piece of rare letters and rare spaces may have more.
+    // At least one piece; a piece of rare characters can exceed the limit.
     do total += tokens[next++]!;
     while (next < ends.length && total + tokens[next]! <= tokensMax);
     const chunk = text.slice(first === 0 ? 0 : ends[first - 1], ends[next - 1]).trim();
     if (chunk !== '') chunks.push(chunk);
     if (next === ends.length) break;
-    first = backBy(overlapTokens, tokens, first, next);
+    first = overlapStart(overlapTokens, tokens, first, next);
   }
   return chunks;
 }
 
-/** The piece that the next chunk begins with: at least one further than this one did. */
-function backBy(overlap: number, tokens: readonly number[], first: number, next: number): number {
+/** The first piece of the next chunk, which is after the first piece of this chunk. */
+function overlapStart(overlap: number, tokens: readonly number[], first: number, next: number): number {
   let at = next;
   let total = 0;
   while (at - 1 > first && total + tokens[at - 1]! <= overlap) total += tokens[--at]!;
   return at;
 }
 
-/** Where each piece of the text ends, and how many tokens it has. */
-function measured(text: string): { readonly ends: number[]; readonly tokens: number[] } {
-  const known = new Map<string, number>();
+/** Computes the end and the number of tokens of each piece. */
+function measurePieces(text: string): { readonly ends: number[]; readonly tokens: number[] } {
+  const counts = new Map<string, number>();
   const ends: number[] = [];
   const tokens: number[] = [];
   for (const { 0: piece, index } of text.matchAll(pieces)) {
-    let count = known.get(piece);
+    let count = counts.get(piece);
     if (count === undefined) {
       count = countTokens(piece, asText);
-      if (known.size < knownMax) known.set(piece, count);
+      if (counts.size < cachedCountsMax) counts.set(piece, count);
     }
     ends.push(index + piece.length);
     tokens.push(count);

@@ -1,11 +1,11 @@
-/** Knows how the events of all streams of a process are written: many by one statement, and each before it is told. */
+/** Writes the events of all streams of a process to the database in batches, before they are sent to callers. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Db } from '../../store/connection/db.ts';
 import * as responseEvents from '../../store/objects/response-events.ts';
 
-/** Between the beginnings of two statements of one organisation: no event waits much longer. */
+/** Minimum interval between two batches of one organisation; no event waits much longer. */
 const everyMs = 50;
-/** Of one statement, unless a single row has more. */
+/** Maximum size of one statement, unless a single row is larger. */
 const statementBytesMax = 1024 * 1024;
 
 interface Waiting {
@@ -15,57 +15,57 @@ interface Waiting {
 
 export class EventCommits {
   readonly #db: Db;
-  /** By organisation; those that have had nothing to write for a while are none. */
+  /** Rows by organisation; an organisation without recent rows has no entry. */
   readonly #waiting = new Map<string, Waiting[]>();
 
   constructor(db: Db) {
     this.#db = db;
   }
 
-  /** Resolves once it is there, in place of what was there of the same response with the same first event. */
+  /** Resolves once the row is stored; it replaces a row of the same response with the same first event. */
   write(row: responseEvents.ResponseEventsRow): Promise<void> {
     const written = Promise.withResolvers<void>();
     const waiting = this.#waiting.get(row.organisation_id);
-    const one = { row, written };
-    if (waiting !== undefined) waiting.push(one);
+    const entry = { row, written };
+    if (waiting !== undefined) waiting.push(entry);
     else {
-      const begun = [one];
-      this.#waiting.set(row.organisation_id, begun);
-      void this.#writeAll(row.organisation_id, begun);
+      const queue = [entry];
+      this.#waiting.set(row.organisation_id, queue);
+      void this.#writeAll(row.organisation_id, queue);
     }
     return written.promise;
   }
 
-  /** What comes first goes at once; what comes meanwhile goes together. */
+  /** The first row is written at once; rows that arrive meanwhile are written together. */
   async #writeAll(organisationId: string, waiting: Waiting[]): Promise<void> {
     while (waiting.length > 0) {
       const rest = delay(everyMs);
       const { length } = waiting;
       for (let taken = 0; taken < length; ) {
-        const some = waiting.splice(0, fitting(waiting, length - taken));
-        taken += some.length;
-        await this.#writeSome(some);
+        const batch = waiting.splice(0, fitting(waiting, length - taken));
+        taken += batch.length;
+        await this.#writeSome(batch);
       }
       await rest;
     }
     this.#waiting.delete(organisationId);
   }
 
-  async #writeSome(some: readonly Waiting[]): Promise<void> {
+  async #writeSome(batch: readonly Waiting[]): Promise<void> {
     try {
       await responseEvents.put(
         this.#db,
-        some.map(({ row }) => row),
+        batch.map(({ row }) => row),
       );
     } catch (error) {
-      for (const { written } of some) written.reject(error);
+      for (const { written } of batch) written.reject(error);
       return;
     }
-    for (const { written } of some) written.resolve();
+    for (const { written } of batch) written.resolve();
   }
 }
 
-/** How many of the first ones go into one statement. */
+/** Number of rows at the start of the queue that fit into one statement. */
 function fitting(waiting: readonly Waiting[], countMax: number): number {
   let bytes = waiting[0]!.row.events.length;
   let count = 1;

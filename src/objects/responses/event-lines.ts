@@ -1,7 +1,7 @@
-/** Knows how events of a stream are kept: the data of each on a line, deflated. */
+/** Encodes stream events for storage: the data of each event on one line, deflated. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
-/** `lines` hold JSON, which has no line feed. */
+/** Each line is JSON without a line feed. */
 export function packedEvents(lines: readonly string[]): Buffer {
   return deflateRawSync(lines.join('\n'), { level: 1 });
 }
@@ -11,7 +11,7 @@ export function unpackedEvents(bytes: Buffer): string[] {
   return text === '' ? [] : text.split('\n');
 }
 
-/** As they go to a caller. */
+/** Formats an event as sent to callers. */
 export function eventText(line: string): string {
   const { type } = JSON.parse(line) as { readonly type: string };
   return `event: ${type}\ndata: ${line}\n\n`;

@@ -1,16 +1,16 @@
-/** Knows which events of a stream are not written yet, and which stand with them in one row. */
-import type { ResponsePlace } from '../../store/objects/responses.ts';
+/** Collects the events of a stream for the database row that is being written. */
+import type { ResponseKey } from '../../store/objects/responses.ts';
 import type { EventCommits } from './event-commits.ts';
 import { numberOf, packedEvents } from './event-lines.ts';
 
-/** A row is written anew with each event that it takes, until it has so much. */
+/** The row is rewritten with each added event until it has this size. */
 const rowCharsMax = 16 * 1024;
 
 export class EventRow {
-  /** Data of the events of the row. */
+  /** Data of the events in the row. */
   #lines: string[] = [];
   #chars = 0;
-  /** How many of them are written. */
+  /** Number of events that are stored. */
   #written = 0;
 
   add(line: string): void {
@@ -22,13 +22,13 @@ export class EventRow {
     return this.#lines.length === this.#written;
   }
 
-  /** Those that no row has. */
+  /** The events that are not stored yet. */
   packedRest(): Buffer {
     return packedEvents(this.#lines.slice(this.#written));
   }
 
-  /** Resolves once all are there. */
-  async write(commits: EventCommits, { organisationId, id }: ResponsePlace): Promise<void> {
+  /** Resolves once all events are stored. */
+  async write(commits: EventCommits, { organisationId, id }: ResponseKey): Promise<void> {
     await commits.write({
       organisation_id: organisationId,
       response_id: id,

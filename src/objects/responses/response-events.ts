@@ -1,28 +1,28 @@
-/** Knows how the events of a response are told from the middle on, while they still come. */
+/** Streams the stored events of a response from any position, while further events are added. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Db } from '../../store/connection/db.ts';
 import * as responseEvents from '../../store/objects/response-events.ts';
-import type { ResponsePlace, StoredResponse } from '../../store/objects/responses.ts';
+import type { ResponseKey, StoredResponse } from '../../store/objects/responses.ts';
 import { eventText, numberOf, unpackedEvents } from './event-lines.ts';
 import { recordOf } from './response-record.ts';
 
 export interface EventSource {
   readonly db: Db;
-  readonly at: ResponsePlace;
-  /** Undefined once it is deleted. */
+  readonly at: ResponseKey;
+  /** Returns undefined once the response is deleted. */
   readonly find: () => Promise<StoredResponse | undefined>;
 }
 
-/** Between two looks for what has come. */
+/** Interval between two queries for new events. */
 const lookMs = 250;
 
-/** Those behind the number, and those that come, until the response has ended. */
+/** Yields the events after a number, and later ones, until the response ends. */
 export async function* eventsFrom(
   { db, at, find }: EventSource,
   afterNumber: number,
 ): AsyncGenerator<string> {
-  let told = afterNumber;
-  /** Of the last row that was seen, which may have become longer. */
+  let sentNumber = afterNumber;
+  /** First number of the last row, which can still grow. */
   let from = 0;
   let next = 0;
   for (;;) {
@@ -32,19 +32,19 @@ export async function* eventsFrom(
       const lines = unpackedEvents(events);
       from = first;
       next = first + lines.length;
-      for (const line of lines.slice(Math.max(0, told + 1 - first))) {
-        told = Math.max(told, numberOf(line));
+      for (const line of lines.slice(Math.max(0, sentNumber + 1 - first))) {
+        sentNumber = Math.max(sentNumber, numberOf(line));
         yield eventText(line);
       }
     }
     const last = row.last_events === null ? [] : unpackedEvents(row.last_events);
-    for (const line of last.filter((one) => numberOf(one) > told)) {
-      told = numberOf(line);
+    for (const line of last.filter((event) => numberOf(event) > sentNumber)) {
+      sentNumber = numberOf(line);
       yield eventText(line);
     }
     if (row.alive_until === null) {
-      // Unless its process has told the end of it.
-      if (!isEnd(last.at(-1))) yield endOf(row, Math.max(told, next - 1) + 1);
+      // Its own process may already have sent the final event.
+      if (!isEnd(last.at(-1))) yield endOf(row, Math.max(sentNumber, next - 1) + 1);
       return;
     }
     await delay(lookMs);
@@ -61,7 +61,7 @@ const ends = new Set(
   ['completed', 'incomplete', 'failed', 'cancelled'].map((status) => `response.${status}`),
 );
 
-/** Of a response whose own process has told no end of it. */
+/** Final event for a response whose process did not send one. */
 export function endOf(row: StoredResponse, number: number): string {
   const type = `response.${row.status}`;
   return eventText(JSON.stringify({ type, sequence_number: number, response: recordOf(row) }));

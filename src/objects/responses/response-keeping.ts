@@ -1,4 +1,4 @@
-/** Knows how one response comes to be kept while it is made: whole at once, or event by event as its stream goes on. */
+/** Stores one response while it is created: as a whole, or event by event during its stream. */
 import type { Db } from '../../store/connection/db.ts';
 import * as responses from '../../store/objects/responses.ts';
 import { ObjectError } from '../object-request.ts';
@@ -13,73 +13,73 @@ export interface NewResponse {
   readonly id: string;
   readonly owner: Owner;
   /** Null for one that goes on from none. */
-  readonly previousId: string | null;
+  /** Null for the first response of a conversation. */
   readonly rootId: string;
-  /** As it was asked, without what it goes on from. */
+  /** Input of the request, without the previous turns. */
   readonly input: unknown;
 }
 
 export interface KeepingOptions {
   readonly db: Db;
-  /** Of all streams of this process. */
+  /** Shared by all streams of this process. */
   readonly commits: EventCommits;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-/** Of the input of one response, and of what it answers; more fits into no packet of a database. */
+/** Maximum size of the stored input and output of one response; the database accepts no larger packet. */
 const keptBytesMax = 8 * 1024 * 1024;
-/** How long a process that gives no sign of life is taken to be at work. */
+/** After this time without a renewal the process counts as dead. */
 const aliveMs = 60_000;
 const signEveryMs = 20_000;
-/** While events come: so long is one that was cancelled gone on with. */
+/** Renewal interval while events arrive, which bounds how long a cancelled response continues. */
 const signWithEventsEveryMs = 1_000;
 
-/** States in which nothing more comes. */
+/** Final states. */
 const ended = new Set(['completed', 'incomplete', 'failed', 'cancelled']);
 
 export class ResponseKeeping {
   readonly #response: NewResponse;
   readonly #options: KeepingOptions;
   readonly #input: string;
-  /** As it was written last; null before it was. */
+  /** As written last; null before that. */
   #record: ResponseRecord | null = null;
   #isStored = false;
   readonly #events = new EventRow();
   #nextNumber = 0;
-  /** All events before this number are kept. */
+  /** All events before this number are stored. */
   #keptBefore = 0;
   #signedAtMs = 0;
   #sign: NodeJS.Timeout | null = null;
-  /** One that the timer has begun to give. */
+  /** The renewal that the timer has started. */
   #signing: Promise<void> | null = null;
   #isOver = false;
-  /** It was cancelled or deleted meanwhile. */
+  /** Whether the response was cancelled or deleted meanwhile. */
   isUnwanted = false;
 
-  /** @throws ObjectError for an input that is too large to be kept */
+  /** @throws ObjectError for an input that is too large to be stored */
   constructor(response: NewResponse, options: KeepingOptions) {
     this.#response = response;
     this.#options = options;
     this.#input = JSON.stringify(inputItems(response.id, response.input));
     if (Buffer.byteLength(this.#input) > keptBytesMax) {
-      const message = `The input has more than ${keptBytesMax} bytes, which is more than is kept: send store: false`;
+      const message = `The input has more than ${keptBytesMax} bytes and cannot be stored: send store: false`;
       throw new ObjectError('invalid_request', message, 'input');
     }
   }
 
-  /** As it is by now; null before it has begun, and where that is not kept yet. */
+  /** The current record; null before it is stored. */
   get record(): ResponseRecord | null {
     return this.#isStored ? this.#record : null;
   }
 
-  /** A response that is there as a whole. */
+  /** Stores a complete response. */
   async whole(record: ResponseRecord): Promise<void> {
     this.#record = record;
     await this.#insert(null);
   }
 
-  /** Data of events, in their order. They are kept before this resolves, so that whoever is told them finds them again. */
+  /** Stores the data of events in their order. Resolves once they are stored, so a caller can read them again. */
   async events(lines: readonly string[]): Promise<void> {
     if (this.#isOver) return;
     for (const line of lines) await this.#event(line);
@@ -87,7 +87,7 @@ export class ResponseKeeping {
     if (!this.#events.isWritten) await this.#flush();
   }
 
-  /** The stream broke off, unless it is over; yields the event that says so. */
+  /** Ends a stream that broke off, unless it is over. Returns the final event. */
   async breakOff(message: string): Promise<string> {
     if (this.isUnwanted) return this.#endOfUnwanted();
     const isOver = this.#isOver;
@@ -110,7 +110,7 @@ export class ResponseKeeping {
   }
 
   async #flush(): Promise<void> {
-    // They stand in the row of the response until there is more of it.
+    // The first events are stored in the row of the response.
     if (!this.#isStored) return this.#insert(this.#events.packedRest());
     if (performance.now() - this.#signedAtMs >= signWithEventsEveryMs) await this.#giveSign();
     if (this.#isOver) return;
@@ -124,11 +124,18 @@ export class ResponseKeeping {
     const record = this.#record!;
     const isOpen = !ended.has(record.status);
     await responses.insert(db, {
-      ...{ organisation_id: owner.organisationId, id, workspace_id: owner.workspaceId },
-      ...{ api_key_id: owner.apiKeyId, root_id: rootId, previous_id: previousId },
-      ...{ status: record.status, alive_until: isOpen ? now() + aliveMs : null },
-      ...{ input: this.#input, record: JSON.stringify(record) },
-      ...{ last_events: lastEvents, created_at: now() },
+      organisation_id: owner.organisationId,
+      id,
+      workspace_id: owner.workspaceId,
+      api_key_id: owner.apiKeyId,
+      root_id: rootId,
+      previous_id: previousId,
+      status: record.status,
+      alive_until: isOpen ? now() + aliveMs : null,
+      input: this.#input,
+      record: JSON.stringify(record),
+      last_events: lastEvents,
+      created_at: now(),
     });
     this.#isStored = true;
     this.#keptBefore = this.#nextNumber;
@@ -142,7 +149,7 @@ export class ResponseKeeping {
     const record = this.#record!;
     if (!this.#isStored) return this.#insert(lastEvents);
     if (this.#sign !== null) clearInterval(this.#sign);
-    // Come after the end, it would take that for another's.
+    // A renewal after the end would treat the response as cancelled by another process.
     await this.#signing;
     const { status } = record;
     const written = { status, alive_until: null, record: JSON.stringify(record) };
@@ -166,7 +173,7 @@ export class ResponseKeeping {
     this.#stopSigns();
   }
 
-  /** As whoever asks for its events is told it; nothing of one that is deleted, and what came after that goes, too. */
+  /** Returns the final event of a cancelled response. Of a deleted one, removes events written after the deletion. */
   async #endOfUnwanted(): Promise<string> {
     const { db } = this.#options;
     const { id, owner } = this.#response;
@@ -176,7 +183,7 @@ export class ResponseKeeping {
     return '';
   }
 
-  get #place(): responses.ResponsePlace {
+  get #place(): responses.ResponseKey {
     return { ...this.#response.owner, id: this.#response.id };
   }
 

@@ -1,9 +1,9 @@
-/** Knows a response as callers get it, and the items that it was asked. */
+/** Builds and parses the records of stored responses and their input items. */
 import type { StoredResponse, TurnRow } from '../../store/objects/responses.ts';
 
 export type Item = Readonly<Record<string, unknown>>;
 
-/** What is read of it; all else is passed on. */
+/** The fields that are read; all others are passed through. */
 export interface ResponseRecord extends Item {
   readonly id: string;
   readonly status: StoredResponse['status'];
@@ -18,11 +18,11 @@ export function inputOf(row: Pick<TurnRow, 'input'>): Item[] {
   return JSON.parse(row.input) as Item[];
 }
 
-/** What a request asks, as items that can be named. */
+/** Converts the input of a request to items with ids. */
 export function inputItems(responseId: string, input: unknown): Item[] {
-  const given = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
-  if (!Array.isArray(given)) return [];
-  return (given as Item[]).map((item, at) => {
+  const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+  if (!Array.isArray(items)) return [];
+  return (items as Item[]).map((item, at) => {
     const type = item.type ?? 'message';
     const own = `${prefixes.get(type) ?? 'item'}_in${responseId.slice(5)}${at.toString(16).padStart(4, '0')}`;
     const isText = type === 'message' && typeof item.content === 'string';
@@ -39,9 +39,9 @@ const prefixes = new Map<unknown, string>([
   ['reasoning', 'rs'],
 ]);
 
-/** As it is when the gateway that was at work on it is gone. */
+/** The record after the process that produced the response has died. */
 export function lostRecord(record: ResponseRecord): ResponseRecord {
-  return failedRecord(record, 'The gateway was stopped before the response had ended');
+  return failedRecord(record, 'The gateway stopped before the response was complete');
 }
 
 export function failedRecord(record: ResponseRecord, message: string): ResponseRecord {

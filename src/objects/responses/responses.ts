@@ -1,10 +1,10 @@
-/** Knows the responses that the gateway keeps: how they are told, gone on from, cancelled and deleted. */
+/** Handles the responses that the gateway stores: read, continue, cancel and delete. */
 import type { Database } from '../../store/connection/db.ts';
-import { listOwnIds } from '../../store/rows/owned-rows.ts';
 import * as responses from '../../store/objects/responses.ts';
-import { notInList, objectList, objectPageOf } from '../object-page.ts';
+import { listOwnIds } from '../../store/rows/owned-rows.ts';
+import { pageCursorNotFound, objectList, parseObjectPage } from '../object-page.ts';
 import {
-  type ObjectAnswer,
+  type ObjectResponse,
   ObjectError,
   type ObjectFamily,
   type ObjectKind,
@@ -22,16 +22,16 @@ export interface ResponsesOptions {
   readonly now: () => number;
 }
 
-/** What a response goes on from. */
+/** The previous turns of a response. */
 export interface PriorTurns {
   readonly rootId: string;
-  /** All that was asked and answered, the oldest first. */
+  /** All input and output items, oldest first. */
   readonly items: readonly Item[];
 }
 
 export class Responses implements ObjectFamily {
   readonly kinds: readonly ObjectKind[] = ['responses'];
-  /** Of streams of responses that are made. */
+  /** Shared by all streams of responses. */
   readonly commits: EventCommits;
   readonly #options: ResponsesOptions;
 
@@ -44,13 +44,13 @@ export class Responses implements ObjectFamily {
     return listOwnIds(this.#options.database.db, 'responses', owner, ids);
   }
 
-  async answer(request: ObjectRequest): Promise<ObjectAnswer | null> {
+  async handle(request: ObjectRequest): Promise<ObjectResponse | null> {
     const { id, method, rest } = request;
     if (id === null) return null;
     const row = await this.#find({ ...request.owner, id });
     if (row === undefined) return null;
-    const asked = [method, ...rest].join(' ');
-    switch (asked) {
+    const operation = [method, ...rest].join(' ');
+    switch (operation) {
       case 'GET':
         return this.#tell(row, request);
       case 'DELETE':
@@ -60,14 +60,17 @@ export class Responses implements ObjectFamily {
       case 'GET input_items':
         return { body: pageOf(inputOf(row), request.query) };
       default:
-        throw new ObjectError('not_found', `A response has no ${rest.join('/') || method}`);
+        throw new ObjectError(
+          'not_found',
+          `A response does not support ${rest.join('/') || method}`,
+        );
     }
   }
 
   /**
-   * Null for a response that is not one that the gateway keeps for this owner.
+   * Returns null if the gateway does not store the response for this owner.
    *
-   * @throws ObjectError where nothing can go on from it
+   * @throws ObjectError if the response cannot be continued
    */
   async priorTurns(owner: Owner, id: string): Promise<PriorTurns | null> {
     const rows = await responses.listTree(this.#options.database.db, { ...owner, id });
@@ -78,7 +81,7 @@ export class Responses implements ObjectFamily {
       const row = byId.get(at);
       if (row === undefined) throw gone(id);
       if (row.status !== 'completed' && row.status !== 'incomplete') {
-        const message = `The response is ${row.status}, and nothing goes on from it`;
+        const message = `The response is ${row.status} and cannot be continued`;
         throw new ObjectError('invalid_request', message, 'previous_response_id');
       }
       items.push([...inputOf(row), ...recordOf(row).output]);
@@ -87,8 +90,8 @@ export class Responses implements ObjectFamily {
     return { rootId: byId.get(id)!.root_id, items: items.reverse().flat() };
   }
 
-  /** As it stands; one whose process is gone has failed. */
-  async #find(at: responses.ResponsePlace): Promise<responses.StoredResponse | undefined> {
+  /** Reads the response; one whose process is gone is marked as failed first. */
+  async #find(at: responses.ResponseKey): Promise<responses.StoredResponse | undefined> {
     const { database, now } = this.#options;
     const row = await responses.find(database.db, at);
     if (row === undefined || !isLost(row, now())) return row;
@@ -96,7 +99,7 @@ export class Responses implements ObjectFamily {
     return responses.find(database.db, at);
   }
 
-  #tell(row: responses.StoredResponse, { query, owner }: ObjectRequest): ObjectAnswer {
+  #tell(row: responses.StoredResponse, { query, owner }: ObjectRequest): ObjectResponse {
     if (query.get('stream') !== 'true') return { body: recordOf(row) };
     const after = query.get('starting_after') ?? '-1';
     if (!/^(?:-1|\d{1,9})$/.test(after)) {
@@ -116,11 +119,11 @@ export class Responses implements ObjectFamily {
     return isDeleted ? { body: { id, object: 'response', deleted: true } } : null;
   }
 
-  /** One that has ended stays as it is. */
-  async #cancel(row: responses.StoredResponse): Promise<ObjectAnswer> {
+  /** Cancels the response; one that has ended is not changed. */
+  async #cancel(row: responses.StoredResponse): Promise<ObjectResponse> {
     const record = recordOf(row);
     if (record.background !== true) {
-      const message = 'Only a response in the background can be cancelled';
+      const message = 'Only a background response can be cancelled';
       throw new ObjectError('invalid_request', message);
     }
     const at = {
@@ -130,28 +133,30 @@ export class Responses implements ObjectFamily {
     };
     const cancelled = { ...record, status: 'cancelled' };
     await responses.update(this.#options.database.db, at, {
-      ...{ status: 'cancelled', alive_until: null, record: JSON.stringify(cancelled) },
+      status: 'cancelled',
+      alive_until: null,
+      record: JSON.stringify(cancelled),
     });
-    const now = await this.#find(at);
-    return { body: now === undefined ? cancelled : recordOf(now) };
+    const updated = await this.#find(at);
+    return { body: updated === undefined ? cancelled : recordOf(updated) };
   }
 }
 
 function gone(id: string): ObjectError {
-  const message = `What the response ${id} goes on from is no longer kept`;
+  const message = `The response that ${id} continues is no longer stored`;
   return new ObjectError('not_found', message, 'previous_response_id');
 }
 
-/** Of a list that is at hand. */
+/** Cuts a page from a list in memory. */
 function pageOf(items: readonly Item[], query: URLSearchParams): object {
-  const { limit, order, after, before } = objectPageOf(query);
+  const { limit, order, after, before } = parseObjectPage(query);
   const ordered = order === 'asc' ? items : items.toReversed();
-  const placeOf = (id: string, param: string): number => {
+  const indexOf = (id: string, param: string): number => {
     const at = ordered.findIndex((item) => item.id === id);
     if (at >= 0) return at;
-    throw notInList(param);
+    throw pageCursorNotFound(param);
   };
-  const from = after === null ? 0 : placeOf(after, 'after') + 1;
-  const to = before === null ? ordered.length : placeOf(before, 'before');
+  const from = after === null ? 0 : indexOf(after, 'after') + 1;
+  const to = before === null ? ordered.length : indexOf(before, 'before');
   return objectList(ordered.slice(from, Math.min(to, from + limit)), from + limit < to);
 }

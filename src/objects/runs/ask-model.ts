@@ -1,18 +1,18 @@
-/** Knows how a model is asked for one turn of a run, and how its refusal reads there. */
+/** Calls the model for one turn of a run. */
 import type { RunTerms } from '../../model/objects/run.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as runSteps from '../../store/objects/run-steps.ts';
 import type { StoredRun } from '../../store/objects/runs.ts';
 import * as threadMessages from '../../store/objects/thread-messages.ts';
-import type { ModelAnswer, ModelCalls } from '../model-calls.ts';
+import type { ModelResponse, ModelCalls } from '../model-calls.ts';
 import { type ModelTurn, TurnParts, turnOfAnswer } from './model-turn.ts';
 import { chatParams, type PromptParts } from './prompt.ts';
 import { failureOf, type RunFailure } from './run-failure.ts';
 
-/** Of a thread, as much as one turn is told at most. */
+/** Maximum thread messages in the prompt of one turn. */
 const messagesMax = 1_000;
 
-/** What the database knows of what is to be said to the model. */
+/** Reads the parts of the prompt from the database. */
 export async function promptParts(
   { db }: Pick<Database, 'db'>,
   run: StoredRun,
@@ -24,27 +24,27 @@ export async function promptParts(
   return { run, terms: JSON.parse(run.terms) as RunTerms, messages: messages.reverse(), steps };
 }
 
-/** Those calls, until nobody wants their answers any more: whoever waits for one then gets none. */
+/** Wraps calls so that an abort resolves pending ones immediately with status 499. */
 export function wantedCalls(models: ModelCalls, signal: AbortSignal): ModelCalls {
-  const { promise: gone, resolve } = Promise.withResolvers<ModelAnswer>();
-  const none: ModelAnswer = { status: 499, body: null };
-  signal.addEventListener('abort', () => resolve(none), { once: true });
+  const { promise: aborted, resolve } = Promise.withResolvers<ModelResponse>();
+  const noResponse: ModelResponse = { status: 499, body: null };
+  signal.addEventListener('abort', () => resolve(noResponse), { once: true });
   return {
     call: async (path, params, { onEvent } = {}) => {
-      if (signal.aborted) return none;
-      const heard = (data: string): void => {
+      if (signal.aborted) return noResponse;
+      const forward = (data: string): void => {
         if (!signal.aborted) onEvent?.(data);
       };
-      const asked = models.call(path, params, {
-        ...{ signal },
-        ...(onEvent === undefined ? {} : { onEvent: heard }),
+      const response = models.call(path, params, {
+        signal,
+        ...(onEvent === undefined ? {} : { onEvent: forward }),
       });
-      return Promise.race([asked, gone]);
+      return Promise.race([response, aborted]);
     },
   };
 }
 
-/** `onText` gets what the model says as it says it; null where nobody listens. */
+/** `onText` receives the text of the model as it arrives; null if no caller streams. */
 export async function askModel(
   parts: PromptParts,
   models: ModelCalls,
@@ -53,13 +53,13 @@ export async function askModel(
   const stream = new TurnParts();
   const onEvent = (data: string): void => onText?.(stream.event(data));
   const options = onText === null ? {} : { onEvent };
-  const answer = await models.call(
+  const response = await models.call(
     '/chat/completions',
     chatParams(parts, onText !== null),
     options,
   );
-  if (answer.status !== 200) return refusal(answer);
-  const whole = turnOfAnswer(answer.body);
+  if (response.status !== 200) return refusal(response);
+  const whole = turnOfAnswer(response.body);
   const isStreamed = whole === null && onText !== null;
   if (isStreamed && stream.fault !== null) {
     return failureOf({ status: null, message: stream.fault });
@@ -68,12 +68,13 @@ export async function askModel(
   if (turn !== null && (turn.finish !== null || turn.text !== '' || turn.calls.length > 0)) {
     return turn;
   }
-  return { code: 'server_error', message: 'The model has answered nothing that is a chat' };
+  return { code: 'server_error', message: 'The model returned no chat completion' };
 }
 
-/** As callers read it; a limit of the gateway is one of those that come back. */
-function refusal({ status, body }: ModelAnswer): RunFailure {
-  const said = (body as { readonly error?: { readonly message?: unknown } } | null)?.error;
-  const text = typeof said?.message === 'string' ? said.message : `The model answered ${status}`;
+/** Converts an error response to the failure of the run. */
+function refusal({ status, body }: ModelResponse): RunFailure {
+  const error = (body as { readonly error?: { readonly message?: unknown } } | null)?.error;
+  const text =
+    typeof error?.message === 'string' ? error.message : `The model returned status ${status}`;
   return failureOf({ status, message: text });
 }

@@ -1,9 +1,9 @@
-/** Knows the family of objects around assistants: which request is about which of them. */
+/** Routes requests about assistants and threads to their handlers. */
 import type { Database } from '../../store/connection/db.ts';
-import { listOwnIds } from '../../store/rows/owned-rows.ts';
 import * as threads from '../../store/objects/threads.ts';
+import { listOwnIds } from '../../store/rows/owned-rows.ts';
 import {
-  type ObjectAnswer,
+  type ObjectResponse,
   ObjectError,
   type ObjectFamily,
   type ObjectKind,
@@ -37,20 +37,20 @@ export class AssistantObjects implements ObjectFamily {
     return listOwnIds(this.#options.database.db, table, owner, ids);
   }
 
-  async answer(request: ObjectRequest): Promise<ObjectAnswer | null> {
+  async handle(request: ObjectRequest): Promise<ObjectResponse | null> {
     const { kind, id, method, rest, owner } = request;
     if (kind === 'assistants') return answerAssistants(this.#options, request);
     if (id === null) {
-      const asked = [method, ...rest].join(' ');
-      if (asked === 'POST') return createThread(this.#options, request);
-      return asked === 'POST runs' ? this.#runs.createWithThread(request) : null;
+      const operation = [method, ...rest].join(' ');
+      if (operation === 'POST') return createThread(this.#options, request);
+      return operation === 'POST runs' ? this.#runs.createWithThread(request) : null;
     }
     const thread = await threads.find(this.#options.database.db, owner, id);
     if (thread === undefined) return null;
-    const [word, ...behind] = rest;
-    if (word === undefined) return answerThread(this.#options, request, thread);
-    if (word === 'messages') return answerMessages(this.#options.database, request, thread, behind);
-    if (word === 'runs') return this.#runs.answer(request, thread, behind);
-    throw new ObjectError('not_found', `A thread has no ${word}`);
+    const [part, ...behind] = rest;
+    if (part === undefined) return answerThread(this.#options, request, thread);
+    if (part === 'messages') return answerMessages(this.#options.database, request, thread, behind);
+    if (part === 'runs') return this.#runs.answer(request, thread, behind);
+    throw new ObjectError('not_found', `A thread does not support ${part}`);
   }
 }

@@ -1,17 +1,21 @@
-/** Knows assistants: how a model is asked, under a name that runs refer to. */
-import { AssistantCreate, type AssistantTerms, AssistantUpdate } from '../../model/objects/assistant.ts';
+/** Handles assistants, which are named sets of model parameters that runs refer to. */
+import {
+  AssistantCreate,
+  type AssistantTerms,
+  AssistantUpdate,
+} from '../../model/objects/assistant.ts';
 import type { Database } from '../../store/connection/db.ts';
 import type { StoredAssistant } from '../../store/objects/assistants.ts';
 import * as assistants from '../../store/objects/assistants.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
-import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';
+import { type ObjectResponse, ObjectError, type ObjectRequest } from '../object-request.ts';
 import type { StoreSearch } from '../store-search.ts';
 import { answerPage } from './pages.ts';
 import { assistantRecord } from './records.ts';
 import { requireSearchable } from './searched-stores.ts';
 
-/** As one is that says nothing but its model. */
+/** Defaults of an assistant that sets nothing but its model. */
 const usualTerms: Omit<AssistantTerms, 'model'> = {
   instructions: null,
   tools: [],
@@ -27,27 +31,27 @@ interface AssistantParts {
   readonly search: StoreSearch;
 }
 
-/** Of changes that meet one another. */
+/** Attempts of an update that conflicts with concurrent ones. */
 const attemptsMax = 5;
 
 export async function answerAssistants(
   { database: { db }, search }: AssistantParts,
   request: ObjectRequest,
-): Promise<ObjectAnswer | null> {
+): Promise<ObjectResponse | null> {
   const { id, method, rest, owner, query } = request;
-  const asked = [method, ...rest].join(' ');
+  const operation = [method, ...rest].join(' ');
   if (id === null) {
-    if (asked === 'POST') return { body: await create(db, search, request) };
-    if (asked !== 'GET') return null;
+    if (operation === 'POST') return { body: await create(db, search, request) };
+    if (operation !== 'GET') return null;
     return answerPage(query, {
-      find: (one) => assistants.find(db, owner, one),
+      find: (anchorId) => assistants.find(db, owner, anchorId),
       list: (page) => assistants.list(db, owner, page),
       record: assistantRecord,
     });
   }
   const row = await assistants.find(db, owner, id);
   if (row === undefined) return null;
-  switch (asked) {
+  switch (operation) {
     case 'GET':
       return { body: assistantRecord(row) };
     case 'POST':
@@ -56,7 +60,10 @@ export async function answerAssistants(
       await assistants.deleteById(db, owner, id);
       return { body: { id, object: 'assistant.deleted', deleted: true } };
     default:
-      throw new ObjectError('not_found', `An assistant has no ${rest.join('/') || method}`);
+      throw new ObjectError(
+        'not_found',
+        `An assistant does not support ${rest.join('/') || method}`,
+      );
   }
 }
 
@@ -68,11 +75,15 @@ async function create(db: Database['db'], search: StoreSearch, request: ObjectRe
   );
   await requireSearchable(search, request, tool_resources);
   const row: StoredAssistant = {
-    ...{ organisation_id: owner.organisationId, id: newObjectId('asst') },
-    ...{ workspace_id: owner.workspaceId, api_key_id: owner.apiKeyId },
-    ...{ name: name ?? null, description: description ?? null },
+    organisation_id: owner.organisationId,
+    id: newObjectId('asst'),
+    workspace_id: owner.workspaceId,
+    api_key_id: owner.apiKeyId,
+    name: name ?? null,
+    description: description ?? null,
     terms: JSON.stringify({ ...usualTerms, ...terms, tool_resources: tool_resources ?? {} }),
-    ...{ metadata: JSON.stringify(metadata ?? {}), created_at: now },
+    metadata: JSON.stringify(metadata ?? {}),
+    created_at: now,
   };
   await assistants.insert(db, row);
   return assistantRecord(row);
@@ -105,5 +116,5 @@ async function change(
     if (await assistants.update(db, row, set)) return { ...row, ...set };
     row = await assistants.find(db, owner, read.id);
   }
-  throw new ObjectError('conflict', 'The assistant is changed by others all the time');
+  throw new ObjectError('conflict', 'The assistant was changed concurrently too often');
 }

@@ -1,17 +1,16 @@
-/** Knows how a run is driven from its claim until it rests: turn by turn, what the model is asked, and what becomes of that. */
+/** Drives a run from its claim until it ends or waits for the caller, turn by turn. */
 /*
- * A run rests in its row; whoever drives it holds a lease there under a name that nobody else has had.
- * What it finds out it writes in one transaction, whose first statement demands the status, the turn
- * and the name that it knows. A driver that was taken for dead, and is not, writes nothing any more:
- * no step stands twice, and no tokens are added twice. What a model was asked by one that died is
- * asked again by its successor, from what the row and the steps say; of an answer that nobody has
- * written down there is nothing but what the limits were charged for it. A search that the model
- * calls is written down as called before it is done.
+ * The state of a run is its row. A driver holds a lease on the row under a name that is never reused. It
+ * writes its results in one transaction, whose first statement requires the status, the turn and the name
+ * that it knows. A driver that was declared dead but still runs therefore writes nothing: no step and no
+ * tokens are recorded twice. The successor of a dead driver repeats its model call from the row and the
+ * steps; a response that was not written is lost, except for its charge against the limits. A search that
+ * the model calls is recorded before it is executed.
  */
 import type { StoredStep } from '../../store/objects/run-steps.ts';
 import type { StoredRun } from '../../store/objects/runs.ts';
 import * as runs from '../../store/objects/runs.ts';
-import type { ModelCaller, ModelCalls, ModelCallsOf } from '../model-calls.ts';
+import type { ModelCaller, ModelCalls, ModelCallsFactory } from '../model-calls.ts';
 import type { StoreSearch } from '../store-search.ts';
 import { askModel, promptParts, wantedCalls } from './ask-model.ts';
 import { DrivenRun, type DrivenRunOptions } from './driven-run.ts';
@@ -25,12 +24,12 @@ import { endingOf, turnCalls } from './turn-ending.ts';
 import { turnRows } from './turn-rows.ts';
 
 export interface DriveOptions extends DrivenRunOptions {
-  readonly callsOf: ModelCallsOf;
+  readonly callsOf: ModelCallsFactory;
   readonly search: StoreSearch;
   readonly leaseMs: number;
 }
 
-/** A run that makes its drivers die does not get more of them. */
+/** Maximum drivers of one run, because a run may kill its drivers. */
 const leasesMax = 5;
 
 export class Drive {
@@ -39,19 +38,19 @@ export class Drive {
   readonly #run: DrivenRun;
   readonly #abort = new AbortController();
 
-  /** `run` as it was claimed by `owner`; `events` are told what becomes of it. */
+  /** `run` as claimed by `owner`; `events` receives its progress. */
   constructor(run: StoredRun, owner: string, options: DriveOptions, events: RunEvents | null) {
     this.#run = new DrivenRun(run, owner, options, events);
     this.#owner = owner;
     this.#options = options;
   }
 
-  /** Ends when the run rests, or is another's; rejects where the database does not answer. */
+  /** Ends when the run rests or belongs to another driver; rejects when the database fails. */
   async go(): Promise<void> {
     const run = this.#run;
     if (run.row.status === 'cancelling') return run.overtaken();
     if (run.row.lease_count > leasesMax) {
-      return run.fail({ code: 'server_error', message: 'All who drove the run have died' });
+      return run.fail({ code: 'server_error', message: 'Every process that drove the run died' });
     }
     const now = this.#options.now();
     const set = { started_at: run.row.started_at ?? now };
@@ -72,7 +71,7 @@ export class Drive {
     }
   }
 
-  /** Extends the lease; where the run is no longer to go on, nothing is waited for. */
+  /** Extends the lease; aborts the driver if the run must not continue. */
   async giveSign(): Promise<void> {
     const { database, now, leaseMs } = this.#options;
     const at = now();
@@ -85,7 +84,7 @@ export class Drive {
     if (!goesOn) this.#abort.abort();
   }
 
-  /** Leaves the run to others, at once. */
+  /** Releases the run for other processes at once. */
   async leave(): Promise<void> {
     const { database, now } = this.#options;
     this.#abort.abort();
@@ -97,36 +96,40 @@ export class Drive {
     );
   }
 
-  /** Whether the run goes on by itself. */
+  /** Returns whether the run continues without the caller. */
   async #turn(parts: PromptParts, models: ModelCalls): Promise<boolean> {
     const run = this.#run;
     const bound = usedUp(parts);
     if (bound !== null) return rest(run.end({ move: 'cut', failure: { reason: bound } }));
     const onText = run.events === null ? null : (text: string) => run.telling.text(text);
-    const answer = await askModel(parts, models, onText);
+    const result = await askModel(parts, models, onText);
     if (this.#abort.signal.aborted) return rest(run.overtaken());
-    if ('code' in answer) return rest(run.fail(answer));
-    const ending = endingOf(answer);
+    if ('code' in result) return rest(run.fail(result));
+    const ending = endingOf(result);
     if (ending !== null) return rest(run.end(ending));
-    const calls = turnCalls(answer, parts);
-    return 'code' in calls ? rest(run.fail(calls)) : this.#called(answer, calls);
+    const calls = turnCalls(result, parts);
+    return 'code' in calls ? rest(run.fail(calls)) : this.#called(result, calls);
   }
 
-  /** What the model has called is written down: for the caller, or for a search. */
-  async #called(answer: ModelTurn, calls: readonly StepCall[]): Promise<boolean> {
+  /** Records the calls of the model, for the caller or for a search. */
+  async #called(turn: ModelTurn, calls: readonly StepCall[]): Promise<boolean> {
     const run = this.#run;
     const now = this.#options.now();
-    const turn = { ...answer, calls };
-    const rows = turnRows(run.row, run.telling.ids, turn, {
-      ...{ status: 'completed', endedAt: now, reason: null, steps: run.steps },
+    const rows = turnRows(run.row, run.telling.ids, { ...turn, calls }, {
+      status: 'completed',
+      endedAt: now,
+      reason: null,
+      steps: run.steps,
     });
     const isSearching = calls.some(isSearch);
     const moved = await run.move({
-      ...{ move: isSearching ? 'search' : 'ask', now, rows },
-      set: { ...run.used(answer), ...(isSearching ? { lease_count: 1 } : waitingFor(calls)) },
+      move: isSearching ? 'search' : 'ask',
+      now,
+      rows,
+      set: { ...run.used(turn), ...(isSearching ? { lease_count: 1 } : waitingFor(calls)) },
     });
     if (!moved) return rest(run.overtaken());
-    run.telling.rows(rows, answer);
+    run.telling.rows(rows, turn);
     return isSearching || this.#asked();
   }
 
@@ -137,8 +140,8 @@ export class Drive {
   ): Promise<boolean> {
     const run = this.#run;
     const { search, leaseMs } = this.#options;
-    const asked = { search, owner: caller, terms, models, now: this.#options.now() };
-    const calls = await searchStep(step, asked);
+    const options = { search, owner: caller, terms, models, now: this.#options.now() };
+    const calls = await searchStep(step, options);
     if (this.#abort.signal.aborted) return rest(run.overtaken());
     if ('code' in calls) return rest(run.fail(calls));
     const details = callsDetails(calls, new Map());
@@ -146,7 +149,9 @@ export class Drive {
     const now = this.#options.now();
     const ended = { details, ...(isWhole ? { status: 'completed' as const, ended_at: now } : {}) };
     const moved = await run.move({
-      ...{ move: isWhole ? 'search' : 'ask', now, openStep: ended },
+      move: isWhole ? 'search' : 'ask',
+      now,
+      openStep: ended,
       set: isWhole ? { lease_until: now + leaseMs } : waitingFor(calls),
     });
     if (!moved) return rest(run.overtaken());
@@ -163,17 +168,19 @@ export class Drive {
   }
 }
 
-/** The run goes on no more by itself. */
+/** Awaits the end; the run does not continue without the caller. */
 async function rest(ended: Promise<void>): Promise<false> {
   await ended;
   return false;
 }
 
-/** Of a run that waits for its caller. */
+/** Columns of a run that waits for its caller. */
 function waitingFor(calls: readonly StepCall[]) {
   const pending = calls.filter((call) => !isSearch(call)).map(asFunction);
   return {
     pending_calls: JSON.stringify(pending),
-    ...{ lease_owner: null, lease_until: null, lease_count: 0 },
+    lease_owner: null,
+    lease_until: null,
+    lease_count: 0,
   };
 }

@@ -1,4 +1,4 @@
-/** Knows a run as its driver read or wrote it last: how it changes only while it is that driver's, how it ends, and who is told. */
+/** State of a run as its driver knows it: conditional changes, endings and events for the caller. */
 import { hasEnded } from '../../model/objects/run-states.ts';
 import type { Database } from '../../store/connection/db.ts';
 import type { StoredStep } from '../../store/objects/run-steps.ts';
@@ -22,15 +22,15 @@ export interface DrivenRunOptions {
 export class DrivenRun {
   readonly #options: DrivenRunOptions;
   readonly #owner: string;
-  /** Null where nobody listens. */
+  /** Null if no caller streams. */
   readonly events: RunEvents | null;
   row: StoredRun;
-  /** Of this turn. */
+  /** Events of the current turn. */
   telling: TurnTelling;
-  /** Of the turns before it. */
+  /** Steps of the previous turns. */
   steps: readonly StoredStep[] = [];
 
-  /** `row` as it was claimed by `owner`. */
+  /** `row` as claimed by `owner`. */
   constructor(row: StoredRun, owner: string, options: DrivenRunOptions, events: RunEvents | null) {
     this.row = row;
     this.#owner = owner;
@@ -44,7 +44,7 @@ export class DrivenRun {
     this.telling = new TurnTelling(this.row, this.#options.now(), this.events);
   }
 
-  /** False where it is not as it was known. */
+  /** Returns false if the stored run differs from the known one. */
   async move({ when, ...move }: Move): Promise<boolean> {
     const own = { ...when, owner: this.#owner };
     const moved = await moveRun(this.#options.database, this.row, { ...move, when: own });
@@ -56,18 +56,19 @@ export class DrivenRun {
     return this.end({ move: 'fail', failure });
   }
 
-  /** Unless it is another's. What the model has said by then stays. */
+  /** Ends the run unless another driver owns it. Text that the model has produced so far is preserved. */
   async end(ending: Ending): Promise<void> {
     const { move, failure, turn, when } = ending;
     const now = this.#options.now();
-    const said = turn ?? { text: this.telling.said, promptTokens: 0, completionTokens: 0 };
-    const hasRows = turn !== undefined || said.text !== '';
+    const output = turn ?? { text: this.telling.said, promptTokens: 0, completionTokens: 0 };
+    const hasRows = turn !== undefined || output.text !== '';
     const saying = sayingOf(ending, now, this.steps);
     const rows = hasRows
-      ? turnRows(this.row, this.telling.ids, { ...said, calls: [] }, saying)
+      ? turnRows(this.row, this.telling.ids, { ...output, calls: [] }, saying)
       : undefined;
     const moved = await this.move({
-      ...{ move, now },
+      move,
+      now,
       ...(when === undefined ? {} : { when }),
       ...(rows === undefined ? {} : { rows }),
       set: {
@@ -81,7 +82,7 @@ export class DrivenRun {
     this.events?.end();
   }
 
-  /** What it has used, with this turn. */
+  /** Columns with the usage including this turn. */
   used({ promptTokens, completionTokens }: ModelTurn) {
     const { turn, prompt_tokens: prompt, completion_tokens: completion } = this.row;
     return {
@@ -91,7 +92,7 @@ export class DrivenRun {
     };
   }
 
-  /** It is not as it was known: cancelled, over, or another's. */
+  /** Handles a run that differs from the known one: it was cancelled, has ended, or has another owner. */
   async overtaken(): Promise<void> {
     const { database, now } = this.#options;
     const run = await runs.findOwned(database.db, this.row, this.#owner);
@@ -106,7 +107,7 @@ export class DrivenRun {
     return this.end({ move: 'expire', failure: null, isLast: true, when: { expiredAt: at } });
   }
 
-  /** Whoever waits is told how it has ended, or that it goes on without them. */
+  /** Informs the caller how the run has ended, or that it continues elsewhere. */
   async #lost(): Promise<void> {
     const { events } = this;
     if (events === null) return;
@@ -116,7 +117,7 @@ export class DrivenRun {
     if (run !== undefined && hasEnded(run.status)) {
       events.tell(`thread.run.${run.status}`, runRecord(run));
     } else {
-      const message = 'The run goes on elsewhere: ask for it again';
+      const message = 'The run continues in another process: retrieve it again';
       events.tell('error', { error: { message, type: 'server_error', code: 'unavailable' } });
     }
     events.end();

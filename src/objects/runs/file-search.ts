@@ -1,4 +1,4 @@
-/** Knows the search that a run does for its model: how that calls it, what it is told, and how it names where a text is from. */
+/** Implements file search for runs: the function for the model, the search, its results and citations. */
 import { z } from 'zod';
 import type { RunTerms } from '../../model/objects/run.ts';
 import { type FileSearchTool, fileSearchName, isFileSearch } from '../../model/objects/run-tool.ts';
@@ -6,31 +6,31 @@ import type { FileCitation } from '../../model/objects/thread.ts';
 import type { StoredStep } from '../../store/objects/run-steps.ts';
 import type { ModelCalls } from '../model-calls.ts';
 import type { Owner } from '../owner.ts';
-import type { FoundText, StoreSearch, StoreSearchFailure } from '../store-search.ts';
+import type { TextMatch, StoreSearch, StoreSearchFailure } from '../store-search.ts';
 import { failureOf, type RunFailure } from './run-failure.ts';
 import { callsIn, isSearch, type SearchCall, type StepCall } from './step-calls.ts';
 
-const resultsUsual = 20;
-/** Of what one search finds, all texts together. */
+const defaultResults = 20;
+/** Maximum characters of the results of one search. */
 const foundCharsMax = 64_000;
 const queryCharsMax = 4_000;
 
 const Queries = z.object({ queries: z.array(z.string().min(1).max(queryCharsMax)).min(1).max(16) });
 
-/** As models are told of it. */
+/** The function declared to models. */
 export const searchFunction = {
   type: 'function',
   function: {
     name: fileSearchName,
     description:
-      'Searches the files of this conversation for passages. Each passage that is found has a mark such as 【3:0†source】: copy its mark right behind whatever you take from it.',
+      'Searches the files of this conversation for passages. Each passage in the result has a mark such as 【3:0†source】: copy its mark right after any text that you take from it.',
     parameters: {
       type: 'object',
       properties: {
         queries: {
           type: 'array',
           items: { type: 'string' },
-          description: 'What to look for, in full sentences; several where the question has parts.',
+          description: 'What to search for, in full sentences; several if the question has parts.',
         },
       },
       required: ['queries'],
@@ -38,7 +38,7 @@ export const searchFunction = {
   },
 } as const;
 
-/** Null where the run searches nothing. */
+/** Null if the run cannot search. */
 export function searchToolOf({
   tools,
   vector_store_ids: ids,
@@ -55,7 +55,7 @@ export interface SearchOptions {
   readonly now: number;
 }
 
-/** What a step has called, with what its searches have found. */
+/** Executes the searches of a step and returns its calls with their results. */
 export async function searchStep(
   { details }: StoredStep,
   options: SearchOptions,
@@ -69,39 +69,46 @@ export async function searchStep(
   return calls;
 }
 
-/** With its results; arguments that are none find nothing, and the model is told so. */
+/** Adds the results to a call; invalid arguments yield no results, and the model is informed. */
 async function searched(
   call: SearchCall,
   { search, owner, terms, models, now }: SearchOptions,
 ): Promise<SearchCall | StoreSearchFailure> {
   const queries = queriesOf(call);
-  const limit = searchToolOf(terms)?.file_search?.max_num_results ?? resultsUsual;
+  const limit = searchToolOf(terms)?.file_search?.max_num_results ?? defaultResults;
   const scoreMin = call.file_search.ranking_options.score_threshold;
-  const found =
+  const matches =
     queries === null
       ? []
       : await search.search(owner, terms.vector_store_ids, {
-          ...{ queries, filters: null, limit, scoreMin, models, now },
+          queries,
+          filters: null,
+          limit,
+          scoreMin,
+          models,
+          now,
         });
-  if ('message' in found) return found;
-  const results = best(found).map(({ fileId, filename, score, text }) => ({
-    ...{ file_id: fileId, file_name: filename, score },
+  if ('message' in matches) return matches;
+  const results = best(matches).map(({ fileId, filename, score, text }) => ({
+    file_id: fileId,
+    file_name: filename,
+    score,
     content: [{ type: 'text' as const, text }],
   }));
   return { ...call, file_search: { ...call.file_search, results } };
 }
 
-/** As many as are told, the best at least. */
-function best(found: readonly FoundText[]): readonly FoundText[] {
+/** Keeps as many results as fit, at least the best one. */
+function best(matches: readonly TextMatch[]): readonly TextMatch[] {
   let chars = 0;
-  const end = found.findIndex(({ text }) => {
+  const end = matches.findIndex(({ text }) => {
     chars += text.length;
     return chars > foundCharsMax;
   });
-  return end < 0 ? found : found.slice(0, Math.max(1, end));
+  return end < 0 ? matches : matches.slice(0, Math.max(1, end));
 }
 
-/** Null for what are none. */
+/** Null for invalid arguments. */
 function queriesOf(call: SearchCall): readonly string[] | null {
   try {
     return Queries.parse(JSON.parse(call.arguments)).queries;
@@ -110,27 +117,27 @@ function queriesOf(call: SearchCall): readonly string[] | null {
   }
 }
 
-/** What the model is told of each search of a step, by the id of its call. */
+/** The text for the model with the results of each search of a step, by call id. */
 export function toldSearches(step: StoredStep): Map<string, string> {
   const marked = markedResults(step);
   return new Map(
     callsIn(step.details)
       .filter(isSearch)
       .map((call) => {
-        const own = marked.filter((one) => one.callId === call.id);
-        const told = own.map(({ mark, result }) =>
+        const own = marked.filter((entry) => entry.callId === call.id);
+        const texts = own.map(({ mark, result }) =>
           [`${mark} ${result.file_name}`, ...result.content.map(({ text }) => text)].join('\n'),
         );
         const none =
           queriesOf(call) === null
-            ? 'The arguments must be {"queries": ["what to look for"]}'
-            : 'Nothing was found';
-        return [call.id, told.join('\n\n') || none];
+            ? 'The arguments must be {"queries": ["what to search for"]}'
+            : 'No results';
+        return [call.id, texts.join('\n\n') || none];
       }),
   );
 }
 
-/** Marks of what the run has found that stand in the text. */
+/** Finds the marks of search results in a text. */
 export function citationsIn(text: string, steps: readonly StoredStep[]): FileCitation[] {
   const files = new Map(
     steps.flatMap(markedResults).map(({ mark, result }) => [mark, result.file_id]),
@@ -139,9 +146,14 @@ export function citationsIn(text: string, steps: readonly StoredStep[]): FileCit
   return [...text.matchAll(/【\d+:\d+†source】/g)].flatMap(({ 0: mark, index }) => {
     const fileId = files.get(mark);
     if (fileId === undefined) return [];
-    const place = { start_index: index, end_index: index + mark.length };
     return [
-      { type: 'file_citation' as const, text: mark, ...place, file_citation: { file_id: fileId } },
+      {
+        type: 'file_citation' as const,
+        text: mark,
+        start_index: index,
+        end_index: index + mark.length,
+        file_citation: { file_id: fileId },
+      },
     ];
   });
 }
@@ -152,5 +164,5 @@ function markedResults({ place, details }: StoredStep) {
     .flatMap(({ id, file_search: { results = [] } }) =>
       results.map((result) => ({ callId: id, result })),
     )
-    .map((one, number) => ({ ...one, mark: `【${place}:${number}†source】` }));
+    .map((entry, number) => ({ ...entry, mark: `【${place}:${number}†source】` }));
 }

@@ -1,13 +1,13 @@
-/** Knows how a page of rows is asked for and told. */
+/** Answers a request for a page of rows. */
 import type { CreatedAnchor, CreatedPage } from '../../store/rows/created-page.ts';
-import { notInList, objectList, objectPageOf } from '../object-page.ts';
-import type { ObjectAnswer } from '../object-request.ts';
+import { pageCursorNotFound, objectList, parseObjectPage } from '../object-page.ts';
+import type { ObjectResponse } from '../object-request.ts';
 
 /**
- * `find` yields what stands under an id that the page begins or ends at; `list` yields up to one more
- * than the limit.
+ * `find` reads the row of an id in the paging parameters; `list` returns at most one row more than the
+ * limit.
  *
- * @throws ObjectError for what is no page, or an id of nothing
+ * @throws ObjectError for invalid parameters or an unknown id
  */
 export async function answerPage<Row extends CreatedAnchor>(
   query: URLSearchParams,
@@ -16,19 +16,20 @@ export async function answerPage<Row extends CreatedAnchor>(
     readonly list: (page: CreatedPage) => Promise<readonly Row[]>;
     readonly record: (row: Row) => { readonly id: string };
   },
-): Promise<ObjectAnswer> {
-  const { limit, order, after, before } = objectPageOf(query);
+): Promise<ObjectResponse> {
+  const { limit, order, after, before } = parseObjectPage(query);
   const anchor = async (id: string | null, param: string): Promise<CreatedAnchor | null> => {
     if (id === null) return null;
     const row = await rows.find(id);
     if (row !== undefined) return row;
-    throw notInList(param);
+    throw pageCursorNotFound(param);
   };
   const page = {
-    ...{ limit, order },
+    limit,
+    order,
     after: await anchor(after, 'after'),
     before: await anchor(before, 'before'),
   };
-  const found = await rows.list(page);
-  return { body: objectList(found.slice(0, limit).map(rows.record), found.length > limit) };
+  const result = await rows.list(page);
+  return { body: objectList(result.slice(0, limit).map(rows.record), result.length > limit) };
 }

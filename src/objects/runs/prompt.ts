@@ -1,4 +1,4 @@
-/** Knows what a model is asked at one turn of a run: instructions, what the thread says, and what the run did so far. */
+/** Builds the chat request for one turn of a run: instructions, thread messages, and the steps so far. */
 import type { RunTerms } from '../../model/objects/run.ts';
 import { isFileSearch } from '../../model/objects/run-tool.ts';
 import type { MessagePart } from '../../model/objects/thread.ts';
@@ -8,29 +8,29 @@ import type { StoredMessage } from '../../store/objects/thread-messages.ts';
 import { searchFunction, searchToolOf, toldSearches } from './file-search.ts';
 import { asFunction, callsIn, isSearch, outputOf } from './step-calls.ts';
 
-type Message = Readonly<Record<string, unknown>>;
+type ChatMessage = Readonly<Record<string, unknown>>;
 
 export interface PromptParts {
   readonly run: StoredRun;
   readonly terms: RunTerms;
-  /** Of the thread, those of the run among them; the oldest first. */
+  /** Messages of the thread, including those of the run; oldest first. */
   readonly messages: readonly StoredMessage[];
   readonly steps: readonly StoredStep[];
 }
 
-/** Of a prompt; the oldest messages beyond are not told. */
+/** Maximum size of a prompt; older messages are dropped. */
 const promptCharsMax = 4 * 1024 * 1024;
-/** What a token is taken for where a prompt has to be short. */
+/** Estimated characters of a token, for limiting the prompt. */
 const charsOfToken = 4;
 
-/** The bound of tokens that the run has used up; null for none. */
+/** The token limit that the run has exhausted; null for none. */
 export function usedUp({ run, terms }: Pick<PromptParts, 'run' | 'terms'>): string | null {
   const { max_prompt_tokens: prompt, max_completion_tokens: completion } = terms;
   if (completion !== null && run.completion_tokens >= completion) return 'max_completion_tokens';
   return prompt !== null && run.prompt_tokens >= prompt ? 'max_prompt_tokens' : null;
 }
 
-/** Parameters of a chat. */
+/** Parameters of the chat completion. */
 export function chatParams(parts: PromptParts, isStream: boolean): Record<string, unknown> {
   const { run, terms } = parts;
   const { instructions, tool_choice: choice, response_format: format } = terms;
@@ -45,7 +45,7 @@ export function chatParams(parts: PromptParts, isStream: boolean): Record<string
       ? {}
       : {
           tools,
-          // One that is forced would be forced again and again.
+          // A forced tool applies to the first turn only; otherwise the run would never end.
           tool_choice: run.turn === 0 || choice === 'none' ? choiceOf(choice) : 'auto',
           parallel_tool_calls: terms.parallel_tool_calls,
         }),
@@ -58,7 +58,7 @@ export function chatParams(parts: PromptParts, isStream: boolean): Record<string
   };
 }
 
-/** As models know them: all of them are functions. */
+/** Tools as declared to models, all of them as functions. */
 function toolsOf(terms: RunTerms): object[] {
   const search = searchToolOf(terms) === null ? [] : [searchFunction];
   return [...terms.tools.filter((tool) => !isFileSearch(tool)), ...search];
@@ -69,46 +69,46 @@ function choiceOf(choice: RunTerms['tool_choice']): RunTerms['tool_choice'] {
   return { type: 'function', function: { name: choice.type } };
 }
 
-/** What the thread said before the run, as much of it as the run's terms let it hear. */
-function toldMessages({ run, terms, messages }: PromptParts): Message[] {
+/** Messages of the thread from before the run, as many as its terms allow. */
+function toldMessages({ run, terms, messages }: PromptParts): ChatMessage[] {
   const { truncation_strategy: truncation, max_prompt_tokens: bound } = terms;
   const before = messages.filter((message) => message.run_id !== run.id);
   const last = truncation.last_messages ?? before.length;
   const left = bound === null ? promptCharsMax : (bound - run.prompt_tokens) * charsOfToken;
-  const told: Message[] = [];
+  const selected: ChatMessage[] = [];
   let chars = terms.instructions?.length ?? 0;
   for (const message of before.slice(-last).reverse()) {
     chars += message.content.length;
-    if (told.length > 0 && chars > Math.min(left, promptCharsMax)) break;
-    told.push({ role: message.role, content: contentOf(message) });
+    if (selected.length > 0 && chars > Math.min(left, promptCharsMax)) break;
+    selected.push({ role: message.role, content: contentOf(message) });
   }
-  return told.reverse();
+  return selected.reverse();
 }
 
-/** What the model said and called at earlier turns, and what came of it. */
-function ownMessages({ messages, steps }: PromptParts): Message[] {
+/** Texts and calls of the model in previous turns, with the outputs of the calls. */
+function ownMessages({ messages, steps }: PromptParts): ChatMessage[] {
   const texts = new Map(messages.map((message) => [message.id, contentOf(message)]));
-  const own: Message[] = [];
-  let said: unknown = null;
+  const own: ChatMessage[] = [];
+  let text: unknown = null;
   for (const step of steps) {
     const details = JSON.parse(step.details);
     if (details.type === 'message_creation') {
-      said = texts.get(details.message_creation.message_id) ?? null;
+      text = texts.get(details.message_creation.message_id) ?? null;
       continue;
     }
     const calls = callsIn(step.details);
-    own.push({ role: 'assistant', content: said, tool_calls: calls.map(asFunction) });
+    own.push({ role: 'assistant', content: text, tool_calls: calls.map(asFunction) });
     const searches = toldSearches(step);
     for (const call of calls) {
       const content = isSearch(call) ? searches.get(call.id) : outputOf(call);
       own.push({ role: 'tool', tool_call_id: call.id, content });
     }
-    said = null;
+    text = null;
   }
   return own;
 }
 
-/** One text where there is nothing else. */
+/** A string if all parts are text. */
 function contentOf({ content }: StoredMessage): unknown {
   const parts = JSON.parse(content) as MessagePart[];
   if (parts.every((part) => part.type === 'text')) {

@@ -1,4 +1,4 @@
-/** Knows assistants, threads, messages, runs and steps as callers get them. */
+/** Formats assistants, threads, messages, runs and steps for responses. */
 import type { RunTerms } from '../../model/objects/run.ts';
 import { hasEnded } from '../../model/objects/run-states.ts';
 import type { MessagePart } from '../../model/objects/thread.ts';
@@ -11,8 +11,11 @@ import { callsIn, shownCall } from './step-calls.ts';
 
 export function assistantRecord(row: StoredAssistant) {
   return {
-    ...{ id: row.id, object: 'assistant', created_at: seconds(row.created_at) },
-    ...{ name: row.name, description: row.description },
+    id: row.id,
+    object: 'assistant',
+    created_at: seconds(row.created_at),
+    name: row.name,
+    description: row.description,
     ...(JSON.parse(row.terms) as object),
     metadata: JSON.parse(row.metadata),
   };
@@ -20,7 +23,9 @@ export function assistantRecord(row: StoredAssistant) {
 
 export function threadRecord(row: StoredThread) {
   return {
-    ...{ id: row.id, object: 'thread', created_at: seconds(row.created_at) },
+    id: row.id,
+    object: 'thread',
+    created_at: seconds(row.created_at),
     tool_resources: JSON.parse(row.tool_resources),
     metadata: JSON.parse(row.metadata),
   };
@@ -30,13 +35,19 @@ export function messageRecord(row: StoredMessage) {
   const { incomplete_reason: reason } = row;
   const at = seconds(row.created_at);
   return {
-    ...{ id: row.id, object: 'thread.message', created_at: at, thread_id: row.thread_id },
+    id: row.id,
+    object: 'thread.message',
+    created_at: at,
+    thread_id: row.thread_id,
     status: reason === null ? 'completed' : 'incomplete',
     incomplete_details: reason === null ? null : { reason },
     completed_at: reason === null ? at : null,
     incomplete_at: reason === null ? null : at,
-    ...{ role: row.role, content: JSON.parse(row.content) as MessagePart[], attachments: [] },
-    ...{ assistant_id: row.assistant_id, run_id: row.run_id },
+    role: row.role,
+    content: JSON.parse(row.content) as MessagePart[],
+    attachments: [],
+    assistant_id: row.assistant_id,
+    run_id: row.run_id,
     metadata: JSON.parse(row.metadata),
   };
 }
@@ -46,10 +57,14 @@ export function runRecord(row: StoredRun) {
   const failure = row.failure === null ? null : JSON.parse(row.failure);
   const calls = row.pending_calls === null ? null : JSON.parse(row.pending_calls);
   const { vector_store_ids: _, ...terms } = JSON.parse(row.terms) as RunTerms;
-  const endedIn = (one: StoredRun['status']) => (status === one ? seconds(endedAt) : null);
+  const endedIn = (state: StoredRun['status']) => (status === state ? seconds(endedAt) : null);
   return {
-    ...{ id: row.id, object: 'thread.run', created_at: seconds(row.created_at) },
-    ...{ thread_id: row.thread_id, assistant_id: row.assistant_id, status },
+    id: row.id,
+    object: 'thread.run',
+    created_at: seconds(row.created_at),
+    thread_id: row.thread_id,
+    assistant_id: row.assistant_id,
+    status,
     required_action:
       calls === null
         ? null
@@ -67,7 +82,7 @@ export function runRecord(row: StoredRun) {
   };
 }
 
-/** Texts that a search has found are shown to those who ask for them. */
+/** Texts of search results are included only on request. */
 export function stepRecord(row: StoredStep, showsTexts = false) {
   const { status, ended_at: endedAt } = row;
   const { type, ...rest } = JSON.parse(row.details) as { readonly type: string };
@@ -75,11 +90,17 @@ export function stepRecord(row: StoredStep, showsTexts = false) {
     type === 'tool_calls'
       ? { type, tool_calls: callsIn(row.details).map((call) => shownCall(call, showsTexts)) }
       : { type, ...rest };
-  const endedIn = (one: StoredStep['status']) => (status === one ? seconds(endedAt) : null);
+  const endedIn = (state: StoredStep['status']) => (status === state ? seconds(endedAt) : null);
   return {
-    ...{ id: row.id, object: 'thread.run.step', created_at: seconds(row.created_at) },
-    ...{ run_id: row.run_id, assistant_id: row.assistant_id, thread_id: row.thread_id },
-    ...{ type, status, step_details: details },
+    id: row.id,
+    object: 'thread.run.step',
+    created_at: seconds(row.created_at),
+    run_id: row.run_id,
+    assistant_id: row.assistant_id,
+    thread_id: row.thread_id,
+    type,
+    status,
+    step_details: details,
     completed_at: endedIn('completed'),
     cancelled_at: endedIn('cancelled'),
     failed_at: endedIn('failed'),

@@ -1,4 +1,4 @@
-/** Knows how callers change a run that goes on: with the outputs of its calls, or by cancelling it. */
+/** Applies the changes of callers to an active run: tool outputs and cancellation. */
 import type { ToolOutputsSubmit } from '../../model/objects/run.ts';
 import { statusAfter } from '../../model/objects/run-states.ts';
 import type { Database } from '../../store/connection/db.ts';
@@ -15,32 +15,32 @@ interface ChangeOptions {
   readonly drivers: RunDrivers;
 }
 
-/** Of moves that meet those of a driver. */
+/** Attempts of a cancellation that conflicts with moves of a driver. */
 const attemptsMax = 10;
 
-/** The run, leased to this process, and the step that has ended with it. */
-interface Submitted {
+/** The run, leased to this process, and the step that the outputs have completed. */
+interface SubmittedOutputs {
   readonly goingOn: StoredRun;
   readonly step: runSteps.StoredStep;
 }
 
 /**
- * Null where the run has had the very same outputs before, from a client that says that it has lost the
- * answer and wants no stream.
+ * Returns null if the run has received the same outputs before, from a client that retries without a
+ * stream.
  *
- * @throws ObjectError unless the run waits for these outputs, or had them, and for no others
+ * @throws ObjectError unless the run waits for exactly these outputs, or has received them
  */
 export async function submitOnce(
   options: ChangeOptions,
   run: StoredRun,
-  asked: ToolOutputsSubmit,
+  body: ToolOutputsSubmit,
   { now, isRetry }: Pick<ObjectRequest, 'now' | 'isRetry'>,
-): Promise<Submitted | null> {
+): Promise<SubmittedOutputs | null> {
   try {
-    return await submitOutputs(options, run, asked, now);
+    return await submitOutputs(options, run, body, now);
   } catch (thrown) {
-    const mayBeKnown = isRetry && asked.stream !== true;
-    if (mayBeKnown && (await hasTaken(options, run, asked))) return null;
+    const mayBeRepeated = isRetry && body.stream !== true;
+    if (mayBeRepeated && (await hasTaken(options, run, body))) return null;
     throw thrown;
   }
 }
@@ -48,17 +48,20 @@ export async function submitOnce(
 async function submitOutputs(
   { database, drivers }: ChangeOptions,
   run: StoredRun,
-  asked: ToolOutputsSubmit,
+  body: ToolOutputsSubmit,
   now: number,
-): Promise<Submitted> {
+): Promise<SubmittedOutputs> {
   if (run.pending_calls === null) throw notWaiting(run);
   const calls = JSON.parse(run.pending_calls) as FunctionCall[];
-  const outputs = outputsOf(asked, calls);
+  const outputs = outputsOf(body, calls);
   const lease = drivers.newLease();
   const set = {
-    ...({ status: 'queued', pending_calls: null } as const),
-    ...{ lease_owner: lease.owner, lease_until: lease.until, lease_count: 1 },
-  };
+    status: 'queued',
+    pending_calls: null,
+    lease_owner: lease.owner,
+    lease_until: lease.until,
+    lease_count: 1,
+  } as const;
   const when = { from: ['requires_action'], turn: run.turn, aliveAt: now } as const;
   const step = await database.transaction(async (tx) => {
     if (!(await runs.update(tx, run, when, set))) return null;
@@ -75,9 +78,9 @@ async function submitOutputs(
 async function hasTaken(
   { database }: Pick<ChangeOptions, 'database'>,
   run: StoredRun,
-  { tool_outputs: given }: ToolOutputsSubmit,
+  { tool_outputs: submitted }: ToolOutputsSubmit,
 ): Promise<boolean> {
-  const outputs = new Map(given.map(({ tool_call_id: id, output }) => [id, output]));
+  const outputs = new Map(submitted.map(({ tool_call_id: id, output }) => [id, output]));
   const steps = await runSteps.listAll(database.db, run);
   return steps.some(({ status, details }) => {
     const calls = callsIn(details).filter((call) => !isSearch(call));
@@ -86,7 +89,7 @@ async function hasTaken(
   });
 }
 
-/** @throws ObjectError for one that has ended */
+/** @throws ObjectError for a run that has ended */
 export async function cancelRun(
   { database, drivers }: ChangeOptions,
   read: StoredRun,
@@ -96,7 +99,7 @@ export async function cancelRun(
   for (let attempt = 0; attempt < attemptsMax; attempt += 1) {
     if (run.status === 'cancelling') return run;
     if (statusAfter(run.status, 'cancel') === null) {
-      throw new ObjectError('invalid_request', `The run has ended: it is ${run.status}`);
+      throw new ObjectError('invalid_request', `The run has ended with status ${run.status}`);
     }
     const moved = await moveRun(database, run, { move: 'cancel', now });
     if (moved !== null) {
@@ -105,7 +108,7 @@ export async function cancelRun(
     }
     run = await again(database, run, now);
   }
-  throw new ObjectError('conflict', 'The run changes all the time: try again');
+  throw new ObjectError('conflict', 'The run was changed concurrently too often: try again');
 }
 
 async function again(
@@ -114,33 +117,33 @@ async function again(
   now: number,
 ): Promise<StoredRun> {
   const { organisation_id, thread_id: id } = run;
-  const found = await runs.find(database.db, { organisation_id, id }, run.id);
-  if (found === undefined) throw new ObjectError('not_found', 'The thread has no run of this id');
-  return settled(database, found, now);
+  const current = await runs.find(database.db, { organisation_id, id }, run.id);
+  if (current === undefined) throw new ObjectError('not_found', 'The run does not exist');
+  return settled(database, current, now);
 }
 
-/** @throws ObjectError unless each call has one output, and each output a call */
+/** @throws ObjectError unless each call has exactly one output and each output a call */
 function outputsOf(
-  { tool_outputs: given }: ToolOutputsSubmit,
+  { tool_outputs: submitted }: ToolOutputsSubmit,
   calls: readonly FunctionCall[],
 ): Map<string, string> {
   const outputs = new Map<string, string>();
-  for (const [at, { tool_call_id: id, output }] of given.entries()) {
+  for (const [at, { tool_call_id: id, output }] of submitted.entries()) {
     const param = `tool_outputs[${at}].tool_call_id`;
     if (!calls.some((call) => call.id === id)) {
-      throw new ObjectError('invalid_request', `${param}: the run waits for no such call`, param);
+      throw new ObjectError('invalid_request', `${param}: is not a pending call of the run`, param);
     }
     if (outputs.has(id)) {
-      throw new ObjectError('invalid_request', `${param}: names a call for the second time`, param);
+      throw new ObjectError('invalid_request', `${param}: occurs twice`, param);
     }
     outputs.set(id, output);
   }
   const missing = calls.map(({ id }) => id).filter((id) => !outputs.has(id));
   if (missing.length === 0) return outputs;
-  const message = `tool_outputs: has no output of ${missing.join(', ')}: send all at once`;
+  const message = `tool_outputs: lacks the output of ${missing.join(', ')}: send all at once`;
   throw new ObjectError('invalid_request', message, 'tool_outputs');
 }
 
 function notWaiting({ status }: StoredRun): ObjectError {
-  return new ObjectError('invalid_request', `The run waits for no outputs: it is ${status}`);
+  return new ObjectError('invalid_request', `The run has no pending calls: it is ${status}`);
 }

@@ -1,4 +1,4 @@
-/** Knows which runs this process drives, and takes over those whose drivers give no sign of life. */
+/** Manages the runs that this process drives, and takes over runs of dead processes. */
 import { newId } from '../../model/wire/ids.ts';
 import type { Lease, StoredRun } from '../../store/objects/runs.ts';
 import * as runs from '../../store/objects/runs.ts';
@@ -6,19 +6,19 @@ import { Drive, type DriveOptions } from './drive.ts';
 import type { RunEvents } from './run-events.ts';
 
 export interface RunDriversOptions extends Omit<DriveOptions, 'leaseMs'> {
-  /** What nobody waits for and failed. */
+  /** Receives errors of background work. */
   readonly onFault: (error: unknown, runId: string) => void;
 }
 
-/** After this without a sign of life a driver is taken for dead. */
+/** A driver that does not renew its lease within this time counts as dead. */
 const leaseMs = 30_000;
-/** Within this it is noticed that a run was cancelled elsewhere. */
+/** Renewal interval; also bounds the time until a cancellation elsewhere is noticed. */
 const signEveryMs = 2_000;
 const lookEveryMs = 5_000;
-/** At one look. */
+/** Maximum runs taken over at a time. */
 const takenOverMax = 20;
 
-interface Driven {
+interface ActiveDrive {
   readonly runId: string;
   readonly drive: Drive;
   readonly over: Promise<void>;
@@ -26,7 +26,7 @@ interface Driven {
 
 export class RunDrivers implements AsyncDisposable {
   readonly #options: RunDriversOptions;
-  readonly #driven = new Set<Driven>();
+  readonly #driven = new Set<ActiveDrive>();
   #timers: readonly NodeJS.Timeout[] = [];
   #isClosed = false;
 
@@ -34,7 +34,7 @@ export class RunDrivers implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** From now on by itself; `requireConnection` throws until the database has been proved to be the right one. */
+  /** Starts the timers. `requireConnection` throws until the database has been verified. */
   start(requireConnection: () => void): void {
     const every = (ms: number, work: () => Promise<unknown>): NodeJS.Timeout =>
       setInterval(() => void work().catch(() => undefined), ms).unref();
@@ -47,12 +47,12 @@ export class RunDrivers implements AsyncDisposable {
     ];
   }
 
-  /** To be written with the run, before it is driven. */
+  /** A lease to be written with the run before it is driven. */
   newLease(): Lease {
     return { owner: newId(), until: this.#options.now() + leaseMs };
   }
 
-  /** Goes on by itself; `run` is leased to this process. */
+  /** Drives the run in the background; it must be leased to this process. */
   drive(run: StoredRun, events: RunEvents | null): void {
     const { onFault } = this.#options;
     const drive = new Drive(run, run.lease_owner!, { ...this.#options, leaseMs }, events);
@@ -63,7 +63,7 @@ export class RunDrivers implements AsyncDisposable {
       });
       events?.end();
     });
-    const driven: Driven = {
+    const driven: ActiveDrive = {
       runId: run.id,
       drive,
       over: ended.finally(() => this.#driven.delete(driven)),
@@ -72,9 +72,9 @@ export class RunDrivers implements AsyncDisposable {
     if (this.#isClosed) void drive.leave().catch(() => undefined);
   }
 
-  /** Looks at once whether this run is to go on, where this process drives it. */
+  /** Renews the run's lease at once if this process drives it, which detects a cancellation. */
   async look(runId: string): Promise<void> {
-    const driven = [...this.#driven].filter((one) => one.runId === runId);
+    const driven = [...this.#driven].filter((entry) => entry.runId === runId);
     await Promise.allSettled(driven.map(({ drive }) => drive.giveSign()));
   }
 
@@ -83,7 +83,7 @@ export class RunDrivers implements AsyncDisposable {
     await Promise.allSettled(driven.map(({ drive }) => drive.giveSign()));
   }
 
-  /** Those whose drivers are gone; yields how many. */
+  /** Takes over runs whose drivers are dead; returns their number. */
   async takeOver(): Promise<number> {
     const { database, now } = this.#options;
     const at = now();
@@ -100,7 +100,7 @@ export class RunDrivers implements AsyncDisposable {
     return taken;
   }
 
-  /** Leaves all runs to others. */
+  /** Releases all runs for other processes. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     for (const timer of this.#timers) clearInterval(timer);

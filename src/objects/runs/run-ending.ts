@@ -1,8 +1,13 @@
-/** Knows how a run gets from one state into another for good: one conditional statement, and with it what has to be written when it succeeds. */
-import { hasEnded, type RunMove, type RunStatus, statusAfter } from '../../model/objects/run-states.ts';
+/** Changes the state of a run in one transaction, conditionally on its current state. */
+import {
+  hasEnded,
+  type RunMove,
+  type RunStatus,
+  statusAfter,
+} from '../../model/objects/run-states.ts';
 import type { Database, Db } from '../../store/connection/db.ts';
 import * as runSteps from '../../store/objects/run-steps.ts';
-import type { RunWhen, StoredRun } from '../../store/objects/runs.ts';
+import type { RunCondition, StoredRun } from '../../store/objects/runs.ts';
 import * as runs from '../../store/objects/runs.ts';
 import * as threadMessages from '../../store/objects/thread-messages.ts';
 import type { TurnRows } from './turn-rows.ts';
@@ -12,17 +17,17 @@ type Transactions = Pick<Database, 'transaction'>;
 export interface Move {
   readonly move: RunMove;
   readonly now: number;
-  /** What else of it changes. */
+  /** Further columns to change. */
   readonly set?: Parameters<typeof runs.update>[3];
-  /** What else has to hold. */
-  readonly when?: Omit<RunWhen, 'from'>;
-  /** Written with it. */
+  /** Further conditions. */
+  readonly when?: Omit<RunCondition, 'from'>;
+  /** Rows inserted in the same transaction. */
   readonly rows?: TurnRows;
-  /** What becomes of the step that has not ended. */
+  /** Changes of the step that is in progress. */
   readonly openStep?: Parameters<typeof runSteps.updateOpen>[2];
 }
 
-/** Of a step that ends with its run. */
+/** Status of an open step when its run ends. */
 const stepStatuses = new Map<RunStatus, runSteps.StepStatus>([
   ['cancelled', 'cancelled'],
   ['failed', 'failed'],
@@ -30,8 +35,8 @@ const stepStatuses = new Map<RunStatus, runSteps.StepStatus>([
 ]);
 
 /**
- * Yields the run as it is then; null where it was not as `run` says it is, or has no way from there.
- * Of a run that ends, a step that has not ended ends with it.
+ * Returns the run after the move; null if it differs from `run` or the move is not allowed. When a run
+ * ends, its open step ends with it.
  */
 export function moveRun(
   { transaction }: Transactions,
@@ -42,7 +47,8 @@ export function moveRun(
   if (to === null) return Promise.resolve(null);
   const isOver = hasEnded(to);
   const change = {
-    ...{ status: to, ...set },
+    status: to,
+    ...set,
     ...(isOver
       ? { active: null, pending_calls: null, lease_owner: null, lease_until: null, ended_at: now }
       : {}),
@@ -51,7 +57,7 @@ export function moveRun(
   return transaction(async (tx) => {
     if (!(await runs.update(tx, run, { from: [run.status], ...withTurn }, change))) return null;
     if (openStep !== undefined) await runSteps.updateOpen(tx, run, openStep);
-    // A run whose model has not answered has none.
+    // Before the first response of the model there is no step.
     const status = stepStatuses.get(to);
     if (status !== undefined && run.turn > 0) {
       await runSteps.updateOpen(tx, run, { status, ended_at: now });
@@ -69,7 +75,7 @@ async function insertRows(tx: Db, { message, messageStep, callsStep }: TurnRows)
   );
 }
 
-/** The run as it is: one whose time is over has expired, whether anybody noticed or not. */
+/** Returns the current run; a run whose time is over is marked as expired first. */
 export async function settled(
   database: Pick<Database, 'db' | 'transaction'>,
   run: StoredRun,

@@ -1,6 +1,6 @@
-/** Knows how somebody who waits for a run is told what becomes of it: events, in their order, until it rests. */
+/** Queues the events of a run for the caller who streams it. */
 
-/** Told by whoever drives the run; read by whoever answers the caller, who may be gone. */
+/** Written by the driver of the run, read by the response to the caller, who may disconnect. */
 export class RunEvents implements AsyncIterable<string> {
   #waiting: string[] = [];
   #wake: (() => void) | null = null;
@@ -10,7 +10,7 @@ export class RunEvents implements AsyncIterable<string> {
     this.#push(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
-  /** Nothing more comes. */
+  /** Ends the stream. */
   end(): void {
     this.#push('event: done\ndata: [DONE]\n\n');
     this.#isOver = true;
@@ -19,9 +19,9 @@ export class RunEvents implements AsyncIterable<string> {
   async *[Symbol.asyncIterator](): AsyncGenerator<string> {
     try {
       for (;;) {
-        const told = this.#waiting.join('');
+        const text = this.#waiting.join('');
         this.#waiting = [];
-        if (told !== '') yield told;
+        if (text !== '') yield text;
         else if (this.#isOver) return;
         else await new Promise<void>((resolve) => (this.#wake = resolve));
       }

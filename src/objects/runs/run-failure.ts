@@ -1,4 +1,4 @@
-/** Knows why runs fail, as callers read it; a limit of the gateway is one of those that come back. */
+/** Converts failures of a model or a search to failures of a run, as shown to callers. */
 
 export interface RunFailure {
   readonly code: string;
@@ -15,7 +15,7 @@ const codes = new Map([
   [429, 'rate_limit_exceeded'],
 ]);
 
-/** Of a model that has refused; `status` is that of its answer, null for none. */
+/** `status` is the status of the failed response; null without one. */
 export function failureOf({ status, message }: Refusal): RunFailure {
   const code = status === null ? undefined : codes.get(status);
   return { code: code ?? 'server_error', message: message.slice(0, messageCharsMax) };

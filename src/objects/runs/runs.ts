@@ -1,4 +1,4 @@
-/** Knows runs as callers make them, hand in what functions yield, cancel them and look at their steps. */
+/** Handles runs: create, read, submit tool outputs, cancel, and list steps. */
 import type { AssistantTerms } from '../../model/objects/assistant.ts';
 import {
   RunCreate,
@@ -11,15 +11,15 @@ import {
 import type { ToolResources } from '../../model/objects/run-tool.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as assistants from '../../store/objects/assistants.ts';
-import { isDuplicateEntry } from '../../store/rows/duplicate.ts';
 import type { StoredRun } from '../../store/objects/runs.ts';
 import * as runs from '../../store/objects/runs.ts';
 import * as threadMessages from '../../store/objects/thread-messages.ts';
 import type { StoredThread } from '../../store/objects/threads.ts';
 import * as threads from '../../store/objects/threads.ts';
+import { isDuplicateEntry } from '../../store/rows/duplicate.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
-import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';
+import { type ObjectResponse, ObjectError, type ObjectRequest } from '../object-request.ts';
 import type { StoreSearch } from '../store-search.ts';
 import { searchToolOf } from './file-search.ts';
 import { answerPage } from './pages.ts';
@@ -30,7 +30,7 @@ import { settled } from './run-ending.ts';
 import { RunEvents } from './run-events.ts';
 import { requireSearchable } from './searched-stores.ts';
 import { answerSteps } from './steps.ts';
-import { insertThread, messageRows, metadataOf, refuseActive } from './threads.ts';
+import { insertThread, messageRows, metadataOf, refuseActive, threadNotFound } from './threads.ts';
 
 export interface RunsOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
@@ -45,35 +45,35 @@ export class Runs {
     this.#options = options;
   }
 
-  /** A thread with a run in it, in one request. */
-  async createWithThread(request: ObjectRequest): Promise<ObjectAnswer> {
-    const asked = readParams(ThreadAndRunCreate, request.params);
+  /** Creates a thread and a run in one request. */
+  async createWithThread(request: ObjectRequest): Promise<ObjectResponse> {
+    const body = readParams(ThreadAndRunCreate, request.params);
     const { search } = this.#options;
-    await requireSearchable(search, request, asked.tool_resources);
-    await requireSearchable(search, request, asked.thread?.tool_resources);
-    const draft = await this.#draft(request, asked, asked.thread?.tool_resources ?? null);
+    await requireSearchable(search, request, body.tool_resources);
+    await requireSearchable(search, request, body.thread?.tool_resources);
+    const draft = await this.#draft(request, body, body.thread?.tool_resources ?? null);
     const { thread, run } = await this.#options.database.transaction(async (tx) => {
-      const made = await insertThread(tx, request, asked.thread ?? {});
-      const row = { ...draft, thread_id: made.id };
+      const created = await insertThread(tx, request, body.thread ?? {});
+      const row = { ...draft, thread_id: created.id };
       await runs.insert(tx, row);
-      return { thread: made, run: row };
+      return { thread: created, run: row };
     });
-    return this.#begin(run, asked.stream === true, thread);
+    return this.#begin(run, body.stream === true, thread);
   }
 
-  /** `behind` is what follows `/runs`. */
+  /** `behind` contains the path segments after `/runs`. */
   async answer(
     request: ObjectRequest,
     thread: StoredThread,
     [id, ...behind]: readonly string[],
-  ): Promise<ObjectAnswer> {
+  ): Promise<ObjectResponse> {
     const { database } = this.#options;
     const { method, query, now } = request;
     if (id === undefined) {
       if (method === 'POST') return this.#create(request, thread);
       if (method !== 'GET') throw noSuch(method);
       return answerPage(query, {
-        find: (one) => runs.find(database.db, thread, one),
+        find: (anchorId) => runs.find(database.db, thread, anchorId),
         list: async (page) =>
           Promise.all(
             (await runs.list(database.db, thread, page)).map((row) => settled(database, row, now)),
@@ -81,9 +81,9 @@ export class Runs {
         record: runRecord,
       });
     }
-    const found = await runs.find(database.db, thread, id);
-    if (found === undefined) throw noSuch('run of this id');
-    const run = await settled(database, found, now);
+    const stored = await runs.find(database.db, thread, id);
+    if (stored === undefined) throw noSuch('run with this id');
+    const run = await settled(database, stored, now);
     return this.#answerOne(request, run, behind);
   }
 
@@ -91,11 +91,11 @@ export class Runs {
     request: ObjectRequest,
     run: StoredRun,
     behind: readonly string[],
-  ): Promise<ObjectAnswer> {
+  ): Promise<ObjectResponse> {
     const { db } = this.#options.database;
     const { method, query, params, now } = request;
-    const [word, stepId] = behind;
-    if (method === 'GET' && word === 'steps' && behind.length <= 2) {
+    const [part, stepId] = behind;
+    if (method === 'GET' && part === 'steps' && behind.length <= 2) {
       return answerSteps(db, query, run, stepId);
     }
     switch ([method, ...behind].join(' ')) {
@@ -115,84 +115,98 @@ export class Runs {
     }
   }
 
-  async #create(request: ObjectRequest, thread: StoredThread): Promise<ObjectAnswer> {
+  async #create(request: ObjectRequest, thread: StoredThread): Promise<ObjectResponse> {
     const { database } = this.#options;
-    const asked = readParams(RunCreate, request.params);
+    const body = readParams(RunCreate, request.params);
     const resources = JSON.parse(thread.tool_resources) as ToolResources;
-    const draft = await this.#draft(request, asked, resources);
+    const draft = await this.#draft(request, body, resources);
     const run = { ...draft, thread_id: thread.id };
     await refuseActive(database, thread, request.now);
-    const messages = messageRows(thread, asked.additional_messages ?? [], request.now);
+    const messages = messageRows(thread, body.additional_messages ?? [], request.now);
     try {
       await database.transaction(async (tx) => {
-        if (!(await threads.use(tx, thread, request.now))) throw noSuch('such thread');
+        if (!(await threads.use(tx, thread, request.now))) throw threadNotFound();
         await runs.insert(tx, run);
         await threadMessages.insert(tx, messages);
       });
     } catch (thrown) {
       if (!isDuplicateEntry(thrown)) throw thrown;
-      throw new ObjectError('invalid_request', 'Another run of this thread has not ended');
+      throw new ObjectError('invalid_request', 'Another run of this thread is active');
     }
-    return this.#begin(run, asked.stream === true, null);
+    return this.#begin(run, body.stream === true, null);
   }
 
-  /** Of a thread that is still to be named. */
+  /** The run without the id of its thread. */
   async #draft(
     { owner, now, modelCaller }: ObjectRequest,
-    asked: RunCreate | ThreadAndRunCreate,
-    ofThread: ToolResources | null,
+    body: RunCreate | ThreadAndRunCreate,
+    threadResources: ToolResources | null,
   ): Promise<StoredRun> {
     const { db } = this.#options.database;
-    const assistant = await assistants.find(db, owner, asked.assistant_id);
+    const assistant = await assistants.find(db, owner, body.assistant_id);
     if (assistant === undefined) {
-      throw new ObjectError('not_found', 'There is no assistant of this id', 'assistant_id');
+      throw new ObjectError('not_found', 'The assistant does not exist', 'assistant_id');
     }
-    const terms = runTermsOf(asked, JSON.parse(assistant.terms) as AssistantTerms, ofThread);
+    const terms = runTermsOf(body, JSON.parse(assistant.terms) as AssistantTerms, threadResources);
     requireChoice(terms);
     const caller = modelCaller();
     const lease = this.#options.drivers.newLease();
     return {
-      ...{ organisation_id: owner.organisationId, id: newObjectId('run'), thread_id: '' },
-      ...{ assistant_id: assistant.id, status: 'queued', active: 1 },
+      organisation_id: owner.organisationId,
+      id: newObjectId('run'),
+      thread_id: '',
+      assistant_id: assistant.id,
+      status: 'queued',
+      active: 1,
       terms: JSON.stringify(terms),
-      ...{ metadata: JSON.stringify(asked.metadata ?? {}), caller: JSON.stringify(caller) },
-      ...{ turn: 0, pending_calls: null, failure: null, prompt_tokens: 0, completion_tokens: 0 },
-      ...{ lease_owner: lease.owner, lease_until: lease.until, lease_count: 1 },
-      ...{ created_at: now, started_at: null, ended_at: null, expires_at: now + runLifetimeMs },
+      metadata: JSON.stringify(body.metadata ?? {}),
+      caller: JSON.stringify(caller),
+      turn: 0,
+      pending_calls: null,
+      failure: null,
+      prompt_tokens: 0,
+      completion_tokens: 0,
+      lease_owner: lease.owner,
+      lease_until: lease.until,
+      lease_count: 1,
+      created_at: now,
+      started_at: null,
+      ended_at: null,
+      expires_at: now + runLifetimeMs,
     };
   }
 
-  #begin(run: StoredRun, isStream: boolean, thread: StoredThread | null): ObjectAnswer {
+  #begin(run: StoredRun, isStream: boolean, thread: StoredThread | null): ObjectResponse {
     const events = isStream ? new RunEvents() : null;
     if (thread !== null) events?.tell('thread.created', threadRecord(thread));
     events?.tell('thread.run.created', runRecord(run));
     return this.#drive(run, events);
   }
 
-  #drive(run: StoredRun, events: RunEvents | null): ObjectAnswer {
+  #drive(run: StoredRun, events: RunEvents | null): ObjectResponse {
     events?.tell('thread.run.queued', runRecord(run));
     this.#options.drivers.drive(run, events);
     return { body: events ?? runRecord(run) };
   }
 
-  async #submit(request: ObjectRequest, run: StoredRun): Promise<ObjectAnswer> {
-    const asked = readParams(ToolOutputsSubmit, request.params);
-    const submitted = await submitOnce(this.#options, run, asked, request);
+  async #submit(request: ObjectRequest, run: StoredRun): Promise<ObjectResponse> {
+    const body = readParams(ToolOutputsSubmit, request.params);
+    const submitted = await submitOnce(this.#options, run, body, request);
     if (submitted === null) return { body: runRecord(run) };
     const { goingOn, step } = submitted;
-    const events = asked.stream === true ? new RunEvents() : null;
+    const events = body.stream === true ? new RunEvents() : null;
     events?.tell('thread.run.step.completed', stepRecord(step));
     return this.#drive(goingOn, events);
   }
 }
 
-/** @throws ObjectError where a search is forced that the run cannot do */
+/** @throws ObjectError if file search is forced but not available to the run */
 function requireChoice(terms: RunTerms): void {
   const { tool_choice: choice } = terms;
   const isForced = typeof choice === 'object' && choice.type === 'file_search';
   if (!isForced || searchToolOf(terms) !== null) return;
   const message =
-    'tool_choice: the run searches no files: it needs the tool file_search, and a vector store in tool_resources of its assistant or thread';
+    'tool_choice: the run cannot search files: it requires the tool file_search and a vector store in tool_resources of its assistant or thread';
   throw new ObjectError('invalid_request', message, 'tool_choice');
 }
 

@@ -1,7 +1,7 @@
-/** Knows what a step keeps of what the model has called: functions that the caller runs, and searches that the gateway does. */
+/** Defines the tool calls of a step: functions that the caller runs, and searches that the gateway runs. */
 import { type FileSearchTool, fileSearchName } from '../../model/objects/run-tool.ts';
 
-/** A call of a function that its caller has to run. */
+/** A call of a function that the caller must run. */
 export interface FunctionCall {
   readonly id: string;
   readonly type: 'function';
@@ -18,7 +18,7 @@ interface SearchResult {
 export interface SearchCall {
   readonly id: string;
   readonly type: 'file_search';
-  /** As the model has written them; callers are not told. */
+  /** As the model has written them; not shown to callers. */
   readonly arguments: string;
   readonly file_search: {
     readonly ranking_options: { readonly ranker: string; readonly score_threshold: number };
@@ -33,7 +33,7 @@ export function isSearch(call: StepCall): call is SearchCall {
   return call.type === fileSearchName;
 }
 
-/** What the model has called, where it may call this tool; null for none. */
+/** Converts calls of file search if the run has the tool; `tool` is null otherwise. */
 export function stepCalls(
   calls: readonly FunctionCall[],
   tool: FileSearchTool | null,
@@ -46,22 +46,24 @@ export function stepCalls(
 function searchCall({ id, function: called }: FunctionCall, tool: FileSearchTool): SearchCall {
   const threshold = tool.file_search?.ranking_options?.score_threshold ?? 0;
   return {
-    ...{ id, type: fileSearchName, arguments: called.arguments },
+    id,
+    type: fileSearchName,
+    arguments: called.arguments,
     file_search: {
       ranking_options: { ranker: 'default_2024_08_21', score_threshold: threshold },
     },
   };
 }
 
-/** As the model has called it, and is told of it again. */
+/** The call as the model made it, for the next prompt. */
 export function asFunction(call: StepCall): FunctionCall {
-  const { name, arguments: given } = isSearch(call)
+  const { name, arguments: args } = isSearch(call)
     ? { name: fileSearchName, arguments: call.arguments }
     : call.function;
-  return { id: call.id, type: 'function', function: { name, arguments: given } };
+  return { id: call.id, type: 'function', function: { name, arguments: args } };
 }
 
-/** Of a step that tells of calls. */
+/** Parses the calls in the details of a step. */
 export function callsIn(details: string): readonly StepCall[] {
   const { tool_calls: calls = [] } = JSON.parse(details) as {
     readonly tool_calls?: readonly StepCall[];
@@ -69,12 +71,12 @@ export function callsIn(details: string): readonly StepCall[] {
   return calls;
 }
 
-/** What its caller has handed in for it; null for nothing yet. */
+/** The output that the caller has submitted; null if there is none yet. */
 export function outputOf({ function: called }: FunctionCall): unknown {
   return (called as { readonly output?: unknown }).output;
 }
 
-/** As they are stored: functions with what they have yielded, null for what is not known yet. */
+/** Details of a step for storage; the output of a function is null until it is submitted. */
 export function callsDetails(
   calls: readonly StepCall[],
   outputs: ReadonlyMap<string, string>,
@@ -89,7 +91,7 @@ export function callsDetails(
   });
 }
 
-/** As callers get it; texts that were found only where they ask for them. */
+/** The call as shown to callers; texts of search results are included only on request. */
 export function shownCall(call: StepCall, showsTexts: boolean): object {
   if (!isSearch(call)) return call;
   const { arguments: _, file_search: search, ...rest } = call;

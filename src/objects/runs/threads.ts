@@ -1,8 +1,8 @@
-/** Knows threads and their messages. */
+/** Handles threads and their messages. */
 import {
   MessageCreate,
   MetadataUpdate,
-  partsOf,
+  messageParts,
   ThreadCreate,
   ThreadUpdate,
 } from '../../model/objects/thread.ts';
@@ -14,7 +14,7 @@ import type { StoredThread } from '../../store/objects/threads.ts';
 import * as threads from '../../store/objects/threads.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
-import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';
+import { type ObjectResponse, ObjectError, type ObjectRequest } from '../object-request.ts';
 import type { StoreSearch } from '../store-search.ts';
 import { answerPage } from './pages.ts';
 import { messageRecord, threadRecord } from './records.ts';
@@ -28,52 +28,62 @@ interface ThreadParts {
   readonly search: StoreSearch;
 }
 
-/** Within a transaction. */
+/** Must run in a transaction. */
 export async function insertThread(
   tx: Db,
   { owner, now }: ObjectRequest,
   { messages = [], metadata, tool_resources }: ThreadCreate,
 ): Promise<StoredThread> {
   const row: StoredThread = {
-    ...{ organisation_id: owner.organisationId, id: newObjectId('thread') },
-    ...{ workspace_id: owner.workspaceId, api_key_id: owner.apiKeyId },
+    organisation_id: owner.organisationId,
+    id: newObjectId('thread'),
+    workspace_id: owner.workspaceId,
+    api_key_id: owner.apiKeyId,
     tool_resources: JSON.stringify(tool_resources ?? {}),
-    ...{ metadata: JSON.stringify(metadata ?? {}), created_at: now, used_at: now },
+    metadata: JSON.stringify(metadata ?? {}),
+    created_at: now,
+    used_at: now,
   };
   await threads.insert(tx, row);
   await threadMessages.insert(tx, messageRows(row, messages, now));
   return row;
 }
 
-/** As callers have written them. */
+/** Rows for messages as callers send them. */
 export function messageRows(
   thread: StoredThread,
   messages: readonly MessageCreate[],
   now: number,
 ): StoredMessage[] {
   return messages.map(({ role, content, metadata }) => ({
-    ...{ organisation_id: thread.organisation_id, id: newObjectId('msg'), thread_id: thread.id },
-    ...{ role, content: JSON.stringify(partsOf(content)) },
-    ...{ metadata: JSON.stringify(metadata ?? {}), assistant_id: null, run_id: null },
-    ...{ incomplete_reason: null, created_at: now },
+    organisation_id: thread.organisation_id,
+    id: newObjectId('msg'),
+    thread_id: thread.id,
+    role,
+    content: JSON.stringify(messageParts(content)),
+    metadata: JSON.stringify(metadata ?? {}),
+    assistant_id: null,
+    run_id: null,
+    incomplete_reason: null,
+    created_at: now,
   }));
 }
 
 export async function createThread(
   { database: { transaction }, search }: ThreadParts,
   request: ObjectRequest,
-): Promise<ObjectAnswer> {
-  const asked = readParams(ThreadCreate, request.params);
-  await requireSearchable(search, request, asked.tool_resources);
-  return { body: threadRecord(await transaction((tx) => insertThread(tx, request, asked))) };
+): Promise<ObjectResponse> {
+  const body = readParams(ThreadCreate, request.params);
+  await requireSearchable(search, request, body.tool_resources);
+  return { body: threadRecord(await transaction((tx) => insertThread(tx, request, body))) };
 }
 
-/** Of one thread, without what is behind it. */
+/** Handles a request about the thread itself. */
 export async function answerThread(
   { database: { db, transaction }, search }: ThreadParts,
   request: ObjectRequest,
   thread: StoredThread,
-): Promise<ObjectAnswer> {
+): Promise<ObjectResponse> {
   const { id } = thread;
   switch (request.method) {
     case 'GET':
@@ -93,30 +103,30 @@ export async function answerThread(
       await transaction((tx) => threads.deleteById(tx, thread));
       return { body: { id, object: 'thread.deleted', deleted: true } };
     default:
-      throw new ObjectError('not_found', `A thread has no ${request.method}`);
+      throw new ObjectError('not_found', `A thread does not support ${request.method}`);
   }
 }
 
-/** `behind` is what follows `/messages`. */
+/** `behind` contains the path segments after `/messages`. */
 export async function answerMessages(
   parts: Parts,
   request: ObjectRequest,
   thread: StoredThread,
   [id, ...behind]: readonly string[],
-): Promise<ObjectAnswer> {
+): Promise<ObjectResponse> {
   const { method, query, params } = request;
   const { db } = parts;
   if (id === undefined) {
     if (method === 'POST') return addMessage(parts, request, thread);
     if (method !== 'GET') throw noSuch(method);
     return answerPage(query, {
-      find: (one) => threadMessages.find(db, thread, one),
+      find: (anchorId) => threadMessages.find(db, thread, anchorId),
       list: (page) => threadMessages.list(db, thread, page, query.get('run_id')),
       record: messageRecord,
     });
   }
   const row = await threadMessages.find(db, thread, id);
-  if (row === undefined) throw noSuch('message of this id');
+  if (row === undefined) throw noSuch('message with this id');
   if (behind.length === 0 && method === 'GET') return { body: messageRecord(row) };
   if (behind.length === 0 && method === 'POST') {
     const metadata = metadataOf(params, row.metadata);
@@ -132,31 +142,36 @@ async function addMessage(
   parts: Parts,
   { params, now }: ObjectRequest,
   thread: StoredThread,
-): Promise<ObjectAnswer> {
-  const asked = readParams(MessageCreate, params);
+): Promise<ObjectResponse> {
+  const body = readParams(MessageCreate, params);
   await refuseActive(parts, thread, now);
-  const [row] = messageRows(thread, [asked], now);
+  const [row] = messageRows(thread, [body], now);
   await parts.transaction(async (tx) => {
-    if (!(await threads.use(tx, thread, now))) throw noSuch('thread of this id');
+    if (!(await threads.use(tx, thread, now))) throw threadNotFound();
     await threadMessages.insert(tx, [row!]);
   });
   return { body: messageRecord(row!) };
 }
 
-/** @throws ObjectError while a run of the thread has not ended */
+/** @throws ObjectError while a run of the thread is active */
 export async function refuseActive(parts: Parts, thread: StoredThread, now: number): Promise<void> {
-  const found = await runs.findActive(parts.db, thread);
-  if (found === undefined) return;
-  const run = await settled(parts, found, now);
+  const active = await runs.findActive(parts.db, thread);
+  if (active === undefined) return;
+  const run = await settled(parts, active, now);
   if (run.active === null) return;
   const message = `The run ${run.id} of this thread has not ended: it is ${run.status}`;
   throw new ObjectError('invalid_request', message);
 }
 
-/** What a change says of it, else what it was. */
+/** The new metadata if the body contains any, else the stored metadata. */
 export function metadataOf(params: ObjectRequest['params'], before: string): string {
   const { metadata } = readParams(MetadataUpdate, params);
   return metadata === undefined ? before : JSON.stringify(metadata ?? {});
+}
+
+/** Error for a thread that was deleted during the request. */
+export function threadNotFound(): ObjectError {
+  return new ObjectError('not_found', 'The thread does not exist');
 }
 
 function noSuch(what: string): ObjectError {

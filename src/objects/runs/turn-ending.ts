@@ -1,4 +1,4 @@
-/** Knows what becomes of a run by what its model says, and how that stands in its thread. */
+/** Determines how a run continues or ends after a turn of its model. */
 import type { StoredStep } from '../../store/objects/run-steps.ts';
 import { searchToolOf } from './file-search.ts';
 import type { ModelTurn } from './model-turn.ts';
@@ -7,18 +7,18 @@ import type { RunFailure } from './run-failure.ts';
 import { callsIn, isSearch, type StepCall, stepCalls } from './step-calls.ts';
 import type { Saying } from './turn-rows.ts';
 
-/** Of one run. */
+/** Maximum searches of one run. */
 const searchesMax = 20;
 
-/** How a run ends that this one drives. */
+/** How a run ends. */
 export interface Ending {
   readonly move: keyof typeof endedAs;
   readonly failure: RunFailure | { readonly reason: string } | null;
-  /** What the model has said; absent where it was not asked, or has not ended. */
+  /** The turn of the model; absent if the model was not called or has not finished. */
   readonly turn?: ModelTurn;
   readonly reason?: Saying['reason'];
   readonly when?: { readonly expiredAt: number };
-  /** Where this fails nothing more is tried. */
+  /** Whether nothing more is tried if this ending fails. */
   readonly isLast?: boolean;
 }
 
@@ -30,7 +30,7 @@ const endedAs = {
   expire: 'expired',
 } as const;
 
-/** Why a message stands there that the model had begun to say. */
+/** Reason of an incomplete message, by the move that ended the run. */
 const unsaid = {
   complete: null,
   cut: 'max_tokens',
@@ -46,27 +46,29 @@ export function sayingOf(
 ): Saying {
   const status = endedAs[move];
   return {
-    // What a bound has cut short was said none the less.
+    // A message that a limit has cut short still counts as completed.
     status: status === 'incomplete' ? 'completed' : status,
-    ...{ endedAt: now, reason: turn === undefined ? unsaid[move] : reason, steps },
+    endedAt: now,
+    reason: turn === undefined ? unsaid[move] : reason,
+    steps,
   };
 }
 
-/** How a run ends by what its model says; null for one that goes on. */
+/** Returns how the run ends after a turn; null if it continues. */
 export function endingOf(turn: ModelTurn): Ending | null {
   if (turn.finish === 'length') {
     const failure = { reason: 'max_completion_tokens' };
     return { move: 'cut', failure, turn, reason: 'max_tokens' };
   }
   if (turn.finish === 'content_filter') {
-    const message = 'The filter of the provider has cut the answer off';
+    const message = "The provider's content filter stopped the response";
     const failure = { code: 'server_error', message };
     return { move: 'fail', failure, turn, reason: 'content_filter' };
   }
   return turn.calls.length === 0 ? { move: 'complete', failure: null, turn } : null;
 }
 
-/** What the model calls; a failure where it searches without an end. */
+/** Returns the calls of a turn, or a failure if the run searches too often. */
 export function turnCalls(
   { calls }: ModelTurn,
   { terms, steps }: PromptParts,
@@ -74,6 +76,6 @@ export function turnCalls(
   const called = stepCalls(calls, searchToolOf(terms));
   const before = steps.flatMap(({ details }) => callsIn(details));
   if ([...before, ...called].filter(isSearch).length <= searchesMax) return called;
-  const message = `The model has searched ${searchesMax} times, and goes on`;
+  const message = `The model made more than ${searchesMax} searches`;
   return { code: 'server_error', message };
 }

@@ -1,5 +1,5 @@
-/** Knows the message and the steps that become of one turn of a model, under ids that a stream has told before. */
-import { textPart } from '../../model/objects/thread.ts';
+/** Builds the message and the steps of one turn, under ids that a stream may have sent before. */
+import { messageTextPart } from '../../model/objects/thread.ts';
 import type { StepStatus, StoredStep } from '../../store/objects/run-steps.ts';
 import type { StoredRun } from '../../store/objects/runs.ts';
 import type { StoredMessage } from '../../store/objects/thread-messages.ts';
@@ -8,7 +8,7 @@ import { citationsIn } from './file-search.ts';
 import type { ModelTurn } from './model-turn.ts';
 import { callsDetails, type StepCall } from './step-calls.ts';
 
-/** Names what a turn says before it has ended. */
+/** Ids and start time of a turn, assigned before it ends. */
 export interface TurnIds {
   readonly messageId: string;
   readonly messageStepId: string;
@@ -18,10 +18,10 @@ export interface TurnIds {
 }
 
 export interface TurnRows {
-  /** Null where the model said nothing. */
+  /** Null if the model returned no text. */
   readonly message: StoredMessage | null;
   readonly messageStep: StoredStep | null;
-  /** Null where it called nothing. */
+  /** Null if the model made no calls. */
   readonly callsStep: StoredStep | null;
 }
 
@@ -34,13 +34,13 @@ export function newTurnIds(now: number): TurnIds {
   };
 }
 
-/** How what was said stands there. */
+/** State of the message of a turn. */
 export interface Saying {
   readonly status: StepStatus;
-  /** Milliseconds since the epoch; null for a step that goes on. */
+  /** Milliseconds since the epoch; null for an open step. */
   readonly endedAt: number | null;
   readonly reason: StoredMessage['incomplete_reason'];
-  /** What the run did before, whose finds it may name. */
+  /** Previous steps of the run, whose search results the text can cite. */
   readonly steps: readonly StoredStep[];
 }
 
@@ -52,16 +52,17 @@ export function turnRows(
   },
   saying: Saying,
 ): TurnRows {
-  const isSaid = turn.text !== '' || turn.calls.length === 0;
+  const hasMessage = turn.text !== '' || turn.calls.length === 0;
   const used = { prompt_tokens: turn.promptTokens, completion_tokens: turn.completionTokens };
-  const nothing = { prompt_tokens: 0, completion_tokens: 0 };
-  const message = isSaid ? messageRow(run, ids, turn.text, saying) : null;
+  const noUsage = { prompt_tokens: 0, completion_tokens: 0 };
+  const message = hasMessage ? messageRow(run, ids, turn.text, saying) : null;
   return {
     message,
-    messageStep: isSaid
+    messageStep: hasMessage
       ? {
           ...stepRow(run, ids.messageStepId, run.turn * 2, ids.beganAt),
-          ...{ status: saying.status, ended_at: saying.endedAt },
+          status: saying.status,
+          ended_at: saying.endedAt,
           ...used,
           details: JSON.stringify({
             type: 'message_creation',
@@ -73,10 +74,11 @@ export function turnRows(
       turn.calls.length === 0
         ? null
         : {
-            // Behind what was said before it.
+            // After the step of the message.
             ...stepRow(run, ids.callsStepId, run.turn * 2 + 1, ids.beganAt),
-            ...{ status: 'in_progress', ended_at: null },
-            ...(isSaid ? nothing : used),
+            status: 'in_progress',
+            ended_at: null,
+            ...(hasMessage ? noUsage : used),
             details: callsDetails(turn.calls, new Map()),
           },
   };
@@ -88,18 +90,29 @@ function messageRow(
   text: string,
   { reason, steps }: Saying,
 ): StoredMessage {
-  const parts = [textPart(text, citationsIn(text, steps))];
+  const parts = [messageTextPart(text, citationsIn(text, steps))];
   return {
-    ...{ organisation_id: run.organisation_id, id: ids.messageId, thread_id: run.thread_id },
-    ...{ role: 'assistant', content: JSON.stringify(parts), metadata: '{}' },
-    ...{ assistant_id: run.assistant_id, run_id: run.id, incomplete_reason: reason },
+    organisation_id: run.organisation_id,
+    id: ids.messageId,
+    thread_id: run.thread_id,
+    role: 'assistant',
+    content: JSON.stringify(parts),
+    metadata: '{}',
+    assistant_id: run.assistant_id,
+    run_id: run.id,
+    incomplete_reason: reason,
     created_at: ids.beganAt,
   };
 }
 
 function stepRow(run: StoredRun, id: string, place: number, createdAt: number) {
   return {
-    ...{ organisation_id: run.organisation_id, id, run_id: run.id, thread_id: run.thread_id },
-    ...{ assistant_id: run.assistant_id, place, created_at: createdAt },
+    organisation_id: run.organisation_id,
+    id,
+    run_id: run.id,
+    thread_id: run.thread_id,
+    assistant_id: run.assistant_id,
+    place,
+    created_at: createdAt,
   };
 }

@@ -1,4 +1,4 @@
-/** Knows the events of one turn: a message as it grows, and what stands when the turn is written down. */
+/** Emits the events of one turn: the deltas of its message, and the records once the turn is stored. */
 import type { MessagePart } from '../../model/objects/thread.ts';
 import type { StoredStep } from '../../store/objects/run-steps.ts';
 import type { StoredRun } from '../../store/objects/runs.ts';
@@ -14,30 +14,32 @@ export class TurnTelling {
   #said = '';
   #isBegun = false;
 
-  /** Without `events` nothing is told. */
+  /** Without `events` nothing is emitted. */
   constructor(run: StoredRun, now: number, events: RunEvents | null) {
     this.ids = newTurnIds(now);
     this.#run = run;
     this.#events = events;
   }
 
-  /** What was told of the message by now. */
+  /** The text emitted so far. */
   get said(): string {
     return this.#said;
   }
 
-  /** What the model adds to its message. */
+  /** Emits text that the model adds to its message. */
   text(added: string): void {
     if (added === '' || this.#events === null) return;
     this.#begin();
     this.#said += added;
     const content = [{ index: 0, type: 'text', text: { value: added, annotations: [] } }];
     this.#events.tell('thread.message.delta', {
-      ...{ id: this.ids.messageId, object: 'thread.message.delta', delta: { content } },
+      id: this.ids.messageId,
+      object: 'thread.message.delta',
+      delta: { content },
     });
   }
 
-  /** What was written down. */
+  /** Emits the rows that were stored. */
   rows({ message, messageStep, callsStep }: TurnRows, turn: ModelTurn | null): void {
     const events = this.#events;
     if (events === null) return;
@@ -57,38 +59,44 @@ export class TurnTelling {
     events.tell('thread.run.step.created', begun);
     events.tell('thread.run.step.in_progress', begun);
     events.tell('thread.run.step.delta', {
-      ...{ id: record.id, object: 'thread.run.step.delta' },
+      id: record.id,
+      object: 'thread.run.step.delta',
       delta: { step_details: { type: 'tool_calls', tool_calls: calls } },
     });
   }
 
-  /** A search is over. */
+  /** Emits the step of a completed search. */
   searched(step: StoredStep): void {
     this.#events?.tell('thread.run.step.completed', stepRecord(step));
   }
 
-  /** All at once, when the message is whole. */
+  /** Emits all citations at once, when the message is complete. */
   #citations([part]: readonly MessagePart[]): void {
     if (part?.type !== 'text' || part.text.annotations.length === 0) return;
-    const annotations = part.text.annotations.map((one, index) => ({ index, ...one }));
+    const annotations = part.text.annotations.map((annotation, index) => ({
+      index,
+      ...annotation,
+    }));
     const content = [{ index: 0, type: 'text', text: { value: '', annotations } }];
     this.#events?.tell('thread.message.delta', {
-      ...{ id: this.ids.messageId, object: 'thread.message.delta', delta: { content } },
+      id: this.ids.messageId,
+      object: 'thread.message.delta',
+      delta: { content },
     });
   }
 
   #begin(): void {
     if (this.#isBegun || this.#events === null) return;
     this.#isBegun = true;
-    const nothing = { text: '', calls: [], promptTokens: 0, completionTokens: 0 };
+    const noOutput = { text: '', calls: [], promptTokens: 0, completionTokens: 0 };
     const open = { status: 'in_progress', endedAt: null, reason: null, steps: [] } as const;
-    const { message, messageStep } = turnRows(this.#run, this.ids, nothing, open);
+    const { message, messageStep } = turnRows(this.#run, this.ids, noOutput, open);
     const step = stepRecord(messageStep!);
     this.#events.tell('thread.run.step.created', step);
     this.#events.tell('thread.run.step.in_progress', step);
     const begun = { ...messageRecord(message!), content: [], completed_at: null };
-    const shown = { ...begun, status: 'in_progress' };
-    this.#events.tell('thread.message.created', shown);
-    this.#events.tell('thread.message.in_progress', shown);
+    const opened = { ...begun, status: 'in_progress' };
+    this.#events.tell('thread.message.created', opened);
+    this.#events.tell('thread.message.in_progress', opened);
   }
 }

@@ -1,45 +1,45 @@
-/** Knows how the embeddings of files come out of the database: of many small files by one statement. */
+/** Reads the embeddings of files from the database; small files are combined into one statement. */
 import type { Db } from '../../store/connection/db.ts';
 import * as vectorChunks from '../../store/objects/vector-chunks.ts';
-import type { StorePlace } from '../../store/objects/vector-store-files.ts';
-import { numbersOf } from '../ingestion/embeddings.ts';
+import type { StoreKey } from '../../store/objects/vector-store-files.ts';
+import { readVectors } from '../ingestion/embeddings.ts';
 import type { SearchedFile } from './store-contents.ts';
 
-/** Each with its file, one at a time; none for a file that has been taken out meanwhile. */
+/** Yields each file with its embeddings; empty embeddings if the file was deleted meanwhile. */
 export async function* readEmbeddings(
   db: Db,
-  place: StorePlace,
+  place: StoreKey,
   files: readonly SearchedFile[],
 ): AsyncGenerator<readonly [SearchedFile, Float32Array<ArrayBuffer>]> {
-  for (const some of groupsOf(files)) {
-    const [first] = some as [SearchedFile];
-    if (some.length === 1) {
+  for (const group of groupsOf(files)) {
+    const [first] = group as [SearchedFile];
+    if (group.length === 1) {
       yield [first, await readWhole(db, place, first)];
       continue;
     }
-    const ids = some.map(({ id }) => id);
+    const ids = group.map(({ id }) => id);
     const read = await vectorChunks.listEmbeddings(db, place, ids);
-    for (const file of some) yield [file, numbersOf(read.get(file.id) ?? Buffer.alloc(0))];
+    for (const file of group) yield [file, readVectors(read.get(file.id) ?? Buffer.alloc(0))];
   }
 }
 
-/** Page by page into its place: to move all of a large file at once would hold up everybody else. */
+/** Reads page by page, because copying a large file at once would block the event loop. */
 async function readWhole(
   db: Db,
-  place: StorePlace,
+  place: StoreKey,
   { id, bytes }: SearchedFile,
 ): Promise<Float32Array<ArrayBuffer>> {
   const whole = new Float32Array(bytes / Float32Array.BYTES_PER_ELEMENT);
   let length = 0;
   for await (const page of vectorChunks.readEmbeddings(db, { ...place, id })) {
-    const numbers = numbersOf(page).subarray(0, whole.length - length);
+    const numbers = readVectors(page).subarray(0, whole.length - length);
     whole.set(numbers, length);
     length += numbers.length;
   }
   return whole.subarray(0, length);
 }
 
-/** As many as one statement reads, and one at least. */
+/** Groups as many files as one statement reads, at least one. */
 function* groupsOf(files: readonly SearchedFile[]): Generator<SearchedFile[]> {
   let group: SearchedFile[] = [];
   let chunks = 0;

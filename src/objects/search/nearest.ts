@@ -1,60 +1,63 @@
-/** Knows how the rows of a matrix are found that are nearest to a vector: all are looked at. */
+/**
+ * Finds the rows of a matrix that are nearest to a vector by comparing all of them. Written by hand: an
+ * exact scan needs no index, and stores are too small for an approximate one to pay off.
+ */
 
-export interface Nearest {
-  /** Which matrix, of those that were looked into. */
+export interface NearestRow {
+  /** Index of the matrix among those searched. */
   readonly matrix: number;
   readonly row: number;
-  /** Cosine, as everything has length 1. */
+  /** Cosine similarity, because all vectors have length 1. */
   readonly score: number;
 }
 
-export function best(some: readonly Nearest[], limit: number): Nearest[] {
-  return some.toSorted((a, b) => b.score - a.score).slice(0, limit);
+export function bestRows(nearest: readonly NearestRow[], limit: number): NearestRow[] {
+  return nearest.toSorted((a, b) => b.score - a.score).slice(0, limit);
 }
 
-/** The nearest of all, best first, at most `limit`, none below `scoreMin`. */
-export class NearestRows {
+/** Collects the nearest rows, best first: at most `limit`, none below `scoreMin`. */
+export class NearestRowCollector {
   readonly #limit: number;
   readonly #scoreMin: number;
-  readonly #found: Nearest[] = [];
+  readonly #rows: NearestRow[] = [];
 
   constructor(limit: number, scoreMin: number) {
     this.#limit = limit;
     this.#scoreMin = scoreMin;
   }
 
-  /** Rows lie one after the other, each as long as the query. */
-  look(matrix: number, rows: Float32Array, query: Float32Array): void {
+  /** `rows` contains the rows one after the other, each as long as the query. */
+  add(matrix: number, rows: Float32Array, query: Float32Array): void {
     const width = query.length;
     let worst = this.#worst();
     for (let row = 0, at = 0; at < rows.length; row += 1, at += width) {
-      const score = product(rows, at, query);
+      const score = dotProduct(rows, at, query);
       if (score > worst) {
-        this.#keep({ matrix, row, score });
+        this.#insert({ matrix, row, score });
         worst = this.#worst();
       }
     }
   }
 
-  get found(): readonly Nearest[] {
-    return this.#found;
+  get rows(): readonly NearestRow[] {
+    return this.#rows;
   }
 
-  /** Only what is better is kept. */
+  /** A row is added only if its score is above this. */
   #worst(): number {
-    const isFull = this.#found.length === this.#limit;
-    return isFull ? this.#found.at(-1)!.score : this.#scoreMin - Number.EPSILON;
+    const isFull = this.#rows.length === this.#limit;
+    return isFull ? this.#rows.at(-1)!.score : this.#scoreMin - Number.EPSILON;
   }
 
-  #keep(nearest: Nearest): void {
-    const at = this.#found.findIndex(({ score }) => score < nearest.score);
-    this.#found.splice(at < 0 ? this.#found.length : at, 0, nearest);
-    if (this.#found.length > this.#limit) this.#found.pop();
+  #insert(nearest: NearestRow): void {
+    const at = this.#rows.findIndex(({ score }) => score < nearest.score);
+    this.#rows.splice(at < 0 ? this.#rows.length : at, 0, nearest);
+    if (this.#rows.length > this.#limit) this.#rows.pop();
   }
 }
 
-/** Four sums, so that no addition waits for the one before. */
-function product(rows: Float32Array, at: number, query: Float32Array): number {
+/** Dot product with four independent sums, so that no addition waits for the previous one. */
+function dotProduct(rows: Float32Array, at: number, query: Float32Array): number {
   const width = query.length;
   const even = width - (width % 4);
   let a = 0;

@@ -1,7 +1,7 @@
-/** Knows the thread that keeps embeddings and looks through them: what it is told, in the order in which it is told. */
+/** Worker thread that holds embeddings and searches them; it processes orders in the order of arrival. */
 import { parentPort } from 'node:worker_threads';
-import { NearestRows } from './nearest.ts';
-import type { ScanFound, ScanOrder } from './scans.ts';
+import { NearestRowCollector } from './nearest.ts';
+import type { ScanResult, ScanOrder } from './scans.ts';
 
 const matrices = new Map<number, Float32Array>();
 
@@ -18,19 +18,19 @@ parentPort!.on('message', (order: ScanOrder) => {
   }
 });
 
-/** A matrix that is not there has been dropped in the meantime: nothing is found in it. */
+/** A missing matrix was dropped in the meantime; it contributes no results. */
 function scan({
   id,
   matrices: looked,
   queries,
   limit,
   scoreMin,
-}: ScanOrder & { kind: 'scan' }): ScanFound {
-  const nearest = queries.map(() => new NearestRows(limit, scoreMin));
+}: ScanOrder & { kind: 'scan' }): ScanResult {
+  const nearest = queries.map(() => new NearestRowCollector(limit, scoreMin));
   for (const [matrix, number] of looked.entries()) {
     const rows = matrices.get(number);
     if (rows === undefined) continue;
-    for (const [n, query] of queries.entries()) nearest[n]!.look(matrix, rows, query);
+    for (const [n, query] of queries.entries()) nearest[n]!.add(matrix, rows, query);
   }
-  return { id, found: nearest.map(({ found }) => found) };
+  return { id, found: nearest.map(({ rows: found }) => found) };
 }

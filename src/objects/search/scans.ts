@@ -1,6 +1,6 @@
-/** Knows where embeddings are kept and looked through: in a thread, as many as there is room for, those used last. */
+/** Searches embeddings in a worker thread, which caches the most recently used ones within a memory limit. */
 import { Worker } from 'node:worker_threads';
-import { best, type Nearest } from './nearest.ts';
+import { bestRows, type NearestRow } from './nearest.ts';
 
 export type ScanOrder =
   | { readonly kind: 'keep'; readonly matrix: number; readonly rows: Float32Array<ArrayBuffer> }
@@ -8,20 +8,20 @@ export type ScanOrder =
   | {
       readonly kind: 'scan';
       readonly id: number;
-      /** By the numbers that they are kept under. */
+      /** Numbers of the cached matrices. */
       readonly matrices: Int32Array;
       readonly queries: readonly Float32Array[];
       readonly limit: number;
       readonly scoreMin: number;
     };
 
-/** For each query, best first. */
-export interface ScanFound {
+/** For each query the nearest rows, best first. */
+export interface ScanResult {
   readonly id: number;
-  readonly found: readonly (readonly Nearest[])[];
+  readonly found: readonly (readonly NearestRow[])[];
 }
 
-/** The embeddings of one file, which never change under their key. */
+/** The embeddings of one file. They never change under one key. */
 export interface ScannedMatrix {
   readonly key: string;
   readonly bytes: number;
@@ -30,35 +30,35 @@ export interface ScannedMatrix {
 export interface Scan<Matrix extends ScannedMatrix> {
   readonly matrices: readonly Matrix[];
   readonly queries: readonly Float32Array[];
-  /** Of rows for each query. */
+  /** Maximum rows for each query. */
   readonly limit: number;
   readonly scoreMin: number;
 }
 
-/** Reads some that are not held, one after the other. */
+/** Reads matrices that are not cached, one after the other. */
 export type ReadMatrices<Matrix> = (
   matrices: readonly Matrix[],
 ) => AsyncIterable<readonly [Matrix, Float32Array<ArrayBuffer>]>;
 
-/** One that the thread has been sent. */
-interface Held {
+/** A matrix that is cached in the thread. */
+interface CachedMatrix {
   readonly number: number;
   readonly bytes: number;
-  /** By the number of the scan. */
+  /** Number of the last scan that used it. */
   usedAt: number;
 }
 
-/** Who lacks no more does not wait for those who lack much. */
+/** Scans with at most this much to load do not wait for scans with more. */
 const littleBytesMax = 16 * 1024 * 1024;
 
 function amountOf(lacking: readonly ScannedMatrix[]): 'much' | 'little' {
-  const bytes = lacking.reduce((sum, one) => sum + one.bytes, 0);
+  const bytes = lacking.reduce((sum, matrix) => sum + matrix.bytes, 0);
   return bytes > littleBytesMax ? 'much' : 'little';
 }
 
-/** What groups are about to be looked through with: nobody else drops it meanwhile. */
-class WantedMatrices {
-  /** Of groups, by key. */
+/** Matrices that pending scans need, which must not be dropped from the cache. */
+class NeededMatrices {
+  /** Number of pending groups by key. */
   readonly #counts = new Map<string, number>();
 
   has(key: string): boolean {
@@ -74,51 +74,51 @@ class WantedMatrices {
   }
 }
 
-/** Dispose of it when nobody searches any more; who still waits is told by an error. */
+/** Disposal rejects the scans that are still waiting. */
 export class Scans implements Disposable {
   readonly #bytesMax: number;
-  readonly #held = new Map<string, Held>();
-  #heldBytes = 0;
+  readonly #cached = new Map<string, CachedMatrix>();
+  #cachedBytes = 0;
   #worker: Worker | null = null;
   #nextId = 0;
   #nextNumber = 0;
-  readonly #waiting = new Map<number, PromiseWithResolvers<ScanFound['found']>>();
-  /** Resolve when nobody fetches what the thread does not hold: much of it, or little. */
-  readonly #fetched: Record<'much' | 'little', Promise<unknown>> = {
+  readonly #waiting = new Map<number, PromiseWithResolvers<ScanResult['found']>>();
+  /** Resolve when no scan of that size is loading matrices. */
+  readonly #loaded: Record<'much' | 'little', Promise<unknown>> = {
     much: Promise.resolve(),
     little: Promise.resolve(),
   };
-  readonly #wanted = new WantedMatrices();
+  readonly #needed = new NeededMatrices();
 
-  /** @param bytesMax of all embeddings that are held; those of one file are held in any case */
+  /** @param bytesMax limit on all cached embeddings; those of one file are cached regardless */
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
   }
 
-  /** The best rows of each query, best first. */
+  /** Returns the nearest rows for each query, best first. */
   async scan<Matrix extends ScannedMatrix>(
     scan: Scan<Matrix>,
     read: ReadMatrices<Matrix>,
-  ): Promise<Nearest[][]> {
-    let found: Nearest[][] = scan.queries.map(() => []);
+  ): Promise<NearestRow[][]> {
+    let results: NearestRow[][] = scan.queries.map(() => []);
     for (let from = 0; from < scan.matrices.length; ) {
       const to = this.#endOfGroup(scan.matrices, from);
-      const some = await this.#scanGroup(scan, scan.matrices.slice(from, to), read);
-      found = found.map((nearest, n) => {
-        const placed = some[n]!.map((one) => ({ ...one, matrix: one.matrix + from }));
-        return best([...nearest, ...placed], scan.limit);
+      const group = await this.#scanGroup(scan, scan.matrices.slice(from, to), read);
+      results = results.map((nearest, n) => {
+        const added = group[n]!.map((row) => ({ ...row, matrix: row.matrix + from }));
+        return bestRows([...nearest, ...added], scan.limit);
       });
       from = to;
     }
-    return found;
+    return results;
   }
 
-  /** Whether so many bytes can be held at once. */
+  /** Whether this many bytes fit into the cache. */
   fits(bytes: number): boolean {
     return bytes <= this.#bytesMax;
   }
 
-  /** As many as there is room for, and one at least. */
+  /** Returns the end of a group of matrices that fit into the cache; the group contains at least one. */
   #endOfGroup(matrices: readonly ScannedMatrix[], from: number): number {
     let bytes = 0;
     for (let at = from; at < matrices.length; at += 1) {
@@ -132,64 +132,64 @@ export class Scans implements Disposable {
     scan: Scan<Matrix>,
     group: readonly Matrix[],
     read: ReadMatrices<Matrix>,
-  ): Promise<ScanFound['found']> {
-    const lacking = group.filter(({ key }) => !this.#held.has(key));
-    if (lacking.length === 0) return this.#ask(scan, group);
+  ): Promise<ScanResult['found']> {
+    const lacking = group.filter(({ key }) => !this.#cached.has(key));
+    if (lacking.length === 0) return this.#runScan(scan, group);
     const amount = amountOf(lacking);
-    // One after the other, so that no more is fetched at once than there is room for.
-    const found = this.#fetched[amount].then(async () => {
-      this.#wanted.count(group, 1);
+    // Loads run one after the other, so that no more is loaded at once than fits.
+    const pending = this.#loaded[amount].then(async () => {
+      this.#needed.count(group, 1);
       try {
-        const missing = group.filter(({ key }) => !this.#held.has(key));
-        for await (const [{ key }, rows] of read(missing)) this.#keep(key, rows);
-        return { asked: this.#ask(scan, group) };
+        const missing = group.filter(({ key }) => !this.#cached.has(key));
+        for await (const [{ key }, rows] of read(missing)) this.#cache(key, rows);
+        return { result: this.#runScan(scan, group) };
       } finally {
-        this.#wanted.count(group, -1);
+        this.#needed.count(group, -1);
       }
     });
-    this.#fetched[amount] = found.then(
+    this.#loaded[amount] = pending.then(
       () => this.#dropOldest(),
       () => this.#dropOldest(),
     );
-    return found.then(({ asked }) => asked);
+    return pending.then(({ result }) => result);
   }
 
-  #keep(key: string, rows: Float32Array<ArrayBuffer>): void {
-    // Another has fetched it, too.
-    if (this.#held.has(key)) return;
+  #cache(key: string, rows: Float32Array<ArrayBuffer>): void {
+    // Another scan has loaded it meanwhile.
+    if (this.#cached.has(key)) return;
     const held = { number: this.#nextNumber++, bytes: rows.byteLength, usedAt: this.#nextId };
-    this.#held.set(key, held);
-    this.#heldBytes += held.bytes;
-    this.#tell({ kind: 'keep', matrix: held.number, rows }, [rows.buffer]);
+    this.#cached.set(key, held);
+    this.#cachedBytes += held.bytes;
+    this.#send({ kind: 'keep', matrix: held.number, rows }, [rows.buffer]);
   }
 
   #dropOldest(): void {
-    if (this.#heldBytes <= this.#bytesMax) return;
-    const byUse = [...this.#held].sort(([, a], [, b]) => a.usedAt - b.usedAt);
+    if (this.#cachedBytes <= this.#bytesMax) return;
+    const byUse = [...this.#cached].sort(([, a], [, b]) => a.usedAt - b.usedAt);
     for (const [key, { number, bytes }] of byUse) {
-      if (this.#heldBytes <= this.#bytesMax) return;
-      if (this.#wanted.has(key)) continue;
-      this.#held.delete(key);
-      this.#heldBytes -= bytes;
-      this.#tell({ kind: 'drop', matrix: number });
+      if (this.#cachedBytes <= this.#bytesMax) return;
+      if (this.#needed.has(key)) continue;
+      this.#cached.delete(key);
+      this.#cachedBytes -= bytes;
+      this.#send({ kind: 'drop', matrix: number });
     }
   }
 
-  #ask({ queries, limit, scoreMin }: Scan<ScannedMatrix>, group: readonly ScannedMatrix[]) {
-    const waiting = Promise.withResolvers<ScanFound['found']>();
+  #runScan({ queries, limit, scoreMin }: Scan<ScannedMatrix>, group: readonly ScannedMatrix[]) {
+    const waiting = Promise.withResolvers<ScanResult['found']>();
     const id = this.#nextId++;
     const matrices = Int32Array.from(group, ({ key }) => {
-      const held = this.#held.get(key)!;
+      const held = this.#cached.get(key)!;
       held.usedAt = id;
       return held.number;
     });
     this.#waiting.set(id, waiting);
-    this.#tell({ kind: 'scan', id, matrices, queries, limit, scoreMin });
+    this.#send({ kind: 'scan', id, matrices, queries, limit, scoreMin });
     this.#worker!.ref();
     return waiting.promise;
   }
 
-  #tell(order: ScanOrder, moved: ArrayBuffer[] = []): void {
+  #send(order: ScanOrder, moved: ArrayBuffer[] = []): void {
     this.#worker ??= this.#start();
     this.#worker.postMessage(order, moved);
   }
@@ -198,10 +198,10 @@ export class Scans implements Disposable {
     const isSource = import.meta.url.endsWith('.ts');
     const body = isSource ? './scanning-thread.ts' : '../scanning-thread.js';
     const worker = new Worker(new URL(body, import.meta.url));
-    worker.on('message', ({ id, found }: ScanFound) => {
+    worker.on('message', ({ id, found }: ScanResult) => {
       this.#waiting.get(id)?.resolve(found);
       this.#waiting.delete(id);
-      // A thread that has nothing to do keeps no process alive.
+      // An idle thread must not keep the process alive.
       if (this.#waiting.size === 0) worker.unref();
     });
     worker.on('error', (error) => {
@@ -214,13 +214,13 @@ export class Scans implements Disposable {
   #end(error: Error): void {
     void this.#worker?.terminate();
     this.#worker = null;
-    this.#held.clear();
-    this.#heldBytes = 0;
+    this.#cached.clear();
+    this.#cachedBytes = 0;
     for (const { reject } of this.#waiting.values()) reject(error);
     this.#waiting.clear();
   }
 
   [Symbol.dispose](): void {
-    this.#end(new Error('the gateway ends'));
+    this.#end(new Error('the gateway is shutting down'));
   }
 }

@@ -1,54 +1,57 @@
-/** Knows how chunks are ranked by the words of a question, and how that goes together with what they mean. */
+/**
+ * Ranks chunks by the words of a query and combines the ranking with that by embeddings. Written by hand:
+ * BM25 is computed by the database, where the chunks are, and reciprocal rank fusion is one formula.
+ */
 import type { HybridWeights } from '../../model/objects/vector-store.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as chunkWords from '../../store/objects/chunk-words.ts';
-import type { StorePlace } from '../../store/objects/vector-store-files.ts';
-import { best, type Nearest } from './nearest.ts';
+import type { StoreKey } from '../../store/objects/vector-store-files.ts';
+import { bestRows, type NearestRow } from './nearest.ts';
 import type { SearchedFile } from './store-contents.ts';
 
-/** Of one question; more say no more. */
+/** Maximum words of one query; further words hardly change the ranking. */
 const wordsMax = 16;
-/** That one statement looks through, of some kilobytes each. */
+/** Chunks searched by one statement; each has some kilobytes. */
 const statementChunksMax = 10_000;
-/** Of each ranking as many go together. */
-export const rankedMax = 100;
-/** So that who comes first in one ranking does not outdo who comes second in both. */
+/** Results of each ranking that are combined. */
+export const rankingSize = 100;
+/** Constant of reciprocal rank fusion: first in one ranking does not beat second in both. */
 const rankOffset = 60;
 
-/** For one question, best first: all chunks of the files that have any of its words, by BM25. */
+/** Returns all chunks that contain a word of the query, by BM25, best first. */
 export async function rankByWords(
   db: Db,
-  place: StorePlace,
+  place: StoreKey,
   files: readonly SearchedFile[],
   question: string,
-): Promise<Nearest[]> {
+): Promise<NearestRow[]> {
   const words = wordsIn(question);
   if (words.length === 0) return [];
   const groups = groupsOf(files);
-  const counted = { chars: 0, chunks: words.map(() => 0) };
+  const totals = { chars: 0, chunks: words.map(() => 0) };
   for (const { ids } of groups) {
     const { chars, chunks } = await chunkWords.countWords(db, place, ids, words);
-    counted.chars += chars;
-    counted.chunks = counted.chunks.map((count, at) => count + chunks[at]!);
+    totals.chars += chars;
+    totals.chunks = totals.chunks.map((count, at) => count + chunks[at]!);
   }
   const all = files.reduce((sum, { chunks }) => sum + chunks, 0);
-  const weights = counted.chunks.map((count) =>
+  const weights = totals.chunks.map((count) =>
     Math.log(1 + Math.max(0, all - count + 0.5) / (count + 0.5)),
   );
-  const terms = { weights, usualChars: Math.max(1, counted.chars / all), limit: rankedMax };
-  let found: Nearest[] = [];
+  const terms = { weights, usualChars: Math.max(1, totals.chars / all), limit: rankingSize };
+  let results: NearestRow[] = [];
   for (const { ids, from } of groups) {
-    const places = new Map(ids.map((id, at) => [id, from + at]));
+    const indexes = new Map(ids.map((id, at) => [id, from + at]));
     const rows = await chunkWords.listByWords(db, place, ids, words, terms);
-    const ranked = rows.map(({ file_id, number, score }): Nearest => {
-      return { matrix: places.get(file_id)!, row: number, score };
+    const ranked = rows.map(({ file_id, number, score }): NearestRow => {
+      return { matrix: indexes.get(file_id)!, row: number, score };
     });
-    found = best([...found, ...ranked], rankedMax);
+    results = bestRows([...results, ...ranked], rankingSize);
   }
-  return found;
+  return results;
 }
 
-/** Those that make up a question, in small letters, each once; of scripts without spaces every two letters. */
+/** Distinct words of a query in lower case; for scripts without spaces, every pair of adjacent characters. */
 function wordsIn(question: string): string[] {
   const runs = question.toLowerCase().match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
   const words = runs.flatMap((run) => {
@@ -56,12 +59,12 @@ function wordsIn(question: string): string[] {
       return [run];
     }
     const letters = [...run];
-    return letters.length === 1 ? [run] : letters.slice(1).map((one, at) => letters[at] + one);
+    return letters.length === 1 ? [run] : letters.slice(1).map((next, at) => letters[at] + next);
   });
   return [...new Set(words)].slice(0, wordsMax);
 }
 
-/** Files in their order, as many together as one statement takes, and one at least. */
+/** Groups files in their order, as many as one statement searches, at least one. */
 function groupsOf(files: readonly SearchedFile[]): { ids: string[]; from: number }[] {
   const groups: { ids: string[]; from: number }[] = [];
   let chunks = Number.POSITIVE_INFINITY;
@@ -77,16 +80,16 @@ function groupsOf(files: readonly SearchedFile[]): { ids: string[]; from: number
 }
 
 /**
- * Both rankings of one question as one, by reciprocal rank: 1 for who comes first in all that count, and
- * the less the further behind.
+ * Combines two rankings of one query by reciprocal rank fusion. The score is 1 for a chunk that is first
+ * in every ranking that counts, and falls with its ranks.
  */
-export function fused(
-  meaning: readonly Nearest[],
-  words: readonly Nearest[],
+export function fuseRankings(
+  meaning: readonly NearestRow[],
+  words: readonly NearestRow[],
   { embedding_weight, text_weight }: HybridWeights,
-): Nearest[] {
+): NearestRow[] {
   const whole = (embedding_weight + text_weight) / (rankOffset + 1);
-  const byChunk = new Map<string, Nearest>();
+  const byChunk = new Map<string, NearestRow>();
   for (const [ranking, weight] of [
     [meaning, embedding_weight],
     [words, text_weight],

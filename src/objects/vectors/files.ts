@@ -1,15 +1,15 @@
-/** Knows the files that the gateway keeps: how they are sent, told, read and deleted. */
+/** Handles the files that the gateway stores: upload, read, list and delete. */
 import { BlobUnavailable } from '../../blobs/blob-store.ts';
 import { FileFields, filePurposes } from '../../model/objects/stored-file.ts';
 import type { Database } from '../../store/connection/db.ts';
 import type { KeptBlobs, WrittenBlob } from '../../store/kept-blobs.ts';
 import * as files from '../../store/objects/files.ts';
 import { newObjectId } from '../object-id.ts';
-import { notInList, objectList, objectPageOf } from '../object-page.ts';
+import { pageCursorNotFound, objectList, parseObjectPage } from '../object-page.ts';
 import { readParams } from '../object-params.ts';
 import {
   ByteStream,
-  type ObjectAnswer,
+  type ObjectResponse,
   ObjectError,
   type ObjectFamily,
   type ObjectKind,
@@ -21,7 +21,7 @@ import { type FileForm, readFileForm } from './file-form.ts';
 export interface FilesOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
   readonly blobs: KeptBlobs;
-  /** Of one file. */
+  /** Maximum size of one file. */
   readonly fileBytesMax: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -40,9 +40,9 @@ export class Files implements ObjectFamily {
     return [...(await files.listNames(database.db, owner, ids, now())).keys()];
   }
 
-  async answer(request: ObjectRequest): Promise<ObjectAnswer | null> {
+  async handle(request: ObjectRequest): Promise<ObjectResponse | null> {
     const { id, method, rest } = request;
-    if (id === null) return this.#answerForNone(request);
+    if (id === null) return this.#handleCollection(request);
     const row = await this.#find(request.owner, id, request.now);
     if (row === undefined) return null;
     switch ([method, ...rest].join(' ')) {
@@ -53,22 +53,22 @@ export class Files implements ObjectFamily {
       case 'DELETE':
         return this.#delete(request.owner, id);
       default:
-        throw new ObjectError('not_found', `A file has no ${rest.join('/') || method}`);
+        throw new ObjectError('not_found', `A file does not support ${rest.join('/') || method}`);
     }
   }
 
-  #answerForNone(request: ObjectRequest): Promise<ObjectAnswer> {
+  #handleCollection(request: ObjectRequest): Promise<ObjectResponse> {
     const { method, rest } = request;
     if (rest.length === 0 && method === 'POST') return this.#upload(request);
     if (rest.length === 0 && method === 'GET') return this.#list(request);
-    throw new ObjectError('not_found', 'Files are sent by POST and listed by GET');
+    throw new ObjectError('not_found', 'Files are uploaded by POST and listed by GET');
   }
 
   #find(owner: Owner, id: string, now: number): Promise<files.StoredFile | undefined> {
     return files.find(this.#options.database.db, owner, id, now);
   }
 
-  async #upload({ owner, now, upload, contentType }: ObjectRequest): Promise<ObjectAnswer> {
+  async #upload({ owner, now, upload, contentType }: ObjectRequest): Promise<ObjectResponse> {
     const { blobs, fileBytesMax: bytesMax } = this.#options;
     const id = newObjectId('file');
     const key = { organisationId: owner.organisationId, id };
@@ -79,11 +79,11 @@ export class Files implements ObjectFamily {
       return written;
     };
     try {
-      const form = await readFileForm({ upload, contentType, bytesMax, keep });
+      const form = await readFileForm({ upload, contentType, bytesMax, consume: keep });
       return { body: recordOf(await this.#keep(rowOf(owner, form, now), form.content)) };
     } catch (error) {
       if (isWritten) await blobs.discard(key);
-      throw told(error);
+      throw toRetryableError(error);
     }
   }
 
@@ -96,31 +96,33 @@ export class Files implements ObjectFamily {
     return row;
   }
 
-  async #list({ owner, query, now }: ObjectRequest): Promise<ObjectAnswer> {
-    const { order, limit, after, before } = objectPageOf(query);
-    const place = async (id: string | null, param: string) => {
+  async #list({ owner, query, now }: ObjectRequest): Promise<ObjectResponse> {
+    const { order, limit, after, before } = parseObjectPage(query);
+    const findCursor = async (id: string | null, param: string) => {
       const row = id === null ? null : await this.#find(owner, id, now);
       if (row !== undefined) return row;
-      throw notInList(param);
+      throw pageCursorNotFound(param);
     };
     const page = {
-      ...{ order, limit, purpose: purposeOf(query) },
-      after: await place(after, 'after'),
-      before: await place(before, 'before'),
+      order,
+      limit,
+      purpose: purposeOf(query),
+      after: await findCursor(after, 'after'),
+      before: await findCursor(before, 'before'),
     };
     const rows = await files.list(this.#options.database.db, owner, page, now);
-    const shown = rows.slice(0, limit).map(recordOf);
-    return { body: objectList(shown, rows.length > limit) };
+    const records = rows.slice(0, limit).map(recordOf);
+    return { body: objectList(records, rows.length > limit) };
   }
 
-  async #read({ organisation_id, id }: files.StoredFile): Promise<ObjectAnswer | null> {
-    const found = await this.#options.blobs.read({ organisationId: organisation_id, id });
-    if (found === null) return null;
-    const body = new ByteStream(found.bytes, toldOf(found.pieces));
+  async #read({ organisation_id, id }: files.StoredFile): Promise<ObjectResponse | null> {
+    const blob = await this.#options.blobs.read({ organisationId: organisation_id, id });
+    if (blob === null) return null;
+    const body = new ByteStream(blob.bytes, withRetryableErrors(blob.pieces));
     return { contentType: 'application/octet-stream', body };
   }
 
-  async #delete(owner: Owner, id: string): Promise<ObjectAnswer | null> {
+  async #delete(owner: Owner, id: string): Promise<ObjectResponse | null> {
     const { blobs, database } = this.#options;
     const { organisationId } = owner;
     const isDeleted = await database.transaction(async (tx) => {
@@ -136,42 +138,50 @@ export class Files implements ObjectFamily {
 
 function rowOf(
   owner: Owner,
-  { name, content, fields: given }: FileForm<WrittenBlob>,
+  { name, content, fields: formFields }: FileForm<WrittenBlob>,
   now: number,
 ): files.StoredFile {
-  const fields = readParams(FileFields, Object.fromEntries(given));
+  const fields = readParams(FileFields, Object.fromEntries(formFields));
   if (content.bytes === 0) throw new ObjectError('invalid_request', 'The file is empty', 'file');
   return {
     organisation_id: owner.organisationId,
     id: content.id,
     workspace_id: owner.workspaceId,
     api_key_id: owner.apiKeyId,
-    ...{ name, purpose: fields.purpose, bytes: content.bytes },
-    ...{ created_at: now, expires_at: expiryOf(fields, now) },
+    name,
+    purpose: fields.purpose,
+    bytes: content.bytes,
+    created_at: now,
+    expires_at: expiryOf(fields, now),
   };
 }
 
-/** What a place does not do is no fault of the caller, who may try again. */
-function told(error: unknown): unknown {
+/** Converts a failure of the blob store to an error that the caller can retry. */
+function toRetryableError(error: unknown): unknown {
   if (!(error instanceof BlobUnavailable)) return error;
-  const message = 'Where files are kept does not do its part, try again';
+  const message = 'The file storage is unavailable, try again';
   return new ObjectError('unavailable', message, null, { cause: error });
 }
 
-async function* toldOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+async function* withRetryableErrors(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   try {
     yield* pieces;
   } catch (error) {
-    throw told(error);
+    throw toRetryableError(error);
   }
 }
 
-/** As callers get it: moments in seconds. */
+/** The file as returned to callers; times are in seconds. */
 function recordOf({ id, bytes, created_at, expires_at, name, purpose }: files.StoredFile) {
   return {
-    ...{ id, object: 'file', bytes, created_at: Math.floor(created_at / 1000) },
+    id,
+    object: 'file',
+    bytes,
+    created_at: Math.floor(created_at / 1000),
     ...(expires_at === null ? {} : { expires_at: Math.floor(expires_at / 1000) }),
-    ...{ filename: name, purpose, status: 'processed' },
+    filename: name,
+    purpose,
+    status: 'processed',
   };
 }
 
@@ -181,7 +191,7 @@ function expiryOf(fields: FileFields, now: number): number | null {
   if (seconds !== undefined && fields['expires_after[anchor]'] !== undefined) {
     return now + seconds * 1000;
   }
-  const message = 'expires_after needs both anchor and seconds';
+  const message = 'expires_after requires both anchor and seconds';
   throw new ObjectError('invalid_request', message, 'expires_after');
 }
 

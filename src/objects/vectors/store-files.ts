@@ -1,4 +1,4 @@
-/** Knows the files of vector stores: how they are put there, told, changed and taken away. */
+/** Handles the files of vector stores: add, read, change and remove. */
 import {
   type Attributes,
   autoChunkTokens,
@@ -12,9 +12,9 @@ import * as files from '../../store/objects/files.ts';
 import * as vectorChunks from '../../store/objects/vector-chunks.ts';
 import * as storeFiles from '../../store/objects/vector-store-files.ts';
 import type { StoredVectorStore } from '../../store/objects/vector-stores.ts';
-import { notInList, objectList, objectPageOf } from '../object-page.ts';
+import { pageCursorNotFound, objectList, parseObjectPage } from '../object-page.ts';
 import { readParams } from '../object-params.ts';
-import { type ObjectAnswer, ObjectError, type ObjectRequest } from '../object-request.ts';
+import { type ObjectResponse, ObjectError, type ObjectRequest } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
 import { vectorStoreFileRecord } from './vector-store-record.ts';
 
@@ -26,7 +26,7 @@ interface PutFile {
 
 interface PutTerms {
   readonly files: readonly PutFile[];
-  /** Of files that say none. */
+  /** Default for files without a strategy. */
   readonly strategy?: ChunkingStrategy | undefined;
   readonly attributes?: Attributes | null | undefined;
   readonly batchId?: string;
@@ -42,84 +42,87 @@ export class StoreFiles {
     this.#database = database;
   }
 
-  /** To a request about files of the store. @throws ObjectError */
-  async answer(store: StoredVectorStore, request: ObjectRequest): Promise<ObjectAnswer> {
+  /** Handles a request about files of the store. @throws ObjectError */
+  async handle(store: StoredVectorStore, request: ObjectRequest): Promise<ObjectResponse> {
     const [part, id, ...rest] = request.rest;
-    const asked = [request.method, ...rest].join(' ');
+    const operation = [request.method, ...rest].join(' ');
     if (part === 'files') {
-      if (id === undefined) return this.#answerForFiles(store, request);
-      return this.#answerForFile(store, id, asked, request);
+      if (id === undefined) return this.#handleCollection(store, request);
+      return this.#handleFile(store, id, operation, request);
     }
-    throw new ObjectError('not_found', `A vector store has no ${request.rest.join('/')}`);
+    throw new ObjectError(
+      'not_found',
+      `A vector store does not support ${request.rest.join('/')}`,
+    );
   }
 
-  /** @throws ObjectError for a file that is not the owner's */
+  /** @throws ObjectError for a file that does not belong to the owner */
   async requireOwned(owner: Owner, put: readonly PutFile[], now: number): Promise<void> {
     const ids = [...new Set(put.map(({ file_id: id }) => id))];
     if (ids.length === 0) return;
-    const known = await files.listNames(this.#database.db, owner, ids, now);
-    const unknown = ids.find((id) => !known.has(id));
+    const owned = await files.listNames(this.#database.db, owner, ids, now);
+    const unknown = ids.find((id) => !owned.has(id));
     if (unknown === undefined) return;
-    throw new ObjectError('not_found', 'There is no such file, as file_id names one', 'file_id');
+    throw new ObjectError('not_found', 'The file that file_id refers to does not exist', 'file_id');
   }
 
-  /** Into the store, to be worked on; those that are there begin anew. */
+  /** Adds files to the store for ingestion; files that it contains already are ingested again. */
   async put(tx: Db, store: StoredVectorStore, terms: PutTerms): Promise<void> {
-    for (const file of new Map(terms.files.map((one) => [one.file_id, one])).values()) {
+    for (const file of new Map(terms.files.map((entry) => [entry.file_id, entry])).values()) {
       await storeFiles.put(tx, rowOf(store, file, terms));
     }
   }
 
-  async #answerForFiles(store: StoredVectorStore, request: ObjectRequest): Promise<ObjectAnswer> {
+  async #handleCollection(store: StoredVectorStore, request: ObjectRequest): Promise<ObjectResponse> {
     if (request.method === 'GET') return this.list(store, request, null);
-    if (request.method !== 'POST') throw new ObjectError('not_found', 'Files are put by POST');
+    if (request.method !== 'POST') throw new ObjectError('not_found', 'Files are added by POST');
     const params = readParams(VectorStoreFileCreate, request.params);
     await this.requireOwned(request.owner, [params], request.now);
     const terms = { files: [params], now: request.now };
     await this.#database.transaction((tx) => this.put(tx, store, terms));
-    return this.#tell(placeOf(store, params.file_id));
+    return this.#respondWith(storeFileKey(store, params.file_id));
   }
 
-  async #answerForFile(
+  async #handleFile(
     store: StoredVectorStore,
     id: string,
-    asked: string,
+    operation: string,
     request: ObjectRequest,
-  ): Promise<ObjectAnswer> {
-    const place = placeOf(store, id);
-    switch (asked) {
+  ): Promise<ObjectResponse> {
+    const place = storeFileKey(store, id);
+    switch (operation) {
       case 'GET':
-        return this.#tell(place);
+        return this.#respondWith(place);
       case 'POST': {
         const { attributes } = readParams(VectorStoreFileUpdate, request.params);
         const text = JSON.stringify(attributes ?? {});
         await this.#database.transaction((tx) => storeFiles.setAttributes(tx, place, text));
-        return this.#tell(place);
+        return this.#respondWith(place);
       }
       case 'DELETE': {
         const isDeleted = await this.#database.transaction((tx) =>
           storeFiles.deleteById(tx, place),
         );
-        if (!isDeleted) throw noFile();
+        if (!isDeleted) throw fileNotFound();
         return { body: { id, object: 'vector_store.file.deleted', deleted: true } };
       }
       case 'GET content':
         return this.#content(place);
       default:
-        throw new ObjectError('not_found', `A file of a vector store has no ${asked}`);
+        throw new ObjectError('not_found', `A file of a vector store does not support ${operation}`);
     }
   }
 
-  async #tell(place: storeFiles.FilePlace): Promise<ObjectAnswer> {
+  async #respondWith(place: storeFiles.StoreFileKey): Promise<ObjectResponse> {
     const row = await storeFiles.find(this.#database.db, place);
-    if (row === undefined) throw noFile();
+    if (row === undefined) throw fileNotFound();
     return { body: vectorStoreFileRecord(row) };
   }
 
-  /** Its text as it is searched, chunk by chunk. */
-  async #content(place: storeFiles.FilePlace): Promise<ObjectAnswer> {
+  /** The extracted text, chunk by chunk. */
+  async #content(place: storeFiles.StoreFileKey): Promise<ObjectResponse> {
     const { db } = this.#database;
-    if ((await storeFiles.find(db, place)) === undefined) throw noFile();
+    if ((await storeFiles.find(db, place)) === undefined) throw fileNotFound();
     const texts = await vectorChunks.listContents(db, place);
     const data = texts.map((text) => ({ type: 'text', text }));
     return {
@@ -131,37 +134,40 @@ export class StoreFiles {
     store: StoredVectorStore,
     { query }: ObjectRequest,
     batchId: string | null,
-  ): Promise<ObjectAnswer> {
-    const { order, limit, after, before } = objectPageOf(query);
+  ): Promise<ObjectResponse> {
+    const { order, limit, after, before } = parseObjectPage(query);
     const { db } = this.#database;
     const find = async (id: string | null, param: string) => {
-      const row = id === null ? null : await storeFiles.find(db, placeOf(store, id));
+      const row = id === null ? null : await storeFiles.find(db, storeFileKey(store, id));
       if (row !== undefined) return row;
-      throw notInList(param);
+      throw pageCursorNotFound(param);
     };
     const page = {
-      ...{ order, limit, batchId, status: statusOf(query) },
+      order,
+      limit,
+      batchId,
+      status: statusOf(query),
       after: await find(after, 'after'),
       before: await find(before, 'before'),
     };
-    const rows = await storeFiles.list(db, placeOf(store, ''), page);
-    const shown = rows.slice(0, limit).map(vectorStoreFileRecord);
-    return { body: objectList(shown, rows.length > limit) };
+    const rows = await storeFiles.list(db, storeFileKey(store, ''), page);
+    const records = rows.slice(0, limit).map(vectorStoreFileRecord);
+    return { body: objectList(records, rows.length > limit) };
   }
 }
 
-export function placeOf({ organisation_id, id: vectorStoreId }: StoredVectorStore, id: string) {
+export function storeFileKey({ organisation_id, id: vectorStoreId }: StoredVectorStore, id: string) {
   return { organisationId: organisation_id, vectorStoreId, id };
 }
 
-function noFile(): ObjectError {
-  return new ObjectError('not_found', 'There is no such file in the vector store');
+function fileNotFound(): ObjectError {
+  return new ObjectError('not_found', 'The file does not exist in the vector store');
 }
 
 function statusOf(query: URLSearchParams): storeFiles.VectorStoreFileStatus | null {
-  const asked = query.get('filter');
-  const status = statuses.find((one) => one === asked) ?? null;
-  if (asked === null || status !== null) return status;
+  const filter = query.get('filter');
+  const status = statuses.find((known) => known === filter) ?? null;
+  if (filter === null || status !== null) return status;
   throw new ObjectError(
     'invalid_request',
     `filter must be one of ${statuses.join(', ')}`,
@@ -177,11 +183,20 @@ function rowOf(
   const cut = file.chunking_strategy ?? strategy ?? { type: 'auto' };
   const sizes = cut.type === 'static' ? cut.static : null;
   return {
-    ...{ organisation_id, vector_store_id: id, id: file.file_id, batch_id: batchId ?? null },
-    ...{ status: 'in_progress', error_code: null, error_message: null },
+    organisation_id,
+    vector_store_id: id,
+    id: file.file_id,
+    batch_id: batchId ?? null,
+    status: 'in_progress',
+    error_code: null,
+    error_message: null,
     attributes: JSON.stringify(file.attributes ?? attributes ?? {}),
     chunk_tokens: sizes?.max_chunk_size_tokens ?? autoChunkTokens,
     overlap_tokens: sizes?.chunk_overlap_tokens ?? autoOverlapTokens,
-    ...{ usage_bytes: 0, chunks: 0, lease: null, leased_until: 0, created_at: now },
+    usage_bytes: 0,
+    chunks: 0,
+    lease: null,
+    leased_until: 0,
+    created_at: now,
   };
 }

@@ -1,12 +1,12 @@
-/** Knows how several vector stores of one owner are searched together, for what is not a request about one of them. */
+/** Searches several vector stores of one owner together, for runs and responses. */
 import type { Database } from '../../store/connection/db.ts';
 import * as vectorStores from '../../store/objects/vector-stores.ts';
+import { EmbeddingError } from '../ingestion/embeddings.ts';
 import { ObjectError } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
-import type { FoundText, StoreSearch, StoreSearchFailure, TextsAsked } from '../store-search.ts';
-import { EmbeddingError } from '../ingestion/embeddings.ts';
-import { isExpired, noteUse } from './store-use.ts';
 import type { VectorSearch } from '../search/vector-search.ts';
+import type { TextMatch, StoreSearch, StoreSearchFailure, TextQuery } from '../store-search.ts';
+import { isExpired, recordUse } from './store-use.ts';
 
 export class StoreSearches implements StoreSearch {
   readonly #database: Pick<Database, 'db'>;
@@ -20,20 +20,20 @@ export class StoreSearches implements StoreSearch {
   async search(
     owner: Owner,
     vectorStoreIds: readonly string[],
-    asked: TextsAsked,
-  ): Promise<readonly FoundText[] | StoreSearchFailure> {
-    const found: FoundText[] = [];
+    query: TextQuery,
+  ): Promise<readonly TextMatch[] | StoreSearchFailure> {
+    const matches: TextMatch[] = [];
     for (const id of vectorStoreIds) {
       const store = await vectorStores.find(this.#database.db, owner, id);
-      if (store === undefined || isExpired(store, asked.now)) {
-        return { status: null, message: `The vector store ${id} is no longer there` };
+      if (store === undefined || isExpired(store, query.now)) {
+        return { status: null, message: `The vector store ${id} no longer exists` };
       }
-      await noteUse(this.#database.db, store, asked.now);
-      const texts = await this.#search.search(store, owner, asked).catch(failureOf);
+      await recordUse(this.#database.db, store, query.now);
+      const texts = await this.#search.search(store, owner, query).catch(failureOf);
       if ('message' in texts) return texts;
-      found.push(...texts);
+      matches.push(...texts);
     }
-    return found.sort((a, b) => b.score - a.score).slice(0, asked.limit);
+    return matches.sort((a, b) => b.score - a.score).slice(0, query.limit);
   }
 
   async listSearchable(

@@ -1,18 +1,18 @@
-/** Knows how what concerns files and vector stores is put together, and how it ends. */
+/** Assembles and disposes the object families for files and vector stores. */
 import type { Database } from '../../store/connection/db.ts';
 import type { KeptBlobs } from '../../store/kept-blobs.ts';
-import type { ObjectFamily } from '../object-request.ts';
-import type { StoreSearch } from '../store-search.ts';
-import { EngineRanking } from '../search/engine-ranking.ts';
-import { FileBatches } from './file-batches.ts';
-import { Files } from './files.ts';
 import { Ingestion } from '../ingestion/ingestion.ts';
-import { Readings } from '../ingestion/readings.ts';
+import { FileReadPool } from '../ingestion/readings.ts';
+import type { ObjectFamily } from '../object-request.ts';
+import { EngineRanking } from '../search/engine-ranking.ts';
 import { Scans } from '../search/scans.ts';
 import { StoreContents } from '../search/store-contents.ts';
+import { VectorSearch } from '../search/vector-search.ts';
+import type { StoreSearch } from '../store-search.ts';
+import { FileBatches } from './file-batches.ts';
+import { Files } from './files.ts';
 import { StoreFiles } from './store-files.ts';
 import { StoreSearches } from './store-searches.ts';
-import { VectorSearch } from '../search/vector-search.ts';
 import { VectorStores } from './vector-stores.ts';
 
 export interface VectorFamilies extends AsyncDisposable {
@@ -23,22 +23,22 @@ export interface VectorFamilies extends AsyncDisposable {
 export interface VectorFamiliesOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
   readonly blobs: KeptBlobs;
-  /** Of one file. */
+  /** Maximum size of one file. */
   readonly fileBytesMax: number;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Of work that nobody waits for. */
+  /** Receives errors of background work. */
   readonly onFault: (error: unknown) => void;
 }
 
-/** 100,000 chunks of 384 numbers take 150 MiB. */
-const heldBytesMax = 256 * 1024 * 1024;
+/** 100,000 chunks of 384 dimensions take 150 MiB. */
+const cachedBytesMax = 256 * 1024 * 1024;
 
-/** Dispose of them when no request comes any more. */
+/** Dispose the result after the last request. */
 export function vectorFamilies(options: VectorFamiliesOptions): VectorFamilies {
   const { database, blobs, fileBytesMax, now, onFault } = options;
-  const readings = new Readings();
-  const scans = new Scans(heldBytesMax);
+  const readings = new FileReadPool();
+  const scans = new Scans(cachedBytesMax);
   const ingestion = new Ingestion({ database, blobs, now, readings, onFault });
   const storeFiles = new StoreFiles(database);
   const batches = new FileBatches(database, storeFiles);

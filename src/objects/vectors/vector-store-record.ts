@@ -1,4 +1,4 @@
-/** Knows how vector stores, files in them and batches of those are told to callers: moments in seconds. */
+/** Formats vector stores, their files and batches for responses; times are in seconds. */
 import type * as storeFiles from '../../store/objects/vector-store-files.ts';
 import type * as vectorStores from '../../store/objects/vector-stores.ts';
 
@@ -7,16 +7,18 @@ const fileStatuses = ['in_progress', 'completed', 'failed', 'cancelled'] as cons
 export type FileCounts = Readonly<Record<(typeof fileStatuses)[number] | 'total', number>>;
 
 function countsOf(rows: readonly storeFiles.StatusCount[]): FileCounts {
-  const of = (status: string) =>
+  const count = (status: string) =>
     rows.reduce((sum, row) => sum + (row.status === status ? row.files : 0), 0);
-  const [in_progress, completed, failed, cancelled] = fileStatuses.map(of) as [
-    ...[number, number, number, number],
-  ];
-  const total = rows.reduce((sum, { files }) => sum + files, 0);
-  return { in_progress, completed, failed, cancelled, total };
+  return {
+    in_progress: count('in_progress'),
+    completed: count('completed'),
+    failed: count('failed'),
+    cancelled: count('cancelled'),
+    total: rows.reduce((sum, { files }) => sum + files, 0),
+  };
 }
 
-/** @param counts of all statuses of its files */
+/** @param counts of the files by status, for any number of stores */
 export function vectorStoreRecord(
   row: vectorStores.StoredVectorStore,
   counts: readonly storeFiles.StatusCount[],
@@ -26,13 +28,16 @@ export function vectorStoreRecord(
   const fileCounts = countsOf(own);
   const isExpired = row.status !== 'active' || (row.expires_at !== null && row.expires_at <= now);
   return {
-    ...{ id: row.id, object: 'vector_store', created_at: seconds(row.created_at) },
-    // Clients that check answers know no store without a name.
-    ...{ name: row.name ?? '', description: row.description },
+    id: row.id,
+    object: 'vector_store',
+    created_at: seconds(row.created_at),
+    // Clients that validate responses require a name.
+    name: row.name ?? '',
+    description: row.description,
     usage_bytes: own.reduce((sum, { bytes }) => sum + bytes, 0),
     file_counts: fileCounts,
     status: isExpired ? 'expired' : fileCounts.in_progress > 0 ? 'in_progress' : 'completed',
-    // Clients know a store without it as one that has none of it.
+    // Clients expect the field to be absent, not null.
     ...(row.expires_after_days !== null && {
       expires_after: { anchor: 'last_active_at', days: row.expires_after_days },
     }),
@@ -45,8 +50,12 @@ export function vectorStoreRecord(
 
 export function vectorStoreFileRecord(row: storeFiles.StoredVectorStoreFile) {
   return {
-    ...{ id: row.id, object: 'vector_store.file', created_at: seconds(row.created_at) },
-    ...{ vector_store_id: row.vector_store_id, status: row.status, usage_bytes: row.usage_bytes },
+    id: row.id,
+    object: 'vector_store.file',
+    created_at: seconds(row.created_at),
+    vector_store_id: row.vector_store_id,
+    status: row.status,
+    usage_bytes: row.usage_bytes,
     last_error:
       row.error_code === null ? null : { code: row.error_code, message: row.error_message },
     chunking_strategy: {
@@ -69,8 +78,11 @@ export function fileBatchRecord(
   const fileCounts = countsOf(counts);
   const { in_progress: left, cancelled } = fileCounts;
   return {
-    ...{ id, object: 'vector_store.files_batch', created_at: seconds(began) },
-    ...{ vector_store_id: vectorStoreId, file_counts: fileCounts },
+    id,
+    object: 'vector_store.files_batch',
+    created_at: seconds(began),
+    vector_store_id: vectorStoreId,
+    file_counts: fileCounts,
     status: left > 0 ? 'in_progress' : cancelled > 0 ? 'cancelled' : 'completed',
   };
 }

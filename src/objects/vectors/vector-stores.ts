@@ -1,24 +1,24 @@
-/** Knows the vector stores that the gateway keeps: how they are made, told, changed and deleted. */
+/** Handles the vector stores that the gateway stores: create, read, update, delete and search. */
 import { VectorStoreCreate, VectorStoreUpdate } from '../../model/objects/vector-store.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as storeFiles from '../../store/objects/vector-store-files.ts';
 import * as vectorStores from '../../store/objects/vector-stores.ts';
+import type { Ingestion } from '../ingestion/ingestion.ts';
 import { newObjectId } from '../object-id.ts';
-import { notInList, objectList, objectPageOf } from '../object-page.ts';
+import { pageCursorNotFound, objectList, parseObjectPage } from '../object-page.ts';
 import { readParams } from '../object-params.ts';
 import {
-  type ObjectAnswer,
+  type ObjectResponse,
   ObjectError,
   type ObjectFamily,
   type ObjectKind,
   type ObjectRequest,
 } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
-import type { FileBatches } from './file-batches.ts';
-import type { Ingestion } from '../ingestion/ingestion.ts';
-import type { StoreFiles } from './store-files.ts';
-import { dayMs, isExpired, noteUse } from './store-use.ts';
 import type { VectorSearch } from '../search/vector-search.ts';
+import type { FileBatches } from './file-batches.ts';
+import type { StoreFiles } from './store-files.ts';
+import { msPerDay, isExpired, recordUse } from './store-use.ts';
 import { vectorStoreRecord } from './vector-store-record.ts';
 
 export interface VectorStoresOptions {
@@ -31,7 +31,7 @@ export interface VectorStoresOptions {
 
 type Row = vectorStores.StoredVectorStore;
 
-const embeddingModelUsual = 'text-embedding-3-small';
+const defaultEmbeddingModel = 'text-embedding-3-small';
 
 export class VectorStores implements ObjectFamily {
   readonly kinds: readonly ObjectKind[] = ['vector_stores'];
@@ -45,37 +45,37 @@ export class VectorStores implements ObjectFamily {
     return vectorStores.listIds(this.#options.database.db, owner, ids);
   }
 
-  async answer(request: ObjectRequest): Promise<ObjectAnswer | null> {
+  async handle(request: ObjectRequest): Promise<ObjectResponse | null> {
     const { id, method, rest, owner, models, now } = request;
-    if (id === null) return this.#answerForNone(request);
+    if (id === null) return this.#handleCollection(request);
     const row = await vectorStores.find(this.#options.database.db, owner, id);
     if (row === undefined) return null;
     const [part] = rest;
-    if (part === undefined) return this.#answerForStore(row, request);
+    if (part === undefined) return this.#handleStore(row, request);
     if (isExpired(row, now))
       throw new ObjectError('invalid_request', 'The vector store has expired');
-    await noteUse(this.#options.database.db, row, now);
+    await recordUse(this.#options.database.db, row, now);
     if (part === 'search' && rest.length === 1 && method === 'POST') {
-      return this.#options.search.answer(row, request);
+      return this.#options.search.respond(row, request);
     }
-    const answerer = part === 'file_batches' ? this.#options.batches : this.#options.storeFiles;
-    const answer = await answerer.answer(row, request);
-    // Files of a process that was killed are gone on with by whoever asks next.
+    const handler = part === 'file_batches' ? this.#options.batches : this.#options.storeFiles;
+    const response = await handler.handle(row, request);
+    // Continues with files that a killed process has left behind.
     this.#options.ingestion.start(owner, row, models);
-    return answer;
+    return response;
   }
 
-  #answerForNone(request: ObjectRequest): Promise<ObjectAnswer> {
+  #handleCollection(request: ObjectRequest): Promise<ObjectResponse> {
     const { method, rest } = request;
     if (rest.length === 0 && method === 'POST') return this.#create(request);
     if (rest.length === 0 && method === 'GET') return this.#list(request);
-    throw new ObjectError('not_found', 'Vector stores are made by POST and listed by GET');
+    throw new ObjectError('not_found', 'Vector stores are created by POST and listed by GET');
   }
 
-  async #answerForStore(row: Row, request: ObjectRequest): Promise<ObjectAnswer | null> {
+  async #handleStore(row: Row, request: ObjectRequest): Promise<ObjectResponse | null> {
     switch (request.method) {
       case 'GET':
-        return this.#tell(row, request.now);
+        return this.#respondWith(row, request.now);
       case 'POST':
         return this.#update(row, request);
       case 'DELETE': {
@@ -84,11 +84,11 @@ export class VectorStores implements ObjectFamily {
         return isDeleted ? { body } : null;
       }
       default:
-        throw new ObjectError('not_found', `A vector store has no ${request.method}`);
+        throw new ObjectError('not_found', `A vector store does not support ${request.method}`);
     }
   }
 
-  async #create(request: ObjectRequest): Promise<ObjectAnswer> {
+  async #create(request: ObjectRequest): Promise<ObjectResponse> {
     const { owner, now, models } = request;
     const params = readParams(VectorStoreCreate, request.params);
     const days = params.expires_after?.days ?? null;
@@ -100,14 +100,14 @@ export class VectorStores implements ObjectFamily {
       name: params.name ?? null,
       description: params.description ?? null,
       metadata: JSON.stringify(params.metadata ?? {}),
-      embedding_model: params.embedding_model ?? embeddingModelUsual,
+      embedding_model: params.embedding_model ?? defaultEmbeddingModel,
       dimensions: null,
       contents: 0,
       status: 'active',
       expires_after_days: days,
       created_at: now,
       last_active_at: now,
-      expires_at: days === null ? null : now + days * dayMs,
+      expires_at: days === null ? null : now + days * msPerDay,
     };
     const files = (params.file_ids ?? []).map((file_id) => ({ file_id }));
     const strategy = params.chunking_strategy;
@@ -117,30 +117,31 @@ export class VectorStores implements ObjectFamily {
       await this.#options.storeFiles.put(tx, row, { files, strategy, now });
     });
     this.#options.ingestion.start(owner, row, models);
-    return this.#tell(row, now);
+    return this.#respondWith(row, now);
   }
 
-  async #list({ owner, query, now }: ObjectRequest): Promise<ObjectAnswer> {
-    const { order, limit, after, before } = objectPageOf(query);
+  async #list({ owner, query, now }: ObjectRequest): Promise<ObjectResponse> {
+    const { order, limit, after, before } = parseObjectPage(query);
     const { db } = this.#options.database;
-    const place = async (id: string | null, param: string) => {
+    const findCursor = async (id: string | null, param: string) => {
       const row = id === null ? null : await vectorStores.find(db, owner, id);
       if (row !== undefined) return row;
-      throw notInList(param);
+      throw pageCursorNotFound(param);
     };
     const rows = await vectorStores.list(db, owner, {
-      ...{ order, limit },
-      after: await place(after, 'after'),
-      before: await place(before, 'before'),
+      order,
+      limit,
+      after: await findCursor(after, 'after'),
+      before: await findCursor(before, 'before'),
     });
-    const shown = rows.slice(0, limit);
-    const ids = shown.map(({ id }) => id);
+    const page = rows.slice(0, limit);
+    const ids = page.map(({ id }) => id);
     const counts = await storeFiles.countByStatus(db, owner.organisationId, ids);
-    const records = shown.map((row) => vectorStoreRecord(row, counts, now));
+    const records = page.map((row) => vectorStoreRecord(row, counts, now));
     return { body: objectList(records, rows.length > limit) };
   }
 
-  async #update(row: Row, request: ObjectRequest): Promise<ObjectAnswer> {
+  async #update(row: Row, request: ObjectRequest): Promise<ObjectResponse> {
     const params = readParams(VectorStoreUpdate, request.params);
     if (isExpired(row, request.now)) {
       throw new ObjectError('invalid_request', 'The vector store has expired');
@@ -154,14 +155,14 @@ export class VectorStores implements ObjectFamily {
       ...(metadata === undefined ? {} : { metadata: JSON.stringify(metadata ?? {}) }),
       ...(expiresAfter === undefined ? {} : { expires_after_days: days }),
     };
-    const held = expiresAfter === undefined ? row.expires_after_days : days;
-    const expiry = { expires_at: held === null ? null : request.now + held * dayMs };
+    const newDays = expiresAfter === undefined ? row.expires_after_days : days;
+    const expiry = { expires_at: newDays === null ? null : request.now + newDays * msPerDay };
     await vectorStores.update(this.#options.database.db, row, { ...set, ...expiry });
-    const found = await vectorStores.find(this.#options.database.db, request.owner, row.id);
-    return this.#tell(found ?? row, request.now);
+    const updated = await vectorStores.find(this.#options.database.db, request.owner, row.id);
+    return this.#respondWith(updated ?? row, request.now);
   }
 
-  async #tell(row: Row, now: number): Promise<ObjectAnswer> {
+  async #respondWith(row: Row, now: number): Promise<ObjectResponse> {
     const { db } = this.#options.database;
     const counts = await storeFiles.countByStatus(db, row.organisation_id, [row.id]);
     return { body: vectorStoreRecord(row, counts, now) };

@@ -2,7 +2,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { toUnits } from '../../model/limits/limits.ts';
 import type { ExportFilters, ExportSelection } from '../../model/logs/log-export.ts';
-import { namesOfProvider } from '../../model/logs/request-log.ts';
+import { providerNames } from '../../model/logs/request-log.ts';
 import type { Db } from '../connection/db.ts';
 import { averageFeedback } from './feedback.ts';
 import type { RequestLogRow } from './request-logs.ts';
@@ -96,7 +96,7 @@ function conditionsOf(
     ...oneOf('config_id', selection.configIds),
     ...oneOf('api_key_id', selection.apiKeyIds),
     ...oneOf('provider', filters.ai_org ?? null),
-    ...oneOf('provider', filters.virtual_keys?.flatMap(namesOfProvider) ?? null),
+    ...oneOf('provider', filters.virtual_keys?.flatMap(providerNames) ?? null),
     ...oneOf('model', filters.ai_model ?? null),
     ...oneOf('trace_id', filters.trace_id ?? null),
     ...oneOf('prompt_slug', filters.prompt_slug ?? null),

@@ -1,6 +1,6 @@
 /** Knows how rows of the log are written with their totals, those of one organisation at a time, and how both come to say what was settled. */
 import { createHash } from 'node:crypto';
-import { latencyBoundsMs, totalsStepOf } from '../../model/logs/request-log.ts';
+import { latencyBoundsMs, startOfTotalsStep } from '../../model/logs/request-log.ts';
 import type { TokenUsage } from '../../model/pricing/pricing.ts';
 import { newIdBytes } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
@@ -73,7 +73,7 @@ export async function tellSettled(
   { charged, used }: { readonly charged: SettledUse; readonly used: SettledUse },
 ): Promise<void> {
   await requestLogs.tellUse(tx, { organisation_id, ended_at: endedAt, id }, toldUse(used));
-  const began_at = totalsStepOf(endedAt);
+  const began_at = startOfTotalsStep(endedAt);
   await requestTotals.addUse(
     tx,
     { organisation_id, began_at, id: totalsId },
@@ -110,7 +110,7 @@ function isAlike(total: requestTotals.RequestTotalRow, row: requestLogs.RequestL
     total.workspace_id === row.workspace_id &&
     total.model === row.model &&
     total.provider === row.provider &&
-    total.began_at === totalsStepOf(row.ended_at)
+    total.began_at === startOfTotalsStep(row.ended_at)
   );
 }
 
@@ -119,7 +119,7 @@ function totalOf(
   row: Shared & Pick<requestLogs.RequestLogRow, 'organisation_id' | 'ended_at'>,
 ): requestTotals.RequestTotalRow {
   const shared = sharedOf(row);
-  const began_at = totalsStepOf(row.ended_at);
+  const began_at = startOfTotalsStep(row.ended_at);
   const id = JSON.stringify([began_at, ...Object.values(shared)]);
   const known = totals.get(id);
   if (known !== undefined) return known;

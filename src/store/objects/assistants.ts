@@ -1,7 +1,8 @@
-/** Knows the assistants table: how models are asked, under names that runs refer to. */
+/** Table functions for assistants: models with their instructions, to which runs refer. */
 import type { Db } from '../connection/db.ts';
-import { type CreatedPage, isBetween } from '../rows/created-page.ts';
-import { findOwn, type OwnerPlace } from '../rows/owned-rows.ts';
+import { type CreatedPage, createdPage } from '../rows/created-page.ts';
+import { type ObjectOwner, ownedBy } from '../rows/owned-rows.ts';
+import { rows } from '../rows/rows.ts';
 
 interface AssistantRow {
   organisation_id: string;
@@ -11,7 +12,7 @@ interface AssistantRow {
   api_key_id: string;
   name: string | null;
   description: string | null;
-  /** JSON object: how its model is asked. */
+  /** JSON object: model and parameters. */
   terms: string;
   /** JSON object. */
   metadata: string;
@@ -26,51 +27,29 @@ declare module '../connection/db.ts' {
 
 export type StoredAssistant = AssistantRow;
 
-export async function insert(db: Db, row: StoredAssistant): Promise<void> {
-  await db.insertInto('assistants').values(row).execute();
+const table = rows('assistants');
+
+export const { insert } = table;
+
+export function find(db: Db, owner: ObjectOwner, id: string): Promise<StoredAssistant | undefined> {
+  return table.find(db, { ...ownedBy(owner), id });
 }
 
-export function find(db: Db, place: OwnerPlace, id: string): Promise<StoredAssistant | undefined> {
-  return findOwn(db, 'assistants', place, id);
+/** One page, and one more row when more exist. */
+export function list(db: Db, owner: ObjectOwner, page: CreatedPage): Promise<StoredAssistant[]> {
+  return createdPage(table.matching(db, ownedBy(owner)).selectAll(), page).execute();
 }
 
-/** At most one more than the limit, which tells that there are more. */
-export function list(db: Db, place: OwnerPlace, page: CreatedPage): Promise<StoredAssistant[]> {
-  return db
-    .selectFrom('assistants')
-    .selectAll()
-    .where('organisation_id', '=', place.organisationId)
-    .where('workspace_id', '=', place.workspaceId)
-    .where(isBetween(page))
-    .orderBy('created_at', page.order)
-    .orderBy('id', page.order)
-    .limit(page.limit + 1)
-    .execute();
-}
-
-/** Whether it still is as it was read: `before` are its terms then. */
+/** Returns false when the terms are no longer `before`, that is, another update came first. */
 export async function update(
   db: Db,
-  { organisation_id: organisationId, id, terms: before }: StoredAssistant,
+  { organisation_id, id, terms: before }: StoredAssistant,
   set: Partial<Pick<StoredAssistant, 'name' | 'description' | 'terms' | 'metadata'>>,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('assistants')
-    .set(set)
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .where('terms', '=', before)
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+  return (await table.update(db, { organisation_id, id, terms: before }, set)) > 0;
 }
 
-/** Whether it was there. */
-export async function deleteById(db: Db, place: OwnerPlace, id: string): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom('assistants')
-    .where('organisation_id', '=', place.organisationId)
-    .where('id', '=', id)
-    .where('workspace_id', '=', place.workspaceId)
-    .executeTakeFirstOrThrow();
-  return numDeletedRows > 0n;
+/** Returns whether it existed. */
+export async function deleteById(db: Db, owner: ObjectOwner, id: string): Promise<boolean> {
+  return (await table.delete(db, { ...ownedBy(owner), id })) > 0;
 }

@@ -1,6 +1,6 @@
-/** Knows the blob_parts table: bytes that are kept in the database, in pieces. */
+/** Table functions for blob_parts: the parts of blobs that are stored in the database. */
 import type { Db } from '../connection/db.ts';
-import { insertion, statement } from '../connection/statement.ts';
+import { rows } from '../rows/rows.ts';
 
 interface BlobPartRow {
   organisation_id: string;
@@ -16,38 +16,31 @@ declare module '../connection/db.ts' {
   }
 }
 
-export const insert = insertion((db, row: BlobPartRow & Record<string, unknown>) =>
-  db.insertInto('blob_parts').values(row),
-);
-
-type Asked = { organisationId: string; id: string; number: number };
-
-const byNumber = statement((db, { organisationId, id, number }: Asked) =>
-  db
-    .selectFrom('blob_parts')
-    .select('content')
-    .where('organisation_id', '=', organisationId)
-    .where('blob_id', '=', id)
-    .where('number', '=', number),
-);
-
-/** Undefined where there is none. */
-export async function read(db: Db, asked: Asked): Promise<Buffer | undefined> {
-  return (await byNumber.first(db, asked))?.content;
+interface BlobPartKey {
+  readonly organisationId: string;
+  readonly id: string;
+  readonly number: number;
 }
 
-/** Deletes up to `limit`, the first ones first; yields how many. */
-export async function deleteSome(
+const table = rows('blob_parts');
+
+export const { insert } = table;
+
+/** Returns undefined when the part does not exist. */
+export async function read(
   db: Db,
-  { organisationId, id }: Omit<Asked, 'number'>,
+  { organisationId, id, number }: BlobPartKey,
+): Promise<Buffer | undefined> {
+  const where = { organisation_id: organisationId, blob_id: id, number };
+  return (await table.find(db, where))?.content;
+}
+
+/** Deletes up to `limit` parts in their order and returns the number deleted. */
+export function deleteSome(
+  db: Db,
+  { organisationId, id }: Omit<BlobPartKey, 'number'>,
   limit: number,
 ): Promise<number> {
-  const { numDeletedRows } = await db
-    .deleteFrom('blob_parts')
-    .where('organisation_id', '=', organisationId)
-    .where('blob_id', '=', id)
-    .orderBy('number')
-    .limit(limit)
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
+  const where = { organisation_id: organisationId, blob_id: id };
+  return table.delete(db, where, { orderBy: ['number'], limit });
 }

@@ -1,19 +1,19 @@
-/** Knows the blobs table: which bytes are kept where, from before they are written until after they are deleted. */
+/** Table functions for blobs: where each blob is stored, from before it is written until after it is erased. */
 import type { Db } from '../connection/db.ts';
-import { insertion, statement } from '../connection/statement.ts';
+import { atMost } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 
-/** Where bytes are kept. */
-export type BlobPlace = 'database' | 'directory' | 's3';
+export type BlobLocation = 'database' | 'directory' | 's3';
 
 interface BlobRow {
   organisation_id: string;
   id: string;
-  place: BlobPlace;
+  place: BlobLocation;
   status: 'writing' | 'kept' | 'deleted';
-  /** 0 until it is kept. */
+  /** 0 while it is being written. */
   bytes: number;
   sha256: Buffer | null;
-  /** When it is looked at whether anything of it is to go, in milliseconds since the epoch; null while it is kept. */
+  /** When the cleanup job looks at it next, in milliseconds since the epoch; null for a complete blob. */
   due_at: number | null;
 }
 
@@ -25,101 +25,65 @@ declare module '../connection/db.ts' {
 
 export type StoredBlob = BlobRow;
 
-/** Which one. */
 export interface BlobName {
   readonly organisationId: string;
   readonly id: string;
 }
 
-export const insert = insertion((db, row: BlobRow & Record<string, unknown>) =>
-  db.insertInto('blobs').values(row),
-);
+const table = rows('blobs');
 
-type Asked = { organisationId: string; id: string };
+export const { insert } = table;
 
-const byName = statement((db, { organisationId, id }: Asked) =>
-  db
-    .selectFrom('blobs')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id),
-);
-
-export function find(db: Db, { organisationId, id }: BlobName): Promise<StoredBlob | undefined> {
-  return byName.first(db, { organisationId, id });
+export function find(db: Db, name: BlobName): Promise<StoredBlob | undefined> {
+  return table.find(db, keyOf(name));
 }
 
-const named = (db: Db, { organisationId, id }: BlobName) =>
-  db.updateTable('blobs').where('organisation_id', '=', organisationId).where('id', '=', id);
+function keyOf({ organisationId, id }: BlobName) {
+  return { organisation_id: organisationId, id };
+}
 
-/** Whether it is still being written, and is not due before that moment. */
+/** Postpones the cleanup of a blob; returns whether it is still being written. */
 export async function putOff(db: Db, name: BlobName, dueAt: number): Promise<boolean> {
-  const { numUpdatedRows } = await named(db, name)
-    .where('status', '=', 'writing')
-    .set({ due_at: dueAt })
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+  return (await table.update(db, { ...keyOf(name), status: 'writing' }, { due_at: dueAt })) > 0;
 }
 
-/** Whether it is kept from now on; not where it was given up as unfinished. */
+/** Marks a blob complete; returns false when the cleanup has already discarded it. */
 export async function keep(
   tx: Db,
   name: BlobName,
   { bytes, sha256 }: { readonly bytes: number; readonly sha256: Buffer },
 ): Promise<boolean> {
-  const { numUpdatedRows } = await named(tx, name)
-    .where('status', '=', 'writing')
-    .set({ status: 'kept', bytes, sha256, due_at: null })
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+  const set = { status: 'kept', bytes, sha256, due_at: null } as const;
+  return (await table.update(tx, { ...keyOf(name), status: 'writing' }, set)) > 0;
 }
 
-/** Those of the organisation are to go. */
+/** Marks blobs of the organisation for erasure. */
 export async function markDeleted(
   tx: Db,
   organisationId: string,
   ids: readonly string[],
   now: number,
 ): Promise<void> {
-  if (ids.length === 0) return;
-  await tx
-    .updateTable('blobs')
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .set({ status: 'deleted', due_at: now })
-    .execute();
+  const where = { organisation_id: organisationId, id: ids };
+  await table.update(tx, where, { status: 'deleted', due_at: now });
 }
 
-/** Some that are due at `now`, the oldest first. */
+/** Blobs of any organisation that are due at `now`, the longest due first. */
 export function listDue(db: Db, now: number, limit: number): Promise<StoredBlob[]> {
-  return db
-    .selectFrom('blobs')
-    .selectAll()
-    .where('due_at', '<=', now)
-    .orderBy('due_at')
-    .limit(limit)
-    .execute();
+  return table.listAnywhere(db, { due_at: atMost(now) }, { orderBy: ['due_at'], limit });
 }
 
-/** Whether it is the caller's to be erased until it is due again. */
+/** Claims a due blob for erasure until it is due again; returns false when another process claimed it. */
 export async function takeDue(
   db: Db,
-  { organisation_id: organisationId, id, due_at: found }: StoredBlob,
+  { organisation_id, id, due_at }: StoredBlob,
   dueAgainAt: number,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await named(db, { organisationId, id })
-    .where('due_at', '=', found)
-    .set({ status: 'deleted', due_at: dueAgainAt })
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+  const set = { status: 'deleted', due_at: dueAgainAt } as const;
+  return (await table.update(db, { organisation_id, id, due_at }, set)) > 0;
 }
 
-/** Once nothing of it is left. */
-export async function deleteErased(db: Db, { organisationId, id }: BlobName): Promise<void> {
-  await db
-    .deleteFrom('blobs')
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .where('status', '=', 'deleted')
-    .execute();
+/** Deletes the row of a blob after its bytes are erased. */
+export async function deleteErased(db: Db, name: BlobName): Promise<void> {
+  await table.delete(db, { ...keyOf(name), status: 'deleted' });
 }

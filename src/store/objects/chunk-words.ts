@@ -1,27 +1,27 @@
-/** Knows how the database counts the words of a question in chunks, and ranks those by them. */
+/** Counts the words of a query in stored chunks and ranks the chunks by them (BM25), inside the database. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import type { RankedChunk } from './vector-chunks.ts';
-import type { StorePlace } from './vector-store-files.ts';
+import type { StoreKey } from './vector-store-files.ts';
 
-/** What is known of the chunks that are searched. */
+/** Statistics of the searched chunks. */
 export interface WordCounts {
-  /** Characters of all of them. */
+  /** Characters of all chunks. */
   readonly chars: number;
-  /** In how many of them each of the words stands. */
+  /** Number of chunks that contain each word. */
   readonly chunks: readonly number[];
 }
 
-/** How much a word counts, and the usual length of a chunk in characters. */
+/** The weight of each word, and the average length of a chunk in characters. */
 export interface WordWeights {
   readonly weights: readonly number[];
   readonly usualChars: number;
 }
 
-/** Words in small letters; `fileIds` of one store. */
+/** `words` are in lower case; `fileIds` belong to one store. */
 export async function countWords(
   db: Db,
-  place: StorePlace,
+  store: StoreKey,
   fileIds: readonly string[],
   words: readonly string[],
 ): Promise<WordCounts> {
@@ -30,7 +30,7 @@ export async function countWords(
   );
   const { rows } = await sql<Record<string, number | string | null>>`
     SELECT SUM(CHAR_LENGTH(content)) AS chars${sql.join(counts, sql``)}
-    FROM vector_chunks WHERE ${among(place, fileIds)}`.execute(db);
+    FROM vector_chunks WHERE ${among(store, fileIds)}`.execute(db);
   const [row] = rows;
   return {
     chars: Number(row?.chars ?? 0),
@@ -38,13 +38,13 @@ export async function countWords(
   };
 }
 
-/** Usual values: how soon more of a word is no more, and how much longer chunks have to have more of it. */
+/** The usual BM25 parameters k1 (saturation of repeated words) and b (weight of the chunk's length). */
 const [saturation, lengthPart] = [1.2, 0.75];
 
-/** Best first; none that has none of the words. */
+/** Chunks with at least one of the words, best first. */
 export async function listByWords(
   db: Db,
-  place: StorePlace,
+  store: StoreKey,
   fileIds: readonly string[],
   words: readonly string[],
   { weights, usualChars, limit }: WordWeights & { readonly limit: number },
@@ -56,7 +56,7 @@ export async function listByWords(
   });
   const { rows } = await sql<RankedChunk>`
     SELECT file_id, number, ${sql.join(scores, sql` + `)} AS score
-    FROM vector_chunks WHERE ${among(place, fileIds)}
+    FROM vector_chunks WHERE ${among(store, fileIds)}
       AND (${sql.join(
         words.map((word) => sql`LOCATE(${word}, ${text}) > 0`),
         sql` OR `,
@@ -72,7 +72,7 @@ function nameOf(word: string, words: readonly string[]): RawBuilder<unknown> {
 }
 
 function among(
-  { organisationId, vectorStoreId }: StorePlace,
+  { organisationId, vectorStoreId }: StoreKey,
   fileIds: readonly string[],
 ): RawBuilder<unknown> {
   return sql`organisation_id = ${organisationId} AND vector_store_id = ${vectorStoreId}

@@ -1,8 +1,10 @@
-/** Knows the files table: files that the gateway keeps for callers, without what is in them. */
+/** Table functions for files: the files of callers, without their contents. */
 import type { Db } from '../connection/db.ts';
-import { insertion, statement } from '../connection/statement.ts';
+import { type CreatedPage, createdPage } from '../rows/created-page.ts';
 import { listIdsBefore } from '../rows/old-rows.ts';
-import { beyond, type RowPage } from '../rows/row-page.ts';
+import { type ObjectOwner, ownedBy } from '../rows/owned-rows.ts';
+import { moreThan, nullOr } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 import { deleteEverywhere } from './vector-store-files.ts';
 
 interface FileRow {
@@ -14,9 +16,9 @@ interface FileRow {
   name: string;
   purpose: string;
   bytes: number;
-  /** Milliseconds since the epoch, as `expires_at` is. */
+  /** Milliseconds since the epoch, like `expires_at`. */
   created_at: number;
-  /** Null for a file that is kept until it is deleted. */
+  /** Null for a file that does not expire. */
   expires_at: number | null;
 }
 
@@ -28,100 +30,61 @@ declare module '../connection/db.ts' {
 
 export type StoredFile = FileRow;
 
-/** Whose files. */
-export interface FileOwner {
-  readonly organisationId: string;
-  readonly workspaceId: string;
+const table = rows('files');
+
+export const { insert } = table;
+
+/** Conditions on the owner's files that have not expired. */
+function unexpired(owner: ObjectOwner, now: number) {
+  return { ...ownedBy(owner), expires_at: nullOr(moreThan(now)) };
 }
 
-export const insert = insertion((db, row: StoredFile & Record<string, unknown>) =>
-  db.insertInto('files').values(row),
-);
-
-type Asked = { organisationId: string; workspaceId: string; id: string; now: number };
-
-const byId = statement((db, { organisationId, workspaceId, id, now }: Asked) =>
-  db
-    .selectFrom('files')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .where('workspace_id', '=', workspaceId)
-    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)])),
-);
-
-/** Undefined for one that has expired, too. */
+/** Returns undefined for an expired file too. */
 export function find(
   db: Db,
-  { organisationId, workspaceId }: FileOwner,
+  owner: ObjectOwner,
   id: string,
   now: number,
 ): Promise<StoredFile | undefined> {
-  return byId.first(db, { organisationId, workspaceId, id, now });
+  return table.find(db, { ...unexpired(owner, now), id });
 }
 
-/** Names of those that are there, by their ids. */
+/** Names of the files that exist, by id. */
 export async function listNames(
   db: Db,
-  { organisationId, workspaceId }: FileOwner,
+  owner: ObjectOwner,
   ids: readonly string[],
   now: number,
 ): Promise<Map<string, string>> {
-  if (ids.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('files')
-    .select(['id', 'name'])
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .where('workspace_id', '=', workspaceId)
-    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
-    .execute();
-  return new Map(rows.map(({ id, name }) => [id, name]));
+  const where = { ...unexpired(owner, now), id: ids };
+  const found = await table.list(db, where, { columns: ['id', 'name'] });
+  return new Map(found.map(({ id, name }) => [id, name]));
 }
 
-/** One more than the page has, where there are more. */
+/** One page, and one more row when more exist. */
 export function list(
   db: Db,
-  { organisationId, workspaceId }: FileOwner,
-  page: RowPage & { readonly purpose: string | null },
+  owner: ObjectOwner,
+  page: CreatedPage & { readonly purpose: string | null },
   now: number,
 ): Promise<StoredFile[]> {
-  const { order, limit, purpose } = page;
-  let query = db
-    .selectFrom('files')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('workspace_id', '=', workspaceId)
-    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]));
-  if (purpose !== null) query = query.where('purpose', '=', purpose);
-  for (const bound of beyond(page)) query = query.where(bound);
-  return query
-    .orderBy('created_at', order)
-    .orderBy('id', order)
-    .limit(limit + 1)
-    .execute();
+  const filter = { ...unexpired(owner, now), purpose: page.purpose ?? undefined };
+  return createdPage(table.matching(db, filter).selectAll(), page).execute();
 }
 
-/** Also out of the vector stores that it is in; whether it was there. */
-export async function deleteById(
-  tx: Db,
-  { organisationId, workspaceId }: FileOwner,
-  id: string,
-): Promise<boolean> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('files')
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .where('workspace_id', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  if (numDeletedRows === 0n) return false;
-  await deleteEverywhere(tx, organisationId, [id]);
+/** Also removes the file from vector stores. Returns whether it existed. */
+export async function deleteById(tx: Db, owner: ObjectOwner, id: string): Promise<boolean> {
+  if ((await table.delete(tx, { ...ownedBy(owner), id })) === 0) return false;
+  await deleteEverywhere(tx, owner.organisationId, [id]);
   return true;
 }
 
 export const aged = { table: 'files', column: 'expires_at' } as const;
 
-/** Deletes up to `limit` files of an organisation which expired before then, also out of vector stores; yields their ids. */
+/**
+ * Deletes up to `limit` files of an organisation that expired before a time, also from vector stores.
+ * Returns their ids.
+ */
 export async function deleteExpired(
   tx: Db,
   organisationId: string,
@@ -130,11 +93,7 @@ export async function deleteExpired(
 ): Promise<string[]> {
   const ids = await listIdsBefore(tx, aged, organisationId, before, limit);
   if (ids.length === 0) return [];
-  await tx
-    .deleteFrom('files')
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .execute();
+  await table.delete(tx, { organisation_id: organisationId, id: ids });
   await deleteEverywhere(tx, organisationId, ids);
   return ids;
 }

@@ -1,6 +1,7 @@
-/** Knows the pending_objects table: which objects providers are asked to make, of which nobody knows yet whether they did. */
+/** Table functions for pending_objects: objects requested from providers whose creation is not confirmed. */
 import type { Db } from '../connection/db.ts';
-import { insertion, statement } from '../connection/statement.ts';
+import { atMost } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 
 interface PendingObjectRow {
   organisation_id: string;
@@ -13,13 +14,13 @@ interface PendingObjectRow {
   provider: string;
   /** As in owned_objects. */
   account: string;
-  /** That the object carries at its provider; null where it can carry none. */
+  /** Identifies the object at its provider; null when an object of this kind cannot carry a mark. */
   mark: string | null;
-  /** When the request went out; milliseconds since the epoch. */
+  /** When the request was sent; milliseconds since the epoch. */
   created_at: number;
-  /** When the provider is asked next whether it has made one. */
+  /** When the provider is queried next. */
   look_at: number;
-  /** Since when one is known that carries the mark. */
+  /** When an object with this mark was first found. */
   found_at: number | null;
 }
 
@@ -31,45 +32,23 @@ declare module '../connection/db.ts' {
 
 export type PendingObject = PendingObjectRow;
 
-export const insert = insertion((db, row: PendingObject & Record<string, unknown>) =>
-  db.insertInto('pending_objects').values(row),
-);
+const table = rows('pending_objects');
 
-type Named = { organisationId: string; id: string };
+export const { insert } = table;
 
-const deletion = statement((db, { organisationId, id }: Named) =>
-  db
-    .deleteFrom('pending_objects')
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id),
-);
+/** Deletes a row once the outcome is known. */
+export const { delete: deleteById } = table.keyedBy('organisation_id', 'id');
 
-/** It is known what came of it. */
-export async function deleteById(db: Db, { organisation_id, id }: PendingObject): Promise<void> {
-  await deletion.all(db, { organisationId: organisation_id, id });
-}
-
-/** Some that are due at `now`, those first that have been for longest. */
+/** Rows of any organisation that are due at `now`, the longest due first. */
 export function listDue(db: Db, now: number, limit: number): Promise<PendingObject[]> {
-  return db
-    .selectFrom('pending_objects')
-    .selectAll()
-    .where('look_at', '<=', now)
-    .orderBy('look_at')
-    .limit(limit)
-    .execute();
+  return table.listAnywhere(db, { look_at: atMost(now) }, { orderBy: ['look_at'], limit });
 }
 
-/** Says when it is looked for again, and whether it has been found by now. */
+/** Sets the time of the next query and whether the object has been found. */
 export async function putOff(
   db: Db,
   { organisation_id, id }: PendingObject,
   { look_at, found_at }: Pick<PendingObject, 'look_at' | 'found_at'>,
 ): Promise<void> {
-  await db
-    .updateTable('pending_objects')
-    .set({ look_at, found_at })
-    .where('organisation_id', '=', organisation_id)
-    .where('id', '=', id)
-    .execute();
+  await table.update(db, { organisation_id, id }, { look_at, found_at });
 }

@@ -1,13 +1,15 @@
-/** Knows the response_events table: what streams of responses have told, while they go on and after. */
+/** Table functions for response_events: the events of streamed responses, during and after the stream. */
 import type { Db } from '../connection/db.ts';
 import { bulkInsert, type InsertTarget } from '../rows/bulk-insert.ts';
+import { atLeast } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 
 export interface ResponseEventsRow {
   organisation_id: string;
   response_id: string;
-  /** Of the first event in it. */
+  /** Number of the row's first event. */
   first_number: number;
-  /** Data of the events, one a line, deflated. While they come, longer ones take the place of the last of a response. */
+  /** Data of the events, one a line, deflated. During the stream a longer row replaces the last one of a response. */
   events: Buffer;
 }
 
@@ -22,23 +24,23 @@ const target: InsertTarget<ResponseEventsRow> = {
   columns: ['organisation_id', 'response_id', 'first_number', 'events'],
 };
 
-/** Of one organisation; each in place of what is there with the same first event. */
-export function put(db: Db, rows: readonly ResponseEventsRow[]): Promise<void> {
-  return bulkInsert(db, target, rows, 'ON DUPLICATE KEY UPDATE events = VALUES(events)');
+/** Writes rows of one organisation; each replaces a row with the same first event. */
+export function put(db: Db, many: readonly ResponseEventsRow[]): Promise<void> {
+  return bulkInsert(db, target, many, 'ON DUPLICATE KEY UPDATE events = VALUES(events)');
 }
 
-/** Those whose first event has at least that number, in their order. */
+const table = rows('response_events');
+
+/** Rows whose first event has at least the number `fromNumber`, in order. */
 export function list(
   db: Db,
   { organisationId, id }: { readonly organisationId: string; readonly id: string },
   fromNumber: number,
 ): Promise<ResponseEventsRow[]> {
-  return db
-    .selectFrom('response_events')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('response_id', '=', id)
-    .where('first_number', '>=', fromNumber)
-    .orderBy('first_number')
-    .execute();
+  const where = {
+    organisation_id: organisationId,
+    response_id: id,
+    first_number: atLeast(fromNumber),
+  };
+  return table.list(db, where, { orderBy: ['first_number'] });
 }

@@ -1,8 +1,10 @@
-/** Knows the responses table: responses that the gateway keeps, with what they were asked and what they go on from. */
+/** Table functions for responses: stored responses with their input and their predecessors. */
 import type { Db } from '../connection/db.ts';
-import { insertion, statement } from '../connection/statement.ts';
+import { statement } from '../connection/statement.ts';
 import { listIdsBefore } from '../rows/old-rows.ts';
-import type { OwnerPlace } from '../rows/owned-rows.ts';
+import { type ObjectOwner, ownedBy } from '../rows/owned-rows.ts';
+import { lessThan } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 
 type ResponseStatus = 'in_progress' | 'completed' | 'incomplete' | 'failed' | 'cancelled';
 
@@ -12,17 +14,17 @@ interface ResponseRow {
   /** '' for a key of the organisation. */
   workspace_id: string;
   api_key_id: string;
-  /** Of all that go on from one another: the id of the first. */
+  /** Id of the first response of the conversation. */
   root_id: string;
   previous_id: string | null;
   status: ResponseStatus;
-  /** Until when its process is taken to be at work on it; null once it has ended. */
+  /** Until when its process counts as running; null once the response has ended. */
   alive_until: number | null;
-  /** JSON list of the items that it was asked, without those it goes on from. */
+  /** JSON list of its own input items, without those of its predecessors. */
   input: string;
-  /** JSON, as callers get it. */
+  /** JSON, as sent to callers. */
   record: string;
-  /** Of a stream: those with which it began or, when it has ended, those that no row of response_events holds. */
+  /** Of a stream: its first events or, once it has ended, the events that no row of response_events contains. */
   last_events: Buffer | null;
   created_at: number;
 }
@@ -35,118 +37,96 @@ declare module '../connection/db.ts' {
 
 export type StoredResponse = ResponseRow;
 
-/** Whose response it is, and which. */
-export interface ResponsePlace extends OwnerPlace {
+/** A response and its owner. */
+export interface ResponseKey extends ObjectOwner {
   readonly id: string;
 }
 
-export const insert = insertion((db, row: StoredResponse & Record<string, unknown>) =>
-  db.insertInto('responses').values(row),
-);
+const table = rows('responses');
+const events = rows('response_events');
 
-const byId = statement((db, { organisationId, workspaceId, id }: Placed) =>
-  db
-    .selectFrom('responses')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .where('workspace_id', '=', workspaceId),
-);
+const whereOf = (key: ResponseKey) => ({ ...ownedBy(key), id: key.id });
 
-type Placed = { organisationId: string; workspaceId: string; id: string };
+export const { insert } = table;
 
-export function find(db: Db, at: ResponsePlace): Promise<StoredResponse | undefined> {
-  return byId.first(db, { ...placed(at) });
+export function find(db: Db, key: ResponseKey): Promise<StoredResponse | undefined> {
+  return table.find(db, whereOf(key));
 }
 
-function placed({ organisationId, workspaceId, id }: ResponsePlace): Placed {
-  return { organisationId, workspaceId, id };
-}
-
-/** What of a response others go on from. */
+/** The columns that a following response needs. */
 export type TurnRow = Pick<
   StoredResponse,
   'id' | 'root_id' | 'previous_id' | 'status' | 'input' | 'record'
 >;
 
-const tree = statement((db, { organisationId, workspaceId, id }: Placed) =>
-  db
-    .selectFrom('responses as named')
-    .innerJoin('responses as r', (join) =>
-      join
-        .onRef('r.organisation_id', '=', 'named.organisation_id')
-        .onRef('r.root_id', '=', 'named.root_id'),
-    )
-    .select(['r.id', 'r.root_id', 'r.previous_id', 'r.status', 'r.input', 'r.record'])
-    .where('named.organisation_id', '=', organisationId)
-    .where('named.id', '=', id)
-    .where('named.workspace_id', '=', workspaceId),
+const tree = statement(
+  (
+    db,
+    {
+      organisationId,
+      workspaceId,
+      id,
+    }: { organisationId: string; workspaceId: string; id: string },
+  ) =>
+    db
+      .selectFrom('responses as named')
+      .innerJoin('responses as r', (join) =>
+        join
+          .onRef('r.organisation_id', '=', 'named.organisation_id')
+          .onRef('r.root_id', '=', 'named.root_id'),
+      )
+      .select(['r.id', 'r.root_id', 'r.previous_id', 'r.status', 'r.input', 'r.record'])
+      .where('named.organisation_id', '=', organisationId)
+      .where('named.id', '=', id)
+      .where('named.workspace_id', '=', workspaceId),
 );
 
-/** It and all that have its root, in no order; none where there is no such response. */
-export function listTree(db: Db, at: ResponsePlace): Promise<TurnRow[]> {
-  return tree.all(db, { ...placed(at) });
+/** All responses with the same root, unordered; empty when the response does not exist. */
+export function listTree(
+  db: Db,
+  { organisationId, workspaceId, id }: ResponseKey,
+): Promise<TurnRow[]> {
+  return tree.all(db, { organisationId, workspaceId, id });
 }
 
-/** What a response is from now on; whether it had not ended. Null for `lostAt` where its own process says so. */
+/**
+ * Updates a response in progress and returns whether it was in progress. With `lostAt` it must also
+ * have missed its process's sign of life by then; null when its own process updates it.
+ */
 export async function update(
   db: Db,
-  { organisationId, workspaceId, id }: ResponsePlace,
+  key: ResponseKey,
   set: Partial<Pick<StoredResponse, 'status' | 'alive_until' | 'record' | 'last_events'>>,
   lostAt: number | null = null,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('responses')
-    .set(set)
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .where('workspace_id', '=', workspaceId)
-    .where('status', '=', 'in_progress')
-    .$if(lostAt !== null, (query) => query.where('alive_until', '<', lostAt))
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+  const lost = lostAt === null ? {} : { alive_until: lessThan(lostAt) };
+  return (await table.update(db, { ...whereOf(key), status: 'in_progress', ...lost }, set)) > 0;
 }
 
-/** Some whose process has given no sign of life for too long, those first that have been without for longest. */
+/** Responses of any organisation whose process has stopped reporting, the longest ago first. */
 export function listLost(db: Db, now: number, limit: number): Promise<StoredResponse[]> {
-  return db
-    .selectFrom('responses')
-    .selectAll()
-    .where('alive_until', '<', now)
-    .orderBy('alive_until')
-    .limit(limit)
-    .execute();
+  return table.listAnywhere(
+    db,
+    { alive_until: lessThan(now) },
+    { orderBy: ['alive_until'], limit },
+  );
 }
 
-/** With its events; whether it was there. */
-export async function deleteById(tx: Db, at: ResponsePlace): Promise<boolean> {
-  const { organisationId, workspaceId, id } = at;
-  const { numDeletedRows } = await tx
-    .deleteFrom('responses')
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .where('workspace_id', '=', workspaceId)
-    .executeTakeFirstOrThrow();
-  if (numDeletedRows === 0n) return false;
-  await deleteEvents(tx, organisationId, [id]);
+/** Deletes a response with its events; returns whether it existed. */
+export async function deleteById(tx: Db, key: ResponseKey): Promise<boolean> {
+  if ((await table.delete(tx, whereOf(key))) === 0) return false;
+  await deleteEvents(tx, key.organisationId, [key.id]);
   return true;
 }
 
-export async function deleteEvents(
-  tx: Db,
-  organisationId: string,
-  ids: readonly string[],
-): Promise<void> {
-  await tx
-    .deleteFrom('response_events')
-    .where('organisation_id', '=', organisationId)
-    .where('response_id', 'in', ids)
-    .execute();
-}
+export const deleteEvents = events.deleteBy('organisation_id', 'response_id');
 
 export const aged = { table: 'responses', column: 'created_at' } as const;
 
-/** Deletes up to `limit` of an organisation's that were made before then, oldest first, with their events; yields how many. */
+/**
+ * Deletes up to `limit` responses of an organisation created before a time, oldest first, with their
+ * events. Returns their number.
+ */
 export async function deleteOld(
   tx: Db,
   organisationId: string,
@@ -154,12 +134,6 @@ export async function deleteOld(
   limit: number,
 ): Promise<number> {
   const ids = await listIdsBefore(tx, aged, organisationId, before, limit);
-  if (ids.length === 0) return 0;
   await deleteEvents(tx, organisationId, ids);
-  const { numDeletedRows } = await tx
-    .deleteFrom('responses')
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
+  return table.delete(tx, { organisation_id: organisationId, id: ids });
 }

@@ -1,6 +1,7 @@
-/** Knows the run_steps table: what runs have done, each step once. */
+/** Table functions for run_steps: the steps of runs. */
 import type { Db } from '../connection/db.ts';
-import { type CreatedPage, isBetween } from '../rows/created-page.ts';
+import { type CreatedPage, createdPage } from '../rows/created-page.ts';
+import { rows } from '../rows/rows.ts';
 
 export type StepStatus = 'in_progress' | 'completed' | 'cancelled' | 'failed' | 'expired';
 
@@ -10,12 +11,12 @@ interface RunStepRow {
   run_id: string;
   thread_id: string;
   assistant_id: string;
-  /** Within its run; two for each turn of the model: what it said, and what it called. */
+  /** Position in its run; two for each turn of the model: its message and its tool calls. */
   place: number;
   status: StepStatus;
-  /** JSON object, as callers get it. */
+  /** JSON object, as sent to callers. */
   details: string;
-  /** Of the turn, at its first step. */
+  /** Tokens of the turn, in its first step. */
   prompt_tokens: number;
   completion_tokens: number;
   created_at: number;
@@ -30,59 +31,34 @@ declare module '../connection/db.ts' {
 
 export type StoredStep = RunStepRow;
 
-/** A run whose owner is known. */
+/** A run whose owner has been checked. */
 type Run = Readonly<{ organisation_id: string; id: string }>;
 
-export async function insert(db: Db, rows: readonly StoredStep[]): Promise<void> {
-  if (rows.length > 0) await db.insertInto('run_steps').values(rows).execute();
-}
+const table = rows('run_steps');
+
+export const { insertMany: insert } = table;
+
+const ofRun = ({ organisation_id, id }: Run) => ({ organisation_id, run_id: id });
 
 export function find(db: Db, run: Run, id: string): Promise<StoredStep | undefined> {
-  return db
-    .selectFrom('run_steps')
-    .selectAll()
-    .where('organisation_id', '=', run.organisation_id)
-    .where('id', '=', id)
-    .where('run_id', '=', run.id)
-    .executeTakeFirst();
+  return table.find(db, { ...ofRun(run), id });
 }
 
-/** At most one more than the limit, which tells that there are more. */
+/** One page, and one more row when more exist. */
 export function list(db: Db, run: Run, page: CreatedPage): Promise<StoredStep[]> {
-  return db
-    .selectFrom('run_steps')
-    .selectAll()
-    .where('organisation_id', '=', run.organisation_id)
-    .where('run_id', '=', run.id)
-    .where(isBetween(page))
-    .orderBy('created_at', page.order)
-    .orderBy('id', page.order)
-    .limit(page.limit + 1)
-    .execute();
+  return createdPage(table.matching(db, ofRun(run)).selectAll(), page).execute();
 }
 
-/** All of them, in the order in which they were done. */
+/** All steps in their order. */
 export function listAll(db: Db, run: Run): Promise<StoredStep[]> {
-  return db
-    .selectFrom('run_steps')
-    .selectAll()
-    .where('organisation_id', '=', run.organisation_id)
-    .where('run_id', '=', run.id)
-    .orderBy('place')
-    .execute();
+  return table.list(db, ofRun(run), { orderBy: ['place'] });
 }
 
-/** Changes the step of a run that has not ended, of which there is one at most. */
+/** Updates the step in progress, of which a run has at most one. */
 export async function updateOpen(
   tx: Db,
   run: Run,
   set: Readonly<Partial<Pick<StoredStep, 'status' | 'ended_at' | 'details'>>>,
 ): Promise<void> {
-  await tx
-    .updateTable('run_steps')
-    .set(set)
-    .where('organisation_id', '=', run.organisation_id)
-    .where('run_id', '=', run.id)
-    .where('status', '=', 'in_progress')
-    .execute();
+  await table.update(tx, { ...ofRun(run), status: 'in_progress' }, set);
 }

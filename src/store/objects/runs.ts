@@ -1,8 +1,10 @@
-/** Knows the runs table: each run with its state, and who drives it until when. */
+/** Table functions for runs: the state of each run and the lease of the process that drives it. */
 import { sql } from 'kysely';
 import type { RunStatus } from '../../model/objects/run-states.ts';
 import type { Db } from '../connection/db.ts';
-import { type CreatedPage, isBetween } from '../rows/created-page.ts';
+import { type CreatedPage, createdPage } from '../rows/created-page.ts';
+import { atMost } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 
 interface RunRow {
   organisation_id: string;
@@ -10,27 +12,27 @@ interface RunRow {
   thread_id: string;
   assistant_id: string;
   status: RunStatus;
-  /** 1 until it has ended, then null: a thread has one at a time. */
+  /** 1 until the run has ended, then null: unique within a thread. */
   active: number | null;
-  /** JSON object: how its model is asked. */
+  /** JSON object: model and parameters. */
   terms: string;
   /** JSON object. */
   metadata: string;
-  /** JSON object: on whose behalf the model is asked. */
+  /** JSON object: the caller on whose behalf the model is called. */
   caller: string;
-  /** How often the model has answered. */
+  /** Number of responses of the model so far. */
   turn: number;
-  /** JSON list of calls whose outputs are waited for; null for none. */
+  /** JSON list of tool calls that wait for outputs; null for none. */
   pending_calls: string | null;
-  /** JSON object: why it failed, or was cut short; null otherwise. */
+  /** JSON object: why the run failed or is incomplete; else null. */
   failure: string | null;
   prompt_tokens: number;
   completion_tokens: number;
-  /** Who drives it, anew each time; null for nobody. */
+  /** Random id of the process that drives the run, new for each claim; null for none. */
   lease_owner: string | null;
-  /** Then somebody else may. */
+  /** When another process may claim the run. */
   lease_until: number | null;
-  /** How many have driven this turn. */
+  /** Number of claims during this turn. */
   lease_count: number;
   created_at: number;
   started_at: number | null;
@@ -46,91 +48,61 @@ declare module '../connection/db.ts' {
 
 export type StoredRun = RunRow;
 
-/** A thread or run whose owner is known. */
-type Known = Readonly<{ organisation_id: string; id: string }>;
+/** A thread or run whose owner has been checked. */
+type CheckedKey = Readonly<{ organisation_id: string; id: string }>;
 
 export interface Lease {
   readonly owner: string;
   readonly until: number;
 }
 
-/** In these somebody has to do something. */
+/** States in which a process must act. */
 const driven: readonly RunStatus[] = ['queued', 'in_progress', 'cancelling'];
 
-/** Rejects as a duplicate where the thread has another that has not ended. */
-export async function insert(db: Db, row: StoredRun): Promise<void> {
-  await db.insertInto('runs').values(row).execute();
+const table = rows('runs');
+
+const ofThread = ({ organisation_id, id }: CheckedKey) => ({ organisation_id, thread_id: id });
+const keyOf = ({ organisation_id, id }: CheckedKey) => ({ organisation_id, id });
+
+/** Throws errno 1062 when the thread has another run that has not ended. */
+export const { insert } = table;
+
+export function find(db: Db, thread: CheckedKey, id: string): Promise<StoredRun | undefined> {
+  return table.find(db, { ...ofThread(thread), id });
 }
 
-export function find(db: Db, thread: Known, id: string): Promise<StoredRun | undefined> {
-  return db
-    .selectFrom('runs')
-    .selectAll()
-    .where('organisation_id', '=', thread.organisation_id)
-    .where('id', '=', id)
-    .where('thread_id', '=', thread.id)
-    .executeTakeFirst();
+/** The run of a thread that has not ended. */
+export function findActive(db: Db, thread: CheckedKey): Promise<StoredRun | undefined> {
+  return table.find(db, { ...ofThread(thread), active: 1 });
 }
 
-/** That of a thread which has not ended. */
-export function findActive(db: Db, thread: Known): Promise<StoredRun | undefined> {
-  return db
-    .selectFrom('runs')
-    .selectAll()
-    .where('organisation_id', '=', thread.organisation_id)
-    .where('thread_id', '=', thread.id)
-    .where('active', '=', 1)
-    .executeTakeFirst();
+/** Returns undefined when another process has claimed the run. */
+export function findOwned(db: Db, run: CheckedKey, owner: string): Promise<StoredRun | undefined> {
+  return table.find(db, { ...keyOf(run), lease_owner: owner });
 }
 
-/** While it is still this owner's. */
-export function findOwned(db: Db, run: Known, owner: string): Promise<StoredRun | undefined> {
-  return db
-    .selectFrom('runs')
-    .selectAll()
-    .where('organisation_id', '=', run.organisation_id)
-    .where('id', '=', run.id)
-    .where('lease_owner', '=', owner)
-    .executeTakeFirst();
+/** One page, and one more row when more exist. */
+export function list(db: Db, thread: CheckedKey, page: CreatedPage): Promise<StoredRun[]> {
+  return createdPage(table.matching(db, ofThread(thread)).selectAll(), page).execute();
 }
 
-/** At most one more than the limit, which tells that there are more. */
-export function list(db: Db, thread: Known, page: CreatedPage): Promise<StoredRun[]> {
-  return db
-    .selectFrom('runs')
-    .selectAll()
-    .where('organisation_id', '=', thread.organisation_id)
-    .where('thread_id', '=', thread.id)
-    .where(isBetween(page))
-    .orderBy('created_at', page.order)
-    .orderBy('id', page.order)
-    .limit(page.limit + 1)
-    .execute();
+export async function updateMetadata(db: Db, run: CheckedKey, metadata: string): Promise<void> {
+  await table.update(db, keyOf(run), { metadata });
 }
 
-export async function updateMetadata(db: Db, run: Known, metadata: string): Promise<void> {
-  await db
-    .updateTable('runs')
-    .set({ metadata })
-    .where('organisation_id', '=', run.organisation_id)
-    .where('id', '=', run.id)
-    .execute();
-}
-
-/** What a run has to be for a change of it to be made. */
-export interface RunWhen {
+/** Conditions under which a run is updated. */
+export interface RunCondition {
   readonly from: readonly RunStatus[];
-  /** Only while this one drives it. */
+  /** Only while this process drives it. */
   readonly owner?: string;
-  /** Only while the model has answered this often. */
+  /** Only at this turn. */
   readonly turn?: number;
-  /** Only when it is over then. */
+  /** Only if it has expired at this time. */
   readonly expiredAt?: number;
-  /** Only when it is not over then. */
+  /** Only if it has not expired at this time. */
   readonly aliveAt?: number;
 }
 
-/** What becomes of it. */
 type RunChange = Partial<
   Pick<
     StoredRun,
@@ -149,11 +121,11 @@ type RunChange = Partial<
   >
 >;
 
-/** One conditional statement; whether the run was as it has to be. */
+/** Updates a run with one conditional statement; returns whether the conditions held. */
 export async function update(
   db: Db,
-  run: Known,
-  { from, owner, turn, expiredAt, aliveAt }: RunWhen,
+  run: CheckedKey,
+  { from, owner, turn, expiredAt, aliveAt }: RunCondition,
   set: RunChange,
 ): Promise<boolean> {
   const { numUpdatedRows } = await db
@@ -170,42 +142,35 @@ export async function update(
   return numUpdatedRows > 0n;
 }
 
-/** Takes over a run whose driver gives no sign of life; whether nobody else did. */
-export async function claim(db: Db, run: Known, lease: Lease, now: number): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('runs')
-    .set({ lease_owner: lease.owner, lease_until: lease.until })
-    .set('lease_count', sql<number>`lease_count + 1`)
-    .where('organisation_id', '=', run.organisation_id)
-    .where('id', '=', run.id)
-    .where('status', 'in', driven)
-    .where('lease_until', '<=', now)
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+/** Claims a run whose lease has expired; returns whether no other process did. */
+export async function claim(db: Db, run: CheckedKey, lease: Lease, now: number): Promise<boolean> {
+  const where = { ...keyOf(run), status: driven, lease_until: atMost(now) };
+  const claimed = await table.update(db, where, {
+    lease_owner: lease.owner,
+    lease_until: lease.until,
+    lease_count: sql<number>`lease_count + 1`,
+  });
+  return claimed > 0;
 }
 
-/** Up to `limit` whose drivers give no sign of life, of whatever organisation. */
+/** Up to `limit` runs of any organisation whose lease has expired. */
 export function listLost(db: Db, now: number, limit: number): Promise<StoredRun[]> {
-  return db
-    .selectFrom('runs')
-    .selectAll()
-    .where('active', '=', 1)
-    .where('lease_until', '<=', now)
-    .where('status', 'in', driven)
-    .orderBy('lease_until')
-    .limit(limit)
-    .execute();
+  return table.listAnywhere(
+    db,
+    { active: 1, lease_until: atMost(now), status: driven },
+    { orderBy: ['lease_until'], limit },
+  );
 }
 
-/** Up to `limit` that are over and that nobody has ended, of whatever organisation. */
+/** Up to `limit` runs of any organisation that have expired and are not marked so yet. */
 export function listExpired(db: Db, now: number, limit: number): Promise<StoredRun[]> {
-  return db
-    .selectFrom('runs')
-    .selectAll()
-    .where('active', '=', 1)
-    .where('expires_at', '<=', now)
-    .where('status', 'in', ['queued', 'in_progress', 'requires_action'])
-    .orderBy('expires_at')
-    .limit(limit)
-    .execute();
+  return table.listAnywhere(
+    db,
+    {
+      active: 1,
+      expires_at: atMost(now),
+      status: ['queued', 'in_progress', 'requires_action'],
+    },
+    { orderBy: ['expires_at'], limit },
+  );
 }

@@ -1,6 +1,7 @@
-/** Knows the thread_messages table: what was said in threads, by callers and by runs. */
+/** Table functions for thread_messages: the messages of threads, from callers and from runs. */
 import type { Db } from '../connection/db.ts';
-import { type CreatedPage, isBetween } from '../rows/created-page.ts';
+import { type CreatedPage, createdPage } from '../rows/created-page.ts';
+import { rows } from '../rows/rows.ts';
 
 interface ThreadMessageRow {
   organisation_id: string;
@@ -11,10 +12,10 @@ interface ThreadMessageRow {
   content: string;
   /** JSON object. */
   metadata: string;
-  /** Both null for a message of the caller. */
+  /** Null, like `run_id`, for a message of the caller. */
   assistant_id: string | null;
   run_id: string | null;
-  /** Null for one that is whole. */
+  /** Null for a complete message. */
   incomplete_reason:
     | 'max_tokens'
     | 'content_filter'
@@ -33,63 +34,39 @@ declare module '../connection/db.ts' {
 
 export type StoredMessage = ThreadMessageRow;
 
-/** A thread whose owner is known. */
+/** A thread whose owner has been checked. */
 type Thread = Readonly<{ organisation_id: string; id: string }>;
 
-export async function insert(db: Db, rows: readonly StoredMessage[]): Promise<void> {
-  if (rows.length > 0) await db.insertInto('thread_messages').values(rows).execute();
-}
+const table = rows('thread_messages');
+
+export const { insertMany: insert } = table;
+
+const ofThread = ({ organisation_id, id }: Thread) => ({ organisation_id, thread_id: id });
 
 export function find(db: Db, thread: Thread, id: string): Promise<StoredMessage | undefined> {
-  return db
-    .selectFrom('thread_messages')
-    .selectAll()
-    .where('organisation_id', '=', thread.organisation_id)
-    .where('id', '=', id)
-    .where('thread_id', '=', thread.id)
-    .executeTakeFirst();
+  return table.find(db, { ...ofThread(thread), id });
 }
 
-/** At most one more than the limit, which tells that there are more; of one run where it is named. */
+/** One page, and one more row when more exist; restricted to one run unless `runId` is null. */
 export function list(
   db: Db,
   thread: Thread,
   page: CreatedPage,
   runId: string | null = null,
 ): Promise<StoredMessage[]> {
-  return db
-    .selectFrom('thread_messages')
-    .selectAll()
-    .where('organisation_id', '=', thread.organisation_id)
-    .where('thread_id', '=', thread.id)
-    .where(isBetween(page))
-    .$if(runId !== null, (query) => query.where('run_id', '=', runId))
-    .orderBy('created_at', page.order)
-    .orderBy('id', page.order)
-    .limit(page.limit + 1)
-    .execute();
+  const filter = { ...ofThread(thread), run_id: runId ?? undefined };
+  return createdPage(table.matching(db, filter).selectAll(), page).execute();
 }
 
 export async function updateMetadata(
   db: Db,
-  { organisation_id: organisationId, id }: StoredMessage,
+  { organisation_id, id }: StoredMessage,
   metadata: string,
 ): Promise<void> {
-  await db
-    .updateTable('thread_messages')
-    .set({ metadata })
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .execute();
+  await table.update(db, { organisation_id, id }, { metadata });
 }
 
-/** Whether it was there. */
+/** Returns whether it existed. */
 export async function deleteById(db: Db, thread: Thread, id: string): Promise<boolean> {
-  const { numDeletedRows } = await db
-    .deleteFrom('thread_messages')
-    .where('organisation_id', '=', thread.organisation_id)
-    .where('id', '=', id)
-    .where('thread_id', '=', thread.id)
-    .executeTakeFirstOrThrow();
-  return numDeletedRows > 0n;
+  return (await table.delete(db, { ...ofThread(thread), id })) > 0;
 }

@@ -1,6 +1,8 @@
-/** Knows the threads table: what messages and runs stand in. */
+/** Table functions for threads: containers of messages and runs. */
 import type { Db } from '../connection/db.ts';
-import { findOwn, type OwnerPlace } from '../rows/owned-rows.ts';
+import { type ObjectOwner, ownedBy } from '../rows/owned-rows.ts';
+import { atMost } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 
 interface ThreadRow {
   organisation_id: string;
@@ -8,12 +10,12 @@ interface ThreadRow {
   /** '' for a key of the organisation. */
   workspace_id: string;
   api_key_id: string;
-  /** JSON object: what tools of its runs work on. */
+  /** JSON object: resources for the tools of its runs. */
   tool_resources: string;
   /** JSON object. */
   metadata: string;
   created_at: number;
-  /** When a message was added last, or a run made. */
+  /** When a message or run was last added. */
   used_at: number;
 }
 
@@ -25,76 +27,53 @@ declare module '../connection/db.ts' {
 
 export type StoredThread = ThreadRow;
 
-export async function insert(db: Db, row: StoredThread): Promise<void> {
-  await db.insertInto('threads').values(row).execute();
+type ThreadKey = Pick<StoredThread, 'organisation_id' | 'id'>;
+
+const table = rows('threads');
+const dependents = [rows('run_steps'), rows('runs'), rows('thread_messages')];
+
+export const { insert } = table;
+
+export function find(db: Db, owner: ObjectOwner, id: string): Promise<StoredThread | undefined> {
+  return table.find(db, { ...ownedBy(owner), id });
 }
 
-export function find(db: Db, place: OwnerPlace, id: string): Promise<StoredThread | undefined> {
-  return findOwn(db, 'threads', place, id);
-}
-
-/** Notes that it is used, and keeps it from being deleted until the transaction ends; whether it is there. */
+/** Records a use, which keeps the thread from being deleted until the transaction ends. Returns whether it exists. */
 export async function use(
   tx: Db,
-  { organisation_id: organisationId, id }: Pick<StoredThread, 'organisation_id' | 'id'>,
+  { organisation_id, id }: ThreadKey,
   now: number,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('threads')
-    .set({ used_at: now })
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+  return (await table.update(tx, { organisation_id, id }, { used_at: now })) > 0;
 }
 
 export async function update(
   db: Db,
-  { organisation_id: organisationId, id }: StoredThread,
+  { organisation_id, id }: StoredThread,
   set: Pick<StoredThread, 'metadata' | 'tool_resources'>,
 ): Promise<void> {
-  await db
-    .updateTable('threads')
-    .set(set)
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .execute();
+  await table.update(db, { organisation_id, id }, set);
 }
 
-/** Up to `limit` that nobody has used since `moment`, of whatever organisation. */
-export function listUnused(
-  db: Db,
-  moment: number,
-  limit: number,
-): Promise<Pick<StoredThread, 'organisation_id' | 'id'>[]> {
-  return db
-    .selectFrom('threads')
-    .select(['organisation_id', 'id'])
-    .where('used_at', '<=', moment)
-    .orderBy('used_at')
-    .limit(limit)
-    .execute();
+/** Up to `limit` threads of any organisation that have not been used since a time. */
+export function listUnused(db: Db, since: number, limit: number): Promise<ThreadKey[]> {
+  return table.listAnywhere(
+    db,
+    { used_at: atMost(since) },
+    { columns: ['organisation_id', 'id'], orderBy: ['used_at'], limit },
+  );
 }
 
-/** With all that stands in it; whether it was there, and not used after `unusedSince`, null for whenever. */
+/** Deletes a thread with its contents, unless it was used after `unusedSince`. Returns whether it was deleted. */
 export async function deleteById(
   tx: Db,
-  { organisation_id: organisationId, id }: Pick<StoredThread, 'organisation_id' | 'id'>,
+  { organisation_id, id }: ThreadKey,
   unusedSince: number | null = null,
 ): Promise<boolean> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('threads')
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .$if(unusedSince !== null, (query) => query.where('used_at', '<=', unusedSince!))
-    .executeTakeFirstOrThrow();
-  if (numDeletedRows === 0n) return false;
-  for (const table of ['run_steps', 'runs', 'thread_messages'] as const) {
-    await tx
-      .deleteFrom(table)
-      .where('organisation_id', '=', organisationId)
-      .where('thread_id', '=', id)
-      .execute();
+  const unused = unusedSince === null ? {} : { used_at: atMost(unusedSince) };
+  if ((await table.delete(tx, { organisation_id, id, ...unused })) === 0) return false;
+  for (const dependent of dependents) {
+    await dependent.delete(tx, { organisation_id, thread_id: id });
   }
   return true;
 }

@@ -1,8 +1,9 @@
-/** Knows the vector_chunks table: pieces of texts, with what each means as numbers. */
+/** Table functions for vector_chunks: pieces of texts with their embeddings. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { isDenied } from '../connection/denied.ts';
-import type { FilePlace, StorePlace } from './vector-store-files.ts';
+import { rows } from '../rows/rows.ts';
+import type { StoreFileKey, StoreKey } from './vector-store-files.ts';
 
 interface VectorChunkRow {
   organisation_id: string;
@@ -11,7 +12,7 @@ interface VectorChunkRow {
   /** From 0, in the order of the text. */
   number: number;
   content: string;
-  /** 32-bit numbers, lowest byte first, of length 1 together. */
+  /** 32-bit floats, little-endian; a unit vector. */
   embedding: Buffer;
 }
 
@@ -21,58 +22,58 @@ declare module '../connection/db.ts' {
   }
 }
 
-export async function insert(tx: Db, rows: readonly VectorChunkRow[]): Promise<void> {
-  await tx.insertInto('vector_chunks').values(rows).execute();
-}
+const table = rows('vector_chunks');
 
-/** Embeddings that are read by one statement. */
+export const { insertMany: insert } = table;
+
+/** Embeddings read by one statement. */
 export const pageRows = 500;
 
-/** Of a column of bytes or of the type of MySQL for vectors, which its clients would make lists of. */
+/** The column is binary, or MySQL's vector type, which the driver would otherwise return as a list. */
 const bytes = sql<Buffer>`CAST(embedding AS BINARY)`.as('embedding');
 
-/** All embeddings of a file in the order of its text, as they lie in the table: {@link pageRows} at a time, one after the other. */
-export async function* readEmbeddings(db: Db, place: FilePlace): AsyncGenerator<Buffer> {
+/** All embeddings of a file in the order of its text, in batches of {@link pageRows}, as stored bytes. */
+export async function* readEmbeddings(db: Db, key: StoreFileKey): AsyncGenerator<Buffer> {
   for (let from = 0; ; from += pageRows) {
-    const rows = await ofFile(db, place)
+    const found = await ofFile(db, key)
       .select(bytes)
       .where('number', '>=', from)
       .orderBy('number')
       .limit(pageRows)
       .execute();
-    yield Buffer.concat(rows.map(({ embedding }) => embedding));
-    if (rows.length < pageRows) return;
+    yield Buffer.concat(found.map(({ embedding }) => embedding));
+    if (found.length < pageRows) return;
   }
 }
 
-/** Those of several files that have {@link pageRows} together at most; none of a file that is gone. */
+/** Embeddings by file, for files with at most {@link pageRows} chunks in total. Deleted files are absent. */
 export async function listEmbeddings(
   db: Db,
-  place: StorePlace,
+  store: StoreKey,
   fileIds: readonly string[],
 ): Promise<Map<string, Buffer>> {
-  const rows = await ofFiles(db, place, fileIds)
+  const found = await ofFiles(db, store, fileIds)
     .select(['file_id', bytes])
     .orderBy('file_id')
     .orderBy('number')
     .execute();
-  const read = Map.groupBy(rows, ({ file_id }) => file_id);
-  const whole = [...read].map(([id, own]): [string, Buffer] => [
+  const byFile = Map.groupBy(found, ({ file_id }) => file_id);
+  const joined = [...byFile].map(([id, own]): [string, Buffer] => [
     id,
     Buffer.concat(own.map(({ embedding }) => embedding)),
   ]);
-  return new Map(whole);
+  return new Map(joined);
 }
 
-/** One piece of text by what it means, as near to a question as `score` says. */
+/** A chunk and its similarity to a query. */
 export interface RankedChunk {
   readonly file_id: string;
   readonly number: number;
-  /** Cosine. */
+  /** Cosine similarity. */
   readonly score: number;
 }
 
-/** Whether the engine says how near embeddings are to one another, as MariaDB does from 11.7 on. */
+/** Whether the database computes vector distances, as MariaDB does since 11.7. */
 export async function canRank(db: Db): Promise<boolean> {
   try {
     await sql`SELECT VEC_DISTANCE_COSINE(VEC_FromText('[1]'), VEC_FromText('[1]'))`.execute(db);
@@ -83,22 +84,22 @@ export async function canRank(db: Db): Promise<boolean> {
   }
 }
 
-/** A user who may call no functions of others is told that, instead. */
+/** A user without the privilege to call functions gets an access error instead. */
 function isUnknownFunction(error: unknown): boolean {
   const isUnknown = error instanceof Error && 'errno' in error && error.errno === 1305;
   return isUnknown || isDenied(error);
 }
 
-/** The nearest of those files, the best first; only where the engine {@link canRank}. */
+/** The most similar chunks of these files, best first. Requires {@link canRank}. */
 export async function listNearest(
   db: Db,
-  place: StorePlace,
+  store: StoreKey,
   fileIds: readonly string[],
   { query, limit, scoreMin }: { query: Buffer; limit: number; scoreMin: number },
 ): Promise<RankedChunk[]> {
-  // Null for an embedding of zeros, which has no direction.
+  // The distance is null for an embedding of zeros.
   const score = sql<number>`COALESCE(1 - VEC_DISTANCE_COSINE(embedding, ${query}), 0)`;
-  return ofFiles(db, place, fileIds)
+  return ofFiles(db, store, fileIds)
     .select(['file_id', 'number', score.as('score')])
     .having(sql.ref('score'), '>=', scoreMin)
     .orderBy('score', 'desc')
@@ -106,40 +107,36 @@ export async function listNearest(
     .execute();
 }
 
-const ofFiles = (db: Db, { organisationId, vectorStoreId }: StorePlace, ids: readonly string[]) =>
-  db
-    .selectFrom('vector_chunks')
-    .where('organisation_id', '=', organisationId)
-    .where('vector_store_id', '=', vectorStoreId)
-    .where('file_id', 'in', ids);
+const inStore = ({ organisationId, vectorStoreId }: StoreKey) => ({
+  organisation_id: organisationId,
+  vector_store_id: vectorStoreId,
+});
 
-const ofFile = (db: Db, { organisationId, vectorStoreId, id }: FilePlace) =>
-  db
-    .selectFrom('vector_chunks')
-    .where('organisation_id', '=', organisationId)
-    .where('vector_store_id', '=', vectorStoreId)
-    .where('file_id', '=', id);
+const ofFiles = (db: Db, store: StoreKey, ids: readonly string[]) =>
+  table.matching(db, { ...inStore(store), file_id: ids });
 
-/** Texts of a file in their order. */
-export async function listContents(db: Db, place: FilePlace): Promise<string[]> {
-  const rows = await ofFile(db, place).select('content').orderBy('number').execute();
-  return rows.map(({ content }) => content);
+const ofFile = (db: Db, key: StoreFileKey) =>
+  table.matching(db, { ...inStore(key), file_id: key.id });
+
+/** Texts of a file's chunks in their order. */
+export async function listContents(db: Db, key: StoreFileKey): Promise<string[]> {
+  const found = await ofFile(db, key).select('content').orderBy('number').execute();
+  return found.map(({ content }) => content);
 }
 
-/** One piece of text; which is gone where its file was deleted. */
+/** Text of a chunk. */
 export type ChunkText = Pick<VectorChunkRow, 'file_id' | 'number' | 'content'>;
 
+/** Texts of the chunks that still exist. */
 export async function listTexts(
   db: Db,
-  { organisationId, vectorStoreId }: StorePlace,
+  store: StoreKey,
   chunks: readonly { readonly fileId: string; readonly number: number }[],
 ): Promise<ChunkText[]> {
   if (chunks.length === 0) return [];
-  return db
-    .selectFrom('vector_chunks')
+  return table
+    .matching(db, inStore(store))
     .select(['file_id', 'number', 'content'])
-    .where('organisation_id', '=', organisationId)
-    .where('vector_store_id', '=', vectorStoreId)
     .where((eb) =>
       eb.or(
         chunks.map(({ fileId, number }) => eb('file_id', '=', fileId).and('number', '=', number)),

@@ -1,7 +1,9 @@
-/** Knows the vector_store_files table: files in vector stores, or on their way there, and who is at work on them. */
-import { type SelectQueryBuilder, sql } from 'kysely';
-import type { Db, Tables } from '../connection/db.ts';
-import { beyond, type RowPage } from '../rows/row-page.ts';
+/** Table functions for vector_store_files: files in vector stores, including those that are being ingested. */
+import { sql } from 'kysely';
+import type { Db } from '../connection/db.ts';
+import { type CreatedPage, createdPage } from '../rows/created-page.ts';
+import { atMost } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 import * as vectorStores from './vector-stores.ts';
 
 export type VectorStoreFileStatus = 'in_progress' | 'completed' | 'cancelled' | 'failed';
@@ -9,7 +11,7 @@ export type VectorStoreFileStatus = 'in_progress' | 'completed' | 'cancelled' | 
 interface VectorStoreFileRow {
   organisation_id: string;
   vector_store_id: string;
-  /** Of the file. */
+  /** Id of the file. */
   id: string;
   batch_id: string | null;
   status: VectorStoreFileStatus;
@@ -19,12 +21,12 @@ interface VectorStoreFileRow {
   attributes: string;
   chunk_tokens: number;
   overlap_tokens: number;
-  /** Of its chunks so far. */
+  /** Bytes of its chunks so far. */
   usage_bytes: number;
   chunks: number;
-  /** Of who is at work on it; null before anybody was. */
+  /** Random id of the process that ingests the file; null before the first. */
   lease: Buffer | null;
-  /** Milliseconds since the epoch, as `created_at` is. */
+  /** Milliseconds since the epoch, like `created_at`. */
   leased_until: number;
   created_at: number;
 }
@@ -37,71 +39,70 @@ declare module '../connection/db.ts' {
 
 export type StoredVectorStoreFile = VectorStoreFileRow;
 
-/** Which vector store. */
-export interface StorePlace {
+/** A vector store. */
+export interface StoreKey {
   readonly organisationId: string;
   readonly vectorStoreId: string;
 }
 
-export interface FilePlace extends StorePlace {
+/** A file in a vector store. */
+export interface StoreFileKey extends StoreKey {
   readonly id: string;
 }
 
-/** One that is there already begins anew, whoever was at work on it. */
+const table = rows('vector_store_files');
+const chunks = rows('vector_chunks');
+
+const inStore = ({ organisationId, vectorStoreId }: StoreKey) => ({
+  organisation_id: organisationId,
+  vector_store_id: vectorStoreId,
+});
+const whereOf = (key: StoreFileKey) => ({ ...inStore(key), id: key.id });
+
+/** Replaces a row of the same file, whichever process was ingesting it. */
 export async function put(tx: Db, row: StoredVectorStoreFile): Promise<void> {
-  const place = {
+  await deleteById(tx, {
     organisationId: row.organisation_id,
     vectorStoreId: row.vector_store_id,
     id: row.id,
-  };
-  await deleteById(tx, place);
-  await tx.insertInto('vector_store_files').values(row).execute();
+  });
+  await table.insert(tx, row);
 }
 
-const inStore = <Query extends SelectQueryBuilder<Tables, 'vector_store_files', object>>(
-  query: Query,
-  { organisationId, vectorStoreId }: StorePlace,
-) =>
-  query.where('organisation_id', '=', organisationId).where('vector_store_id', '=', vectorStoreId);
-
-export function find(db: Db, place: FilePlace): Promise<StoredVectorStoreFile | undefined> {
-  return inStore(db.selectFrom('vector_store_files'), place)
-    .selectAll()
-    .where('id', '=', place.id)
-    .executeTakeFirst();
+export function find(db: Db, key: StoreFileKey): Promise<StoredVectorStoreFile | undefined> {
+  return table.find(db, whereOf(key));
 }
 
-/** One more than the page has, where there are more. */
+/** One page, and one more row when more exist. */
 export function list(
   db: Db,
-  place: StorePlace,
-  page: RowPage & {
+  store: StoreKey,
+  page: CreatedPage & {
     readonly status: VectorStoreFileStatus | null;
     readonly batchId: string | null;
   },
 ): Promise<StoredVectorStoreFile[]> {
-  let query = inStore(db.selectFrom('vector_store_files'), place).selectAll();
-  if (page.status !== null) query = query.where('status', '=', page.status);
-  if (page.batchId !== null) query = query.where('batch_id', '=', page.batchId);
-  for (const bound of beyond(page)) query = query.where(bound);
-  return query
-    .orderBy('created_at', page.order)
-    .orderBy('id', page.order)
-    .limit(page.limit + 1)
-    .execute();
+  const { status, batchId } = page;
+  const filter = {
+    ...inStore(store),
+    status: status ?? undefined,
+    batch_id: batchId ?? undefined,
+  };
+  return createdPage(table.matching(db, filter).selectAll(), page).execute();
 }
 
-/** What a search has to know of each file that is in the store. */
+/** The columns that a search needs. */
 export type SearchedFile = Pick<
   StoredVectorStoreFile,
   'id' | 'attributes' | 'chunks' | 'created_at'
 >;
 
-export function listCompleted(db: Db, place: StorePlace): Promise<SearchedFile[]> {
-  return inStore(db.selectFrom('vector_store_files'), place)
-    .select(['id', 'attributes', 'chunks', 'created_at'])
-    .where('status', '=', 'completed')
-    .execute();
+export function listCompleted(db: Db, store: StoreKey): Promise<SearchedFile[]> {
+  return table.list(
+    db,
+    { ...inStore(store), status: 'completed' },
+    { columns: ['id', 'attributes', 'chunks', 'created_at'] },
+  );
 }
 
 export interface StatusCount {
@@ -111,176 +112,133 @@ export interface StatusCount {
   readonly bytes: number;
 }
 
-/** Of each of the stores, and of one batch where that is not null. */
+/** Counts files of each store by status, restricted to one batch unless `batchId` is null. */
 export async function countByStatus(
   db: Db,
   organisationId: string,
   storeIds: readonly string[],
   batchId: string | null = null,
 ): Promise<StatusCount[]> {
-  if (storeIds.length === 0) return [];
-  let query = db
-    .selectFrom('vector_store_files')
+  const counts = await table
+    .matching(db, {
+      organisation_id: organisationId,
+      vector_store_id: storeIds,
+      batch_id: batchId ?? undefined,
+    })
     .select(['vector_store_id', 'status'])
     .select(({ fn }) => [
       fn.countAll<number>().as('files'),
       fn.sum<string>('usage_bytes').as('bytes'),
     ])
-    .where('organisation_id', '=', organisationId)
-    .where('vector_store_id', 'in', storeIds);
-  if (batchId !== null) query = query.where('batch_id', '=', batchId);
-  const rows = await query.groupBy(['vector_store_id', 'status']).execute();
-  return rows.map((row) => ({ ...row, files: Number(row.files), bytes: Number(row.bytes) }));
+    .groupBy(['vector_store_id', 'status'])
+    .execute();
+  return counts.map((row) => ({ ...row, files: Number(row.files), bytes: Number(row.bytes) }));
 }
 
-/** When the first of a batch was made; null where there is no such batch. */
-export async function batchBegan(db: Db, place: StorePlace, batchId: string) {
-  const row = await inStore(db.selectFrom('vector_store_files'), place)
+/** When the first file of a batch was added; null when the batch does not exist. */
+export async function batchBegan(db: Db, store: StoreKey, batchId: string) {
+  const row = await table
+    .matching(db, { ...inStore(store), batch_id: batchId })
     .select(({ fn }) => fn.min('created_at').as('began'))
-    .where('batch_id', '=', batchId)
     .executeTakeFirstOrThrow();
   return row.began as number | null;
 }
 
-/** Some that nobody is at work on any more. */
-export function listLapsed(db: Db, place: StorePlace, now: number, limit: number) {
-  return inStore(db.selectFrom('vector_store_files'), place)
-    .selectAll()
-    .where('status', '=', 'in_progress')
-    .where('leased_until', '<=', now)
-    .orderBy('created_at')
-    .limit(limit)
-    .execute();
+/** Files in progress whose lease has expired. */
+export function listLapsed(db: Db, store: StoreKey, now: number, limit: number) {
+  return table.list(
+    db,
+    { ...inStore(store), status: 'in_progress', leased_until: atMost(now) },
+    { orderBy: ['created_at'], limit },
+  );
 }
 
-const placed = (db: Db, { organisationId, vectorStoreId, id }: FilePlace) =>
-  db
-    .updateTable('vector_store_files')
-    .where('organisation_id', '=', organisationId)
-    .where('vector_store_id', '=', vectorStoreId)
-    .where('id', '=', id);
-
-/** Whether it is the holder's to work on from now on. */
+/** Claims a file for ingestion; returns whether no other process holds it. */
 export async function takeLease(
   db: Db,
-  place: FilePlace,
+  key: StoreFileKey,
   lease: Buffer,
   { now, until }: { readonly now: number; readonly until: number },
 ): Promise<boolean> {
-  const { numUpdatedRows } = await placed(db, place)
-    .where('status', '=', 'in_progress')
-    .where('leased_until', '<=', now)
-    .set({ lease, leased_until: until })
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+  const where = { ...whereOf(key), status: 'in_progress', leased_until: atMost(now) } as const;
+  return (await table.update(db, where, { lease, leased_until: until })) > 0;
 }
 
-/** Whether it was still the holder's to work on; all of it is written, and found from now on. */
-export async function complete(tx: Db, place: FilePlace, lease: Buffer): Promise<boolean> {
-  if (!(await updateLeased(tx, place, lease, { status: 'completed' }))) return false;
-  await vectorStores.noteChange(tx, storeOf(place));
+/** Marks a file searchable after all its chunks are written; returns whether the process held the lease. */
+export async function complete(tx: Db, key: StoreFileKey, lease: Buffer): Promise<boolean> {
+  if (!(await updateLeased(tx, key, lease, { status: 'completed' }))) return false;
+  await vectorStores.noteChange(tx, storeOf(key));
   return true;
 }
 
-function storeOf({ organisationId, vectorStoreId }: StorePlace): vectorStores.StoreKey {
+function storeOf({ organisationId, vectorStoreId }: StoreKey): vectorStores.VectorStoreKey {
   return { organisation_id: organisationId, id: vectorStoreId };
 }
 
-/** Changes one that is still the holder's to work on; whether it was. */
+/** Updates a file; returns whether the process held the lease. */
 export async function updateLeased(
   tx: Db,
-  place: FilePlace,
+  key: StoreFileKey,
   lease: Buffer,
   set: Partial<
     Pick<StoredVectorStoreFile, 'status' | 'error_code' | 'error_message' | 'leased_until'>
   >,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await placed(tx, place)
-    .where('status', '=', 'in_progress')
-    .where('lease', '=', lease)
-    .set(set)
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+  return (await table.update(tx, { ...whereOf(key), status: 'in_progress', lease }, set)) > 0;
 }
 
-/** Counts chunks that are written by the holder; whether it still is that, and those before are there. */
+/** Counts written chunks; returns false when the process lost the lease or earlier chunks are missing. */
 export async function addChunks(
   tx: Db,
-  place: FilePlace,
+  key: StoreFileKey,
   lease: Buffer,
   added: { readonly before: number; readonly chunks: number; readonly bytes: number },
 ): Promise<boolean> {
-  const { numUpdatedRows } = await placed(tx, place)
-    .where('status', '=', 'in_progress')
-    .where('lease', '=', lease)
-    .where('chunks', '=', added.before)
-    .set({
-      chunks: added.before + added.chunks,
-      usage_bytes: sql`usage_bytes + ${added.bytes}`,
-    })
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+  const where = { ...whereOf(key), status: 'in_progress', lease, chunks: added.before } as const;
+  const updated = await table.update(tx, where, {
+    chunks: added.before + added.chunks,
+    usage_bytes: sql<number>`usage_bytes + ${added.bytes}`,
+  });
+  return updated > 0;
 }
 
-export async function setAttributes(tx: Db, place: FilePlace, attributes: string): Promise<void> {
-  await placed(tx, place).set({ attributes }).execute();
-  await vectorStores.noteChange(tx, storeOf(place));
+export async function setAttributes(tx: Db, key: StoreFileKey, attributes: string): Promise<void> {
+  await table.update(tx, whereOf(key), { attributes });
+  await vectorStores.noteChange(tx, storeOf(key));
 }
 
-export async function cancelBatch(db: Db, place: StorePlace, batchId: string): Promise<void> {
-  await db
-    .updateTable('vector_store_files')
-    .where('organisation_id', '=', place.organisationId)
-    .where('vector_store_id', '=', place.vectorStoreId)
-    .where('batch_id', '=', batchId)
-    .where('status', '=', 'in_progress')
-    .set({ status: 'cancelled' })
-    .execute();
+export async function cancelBatch(db: Db, store: StoreKey, batchId: string): Promise<void> {
+  const where = { ...inStore(store), batch_id: batchId, status: 'in_progress' } as const;
+  await table.update(db, where, { status: 'cancelled' });
 }
 
-/** With its chunks; whether it was there. */
-export async function deleteById(tx: Db, place: FilePlace): Promise<boolean> {
-  const { organisationId, vectorStoreId, id } = place;
-  // The row first: whoever writes chunks has locked it, and finds it gone afterwards.
-  const { numDeletedRows } = await tx
-    .deleteFrom('vector_store_files')
-    .where('organisation_id', '=', organisationId)
-    .where('vector_store_id', '=', vectorStoreId)
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow();
-  if (numDeletedRows === 0n) return false;
-  await tx
-    .deleteFrom('vector_chunks')
-    .where('organisation_id', '=', organisationId)
-    .where('vector_store_id', '=', vectorStoreId)
-    .where('file_id', '=', id)
-    .execute();
-  await vectorStores.noteChange(tx, storeOf(place));
+/** Deletes a file with its chunks; returns whether it existed. */
+export async function deleteById(tx: Db, key: StoreFileKey): Promise<boolean> {
+  // The row first: a process that is writing chunks holds a lock on it, and later finds it deleted.
+  if ((await table.delete(tx, whereOf(key))) === 0) return false;
+  await chunks.delete(tx, { ...inStore(key), file_id: key.id });
+  await vectorStores.noteChange(tx, storeOf(key));
   return true;
 }
 
-/** Ids of some files of the store. */
-export async function listSome(db: Db, place: StorePlace, limit: number): Promise<string[]> {
-  const rows = await inStore(db.selectFrom('vector_store_files'), place)
-    .select('id')
-    .limit(limit)
-    .execute();
-  return rows.map(({ id }) => id);
+/** Ids of up to `limit` files of the store. */
+export async function listSome(db: Db, store: StoreKey, limit: number): Promise<string[]> {
+  const found = await table.list(db, inStore(store), { columns: ['id'], limit });
+  return found.map(({ id }) => id);
 }
 
-/** Takes files out of all stores that they are in. */
+/** Removes files from all stores of the organisation. */
 export async function deleteEverywhere(
   tx: Db,
   organisationId: string,
   ids: readonly string[],
 ): Promise<void> {
-  const rows = await tx
-    .selectFrom('vector_store_files')
-    .select(['vector_store_id', 'id'])
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .execute();
-  for (const { vector_store_id: vectorStoreId, id } of rows) {
+  const found = await table.list(
+    tx,
+    { organisation_id: organisationId, id: ids },
+    { columns: ['vector_store_id', 'id'] },
+  );
+  for (const { vector_store_id: vectorStoreId, id } of found) {
     await deleteById(tx, { organisationId, vectorStoreId, id });
   }
 }

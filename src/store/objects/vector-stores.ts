@@ -1,8 +1,10 @@
-/** Knows the vector_stores table: stores of texts that are found by what they mean. */
+/** Table functions for vector_stores: stores of texts that are searched by meaning. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
-import { insertion } from '../connection/statement.ts';
-import { beyond, type RowPage } from '../rows/row-page.ts';
+import { type CreatedPage, createdPage } from '../rows/created-page.ts';
+import { type ObjectOwner, ownedBy } from '../rows/owned-rows.ts';
+import { atMost, not } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 
 interface VectorStoreRow {
   organisation_id: string;
@@ -15,14 +17,14 @@ interface VectorStoreRow {
   /** JSON object. */
   metadata: string;
   embedding_model: string;
-  /** Numbers of each embedding; null until there is one. */
+  /** Length of each embedding; null until the first one is stored. */
   dimensions: number | null;
-  /** Grows with each change of what a search looks into. */
+  /** Incremented by each change of what a search reads. */
   contents: number;
-  /** Deleted ones are there until nothing is left in them. */
+  /** The row of a deleted store stays until all its contents are deleted. */
   status: 'active' | 'expired' | 'emptied' | 'deleted';
   expires_after_days: number | null;
-  /** Milliseconds since the epoch, as the others are. */
+  /** Milliseconds since the epoch, like the other times. */
   created_at: number;
   last_active_at: number;
   expires_at: number | null;
@@ -36,135 +38,100 @@ declare module '../connection/db.ts' {
 
 export type StoredVectorStore = VectorStoreRow;
 
-/** Whose they are. */
-export interface VectorStoreOwner {
-  readonly organisationId: string;
-  readonly workspaceId: string;
-}
+export type VectorStoreKey = Pick<StoredVectorStore, 'organisation_id' | 'id'>;
 
-export const insert = insertion((db, row: StoredVectorStore & Record<string, unknown>) =>
-  db.insertInto('vector_stores').values(row),
-);
+const table = rows('vector_stores');
 
-const owned = (db: Db, { organisationId, workspaceId }: VectorStoreOwner) =>
-  db
-    .selectFrom('vector_stores')
-    .where('organisation_id', '=', organisationId)
-    .where('workspace_id', '=', workspaceId)
-    .where('status', '!=', 'deleted');
+const visible = (owner: ObjectOwner) => ({ ...ownedBy(owner), status: not('deleted' as const) });
+const keyOf = ({ organisation_id, id }: VectorStoreKey) => ({ organisation_id, id });
+
+export const { insert } = table;
 
 export function find(
   db: Db,
-  owner: VectorStoreOwner,
+  owner: ObjectOwner,
   id: string,
 ): Promise<StoredVectorStore | undefined> {
-  return owned(db, owner).selectAll().where('id', '=', id).executeTakeFirst();
+  return table.find(db, { ...visible(owner), id });
 }
 
-/** Those of the ids that are there. */
+/** Those of the ids that exist. */
 export async function listIds(
   db: Db,
-  owner: VectorStoreOwner,
+  owner: ObjectOwner,
   ids: readonly string[],
 ): Promise<string[]> {
-  const rows = await owned(db, owner).select('id').where('id', 'in', ids).execute();
-  return rows.map(({ id }) => id);
+  const found = await table.list(db, { ...visible(owner), id: ids }, { columns: ['id'] });
+  return found.map(({ id }) => id);
 }
 
-/** One more than the page has, where there are more. */
-export function list(db: Db, owner: VectorStoreOwner, page: RowPage): Promise<StoredVectorStore[]> {
-  let query = owned(db, owner).selectAll();
-  for (const bound of beyond(page)) query = query.where(bound);
-  return query
-    .orderBy('created_at', page.order)
-    .orderBy('id', page.order)
-    .limit(page.limit + 1)
-    .execute();
+/** One page, and one more row when more exist. */
+export function list(db: Db, owner: ObjectOwner, page: CreatedPage): Promise<StoredVectorStore[]> {
+  return createdPage(table.matching(db, visible(owner)).selectAll(), page).execute();
 }
 
-/** Which one it is. */
-export type StoreKey = Pick<StoredVectorStore, 'organisation_id' | 'id'>;
-
-const placed = (db: Db, { organisation_id, id }: StoreKey) =>
-  db
-    .updateTable('vector_stores')
-    .where('organisation_id', '=', organisation_id)
-    .where('id', '=', id);
-
+/** Updates an active store. */
 export async function update(
   db: Db,
-  place: StoreKey,
+  key: VectorStoreKey,
   set: Partial<Omit<StoredVectorStore, 'organisation_id' | 'id' | 'status' | 'contents'>>,
 ): Promise<void> {
-  await placed(db, place).where('status', '=', 'active').set(set).execute();
+  await table.update(db, { ...keyOf(key), status: 'active' }, set);
 }
 
-/** In the transaction that changes which files are looked into, or what is known of them. */
-export async function noteChange(tx: Db, place: StoreKey): Promise<void> {
-  await placed(tx, place).set({ contents: sql`contents + 1` }).execute();
+/** Records a change of the searchable contents; call it in the transaction of the change. */
+export async function noteChange(tx: Db, key: VectorStoreKey): Promise<void> {
+  await table.update(tx, keyOf(key), { contents: sql<number>`contents + 1` });
 }
 
-/** Whether its embeddings have so many numbers from now on, or had before. */
+/** Fixes the length of embeddings; returns false when the store has another one. */
 export async function holdDimensions(
   db: Db,
-  place: StoreKey,
+  { organisation_id, id }: VectorStoreKey,
   dimensions: number,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await placed(db, place)
+  const { numUpdatedRows } = await db
+    .updateTable('vector_stores')
+    .where('organisation_id', '=', organisation_id)
+    .where('id', '=', id)
     .where((eb) => eb.or([eb('dimensions', 'is', null), eb('dimensions', '=', dimensions)]))
     .set({ dimensions })
     .executeTakeFirstOrThrow();
   return numUpdatedRows > 0n;
 }
 
-/** Whether it was there. */
-export async function markDeleted(db: Db, place: StoreKey): Promise<boolean> {
-  const { numUpdatedRows } = await placed(db, place)
-    .where('status', '!=', 'deleted')
-    .set({ status: 'deleted', expires_at: null })
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+/** Returns whether the store existed. */
+export async function markDeleted(db: Db, key: VectorStoreKey): Promise<boolean> {
+  const where = { ...keyOf(key), status: not('deleted' as const) };
+  return (await table.update(db, where, { status: 'deleted', expires_at: null })) > 0;
 }
 
-/** Stores whose time has come at `now`, the oldest first. */
-export function listExpired(db: Db, now: number, limit: number): Promise<StoreKey[]> {
-  return db
-    .selectFrom('vector_stores')
-    .select(['organisation_id', 'id'])
-    .where('status', '=', 'active')
-    .where('expires_at', '<=', now)
-    .orderBy('expires_at')
-    .limit(limit)
-    .execute();
+/** Stores of any organisation that expire at `now` or earlier, the oldest first. */
+export function listExpired(db: Db, now: number, limit: number): Promise<VectorStoreKey[]> {
+  return table.listAnywhere(
+    db,
+    { status: 'active', expires_at: atMost(now) },
+    { columns: ['organisation_id', 'id'], orderBy: ['expires_at'], limit },
+  );
 }
 
-/** Whether it has expired by this; one that was used meanwhile has not. */
-export async function markExpired(tx: Db, place: StoreKey, now: number): Promise<boolean> {
-  const { numUpdatedRows } = await placed(tx, place)
-    .where('status', '=', 'active')
-    .where('expires_at', '<=', now)
-    .set({ status: 'expired' })
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+/** Returns false for a store that was used in the meantime and has not expired. */
+export async function markExpired(tx: Db, key: VectorStoreKey, now: number): Promise<boolean> {
+  const where = { ...keyOf(key), status: 'active', expires_at: atMost(now) } as const;
+  return (await table.update(tx, where, { status: 'expired' })) > 0;
 }
 
-/** Stores in which nothing is to be any more. */
-export function listToEmpty(db: Db, limit: number): Promise<StoreKey[]> {
-  return db
-    .selectFrom('vector_stores')
-    .select(['organisation_id', 'id'])
-    .where('status', 'in', ['expired', 'deleted'])
-    .limit(limit)
-    .execute();
+/** Stores of any organisation whose contents must be deleted. */
+export function listToEmpty(db: Db, limit: number): Promise<VectorStoreKey[]> {
+  return table.listAnywhere(
+    db,
+    { status: ['expired', 'deleted'] },
+    { columns: ['organisation_id', 'id'], limit },
+  );
 }
 
-/** Once nothing is in it: what expired stays to be told of, what was deleted goes. */
-export async function finishEmptying(tx: Db, place: StoreKey): Promise<void> {
-  await placed(tx, place).where('status', '=', 'expired').set({ status: 'emptied' }).execute();
-  await tx
-    .deleteFrom('vector_stores')
-    .where('organisation_id', '=', place.organisation_id)
-    .where('id', '=', place.id)
-    .where('status', '=', 'deleted')
-    .execute();
+/** Finishes an emptied store: an expired one stays visible, the row of a deleted one is deleted. */
+export async function finishEmptying(tx: Db, key: VectorStoreKey): Promise<void> {
+  await table.update(tx, { ...keyOf(key), status: 'expired' }, { status: 'emptied' });
+  await table.delete(tx, { ...keyOf(key), status: 'deleted' });
 }

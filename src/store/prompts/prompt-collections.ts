@@ -1,7 +1,7 @@
 /** Knows the prompt_collections table: folders of a workspace that hold its prompts, the first of which it always has. */
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
-import { resourceTable, type RowCondition } from '../rows/resource-table.ts';
+import { type RowCondition, resourceTable } from '../rows/resource-table.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { contentsOf, type WorkspaceContents } from '../rows/workspace-contents.ts';
 

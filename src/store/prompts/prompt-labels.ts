@@ -1,9 +1,9 @@
-/** Knows the prompt_labels table: names that versions of prompts bear, of a workspace or of the whole organisation. */
+/** Table functions for prompt_labels: names for prompt versions, in a workspace or the whole organisation. */
 import { type Insertable, type Selectable, sql } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
-import { resourceTable } from '../rows/resource-table.ts';
+import { contains, resourceTable } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { contentsOf } from '../rows/workspace-contents.ts';
@@ -12,7 +12,7 @@ interface PromptLabelRow extends Versioned {
   id: string;
   organisation_id: string;
   workspace_id: string | null;
-  /** The workspace again, or '' for the organisation: a name is unique there. */
+  /** The workspace, or '' for the organisation; part of the unique key of the name. */
   place: string;
   name: string;
   description: string | null;
@@ -28,13 +28,13 @@ declare module '../connection/db.ts' {
 /** A label as stored. */
 export type StoredPromptLabel = Selectable<PromptLabelRow>;
 
-const table = resourceTable('prompt_labels');
+const table = resourceTable('prompt_labels', { hasSlug: false });
 
 export const { findById, findByIdForUpdate, listAllForOrganisation, update, deleteById } = table;
 
 export const contents = contentsOf('PromptLabel', 'prompt_labels');
 
-/** Throws errno 1062 for a name that is taken where it is to be. */
+/** Throws errno 1062 when the workspace or organisation has a label of this name. */
 export function insert(
   tx: Db,
   row: Omit<Insertable<PromptLabelRow>, 'place'> & { readonly workspace_id: string | null },
@@ -42,36 +42,28 @@ export function insert(
   return table.insert(tx, { ...row, place: row.workspace_id ?? '' });
 }
 
-/** Newest first. With a workspace, those that its prompts can bear. */
+/** Newest first. With a workspace, the labels that its prompts can use. */
 export function list(
   db: Db,
   organisationId: string,
   { workspaceId, search }: { readonly workspaceId?: string; readonly search?: string },
   page: Page,
 ): Promise<{ rows: StoredPromptLabel[]; total: number }> {
-  const query = db
-    .selectFrom('prompt_labels')
-    .where('organisation_id', '=', organisationId)
-    .$if(workspaceId !== undefined, (rows) => rows.where('place', 'in', ['', workspaceId!]))
-    .$if(search !== undefined, (rows) =>
-      rows.where(sql<boolean>`locate(lower(cast(${search} as char)), lower(name)) > 0`),
-    );
+  const query = table.rows
+    .matching(db, {
+      organisation_id: organisationId,
+      place: workspaceId === undefined ? undefined : ['', workspaceId],
+    })
+    .$if(search !== undefined, (all) => all.where(contains(sql.ref('name'), search!)));
   return listPage({ db, stamp: stampOf('prompt_labels', organisationId) }, query, page);
 }
 
-/** Of that name, where a prompt of the workspace looks for it: there first. */
-export async function findByName(
+/** The label of a name that applies to a workspace's prompts; the workspace's own label comes first. */
+export function findByName(
   db: Db,
   { organisation_id, workspace_id }: Pick<StoredPromptLabel, 'organisation_id' | 'workspace_id'>,
   name: string,
 ): Promise<StoredPromptLabel | undefined> {
-  const rows = await db
-    .selectFrom('prompt_labels')
-    .selectAll()
-    .where('organisation_id', '=', organisation_id)
-    .where('place', 'in', ['', workspace_id ?? ''])
-    .where('name', '=', name)
-    .orderBy('place', 'desc')
-    .execute();
-  return rows[0];
+  const where = { organisation_id, place: ['', workspace_id ?? ''], name };
+  return table.rows.findFirst(db, where, { orderBy: ['place desc'] });
 }

@@ -2,7 +2,6 @@
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
-import { findToUse, type PromptToUse } from './prompt-reads.ts';
 import type { ApiKeyRow } from '../resources/api-keys.ts';
 import * as guardrailExclusions from '../resources/guardrail-exclusions.ts';
 import * as organisationDefaults from '../resources/organisation-defaults.ts';
@@ -15,6 +14,7 @@ import * as workspaces from '../resources/workspaces.ts';
 import { readReference } from '../rows/references.ts';
 import { generationOf, listGenerations } from '../rows/snapshot-marks.ts';
 import type { StoredUsageBudget } from '../usage/usage-budgets.ts';
+import { findToUse, type PromptToUse } from './prompt-reads.ts';
 
 /** Where the value of a key leads, and until when. */
 export interface HeldKey {

@@ -3,7 +3,7 @@ import type { PromptContent } from '../../model/prompts/prompt-content.ts';
 import type { PartialContent } from '../../model/prompts/prompt-partial.ts';
 import { splitReference } from '../../model/prompts/prompt-reference.ts';
 import { PromptTemplate } from '../../model/prompts/prompt-rendering.ts';
-import { parseTemplate } from '../../model/prompts/template-text.ts';
+import { parseTemplate } from '../../model/prompts/template-parser.ts';
 import type { Db } from '../connection/db.ts';
 import * as promptPartials from '../prompts/prompt-partials.ts';
 import * as promptVersions from '../prompts/prompt-versions.ts';

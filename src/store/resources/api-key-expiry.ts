@@ -1,36 +1,35 @@
-/** Knows how expired API keys are found by index and marked by primary key, each of them once. */
+/** Finds due API keys by index and marks them expired by primary key, each exactly once. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
+import { atMost, not } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 
-/** Where a due key is found again: by its primary key. */
+const keys = rows('api_keys');
+
+/** Primary key of a due API key. */
 export interface DueKey {
   organisation_id: string;
   id: string;
 }
 
-/** Keys with `expires_at <= now` that are not marked yet, longest overdue first, save `except`. */
+/** Unmarked keys of any organisation with `expires_at <= now`, longest overdue first, without `except`. */
 export function listDue(
   db: Db,
   now: number,
   limit: number,
   except: readonly DueKey[],
 ): Promise<DueKey[]> {
-  const ids = except.map(({ id }) => id);
-  return db
-    .selectFrom('api_keys')
-    .select(['organisation_id', 'id'])
-    .where('status', '=', 'active')
-    .where('expires_at', '<=', now)
-    .$if(ids.length > 0, (keys) => keys.where('id', 'not in', ids))
-    .orderBy('expires_at')
-    .limit(limit)
-    .execute();
+  return keys.listAnywhere(
+    db,
+    { status: 'active', expires_at: atMost(now), id: not(except.map(({ id }) => id)) },
+    { columns: ['organisation_id', 'id'], orderBy: ['expires_at'], limit },
+  );
 }
 
 /**
- * Marks those of an organisation's `ids` that are still due and yields how many those were. Each key
- * is marked by exactly one caller, because a second one waits for the row and finds it marked. The
- * primary key leads to them, so that no row in between is waited for.
+ * Marks those of the ids that are still due and returns their number. Exactly one caller marks a key,
+ * because a second one waits for the row and finds it marked. The update reads by primary key, so that
+ * it does not wait for unrelated rows.
  */
 export async function updateDueToExpired(
   tx: Db,
@@ -46,7 +45,7 @@ export async function updateDueToExpired(
   return Number(result.numAffectedRows ?? 0n);
 }
 
-/** What an audit row tells of each key. */
+/** The parts of the audit entry of each expired key. */
 export function expiryFacts(organisationId: string, ids: readonly string[]) {
   return {
     from: sql`FROM api_keys WHERE ${keysOf(organisationId, ids)}`,

@@ -1,74 +1,56 @@
-/** Knows how the value of a key is replaced: two are good at once at most, and which ends when. */
+/** Replaces the value of an API key. At most two values are valid at once, each until its end. */
 import type { Selectable } from 'kysely';
 import type { Db } from '../connection/db.ts';
-import { type ApiKeyHashRow, insertHash } from './api-keys.ts';
+import { atMost } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
+import type { ApiKeyHashRow, StoredApiKey } from './api-keys.ts';
 
-/** A value as it is stored. */
+/** A value as stored. */
 export type StoredValue = Pick<
   Selectable<ApiKeyHashRow>,
   'hash' | 'pepper_id' | 'valid_from' | 'valid_until'
 >;
 
-/** Which key's. */
-interface KeyPlace {
-  readonly organisation_id: string;
-  readonly id: string;
+type KeyReference = Pick<StoredApiKey, 'organisation_id' | 'id'>;
+
+const table = rows('api_key_hashes');
+
+const ofKey = ({ organisation_id, id }: KeyReference) => ({ organisation_id, api_key_id: id });
+
+/** Values of a key, newest first, including expired ones; locks them until the transaction ends. */
+export function listForUpdate(tx: Db, key: KeyReference): Promise<StoredValue[]> {
+  return table.list(tx, ofKey(key), {
+    columns: ['hash', 'pepper_id', 'valid_from', 'valid_until'],
+    orderBy: ['valid_from desc'],
+    lock: 'update',
+  });
 }
 
-/** The values of a key, the newest first, held until the transaction ends; those that are over too. */
-export function listForUpdate(tx: Db, key: KeyPlace): Promise<StoredValue[]> {
-  return tx
-    .selectFrom('api_key_hashes')
-    .select(['hash', 'pepper_id', 'valid_from', 'valid_until'])
-    .where('organisation_id', '=', key.organisation_id)
-    .where('api_key_id', '=', key.id)
-    .orderBy('valid_from', 'desc')
-    .forUpdate()
-    .execute();
+/** Deletes expired values. */
+export async function deleteEnded(tx: Db, key: KeyReference, now: number): Promise<void> {
+  await table.delete(tx, { ...ofKey(key), valid_until: atMost(now) });
 }
 
-/** Takes away those that are over. */
-export async function deleteEnded(tx: Db, key: KeyPlace, now: number): Promise<void> {
-  await tx
-    .deleteFrom('api_key_hashes')
-    .where('organisation_id', '=', key.organisation_id)
-    .where('api_key_id', '=', key.id)
-    .where('valid_until', '<=', now)
-    .execute();
+/** Deletes a value that was never delivered. */
+export async function deleteOne(tx: Db, key: KeyReference, hash: Buffer): Promise<void> {
+  await table.delete(tx, { hash, ...ofKey(key) });
 }
 
-/** Takes away a value that nobody has received. */
-export async function deleteOne(tx: Db, key: KeyPlace, hash: Buffer): Promise<void> {
-  await tx
-    .deleteFrom('api_key_hashes')
-    .where('hash', '=', hash)
-    .where('organisation_id', '=', key.organisation_id)
-    .where('api_key_id', '=', key.id)
-    .execute();
-}
-
-/** Throws errno 1062 when a key of this value exists, in whatever organisation. */
+/** Throws errno 1062 when a key of any organisation has this value. */
 export async function insert(
   tx: Db,
-  key: KeyPlace,
+  key: KeyReference,
   value: Omit<StoredValue, 'valid_until'>,
 ): Promise<void> {
-  const place = { organisation_id: key.organisation_id, api_key_id: key.id };
-  await insertHash(tx, { ...value, ...place, valid_until: null });
+  await table.insert(tx, { ...value, ...ofKey(key), valid_until: null });
 }
 
-/** Says when a value ends; null for not yet. */
+/** Sets when a value expires; null for never. */
 export async function updateEnd(
   tx: Db,
-  key: KeyPlace,
+  key: KeyReference,
   hash: Buffer,
   validUntil: number | null,
 ): Promise<void> {
-  await tx
-    .updateTable('api_key_hashes')
-    .set({ valid_until: validUntil })
-    .where('hash', '=', hash)
-    .where('organisation_id', '=', key.organisation_id)
-    .where('api_key_id', '=', key.id)
-    .execute();
+  await table.update(tx, { hash, ...ofKey(key) }, { valid_until: validUntil });
 }

@@ -1,11 +1,12 @@
-/** Knows the api_keys table. Only the HMAC of a key's value ever comes here. */
+/** Table functions for api_keys and api_key_hashes. Only the HMAC of a key's value is stored. */
 import type { Insertable, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
-import { insertion, statement } from '../connection/statement.ts';
-import { countRows, listPageInSlices, type SlicedPage } from '../rows/paging.ts';
+import { statement } from '../connection/statement.ts';
+import { listPageInSlices, type SlicedPage } from '../rows/paging.ts';
 import { resourceTable } from '../rows/resource-table.ts';
+import { rows } from '../rows/rows.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { contentsOf, heldIds } from '../rows/workspace-contents.ts';
@@ -20,7 +21,7 @@ export interface ApiKeyRow extends Versioned {
   name: string;
   description: string | null;
   key_mask: string;
-  /** Expired once the job has seen it; whether its budget is exhausted is asked when it matters. */
+  /** `expired` once the job has marked it. An exhausted budget does not change the status. */
   status: 'active' | 'expired';
   creation_mode: 'ui' | 'api' | 'auto';
   scopes: string;
@@ -32,17 +33,17 @@ export interface ApiKeyRow extends Versioned {
   alert_emails: string | null;
   expires_at: number | null;
   rotation_policy: string | null;
-  /** Since when the value is good that the last rotation made. */
+  /** When the value of the last rotation became valid. */
   rotated_at: number | null;
-  /** When the value before ends, or ended; null for never rotated, and while its successor is on its way. */
+  /** When the previous value expires or expired; null for a key that was never rotated, and until the new value is delivered. */
   transition_expires_at: number | null;
   last_reset_at: number | null;
-  /** Last request that the key was good for, an hour more or less; null before the first. */
+  /** Last accepted request, to within an hour; null before the first. */
   last_used_at: number | null;
   created_by: string;
 }
 
-/** One value that a key is known by; two of them are good at once while a key is rotated. */
+/** One value of a key. During a rotation two values are valid. */
 export interface ApiKeyHashRow {
   hash: Buffer;
   pepper_id: string;
@@ -62,7 +63,7 @@ declare module '../connection/db.ts' {
 /** A key as stored. */
 export type StoredApiKey = Selectable<ApiKeyRow>;
 
-/** The user whose own it is; null for a service key, which may name somebody, too. */
+/** The user who owns a user key; null for a service key, even when it names a user. */
 export function personOf({
   type,
   user_id: userId,
@@ -70,24 +71,25 @@ export function personOf({
   return type === 'organisation-user' || type === 'workspace-user' ? userId : null;
 }
 
-const table = resourceTable('api_keys');
+const table = resourceTable('api_keys', { hasSlug: false });
+const hashes = rows('api_key_hashes');
 
 export const { findById, findByIdForUpdate, listAllForOrganisation, update } = table;
 
-/** With its values, its budget and what was counted for it. */
+/** Includes its values, its budget and its counters. */
 export const contents = contentsOf('ApiKey', 'api_keys', (at) => [
   ...removalOfBudgets('api_key', 'api_keys', at),
   sql`delete from api_key_hashes where organisation_id = ${at.organisationId}
     and api_key_id in ${heldIds('api_keys', at)}`,
 ]);
 
-/** A new key with the hash of its first value and the pepper that was hashed with. */
+/** A new key with the hash of its first value and the pepper of the hash. */
 export type NewApiKey = Insertable<ApiKeyRow> & Pick<ApiKeyHashRow, 'hash' | 'pepper_id'>;
 
-/** Throws errno 1062 when a key of this value exists, in whatever organisation. */
+/** Throws errno 1062 when a key of any organisation has this value. */
 export async function insert(tx: Db, { hash, pepper_id, ...row }: NewApiKey): Promise<void> {
   await table.insert(tx, row);
-  await insertHash(tx, {
+  await hashes.insert(tx, {
     hash,
     pepper_id,
     organisation_id: row.organisation_id,
@@ -97,13 +99,12 @@ export async function insert(tx: Db, { hash, pepper_id, ...row }: NewApiKey): Pr
   });
 }
 
-export const insertHash = insertion((tx, row: ApiKeyHashRow & Record<string, unknown>) =>
-  tx.insertInto('api_key_hashes').values(row),
-);
+/** Throws errno 1062 when a key of any organisation has this value. */
+export const { insert: insertHash } = hashes;
 
 /**
- * The key a caller holds, in whatever organisation: the one look-up without a tenant, because the
- * key itself says which tenant the caller is of. `hash` is `keyring.hashCredential` of its value.
+ * The key with a value, in any organisation: the value itself determines the tenant. `hash` is
+ * `keyring.hashCredential` of the value.
  */
 export function findByHash(db: Db, hash: Buffer, now: number): Promise<StoredApiKey | undefined> {
   return byHash.first(db, { hash, now });
@@ -122,17 +123,17 @@ const byHash = statement((db, { hash, now }: { hash: Buffer; now: number }) =>
     .where((eb) => eb.or([eb('known.valid_until', 'is', null), eb('known.valid_until', '>', now)])),
 );
 
-/** Less often than this a use is not written down, ms. */
-const usesTellMs = 3_600_000;
+/** Uses are recorded at most this often. */
+const useRecordingMs = 3_600_000;
 
 export function isUseNews(
   { last_used_at: last }: Pick<ApiKeyRow, 'last_used_at'>,
   now: number,
 ): boolean {
-  return last === null || last < now - usesTellMs;
+  return last === null || last < now - useRecordingMs;
 }
 
-/** Writes down that a key was used now; of any number at once one is. */
+/** Records a use at `now`; of concurrent calls only one writes. */
 export async function updateLastUsed(
   db: Db,
   { organisation_id, id }: Pick<StoredApiKey, 'organisation_id' | 'id'>,
@@ -144,31 +145,22 @@ export async function updateLastUsed(
     .where('organisation_id', '=', organisation_id)
     .where('id', '=', id)
     .where((eb) =>
-      eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', now - usesTellMs)]),
+      eb.or([eb('last_used_at', 'is', null), eb('last_used_at', '<', now - useRecordingMs)]),
     )
     .execute();
 }
 
-/** When each of these keys was used last. */
-export function listLastUsed(
-  db: Db,
-  organisationId: string,
-  ids: readonly string[],
-): Promise<Pick<StoredApiKey, 'id' | 'last_used_at'>[]> {
-  return db
-    .selectFrom('api_keys')
-    .select(['id', 'last_used_at'])
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .execute();
-}
+/** When each of these keys was last used. */
+export const listLastUsed = table.rows.listBy(['organisation_id', 'id'], {
+  columns: ['id', 'last_used_at'],
+});
 
 export interface ValueHolder extends Pick<ApiKeyRow, 'id' | 'type'>, Pick<ApiKeyHashRow, 'hash'> {
-  /** 1 for the value that the key was given last, 0 for the one before, which will end. */
+  /** 1 for the key's newest value, 0 for the previous one, which will expire. */
   readonly is_current: number;
 }
 
-/** Which key each of these values is of, and what kind of key; values that are over are nobody's. */
+/** The key and its type for each valid value among these. */
 export function listHolders(
   db: Db,
   organisationId: string,
@@ -194,32 +186,22 @@ export function listHolders(
     .execute();
 }
 
-/** Takes its values with it. */
+/** Deletes a key with its values. */
 export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
-  await tx
-    .deleteFrom('api_key_hashes')
-    .where('organisation_id', '=', organisationId)
-    .where('api_key_id', '=', id)
-    .execute();
+  await hashes.delete(tx, { organisation_id: organisationId, api_key_id: id });
   await table.deleteById(tx, organisationId, id);
 }
 
-/** A key pinned to the config, if there is one. */
+/** Any key that is pinned to the config. */
 export function findByConfig(
   db: Db,
   organisationId: string,
   configId: string,
 ): Promise<StoredApiKey | undefined> {
-  return db
-    .selectFrom('api_keys')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('config_id', '=', configId)
-    .limit(1)
-    .executeTakeFirst();
+  return table.rows.findFirst(db, { organisation_id: organisationId, config_id: configId });
 }
 
-/** A key of the organisation that is pinned to a config of the workspace, if there is one. */
+/** Any organisation key that is pinned to a config of the workspace. */
 export function findPinnedToWorkspace(
   db: Db,
   organisationId: string,
@@ -241,57 +223,59 @@ export function findPinnedToWorkspace(
     .executeTakeFirst();
 }
 
-/** How many keys of people a workspace has. */
+/** Number of user keys in a workspace. */
 export function countUserKeys(
   tx: Db,
   organisationId: string,
   workspaceId: string,
 ): Promise<number> {
-  return countRows(
-    tx
-      .selectFrom('api_keys')
-      .where('organisation_id', '=', organisationId)
-      .where('workspace_id', '=', workspaceId)
-      .where('type', '=', 'workspace-user'),
-  );
+  return table.rows.count(tx, {
+    organisation_id: organisationId,
+    workspace_id: workspaceId,
+    type: 'workspace-user',
+  });
 }
 
-type KeysOfUser = Promise<Pick<StoredApiKey, 'id' | 'workspace_id'>[]>;
+type UserKeyRef = Pick<StoredApiKey, 'id' | 'workspace_id'>;
 
-/** A person's keys, or those in one workspace. */
+/** A user's keys, or those in one workspace. */
 export function listOfUser(
   db: Db,
   organisationId: string,
   userId: string,
   workspaceId: string | undefined,
-): KeysOfUser {
-  return ofUser(db, organisationId, userId, workspaceId).execute();
+): Promise<UserKeyRef[]> {
+  const where = ofUser(organisationId, userId, workspaceId);
+  return table.rows.list(db, where, { columns: ['id', 'workspace_id'] });
 }
 
-/** As {@link listOfUser}; held until the transaction ends. */
+/** As {@link listOfUser}; locks the keys until the transaction ends. */
 export function listOfUserForUpdate(
   tx: Db,
   organisationId: string,
   userId: string,
   workspaceId: string | undefined,
-): KeysOfUser {
-  return ofUser(tx, organisationId, userId, workspaceId).orderBy('id').forUpdate().execute();
+): Promise<UserKeyRef[]> {
+  return table.rows.list(tx, ofUser(organisationId, userId, workspaceId), {
+    columns: ['id', 'workspace_id'],
+    orderBy: ['id'],
+    lock: 'update',
+  });
 }
 
-function ofUser(db: Db, organisationId: string, userId: string, workspaceId: string | undefined) {
-  return db
-    .selectFrom('api_keys')
-    .select(['id', 'workspace_id'])
-    .where('organisation_id', '=', organisationId)
-    .where('user_id', '=', userId)
-    .where('type', 'in', ['organisation-user', 'workspace-user'])
-    .$if(workspaceId !== undefined, (keys) => keys.where('workspace_id', '=', workspaceId!));
+function ofUser(organisationId: string, userId: string, workspaceId: string | undefined) {
+  return {
+    organisation_id: organisationId,
+    user_id: userId,
+    type: ['organisation-user', 'workspace-user'],
+    ...(workspaceId === undefined ? {} : { workspace_id: workspaceId }),
+  } as const;
 }
 
 export interface ApiKeyFilter {
   readonly workspaceId?: string | undefined;
   readonly ids?: readonly string[] | undefined;
-  /** Those of one person. */
+  /** Only keys of this user. */
   readonly userId?: string | undefined;
   readonly types?: readonly ApiKeyRow['type'][] | undefined;
 }
@@ -302,13 +286,13 @@ export function list(
   filter: ApiKeyFilter,
   page: Page,
 ): Promise<SlicedPage<StoredApiKey>> {
-  let query = db.selectFrom('api_keys').where('organisation_id', '=', organisationId);
-  if (filter.workspaceId !== undefined) {
-    query = query.where('workspace_id', '=', filter.workspaceId);
-  }
-  if (filter.userId !== undefined) query = query.where('user_id', '=', filter.userId);
-  if (filter.ids !== undefined) query = query.where('id', 'in', filter.ids);
-  if (filter.types !== undefined) query = query.where('type', 'in', filter.types);
+  const query = table.rows.matching(db, {
+    organisation_id: organisationId,
+    workspace_id: filter.workspaceId,
+    user_id: filter.userId,
+    id: filter.ids,
+    type: filter.types,
+  });
   return listPageInSlices({ db, stamp: stampOf('api_keys', organisationId) }, query, page, [
     'metadata',
     'scopes',

@@ -1,4 +1,4 @@
-/** Knows the configs table and config_versions, which keeps what each config once said. */
+/** Table functions for configs and config_versions. */
 import type { Selectable, SelectQueryBuilder } from 'kysely';
 import { sql } from 'kysely';
 import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
@@ -6,8 +6,10 @@ import type { Page } from '../../model/wire/paging.ts';
 import type { Db, Tables } from '../connection/db.ts';
 import { giveUpDefaults } from '../rows/given-up-defaults.ts';
 import { countRows, slicesOfBytes } from '../rows/paging.ts';
-import { resourceTable } from '../rows/resource-table.ts';
+import { not } from '../rows/predicate.ts';
+import { contains, resourceTable } from '../rows/resource-table.ts';
 import { type VersionRow, versionTable } from '../rows/resource-versions.ts';
+import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { contentsOf, heldIdBytes } from '../rows/workspace-contents.ts';
@@ -55,19 +57,20 @@ export const {
   update,
 } = table;
 
-/** With its versions. */
+/** Includes its versions. */
 export const contents = contentsOf('Config', 'configs', (at) => [
   sql`delete from config_versions where organisation_id = ${at.organisationId}
     and resource_id in ${heldIdBytes('configs', at)}`,
 ]);
 
 const versions = versionTable('config_versions');
+const versionRows = rows('config_versions');
 
 export const { insertVersion } = versions;
 
 /**
- * Newest first. A page may be a hundred megabytes, so its contents are read a few at a time, as `rows`
- * are asked for; what was forgotten meanwhile is left out.
+ * Newest first. A page can be a hundred megabytes, so that `rows` reads contents in batches while it is
+ * iterated; versions deleted in the meantime are omitted.
  */
 export async function listVersions(
   db: Db,
@@ -75,10 +78,10 @@ export async function listVersions(
   configId: string,
   page: Page,
 ): Promise<{ rows: AsyncIterable<StoredConfigVersion>; total: number }> {
-  const query = db
-    .selectFrom('config_versions')
-    .where('organisation_id', '=', organisationId)
-    .where('resource_id', '=', idToBytes(configId));
+  const query = versionRows.matching(db, {
+    organisation_id: organisationId,
+    resource_id: idToBytes(configId),
+  });
   const sized = await query
     .select(['number', sql<number>`octet_length(config)`.as('bytes')])
     .orderBy('number', 'desc')
@@ -96,36 +99,28 @@ async function* inSlices(
 ): AsyncGenerator<StoredConfigVersion> {
   for (const slice of slicesOfBytes(sized)) {
     const numbers = slice.map(({ number }) => number);
-    const rows = await query.where('number', 'in', numbers).orderBy('number', 'desc').execute();
-    for (const { resource_id: _, ...row } of rows) yield { ...row, id: idFromBytes(row.id) };
+    const found = await query.where('number', 'in', numbers).orderBy('number', 'desc').execute();
+    for (const { resource_id: _, ...row } of found) yield { ...row, id: idFromBytes(row.id) };
   }
 }
 
 /**
- * Configs whose text holds any of the given strings as a JSON string, in any case; the caller reads
- * them to be sure.
+ * Configs whose text contains any of the given strings as a JSON string, in any case. The caller parses
+ * them to confirm the match.
  */
-export function listHolding(
+export function listContaining(
   db: Db,
   organisationId: string,
   texts: readonly string[],
 ): Promise<Pick<StoredConfig, 'id' | 'slug' | 'config'>[]> {
-  return db
-    .selectFrom('configs')
+  return table.rows
+    .matching(db, { organisation_id: organisationId })
     .select(['id', 'slug', 'config'])
-    .where('organisation_id', '=', organisationId)
-    .where((eb) =>
-      eb.or(
-        texts.map(
-          (text) =>
-            sql<boolean>`locate(lower(cast(${JSON.stringify(text)} as char)), lower(config)) > 0`,
-        ),
-      ),
-    )
+    .where((eb) => eb.or(texts.map((text) => contains(sql.ref('config'), JSON.stringify(text)))))
     .execute();
 }
 
-/** Leaves `config`, which `owner` declares, as the only default of its workspace, or of the organisation. */
+/** Makes `config`, which `owner` declares, the only default of its workspace or of the organisation. */
 export async function updateOtherDefaults(
   tx: Db,
   config: Pick<StoredConfig, 'id' | 'organisation_id' | 'workspace_id'>,
@@ -133,19 +128,21 @@ export async function updateOtherDefaults(
 ): Promise<void> {
   snapshotMarks.replaceOne(tx, config.organisation_id);
   const { organisation_id: organisationId } = config;
-  const others = await tx
-    .selectFrom('configs')
-    .select('id')
-    .where('organisation_id', '=', organisationId)
-    .where(sql<boolean>`workspace_id <=> ${config.workspace_id}`)
-    .where('is_default', '=', 1)
-    .where('id', '<>', config.id)
-    .execute();
+  const others = await table.rows.list(
+    tx,
+    {
+      organisation_id: organisationId,
+      workspace_id: config.workspace_id,
+      is_default: 1,
+      id: not(config.id),
+    },
+    { columns: ['id'] },
+  );
   const ids = others.map(({ id }) => id);
   await giveUpDefaults(tx, { table: 'configs', kind: 'Config', organisationId, ids, owner });
 }
 
-/** Takes its versions with it. */
+/** Deletes a config with its versions. */
 export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
   await versions.deleteVersions(tx, organisationId, id);
   await table.deleteById(tx, organisationId, id);

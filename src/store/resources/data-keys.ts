@@ -1,9 +1,11 @@
-/** Knows the data_keys table: what seals the secrets of each organisation, wrapped by a master key. */
+/** Table functions for data_keys: the keys that seal each organisation's secrets, wrapped by a master key. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
+import { not } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 
 export interface DataKeyRow {
-  /** '' for the key of the deployment, which says by its own master key which one is in use. */
+  /** '' for the deployment's key, whose master key is the one in use. */
   organisation_id: string;
   master_key_id: string;
   wrapped_key: string;
@@ -15,18 +17,14 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Under whose id the key of the deployment lies; first in the order of ids. */
+/** Id of the deployment's key; sorts before every organisation. */
 export const deploymentId = '';
 
-export function find(db: Db, organisationId: string): Promise<DataKeyRow | undefined> {
-  return db
-    .selectFrom('data_keys')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .executeTakeFirst();
-}
+const table = rows('data_keys');
 
-/** The key of the deployment, where there is none yet. */
+export const find = table.findBy('organisation_id');
+
+/** Inserts the deployment's key unless it exists. */
 export async function insertFirst(
   db: Db,
   row: Pick<DataKeyRow, 'master_key_id' | 'wrapped_key'>,
@@ -39,8 +37,8 @@ export async function insertFirst(
 }
 
 /**
- * The key of an organisation, where it has none yet and the master key is the one in use; a rotation
- * that is about to use another waits for this, and so finds the key.
+ * Inserts the key of an organisation unless it exists or its master key is no longer in use. A rotation
+ * to another master key waits for this statement, and so rewraps the new key too.
  */
 export async function insert(db: Db, row: DataKeyRow): Promise<void> {
   await sql`
@@ -50,18 +48,16 @@ export async function insert(db: Db, row: DataKeyRow): Promise<void> {
     LOCK IN SHARE MODE`.execute(db);
 }
 
-/** At most `limit` keys under another master key than this, that of the deployment first. */
+/** Up to `limit` keys that another master key wraps, the deployment's key first. */
 export function listNotUnder(db: Db, masterKeyId: string, limit: number): Promise<DataKeyRow[]> {
-  return db
-    .selectFrom('data_keys')
-    .selectAll()
-    .where('master_key_id', '!=', masterKeyId)
-    .orderBy('organisation_id')
-    .limit(limit)
-    .execute();
+  return table.listAnywhere(
+    db,
+    { master_key_id: not(masterKeyId) },
+    { orderBy: ['organisation_id'], limit },
+  );
 }
 
-/** How many keys are under each master key. */
+/** Number of keys by master key. */
 export async function countByMasterKey(db: Db): Promise<ReadonlyMap<string, number>> {
   const rows = await db
     .selectFrom('data_keys')
@@ -73,9 +69,9 @@ export async function countByMasterKey(db: Db): Promise<ReadonlyMap<string, numb
 }
 
 /**
- * Puts `after` in the place of `before`, which is the same key under another master key. Nothing happens
- * where `before` is there no more, or, for the key of an organisation, where the master key of `after` is
- * not the one in use: a later rotation is not undone by an earlier one.
+ * Replaces a wrapped key by the same key under another master key. Does nothing when the key has changed
+ * since it was read, or when the master key of an organisation's key is not the one in use: an earlier
+ * rotation cannot undo a later one.
  */
 export async function rewrap(
   db: Db,
@@ -83,12 +79,7 @@ export async function rewrap(
   after: Pick<DataKeyRow, 'master_key_id' | 'wrapped_key'>,
 ): Promise<void> {
   if (organisation_id === deploymentId) {
-    await db
-      .updateTable('data_keys')
-      .set(after)
-      .where('organisation_id', '=', organisation_id)
-      .where('wrapped_key', '=', wrapped_key)
-      .execute();
+    await table.update(db, { organisation_id, wrapped_key }, after);
     return;
   }
   await sql`

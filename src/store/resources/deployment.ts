@@ -1,4 +1,4 @@
-/** Knows the deployment table: facts of this installation. */
+/** Table functions for deployment: facts of this installation. */
 import type { Db } from '../connection/db.ts';
 
 declare module '../connection/db.ts' {
@@ -9,7 +9,7 @@ declare module '../connection/db.ts' {
 
 const writeCheck = 'write-check';
 
-/** Changes a row that nobody reads: resolves when the database takes changes. `now` in ms since the epoch. */
+/** Writes an unused row; resolves when the database accepts writes. `now` in milliseconds since the epoch. */
 export async function tryWrite(db: Db, now: number): Promise<void> {
   const value = String(now);
   await db

@@ -1,4 +1,4 @@
-/** Knows the gateway_deployments table: gateways that an organisation runs; deleted ones stay as archived. */
+/** Table functions for gateway_deployments: gateways of an organisation. Deleted ones stay as archived rows. */
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
@@ -9,7 +9,9 @@ import type {
 import type { Db } from '../connection/db.ts';
 import { giveUpDefaults } from '../rows/given-up-defaults.ts';
 import { listPage } from '../rows/paging.ts';
-import { nameOrSlugContains, resourceTable, type RowCondition } from '../rows/resource-table.ts';
+import { not } from '../rows/predicate.ts';
+import { nameOrSlugContains, type RowCondition, resourceTable } from '../rows/resource-table.ts';
+import { rows } from '../rows/rows.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 
@@ -23,7 +25,7 @@ interface GatewayDeploymentRow extends Versioned {
   source_type: string | null;
   is_default: number;
   auth_settings: string;
-  /** 0: those of workspace_ids only. */
+  /** 0 restricts it to `workspace_ids`. */
   allow_all_workspaces: number;
   /** JSON list. */
   workspace_ids: string;
@@ -43,17 +45,20 @@ declare module '../connection/db.ts' {
 /** A deployment as stored. */
 export type StoredGatewayDeployment = Selectable<GatewayDeploymentRow>;
 
-export const { insert, findByIdOrSlug, findByIdOrSlugForUpdate, update } =
-  resourceTable('gateway_deployments');
+const table = resourceTable('gateway_deployments');
+/** Archived rows are in no snapshot, so that a write replaces no mark. */
+const archived = rows('gateway_deployments', { isVersioned: true });
+
+export const { insert, findByIdOrSlug, findByIdOrSlugForUpdate, update } = table;
 
 export interface GatewayDeploymentFilter {
   readonly type?: DeploymentType | undefined;
   readonly status: DeploymentStatus;
-  /** Each of them has to be there. */
+  /** All of them must match. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
   /** Part of the name or slug, in any case. */
   readonly search?: string | undefined;
-  /** Those that serve any of these. */
+  /** Deployments that serve any of these workspaces. */
   readonly workspaceIds?: readonly string[] | undefined;
 }
 
@@ -64,11 +69,7 @@ export function list(
   { type, status, tags, search, workspaceIds }: GatewayDeploymentFilter,
   page: Page,
 ): Promise<{ rows: StoredGatewayDeployment[]; total: number }> {
-  let query = db
-    .selectFrom('gateway_deployments')
-    .where('organisation_id', '=', organisationId)
-    .where('status', '=', status);
-  if (type !== undefined) query = query.where('type', '=', type);
+  let query = table.rows.matching(db, { organisation_id: organisationId, status, type });
   if (search !== undefined) query = query.where(nameOrSlugContains(search));
   if (tags !== undefined) {
     query = query.where(sql<boolean>`json_contains(tags, ${JSON.stringify(tags)})`);
@@ -84,58 +85,52 @@ export function list(
   return listPage({ db, stamp: stampOf('gateway_deployments', organisationId) }, query, page);
 }
 
-/** Oldest first; `which` leaves some out. */
+/** Active deployments, oldest first; `condition` selects a part of them. */
 export function listActive(
   db: Db,
   organisationId: string,
-  which: RowCondition | null,
+  condition: RowCondition | null,
 ): Promise<StoredGatewayDeployment[]> {
-  return db
-    .selectFrom('gateway_deployments')
+  return table.rows
+    .matching(db, { organisation_id: organisationId, status: 'active' })
     .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('status', '=', 'active')
-    .$if(which !== null, (rows) => rows.where(which!('gateway_deployments', true)))
+    .$if(condition !== null, (all) => all.where(condition!('gateway_deployments', true)))
     .orderBy('id')
     .execute();
 }
 
-/** Has an archived one go by a longer slug, so that another can have this one. */
+/** Lengthens the slug of an archived deployment, so that a new one can take the slug. */
 export async function freeArchivedSlug(
   tx: Db,
   organisationId: string,
   slug: string,
 ): Promise<void> {
-  await tx
-    .updateTable('gateway_deployments')
-    .set({
-      slug: sql`concat(slug, '-', right(id, ${sql.lit(idPartLength)}))`,
-      version: sql`version + 1`,
-    })
-    .where('organisation_id', '=', organisationId)
-    .where('slug', '=', slug)
-    .where('status', '=', 'archived')
-    .execute();
+  const where = { organisation_id: organisationId, slug, status: 'archived' } as const;
+  const longer = sql`concat(slug, '-', right(id, ${sql.lit(randomDigits)}))`;
+  await archived.update(tx, where, { slug: longer });
 }
 
-/** Digits of an id that were drawn by chance. */
-const idPartLength = 12;
+/** Random digits at the end of an id. */
+const randomDigits = 12;
 
-/** Of all others of the organisation than the one of this id, which `owner` declares. */
+/** Removes the default flag from all deployments other than `id`, which `owner` declares. */
 export async function clearDefaults(
   tx: Db,
   organisationId: string,
   id: string,
   owner: string | null,
 ): Promise<void> {
-  const others = await tx
-    .selectFrom('gateway_deployments')
-    .select('id')
-    .where('organisation_id', '=', organisationId)
-    .where('is_default', '=', 1)
-    .where('id', '<>', id)
-    .execute();
+  const others = await table.rows.list(
+    tx,
+    { organisation_id: organisationId, is_default: 1, id: not(id) },
+    { columns: ['id'] },
+  );
   const ids = others.map((other) => other.id);
-  const giving = { table: 'gateway_deployments', kind: 'Deployment', owner } as const;
-  await giveUpDefaults(tx, { ...giving, organisationId, ids });
+  await giveUpDefaults(tx, {
+    table: 'gateway_deployments',
+    kind: 'Deployment',
+    owner,
+    organisationId,
+    ids,
+  });
 }

@@ -1,4 +1,4 @@
-/** Knows the guardrail_exclusions table: workspaces that go without the guardrails of their organisation. */
+/** Table functions for guardrail_exclusions: workspaces that are exempt from their organisation's guardrails. */
 import type { Selectable } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
@@ -12,9 +12,9 @@ import * as managedResources from '../sync/managed-resources.ts';
 interface GuardrailExclusionRow extends Versioned {
   id: string;
   organisation_id: string;
-  /** No other row has it. */
+  /** Unique. */
   workspace_id: string;
-  /** 1: goes without. */
+  /** 1 exempts the workspace. */
   input_guardrails: number;
   output_guardrails: number;
 }
@@ -28,8 +28,12 @@ declare module '../connection/db.ts' {
 /** An exclusion as stored. */
 export type StoredGuardrailExclusion = Selectable<GuardrailExclusionRow>;
 
+const table = resourceTable('guardrail_exclusions', { hasSlug: false });
+
 export const { insert, findById, findByIdForUpdate, listAllForOrganisation, update, deleteById } =
-  resourceTable('guardrail_exclusions');
+  table;
+
+export const findByWorkspace = table.rows.findBy('organisation_id', 'workspace_id');
 
 /** Newest first. */
 export function list(
@@ -38,27 +42,12 @@ export function list(
   { workspaceId }: { readonly workspaceId?: string | undefined },
   page: Page,
 ): Promise<{ rows: StoredGuardrailExclusion[]; total: number }> {
-  const query = db
-    .selectFrom('guardrail_exclusions')
-    .where('organisation_id', '=', organisationId)
-    .$if(workspaceId !== undefined, (rows) => rows.where('workspace_id', '=', workspaceId!));
-  return listPage({ db, stamp: stampOf('guardrail_exclusions', organisationId) }, query, page);
+  const filter = { organisation_id: organisationId, workspace_id: workspaceId };
+  const source = { db, stamp: stampOf('guardrail_exclusions', organisationId) };
+  return listPage(source, table.rows.matching(db, filter), page);
 }
 
-export function findByWorkspace(
-  db: Db,
-  organisationId: string,
-  workspaceId: string,
-): Promise<StoredGuardrailExclusion | undefined> {
-  return db
-    .selectFrom('guardrail_exclusions')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('workspace_id', '=', workspaceId)
-    .executeTakeFirst();
-}
-
-/** It goes with its workspace, whose delete it does not stand in the way of. */
+/** Deletes the exclusion of a workspace that is being deleted; it does not prevent that delete. */
 export async function deleteWithWorkspace(
   tx: Db,
   { organisationId, workspaceId }: Place,

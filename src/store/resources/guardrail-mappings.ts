@@ -1,10 +1,9 @@
-/** Knows the guardrail_mcp_mappings table: which guardrails stand before which MCP servers. */
+/** Table functions for guardrail_mcp_mappings: the guardrails that check calls of MCP servers. */
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { listAllInSlices } from '../rows/paging.ts';
-import { resourceTable, type RowCondition } from '../rows/resource-table.ts';
-import * as snapshotMarks from '../rows/snapshot-marks.ts';
+import { type RowCondition, resourceTable } from '../rows/resource-table.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { heldIds, type Place, type WorkspaceContents } from '../rows/workspace-contents.ts';
 import * as managedResources from '../sync/managed-resources.ts';
@@ -27,24 +26,26 @@ declare module '../connection/db.ts' {
 /** A mapping as stored. */
 export type StoredGuardrailMapping = Selectable<GuardrailMcpMappingRow>;
 
-export const { insert, update } = resourceTable('guardrail_mcp_mappings');
+const table = resourceTable('guardrail_mcp_mappings', { hasSlug: false });
 
-/** Those of the workspace's guardrails and those onto its servers. */
-const touching = (at: Place) => sql`organisation_id = ${at.organisationId}
+export const { insert, update } = table;
+
+/** Mappings of the workspace's guardrails and mappings to its servers. */
+const involves = (at: Place) => sql`organisation_id = ${at.organisationId}
   and (guardrail_id in ${heldIds('guardrails', at)} or mcp_server_id in ${heldIds('mcp_servers', at)})`;
 
 export const contents: WorkspaceContents = {
   kind: 'GuardrailMcpBinding',
   table: 'guardrail_mcp_mappings',
-  held: touching,
-  removal: (at) => [sql`delete from guardrail_mcp_mappings where ${touching(at)}`],
+  held: involves,
+  removal: (at) => [sql`delete from guardrail_mcp_mappings where ${involves(at)}`],
 };
 
-/** Oldest first, each with the workspace of its guardrail. */
-export function listAllPlaced(
+/** Oldest first, each with the workspace of its guardrail; `condition` selects a part of them. */
+export function listAllWithWorkspace(
   db: Db,
   organisationId: string,
-  which: RowCondition | null = null,
+  condition: RowCondition | null = null,
 ): Promise<(StoredGuardrailMapping & { readonly workspace_id: string | null })[]> {
   return db
     .selectFrom('guardrail_mcp_mappings as mapping')
@@ -56,67 +57,28 @@ export function listAllPlaced(
     .selectAll('mapping')
     .select('guardrails.workspace_id')
     .where('mapping.organisation_id', '=', organisationId)
-    .$if(which !== null, (rows) => rows.where(which!('mapping', false)))
+    .$if(condition !== null, (all) => all.where(condition!('mapping', false)))
     .orderBy('mapping.id')
     .execute();
 }
 
-export function findByServer(
-  db: Db,
-  organisationId: string,
-  guardrailId: string,
-  serverId: string,
-): Promise<StoredGuardrailMapping | undefined> {
-  return db
-    .selectFrom('guardrail_mcp_mappings')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('guardrail_id', '=', guardrailId)
-    .where('mcp_server_id', '=', serverId)
-    .executeTakeFirst();
-}
+export const findByServer = table.rows.findBy('organisation_id', 'guardrail_id', 'mcp_server_id');
+export const listByServer = table.rows.listBy(['organisation_id', 'mcp_server_id']);
+export const listByGuardrail = table.rows.listBy(['organisation_id', 'guardrail_id'], {
+  orderBy: ['id'],
+});
 
-export function listByGuardrail(
-  db: Db,
-  organisationId: string,
-  guardrailId: string,
-): Promise<StoredGuardrailMapping[]> {
-  return db
-    .selectFrom('guardrail_mcp_mappings')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('guardrail_id', '=', guardrailId)
-    .orderBy('id')
-    .execute();
-}
-
-/** As {@link listByGuardrail}, read a few at a time: there may be any number, each with many capabilities. */
+/** As {@link listByGuardrail}, in batches: the number of mappings and their size have no bound. */
 export function readByGuardrail(
   db: Db,
   organisationId: string,
   guardrailId: string,
 ): AsyncIterable<StoredGuardrailMapping> {
-  const query = db
-    .selectFrom('guardrail_mcp_mappings')
-    .where('organisation_id', '=', organisationId)
-    .where('guardrail_id', '=', guardrailId);
-  return listAllInSlices(query, ['run_on', 'capability_ids']);
+  const where = { organisation_id: organisationId, guardrail_id: guardrailId };
+  return listAllInSlices(table.rows.matching(db, where), ['run_on', 'capability_ids']);
 }
 
-export function listByServer(
-  db: Db,
-  organisationId: string,
-  serverId: string,
-): Promise<StoredGuardrailMapping[]> {
-  return db
-    .selectFrom('guardrail_mcp_mappings')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_server_id', '=', serverId)
-    .execute();
-}
-
-/** Deletes mappings because what they belong to goes; their declared identities become free. */
+/** Deletes mappings together with their guardrail or server, and their entries in managed_resources. */
 export async function deleteWithClaims(
   tx: Db,
   organisationId: string,
@@ -127,16 +89,4 @@ export async function deleteWithClaims(
   await managedResources.deleteByResources(tx, organisationId, 'GuardrailMcpBinding', ids);
 }
 
-export async function deleteByIds(
-  tx: Db,
-  organisationId: string,
-  ids: readonly string[],
-): Promise<void> {
-  if (ids.length === 0) return;
-  snapshotMarks.replaceOne(tx, organisationId);
-  await tx
-    .deleteFrom('guardrail_mcp_mappings')
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .execute();
-}
+export const deleteByIds = table.rows.deleteBy('organisation_id', 'id');

@@ -1,9 +1,10 @@
-/** Knows the guardrails table and guardrail_versions, which keeps what each guardrail once said. */
+/** Table functions for guardrails and guardrail_versions. */
 import type { Generated, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { resourceTable } from '../rows/resource-table.ts';
 import { type VersionRow, versionTable } from '../rows/resource-versions.ts';
+import { rows } from '../rows/rows.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { contentsOf, heldIdBytes } from '../rows/workspace-contents.ts';
 
@@ -20,7 +21,7 @@ interface GuardrailRow extends Versioned {
   version_id: string;
   owner_id: string;
   updated_by: string;
-  /** Counts the changes of its mappings to MCP servers. */
+  /** Incremented by each change of its mappings to MCP servers. */
   mappings_version: Generated<number>;
 }
 
@@ -40,6 +41,7 @@ declare module '../connection/db.ts' {
 export type StoredGuardrail = Selectable<GuardrailRow>;
 
 const table = resourceTable('guardrails');
+const unversioned = rows('guardrails');
 
 export const {
   insert,
@@ -48,10 +50,11 @@ export const {
   listByReferencesForShare,
   list,
   listAllForOrganisation,
+  listByIds,
   update,
 } = table;
 
-/** With its versions. */
+/** Includes its versions. */
 export const contents = contentsOf('Guardrail', 'guardrails', (at) => [
   sql`delete from guardrail_versions where organisation_id = ${at.organisationId}
     and resource_id in ${heldIdBytes('guardrails', at)}`,
@@ -61,34 +64,16 @@ const versions = versionTable('guardrail_versions');
 
 export const { insertVersion } = versions;
 
-export function listByIds(
-  db: Db,
-  organisationId: string,
-  ids: readonly string[],
-): Promise<StoredGuardrail[]> {
-  if (ids.length === 0) return Promise.resolve([]);
-  return db
-    .selectFrom('guardrails')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .execute();
-}
-
-/** Counts a change of its mappings. */
+/** Records a change of its mappings. It does not change the guardrail's own version or snapshot. */
 export async function countMappings(
   tx: Db,
   { organisation_id, id }: Pick<StoredGuardrail, 'organisation_id' | 'id'>,
 ): Promise<void> {
-  await tx
-    .updateTable('guardrails')
-    .set({ mappings_version: sql`mappings_version + 1` })
-    .where('organisation_id', '=', organisation_id)
-    .where('id', '=', id)
-    .execute();
+  const set = { mappings_version: sql`mappings_version + 1` };
+  await unversioned.update(tx, { organisation_id, id }, set);
 }
 
-/** Takes its versions with it. */
+/** Deletes a guardrail with its versions. */
 export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
   await versions.deleteVersions(tx, organisationId, id);
   await table.deleteById(tx, organisationId, id);

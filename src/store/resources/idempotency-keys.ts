@@ -1,6 +1,7 @@
-/** Knows the idempotency_keys table: which requests were carried out under a key, and their sealed answers. */
+/** Table functions for idempotency_keys: requests that were carried out under a key, and their sealed responses. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
+import { rows } from '../rows/rows.ts';
 
 export interface IdempotencyKeyRow {
   organisation_id: string;
@@ -8,7 +9,7 @@ export interface IdempotencyKeyRow {
   idempotency_key: string;
   /** SHA-256. */
   request_hash: Buffer;
-  /** Null only while the transaction that makes it is open. */
+  /** Null only until the transaction that inserts it commits. */
   answer: string | null;
   created_at: number;
 }
@@ -19,15 +20,21 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Whose key it is: one principal does not learn what another was answered. */
+const byKey = rows('idempotency_keys').keyedBy(
+  'organisation_id',
+  'principal_id',
+  'idempotency_key',
+);
+
+/** Includes the principal, so that no principal receives another's response. */
 export type KeyIdentity = Pick<
   IdempotencyKeyRow,
   'organisation_id' | 'principal_id' | 'idempotency_key'
 >;
 
 /**
- * Locks the row of a key, making it where there is none, and yields it: with an answer when it was
- * used before. Whoever comes second waits for the end of the first one's transaction.
+ * Locks the row of a key, inserting it if necessary, and returns it. It has an answer when the key was
+ * used before. A second request waits until the first one's transaction ends.
  */
 export async function lock(
   tx: Db,
@@ -37,30 +44,17 @@ export async function lock(
   await tx
     .insertInto('idempotency_keys')
     .values({ ...identity, ...made, answer: null })
-    // Takes the lock to write at once; a refused insert would take one to read, and two of those block.
+    // Takes an exclusive lock at once. A rejected insert would take a shared lock, and two of those deadlock.
     .onDuplicateKeyUpdate({ created_at: sql`created_at` })
     .execute();
-  return await tx
-    .selectFrom('idempotency_keys')
-    .selectAll()
-    .where('organisation_id', '=', identity.organisation_id)
-    .where('principal_id', '=', identity.principal_id)
-    .where('idempotency_key', '=', identity.idempotency_key)
-    .forUpdate()
-    .executeTakeFirstOrThrow();
+  return (await byKey.findForUpdate(tx, identity))!;
 }
 
-/** Sets what a locked row of a key tells from now on. */
+/** Replaces the contents of a locked row. */
 export async function update(
   tx: Db,
   identity: KeyIdentity,
   row: Omit<IdempotencyKeyRow, keyof KeyIdentity>,
 ): Promise<void> {
-  await tx
-    .updateTable('idempotency_keys')
-    .set(row)
-    .where('organisation_id', '=', identity.organisation_id)
-    .where('principal_id', '=', identity.principal_id)
-    .where('idempotency_key', '=', identity.idempotency_key)
-    .execute();
+  await byKey.update(tx, identity, row);
 }

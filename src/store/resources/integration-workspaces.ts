@@ -1,7 +1,8 @@
-/** Knows the integration_workspaces table: what single workspaces may do with integrations of the organisation. */
-import type { Insertable, Selectable, Updateable } from 'kysely';
+/** Table functions for integration_workspaces: the access of single workspaces to integrations of the organisation. */
+import type { Selectable } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { grantTable } from '../rows/grant-table.ts';
+import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 
 interface IntegrationWorkspaceRow {
@@ -23,54 +24,29 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** A grant as stored; its id is the subject of the budget. */
+/** A grant as stored; `id` is the subject of the budget. */
 export type StoredIntegrationWorkspace = Selectable<IntegrationWorkspaceRow>;
 
 export const { listByIntegration, list, listAllForOrganisation } =
   grantTable('integration_workspaces');
 
-export async function insert(tx: Db, row: Insertable<IntegrationWorkspaceRow>): Promise<void> {
-  snapshotMarks.replaceOne(tx, row.organisation_id);
-  await tx.insertInto('integration_workspaces').values(row).execute();
-}
+const table = rows('integration_workspaces', { marks: snapshotMarks });
 
-export async function update(
-  tx: Db,
-  { organisation_id, id }: Pick<StoredIntegrationWorkspace, 'organisation_id' | 'id'>,
-  columns: Omit<Updateable<IntegrationWorkspaceRow>, 'id' | 'organisation_id'>,
-): Promise<void> {
-  snapshotMarks.replaceOne(tx, organisation_id);
-  await tx
-    .updateTable('integration_workspaces')
-    .set(columns)
-    .where('organisation_id', '=', organisation_id)
-    .where('id', '=', id)
-    .execute();
-}
+export const { insert } = table;
+export const { update } = table.keyedBy('organisation_id', 'id');
+export const deleteById = table.deleteBy('organisation_id', 'id');
 
-export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
-  snapshotMarks.replaceOne(tx, organisationId);
-  await tx
-    .deleteFrom('integration_workspaces')
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .execute();
-}
-
-/** How many workspaces are let in by name, by integration; those without any are absent. */
+/** Number of workspaces with access of their own, by integration; an integration without any is absent. */
 export async function countEnabled(
   db: Db,
   organisationId: string,
   integrationIds: readonly string[],
 ): Promise<Map<string, number>> {
   if (integrationIds.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('integration_workspaces')
+  const counts = await table
+    .matching(db, { organisation_id: organisationId, integration_id: integrationIds, enabled: 1 })
     .select((eb) => ['integration_id', eb.fn.countAll<number>().as('total')])
-    .where('organisation_id', '=', organisationId)
-    .where('integration_id', 'in', integrationIds)
-    .where('enabled', '=', 1)
     .groupBy('integration_id')
     .execute();
-  return new Map(rows.map((row) => [row.integration_id, Number(row.total)]));
+  return new Map(counts.map((row) => [row.integration_id, Number(row.total)]));
 }

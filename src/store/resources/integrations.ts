@@ -1,4 +1,4 @@
-/** Knows the integrations table: accounts at providers of models. Secret values in it are sealed before they come here. */
+/** Table functions for integrations: connections to model providers. Callers seal secret values before storing them. */
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
@@ -22,20 +22,20 @@ interface IntegrationRow extends Versioned {
   /** Slug of the service (model/services/ai-providers.ts). */
   ai_provider: string;
   sealed_key: string | null;
-  /** What answers show of the key. */
+  /** The key as responses show it. */
   key_mask: string | null;
   configurations: string | null;
   secret_mappings: string | null;
   pricing_adjustments: string | null;
   tags: string | null;
-  /** Who keeps what callers make there. */
+  /** Where objects that callers create are stored, and which endpoints exist. */
   capabilities: string | null;
-  /** A list; what is not in it is as `allow_all_models` says. */
+  /** JSON list; `allow_all_models` applies to models that are not listed. */
   models: string | null;
   allow_all_models: number;
-  /** What workspaces may do that have no row in integration_workspaces. */
+  /** Access of workspaces without a row in integration_workspaces. */
   global_workspace_access: string | null;
-  /** `auto` for one that was made with a virtual key, and goes with it. */
+  /** `auto` for one that was created with a virtual key and is deleted with it. */
   creation_mode: 'api' | 'auto';
   status: 'active' | 'archived';
   owner_id: string;
@@ -50,6 +50,8 @@ declare module '../connection/db.ts' {
 /** An integration as stored. */
 export type StoredIntegration = Selectable<IntegrationRow>;
 
+const table = resourceTable('integrations');
+
 export const {
   insert,
   findByIdOrSlug,
@@ -59,9 +61,9 @@ export const {
   listAllForOrganisation,
   update,
   deleteById,
-} = resourceTable('integrations');
+} = table;
 
-/** With what is said of the workspace in integrations of the organisation. */
+/** Includes the workspace's access to integrations of the organisation. */
 export const contents = contentsOf('Integration', 'integrations', (at) => [
   ...removalOfBudgets('integration_workspace', 'integration_workspaces', at),
   sql`delete from integration_workspaces
@@ -76,13 +78,10 @@ export function list(
   filter: IntegrationFilter,
   page: Page,
 ): Promise<SlicedPage<StoredIntegration>> {
-  let query = db.selectFrom('integrations').where('organisation_id', '=', organisationId);
-  if (filter.workspaceId !== undefined) {
-    query = query.where('workspace_id', '=', filter.workspaceId);
-  }
-  if (filter.type !== undefined) {
-    query = query.where(isOwnedBy(filter.type));
-  }
+  const { type, workspaceId } = filter;
+  const query = table.rows
+    .matching(db, { organisation_id: organisationId, workspace_id: workspaceId })
+    .$if(type !== undefined, (all) => all.where(isOwnedBy(type!)));
   return listPageInSlices({ db, stamp: stampOf('integrations', organisationId) }, query, page, [
     'configurations',
     'models',
@@ -91,16 +90,17 @@ export function list(
   ]);
 }
 
-/** An integration, and what it says of one workspace by name. */
+/** An integration with the access of one workspace. */
 export interface IntegrationWithGrant {
   readonly integration: StoredIntegration;
+  /** Null when the workspace has no row of its own. */
   readonly grant: Grant | null;
 }
 
-/** Its id is the subject of the budget. */
+/** `id` is the subject of the budget. */
 type Grant = Pick<StoredIntegrationWorkspace, 'id' | 'enabled' | 'usage_limits' | 'rate_limits'>;
 
-/** Both in one statement. */
+/** Reads both with one statement. */
 export async function findWithGrant(
   db: Db,
   organisationId: string,

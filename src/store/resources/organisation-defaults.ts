@@ -1,9 +1,9 @@
-/** Knows the organisation_defaults table: what holds in every workspace of an organisation, its guardrails and what no export may hold. */
+/** Table functions for organisation_defaults: guardrails of every workspace, and fields that no log export may contain. */
 import type { Generated, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import { newId } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
-import { resourceTable, type RowCondition } from '../rows/resource-table.ts';
+import { type RowCondition, resourceTable } from '../rows/resource-table.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { isDeclared } from '../sync/managed-resources.ts';
@@ -16,7 +16,7 @@ interface OrganisationDefaultsRow extends Versioned {
   output_guardrails: string;
   /** JSON list of fields. */
   denied_export_fields: string;
-  /** Count the writes of which workspaces go without the guardrails. */
+  /** Incremented by each change of the workspaces that are exempt from the guardrails. */
   input_exclusions_version: Generated<number>;
   output_exclusions_version: Generated<number>;
 }
@@ -27,7 +27,6 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** As it is stored. */
 export type StoredOrganisationDefaults = Selectable<OrganisationDefaultsRow>;
 
 export type StoredDefaults = Pick<
@@ -35,35 +34,32 @@ export type StoredDefaults = Pick<
   'input_guardrails' | 'output_guardrails' | 'version'
 >;
 
-/** Of an organisation that has not been given any. */
+/** The defaults of an organisation without a row. */
 const none: StoredDefaults = { input_guardrails: '[]', output_guardrails: '[]', version: 1 };
 
-/** What is said of nothing. */
-export const nothing = {
+/** Column values of defaults that set nothing. */
+export const emptyDefaults = {
   input_guardrails: '[]',
   output_guardrails: '[]',
   denied_export_fields: '[]',
 } as const;
 
-export const { update } = resourceTable('organisation_defaults');
+const table = resourceTable('organisation_defaults', { hasSlug: false });
+
+export const { update } = table;
 
 export type ExclusionsVersion = 'input_exclusions_version' | 'output_exclusions_version';
 
-/** How often it was said which workspaces go without the guardrails of one side, and once more. */
+/** Number of changes of the exemptions on one side, plus one. */
 export async function findExclusionsVersion(
   db: Db,
   organisationId: string,
   column: ExclusionsVersion,
 ): Promise<number> {
-  const row = await db
-    .selectFrom('organisation_defaults')
-    .select(column)
-    .where('organisation_id', '=', organisationId)
-    .executeTakeFirst();
-  return row?.[column] ?? 1;
+  return (await table.rows.find(db, { organisation_id: organisationId }))?.[column] ?? 1;
 }
 
-/** Counts a write of the exclusions of each side named; call it once {@link findForUpdate} has made the row. */
+/** Increments the exemption versions. Call {@link findForUpdate} before, which creates the row. */
 export async function countExclusions(
   tx: Db,
   organisationId: string,
@@ -78,50 +74,40 @@ export async function countExclusions(
   snapshotMarks.replaceOne(tx, organisationId);
 }
 
-/** JSON list of the fields that no export of the organisation's log may hold. */
+/** JSON list of the fields that no export of the organisation's log may contain. */
 export async function findDeniedExportFields(db: Db, organisationId: string): Promise<string> {
-  const row = await db
-    .selectFrom('organisation_defaults')
-    .select('denied_export_fields')
-    .where('organisation_id', '=', organisationId)
-    .executeTakeFirst();
+  const row = await table.rows.find(db, { organisation_id: organisationId });
   return row?.denied_export_fields ?? '[]';
 }
 
 export async function find(db: Db, organisationId: string): Promise<StoredDefaults> {
-  const row = await db
-    .selectFrom('organisation_defaults')
-    .select(['input_guardrails', 'output_guardrails', 'version'])
-    .where('organisation_id', '=', organisationId)
-    .executeTakeFirst();
-  return row ?? none;
+  return (await table.rows.find(db, { organisation_id: organisationId })) ?? none;
 }
 
 /**
- * What is declared, or says something: one at most. A row stays once it was made, so that its version
- * counts on, and says nothing where it went back to what everyone has at first.
+ * The row of the organisation if it is declared or sets something. A row is never deleted, so that its
+ * version only grows; after a reset it sets nothing.
  */
-export function listSaying(
+export function listInUse(
   db: Db,
   organisationId: string,
-  which: RowCondition | null = null,
+  condition: RowCondition | null = null,
 ): Promise<StoredOrganisationDefaults[]> {
-  const columns = Object.keys(nothing) as (keyof typeof nothing)[];
-  return db
-    .selectFrom('organisation_defaults')
+  const columns = Object.keys(emptyDefaults) as (keyof typeof emptyDefaults)[];
+  return table.rows
+    .matching(db, { organisation_id: organisationId })
     .selectAll()
-    .where('organisation_id', '=', organisationId)
     .where((is) =>
       is.or([
         isDeclared('OrganisationDefaults', 'organisation_defaults'),
         ...columns.map((column) => is(column, '<>', '[]')),
       ]),
     )
-    .$if(which !== null, (rows) => rows.where(which!('organisation_defaults', false)))
+    .$if(condition !== null, (all) => all.where(condition!('organisation_defaults', false)))
     .execute();
 }
 
-/** Held until the transaction ends; it has a row from then on. */
+/** Creates the row if it does not exist, and locks it until the transaction ends. */
 export async function findForUpdate(
   tx: Db,
   organisationId: string,
@@ -130,8 +116,12 @@ export async function findForUpdate(
   await tx
     .insertInto('organisation_defaults')
     .values({
-      ...{ ...nothing, organisation_id: organisationId, id: newId(), version: 1 },
-      ...{ created_at: now, last_updated_at: now },
+      ...emptyDefaults,
+      organisation_id: organisationId,
+      id: newId(),
+      version: 1,
+      created_at: now,
+      last_updated_at: now,
     })
     .onDuplicateKeyUpdate({ created_at: sql`created_at` })
     .execute();

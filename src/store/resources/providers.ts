@@ -1,4 +1,4 @@
-/** Knows the providers table: integrations as workspaces use them. Slugs are unique within a workspace. */
+/** Table functions for providers: the handles of workspaces on integrations. Slugs are unique within a workspace. */
 import { type Selectable, sql } from 'kysely';
 import { readMappings } from '../../model/secrets/secret-mapping.ts';
 import type { Db } from '../connection/db.ts';
@@ -12,7 +12,7 @@ import {
   type IntegrationWithGrant,
   type StoredIntegration,
 } from './integrations.ts';
-import type { PlacedSecretReference } from './secret-references.ts';
+import type { SecretReferenceWithWorkspaces } from './secret-references.ts';
 import * as secretReferences from './secret-references.ts';
 
 interface ProviderRow extends Versioned {
@@ -27,7 +27,7 @@ interface ProviderRow extends Versioned {
   rate_limits: string | null;
   expires_at: number | null;
   last_reset_at: number | null;
-  /** `auto` for the one that came with access to its integration and was not changed since. */
+  /** `auto` for a provider that was created with access to its integration and not changed since. */
   creation_mode: 'api' | 'auto';
 }
 
@@ -40,10 +40,11 @@ declare module '../connection/db.ts' {
 /** A provider as stored. */
 export type StoredProvider = Selectable<ProviderRow>;
 
-export const { insert, list, listAllForOrganisation, update, deleteById } =
-  resourceTable('providers');
+const table = resourceTable('providers');
 
-/** With its budget and what was counted for it. */
+export const { insert, list, listAllForOrganisation, update, deleteById } = table;
+
+/** Includes its budget and its counters. */
 export const contents: WorkspaceContents = {
   ...contentsOf('Provider', 'providers', (at) => removalOfBudgets('provider', 'providers', at)),
   unasked: ({ organisationId }) => sql`creation_mode = 'auto' and id not in (
@@ -51,81 +52,66 @@ export const contents: WorkspaceContents = {
     where organisation_id = ${organisationId} and kind = 'Provider')`,
 };
 
-/** By id, or by slug in one workspace or, with null, in all: at most two, which are enough to know of several. */
+/** Up to two providers by id or slug, in one workspace or (null) in all: two show that a slug is ambiguous. */
 export function listByReference(
   db: Db,
   organisationId: string,
   workspaceId: string | null,
   reference: string,
 ): Promise<StoredProvider[]> {
-  return referred(db, organisationId, workspaceId, reference).execute();
+  return table.rows.list(db, whereOf(organisationId, workspaceId, reference), { limit: 2 });
 }
 
-/** As {@link listByReference}; they stay until the transaction ends. */
+/** As {@link listByReference}; locks the rows until the transaction ends. */
 export function listByReferenceForUpdate(
   tx: Db,
   organisationId: string,
   workspaceId: string | null,
   reference: string,
 ): Promise<StoredProvider[]> {
-  return referred(tx, organisationId, workspaceId, reference).forUpdate().execute();
+  const where = whereOf(organisationId, workspaceId, reference);
+  return table.rows.list(tx, where, { limit: 2, lock: 'update' });
 }
 
-function referred(db: Db, organisationId: string, workspaceId: string | null, reference: string) {
+function whereOf(organisationId: string, workspaceId: string | null, reference: string) {
   const { column, value } = readReference(reference);
-  return db
-    .selectFrom('providers')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where(column, '=', value)
-    .$if(workspaceId !== null, (rows) => rows.where('workspace_id', '=', workspaceId!))
-    .limit(2);
+  return {
+    organisation_id: organisationId,
+    [column]: value,
+    ...(workspaceId === null ? {} : { workspace_id: workspaceId }),
+  };
 }
 
 /** Whether a workspace has a provider of an integration. */
-export async function existsOf(
+export function existsOf(
   db: Db,
   organisationId: string,
   { integrationId, workspaceId }: { readonly integrationId: string; readonly workspaceId: string },
 ): Promise<boolean> {
-  const row = await db
-    .selectFrom('providers')
-    .select('id')
-    .where('organisation_id', '=', organisationId)
-    .where('integration_id', '=', integrationId)
-    .where('workspace_id', '=', workspaceId)
-    .limit(1)
-    .executeTakeFirst();
-  return row !== undefined;
+  return table.rows.exists(db, {
+    organisation_id: organisationId,
+    integration_id: integrationId,
+    workspace_id: workspaceId,
+  });
 }
 
-/** Those made of an integration, which stay until the transaction ends. */
-export function listByIntegrationForUpdate(
-  tx: Db,
-  organisationId: string,
-  integrationId: string,
-): Promise<StoredProvider[]> {
-  return tx
-    .selectFrom('providers')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('integration_id', '=', integrationId)
-    .orderBy('id')
-    .forUpdate()
-    .execute();
-}
+/** Providers of an integration; locks them until the transaction ends. */
+export const listByIntegrationForUpdate = table.rows.listBy(['organisation_id', 'integration_id'], {
+  orderBy: ['id'],
+  lock: 'update',
+});
 
-/** All of a provider that a request to it has to know. */
+/** A provider with everything that a request to it needs. */
 export interface ReachedProvider extends IntegrationWithGrant {
   readonly provider: StoredProvider;
-  /** Those that the integration takes values from. */
-  readonly references: readonly PlacedSecretReference[];
+  /** Secret references from which the integration takes values. */
+  readonly references: readonly SecretReferenceWithWorkspaces[];
 }
 
 /**
- * The providers that a request may mean by an id or slug, in one workspace or, with null, in all: at
- * most two. Each has its integration, whose secrets are sealed (auth/integration-secrets.ts). Whether its
- * workspace may use that: model/integration-access.ts.
+ * Up to two providers by id or slug, in one workspace or (null) in all, each with its integration. Secrets
+ * of the integration are sealed: see auth/integration-secrets.ts. The caller checks whether the workspace
+ * may use the integration: see model/providers/integration-access.ts.
  */
 export async function listReached(
   db: Db,
@@ -149,7 +135,7 @@ export async function listReached(
 async function referencesOf(
   db: Db,
   { organisation_id: organisationId, secret_mappings: mappings }: StoredIntegration,
-): Promise<PlacedSecretReference[]> {
+): Promise<SecretReferenceWithWorkspaces[]> {
   const ids = new Set(readMappings(mappings).map(({ reference_id: id }) => id));
   const rows = await secretReferences.listByIds(db, organisationId, [...ids]);
   return secretReferences.withWorkspaces(db, organisationId, rows);

@@ -1,4 +1,4 @@
-/** Knows the rate_limit_policies table. */
+/** Table functions for rate_limit_policies. */
 import type { Selectable } from 'kysely';
 import type { RateLimit } from '../../model/limits/limits.ts';
 import type { RateTarget } from '../../model/limits/rate-limit-policy.ts';
@@ -11,7 +11,7 @@ interface RateLimitPolicyRow extends PolicyColumns {
   type: RateLimit['type'];
   unit: RateLimit['unit'];
   value: number;
-  /** What it limits; fixed. */
+  /** Kind of requests it limits; fixed at creation. */
   target: RateTarget;
 }
 
@@ -24,10 +24,15 @@ declare module '../connection/db.ts' {
 /** A policy as stored. */
 export type StoredRateLimitPolicy = Selectable<RateLimitPolicyRow>;
 
-export const { insert, findById, findByIdForUpdate, update } = resourceTable('rate_limit_policies');
+export const { insert, findById, findByIdForUpdate, update } = resourceTable(
+  'rate_limit_policies',
+  { hasSlug: false },
+);
 
+/** Without archived policies. */
 export const { listAllForOrganisation } = resourceTable('rate_limit_policies', {
   archived: 'hidden',
+  hasSlug: false,
 });
 
 export const contents = archivedContentsOf('RateLimitPolicy', 'rate_limit_policies');

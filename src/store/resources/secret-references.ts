@@ -1,11 +1,12 @@
-/** Knows the secret_references table and secret_reference_workspaces, which says who may use one. Credentials are sealed before they come here. */
+/** Table functions for secret_references and secret_reference_workspaces. Callers seal credentials before storing them. */
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { ManagerType } from '../../model/secrets/secret-manager.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
-import { nameOrSlugContains, resourceTable, type RowCondition } from '../rows/resource-table.ts';
+import { nameOrSlugContains, type RowCondition, resourceTable } from '../rows/resource-table.ts';
+import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import type { WorkspaceContents } from '../rows/workspace-contents.ts';
@@ -20,7 +21,7 @@ interface SecretReferenceRow extends Versioned {
   auth_config: string;
   secret_path: string;
   secret_key: string | null;
-  /** 0: those of secret_reference_workspaces only. */
+  /** 0 restricts it to the workspaces of secret_reference_workspaces. */
   allow_all_workspaces: number;
   tags: string | null;
   created_by: string;
@@ -42,17 +43,18 @@ declare module '../connection/db.ts' {
 /** A reference as stored. */
 export type StoredSecretReference = Selectable<SecretReferenceRow>;
 
-/** A reference with the ids of the workspaces that may use it, where not all may. */
-export interface PlacedSecretReference extends StoredSecretReference {
+/** A reference with the ids of the workspaces that may use it; empty when all may. */
+export interface SecretReferenceWithWorkspaces extends StoredSecretReference {
   readonly workspaceIds: readonly string[];
 }
 
 const table = resourceTable('secret_references');
+const permissions = rows('secret_reference_workspaces', { marks: snapshotMarks });
 
 export const { insert, findByIdOrSlugForUpdate, listByReferencesForShare, listByIds, update } =
   table;
 
-/** No workspace holds one: with a workspace goes what is said of it. */
+/** Workspaces own no references; deleting a workspace deletes its permissions to use them. */
 export const contents: WorkspaceContents = {
   kind: 'SecretReference',
   table: 'secret_references',
@@ -67,91 +69,92 @@ export async function findByIdOrSlug(
   db: Db,
   organisationId: string,
   reference: string,
-): Promise<PlacedSecretReference | undefined> {
+): Promise<SecretReferenceWithWorkspaces | undefined> {
   const row = await table.findByIdOrSlug(db, organisationId, reference);
   if (row === undefined) return undefined;
   const [placed] = await withWorkspaces(db, organisationId, [row]);
   return placed;
 }
 
-/** Oldest first; `which` leaves some out. */
+/** Oldest first; `condition` selects a part of them. */
 export async function listAllForOrganisation(
   db: Db,
   organisationId: string,
-  which: RowCondition | null = null,
-): Promise<PlacedSecretReference[]> {
-  const rows = await table.listAllForOrganisation(db, organisationId, which);
-  return withWorkspaces(db, organisationId, rows);
+  condition: RowCondition | null = null,
+): Promise<SecretReferenceWithWorkspaces[]> {
+  const found = await table.listAllForOrganisation(db, organisationId, condition);
+  return withWorkspaces(db, organisationId, found);
 }
 
-/** Each with the workspaces that may use it. */
+/** Adds the workspaces that may use each reference. */
 export async function withWorkspaces(
   db: Db,
   organisationId: string,
-  rows: readonly StoredSecretReference[],
-): Promise<PlacedSecretReference[]> {
-  const limited = rows.filter((row) => row.allow_all_workspaces === 0).map(({ id }) => id);
-  const allowed =
-    limited.length === 0
-      ? []
-      : await db
-          .selectFrom('secret_reference_workspaces')
-          .select(['secret_reference_id', 'workspace_id'])
-          .where('organisation_id', '=', organisationId)
-          .where('secret_reference_id', 'in', limited)
-          .orderBy('workspace_id')
-          .execute();
+  references: readonly StoredSecretReference[],
+): Promise<SecretReferenceWithWorkspaces[]> {
+  const limited = references.filter((row) => row.allow_all_workspaces === 0).map(({ id }) => id);
+  const allowed = await permissions.list(
+    db,
+    { organisation_id: organisationId, secret_reference_id: limited },
+    { columns: ['secret_reference_id', 'workspace_id'], orderBy: ['workspace_id'] },
+  );
   const byReference = Map.groupBy(allowed, ({ secret_reference_id: id }) => id);
-  return rows.map((row) => ({
+  return references.map((row) => ({
     ...row,
     workspaceIds: (byReference.get(row.id) ?? []).map(({ workspace_id: id }) => id),
   }));
 }
 
-/** Puts others in the place of the workspaces that may use one. */
+/** Replaces the workspaces that may use a reference. */
 export async function replaceWorkspaces(
   tx: Db,
   organisationId: string,
   id: string,
   workspaceIds: readonly string[],
 ): Promise<void> {
-  snapshotMarks.replaceOne(tx, organisationId);
-  await tx
-    .deleteFrom('secret_reference_workspaces')
-    .where('organisation_id', '=', organisationId)
-    .where('secret_reference_id', '=', id)
-    .execute();
-  if (workspaceIds.length === 0) return;
-  const rows = workspaceIds.map((workspaceId) => ({
-    organisation_id: organisationId,
-    secret_reference_id: id,
-    workspace_id: workspaceId,
-  }));
-  await tx.insertInto('secret_reference_workspaces').values(rows).execute();
+  await permissions.delete(tx, { organisation_id: organisationId, secret_reference_id: id });
+  await permissions.insertMany(
+    tx,
+    workspaceIds.map((workspaceId) => ({
+      organisation_id: organisationId,
+      secret_reference_id: id,
+      workspace_id: workspaceId,
+    })),
+  );
 }
 
-/** With what it says of workspaces. */
+/** Deletes a reference with its permissions. */
 export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
   await replaceWorkspaces(tx, organisationId, id, []);
   await table.deleteById(tx, organisationId, id);
 }
 
-/** What lists show. */
-const listed = [
-  ...(['id', 'organisation_id', 'slug', 'name', 'description', 'manager_type'] as const),
-  ...(['secret_key', 'allow_all_workspaces', 'tags', 'created_by'] as const),
-  ...(['version', 'created_at', 'last_updated_at'] as const),
-];
+/** Columns of list items. */
+const listedColumns = [
+  'id',
+  'organisation_id',
+  'slug',
+  'name',
+  'description',
+  'manager_type',
+  'secret_key',
+  'allow_all_workspaces',
+  'tags',
+  'created_by',
+  'version',
+  'created_at',
+  'last_updated_at',
+] as const;
 
-export type ListedSecretReference = Pick<StoredSecretReference, (typeof listed)[number]>;
+export type ListedSecretReference = Pick<StoredSecretReference, (typeof listedColumns)[number]>;
 
 export interface SecretReferenceFilter {
   readonly managerType?: ManagerType | undefined;
-  /** Each of them has to be there. */
+  /** All of them must match. */
   readonly tags?: Readonly<Record<string, string>> | undefined;
   /** Part of the name or slug, in any case. */
   readonly search?: string | undefined;
-  /** Those that this one may use. */
+  /** Id of a workspace that may use them. */
   readonly usableIn?: string | undefined;
 }
 
@@ -162,8 +165,10 @@ export function list(
   { managerType, tags, search, usableIn }: SecretReferenceFilter,
   page: Page,
 ): Promise<{ rows: ListedSecretReference[]; total: number }> {
-  let query = db.selectFrom('secret_references').where('organisation_id', '=', organisationId);
-  if (managerType !== undefined) query = query.where('manager_type', '=', managerType);
+  let query = table.rows.matching(db, {
+    organisation_id: organisationId,
+    manager_type: managerType,
+  });
   if (search !== undefined) query = query.where(nameOrSlugContains(search));
   if (tags !== undefined) {
     query = query.where(sql<boolean>`json_contains(tags, ${JSON.stringify(tags)})`);
@@ -177,17 +182,17 @@ export function list(
     { db, stamp: snapshotMarks.stampOf('secret_references', organisationId) },
     query,
     page,
-    listed,
+    listedColumns,
   );
 }
 
-/** An integration of either kind whose secret mappings name the reference, if there is one. */
+/** Any integration of either kind whose secret mappings name the reference. */
 export async function findUser(
   tx: Db,
   organisationId: string,
   id: string,
 ): Promise<{ readonly table: 'integrations' | 'mcp_integrations'; slug: string } | undefined> {
-  // As the mappings are written (model/secrets/secret-mapping.ts): nothing that a caller sends looks like it.
+  // The serialised form of a mapping (model/secrets/secret-mapping.ts), which no other text of a caller can equal.
   const named = JSON.stringify({ reference_id: id }).slice(1, -1);
   for (const table of ['integrations', 'mcp_integrations'] as const) {
     const found = await tx

@@ -1,4 +1,4 @@
-/** Knows the usage_limit_policies table. */
+/** Table functions for usage_limit_policies. */
 import type { Selectable } from 'kysely';
 import type { PolicyColumns } from '../rows/policy-table.ts';
 import { resourceTable } from '../rows/resource-table.ts';
@@ -8,10 +8,10 @@ import { ends } from '../usage/usage-windows.ts';
 
 export interface UsageLimitPolicyRow extends PolicyColumns, WindowColumns {
   type: 'cost' | 'tokens' | 'requests';
-  /** Whole units, like the threshold: micro-dollars of a cost, else tokens or requests. */
+  /** Whole units, like the threshold: micro-dollars for a cost, else tokens or requests. */
   credit_limit_units: number;
   alert_threshold_units: number | null;
-  /** First reset as its author gave it; `next_reset_at` moves on from there. */
+  /** First reset as its author set it; `next_reset_at` advances from there. */
   first_reset_at: number | null;
 }
 
@@ -24,11 +24,15 @@ declare module '../connection/db.ts' {
 /** A policy as stored. */
 export type StoredUsageLimitPolicy = Selectable<UsageLimitPolicyRow>;
 
-export const { insert, findById, findByIdForUpdate, update } =
-  resourceTable('usage_limit_policies');
+export const { insert, findById, findByIdForUpdate, update } = resourceTable(
+  'usage_limit_policies',
+  { hasSlug: false },
+);
 
+/** Without archived policies. */
 export const { listAllForOrganisation } = resourceTable('usage_limit_policies', {
   archived: 'hidden',
+  hasSlug: false,
 });
 
 export const contents = archivedContentsOf(

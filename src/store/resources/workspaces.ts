@@ -1,4 +1,4 @@
-/** Knows the workspaces table. Archived workspaces stay in it but are found by no one save the list. */
+/** Table functions for workspaces. Deleted workspaces stay as archived rows, which only the list returns. */
 import type { Generated, Selectable } from 'kysely';
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { readDocument } from '../../model/wire/json-record.ts';
@@ -6,7 +6,7 @@ import type { Page } from '../../model/wire/paging.ts';
 import type { WorkspaceDefaults } from '../../model/workspaces/workspace.ts';
 import type { Db } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from '../rows/paging.ts';
-import { resourceTable, type RowCondition } from '../rows/resource-table.ts';
+import { contains, type RowCondition, resourceTable } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { isDeclared } from '../sync/managed-resources.ts';
@@ -26,10 +26,10 @@ interface WorkspaceRow extends Versioned {
   is_default: number;
   api_key_max_ttl_days: number | null;
   settings: string | null;
-  /** JSON of what was said. */
+  /** JSON as sent. */
   security_settings: string | null;
   created_by: string;
-  /** The version with which the guardrails of `defaults` were changed last, and all else. */
+  /** Version of the last change of the guardrails in `defaults`; `own_version` covers everything else. */
   guardrails_version: Generated<number>;
   own_version: Generated<number>;
 }
@@ -43,6 +43,8 @@ declare module '../connection/db.ts' {
 /** A workspace as stored. */
 export type StoredWorkspace = Selectable<WorkspaceRow>;
 
+const table = resourceTable('workspaces', { archived: 'hidden' });
+
 export const {
   insert,
   findByIdOrSlug,
@@ -52,58 +54,54 @@ export const {
   listByReferencesForShare,
   listAllForOrganisation,
   update,
-} = resourceTable('workspaces', { archived: 'hidden' });
+} = table;
 
-/** The slug of an active workspace that puts a config before the requests of its people's keys. */
-export async function findNamingUserKeyConfig(
+/** The slug of any active workspace that applies the config to its user keys. */
+export async function findByUserKeyConfig(
   db: Db,
   organisationId: string,
   configId: string,
 ): Promise<string | undefined> {
-  const rows = await db
-    .selectFrom('workspaces')
+  const found = await table.rows
+    .matching(db, { organisation_id: organisationId, status: 'active' })
     .select(['slug', 'defaults'])
-    .where('organisation_id', '=', organisationId)
-    .where('status', '=', 'active')
     .where(sql<boolean>`locate(${configId}, defaults) > 0`)
     .execute();
-  const naming = rows.find(
+  const applying = found.find(
     ({ defaults }) => readDocument<WorkspaceDefaults>(defaults)?.user_api_key_config === configId,
   );
-  return naming?.slug;
+  return applying?.slug;
 }
 
-/** Active ones that may name guardrails in their defaults, or of which a manifest says which. */
-export function listNamingGuardrails(
+/** Active workspaces whose defaults may contain guardrails, or whose guardrails a manifest declares. */
+export function listWithGuardrails(
   db: Db,
   organisationId: string,
-  which: RowCondition | null,
+  condition: RowCondition | null,
 ): Promise<(StoredWorkspace & { readonly is_declared: SqlBool })[]> {
   const declared = isDeclared('WorkspaceGuardrails', 'workspaces');
-  return db
-    .selectFrom('workspaces')
+  return table.rows
+    .matching(db, { organisation_id: organisationId, status: 'active' })
     .selectAll()
     .select(declared.as('is_declared'))
-    .where('organisation_id', '=', organisationId)
-    .where('status', '=', 'active')
     .where((is) => is.or([declared, sql<boolean>`locate('put_guardrails', defaults) > 0`]))
-    .$if(which !== null, (rows) => rows.where(which!('workspaces', false)))
+    .$if(condition !== null, (all) => all.where(condition!('workspaces', false)))
     .orderBy('id')
     .execute();
 }
 
 export interface WorkspaceFilter {
-  /** The one workspace that a bound credential may see. */
+  /** The only workspace that a workspace-bound credential may see. */
   readonly id?: string | undefined;
   readonly statuses: readonly WorkspaceRow['status'][];
-  /** Part of the name as it is shown, with its icon. */
+  /** Part of the name as displayed, with its icon. */
   readonly name?: string | undefined;
-  /** The whole name, with its icon or without. */
+  /** The whole name, with or without its icon. */
   readonly exactName?: string | undefined;
 }
 
-/** As people see it: the icon before the name, where there is one. */
-const shownName = sql`concat_ws(' ', icon, name)`;
+/** The icon, if any, before the name. */
+const displayName = sql`concat_ws(' ', icon, name)`;
 
 export function list(
   db: Db,
@@ -111,23 +109,21 @@ export function list(
   filter: WorkspaceFilter,
   page: Page,
 ): Promise<SlicedPage<StoredWorkspace>> {
-  let query = db
-    .selectFrom('workspaces')
-    .where('organisation_id', '=', organisationId)
-    .where('status', 'in', filter.statuses);
-  if (filter.id !== undefined) query = query.where('id', '=', filter.id);
+  let query = table.rows.matching(db, {
+    organisation_id: organisationId,
+    status: filter.statuses,
+    id: filter.id,
+  });
   if (filter.exactName !== undefined) {
     const wanted = filter.exactName;
-    // Comparing text leaves spaces at the end out.
+    // The collation ignores trailing spaces.
     const bytes = Buffer.byteLength(wanted);
     const isNamed = (name: RawBuilder<unknown>) =>
       sql<boolean>`${name} = ${wanted} and octet_length(${name}) = ${bytes}`;
-    query = query.where(sql<boolean>`(${isNamed(sql.ref('name'))} or ${isNamed(shownName)})`);
+    query = query.where(sql<boolean>`(${isNamed(sql.ref('name'))} or ${isNamed(displayName)})`);
   }
   if (filter.name !== undefined) {
-    // The column compares exactly; people who search do not.
-    const part = sql`lower(cast(${filter.name} as char))`;
-    query = query.where(sql<boolean>`locate(${part}, lower(${shownName})) > 0`);
+    query = query.where(contains(displayName, filter.name));
   }
   return listPageInSlices({ db, stamp: stampOf('workspaces', organisationId) }, query, page, [
     'defaults',

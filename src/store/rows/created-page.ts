@@ -1,7 +1,7 @@
-/** Knows how rows are read page by page in the order in which they were made. */
-import { type RawBuilder, type SqlBool, sql } from 'kysely';
+/** Reads one page of rows ordered by creation time and id, after or before a given row. */
+import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 
-/** Where a page begins or ends: beyond this row. */
+/** A row that bounds a page and is not part of it. */
 export interface CreatedAnchor {
   readonly created_at: number;
   readonly id: string;
@@ -14,15 +14,21 @@ export interface CreatedPage {
   readonly before: CreatedAnchor | null;
 }
 
-/** Condition of the rows between both anchors, of a table with `created_at` and `id`. */
-export function isBetween({ order, after, before }: CreatedPage): RawBuilder<SqlBool> {
-  const [forwards, backwards] = order === 'asc' ? (['>', '<'] as const) : (['<', '>'] as const);
-  return sql<SqlBool>`${isBeyond(after, forwards)} and ${isBeyond(before, backwards)}`;
+/** Restricts and orders a query to one page. Reads one row more than the limit, which shows that more exist. */
+export function createdPage<Schema, T extends keyof Schema, Row>(
+  query: SelectQueryBuilder<Schema, T, Row>,
+  { order, limit, after, before }: CreatedPage,
+): SelectQueryBuilder<Schema, T, Row> {
+  return query
+    .$if(after !== null, (all) => all.where(isBeyond(after!, order === 'asc' ? '>' : '<')))
+    .$if(before !== null, (all) => all.where(isBeyond(before!, order === 'asc' ? '<' : '>')))
+    .orderBy(sql.ref('created_at'), order)
+    .orderBy(sql.ref('id'), order)
+    .limit(limit + 1) as unknown as SelectQueryBuilder<Schema, T, Row>;
 }
 
-function isBeyond(at: CreatedAnchor | null, sign: '<' | '>'): RawBuilder<SqlBool> {
-  if (at === null) return sql<SqlBool>`1 = 1`;
-  const than = sql.raw(sign);
-  const { created_at: moment, id } = at;
-  return sql<SqlBool>`(created_at ${than} ${moment} or (created_at = ${moment} and id ${than} ${id}))`;
+/** The first comparison is redundant and lets the database use an index. */
+function isBeyond({ created_at: at, id }: CreatedAnchor, side: '<' | '>'): RawBuilder<SqlBool> {
+  const than = sql.raw(side);
+  return sql`(created_at ${than}= ${at} AND (created_at ${than} ${at} OR id ${than} ${id}))`;
 }

@@ -1,45 +1,32 @@
-/** Knows how rows of one owner are told from those of others, in the tables of what callers keep. */
-import type { Db, Tables } from '../connection/db.ts';
+/** The owner of stored objects (assistants, threads, responses, files, vector stores) and lookups restricted to it. */
+import type { Db } from '../connection/db.ts';
 
-/** Whose. */
-export interface OwnerPlace {
+/** The workspace that created an object. */
+export interface ObjectOwner {
   readonly organisationId: string;
   /** '' for a key of the organisation. */
   readonly workspaceId: string;
 }
 
-type OwnedTable = 'assistants' | 'threads' | 'responses';
-
-/** Those of the ids that are there. */
-export async function listOwnIds(
-  db: Db,
-  table: OwnedTable,
-  { organisationId, workspaceId }: OwnerPlace,
-  ids: readonly string[],
-): Promise<string[]> {
-  const rows = await db
-    .selectFrom(table)
-    .select('id')
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .where('workspace_id', '=', workspaceId)
-    .execute();
-  return rows.map(({ id }) => id);
+/** The owner as column values, for a predicate. */
+export function ownedBy({ organisationId, workspaceId }: ObjectOwner) {
+  return { organisation_id: organisationId, workspace_id: workspaceId };
 }
 
-/** One of them. */
-export async function findOwn<Table extends 'assistants' | 'threads'>(
+/** Those of the ids that exist and belong to the owner. */
+export async function listOwnIds(
   db: Db,
-  table: Table,
-  { organisationId, workspaceId }: OwnerPlace,
-  id: string,
-): Promise<Tables[Table] | undefined> {
-  const row = await db
-    .selectFrom<'assistants' | 'threads'>(table)
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .where('workspace_id', '=', workspaceId)
-    .executeTakeFirst();
-  return row as Tables[Table] | undefined;
+  table: 'assistants' | 'threads' | 'responses',
+  owner: ObjectOwner,
+  ids: readonly string[],
+): Promise<string[]> {
+  const { organisation_id, workspace_id } = ownedBy(owner);
+  const found = await db
+    .selectFrom(table)
+    .select('id')
+    .where('organisation_id', '=', organisation_id)
+    .where('id', 'in', ids)
+    .where('workspace_id', '=', workspace_id)
+    .execute();
+  return found.map(({ id }) => id);
 }

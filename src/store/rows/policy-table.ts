@@ -1,8 +1,9 @@
-/** Knows what the tables of policies have alike: who, where, about which requests; deleted ones stay as archived. */
-import type { Kysely, Selectable } from 'kysely';
+/** Columns and the list of both policy tables. Deleted policies stay as archived rows. */
+import type { Selectable } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db, Tables } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from './paging.ts';
+import { type Filter, type Rows, rows } from './rows.ts';
 import { stampOf } from './snapshot-marks.ts';
 import type { Versioned } from './versioned.ts';
 
@@ -12,18 +13,23 @@ export interface PolicyColumns extends Versioned {
   workspace_id: string | null;
   name: string | null;
   description: string | null;
-  /** JSON, as sent; so is `group_by`. */
+  /** JSON as sent, like `group_by`. */
   conditions: string;
   group_by: string;
   status: 'active' | 'archived';
 }
 
-/** A policy of either kind as stored. */
+/** A policy of either kind, as stored. */
 export type StoredPolicy = Selectable<PolicyColumns>;
 
 type PolicyTable = 'usage_limit_policies' | 'rate_limit_policies';
 
-/** One page, newest first, of the policies that have these values; undefined lets every one through. */
+const tables = {
+  usage_limit_policies: rows('usage_limit_policies'),
+  rate_limit_policies: rows('rate_limit_policies'),
+};
+
+/** One page, newest first, of the policies with these values; an undefined value matches every policy. */
 export function listPolicies<T extends PolicyTable>(
   db: Db,
   table: T,
@@ -31,17 +37,13 @@ export function listPolicies<T extends PolicyTable>(
   filter: Partial<Selectable<Tables[T]>>,
   page: Page,
 ): Promise<SlicedPage<Selectable<Tables[T]>>> {
-  // Forgets which table it is; its rows come back as that table's.
-  const name = table as unknown as 't';
-  let query = (db as unknown as Kysely<{ t: PolicyColumns }>)
-    .selectFrom(name)
-    .where('organisation_id', '=', organisationId);
-  for (const [column, value] of Object.entries(filter)) {
-    if (value !== undefined) query = query.where(column as 'id', '=', value as string);
-  }
-  return listPageInSlices({ db, stamp: stampOf(table, organisationId) }, query, page, [
-    'conditions',
-    'group_by',
-    'description',
-  ]) as Promise<SlicedPage<unknown>> as Promise<SlicedPage<Selectable<Tables[T]>>>;
+  const any = tables[table] as unknown as Rows<'rate_limit_policies'>;
+  const query = any.matching(db, { ...filter, organisation_id: organisationId } as Filter<
+    Selectable<Tables['rate_limit_policies']>
+  >);
+  const source = { db, stamp: stampOf(table, organisationId) };
+  const heavy = ['conditions', 'group_by', 'description'] as const;
+  return listPageInSlices(source, query, page, heavy) as Promise<unknown> as Promise<
+    SlicedPage<Selectable<Tables[T]>>
+  >;
 }

@@ -52,6 +52,11 @@ export interface RowsOptions {
   readonly isVersioned?: boolean;
 }
 
+/** New values by column; an SQL expression can refer to the current ones. */
+export type Changes<T extends keyof Tables> = {
+  readonly [C in keyof Updateable<Tables[T]>]?: Updateable<Tables[T]>[C] | RawBuilder<unknown>;
+};
+
 type Args<R, C extends readonly (keyof R & string)[]> = {
   [I in keyof C]: C[I] extends 'organisation_id' ? string : Condition<R[C[I]]>;
 };
@@ -88,7 +93,7 @@ export interface Rows<T extends keyof Tables> {
   ): Promise<Pick<Row<T>, C> | undefined>;
   exists(db: Db, where: Predicate<Row<T>>): Promise<boolean>;
   count(db: Db, where: Predicate<Row<T>>): Promise<number>;
-  update(db: Db, where: Predicate<Row<T>>, set: Updateable<Tables[T]>): Promise<number>;
+  update(db: Db, where: Predicate<Row<T>>, set: Changes<T>): Promise<number>;
   delete(
     db: Db,
     where: Predicate<Row<T>>,
@@ -124,7 +129,7 @@ export interface Rows<T extends keyof Tables> {
 export interface KeyedRows<T extends keyof Tables, Key> {
   find(db: Db, key: Readonly<Key>): Promise<Row<T> | undefined>;
   findForUpdate(tx: Db, key: Readonly<Key>): Promise<Row<T> | undefined>;
-  update(db: Db, key: Readonly<Key>, set: Updateable<Tables[T]>): Promise<number>;
+  update(db: Db, key: Readonly<Key>, set: Changes<T>): Promise<number>;
   delete(db: Db, key: Readonly<Key>): Promise<number>;
 }
 

@@ -1,6 +1,6 @@
 /** Knows the sync_revisions and sync_revision_changes tables: what each run of an owner changed, the newest fifty. */
 import { sql } from 'kysely';
-import { revisionChangesMax, revisionsKept } from '../../model/kinds/sync-record.ts';
+import { revisionChangesMax, revisionsMax } from '../../model/kinds/sync-record.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
@@ -74,7 +74,7 @@ export async function insertNext(
     .values({ ...revision, number, ...counts })
     .execute();
   if (first.count > 0) await insertPart(tx, { organisation_id, owner, number }, first);
-  if (number > revisionsKept) await deleteUpTo(tx, organisation_id, owner, number - revisionsKept);
+  if (number > revisionsMax) await deleteUpTo(tx, organisation_id, owner, number - revisionsMax);
   return number;
 }
 

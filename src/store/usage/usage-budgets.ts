@@ -1,8 +1,8 @@
 /** Knows the usage_budgets table: what API keys, workspaces and providers may use, and the window each is in. */
 import { type Insertable, type RawBuilder, type Selectable, sql } from 'kysely';
+import { isExhausted, type UsageTerms } from '../../model/limits/counter-state.ts';
 import type { UsageType } from '../../model/limits/limits.ts';
 import { currentWindow, type UsageWindow } from '../../model/limits/periods.ts';
-import { isExhausted, type UsageTerms } from '../../model/limits/usage.ts';
 import type { Db } from '../connection/db.ts';
 import { heldIdBytes, heldIds, type Place } from '../rows/workspace-contents.ts';
 import {

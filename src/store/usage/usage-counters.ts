@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { type Generated, type Selectable, sql } from 'kysely';
 import type { KindName } from '../../model/kinds/kinds.ts';
-import type { CounterState, UsageTerms } from '../../model/limits/usage.ts';
+import type { CounterState, UsageTerms } from '../../model/limits/counter-state.ts';
 import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';

@@ -1,7 +1,7 @@
 /** Knows the usage_slices table: which parts of counters processes hold, and how these change hands. */
 import { type RawBuilder, sql } from 'kysely';
+import { isExhaustedAlertSent, isThresholdAlertSent } from '../../model/limits/counter-state.ts';
 import type { UsageType } from '../../model/limits/limits.ts';
-import { isExhaustedAlertSent, isThresholdAlertSent } from '../../model/limits/usage.ts';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
 import { type CounterPlace, counterTable, placeKey } from './counter-place.ts';
