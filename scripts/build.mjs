@@ -1,4 +1,5 @@
-/** Knows how the package and the image are built: one bundle with lazily loaded parts, in dist/. */
+/** Builds the program for the package and the image: a bundle in dist/ whose parts load lazily. */
+import { existsSync } from 'node:fs';
 import { chmod, rm } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { basename, relative, resolve } from 'node:path';
@@ -7,65 +8,97 @@ import { rolldown } from 'rolldown';
 const root = resolve(import.meta.dirname, '..');
 
 /**
- * Parts of libraries that nothing here ever asks for, by who asks for them: a command line of its own
- * (umzug); compilers of schemas that no route has, requests without a network, the versions of plugins,
- * HTTP/2 (Fastify); threads that write (pino); traces, and figures of or for other processes
- * (prom-client); pools, servers and followers, as ours is another pool, and certificates by the name of
- * a provider, which we load when they are wanted (mysql2); character sets other than those of Unicode,
- * in which no server answers a session of ours (iconv-lite); what stands in for servers, what goes
- * round requests, and all that browsers have (undici). To find, compile and run them took a
- * start of `serve` a tenth of its time, and the letters of those sets made a file of all around them
- * twice as large in memory.
+ * Parts of libraries that this program never uses, by the library that imports them. Each is replaced
+ * by an empty class. Together they were a tenth of the start-up time of `serve`.
+ *
+ * - umzug: its command line.
+ * - yargs: searching the disk for package.json, and the calling file, both for features unused here.
+ * - pino: worker threads that write.
+ * - prom-client: tracing, and metrics of or for other processes.
+ * - mysql2: its pools (ours is another one), servers, replication, and provider certificates, which
+ *   are loaded separately when configured.
+ * - iconv-lite: character sets other than Unicode. No session uses one, and their non-ASCII
+ *   characters double the memory of the file that contains them.
+ * - @kubernetes/client-node: its transport, proxies and WebSockets, which src/kube replaces or does
+ *   not use, and the libraries of the legacy logins that src/kube rejects.
+ * - undici: mocks, interceptors, caches, and browser interfaces.
  */
 const leftOut = {
   umzug: ['./cli'],
-  fastify: [
-    ...['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request'],
-    ...['semver', 'node:http2'],
-  ],
+  yargs: ['escalade/sync', 'get-caller-file'],
   pino: ['./transport', './lib/transport', 'worker_threads'],
   'prom-client': ['@opentelemetry/api', './lib/cluster', './lib/pushgateway'],
   mysql2: [
-    ...['./constants/ssl_profiles.js', './lib/create_pool.js', './lib/create_pool_cluster.js'],
-    ...['./lib/pool.js', './lib/pool_cluster.js', './lib/pool_connection.js', './lib/server.js'],
-    ...['./lib/promise/pool.js', './lib/promise/pool_cluster', './lib/promise/pool_connection.js'],
-    ...['./server_handshake.js', './register_slave.js', './binlog_dump.js'],
+    './constants/ssl_profiles.js',
+    './lib/create_pool.js',
+    './lib/create_pool_cluster.js',
+    './lib/pool.js',
+    './lib/pool_cluster.js',
+    './lib/pool_connection.js',
+    './lib/server.js',
+    './lib/promise/pool.js',
+    './lib/promise/pool_cluster',
+    './lib/promise/pool_connection.js',
+    './server_handshake.js',
+    './register_slave.js',
+    './binlog_dump.js',
+  ],
+  '@kubernetes': [
+    'form-data',
+    'hpagent',
+    'isomorphic-ws',
+    'jsonpath-plus',
+    'openid-client',
+    'rfc4648',
+    'socks',
+    'socks-proxy-agent',
+    'undici',
+    'ws',
   ],
   'iconv-lite': ['./dbcs-data', './sbcs-data-generated'],
   undici: [
-    ...[
-      ...['mock-agent', 'mock-call-history', 'mock-client', 'mock-errors', 'mock-pool'],
-      'snapshot-agent',
-    ].map((name) => `./lib/mock/${name}`),
-    ...[
-      'cache',
-      'decompress',
-      'deduplicate',
-      'dns',
-      'dump',
-      'redirect',
-      'response-error',
-      'retry',
-    ].map((name) => `./lib/interceptor/${name}`),
-    ...['./lib/cache/memory-cache-store', './lib/cache/sqlite-cache-store'],
-    ...[
-      ...['cache/cachestorage', 'cookies', 'eventsource/eventsource'],
-      ...['fetch', 'fetch/data-url', 'fetch/formdata', 'fetch/global', 'fetch/headers'],
-      ...['fetch/request', 'fetch/response', 'websocket/events', 'websocket/websocket'],
-      ...['websocket/stream/websocketerror', 'websocket/stream/websocketstream'],
-    ].map((name) => `./lib/web/${name}`),
+    './lib/mock/mock-agent',
+    './lib/mock/mock-call-history',
+    './lib/mock/mock-client',
+    './lib/mock/mock-errors',
+    './lib/mock/mock-pool',
+    './lib/mock/snapshot-agent',
+    './lib/interceptor/cache',
+    './lib/interceptor/decompress',
+    './lib/interceptor/deduplicate',
+    './lib/interceptor/dns',
+    './lib/interceptor/dump',
+    './lib/interceptor/redirect',
+    './lib/interceptor/response-error',
+    './lib/interceptor/retry',
+    './lib/cache/memory-cache-store',
+    './lib/cache/sqlite-cache-store',
+    './lib/web/cache/cachestorage',
+    './lib/web/cookies',
+    './lib/web/eventsource/eventsource',
+    './lib/web/fetch',
+    './lib/web/fetch/data-url',
+    './lib/web/fetch/formdata',
+    './lib/web/fetch/global',
+    './lib/web/fetch/headers',
+    './lib/web/fetch/request',
+    './lib/web/fetch/response',
+    './lib/web/websocket/events',
+    './lib/web/websocket/websocket',
+    './lib/web/websocket/stream/websocketerror',
+    './lib/web/websocket/stream/websocketstream',
   ],
 };
 
 /**
- * Parts of libraries that run when they are first used, by who asks for them: names of errors, which
- * are 4,000; numbers of 64 bits, for which a machine of WebAssembly is made; encryption and
- * compression, which not every connection has; figures of the process.
+ * Parts of libraries that are evaluated on first use, by the library that imports them: the
+ * 4,000 error names, 64-bit integers (which instantiate WebAssembly), TLS and
+ * compression (mysql2); default metrics (prom-client); the layout of help (yargs).
  */
 const putOff = {
-  fastify: ['node:https'],
   mysql2: ['../constants/errors.js', 'long', 'tls', 'zlib'],
   'prom-client': ['./lib/defaultMetrics'],
+  yargs: ['cliui', 'string-width'],
 };
 
 const libraryOf = (importer) => /\/node_modules\/([^/]+)\/[^\0]*$/.exec(importer ?? '')?.[1];
@@ -76,7 +109,7 @@ const withoutUnused = {
     const library = libraryOf(importer);
     return leftOut[library]?.includes(id) ? `\0left-out:${library}:${id}` : null;
   },
-  // umzug and undici make something of a class of one of them, and mysql2 looks at the prototype of another.
+  // umzug and undici instantiate or extend one of these; mysql2 reads the prototype of another.
   load: (id) => {
     if (!id.startsWith('\0left-out:')) return null;
     return 'module.exports = class { static UmzugCLI = class {}; static CacheStorage = class {}; };';
@@ -85,19 +118,22 @@ const withoutUnused = {
 
 const putOffPrefix = '\0put-off:';
 
-/** Stands for a part until one of its properties is read, or it is called. */
+/** Replaces a part by a proxy that loads it when a property is read or the proxy is called. */
 const withPutOff = {
   name: 'with-put-off',
   resolveId: async function (id, importer) {
     if (putOff[libraryOf(importer)]?.includes(id) !== true) return null;
-    const found = await this.resolve(id, importer, { skipSelf: true });
-    return putOffPrefix + found.id;
+    const resolved = await this.resolve(id, importer, { skipSelf: true });
+    return putOffPrefix + resolved.id;
   },
   load: (id) => {
     if (!id.startsWith(putOffPrefix)) return null;
     const source = JSON.stringify(id.slice(putOffPrefix.length));
     return `
-      const part = () => require(${source});
+      const part = () => {
+        const loaded = require(${source});
+        return loaded.__esModule ? (loaded.default ?? loaded) : loaded;
+      };
       module.exports = new Proxy(function () {}, {
         get: (_, key) => part()[key],
         apply: (_, self, values) => Reflect.apply(part(), self, values),
@@ -106,22 +142,22 @@ const withPutOff = {
   },
 };
 
-/** Who imports Node's own modules on the way of every command. */
-const everyCommand = /^\0|\/src\/[\w./-]+\.ts$/;
+/** Importers whose imports of Node's modules are on the start-up path of every command. */
+const everyCommand = /^\0|\/src\/[\w./-]+\.ts$|\/node_modules\/(?:yargs|yargs-parser|y18n)\//;
 
 /**
- * To import a module of Node makes Node read every export of it, and so load a dozen others, such
- * as the threads and the terminals. What is imported here is read alone instead; the functions of
- * those that take longest to load are read when they are first called.
+ * An import of one of Node's modules makes Node evaluate all of its exports, and with them a dozen
+ * other modules. Reading only the imported names avoids that. The functions of the modules below,
+ * which take longest to load, are read on their first call.
  */
-const slowBuiltins = ['child_process', 'crypto', 'zlib'];
+const slowBuiltins = ['assert', 'child_process', 'crypto', 'zlib'];
 
 const bareBuiltins = {
   name: 'bare-builtins',
   resolveId: (id, importer, { kind }) => {
     const isStatic = kind === 'import-statement' && everyCommand.test(importer ?? '');
     if (!isStatic || !isBuiltin(id)) return null;
-    // One for each importer, so that no part of the bundle is loaded for what another one imports.
+    // One copy for each importer, so that no part of the bundle loads another for a built-in.
     return `\0builtin:${id.replace(/^node:/, '')}?${importer.replaceAll('\0', '')}`;
   },
   load: (id) => {
@@ -132,10 +168,10 @@ const bareBuiltins = {
 
 const promised = Symbol.for('nodejs.util.promisify.custom');
 
-/** Some functions say themselves how they are promised: that of `execFile` yields two texts, not one. */
-function lazily(path, found) {
+/** Keeps a custom promisified form, such as that of `execFile`, which yields two values. */
+function lazily(path, builtin) {
   const plain = `(...values) => ${path}(...values)`;
-  if (found[promised] === undefined) return plain;
+  if (builtin[promised] === undefined) return plain;
   const key = `[Symbol.for('${promised.description}')]`;
   return `Object.assign(${plain}, { ${key}: (...values) => ${path}${key}(...values) })`;
 }
@@ -149,44 +185,49 @@ function builtinCode(name) {
       const isLazy =
         slowBuiltins.includes(name) && /^[a-z]/.test(key) && typeof builtin[key] === 'function';
       return isLazy
-        ? `export const ${key} = ${lazily(`(kept ??= ${whole}).${key}`, builtin[key])};`
+        ? `export const ${key} = ${lazily(`(cached ??= ${whole}).${key}`, builtin[key])};`
         : `export const ${key} = /* @__PURE__ */ readBuiltin('${key}');`;
     });
   return [
-    'let kept;',
-    `const readBuiltin = (key) => (kept ??= ${whole})[key];`,
+    'let cached;',
+    `const readBuiltin = (key) => (cached ??= ${whole})[key];`,
     `export default /* @__PURE__ */ process.getBuiltinModule('node:${name}');`,
     ...lines,
   ].join('\n');
 }
 
 /**
- * To find and link a small file takes Node longer than to run it, so what is always loaded together
- * is one file: each part is made of these sources and of what they import. The first that wants a
- * source has it.
+ * Sources that are always loaded together share one file, because Node takes longer to find and link
+ * a small file than to run it. A group contains these sources and their imports; a source that two
+ * groups import belongs to the first one.
  */
 const together = {
   base: ['failure', 'suggest', 'terminal-text', 'package-root', 'commands/shared/exit-codes'],
   manifests: [
-    ...['sync/manifest/desired', 'sync/source/source', 'settings/reading/environment'],
-    ...['commands/sources/fault-text', 'commands/shared/table'],
+    'sync/desired/desired',
+    'sync/source/source',
+    'settings/reading/environment',
+    'commands/sources/fault-text',
+    'commands/shared/table',
   ],
-  limits: ['model/limits', 'model/resource-fields'],
+  limits: ['model/limits/limits', 'model/wire/resource-fields'],
   clock: ['clock'],
 };
-const groups = Object.entries(together).map(([name, sources], at, { length }) => ({
-  name,
-  test: (id) => sources.some((source) => id === resolve(root, `src/${source}.ts`)),
-  priority: length - at,
-}));
+const groups = Object.entries(together).map(([name, sources], at, { length }) => {
+  const files = sources.map((source) => resolve(root, `src/${source}.ts`));
+  const missing = files.find((file) => !existsSync(file));
+  if (missing !== undefined)
+    throw new Error(`group ${name} names ${missing}, which does not exist`);
+  return { name, test: (id) => files.includes(id), priority: length - at };
+});
 
-/** Another folder can be named, for tests of what is published. */
+/** Tests of the published program name another folder. */
 const out = resolve(root, process.argv[2] ?? 'dist');
 await rm(out, { recursive: true, force: true });
 
 /**
- * One letter beyond ASCII makes a part twice as large in memory. All stand in texts and patterns,
- * where they can be written so; `String.raw` has none.
+ * A non-ASCII character makes V8 hold the file as two-byte text, which doubles its memory. All are in
+ * strings and patterns, where an escape has the same meaning; none is in a `String.raw` template.
  */
 const asciiOnly = {
   name: 'ascii-only',
@@ -200,19 +241,20 @@ const asciiOnly = {
 };
 
 const plugins = [withoutUnused, withPutOff, bareBuiltins, asciiOnly];
-/** Names are left as they are, for those who read where an error came from. */
+/** Names stay unchanged so that stack traces are readable. */
 const minify = { mangle: false, compress: false, codegen: { removeWhitespace: true } };
 
-/** Yields what was written. */
+/** Returns the files written. */
 async function build(input, format, names, define = {}, external = undefined) {
   const bundle = await rolldown({
     input,
     platform: 'node',
     plugins,
     external,
-    // Libraries that also run in browsers ask for it, and Node takes long to make one.
+    // Libraries that also run in browsers read it, and Node creates it slowly on first access.
     transform: { define: { navigator: 'undefined', ...define } },
-    checks: { circularDependency: false },
+    // `import.meta` is empty in CommonJS; only yargs reads it there, for a feature unused here.
+    checks: { circularDependency: false, emptyImportMeta: false },
   });
   const codeSplitting = format === 'cjs' ? { groups } : false;
   const { output } = await bundle.write({ dir: out, format, ...names, codeSplitting, minify });
@@ -221,7 +263,7 @@ async function build(input, format, names, define = {}, external = undefined) {
 }
 
 const commandLine = './commands/command-line.ts';
-// The names hold hashes of what is in them, which is how kept code is known to be theirs (src/program.ts).
+// The names contain content hashes, by which src/program.ts matches cached code to a file.
 const parts = await build({ 'command-line': resolve(root, 'src', commandLine) }, 'cjs', {
   entryFileNames: 'parts/[name]-[hash].cjs',
   chunkFileNames: 'parts/[name]-[hash].cjs',
@@ -234,7 +276,7 @@ const main = await build(
   { firstPart: JSON.stringify(fileName) },
   [commandLine],
 );
-/** Threads are files of their own, one folder above the parts that start them. */
+/** Worker threads are separate files, one folder above the parts that start them. */
 const threads = [];
 for (const thread of [
   'guardrails/search-thread',

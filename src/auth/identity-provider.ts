@@ -1,4 +1,4 @@
-/** Knows the identity provider by which people sign in: a client of OpenID Connect, and what it proves of somebody. */
+/** OpenID Connect client for sign-in: discovery, authorization code flow and back-channel logout. */
 import { createHash } from 'node:crypto';
 import {
   type CryptoKey,
@@ -11,31 +11,31 @@ import type * as OpenId from 'openid-client';
 import { request } from 'undici';
 import { Pools } from '../remote/pools.ts';
 import type { Proxies } from '../remote/proxies.ts';
-import type { ClientProof, SignInSettings } from '../settings/sign-in.ts';
+import type { ClientProof, SignInSettings } from '../settings/groups/sign-in.ts';
 
-/** What a browser keeps while its owner is with the provider. */
+/** State that the browser keeps in a cookie during sign-in. */
 export interface SignInAttempt {
   readonly state: string;
   readonly nonce: string;
-  /** Of which the provider was told a digest: who comes back with the code has to know it (RFC 7636). */
+  /** PKCE code verifier; the provider received its digest (RFC 7636). */
   readonly verifier: string;
 }
 
 export interface ProvenIdentity {
   readonly subjectHash: Buffer;
-  /** Null where the provider does not say. */
+  /** SHA-256 of the provider's session id; null when the provider sends none. */
   readonly sessionHash: Buffer | null;
-  /** Null unless the provider has made sure of it. */
+  /** Null unless the provider has verified the address. */
   readonly verifiedEmail: string | null;
   readonly firstName: string | null;
   readonly lastName: string | null;
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** Whose sessions a provider ends: of one of its own sessions, or all of an account. */
+/** Sessions that the provider ends: those of one provider session, or all of an account. */
 export type LogoutSubject = { readonly sessionHash: Buffer } | { readonly subjectHash: Buffer };
 
-/** The provider's word was not good enough; `reason` tells people why, and holds nothing secret. */
+/** The provider's response was not acceptable; `reason` is shown to users and contains no secret. */
 export class SignInRefused extends Error {
   override name = 'SignInRefused';
   readonly reason: string;
@@ -46,24 +46,26 @@ export class SignInRefused extends Error {
   }
 }
 
-/** The provider did not answer, or not as one. */
+/** The provider did not respond, or not with a valid response. */
 export class ProviderUnavailable extends Error {
   override name = 'ProviderUnavailable';
 }
 
 const callbackPath = '/v1/sign-in/callback';
 const limits = {
-  ...{ connectionsMax: 4, connectTimeoutMs: 5_000, answerTimeoutMs: 10_000 },
-  answerBytesMax: 1024 * 1024,
+  connectionsMax: 4,
+  connectTimeoutMs: 5_000,
+  responseTimeoutMs: 10_000,
+  responseBytesMax: 1024 * 1024,
 };
-/** What the provider says of itself is asked for again after this. */
+/** Discovery metadata is fetched again after this time. */
 const freshMs = 3_600_000;
-/** By which the provider's clock may differ. */
+/** Tolerated clock difference to the provider. */
 const toleranceSeconds = 30;
-/** A clock of ours that moves less than this against the machine's is the same. */
+/** Smaller changes between the shared clock and the machine's clock are ignored. */
 const skewStepSeconds = 5;
 
-/** `now` is in milliseconds since the epoch, by the clock that all replicas share. */
+/** `now` is in milliseconds since the epoch, by the clock shared by all replicas. */
 export class IdentityProvider implements AsyncDisposable {
   readonly #settings: SignInSettings;
   readonly #pools: Pools;
@@ -77,23 +79,27 @@ export class IdentityProvider implements AsyncDisposable {
     this.#pools = new Pools(limits, proxies);
   }
 
-  /** Where the browser goes, and what it keeps. @throws ProviderUnavailable */
+  /** Returns the provider's address for the browser and the state to keep. @throws ProviderUnavailable */
   async begin(now: number): Promise<{ address: URL; attempt: SignInAttempt }> {
     const { client, config } = await this.#open(now);
     const attempt = {
-      ...{ state: client.randomState(), nonce: client.randomNonce() },
+      state: client.randomState(),
+      nonce: client.randomNonce(),
       verifier: client.randomPKCECodeVerifier(),
     };
     const address = client.buildAuthorizationUrl(config, {
-      ...{ redirect_uri: this.#callback().href, scope: this.#settings.scopes },
-      ...{ state: attempt.state, nonce: attempt.nonce, code_challenge_method: 'S256' },
+      redirect_uri: this.#callback().href,
+      scope: this.#settings.scopes,
+      state: attempt.state,
+      nonce: attempt.nonce,
+      code_challenge_method: 'S256',
       code_challenge: await client.calculatePKCECodeChallenge(attempt.verifier),
     });
     return { address, attempt };
   }
 
   /**
-   * Trades the code that the browser came back with.
+   * Exchanges the code that the browser returned with.
    *
    * @throws SignInRefused, ProviderUnavailable
    */
@@ -106,18 +112,20 @@ export class IdentityProvider implements AsyncDisposable {
     const callback = this.#callback();
     callback.search = new URLSearchParams(answered).toString();
     const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
-    const tokens = await judged(client, () =>
+    const tokens = await convertErrors(client, () =>
       client.authorizationCodeGrant(config, callback, { ...checks, idTokenExpected: true }),
     );
-    const told = tokens.claims()!;
-    const hasMore = config.serverMetadata().userinfo_endpoint !== undefined;
-    const more = hasMore
-      ? await judged(client, () => client.fetchUserInfo(config, tokens.access_token, told.sub))
+    const claims = tokens.claims()!;
+    const hasUserInfo = config.serverMetadata().userinfo_endpoint !== undefined;
+    const userInfo = hasUserInfo
+      ? await convertErrors(client, () =>
+          client.fetchUserInfo(config, tokens.access_token, claims.sub),
+        )
       : {};
-    return identityOf({ ...more, ...told });
+    return identityOf({ ...userInfo, ...claims });
   }
 
-  /** Where somebody signs out of the provider, too; null where it has no such place, or nobody has asked it yet. */
+  /** The provider's logout address; null when it has none or discovery has not run yet. */
   async endAddress(): Promise<string | null> {
     const endpoint = this.#known?.config.serverMetadata().end_session_endpoint;
     if (endpoint === undefined) return null;
@@ -128,29 +136,32 @@ export class IdentityProvider implements AsyncDisposable {
   }
 
   /**
-   * What a logout token of the provider ends (OpenID Connect Back-Channel Logout 1.0, 2.6).
+   * Validates a logout token of the provider (OpenID Connect Back-Channel Logout 1.0, 2.6).
    *
    * @throws SignInRefused, ProviderUnavailable
    */
-  async judgeLogout(token: string, now: number): Promise<LogoutSubject> {
+  async verifyLogoutToken(token: string, now: number): Promise<LogoutSubject> {
     const { client, config } = await this.#open(now);
     const { issuer, jwks_uri: url } = config.serverMetadata();
     if (url === undefined) throw new SignInRefused('the identity provider publishes no keys');
-    const options = { [jwksFetch]: this.#fetch, timeoutDuration: limits.answerTimeoutMs };
+    const options = { [jwksFetch]: this.#fetch, timeoutDuration: limits.responseTimeoutMs };
     if (this.#keys?.url !== url) {
       this.#keys = { url, find: createRemoteJWKSet(new URL(url), options) };
     }
     const { find } = this.#keys;
-    const { payload } = await judged(client, () =>
+    const { payload } = await convertErrors(client, () =>
       jwtVerify(token, find, {
-        ...{ issuer, audience: this.#settings.clientId, currentDate: new Date(now) },
-        ...{ clockTolerance: toleranceSeconds, requiredClaims: ['iat', 'jti', 'events'] },
+        issuer,
+        audience: this.#settings.clientId,
+        currentDate: new Date(now),
+        clockTolerance: toleranceSeconds,
+        requiredClaims: ['iat', 'jti', 'events'],
         maxTokenAge: '5 minutes',
       }),
     );
     const { events, nonce, sid, sub } = payload;
     const isLogout = typeof events === 'object' && events !== null && logoutEvent in events;
-    if (!isLogout || nonce !== undefined) throw new SignInRefused('this is no logout token');
+    if (!isLogout || nonce !== undefined) throw new SignInRefused('this is not a logout token');
     if (typeof sid === 'string') return { sessionHash: digest(issuer, sid) };
     if (typeof sub === 'string') return { subjectHash: digest(issuer, sub) };
     throw new SignInRefused('the logout token names nobody');
@@ -174,12 +185,12 @@ export class IdentityProvider implements AsyncDisposable {
     }
     const { issuer, clientId } = this.#settings;
     const metadata = { [client.clockSkew]: skew, [client.clockTolerance]: toleranceSeconds };
-    const proof = await proofOf(client, this.#settings.proof);
+    const proof = await clientAuthOf(client, this.#settings.proof);
     const isPlain = issuer.protocol === 'http:';
-    const config = await judged(client, () =>
+    const config = await convertErrors(client, () =>
       client.discovery(issuer, clientId, metadata, proof, {
         [client.customFetch]: this.#fetch,
-        timeout: limits.answerTimeoutMs / 1000,
+        timeout: limits.responseTimeoutMs / 1000,
         execute: isPlain ? [client.allowInsecureRequests] : [],
       }),
     );
@@ -187,27 +198,27 @@ export class IdentityProvider implements AsyncDisposable {
     return { client, config };
   }
 
-  /** By our own connections, which are bounded and heed the proxy. */
+  /** Uses the process's own connections, which are limited and respect the proxy settings. */
   readonly #fetch = async (
     url: string,
     { method, headers, body, signal }: Pick<RequestInit, 'method' | 'headers' | 'body' | 'signal'>,
   ): Promise<Response> => {
-    const answer = await request(url, {
+    const response = await request(url, {
       method: method === 'POST' ? 'POST' : 'GET',
       headers: Object.fromEntries(new Headers(headers)),
       body: body instanceof URLSearchParams ? body.toString() : ((body ?? null) as string | null),
       signal: signal ?? null,
-      dispatcher: this.#pools.at(new URL(url).origin),
+      dispatcher: this.#pools.poolFor(new URL(url).origin),
     });
-    const text = await answer.body.text();
-    const type = String(answer.headers['content-type'] ?? '');
-    const isEmpty = answer.statusCode === 204 || answer.statusCode === 304;
-    const init = { status: answer.statusCode, headers: { 'content-type': type } };
+    const text = await response.body.text();
+    const type = String(response.headers['content-type'] ?? '');
+    const isEmpty = response.statusCode === 204 || response.statusCode === 304;
+    const init = { status: response.statusCode, headers: { 'content-type': type } };
     return new Response(isEmpty ? null : text, init);
   };
 }
 
-async function proofOf(client: typeof OpenId, proof: ClientProof): Promise<OpenId.ClientAuth> {
+async function clientAuthOf(client: typeof OpenId, proof: ClientProof): Promise<OpenId.ClientAuth> {
   if (proof.method === 'none') return client.None();
   if (proof.method === 'private_key_jwt') {
     const { jwk, algorithm, kid } = proof.key.reveal();
@@ -221,32 +232,32 @@ async function proofOf(client: typeof OpenId, proof: ClientProof): Promise<OpenI
 
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout';
 
-/** Tells what the provider, or its browser, said wrongly from a provider that is not there. */
-async function judged<T>(client: typeof OpenId, ask: () => Promise<T>): Promise<T> {
+/** Converts errors: an invalid response becomes SignInRefused, a missing one ProviderUnavailable. */
+async function convertErrors<T>(client: typeof OpenId, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask();
   } catch (error) {
     if (error instanceof client.AuthorizationResponseError) {
-      throw new SignInRefused(`the identity provider answers ${plain(error.error)}`, {
+      throw new SignInRefused(`the identity provider returned ${safeErrorCode(error.error)}`, {
         cause: error,
       });
     }
     if (error instanceof client.ResponseBodyError && error.status < 500) {
-      throw new SignInRefused(`the identity provider answers ${plain(error.error)}`, {
+      throw new SignInRefused(`the identity provider returned ${safeErrorCode(error.error)}`, {
         cause: error,
       });
     }
-    if (isFalse(client, error)) {
-      throw new SignInRefused('what the identity provider says does not hold', { cause: error });
+    if (isInvalidResponse(client, error)) {
+      throw new SignInRefused('the response of the identity provider is invalid', { cause: error });
     }
-    throw new ProviderUnavailable('the identity provider does not answer', { cause: error });
+    throw new ProviderUnavailable('the identity provider does not respond', { cause: error });
   }
 }
 
-/** What a token, or the address that a browser came back to, says wrongly; not that nobody answered. */
-function isFalse(client: typeof OpenId, error: unknown): boolean {
+/** Whether a token or callback is invalid, as opposed to a provider that did not respond. */
+function isInvalidResponse(client: typeof OpenId, error: unknown): boolean {
   const { code, cause } = error as { code?: unknown; cause?: unknown };
-  const falsehoods: unknown[] = [
+  const invalidResponseCodes: unknown[] = [
     'OAUTH_INVALID_RESPONSE',
     'OAUTH_JWT_CLAIM_COMPARISON_FAILED',
     'OAUTH_JWT_TIMESTAMP_CHECK_FAILED',
@@ -254,12 +265,14 @@ function isFalse(client: typeof OpenId, error: unknown): boolean {
     'OAUTH_KEY_SELECTION_FAILED',
   ];
   if (typeof code === 'string' && /^ERR_J(?:WT|WS|OSE|WKS_NO)/.test(code)) return true;
-  if (falsehoods.includes(code)) return true;
-  return error instanceof client.ClientError && cause !== undefined && isFalse(client, cause);
+  if (invalidResponseCodes.includes(code)) return true;
+  return (
+    error instanceof client.ClientError && cause !== undefined && isInvalidResponse(client, cause)
+  );
 }
 
-/** Codes of errors are words of a few characters; anything else is not shown. */
-function plain(code: string): string {
+/** Error codes are short words; anything else is replaced. */
+function safeErrorCode(code: string): string {
   return /^[\w.-]{1,64}$/.test(code) ? code : 'an error';
 }
 
@@ -271,7 +284,9 @@ function identityOf(claims: Readonly<Record<string, unknown>>): ProvenIdentity {
     subjectHash: digest(String(iss), String(sub)),
     sessionHash: typeof sid === 'string' ? digest(String(iss), sid) : null,
     verifiedEmail: claims.email_verified === true ? text(email) : null,
-    ...{ firstName: text(given_name), lastName: text(family_name), claims },
+    firstName: text(given_name),
+    lastName: text(family_name),
+    claims,
   };
 }
 
@@ -281,8 +296,8 @@ function digest(issuer: string, name: string): Buffer {
     .digest();
 }
 
-/** The texts of a claim, which may be one or a list, and lie within another: `realm_access.roles`. */
-export function textsOf(claims: Readonly<Record<string, unknown>>, path: string): string[] {
+/** String values of a claim, which may be one or a list, also nested by a dotted path: `realm_access.roles`. */
+export function claimTexts(claims: Readonly<Record<string, unknown>>, path: string): string[] {
   const found = Object.hasOwn(claims, path)
     ? claims[path]
     : path

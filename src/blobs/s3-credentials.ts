@@ -43,8 +43,8 @@ interface Given {
 const marginMsMax = 5 * 60_000;
 const limits = {
   connectionsMax: 1,
-  ...{ connectTimeoutMs: 5_000, answerTimeoutMs: 10_000 },
-  answerBytesMax: 64 * 1024,
+  ...{ connectTimeoutMs: 5_000, responseTimeoutMs: 10_000 },
+  responseBytesMax: 64 * 1024,
 };
 
 /** Dispose closes what is open. */
@@ -174,11 +174,11 @@ export class S3Credentials implements AsyncDisposable {
     const pools = await this.#pools();
     const told = { origin, path: pathname + search, ...asked };
     const answer = await pools
-      .at(origin)
+      .poolFor(origin)
       .request(told)
       .then(async ({ statusCode, body }) => ({ statusCode, text: await body.text() }))
       .catch((cause: NodeJS.ErrnoException) => {
-        const reason = `is out of reach${pools.way(origin)} (${cause.code ?? 'no answer'})`;
+        const reason = `is out of reach${pools.describeRoute(origin)} (${cause.code ?? 'no answer'})`;
         throw new BlobUnavailable(`What gives credentials for the bucket, ${origin}, ${reason}`, {
           cause,
         });

@@ -58,8 +58,8 @@ export class S3 implements BlobStore {
   /** What opens connections is loaded by those who ask the service for something. */
   #pools(): Promise<Pools> {
     this.#opening ??= import('../remote/pools.ts').then(({ Pools }) => {
-      const timeouts = { connectTimeoutMs: 5_000, answerTimeoutMs: 30_000 };
-      return new Pools({ connectionsMax, ...timeouts, answerBytesMax }, this.#proxies);
+      const timeouts = { connectTimeoutMs: 5_000, responseTimeoutMs: 30_000 };
+      return new Pools({ connectionsMax, ...timeouts, responseBytesMax: answerBytesMax }, this.#proxies);
     });
     return this.#opening;
   }
@@ -135,7 +135,7 @@ export class S3 implements BlobStore {
       if (answer instanceof BlobUnavailable) throw answer;
       const { origin } = this.#place.endpoint;
       const { code = 'no answer' } = answer as NodeJS.ErrnoException;
-      const reason = `is out of reach${(await this.#pools()).way(origin)} (${code})`;
+      const reason = `is out of reach${(await this.#pools()).describeRoute(origin)} (${code})`;
       throw new BlobUnavailable(`The bucket at ${origin} ${reason}`, { cause: answer });
     }
   }
@@ -160,7 +160,7 @@ export class S3 implements BlobStore {
     // The address says it.
     headers.delete('host');
     const pools = await this.#pools();
-    const answer = await pools.at(url.origin).request({
+    const answer = await pools.poolFor(url.origin).request({
       ...{ origin: url.origin, path: url.pathname + url.search },
       method: method as Dispatcher.HttpMethod,
       headers: { ...Object.fromEntries(headers), 'user-agent': 'gatewright' },

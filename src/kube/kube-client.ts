@@ -1,121 +1,62 @@
-/** Knows how the API of a Kubernetes cluster is asked: one request at a time, and what a refusal means. */
+/** Opens the typed Kubernetes APIs that gatewright uses. */
+/*
+ * Only this file and those it imports load the library, about 15 MB: import it with `await import()`, and take
+ * types and failures from the other files of this folder.
+ */
+import type { KubeConfig } from '@kubernetes/client-node/dist/config.js';
+import { createConfiguration } from '@kubernetes/client-node/dist/gen/configuration.js';
+import { wrapHttpLibrary } from '@kubernetes/client-node/dist/gen/http/http.js';
+import { ServerConfiguration } from '@kubernetes/client-node/dist/gen/servers.js';
+import {
+  ObjectCoordinationV1Api,
+  ObjectCoreV1Api,
+  ObjectEventsV1Api,
+} from '@kubernetes/client-node/dist/gen/types/ObjectParamAPI.js';
 import type { Clock } from '../clock.ts';
-import { Failure } from '../failure.ts';
-import { type JsonAnswer, JsonExchange, type Patience } from '../remote/json-exchange.ts';
-import type { KubeAccess } from './kube-access.ts';
+import type { CallLimits } from '../remote/json-exchange.ts';
+import { loadKubeConfig } from './kube-config.ts';
+import { KubeLogin } from './kube-credentials.ts';
+import { KubeHttp } from './kube-http.ts';
 
-export interface KubeRequest {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** `/api/v1/namespaces/prod/secrets`, without a query. */
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly body?: unknown;
-  /** `application/json` when absent. */
-  readonly contentType?: string;
+export interface KubeClientOptions {
+  /** Path of a kubeconfig; null for the service account of the pod. Tests give the loaded form. */
+  readonly config: string | null | (() => KubeConfig);
+  readonly clock: Clock;
+  /** Resolves after that many milliseconds. */
+  readonly pause: (ms: number) => Promise<void>;
+  readonly limits?: CallLimits | undefined;
 }
 
-/** The API has answered that it will not. */
-export class KubeRefusal extends Failure {
-  readonly status: number;
-  /** Word of the API: `Conflict`, `AlreadyExists`, `NotFound`. */
-  readonly reason: string;
-
-  constructor(status: number, reason: string, message: string) {
-    super('refusedByGuard', message);
-    this.status = status;
-    this.reason = reason;
-  }
-}
-
-/** No answer came. What was asked for may have been done. */
-export class KubeUnreachable extends Failure {
-  constructor(message: string, options?: ErrorOptions) {
-    super('unreachable', message, options);
-  }
-}
-
-/** What is answered; null where the refusal is one that says something of its own. */
-export async function nullWhere<T>(
-  saysSo: (refusal: KubeRefusal) => boolean,
-  asked: Promise<unknown>,
-): Promise<T | null> {
-  try {
-    return (await asked) as T;
-  } catch (error) {
-    if (error instanceof KubeRefusal && saysSo(error)) return null;
-    throw error;
-  }
-}
-
-const answerBytesMax = 64 * 1024 * 1024;
-
-/** Of one cluster; dispose closes its sockets. */
+/** Client of one cluster; dispose closes its sockets. */
 export class KubeClient implements AsyncDisposable {
-  readonly #access: KubeAccess;
-  readonly #exchange: JsonExchange;
+  readonly core: ObjectCoreV1Api;
+  readonly coordination: ObjectCoordinationV1Api;
+  readonly events: ObjectEventsV1Api;
+  /** Host of the API server: `10.0.0.1:6443`. */
+  readonly host: string;
+  /** Sends the requests of all APIs; tests replace its `send`. */
+  readonly http: KubeHttp;
 
-  /** @param pause waits that many milliseconds */
-  constructor(
-    access: KubeAccess,
-    clock: Clock,
-    pause: (ms: number) => Promise<void>,
-    patience?: Patience,
-  ) {
-    this.#access = access;
-    const { server, ca, certificate, serverName } = access;
-    this.#exchange = new JsonExchange({
-      // A cluster is near: pods reach its API without the proxy that leads outside.
-      ...{ address: server, proxies: null, answerBytesMax, clock, pause, patience },
-      tls: {
-        ...(ca === null ? {} : { ca }),
-        ...(serverName === null ? {} : { servername: serverName }),
-        ...(certificate === null ? {} : { cert: certificate.cert, key: certificate.key.reveal() }),
-      },
-      isSilence: (status) => status >= 500,
-      isLater: (status) => status === 429,
-      heedsRetryAfter: true,
-      reasonIn: ({ status }) => `it answers ${status}`,
-      unreachable: (reason, cause) => {
-        const message = `Kubernetes at ${server.origin} is out of reach: ${reason}`;
-        return new KubeUnreachable(message, { cause });
-      },
+  /** @throws Failure (invalid input) when the configuration cannot be used */
+  constructor({ config, clock, pause, limits }: KubeClientOptions) {
+    const login = new KubeLogin(
+      typeof config === 'function' ? config : () => loadKubeConfig(config),
+    );
+    const cluster = login.config.getCurrentCluster()!;
+    const server = new URL(cluster.server);
+    const proxy = cluster.proxyUrl ? new URL(cluster.proxyUrl) : null;
+    this.host = server.host;
+    this.http = new KubeHttp({ login, server, proxy, clock, pause, limits });
+    const configuration = createConfiguration({
+      baseServer: new ServerConfiguration(cluster.server, {}),
+      httpApi: wrapHttpLibrary(this.http),
     });
-  }
-
-  /** Of the server: `10.0.0.1:6443`. */
-  get host(): string {
-    return this.#access.server.host;
-  }
-
-  /**
-   * Yields the body of the answer. What only reads is asked again when no answer comes; anything is
-   * when the API says that it was not done.
-   *
-   * @throws KubeRefusal, KubeUnreachable; neither quotes what was sent
-   */
-  async request(request: KubeRequest): Promise<unknown> {
-    const { method, path, query, body, contentType = 'application/json' } = request;
-    const headers = (): Record<string, string> => {
-      const token = this.#access.token();
-      return {
-        ...(token === null ? {} : { authorization: `Bearer ${token.reveal()}` }),
-        ...(body === undefined ? {} : { 'content-type': contentType }),
-      };
-    };
-    const answer = await this.#exchange.ask({ method, path, query, headers, body });
-    if (answer.status >= 200 && answer.status < 300) return answer.body;
-    throw refusalOf(request, answer);
+    this.core = new ObjectCoreV1Api(configuration);
+    this.coordination = new ObjectCoordinationV1Api(configuration);
+    this.events = new ObjectEventsV1Api(configuration);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#exchange[Symbol.asyncDispose]();
+    await this.http[Symbol.asyncDispose]();
   }
-}
-
-function refusalOf({ method, path }: KubeRequest, { status, body }: JsonAnswer): KubeRefusal {
-  const told = body as { readonly reason?: unknown; readonly message?: unknown } | null;
-  const reason = typeof told?.reason === 'string' ? told.reason : '';
-  const words = status === 401 ? 'the credential is not accepted' : told?.message;
-  const message = `Kubernetes refuses ${method} ${path} (${status}): ${String(words ?? reason)}`;
-  return new KubeRefusal(status, reason, message);
 }

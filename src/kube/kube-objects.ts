@@ -1,12 +1,17 @@
-/** Knows Secrets and ConfigMaps as the API of Kubernetes keeps them, and the few things done to them. */
-import { type KubeClient, nullWhere } from './kube-client.ts';
+/** Reads and writes Secrets and ConfigMaps; every write names the version it replaces. */
+import type { V1ConfigMap } from '@kubernetes/client-node/dist/gen/models/V1ConfigMap.js';
+import type { V1Secret } from '@kubernetes/client-node/dist/gen/models/V1Secret.js';
+import { setHeaderOptions } from '@kubernetes/client-node/dist/middleware.js';
+import { PatchStrategy } from '@kubernetes/client-node/dist/patch.js';
+import type { KubeClient } from './kube-client.ts';
+import { type KubeRefusal, nullOnRefusal } from './kube-errors.ts';
 
 export interface KubeObject {
   readonly metadata: {
     readonly name: string;
     readonly namespace: string;
     readonly uid: string;
-    /** Changes with every write; a write that names another is refused. */
+    /** Changes with every write; the API rejects a write that names another version. */
     readonly resourceVersion: string;
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
@@ -15,7 +20,7 @@ export interface KubeObject {
   readonly data?: Readonly<Record<string, string>>;
 }
 
-/** A write that names another than the one that is there is refused. */
+/** The API rejects a write whose version is not the current one. */
 export type ObjectVersion = Pick<KubeObject['metadata'], 'uid' | 'resourceVersion'>;
 
 export interface NewSecret {
@@ -27,145 +32,176 @@ export interface NewSecret {
   readonly data: Readonly<Record<string, string>>;
 }
 
-const pageItems = '500';
+const pageSize = 500;
+/** A patch without this header would be taken for a JSON patch. */
+const contentType = 'Content-Type';
+
+const isNotFound = ({ status }: KubeRefusal): boolean => status === 404;
+const isConflict = ({ status }: KubeRefusal): boolean => status === 409;
 
 /** Null when there is none. */
-export function getObject(
-  client: KubeClient,
+export async function getObject(
+  { core }: KubeClient,
   kind: 'secrets' | 'configmaps',
   namespace: string,
   name: string,
 ): Promise<KubeObject | null> {
-  const path = `${pathOf(kind, namespace)}/${name}`;
-  return nullWhere(({ status }) => status === 404, client.request({ method: 'GET', path }));
+  const call =
+    kind === 'secrets'
+      ? core.readNamespacedSecret({ namespace, name })
+      : core.readNamespacedConfigMap({ namespace, name });
+  const object = await nullOnRefusal<V1Secret | V1ConfigMap>(isNotFound, call);
+  return object && kubeObjectOf(object);
 }
 
 /**
- * Applies fields of a ConfigMap on the server's side, over whoever else has written them. Null where it
- * is not, any more, the version that is named; without one it is made where there is none.
+ * Applies fields of a ConfigMap by server-side apply and takes over fields of other managers. Without a
+ * version the ConfigMap is created if absent. Null when the current version is not the named one.
  */
-export function applyConfigMap(
-  client: KubeClient,
+export async function applyConfigMap(
+  { core }: KubeClient,
   { namespace, name, data }: Pick<NewSecret, 'namespace' | 'name' | 'data'>,
   version: ObjectVersion | null,
   fieldManager: string,
 ): Promise<KubeObject | null> {
-  return nullWhere(
-    ({ status }) => status === 409,
-    client.request({
-      method: 'PATCH',
-      path: `${pathOf('configmaps', namespace)}/${name}`,
-      query: { fieldManager, force: 'true' },
-      contentType: 'application/apply-patch+yaml',
-      body: {
-        ...{ apiVersion: 'v1', kind: 'ConfigMap' },
-        ...{ metadata: { namespace, name, ...version }, data },
+  const object = await nullOnRefusal(
+    isConflict,
+    core.patchNamespacedConfigMap(
+      {
+        namespace,
+        name,
+        fieldManager,
+        force: true,
+        body: {
+          apiVersion: 'v1',
+          kind: 'ConfigMap',
+          metadata: { namespace, name, ...version },
+          data,
+        },
       },
-    }),
+      setHeaderOptions(contentType, PatchStrategy.ServerSideApply),
+    ),
   );
+  return object && kubeObjectOf(object);
 }
 
-/** Those of a namespace whose labels are these. */
+/** All Secrets of a namespace that have these labels. */
 export async function listSecrets(
-  client: KubeClient,
+  { core }: KubeClient,
   namespace: string,
   labels: Readonly<Record<string, string>>,
 ): Promise<KubeObject[]> {
   const labelSelector = Object.entries(labels)
     .map(([name, value]) => `${name}=${value}`)
     .join(',');
-  const found: KubeObject[] = [];
-  let next = '';
+  const secrets: KubeObject[] = [];
+  let next: string | undefined;
   do {
-    const page = (await client.request({
-      method: 'GET',
-      path: pathOf('secrets', namespace),
-      query: { labelSelector, limit: pageItems, ...(next === '' ? {} : { continue: next }) },
-    })) as { items: KubeObject[]; metadata: { continue?: string } };
-    // What is in a list does not name what it is a list of.
-    found.push(...page.items);
-    next = page.metadata.continue ?? '';
-  } while (next !== '');
-  return found;
+    const page = await core.listNamespacedSecret({
+      namespace,
+      labelSelector,
+      limit: pageSize,
+      ...(next === undefined ? {} : { _continue: next }),
+    });
+    secrets.push(...page.items.map(kubeObjectOf));
+    next = page.metadata?._continue || undefined;
+  } while (next !== undefined);
+  return secrets;
 }
 
-/** Null where there is one of that name already. */
-export function createSecret(
-  client: KubeClient,
+/** Null when a Secret of that name exists. */
+export async function createSecret(
+  { core }: KubeClient,
   secret: NewSecret,
   fieldManager: string,
 ): Promise<KubeObject | null> {
-  return nullWhere(
+  const { namespace } = secret;
+  const created = await nullOnRefusal(
     ({ reason }) => reason === 'AlreadyExists',
-    client.request({
-      method: 'POST',
-      path: pathOf('secrets', secret.namespace),
-      query: { fieldManager },
-      body: bodyOf(secret),
-    }),
+    core.createNamespacedSecret({ namespace, body: manifestOf(secret), fieldManager }),
   );
+  return created && kubeObjectOf(created);
 }
 
 /**
- * Applies fields of a Secret on the server's side. False where it is not, any more, the version that
- * is named; then nothing is written.
+ * Applies fields of a Secret by server-side apply. False, and nothing written, when the current version
+ * is not the named one.
  */
-export function applySecret(
-  client: KubeClient,
+export async function applySecret(
+  { core }: KubeClient,
   secret: NewSecret,
   version: ObjectVersion,
   fieldManager: string,
 ): Promise<boolean> {
-  const body = bodyOf(secret);
-  return unlessMoved(
-    client.request({
-      method: 'PATCH',
-      path: `${pathOf('secrets', secret.namespace)}/${secret.name}`,
-      query: { fieldManager, force: 'true' },
-      contentType: 'application/apply-patch+yaml',
-      body: { ...body, metadata: { ...body.metadata, ...version } },
-    }),
+  const { namespace, name } = secret;
+  const manifest = manifestOf(secret);
+  return await isWritten(
+    core.patchNamespacedSecret(
+      {
+        namespace,
+        name,
+        fieldManager,
+        force: true,
+        body: { ...manifest, metadata: { ...manifest.metadata, ...version } },
+      },
+      setHeaderOptions(contentType, PatchStrategy.ServerSideApply),
+    ),
   );
 }
 
-/** Removes one key, and the Secret with its last. False as in {@link applySecret}. */
-export function removeKey(client: KubeClient, secret: KubeObject, key: string): Promise<boolean> {
+/** Removes one key, and the Secret with its last key. False as for {@link applySecret}. */
+export async function removeKey(
+  { core }: KubeClient,
+  secret: KubeObject,
+  key: string,
+): Promise<boolean> {
   const { namespace, name, uid, resourceVersion } = secret.metadata;
-  const path = `${pathOf('secrets', namespace)}/${name}`;
-  const others = Object.keys(secret.data ?? {}).filter((one) => one !== key);
-  return unlessMoved(
-    others.length === 0
-      ? client.request({
-          method: 'DELETE',
-          path,
-          body: {
-            kind: 'DeleteOptions',
-            apiVersion: 'v1',
-            preconditions: { uid, resourceVersion },
-          },
-        })
-      : client.request({
-          method: 'PATCH',
-          path,
-          contentType: 'application/merge-patch+json',
-          body: { metadata: { uid, resourceVersion }, data: { [key]: null } },
-        }),
+  const hasOthers = Object.keys(secret.data ?? {}).some((other) => other !== key);
+  if (!hasOthers) {
+    const preconditions = { uid, resourceVersion };
+    return await isWritten(
+      core.deleteNamespacedSecret({ namespace, name, body: { preconditions } }),
+    );
+  }
+  const body = { metadata: { uid, resourceVersion }, data: { [key]: null } };
+  return await isWritten(
+    core.patchNamespacedSecret(
+      { namespace, name, body },
+      setHeaderOptions(contentType, PatchStrategy.MergePatch),
+    ),
   );
 }
 
-async function unlessMoved(asked: Promise<unknown>): Promise<boolean> {
-  const done = asked.then(() => true);
-  return (await nullWhere<true>(({ status }) => status === 409 || status === 404, done)) ?? false;
+async function isWritten(call: Promise<unknown>): Promise<boolean> {
+  const done = call.then(() => true);
+  return (
+    (await nullOnRefusal((refusal) => isConflict(refusal) || isNotFound(refusal), done)) ?? false
+  );
 }
 
-function bodyOf({ namespace, name, labels, annotations, data }: NewSecret) {
+function manifestOf({ namespace, name, labels, annotations, data }: NewSecret) {
   return {
-    ...{ apiVersion: 'v1', kind: 'Secret', type: 'Opaque' },
+    apiVersion: 'v1',
+    kind: 'Secret',
+    type: 'Opaque',
     metadata: { namespace, name, labels, annotations },
     data,
   };
 }
 
-function pathOf(kind: 'secrets' | 'configmaps', namespace: string): string {
-  return `/api/v1/namespaces/${namespace}/${kind}`;
+/** Copies the fields that gatewright uses; the API always sends the identity. */
+function kubeObjectOf({ metadata = {}, data }: V1Secret | V1ConfigMap): KubeObject {
+  const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadata;
+  const { labels, annotations } = metadata;
+  return {
+    metadata: {
+      name,
+      namespace,
+      uid,
+      resourceVersion,
+      ...(labels === undefined ? {} : { labels }),
+      ...(annotations === undefined ? {} : { annotations }),
+    },
+    ...(data === undefined ? {} : { data }),
+  };
 }

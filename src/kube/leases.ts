@@ -1,83 +1,89 @@
-/** Knows Leases of Kubernetes: a name that one process writes into at a time. */
-import { type KubeClient, nullWhere } from './kube-client.ts';
-import { microTime } from './kube-events.ts';
+/** Reads and writes Kubernetes Leases, which name the one process that may act. */
+/*
+ * The library has no leader election: it offers the Lease API only. The rules of who may hold a Lease are in
+ * `sync/daemon/cluster-lock.ts`.
+ */
+import type { V1Lease } from '@kubernetes/client-node/dist/gen/models/V1Lease.js';
+import { V1MicroTime } from '@kubernetes/client-node/dist/types.js';
+import type { KubeClient } from './kube-client.ts';
+import { nullOnRefusal } from './kube-errors.ts';
 import type { ObjectVersion } from './kube-objects.ts';
 
 export interface LeaseSpec {
-  /** '' for nobody. */
-  readonly holderIdentity?: string | null;
-  readonly leaseDurationSeconds?: number | null;
-  /** As the API writes times. */
-  readonly acquireTime?: string | null;
-  readonly renewTime?: string | null;
-  readonly leaseTransitions?: number | null;
+  /** '' when nobody holds the Lease. */
+  readonly holderIdentity?: string | undefined;
+  readonly leaseDurationSeconds?: number | undefined;
+  readonly leaseTransitions?: number | undefined;
 }
 
 export interface KubeLease {
   readonly metadata: ObjectVersion;
-  readonly spec?: LeaseSpec;
+  readonly spec: LeaseSpec;
 }
 
-export interface LeasePlace {
+export interface LeaseName {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** What a holder says of itself. */
+/** The values that a holder writes. */
 export interface LeaseHolding {
   readonly identity: string;
   readonly durationSeconds: number;
   readonly transitions: number;
-  /** Both ms since the epoch, for people: nobody judges by them. */
+  /** Both in milliseconds since the epoch, for people: no process decides by them. */
   readonly acquiredAt: number;
   readonly renewedAt: number;
 }
 
-const apiVersion = 'coordination.k8s.io/v1';
-
 /** Null when there is none. */
-export function getLease(
-  client: KubeClient,
-  { namespace, name }: LeasePlace,
+export async function getLease(
+  { coordination }: KubeClient,
+  { namespace, name }: LeaseName,
 ): Promise<KubeLease | null> {
-  const path = `${pathOf(namespace)}/${name}`;
-  return nullWhere(({ status }) => status === 404, client.request({ method: 'GET', path }));
+  const call = coordination.readNamespacedLease({ namespace, name });
+  const lease = await nullOnRefusal(({ status }) => status === 404, call);
+  return lease && kubeLeaseOf(lease);
 }
 
 /**
- * Writes who holds it over the version that is named; null for one that is to be made. Null where
- * somebody else has written meanwhile.
+ * Writes the holder over the named version; a null version creates the Lease. Null when another process
+ * has written meanwhile.
  */
-export function writeLease(
-  client: KubeClient,
-  { namespace, name }: LeasePlace,
+export async function writeLease(
+  { coordination }: KubeClient,
+  { namespace, name }: LeaseName,
   version: ObjectVersion | null,
   holding: LeaseHolding,
 ): Promise<KubeLease | null> {
   const { identity, durationSeconds, transitions, acquiredAt, renewedAt } = holding;
   const body = {
-    ...{ apiVersion, kind: 'Lease' },
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
     metadata: { namespace, name, ...version },
     spec: {
       holderIdentity: identity,
       leaseDurationSeconds: durationSeconds,
       leaseTransitions: transitions,
-      acquireTime: microTime(acquiredAt),
-      renewTime: microTime(renewedAt),
+      acquireTime: new V1MicroTime(acquiredAt),
+      renewTime: new V1MicroTime(renewedAt),
     },
   };
-  const path = pathOf(namespace);
-  return nullWhere(
-    // No Lease and no namespace are told alike; only what was there can have gone.
+  const lease = await nullOnRefusal(
+    // A missing namespace and a missing Lease are both 404; only a Lease with a version can have been deleted.
     ({ status }) => status === 409 || (status === 404 && version !== null),
-    client.request(
-      version === null
-        ? { method: 'POST', path, body }
-        : { method: 'PUT', path: `${path}/${name}`, body },
-    ),
+    version === null
+      ? coordination.createNamespacedLease({ namespace, body })
+      : coordination.replaceNamespacedLease({ namespace, name, body }),
   );
+  return lease && kubeLeaseOf(lease);
 }
 
-function pathOf(namespace: string): string {
-  return `/apis/${apiVersion}/namespaces/${namespace}/leases`;
+function kubeLeaseOf({ metadata = {}, spec = {} }: V1Lease): KubeLease {
+  const { uid = '', resourceVersion = '' } = metadata;
+  const { holderIdentity, leaseDurationSeconds, leaseTransitions } = spec;
+  return {
+    metadata: { uid, resourceVersion },
+    spec: { holderIdentity, leaseDurationSeconds, leaseTransitions },
+  };
 }

@@ -1,4 +1,4 @@
-/** Knows how a service that keeps values for us is asked for JSON: bounded, again where that is harmless, and what no answer means. */
+/** Sends JSON requests to a service with bounded time and size, and retries those that are safe to repeat. */
 import type { ConnectionOptions } from 'node:tls';
 import type { Clock } from '../clock.ts';
 import type { Failure } from '../failure.ts';
@@ -7,143 +7,178 @@ import type { Proxies } from './proxies.ts';
 
 export interface JsonRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  /** Below that of the address, without a query. */
+  /** Appended to the path of the service's address; without a query. */
   readonly path: string;
-  readonly query?: Readonly<Record<string, string>> | undefined;
-  /** Of what is sent for it; taken anew for each try. */
+  readonly query?: Readonly<Record<string, string>> | URLSearchParams | undefined;
+  /** Called once for each attempt. */
   readonly headers: () => Record<string, string>;
+  /** A string is sent as it is, anything else as JSON. */
   readonly body?: unknown;
-  /** In place of a body: as forms are sent. */
+  /** A URL-encoded form, sent instead of `body`. */
   readonly form?: URLSearchParams;
 }
 
-export interface JsonAnswer {
+export class JsonResponse {
   readonly status: number;
-  /** Null where it is no JSON. */
-  readonly body: unknown;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly text: string;
+
+  constructor(status: number, headers: JsonResponse['headers'], text: string) {
+    this.status = status;
+    this.headers = headers;
+    this.text = text;
+  }
+
+  /** Null when the text is empty or not JSON. */
+  get body(): unknown {
+    try {
+      return this.text === '' ? null : JSON.parse(this.text);
+    } catch {
+      return null;
+    }
+  }
 }
 
 export interface JsonExchangeOptions {
-  /** Its path, if any, goes before that of each request. */
+  /** Its path, if any, precedes the path of each request. */
   readonly address: URL;
-  /** Authorities and certificate, where they are not the usual ones. */
+  /** Certificate authorities and client certificate, where the defaults do not apply. */
   readonly tls: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername'>;
-  /** Null where none is to be used, whatever else is. */
+  /** Null to connect directly even when proxies are configured. */
   readonly proxies: Proxies | null;
-  readonly answerBytesMax: number;
+  readonly responseBytesMax: number;
   readonly clock: Clock;
-  /** Waits that many milliseconds. */
+  /** Resolves after that many milliseconds. */
   readonly pause: (ms: number) => Promise<void>;
-  /** Whether a status says as little as no answer. */
-  readonly isSilence: (status: number) => boolean;
-  /** Whether a status says that nothing was done, and that it may be later. */
-  readonly isLater: (status: number) => boolean;
-  /** Whether the service says how much later. */
-  readonly heedsRetryAfter: boolean;
-  /** What a status of silence is told as. */
-  readonly reasonIn: (answer: JsonAnswer) => string;
+  /** Whether a status counts as an outage, like a lost connection. */
+  readonly isUnavailable: (status: number) => boolean;
+  /** Whether a status says that nothing was done and the request may be repeated. */
+  readonly isRetryLater: (status: number) => boolean;
+  /** Whether the `retry-after` header sets the pause before a retry. */
+  readonly honorsRetryAfter: boolean;
+  /** Describes a response whose status counts as an outage. */
+  readonly describeUnavailable: (response: JsonResponse) => string;
   readonly unreachable: (reason: string, cause: unknown) => Failure;
-  readonly patience?: Patience | undefined;
-  readonly connectorTo?: PoolLimits['connectorTo'];
+  readonly limits?: CallLimits | undefined;
+  readonly createConnector?: PoolLimits['createConnector'];
 }
 
-/** How long an answer is worth waiting for. */
-export interface Patience {
+/** Timeouts and retries of the calls to one service. */
+export interface CallLimits {
   readonly connectTimeoutMs: number;
-  readonly answerTimeoutMs: number;
+  /** Until the first byte of a response, and between any two. */
+  readonly responseTimeoutMs: number;
   readonly triesMax: number;
-  /** After a read without an answer all else fails at once, so that many wait no longer than one. */
-  readonly silenceMs: number;
+  /** After a read found the service unavailable, all calls fail at once for this long. */
+  readonly failFastMs: number;
 }
 
 const formType = 'application/x-www-form-urlencoded';
 const connectionsMax = 8;
 const retryAfterSecondsMax = 10;
-const usualPatience: Patience = {
+/** One attempt takes at most this many response timeouts, so that a trickling body cannot last forever. */
+const deadlineFactor = 4;
+const defaultLimits: CallLimits = {
   connectTimeoutMs: 5_000,
-  answerTimeoutMs: 15_000,
+  responseTimeoutMs: 15_000,
   triesMax: 3,
-  silenceMs: 5_000,
+  failFastMs: 5_000,
 };
 
-/** With one service; dispose closes its sockets. */
+/** Exchanges JSON with one service; dispose closes its sockets. */
 export class JsonExchange implements AsyncDisposable {
   readonly #options: JsonExchangeOptions;
   readonly #pools: Pools;
-  readonly #patience: Patience;
-  #silent: { readonly until: number; readonly failure: Failure } | null = null;
+  readonly #limits: CallLimits;
+  #outage: { readonly until: number; readonly failure: Failure } | null = null;
 
   constructor(options: JsonExchangeOptions) {
     this.#options = options;
-    this.#patience = options.patience ?? usualPatience;
-    const { connectTimeoutMs, answerTimeoutMs } = this.#patience;
-    const { answerBytesMax, tls, proxies, connectorTo } = options;
-    const timeouts = { connectTimeoutMs, answerTimeoutMs };
-    const limits = { connectionsMax, ...timeouts, answerBytesMax, tls, connectorTo };
-    this.#pools = new Pools(limits, proxies);
+    this.#limits = options.limits ?? defaultLimits;
+    const { connectTimeoutMs, responseTimeoutMs } = this.#limits;
+    const { responseBytesMax, tls, proxies, createConnector } = options;
+    const poolLimits: PoolLimits = {
+      connectionsMax,
+      connectTimeoutMs,
+      responseTimeoutMs,
+      responseBytesMax,
+      tls,
+      createConnector,
+    };
+    this.#pools = new Pools(poolLimits, proxies);
   }
 
   /**
-   * Yields the answer. What only reads is asked again when no answer comes; anything is when the
-   * service says that it was not done.
+   * Resolves with the response. A GET is retried when the service is unavailable; any request is
+   * retried when the service says that nothing was done.
    *
-   * @throws what `unreachable` makes, which quotes nothing that was sent
+   * @throws the failure of `unreachable`, which quotes nothing that was sent
    */
-  async ask(request: JsonRequest): Promise<JsonAnswer> {
-    const { clock, pause, isSilence, isLater, reasonIn } = this.#options;
-    if (this.#silent !== null && clock.now() < this.#silent.until) throw this.#silent.failure;
+  async send(request: JsonRequest): Promise<JsonResponse> {
+    const { clock, pause, isUnavailable, isRetryLater, describeUnavailable } = this.#options;
+    if (this.#outage !== null && clock.now() < this.#outage.until) throw this.#outage.failure;
     for (let tries = 1; ; tries += 1) {
-      const { status, body, retryAfterMs, failed } = await this.#send(request);
-      const isSilent = failed !== undefined || isSilence(status);
-      const mayRepeat = isLater(status) || (isSilent && request.method === 'GET');
-      if (mayRepeat && tries < this.#patience.triesMax) {
-        await pause(retryAfterMs ?? 200 * 2 ** tries);
+      const result = await this.#attempt(request);
+      const isOutage = result instanceof Error || isUnavailable(result.status);
+      const mayRepeat =
+        (isOutage && request.method === 'GET') ||
+        (!(result instanceof Error) && isRetryLater(result.status));
+      if (mayRepeat && tries < this.#limits.triesMax) {
+        await pause(this.#retryAfterMs(result) ?? 200 * 2 ** tries);
         continue;
       }
-      if (!isSilent) return { status, body };
-      throw this.#unreachable(request, failed ?? new Error(reasonIn({ status, body })));
+      if (result instanceof Error) throw this.#unreachable(request, result);
+      if (isOutage) throw this.#unreachable(request, new Error(describeUnavailable(result)));
+      return result;
     }
+  }
+
+  /** Closes idle sockets at once, and those in use when their responses have arrived. */
+  async close(): Promise<void> {
+    await this.#pools.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#pools.destroy();
   }
 
-  async #send({ method, path, query, headers, body, form }: JsonRequest) {
-    const { address, heedsRetryAfter } = this.#options;
+  async #attempt({ method, path, query, headers, body, form }: JsonRequest) {
+    const { address } = this.#options;
     const search = query === undefined ? '' : `?${new URLSearchParams(query)}`;
     const base = address.pathname.replace(/\/$/, '');
-    const given = { ...(form && { 'content-type': formType }), ...headers() };
-    const json = body === undefined ? null : JSON.stringify(body);
+    const own = { ...(form && { 'content-type': formType }), ...headers() };
+    const json = typeof body === 'string' || body === undefined ? body : JSON.stringify(body);
+    const { origin } = address;
     try {
-      const { origin } = address;
-      const answer = await this.#pools.at(origin).request({
-        ...{ origin, method },
+      const response = await this.#pools.poolFor(origin).request({
+        origin,
+        method,
         path: `${base}${path}${search}`,
-        headers: { accept: 'application/json', 'user-agent': 'gatewright', ...given },
-        body: form?.toString() ?? json,
+        headers: { accept: 'application/json', 'user-agent': 'gatewright', ...own },
+        body: form?.toString() ?? json ?? null,
+        signal: AbortSignal.timeout(this.#limits.responseTimeoutMs * deadlineFactor),
       });
-      const seconds = Number(answer.headers['retry-after'] ?? Number.NaN);
-      return {
-        status: answer.statusCode,
-        body: parsed(await answer.body.text()),
-        retryAfterMs:
-          heedsRetryAfter && Number.isFinite(seconds)
-            ? Math.min(seconds, retryAfterSecondsMax) * 1000
-            : null,
-      };
-    } catch (failed) {
-      return { status: 0, body: null, retryAfterMs: null, failed };
+      return new JsonResponse(response.statusCode, response.headers, await response.body.text());
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error));
     }
   }
 
-  /** A write may have been done all the same, so that whoever asked for it will want to look. */
-  #unreachable({ method }: JsonRequest, cause: unknown): Failure {
+  #retryAfterMs(result: JsonResponse | Error): number | null {
+    if (result instanceof Error || !this.#options.honorsRetryAfter) return null;
+    const seconds = Number(result.headers['retry-after'] ?? Number.NaN);
+    return Number.isFinite(seconds) ? Math.min(seconds, retryAfterSecondsMax) * 1000 : null;
+  }
+
+  /** A failed write starts no fail-fast period: it may have been done, and the caller must be able to check. */
+  #unreachable({ method }: JsonRequest, cause: Error): Failure {
     const { clock, unreachable, address } = this.#options;
-    const reason = cause instanceof Error ? reasonOf(cause) : String(cause);
-    const failure = unreachable(`${reason}${this.#pools.way(address.origin)}`, cause);
-    const { silenceMs } = this.#patience;
-    if (method === 'GET') this.#silent = { until: clock.now() + silenceMs, failure };
+    const route = this.#pools.describeRoute(address.origin);
+    const failure = unreachable(`${reasonOf(cause)}${route}`, cause);
+    if (method === 'GET') {
+      this.#outage = { until: clock.now() + this.#limits.failFastMs, failure };
+    }
     return failure;
   }
 }
@@ -151,12 +186,4 @@ export class JsonExchange implements AsyncDisposable {
 function reasonOf(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
   return error.message === '' ? (code ?? error.name) : error.message;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return text === '' ? null : JSON.parse(text);
-  } catch {
-    return null;
-  }
 }

@@ -8,14 +8,14 @@ export interface PoolLimits {
   readonly connectionsMax: number;
   readonly connectTimeoutMs: number;
   /** Of the first byte of an answer, and between any two. */
-  readonly answerTimeoutMs: number;
-  readonly answerBytesMax: number;
+  readonly responseTimeoutMs: number;
+  readonly responseBytesMax: number;
   /** How long an idle connection is kept; as long as is usual when absent. */
   readonly idleMs?: number | undefined;
   /** Authorities and certificate, where they are not the usual ones. */
   readonly tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername'> | undefined;
   /** How a socket is opened where no proxy is between, in place of the usual way. */
-  readonly connectorTo?: ((origin: URL) => buildConnector.connector) | undefined;
+  readonly createConnector?: ((origin: URL) => buildConnector.connector) | undefined;
 }
 
 /** One pool of sockets for each origin. */
@@ -30,7 +30,7 @@ export class Pools {
   }
 
   /** Requests have to name the origin, too. */
-  at(origin: string): Dispatcher {
+  poolFor(origin: string): Dispatcher {
     const known = this.#open.get(origin);
     if (known !== undefined) return known;
     const pool = this.#openTo(new URL(origin));
@@ -39,7 +39,7 @@ export class Pools {
   }
 
   /** Ends of what failed, where a proxy is between: ` through the proxy http://proxy:3128`; else ''. */
-  way(origin: string): string {
+  describeRoute(origin: string): string {
     const proxy = this.#proxies && proxyOf(this.#proxies, new URL(origin));
     return proxy === null ? '' : ` through the proxy ${proxy.reveal().origin}`;
   }
@@ -55,13 +55,18 @@ export class Pools {
   }
 
   #openTo(origin: URL): Dispatcher {
-    const { connectTimeoutMs: timeout, tls = {}, idleMs, connectorTo } = this.#limits;
+    const {
+      connectTimeoutMs: timeout,
+      tls = {},
+      idleMs,
+      createConnector: connectorTo,
+    } = this.#limits;
     const options = {
       connections: this.#limits.connectionsMax,
       pipelining: 1,
-      headersTimeout: this.#limits.answerTimeoutMs,
-      bodyTimeout: this.#limits.answerTimeoutMs,
-      maxResponseSize: this.#limits.answerBytesMax,
+      headersTimeout: this.#limits.responseTimeoutMs,
+      bodyTimeout: this.#limits.responseTimeoutMs,
+      maxResponseSize: this.#limits.responseBytesMax,
       ...(idleMs === undefined ? {} : { keepAliveTimeout: idleMs, keepAliveMaxTimeout: idleMs }),
     };
     const proxy = this.#proxies && proxyOf(this.#proxies, origin);

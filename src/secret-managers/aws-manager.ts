@@ -1,12 +1,12 @@
 /** Knows how values are read from AWS Secrets Manager: requests signed with a key, or as a role that was assumed. */
 import { AwsV4Signer } from 'aws4fetch';
 import { z } from 'zod';
-import type { AuthConfig } from '../model/secret-manager.ts';
+import type { AuthConfig } from '../model/secrets/secret-manager.ts';
 import type { JsonExchange } from '../remote/json-exchange.ts';
 import type { Secret } from '../secret.ts';
 import { cloudService, refusal, telling } from './cloud-service.ts';
-import { type KeptSecret, SecretUnreadable } from './kept-secret.ts';
-import { type ManagerMeans, requireOwnIdentity, type SecretManager } from './manager.ts';
+import { type ManagedSecret, SecretUnreadable } from './kept-secret.ts';
+import { type ManagerContext, requireOwnIdentity, type SecretManager } from './manager.ts';
 
 interface Credentials {
   readonly accessKeyId: string;
@@ -20,7 +20,7 @@ interface Credentials {
 const marginMs = 5 * 60_000;
 const regionUsual = 'us-east-1';
 
-export function awsManager(auth: Secret<AuthConfig>, means: ManagerMeans): SecretManager {
+export function awsManager(auth: Secret<AuthConfig>, means: ManagerContext): SecretManager {
   const { aws_region, aws_endpoint_url, aws_sts_endpoint_url } = auth.reveal();
   const region = aws_region ?? regionUsual;
   const address = new URL(
@@ -60,7 +60,7 @@ async function readValue(
   address: URL,
   path: string,
   signing: Signing,
-): Promise<KeptSecret> {
+): Promise<ManagedSecret> {
   const body = { SecretId: path };
   const headers = await signed(signing, {
     method: 'POST',
@@ -71,7 +71,7 @@ async function readValue(
     },
     body: JSON.stringify(body),
   });
-  const answer = await service.ask({ method: 'POST', path: '/', headers: () => headers, body });
+  const answer = await service.send({ method: 'POST', path: '/', headers: () => headers, body });
   const { __type: code } = (answer.body ?? {}) as { readonly __type?: unknown };
   const value = Value.safeParse(answer.body);
   if (answer.status !== 200 || !value.success) {
@@ -105,7 +105,7 @@ async function signed(
 
 /** Asked for once by all who come at once. */
 function keptUntilTheirEnd(
-  { clock }: ManagerMeans,
+  { clock }: ManagerContext,
   ask: () => Promise<Credentials>,
 ): () => Promise<Credentials> {
   let known: Credentials | null = null;
@@ -122,7 +122,7 @@ function keptUntilTheirEnd(
 }
 
 interface Asking {
-  readonly means: ManagerMeans;
+  readonly means: ManagerContext;
   readonly sts: JsonExchange;
   readonly stsAddress: URL;
   readonly region: string;
@@ -148,7 +148,7 @@ const OwnRole = z.object({
   Expiration: z.iso.datetime(),
 });
 
-async function ownRole({ machine }: ManagerMeans): Promise<Credentials> {
+async function ownRole({ machine }: ManagerContext): Promise<Credentials> {
   const told = OwnRole.safeParse(await machine.awsRole());
   if (!told.success) throw new SecretUnreadable('the machine has no role at AWS', false);
   const { AccessKeyId, SecretAccessKey, Token, Expiration } = told.data;
@@ -189,7 +189,7 @@ async function assumeRole(
   const { endsAt: _, ...credentials } = own;
   const signing = { ...credentials, service: 'sts', region };
   const headers = await signed(signing, { method: 'GET', url: url.href, headers: {} });
-  const answer = await sts.ask({ method: 'GET', path: '/', query, headers: () => headers });
+  const answer = await sts.send({ method: 'GET', path: '/', query, headers: () => headers });
   const assumed = Assumed.safeParse(answer.body);
   if (answer.status !== 200 || !assumed.success) {
     const { Error: error } = (answer.body ?? {}) as {

@@ -1,11 +1,11 @@
 /** Knows how values are read from Azure Key Vault, signed in to at Entra ID or by the identity of the machine. */
 import { z } from 'zod';
-import type { AuthConfig } from '../model/secret-manager.ts';
+import type { AuthConfig } from '../model/secrets/secret-manager.ts';
 import type { Secret } from '../secret.ts';
 import { cloudService, refusal, telling } from './cloud-service.ts';
-import { type KeptSecret, SecretUnreadable } from './kept-secret.ts';
+import { type ManagedSecret, SecretUnreadable } from './kept-secret.ts';
 import {
-  type ManagerMeans,
+  type ManagerContext,
   requireOwnIdentity,
   requireOwnIdentityAt,
   type SecretManager,
@@ -27,7 +27,7 @@ interface Token {
 const Granted = z.object({ access_token: z.string(), expires_in: z.coerce.number() });
 const Value = z.object({ value: z.string() });
 
-export function azureManager(auth: Secret<AuthConfig>, means: ManagerMeans): SecretManager {
+export function azureManager(auth: Secret<AuthConfig>, means: ManagerContext): SecretManager {
   const { azure_vault_url: url, azure_authority_url: authority } = auth.reveal();
   const address = new URL(url!);
   const vault = cloudService(address, 'Azure Key Vault', means);
@@ -44,9 +44,9 @@ export function azureManager(auth: Secret<AuthConfig>, means: ManagerMeans): Sec
     }
     return token.value;
   };
-  const read = async (path: string): Promise<KeptSecret> => {
+  const read = async (path: string): Promise<ManagedSecret> => {
     const authorization = `Bearer ${await tokenNow()}`;
-    const answer = await vault.ask({
+    const answer = await vault.send({
       method: 'GET',
       path: `/secrets/${path.split('/').map(encodeURIComponent).join('/')}`,
       query: { 'api-version': apiVersion },
@@ -78,7 +78,7 @@ async function grantedByEntra(
     client_secret: auth.azure_entra_client_secret!,
     scope: `${resourceOf(address)}/.default`,
   });
-  const answer = await entra.ask({
+  const answer = await entra.send({
     method: 'POST',
     path: `/${encodeURIComponent(auth.azure_entra_tenant_id!)}/oauth2/v2.0/token`,
     headers: () => ({}),
@@ -93,7 +93,7 @@ async function grantedByEntra(
 async function grantedByMachine(
   { azure_auth_mode: mode, azure_managed_client_id: clientId }: AuthConfig,
   address: URL,
-  means: ManagerMeans,
+  means: ManagerContext,
 ): Promise<z.infer<typeof Granted>> {
   requireOwnIdentity(means, mode!);
   requireOwnIdentityAt(means, address, vaultDomains);

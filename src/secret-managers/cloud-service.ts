@@ -1,22 +1,22 @@
 /** Knows how the service of a cloud is asked: JSON back, over sockets that lead to no forbidden address, and what no answer means. */
 import { Failure } from '../failure.ts';
-import { type JsonAnswer, JsonExchange } from '../remote/json-exchange.ts';
+import { type JsonResponse, JsonExchange } from '../remote/json-exchange.ts';
 import { SecretUnreadable } from './kept-secret.ts';
-import { type ManagerMeans, patience } from './manager.ts';
+import { type ManagerContext, managerCallLimits } from './manager.ts';
 
 const answerBytesMax = 1024 * 1024;
 
 /** `name` is what it is called where it does not answer. */
-export function cloudService(address: URL, name: string, means: ManagerMeans): JsonExchange {
-  const { clock, pause, connectorTo } = means;
+export function cloudService(address: URL, name: string, means: ManagerContext): JsonExchange {
+  const { clock, pause, createConnector: connectorTo } = means;
   return new JsonExchange({
-    ...{ address, answerBytesMax, clock, pause, patience, connectorTo },
+    ...{ address, responseBytesMax: answerBytesMax, clock, pause, limits: managerCallLimits, createConnector: connectorTo },
     tls: {},
     proxies: null,
-    isSilence: (status) => status >= 500 || (status >= 300 && status < 400),
-    isLater: (status) => status === 429,
-    heedsRetryAfter: false,
-    reasonIn: ({ status }) => `it answers ${status}`,
+    isUnavailable: (status) => status >= 500 || (status >= 300 && status < 400),
+    isRetryLater: (status) => status === 429,
+    honorsRetryAfter: false,
+    describeUnavailable: ({ status }) => `it answers ${status}`,
     unreachable: (reason, cause) =>
       new Failure('unreachable', `${name} at ${address.origin} is out of reach: ${reason}`, {
         cause,
@@ -25,7 +25,7 @@ export function cloudService(address: URL, name: string, means: ManagerMeans): J
 }
 
 /** `code` is what the service calls the refusal. */
-export function refusal(what: string, { status }: JsonAnswer, code: unknown): SecretUnreadable {
+export function refusal(what: string, { status }: JsonResponse, code: unknown): SecretUnreadable {
   const word = typeof code === 'string' ? `: ${code.slice(0, 200)}` : '';
   return new SecretUnreadable(`${what} (${status})${word}`, status === 429);
 }

@@ -1,7 +1,7 @@
 /** Knows what a secret manager keeps, which part of it is meant, and why it cannot be had. */
 
 /** A text, or fields by name. */
-export type KeptSecret = string | Readonly<Record<string, unknown>>;
+export type ManagedSecret = string | Readonly<Record<string, unknown>>;
 
 /** Nothing in it quotes a credential or a value; it may name addresses, so that it is for logs. */
 export class SecretUnreadable extends Error {
@@ -21,18 +21,18 @@ export class SecretUnreadable extends Error {
  *
  * @throws SecretUnreadable where there is no such field
  */
-export function textOf(kept: KeptSecret, field: string | null): string {
+export function textOf(kept: ManagedSecret, field: string | null): string {
   const text = asText(field === null ? wholeOf(kept) : fieldOf(kept, field));
   return text.replace(/\r?\n$/, '');
 }
 
-function wholeOf(kept: KeptSecret): unknown {
+function wholeOf(kept: ManagedSecret): unknown {
   if (typeof kept === 'string') return kept;
   const values = Object.values(kept);
   return values.length === 1 ? values[0] : kept;
 }
 
-function fieldOf(kept: KeptSecret, field: string): unknown {
+function fieldOf(kept: ManagedSecret, field: string): unknown {
   const fields = typeof kept === 'string' ? parsed(kept) : kept;
   const isThere = typeof fields === 'object' && fields !== null && Object.hasOwn(fields, field);
   if (!isThere) throw new SecretUnreadable(`the secret has no field ${field}`, false);

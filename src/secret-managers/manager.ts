@@ -1,24 +1,24 @@
 /** Knows what every secret manager is given, and what is asked of it. */
 import type { Clock } from '../clock.ts';
-import type { Patience } from '../remote/json-exchange.ts';
+import type { CallLimits } from '../remote/json-exchange.ts';
 import type { PoolLimits } from '../remote/pools.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
-import { type KeptSecret, SecretUnreadable } from './kept-secret.ts';
+import { type ManagedSecret, SecretUnreadable } from './kept-secret.ts';
 import type { MachineIdentity } from './machine-identity.ts';
 
 /** One that is signed in to in one way; dispose closes its sockets. */
 export interface SecretManager extends AsyncDisposable {
   /** @throws SecretUnreadable */
-  read(path: string): Promise<KeptSecret>;
+  read(path: string): Promise<ManagedSecret>;
 }
 
-export interface ManagerMeans {
+export interface ManagerContext {
   readonly clock: Clock;
   readonly pause: (ms: number) => Promise<void>;
   /** Opens sockets to no address that is not to be called. */
-  readonly connectorTo: NonNullable<PoolLimits['connectorTo']>;
+  readonly createConnector: NonNullable<PoolLimits['createConnector']>;
   /** Whether managers may be signed in to as the gateway itself: by its pod or its machine. */
-  readonly mayBeItself: boolean;
+  readonly allowsOwnIdentity: boolean;
   readonly machine: MachineIdentity;
   /** Hosts that the operator trusts. */
   readonly trusted: TrustedHosts;
@@ -27,15 +27,15 @@ export interface ManagerMeans {
 export const connectTimeoutMs = 3_000;
 
 /** A request of a caller waits for it. */
-export const patience: Patience = {
+export const managerCallLimits: CallLimits = {
   connectTimeoutMs,
-  answerTimeoutMs: 5_000,
+  responseTimeoutMs: 5_000,
   triesMax: 2,
-  silenceMs: 2_000,
+  failFastMs: 2_000,
 };
 
 /** @throws SecretUnreadable where the operator does not let references sign in as the gateway. */
-export function requireOwnIdentity({ mayBeItself }: ManagerMeans, kind: string): void {
+export function requireOwnIdentity({ allowsOwnIdentity: mayBeItself }: ManagerContext, kind: string): void {
   if (mayBeItself) return;
   const message = `${kind} signs in as the gateway itself, which GATEWRIGHT_SECRETS_BY_OWN_IDENTITY does not allow`;
   throw new SecretUnreadable(message, false);
@@ -47,7 +47,7 @@ export function requireOwnIdentity({ mayBeItself }: ManagerMeans, kind: string):
  * @throws SecretUnreadable for a host that neither ends as such services do nor is trusted.
  */
 export function requireOwnIdentityAt(
-  { trusted }: ManagerMeans,
+  { trusted }: ManagerContext,
   { hostname }: URL,
   endings: readonly string[],
 ): void {

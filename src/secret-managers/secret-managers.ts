@@ -1,15 +1,15 @@
 /** Knows the secret managers that values are read from: signed in to by what a reference says, kept for the next value. */
 import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
-import type { AuthConfig, ManagerType } from '../model/secret-manager.ts';
+import type { AuthConfig, ManagerType } from '../model/secrets/secret-manager.ts';
 import type { Secret } from '../secret.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import { createGuardedConnect, type Resolve } from '../upstream/guarded-connect.ts';
 import { awsManager } from './aws-manager.ts';
 import { azureManager } from './azure-manager.ts';
-import type { KeptSecret } from './kept-secret.ts';
+import type { ManagedSecret } from './kept-secret.ts';
 import { MachineIdentity } from './machine-identity.ts';
-import { connectTimeoutMs, type ManagerMeans, type SecretManager } from './manager.ts';
+import { connectTimeoutMs, type ManagerContext, type SecretManager } from './manager.ts';
 import { vaultManager } from './vault-manager.ts';
 
 /** Where a value lies. */
@@ -43,7 +43,7 @@ const openMax = 1_000;
 
 /** Dispose closes their sockets. */
 export class SecretManagers implements AsyncDisposable {
-  readonly #means: ManagerMeans;
+  readonly #means: ManagerContext;
   readonly #onRead: SecretManagersOptions['onRead'];
   readonly #open = new Map<string, SecretManager>();
 
@@ -51,14 +51,14 @@ export class SecretManagers implements AsyncDisposable {
     const { trusted, clock, mayBeItself, resolve, metadata = metadataUsual } = options;
     this.#onRead = options.onRead;
     this.#means = {
-      ...{ clock, mayBeItself, trusted, machine: new MachineIdentity(metadata) },
+      ...{ clock, allowsOwnIdentity: mayBeItself, trusted, machine: new MachineIdentity(metadata) },
       pause: async (ms) => setTimeout(ms),
-      connectorTo: (origin) => createGuardedConnect(origin, { trusted, connectTimeoutMs, resolve }),
+      createConnector: (origin) => createGuardedConnect(origin, { trusted, connectTimeoutMs, resolve }),
     };
   }
 
   /** @throws SecretUnreadable */
-  async read(place: SecretPlace): Promise<KeptSecret> {
+  async read(place: SecretPlace): Promise<ManagedSecret> {
     const kept = await this.#at(place).read(place.path);
     this.#onRead(place);
     return kept;
@@ -84,7 +84,7 @@ export class SecretManagers implements AsyncDisposable {
 }
 
 const makers: Readonly<
-  Record<ManagerType, (auth: Secret<AuthConfig>, means: ManagerMeans) => SecretManager>
+  Record<ManagerType, (auth: Secret<AuthConfig>, means: ManagerContext) => SecretManager>
 > = {
   aws_sm: awsManager,
   azure_kv: azureManager,

@@ -1,13 +1,13 @@
 /** Knows how values are read from Vault or OpenBao, as a secret reference signs in there. */
-import type { AuthConfig } from '../model/secret-manager.ts';
+import type { AuthConfig } from '../model/secrets/secret-manager.ts';
 import { Secret } from '../secret.ts';
 import { readFields } from '../vault/any-key-value.ts';
 import type { VaultLogin } from '../vault/vault-access.ts';
 import { VaultClient, VaultUnreachable } from '../vault/vault-client.ts';
 import { SecretUnreadable } from './kept-secret.ts';
 import {
-  type ManagerMeans,
-  patience,
+  type ManagerContext,
+  managerCallLimits,
   requireOwnIdentity,
   requireOwnIdentityAt,
   type SecretManager,
@@ -16,14 +16,15 @@ import {
 /** Where Kubernetes puts the token of the account of a pod. */
 const accountToken = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
-export function vaultManager(auth: Secret<AuthConfig>, means: ManagerMeans): SecretManager {
+export function vaultManager(auth: Secret<AuthConfig>, means: ManagerContext): SecretManager {
   const { vault_addr: address, vault_namespace: namespace } = auth.reveal();
   const access = {
     address: new URL(address!),
     namespace: namespace ?? null,
     caFile: null,
     login: loginOf(auth.reveal(), means),
-    ...{ patience, connectorTo: means.connectorTo },
+    limits: managerCallLimits,
+    createConnector: means.createConnector,
   };
   const client = new VaultClient(access, means.clock, means.pause);
   return {
@@ -39,7 +40,7 @@ export function vaultManager(auth: Secret<AuthConfig>, means: ManagerMeans): Sec
   };
 }
 
-function loginOf(auth: AuthConfig, means: ManagerMeans): VaultLogin {
+function loginOf(auth: AuthConfig, means: ManagerContext): VaultLogin {
   const { vault_auth_type: type, vault_auth_mount: mount } = auth;
   const origin = 'secret reference';
   switch (type) {

@@ -1,6 +1,6 @@
 /** Knows secrets of a key-value engine of either version: found by a whole path, wherever the engine is mounted. */
 import type { VaultClient } from './vault-client.ts';
-import { refusal, type VaultAnswer } from './vault-exchange.ts';
+import { refusal, type VaultResponse } from './vault-exchange.ts';
 
 /** Where an engine is mounted, as Vault tells whoever may read something in it. */
 interface Mount {
@@ -35,7 +35,7 @@ export async function readFields(
 
 async function mountOf(client: Pick<VaultClient, 'request'>, path: string): Promise<Mount | null> {
   const asked = `sys/internal/ui/mounts/${escaped(path)}`;
-  const answer: VaultAnswer = await client.request({ method: 'GET', path: asked });
+  const answer: VaultResponse = await client.request({ method: 'GET', path: asked });
   const { data } = (answer.body ?? {}) as { readonly data?: Partial<Mount> };
   return answer.status === 200 && typeof data?.path === 'string' ? (data as Mount) : null;
 }

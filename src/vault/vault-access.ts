@@ -1,7 +1,7 @@
 /** Knows where a Vault is and who asks it: files of a token, an account of Kubernetes or an AppRole, read when they are used. */
 import { readFileSync } from 'node:fs';
 import { Failure } from '../failure.ts';
-import type { Patience } from '../remote/json-exchange.ts';
+import type { CallLimits } from '../remote/json-exchange.ts';
 import type { PoolLimits } from '../remote/pools.ts';
 import type { Proxies } from '../remote/proxies.ts';
 import { Secret } from '../secret.ts';
@@ -36,8 +36,8 @@ export interface VaultAccess {
   /** By which it is reached; none when absent. */
   readonly proxies?: Proxies | null;
   /** How long it is waited for; as long as is usual when absent. */
-  readonly patience?: Patience;
-  readonly connectorTo?: PoolLimits['connectorTo'];
+  readonly limits?: CallLimits;
+  readonly createConnector?: PoolLimits['createConnector'];
 }
 
 /** @throws Failure (invalid input) that names setting and file, never what is in it */

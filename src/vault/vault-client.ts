@@ -4,7 +4,7 @@ import { Failure } from '../failure.ts';
 import { JsonExchange } from '../remote/json-exchange.ts';
 import type { Secret } from '../secret.ts';
 import { readSettingFile, type VaultAccess } from './vault-access.ts';
-import { errorsIn, type VaultAnswer, type VaultRequest } from './vault-exchange.ts';
+import { errorsIn, type VaultResponse, type VaultRequest } from './vault-exchange.ts';
 import { VaultToken } from './vault-token.ts';
 
 /** No answer came, or none of a Vault that is open. What was asked for may have been done. */
@@ -25,21 +25,21 @@ export class VaultClient implements AsyncDisposable {
   /** @param pause waits that many milliseconds @throws Failure when the file of authorities cannot be read */
   constructor(access: VaultAccess, clock: Clock, pause: (ms: number) => Promise<void>) {
     this.#access = access;
-    const { caFile, address, proxies = null, patience, connectorTo } = access;
+    const { caFile, address, proxies = null, limits: patience, createConnector: connectorTo } = access;
     this.#exchange = new JsonExchange({
-      ...{ address, proxies, answerBytesMax, clock, pause, patience, connectorTo },
+      ...{ address, proxies, responseBytesMax: answerBytesMax, clock, pause, limits: patience, createConnector: connectorTo },
       tls: caFile === null ? {} : { ca: readSettingFile(caFile, 'GATEWRIGHT_VAULT_CA_FILE') },
-      isSilence: (status) => status >= 500 || isElsewhere(status),
+      isUnavailable: (status) => status >= 500 || isElsewhere(status),
       // 412: what this replica has is older than what the token was given for.
-      isLater: (status) => status === 429 || status === 412,
-      heedsRetryAfter: false,
-      reasonIn: ({ status, body }) => reasonIn(status, body),
+      isRetryLater: (status) => status === 429 || status === 412,
+      honorsRetryAfter: false,
+      describeUnavailable: ({ status, body }) => reasonIn(status, body),
       unreachable: (reason, cause) => {
         const message = `Vault at ${address.origin} is out of reach: ${reason}`;
         return new VaultUnreachable(message, { cause });
       },
     });
-    const ask = (request: VaultRequest, token: Secret | null): Promise<VaultAnswer> =>
+    const ask = (request: VaultRequest, token: Secret | null): Promise<VaultResponse> =>
       this.#answer(request, token);
     this.#token = new VaultToken(access.login, clock, ask);
   }
@@ -50,7 +50,7 @@ export class VaultClient implements AsyncDisposable {
    *
    * @throws VaultUnreachable, and Failure when nobody can sign in; neither quotes what was sent
    */
-  async request(request: VaultRequest): Promise<VaultAnswer> {
+  async request(request: VaultRequest): Promise<VaultResponse> {
     const token = await this.#token.current();
     const answer = await this.#answer(request, token);
     if (answer.status !== 403) return answer;
@@ -62,7 +62,7 @@ export class VaultClient implements AsyncDisposable {
     await this.#exchange[Symbol.asyncDispose]();
   }
 
-  #answer({ method, path, query, body }: VaultRequest, token: Secret | null): Promise<VaultAnswer> {
+  #answer({ method, path, query, body }: VaultRequest, token: Secret | null): Promise<VaultResponse> {
     const { namespace } = this.#access;
     const headers = (): Record<string, string> => ({
       'x-vault-request': 'true',
@@ -70,7 +70,7 @@ export class VaultClient implements AsyncDisposable {
       ...(token === null ? {} : { 'x-vault-token': token.reveal() }),
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     });
-    return this.#exchange.ask({ method, path: `/v1/${path}`, query, headers, body });
+    return this.#exchange.send({ method, path: `/v1/${path}`, query, headers, body });
   }
 }
 

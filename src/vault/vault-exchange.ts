@@ -1,6 +1,6 @@
 /** Knows what is sent to a Vault, what comes back, and how a refusal is told. */
 import { Failure } from '../failure.ts';
-import type { JsonAnswer } from '../remote/json-exchange.ts';
+import type { JsonResponse } from '../remote/json-exchange.ts';
 
 export interface VaultRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -10,7 +10,7 @@ export interface VaultRequest {
   readonly body?: unknown;
 }
 
-export type VaultAnswer = JsonAnswer;
+export type VaultResponse = Pick<JsonResponse, 'status' | 'body'>;
 
 /** Vault has answered that it will not. */
 export class VaultRefusal extends Failure {
@@ -29,7 +29,7 @@ export function errorsIn(body: unknown): string[] {
 }
 
 /** @param what was not done: `read secret/support/bot` */
-export function refusal({ status, body }: VaultAnswer, what: string): VaultRefusal {
+export function refusal({ status, body }: VaultResponse, what: string): VaultRefusal {
   const words = errorsIn(body).join('; ').slice(0, 500);
   return new VaultRefusal(
     status,

@@ -3,10 +3,10 @@ import type { Clock } from '../clock.ts';
 import { Failure } from '../failure.ts';
 import { Secret } from '../secret.ts';
 import { readCredential, type VaultLogin } from './vault-access.ts';
-import type { VaultAnswer, VaultRequest } from './vault-exchange.ts';
+import type { VaultResponse, VaultRequest } from './vault-exchange.ts';
 
 /** Asks Vault, by a token or by none. */
-type Ask = (request: VaultRequest, token: Secret | null) => Promise<VaultAnswer>;
+type Ask = (request: VaultRequest, token: Secret | null) => Promise<VaultResponse>;
 
 /** A token that was signed in for just now is refused for what it may not do. */
 const signInAgainMs = 30_000;

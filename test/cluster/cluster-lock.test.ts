@@ -1,4 +1,4 @@
-/** Guarantees of the Lease of Kubernetes: one holder at most, judged by no clock but one's own, whoever dies or is away. */
+/** Tests that a Kubernetes Lease has at most one holder, judged by the monotonic clock of each process. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { KubeClient } from '../../src/kube/kube-client.ts';
@@ -13,16 +13,16 @@ describe.skipIf(unavailable !== null)(
   () => {
     let api: KubernetesApi;
     let admin: KubeClient;
-    /** Of all locks. */
+    /** Monotonic clock of all locks. */
     let nowMs = 0;
     const open: ClusterLock[] = [];
 
     beforeAll(async () => {
-      // They take no turns of their own: one that began before a test changed the Lease tells what was.
+      // Locks take no turns by timer: a turn begun before a test changes the Lease would report the old state.
       vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
       api = await startKubernetesApi();
       admin = api.client('admin');
-      await admin.request({
+      await api.request({
         method: 'POST',
         path: '/api/v1/namespaces',
         body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
@@ -34,22 +34,25 @@ describe.skipIf(unavailable !== null)(
       await api?.[Symbol.asyncDispose]();
     });
 
-    function contend(name: string, told: boolean[] = []) {
+    function contend(name: string, changes: boolean[] = []) {
       const client = api.client('admin');
       const lock = new ClusterLock({
-        ...{ client, place: { namespace, name }, host: 'pod', clock: systemClock },
+        client,
+        place: { namespace, name },
+        host: 'pod',
+        clock: systemClock,
         monotonicMs: () => nowMs,
-        onChange: (isHeld) => told.push(isHeld),
+        onChange: (isHeld) => changes.push(isHeld),
       });
       open.push(lock);
       return { lock, kill: async () => await client[Symbol.asyncDispose]() };
     }
 
     const specOf = async (name: string): Promise<LeaseSpec> =>
-      (await getLease(admin, { namespace, name }))!.spec!;
+      (await getLease(admin, { namespace, name }))!.spec;
 
-    const patch = async (name: string, spec: LeaseSpec): Promise<void> => {
-      await admin.request({
+    const patch = async (name: string, spec: LeaseSpec & { renewTime?: string }): Promise<void> => {
+      await api.request({
         method: 'PATCH',
         path: `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${name}`,
         contentType: 'application/merge-patch+json',
@@ -57,9 +60,9 @@ describe.skipIf(unavailable !== null)(
       });
     };
 
-    it('is held by the first, which others name, and by the next once it is given back', async () => {
-      const told: boolean[] = [];
-      const [one, two] = [contend('simple', told).lock, contend('simple').lock];
+    it('goes to the first lock, which others name, and to the next once it is released', async () => {
+      const changes: boolean[] = [];
+      const [one, two] = [contend('simple', changes).lock, contend('simple').lock];
       expect(one.keptBack).toContain('nobody yet');
       await one.turn();
       await two.turn();
@@ -70,10 +73,10 @@ describe.skipIf(unavailable !== null)(
       await two.turn();
       expect(two.keptBack).toBeNull();
       expect(await specOf('simple')).toMatchObject({ leaseTransitions: 1 });
-      expect(told).toEqual([true]);
+      expect(changes).toEqual([true]);
     });
 
-    it('of one that died passes on after its time by the own clock, whatever it says of moments', async () => {
+    it('passes from a dead holder after its duration on the own clock, whatever its timestamps', async () => {
       for (const renewTime of ['1999-01-01T00:00:00.000000Z', '2999-01-01T00:00:00.000000Z']) {
         const name = `died-${renewTime.slice(0, 4)}`;
         const [one, two] = [contend(name), contend(name).lock];
@@ -91,7 +94,7 @@ describe.skipIf(unavailable !== null)(
       }
     });
 
-    it('that is renewed passes to nobody, however long it is held', async () => {
+    it('stays with a holder that renews it, however long', async () => {
       const [one, two] = [contend('renewed').lock, contend('renewed').lock];
       for (let turns = 0; turns < 20; turns += 1) {
         nowMs += 9_000;
@@ -102,17 +105,17 @@ describe.skipIf(unavailable !== null)(
       expect(await specOf('renewed')).toMatchObject({ leaseTransitions: 0 });
     });
 
-    it('is lost at once to whoever has written it, and does not come back by itself', async () => {
-      const told: boolean[] = [];
-      const { lock } = contend('taken', told);
+    it('is lost at once to another writer, and does not return by itself', async () => {
+      const changes: boolean[] = [];
+      const { lock } = contend('taken', changes);
       await lock.turn();
       await patch('taken', { holderIdentity: 'another' });
       await lock.turn();
       expect(lock.keptBack).toContain('another');
-      expect(told).toEqual([true, false]);
+      expect(changes).toEqual([true, false]);
     });
 
-    it('is not counted on after ten seconds without an answer, and is held again once one comes', async () => {
+    it('lapses after ten seconds without a response, and is held again after the next one', async () => {
       const { lock } = contend('away');
       await lock.turn();
       await api.stop();
@@ -128,7 +131,7 @@ describe.skipIf(unavailable !== null)(
       expect(lock.keptBack).toBeNull();
     });
 
-    it('has one holder at most, with ten that ask at once, a hundred times', async () => {
+    it('has one holder at most, with ten contenders at once, a hundred times', async () => {
       const crowd = Array.from({ length: 10 }, () => contend('crowd').lock);
       const holders = new Set<ClusterLock>();
       for (let round = 0; round < 100; round += 1) {
@@ -136,7 +139,7 @@ describe.skipIf(unavailable !== null)(
         const held = crowd.filter(({ keptBack }) => keptBack === null);
         expect(held).toHaveLength(1);
         holders.add(held[0]!);
-        // As an operator takes it away from whoever has it.
+        // Like an operator who takes the Lease from its holder.
         if (round % 5 === 4) {
           await patch('crowd', { holderIdentity: '' });
           nowMs += 10_000;
@@ -145,10 +148,13 @@ describe.skipIf(unavailable !== null)(
       expect(holders.size).toBeGreaterThan(1);
     });
 
-    it('that may not be written keeps back, with the words of the cluster', async () => {
+    it('withholds leadership with the message of the cluster when it may not be written', async () => {
       const lock = new ClusterLock({
-        ...{ client: api.client('nobody'), place: { namespace, name: 'none' }, host: 'pod' },
-        ...{ clock: systemClock, onChange: () => undefined },
+        client: api.client('nobody'),
+        place: { namespace, name: 'none' },
+        host: 'pod',
+        clock: systemClock,
+        onChange: () => undefined,
       });
       open.push(lock);
       await lock.turn();

@@ -1,8 +1,7 @@
-/** Guarantees that a real Kubernetes shows where a sync stands: one ConfigMap, one Event a change, and nobody who waits for it. */
+/** Tests that a real Kubernetes shows the state of a sync: one ConfigMap, and one Event for each change. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import type { KubeClient } from '../../src/kube/kube-client.ts';
 import { ClusterStatus } from '../../src/sync/notify/cluster-status.ts';
 import type { ClusterReport } from '../../src/sync/notify/cluster-status-text.ts';
 import { eventually } from '../support/server/eventually.ts';
@@ -11,8 +10,13 @@ import { type KubernetesApi, startKubernetesApi, unavailable } from './kubernete
 const namespace = 'gateways';
 
 const report = (state: ClusterReport['state'], commit = 'c0ffee'): ClusterReport => ({
-  ...{ source: '/srv/gw', commit_seen: commit, commit_applied: commit, state },
-  ...{ message: null, error: null, drift_count: 0 },
+  source: '/srv/gw',
+  commit_seen: commit,
+  commit_applied: commit,
+  state,
+  message: null,
+  error: null,
+  drift_count: 0,
   workspaces: [
     { workspace: 'support', state, commit_applied: commit, drift_count: 0, message: null },
   ],
@@ -22,12 +26,10 @@ describe.skipIf(unavailable !== null)(
   `the status in a cluster${unavailable === null ? '' : ` (${unavailable})`}`,
   () => {
     let api: KubernetesApi;
-    let admin: KubeClient;
     const open: ClusterStatus[] = [];
 
     beforeAll(async () => {
       api = await startKubernetesApi();
-      admin = api.client('admin');
       const metadata = { name: namespace };
       await create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata });
       await permit();
@@ -38,16 +40,18 @@ describe.skipIf(unavailable !== null)(
     });
 
     const create = (path: string, body: unknown): Promise<unknown> =>
-      admin.request({ method: 'POST', path, body });
+      api.request({ method: 'POST', path, body });
 
-    /** What the chart gives, and no more. */
+    /** Grants exactly the rights that the chart grants. */
     async function permit(): Promise<void> {
       const group = 'rbac.authorization.k8s.io';
       const path = `/apis/${group}/v1/namespaces/${namespace}`;
       const [apiVersion, metadata] = [`${group}/v1`, { name: 'gatewright' }];
       const rules = [
         {
-          ...{ apiGroups: [''], resources: ['configmaps'], verbs: ['get', 'patch'] },
+          apiGroups: [''],
+          resources: ['configmaps'],
+          verbs: ['get', 'patch'],
           resourceNames: ['of-chart'],
         },
         { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['create'] },
@@ -61,8 +65,11 @@ describe.skipIf(unavailable !== null)(
 
     function show(name: string, user = 'admin', outcomes: (string | null)[] = []): ClusterStatus {
       const status = new ClusterStatus({
-        ...{ owner: 'platform', client: api.client(user), place: { namespace, name } },
-        ...{ instance: 'pod-1', clock: systemClock },
+        owner: 'platform',
+        client: api.client(user),
+        place: { namespace, name },
+        instance: 'pod-1',
+        clock: systemClock,
         onOutcome: (reason) => outcomes.push(reason),
         pause: async (_, signal) => await delay(20, undefined, { signal }),
       });
@@ -71,7 +78,7 @@ describe.skipIf(unavailable !== null)(
     }
 
     const read = async (name: string) =>
-      (await admin.request({
+      (await api.request({
         method: 'GET',
         path: `/api/v1/namespaces/${namespace}/configmaps/${name}`,
       })) as {
@@ -84,13 +91,13 @@ describe.skipIf(unavailable !== null)(
 
     async function notes(name: string): Promise<string[]> {
       const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
-      const { items } = (await admin.request({ method: 'GET', path })) as {
+      const { items } = (await api.request({ method: 'GET', path })) as {
         items: { note: string; regarding: { name: string } }[];
       };
       return items.filter(({ regarding }) => regarding.name === name).map(({ note }) => note);
     }
 
-    it('is made where there is none, and each change of it is one Event, also after a restart', async () => {
+    it('is created when absent, and each change is one Event, also after a restart', async () => {
       const first = show('own');
       first.show(report('Synced'));
       await eventually(async () => expect(await stateOf('own')).toBe('Synced'));
@@ -107,7 +114,7 @@ describe.skipIf(unavailable !== null)(
       ]);
     });
 
-    it('needs the rights of the chart only, and leaves alone what the chart has put there', async () => {
+    it('needs only the rights of the chart, and keeps the labels that the chart has set', async () => {
       const labels = { 'app.kubernetes.io/managed-by': 'Helm' };
       const metadata = { name: 'of-chart', labels };
       const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
@@ -124,7 +131,7 @@ describe.skipIf(unavailable !== null)(
       );
     });
 
-    it('of two that tell the same change at once is told once, fifty times over', async () => {
+    it('gets one Event when two processes report the same change at once, fifty times', async () => {
       const outcomes: (string | null)[][] = [[], []];
       const pair = outcomes.map((one) => show('shared', 'admin', one));
       const states = ['Synced', 'Degraded'] as const;
@@ -138,11 +145,11 @@ describe.skipIf(unavailable !== null)(
       }
       expect(outcomes.flat().filter((reason) => reason !== null)).toEqual([]);
       await Promise.all(pair.map((one) => one[Symbol.asyncDispose]()));
-      const told = await notes('shared');
-      expect(told.filter((note) => note.startsWith('platform'))).toHaveLength(50);
+      const events = await notes('shared');
+      expect(events.filter((note) => note.startsWith('platform'))).toHaveLength(50);
     });
 
-    it('waits for a cluster that is away, tells the newest then, and holds nobody up', async () => {
+    it('waits for an unreachable cluster, then reports the newest state, and blocks nobody', async () => {
       const outcomes: (string | null)[] = [];
       const status = show('late', 'admin', outcomes);
       await api.stop();
@@ -155,7 +162,7 @@ describe.skipIf(unavailable !== null)(
       expect(await notes('late')).not.toContain(expect.stringContaining('Degraded'));
     });
 
-    it('that may not be written says so, once rights come is written, and ends at once when asked', async () => {
+    it('reports that it may not be written, and stops at once on dispose', async () => {
       const outcomes: (string | null)[] = [];
       const status = show('forbidden', 'nobody', outcomes);
       status.show(report('Synced'));

@@ -1,9 +1,8 @@
-/** Guarantees plan, apply and sync with values in a real Kubernetes as their user meets them: output, exit codes, no secret told. */
+/** Tests plan, apply and sync with values in a real Kubernetes: output, exit codes, and no secret in the output. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { KubeClient } from '../../src/kube/kube-client.ts';
 import type { TestServer } from '../support/server/server.ts';
 import { manifest } from '../support/sync/manifests.ts';
 import { startSyncServer } from '../support/sync/sync-setup.ts';
@@ -39,13 +38,11 @@ describe.skipIf(unavailable !== null)(
   `commands with values in Kubernetes${unavailable === null ? '' : ` (${unavailable})`}`,
   () => {
     let api: KubernetesApi;
-    let admin: KubeClient;
     let server: TestServer;
     let folder: string;
 
     beforeAll(async () => {
       [api, server] = await Promise.all([startKubernetesApi(), startSyncServer()]);
-      admin = api.client('admin');
       const metadata = { name: 'apps' };
       await create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata });
       const crm = { apiVersion: 'v1', metadata: { name: 'crm' } };
@@ -58,9 +55,14 @@ describe.skipIf(unavailable !== null)(
       write(
         '.gatewright/credentials.json',
         JSON.stringify({
-          ...{ baseUrl: `${server.url}/v1`, adminBaseUrl: server.url, authUrl: server.url },
-          ...{ iamUrl: server.url, tsgId: server.tsgId, clientId: server.clientId },
-          ...{ clientSecret: server.clientSecret, organisationApiKey: server.organisationApiKey },
+          baseUrl: `${server.url}/v1`,
+          adminBaseUrl: server.url,
+          authUrl: server.url,
+          iamUrl: server.url,
+          tsgId: server.tsgId,
+          clientId: server.clientId,
+          clientSecret: server.clientSecret,
+          organisationApiKey: server.organisationApiKey,
         }),
       );
     });
@@ -71,14 +73,14 @@ describe.skipIf(unavailable !== null)(
     });
 
     const create = (path: string, body: unknown): Promise<unknown> =>
-      admin.request({ method: 'POST', path, body });
+      api.request({ method: 'POST', path, body });
 
     function write(path: string, text: string): void {
       mkdirSync(join(folder, path, '..'), { recursive: true });
       writeFileSync(join(folder, path), text);
     }
 
-    /** Checks too that nothing that is secret was told. */
+    /** Also asserts that the output contains no secret. */
     async function run(
       words: readonly string[],
       user: string | null = 'admin',
@@ -91,36 +93,36 @@ describe.skipIf(unavailable !== null)(
               GATEWRIGHT_KUBERNETES_CONFIG: api.kubeconfig(user),
             };
       const result = await runCli(words, null, { cwd: folder, env });
-      const told = result.stdout + result.stderr;
-      for (const canary of [...canaries, `token-of-${user}`]) expect(told).not.toContain(canary);
+      const output = result.stdout + result.stderr;
+      for (const canary of [...canaries, `token-of-${user}`]) expect(output).not.toContain(canary);
       return result;
     }
 
-    it('validate asks no cluster and needs no setting', async () => {
+    it('runs validate without a cluster and without the setting', async () => {
       expect(await run(['validate', 'gateway'], null)).toMatchObject({ exitCode: 0, stderr: '' });
     });
 
-    it('without the setting, plan tells what to set', async () => {
+    it('names the missing setting in plan', async () => {
       const { exitCode, stderr } = await run(['plan', 'gateway'], null);
       expect(exitCode).toBe(5);
       expect(stderr).toContain('not in GATEWRIGHT_KUBERNETES_NAMESPACES, which is not set');
       expect(stderr).toContain('crm.yaml:');
     });
 
-    it('a user that may nothing is told in the words of the cluster', async () => {
+    it('reports a missing right with the message of the cluster', async () => {
       const { exitCode, stderr } = await run(['plan', 'gateway'], 'nobody');
       expect(exitCode).toBe(5);
       expect(stderr).toContain('User "nobody" cannot get resource "secrets"');
     });
 
-    it('apply reads, writes and ends; a changed Secret is a change, and its value is told nowhere', async () => {
+    it('applies values, and plans a changed Secret as a change without its value', async () => {
       const planned = await run(['plan', 'gateway', '-o', 'json']);
       expect(planned).toMatchObject({ exitCode: 2, stderr: '' });
       expect(planned.stdout).toContain('kubernetesSecret:apps/crm/token');
       expect(await run(['apply', 'gateway', '--yes'])).toMatchObject({ exitCode: 0, stderr: '' });
       expect(await run(['plan', 'gateway'])).toMatchObject({ exitCode: 0, stderr: '' });
       const data = { token: Buffer.from(canaries[2]!).toString('base64') };
-      await admin.request({
+      await api.request({
         method: 'PATCH',
         path: '/api/v1/namespaces/apps/secrets/crm',
         contentType: 'application/merge-patch+json',
@@ -135,7 +137,7 @@ describe.skipIf(unavailable !== null)(
       rmSync(join(folder, 'exported'), { recursive: true });
     });
 
-    it('a cluster out of reach stops plan and apply with one word, and sync in what needs it only', async () => {
+    it('stops plan with one message for an unreachable cluster, and sync only for what needs it', async () => {
       write('gateway/other.yaml', manifest('Workspace', 'other', ''));
       await api.stop();
       const words = `Kubernetes at ${api.url} is out of reach`;

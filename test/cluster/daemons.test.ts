@@ -1,4 +1,4 @@
-/** Guarantees of daemons that hold a Lease and show their status in a real Kubernetes, whichever of them dies. */
+/** Tests daemons that hold a Lease and show their status in a real Kubernetes while some of them die. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,7 +29,7 @@ describe.skipIf(unavailable !== null)(
     beforeAll(async () => {
       [api, server] = await Promise.all([startKubernetesApi(), startSyncServer()]);
       admin = api.client('admin');
-      await admin.request({
+      await api.request({
         method: 'POST',
         path: '/api/v1/namespaces',
         body: { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
@@ -58,22 +58,21 @@ describe.skipIf(unavailable !== null)(
       });
     const leads = ({ event }: DaemonEvent) => event === 'leading';
 
-    async function shown(): Promise<Record<string, string>> {
+    async function readStatus(): Promise<Record<string, string>> {
       const path = `/api/v1/namespaces/${namespace}/configmaps/sync-status`;
-      return ((await admin.request({ method: 'GET', path })) as { data: Record<string, string> })
-        .data;
+      return (await api.request<{ data: Record<string, string> }>({ method: 'GET', path })).data;
     }
 
-    async function described(): Promise<string> {
+    async function readDescription(): Promise<string> {
       const { body } = await server.request('GET', '/v2/workspaces');
       return body.data.find(({ name }: { name: string }) => name === 'support').description;
     }
 
-    it('lead where they hold it, follow one that died or stopped, and show what holds', async () => {
+    it('lead while they hold the Lease, and take over from one that dies or stops', async () => {
       await using first = start();
       await first.find(leads);
-      await eventually(async () => expect((await shown()).state).toBe('Synced'));
-      const { holderIdentity } = (await getLease(admin, { namespace, name: 'sync' }))!.spec!;
+      await eventually(async () => expect((await readStatus()).state).toBe('Synced'));
+      const { holderIdentity } = (await getLease(admin, { namespace, name: 'sync' }))!.spec;
       await using second = start();
       const standby = await second.find(({ event }) => event === 'standby');
       expect(standby.leader).toContain(holderIdentity);
@@ -81,7 +80,7 @@ describe.skipIf(unavailable !== null)(
       first.child.kill('SIGKILL');
       await second.find(leads);
       write('two');
-      await eventually(async () => expect(await described()).toBe('two'));
+      await eventually(async () => expect(await readDescription()).toBe('two'));
 
       await using third = start();
       await third.find(({ event }) => event === 'standby');
@@ -89,12 +88,12 @@ describe.skipIf(unavailable !== null)(
       expect(await second.ended).toEqual({ exitCode: 0, stderr: '' });
       await third.find(leads);
       write('three');
-      await eventually(async () => expect(await described()).toBe('three'));
-      const commit = (await shown()).commitApplied;
+      await eventually(async () => expect(await readDescription()).toBe('three'));
+      const commit = (await readStatus()).commitApplied;
       expect(commit).toMatch(/^sha256:/);
     });
 
-    it('stand by while the cluster is away, and go on once it is back', async () => {
+    it('stand by while the cluster is unreachable, and continue afterwards', async () => {
       await using daemon = start();
       await daemon.find(leads);
       const led = daemon.events.length;
@@ -105,13 +104,13 @@ describe.skipIf(unavailable !== null)(
       const before = daemon.events.length;
       await api.start();
       await daemon.find(leads, before);
-      await eventually(async () => expect(await described()).toBe('meanwhile'));
-      await eventually(async () => expect((await shown()).state).toBe('Synced'));
+      await eventually(async () => expect(await readDescription()).toBe('meanwhile'));
+      await eventually(async () => expect((await readStatus()).state).toBe('Synced'));
       daemon.child.kill('SIGTERM');
       expect(await daemon.ended).toEqual({ exitCode: 0, stderr: '' });
     });
 
-    it('without a cluster to be reached do not start, and say what to set', async () => {
+    it('exits with the name of the setting when no cluster is configured', async () => {
       await using daemon = startDaemon(folder, ['gw'], {
         GATEWRIGHT_KUBERNETES_STATUS: `${namespace}/sync-status`,
       });

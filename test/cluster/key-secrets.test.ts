@@ -1,8 +1,10 @@
-/** Guarantees that values of keys reach Secrets of a real Kubernetes: never lost, never over another's, wherever a run dies. */
+/** Tests that key values reach Secrets of a real Kubernetes: never lost, never over foreign values, wherever a run dies. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { RequestContext } from '@kubernetes/client-node/dist/gen/http/http.js';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type KubeClient, KubeUnreachable } from '../../src/kube/kube-client.ts';
+import type { KubeClient } from '../../src/kube/kube-client.ts';
+import { KubeUnreachable } from '../../src/kube/kube-errors.ts';
 import type { KubeObject } from '../../src/kube/kube-objects.ts';
 import { makeApiKey } from '../../src/model/people/credentials.ts';
 import type { CycleOptions, CycleResult } from '../../src/sync/cycle/cycle-options.ts';
@@ -35,14 +37,12 @@ describe.skipIf(unavailable !== null)(
   `keys in Secrets${unavailable === null ? '' : ` (${unavailable})`}`,
   () => {
     let api: KubernetesApi;
-    let admin: KubeClient;
     let server: TestServer;
     let sync: SyncSetup;
 
     beforeAll(async () => {
       [api, server] = await Promise.all([startKubernetesApi(), startSyncServer()]);
       sync = openSync(server);
-      admin = api.client('admin');
       for (const name of [...namespaces, 'closed', 'forbidden']) {
         await create('/api/v1/namespaces', {
           apiVersion: 'v1',
@@ -59,9 +59,9 @@ describe.skipIf(unavailable !== null)(
     });
 
     const create = (path: string, body: unknown): Promise<unknown> =>
-      admin.request({ method: 'POST', path, body });
+      api.request({ method: 'POST', path, body });
 
-    /** What the documents ask for, and no more. */
+    /** Grants exactly the rights that the documentation asks for. */
     async function permit(namespace: string): Promise<void> {
       const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
       const [apiVersion, metadata] = ['rbac.authorization.k8s.io/v1', { name: 'gatewright' }];
@@ -93,8 +93,7 @@ describe.skipIf(unavailable !== null)(
 
     async function secrets(namespace = 'apps'): Promise<KubeObject[]> {
       const path = `/api/v1/namespaces/${namespace}/secrets`;
-      const { items } = (await admin.request({ method: 'GET', path })) as { items: KubeObject[] };
-      return items;
+      return (await api.request<{ items: KubeObject[] }>({ method: 'GET', path })).items;
     }
 
     /** Values by `name/key`. */
@@ -110,7 +109,7 @@ describe.skipIf(unavailable !== null)(
 
     const opens = (value: string | undefined): Promise<boolean> => opensApi(server, value);
 
-    /** Nobody's keys, leases and Secrets, and a new minute, in which wrong values may be asked about again. */
+    /** Removes all keys, leases and Secrets, and starts a new minute, in which wrong keys may be tried again. */
     async function clearAway(): Promise<void> {
       server.clock.advance(60_000);
       await endLeases(server);
@@ -118,12 +117,12 @@ describe.skipIf(unavailable !== null)(
       for (const namespace of namespaces) {
         for (const { metadata } of await secrets(namespace)) {
           const path = `/api/v1/namespaces/${namespace}/secrets/${metadata.name}`;
-          await admin.request({ method: 'DELETE', path });
+          await api.request({ method: 'DELETE', path });
         }
       }
     }
 
-    it('hold a working value, say whose they are, and have nothing beside them', async () => {
+    it('holds a working value and the name of its owner, and leaves no other Secret', async () => {
       const result = await cycle(bot);
       expect(result).toMatchObject({ ending: 'success', deliveries: [{ state: 'delivered' }] });
       const [secret, ...others] = await secrets();
@@ -145,34 +144,34 @@ describe.skipIf(unavailable !== null)(
       });
       const value = (await values())['bot/api-key'];
       expect(await opens(value)).toBe(true);
-      const told = [
+      const outputs = [
         textReport(result),
         JSON.stringify(resultDocument(result)),
         JSON.stringify(result),
       ];
-      expect(told.join()).not.toContain(value);
+      expect(outputs.join()).not.toContain(value);
       await clearAway();
     });
 
-    it('cost a run that changes nothing one look at each namespace', async () => {
+    it('costs a run without changes one request for each namespace', async () => {
       await cycle(bot + keyManifest('other', secretOf('other')));
       const client = api.client('gatewright');
-      const asked: string[] = [];
-      const send = client.request.bind(client);
-      client.request = async (request) => {
-        asked.push(`${request.method} ${request.path}`);
-        return await send(request);
+      const requests: string[] = [];
+      const send = client.http.send.bind(client.http);
+      client.http.send = async (context) => {
+        requests.push(`${context.getHttpMethod()} ${new URL(context.getUrl()).pathname}`);
+        return await send(context);
       };
       const result = await cycle(bot + keyManifest('other', secretOf('other')), {
         openSinks: sinksOf(client),
       });
       expect(result).toMatchObject({ ending: 'success', report: null });
       const look = (namespace: string): string => `GET /api/v1/namespaces/${namespace}/secrets`;
-      expect(asked.toSorted()).toEqual([look('apps'), look('apps'), look('jobs')]);
+      expect(requests.toSorted()).toEqual([look('apps'), look('apps'), look('jobs')]);
       await clearAway();
     });
 
-    it('are shared by several keys, and go with the last', async () => {
+    it('shares a Secret between several keys, and deletes it with the last', async () => {
       const other = keyManifest('other', secretOf('bot', 'OTHER_KEY'));
       await cycle(bot + other);
       const both = await values();
@@ -187,9 +186,9 @@ describe.skipIf(unavailable !== null)(
       expect(await secrets()).toEqual([]);
     });
 
-    it('keep what other tools have put beside the values', async () => {
+    it('keeps the values that other tools have added', async () => {
       await cycle(bot);
-      await admin.request({
+      await api.request({
         method: 'PATCH',
         path: '/api/v1/namespaces/apps/secrets/bot',
         contentType: 'application/merge-patch+json',
@@ -202,7 +201,7 @@ describe.skipIf(unavailable !== null)(
       await clearAway();
     });
 
-    it('that are not this owner’s are never written, and the key is not made', async () => {
+    it('never writes a Secret of another owner, and does not create the key', async () => {
       const data = { 'api-key': Buffer.from('theirs').toString('base64') };
       const metadata = { name: 'bot' };
       const path = '/api/v1/namespaces/apps/secrets';
@@ -228,7 +227,7 @@ describe.skipIf(unavailable !== null)(
       await clearAway();
     });
 
-    it('are taken by one of two owners that come at once', async () => {
+    it('gives a Secret to one of two owners that claim it at once', async () => {
       const [desired] = (await desiredFrom(bot)).resources;
       for (let round = 0; round < 30; round += 1) {
         const owners = ['a', 'b'].map((owner) => {
@@ -237,7 +236,7 @@ describe.skipIf(unavailable !== null)(
         });
         const ends = await Promise.all(
           owners.map(async ({ owner, sink }) => {
-            // Who comes when the other has it is refused before anything is written.
+            // An owner that comes second is refused before anything is written.
             const pending = await sink
               .writePending(desired!, 1, makeApiKey(''))
               .catch((error: unknown) => {
@@ -268,7 +267,7 @@ describe.skipIf(unavailable !== null)(
     it.each([
       ['that no setting names', 'closed', 'is not in GATEWRIGHT_KUBERNETES_NAMESPACES'],
       ['that the cluster does not permit', 'forbidden', 'cannot list resource \\"secrets\\"'],
-    ])('in a namespace %s are told, and the others are synced', async (_, namespace, words) => {
+    ])('reports a key in a namespace %s, and syncs the others', async (_, namespace, words) => {
       const granted = [...namespaces, 'forbidden'];
       const files = keyManifest('bad', secretOf('bad', 'k', namespace)) + bot;
       const client = api.client('gatewright');
@@ -283,7 +282,7 @@ describe.skipIf(unavailable !== null)(
       await clearAway();
     });
 
-    it('wait while the API is out of reach, with one word, and files are written', async () => {
+    it('waits while the API is unreachable, with one warning, and writes files', async () => {
       const existing = bot + keyManifest('twin', secretOf('twin'));
       const files =
         existing +
@@ -313,7 +312,7 @@ describe.skipIf(unavailable !== null)(
     interface Story {
       readonly before: string;
       readonly after: string;
-      /** Where the value lies in the end. */
+      /** Where the value is stored in the end. */
       readonly place: { readonly secret: string } | { readonly file: string } | null;
       readonly keepsValue: boolean;
     }
@@ -383,7 +382,7 @@ describe.skipIf(unavailable !== null)(
       return { value, made: await keysMade() };
     }
 
-    /** What must hold after the next run, wherever the one before has died. */
+    /** Asserts the end state after the next run, wherever the previous run died. */
     async function finish(
       story: Story,
       { value, made }: { readonly value: string | undefined; readonly made: number },
@@ -403,7 +402,7 @@ describe.skipIf(unavailable !== null)(
       const now = 'file' in story.place ? fileValue(story.place.file) : stored[story.place.secret];
       expect(await opens(now)).toBe(true);
       if (story.keepsValue) expect(now).toBe(value);
-      // A run that dies as it moves a value may leave it in both places; what no key has is kept aside.
+      // A run that dies while it moves a value may leave it in both places; a value without a key is kept aside.
       for (const [name, one] of Object.entries(stored)) {
         const isLeft = one === now || (name.startsWith('gatewright-kept-') && !(await opens(one)));
         expect([name, isLeft]).toEqual([name, true]);
@@ -412,20 +411,20 @@ describe.skipIf(unavailable !== null)(
 
     const cases = Object.entries(stories).map(([name, story]) => [name, story] as const);
 
-    /** All that a later run finds. */
-    async function comeTo(made: number): Promise<string> {
+    /** The whole state that a later run finds. */
+    async function stateSince(made: number): Promise<string> {
       const stored = JSON.stringify(Object.entries(await values()).toSorted());
       return `${(await keysMade()) - made} ${stored} ${await leftState(server, sync.secretsFolder)}`;
     }
 
-    it.each(cases)('%s comes right whatever request the run dies at', async (_, story) => {
+    it.each(cases)('%s completes whatever request the run dies at', async (_, story) => {
       const run = (): Promise<CycleResult> =>
         cycle(story.after, {
           client: stepping(sync.openClient()),
-          openSinks: sinksOf(stepping(api.client('gatewright'))),
+          openSinks: sinksOf(steppingCluster(api.client('gatewright'))),
         });
       const whole = await setUp(story);
-      const { result, steps, ofChange } = await stepsOfChange(run, () => comeTo(whole.made));
+      const { result, steps, ofChange } = await stepsOfChange(run, () => stateSince(whole.made));
       expect(result.ending).toBe('success');
       expect(steps).toBeGreaterThan(10);
       for (const k of ofChange) {
@@ -438,30 +437,30 @@ describe.skipIf(unavailable !== null)(
       }
     });
 
-    it.each(cases)('%s comes right whatever answer of Kubernetes is lost', async (_, story) => {
+    it.each(cases)('%s completes whatever response of Kubernetes is lost', async (_, story) => {
       let seen = 1;
       for (let k = 1; k <= seen; k += 1) {
         const stage = await setUp(story);
         const client = api.client('gatewright');
-        const send = client.request.bind(client);
+        const send = client.http.send.bind(client.http);
         seen = 0;
-        client.request = async (request) => {
-          const answer = await send(request);
-          // A question that is not answered is asked again: test/unit/kube/client.test.ts.
-          if (request.method === 'GET') return answer;
+        client.http.send = async (context) => {
+          const response = await send(context);
+          // Reads are retried, which test/unit/kube/kube-client.test.ts covers.
+          if (context.getHttpMethod() === 'GET') return response;
           seen += 1;
           if (seen === k) throw new KubeUnreachable('lost by plan');
-          return answer;
+          return response;
         };
         const { ending } = await cycle(story.after, { openSinks: sinksOf(client) });
         expect([k, ending]).toEqual([k, 'success']);
         await finish(story, stage).catch((error: Error) => {
-          throw new Error(`after the answer ${k} was lost: ${error.message}`, { cause: error });
+          throw new Error(`after response ${k} was lost: ${error.message}`, { cause: error });
         });
       }
     });
 
-    it('two runs at once make one key', async () => {
+    it('creates one key in two runs at once', async () => {
       await clearAway();
       const made = await keysMade();
       const runs = [1, 2].map(() => cycle(bot, { client: sync.openClient() }));
@@ -474,3 +473,11 @@ describe.skipIf(unavailable !== null)(
     });
   },
 );
+
+/** Makes each request of the client a step at which a run can die. */
+function steppingCluster(client: KubeClient): KubeClient {
+  const send = client.http.send.bind(client.http);
+  const steps = stepping({ request: (context: RequestContext) => send(context) });
+  client.http.send = (context) => steps.request(context);
+  return client;
+}

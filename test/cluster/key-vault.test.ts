@@ -11,7 +11,7 @@ import { VaultSink } from '../../src/sync/sinks/vault-sink.ts';
 import { readVaultValue } from '../../src/sync/sinks/vault-values.ts';
 import { readSecret } from '../../src/vault/key-value.ts';
 import { type VaultClient, VaultUnreachable } from '../../src/vault/vault-client.ts';
-import type { VaultResponse, VaultRequest } from '../../src/vault/vault-exchange.ts';
+import type { VaultRequest, VaultResponse } from '../../src/vault/vault-exchange.ts';
 import type { TestServer } from '../support/server/server.ts';
 import { endAt, stepping } from '../support/sync/kill-points.ts';
 import { endLeases } from '../support/sync/lease.ts';

@@ -5,8 +5,8 @@ import { type Proxies, proxyOf } from '../../remote/proxies.ts';
 import type { Origins } from '../../upstream/origins.ts';
 
 const limits = {
-  ...{ connectionsMax: 1, connectTimeoutMs: 5_000, answerTimeoutMs: 5_000 },
-  answerBytesMax: 1024 * 1024,
+  ...{ connectionsMax: 1, connectTimeoutMs: 5_000, responseTimeoutMs: 5_000 },
+  responseBytesMax: 1024 * 1024,
 };
 
 export class IssuerOrigins implements AsyncDisposable {
@@ -23,7 +23,7 @@ export class IssuerOrigins implements AsyncDisposable {
   /** Requests have to name the origin, too. */
   at(origin: string): Dispatcher {
     const isProxied = this.#proxies !== null && proxyOf(this.#proxies, new URL(origin)) !== null;
-    return isProxied ? this.#proxied.at(origin) : this.#direct.at(origin);
+    return isProxied ? this.#proxied.poolFor(origin) : this.#direct.at(origin);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -76,7 +76,12 @@ export class SpanExport {
     this.#options = options;
     this.#bounds = { ...usualBounds, ...options.bounds };
     const { answerTimeoutMs } = this.#bounds;
-    const limits = { connectionsMax: 1, connectTimeoutMs, answerTimeoutMs, answerBytesMax };
+    const limits = {
+      connectionsMax: 1,
+      connectTimeoutMs,
+      responseTimeoutMs: answerTimeoutMs,
+      responseBytesMax: answerBytesMax,
+    };
     this.#pools = new Pools(limits, options.proxies);
   }
 
@@ -175,7 +180,7 @@ export class SpanExport {
     const clock = AbortSignal.timeout(this.#bounds.answerTimeoutMs);
     const signal = AbortSignal.any([this.#givesUp.signal, clock]);
     try {
-      const pool = this.#pools.at(origin);
+      const pool = this.#pools.poolFor(origin);
       const request = { origin, path: pathname, method: 'POST' as const, headers, body, signal };
       const answer = await pool.request(request);
       const text = await answer.body.text().catch(() => '');

@@ -143,7 +143,9 @@ export class ClusterLock implements AsyncDisposable {
     const isRenewal = spec.holderIdentity === this.#identity;
     const version = metadata && { uid: metadata.uid, resourceVersion: metadata.resourceVersion };
     const written = await writeLease(client, place, version, {
-      ...{ identity, durationSeconds: seconds, acquiredAt: this.#acquiredAt },
+      identity,
+      durationSeconds: seconds,
+      acquiredAt: this.#acquiredAt,
       transitions: (spec.leaseTransitions ?? 0) + Number(metadata !== null && !isRenewal),
       renewedAt: clock.now(),
     });

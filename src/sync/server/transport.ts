@@ -60,7 +60,8 @@ export class Transport implements AsyncDisposable {
         path: url.pathname + url.search,
         method,
         headers: {
-          ...{ accept: 'application/json', 'accept-encoding': acceptEncoding },
+          accept: 'application/json',
+          'accept-encoding': acceptEncoding,
           ...headers,
         },
         body,

@@ -117,8 +117,10 @@ secretOutput another name`,
     const client = await this.connect();
     const { namespace, name, key } = place;
     const common = {
-      ...{ namespace, name },
-      ...{ labels: this.labels(), annotations: this.annotations() },
+      namespace,
+      name,
+      labels: this.labels(),
+      annotations: this.annotations(),
     };
     await repeated(writing(name), async () => {
       // Claimed with nothing in it: one that another has made meanwhile is never written into.
@@ -146,7 +148,8 @@ secretOutput another name`,
     const name = `gatewright-${work}-${hashOf(of)}-${this.#tag}-${fence}`;
     const place = { namespace: of.namespace, name, key: workKey };
     const secret: NewSecret = {
-      ...{ namespace: of.namespace, name },
+      namespace: of.namespace,
+      name,
       labels: { ...this.labels({ work, place: of }), [fenceName]: `${fence}` },
       annotations: { ...this.annotations(), [placeName]: `${of.namespace}/${of.name}/${of.key}` },
       data: { [workKey]: inBase64(value) },

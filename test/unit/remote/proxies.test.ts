@@ -102,15 +102,15 @@ describe('requests through a proxy', () => {
   /** What is answered, or why nothing is. */
   async function ask(origin: string, proxies = through(), over = {}): Promise<string> {
     const limits = {
-      ...{ connectionsMax: 2, connectTimeoutMs: 5_000, answerTimeoutMs: 5_000 },
-      ...{ answerBytesMax: 1024, tls: { ca: authority.cert }, ...over },
+      ...{ connectionsMax: 2, connectTimeoutMs: 5_000, responseTimeoutMs: 5_000 },
+      ...{ responseBytesMax: 1024, tls: { ca: authority.cert }, ...over },
     };
     const pools = new Pools(limits, proxies);
     try {
-      const answer = await pools.at(origin).request({ origin, path: '/', method: 'GET' });
+      const answer = await pools.poolFor(origin).request({ origin, path: '/', method: 'GET' });
       return await answer.body.text();
     } catch (error) {
-      return `${(error as Error).message || (error as NodeJS.ErrnoException).code}${pools.way(origin)}`;
+      return `${(error as Error).message || (error as NodeJS.ErrnoException).code}${pools.describeRoute(origin)}`;
     } finally {
       await pools.destroy();
     }
@@ -154,11 +154,11 @@ describe('requests through a proxy', () => {
   it('end where it takes them and never answers, and hold no more than is permitted', async () => {
     proxy.silent = true;
     const origins = [`http://api.test:${portOf(plain)}`, `https://api.test:${portOf(secure)}`];
-    const over = { answerTimeoutMs: 50, connectTimeoutMs: 50 };
+    const over = { responseTimeoutMs: 50, connectTimeoutMs: 50 };
     for (const origin of origins) expect(await ask(origin, through(), over)).toMatch(/[Tt]imeout/);
     proxy.silent = false;
     for (const origin of origins) {
-      expect(await ask(origin, through(), { answerBytesMax: 3 })).toMatch(/exceeded/);
+      expect(await ask(origin, through(), { responseBytesMax: 3 })).toMatch(/exceeded/);
     }
   });
 });
