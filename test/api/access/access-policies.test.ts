@@ -1,4 +1,7 @@
-/** Guarantees of access policies: who may grant what, once, and only in the token's tenant. */
+/**
+ * Verifies the access policy routes: who may grant which role, uniqueness, and isolation between
+ * tenants.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAccessTokens } from '../../../src/auth/access-token.ts';
@@ -38,7 +41,7 @@ describe('access policies', () => {
     return listed.body.data.map((row: { id: string }) => row.id);
   };
 
-  it('are created with 201 and an id, also for a principal that nobody knows', async () => {
+  it('returns 201 and an id for a new policy, also when the principal is unknown', async () => {
     const body = policy();
     const created = await server.request('POST', path, { body });
     expect(created.status).toBe(201);
@@ -51,14 +54,14 @@ describe('access policies', () => {
     expect(await ids()).toContain(created.body.id);
   });
 
-  it('are refused a second time with 409', async () => {
+  it('returns 409 when the same policy already exists', async () => {
     const body = policy();
     expect((await server.request('POST', path, { body })).status).toBe(201);
     const again = await server.request('POST', path, { body });
     expect([again.status, again.body.error.code]).toEqual([409, 'AB07']);
   });
 
-  it('asked for fifty times at once exist once', async () => {
+  it('creates one policy when the same policy is posted fifty times at once', async () => {
     const body = policy();
     const before = (await ids()).length;
     const answers = await Promise.all(
@@ -69,7 +72,7 @@ describe('access policies', () => {
     expect(await ids()).toHaveLength(before + 1);
   });
 
-  it('grant at once and stop granting with the next token', async () => {
+  it('grants its roles at once, and stops granting with the next token after its deletion', async () => {
     const account = await serviceAccounts.findByClientId(server.database.db, server.clientId);
     const body = policy({ principal: server.clientId, resource: `prn:${foreign.tsgId}::::` });
     const created = await server.request('POST', path, {
@@ -88,7 +91,7 @@ describe('access policies', () => {
     await expect(fetchToken(server.url, client)).rejects.toThrow('invalid_scope');
   });
 
-  it('are deleted once, then 404', async () => {
+  it('returns 404 when a policy is deleted a second time', async () => {
     const { body } = await server.request('POST', path, { body: policy() });
     const removed = await server.request('DELETE', `${path}/${body.id}`);
     expect([removed.status, removed.body]).toEqual([200, {}]);
@@ -96,7 +99,7 @@ describe('access policies', () => {
     expect(await ids()).not.toContain(body.id);
   });
 
-  it('of another tenant cannot be made, seen or deleted', async () => {
+  it('hides the policies of another tenant from creation, listing and deletion', async () => {
     const made = await server.request('POST', path, {
       body: policy({ resource: `prn:${foreign.tsgId}::::` }),
     });
@@ -108,7 +111,7 @@ describe('access policies', () => {
     expect(await ids()).toContain(own.body.id);
   });
 
-  it('take a workspace, a tenant role and a service account as they are written', async () => {
+  it('stores a workspace, a tenant role and a service account as they were sent', async () => {
     const body = policy({
       principal: `ci@${server.tsgId}.any.domain`,
       resource: `prn:${server.tsgId}::::my-workspace`,
@@ -129,12 +132,12 @@ describe('access policies', () => {
     ['role', 'auditor:1'],
     ['role', null],
     ['is_admin', true],
-  ])('are refused for %s %j, naming it', async (field, value) => {
+  ])('returns 400 with the parameter for %s %j', async (field, value) => {
     const answer = await server.request('POST', path, { body: policy({ [field]: value }) });
     expect([answer.status, answer.body.error.param]).toEqual([400, field]);
   });
 
-  it('leave an audit row for each change, in its transaction', async () => {
+  it('writes an audit row for each change in the transaction of the change', async () => {
     const { body } = await server.request('POST', path, { body: policy() });
     await server.request('DELETE', `${path}/${body.id}`);
     const rows = await server.database.db
@@ -160,7 +163,7 @@ describe('scopes of the access service', () => {
   const scopes = '/iam/v1/scopes';
   const bound = { resource_type: 'workspace', resource_id: 'ws-one-abcdef', metadata: [] };
 
-  it('are made before a workspace, bound to it by its slug, listed and deleted', async () => {
+  it('binds a scope to the slug of a workspace before that workspace exists, lists it and deletes it', async () => {
     const made = await server.request('POST', scopes, { body: { name: 'ws_one', resources: [] } });
     const record = {
       id: `ws_one:${server.tsgId}`,
@@ -180,7 +183,7 @@ describe('scopes of the access service', () => {
     expect((await server.request('GET', `${scopes}/ws_one`)).status).toBe(404);
   });
 
-  it('say nothing twice, and refuse a change of another version than the stored one', async () => {
+  it('rejects duplicate entries, and returns 412 when the version in if-match is stale', async () => {
     const body = { description: 'two', resources: [bound] };
     await server.request('POST', scopes, { body: { name: 'ws_two', ...body } });
     await server.request('PUT', `${scopes}/ws_two`, { body });

@@ -1,4 +1,7 @@
-/** Guarantees of the audit log: who may read it, in which pages, and that what is done to it in the database is found. */
+/**
+ * Verifies the audit log: who may read it, its pages, and that changes made in the database are
+ * detected.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { verifyChain } from '../../../src/commands/server/audit-chain.ts';
@@ -40,7 +43,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 describe('GET /audit-logs', () => {
-  it('shows who changed what and when, newest first, in the words of clients that exist', async () => {
+  it('returns who changed what and when, newest first, in the fields that existing clients expect', async () => {
     const [latest, removed, changed] = await list();
     expect(latest).toMatchObject({ object: 'audit_log', action: 'create', workspace_id: '' });
     expect(removed).toMatchObject({
@@ -77,11 +80,11 @@ describe('GET /audit-logs', () => {
     ['end_time=2027-01-04T08:00:30Z&resource_type=Config', ['create Config']],
     ['start_time=2027-01-04T08:00:30Z&action=update', ['update Config']],
     ['page_size=1&current_page=1', ['delete Config']],
-  ])('is narrowed by %s', async (query, expected) => {
+  ])('filters by %s', async (query, expected) => {
     expect(await told(query)).toEqual(expected);
   });
 
-  it('is narrowed by resource, workspace and organisation', async () => {
+  it('filters by resource, workspace and organisation', async () => {
     const ofConfig = ['delete Config', 'update Config', 'create Config'];
     expect(await told(`resource_id=${configId}`)).toEqual(ofConfig);
     const ofWorkspace = await told(`workspace_id=${workspaceId}`);
@@ -91,7 +94,7 @@ describe('GET /audit-logs', () => {
     expect(foreign.status).toBe(404);
   });
 
-  it('goes through all by cursor, none twice, and refuses a cursor that no page has told', async () => {
+  it('returns every row once when a client follows the cursors, and rejects a cursor that no page contained', async () => {
     const all = (await list('page_size=100')).map(({ id }) => id);
     const ids: string[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
@@ -105,7 +108,7 @@ describe('GET /audit-logs', () => {
     expect([status, body.error.message]).toEqual([400, expect.stringContaining('next_cursor')]);
   });
 
-  it('shows another organisation nothing, a workspace its own, and nobody without the scope any', async () => {
+  it('returns nothing of another organisation, only its own rows to a workspace, and 403 without the scope', async () => {
     const other = await addTenant(server);
     const { body } = await other.send('GET', `/v1/audit-logs?resource_id=${configId}`);
     expect(body.records).toEqual([]);
@@ -122,7 +125,7 @@ describe('GET /audit-logs', () => {
     expect(refused.status).toBe(403);
   });
 
-  it('tells what is sealed', async () => {
+  it('returns the positions of sealed rows', async () => {
     expect((await server.app.jobs.runNow('seal-audit-log')).state).toBe('done');
     const places = (await list('page_size=100')).map(
       (one) => (one as unknown as { chain_position: number }).chain_position,
@@ -144,7 +147,10 @@ describe('the chain of an audit log', () => {
   });
   afterAll(() => test[Symbol.asyncDispose]());
 
-  /** An organisation with as many changes, a minute apart, the last of them at `now`. */
+  /**
+   * Creates an organisation with this number of changes, one minute apart, the last of them at
+   * `now`.
+   */
   async function organisationWith(changes: number): Promise<string> {
     const id = randomUUID();
     organisations += 1;
@@ -189,7 +195,7 @@ describe('the chain of an audit log', () => {
       .where('chain_position', '=', position)
       .executeTakeFirstOrThrow();
 
-  it('is sealed in the order of time, once, by any number at once, more than one statement takes', async () => {
+  it('seals rows in order of time and exactly once, with several concurrent runs and more rows than one statement takes', async () => {
     const id = await organisationWith(600);
     const ends = await Promise.allSettled([1, 2, 3].map(() => sealNow()));
     expect(ends.some(({ status }) => status === 'fulfilled')).toBe(true);
@@ -209,7 +215,7 @@ describe('the chain of an audit log', () => {
     expect(await sealNow()).toEqual({ sealed: 0 });
   });
 
-  it('names a row that was changed, one that was removed, and one that was added', async () => {
+  it('names each row that was changed, removed or added after sealing', async () => {
     const { db } = test.database;
     const id = await organisationWith(9);
     await sealNow();
@@ -241,7 +247,7 @@ describe('the chain of an audit log', () => {
     ]);
   });
 
-  it('is not sealed over where its head was put back, and says so', async () => {
+  it('refuses to seal further when its head was moved back, and reports the fault', async () => {
     const id = await organisationWith(4);
     await sealNow();
     const { id: head_id, chain_hash } = await rowAt(id, 2);
@@ -261,7 +267,7 @@ describe('the chain of an audit log', () => {
     await test.database.db.deleteFrom('audit_log').where('organisation_id', '=', id).execute();
   });
 
-  it('goes on to be proved when what is old is deleted, which keeps what somebody has changed', async () => {
+  it('remains provable after old rows are deleted, and refuses to delete rows that were altered', async () => {
     const id = await organisationWith(5);
     const whole = await organisationWith(5);
     await sealNow();

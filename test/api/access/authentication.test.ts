@@ -1,4 +1,4 @@
-/** Guarantees of authentication: keys and tokens as they really come, and that none is ever written down. */
+/** Verifies authentication with API keys and tokens, and that no credential is ever logged. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeApiKey, maskApiKey } from '../../../src/model/people/credentials.ts';
@@ -38,14 +38,14 @@ describe('authentication', () => {
     return key;
   };
 
-  it('takes an API key under both header names', async () => {
+  it('accepts an API key under both header names', async () => {
     const key = await addKey({});
     expect((await call({ 'x-gateway-api-key': key })).status).toBe(200);
     expect((await call({ 'x-portkey-api-key': key })).status).toBe(200);
     expect((await call({ 'x-gateway-api-key': key, 'x-portkey-api-key': key })).status).toBe(200);
   });
 
-  it('refuses two different API keys with 400', async () => {
+  it('returns 400 when a request has two different API keys', async () => {
     const headers = {
       'x-gateway-api-key': await addKey({}),
       'x-portkey-api-key': await addKey({}),
@@ -53,7 +53,7 @@ describe('authentication', () => {
     expect((await call(headers)).status).toBe(400);
   });
 
-  it('grants a key its own scopes and no more', async () => {
+  it('grants a key its own scopes only', async () => {
     const headers = { 'x-gateway-api-key': await addKey({}) };
     expect((await call(headers)).status).toBe(200);
     const refused = await call(headers, `${path}/${randomUUID()}`);
@@ -61,7 +61,7 @@ describe('authentication', () => {
     expect(refused.body.error.message).toContain('workspaces.read');
   });
 
-  it('takes a key until its last millisecond and not after', async () => {
+  it('accepts a key up to the millisecond of its expiry', async () => {
     const key = await addKey({ expires_at: server.clock.now() + 1000 });
     server.clock.advance(999);
     expect((await call({ 'x-gateway-api-key': key })).status).toBe(200);
@@ -69,32 +69,32 @@ describe('authentication', () => {
     expect((await call({ 'x-gateway-api-key': key })).status).toBe(401);
   });
 
-  it('refuses a key that is expired', async () => {
+  it('rejects an expired key', async () => {
     const key = await addKey({ status: 'expired' });
     expect((await call({ 'x-gateway-api-key': key })).status).toBe(401);
   });
 
   it.each(['', 'Bearer', 'Bearer ', 'Token x', 'x'])(
-    'refuses the authorization %j with 401',
+    'returns 401 for the authorization header %j',
     async (authorization) => {
       expect((await call({ authorization })).status).toBe(401);
     },
   );
 
-  it('takes the bearer scheme in any case and refuses two spaces behind it', async () => {
+  it('accepts the bearer scheme in any case, and rejects two spaces after it', async () => {
     const token = await server.token();
     expect((await call({ authorization: `bearer ${token}` })).status).toBe(200);
     expect((await call({ authorization: `Bearer  ${token}` })).status).toBe(401);
   });
 
-  it('ignores the tenant that a header names: the token says it', async () => {
+  it('ignores the tenant named in a header and uses the tenant of the token', async () => {
     const token = await server.token();
     expect(
       (await call({ authorization: `Bearer ${token}`, 'x-tsg-id': '9999999999' })).status,
     ).toBe(200);
   });
 
-  it('refuses the token of a service account two seconds after it is gone', async () => {
+  it('rejects the token of a service account two seconds after the account is deleted', async () => {
     const headers = { authorization: `Bearer ${await server.token()}` };
     const account = await serviceAccounts.findByClientId(server.database.db, server.clientId);
     await server.database.db.deleteFrom('service_accounts').where('id', '=', account!.id).execute();
@@ -104,7 +104,7 @@ describe('authentication', () => {
     expect((await call(headers)).status).toBe(200);
   });
 
-  it('lets no token outlive the grant it was made from by more than two seconds', async () => {
+  it('rejects a token two seconds after the grant it was issued from is removed', async () => {
     const { database, tsgId, clock } = server;
     const headers = { authorization: `Bearer ${await server.token()}` };
     expect((await call(headers)).status).toBe(200);
@@ -112,7 +112,8 @@ describe('authentication', () => {
     await accessPolicies.deleteById(database.db, tsgId, policy!.id);
     clock.advance(2000);
     expect((await call(headers)).status).toBe(401);
-    // A lesser role does not revive it: a token never holds more or other than when it was made.
+    // A lesser role does not revive the token: a token never holds more than, or other than, what
+    // it was issued with.
     await accessPolicies.insert(database.db, {
       ...policy!,
       id: randomUUID(),
@@ -124,7 +125,7 @@ describe('authentication', () => {
     expect((await call(headers)).status).toBe(200);
   });
 
-  it('writes no credential into any log line or error body', async () => {
+  it('writes no credential to any log line or error body', async () => {
     const token = await server.token();
     const key = await addKey({});
     const secrets = [token, key, server.clientSecret, server.organisationApiKey];

@@ -1,4 +1,7 @@
-/** Guarantees that a fresh database gets credentials that work, and that secrets are kept as hashes only. */
+/**
+ * Verifies that bootstrapping a fresh database creates working credentials and stores secrets only
+ * as hashes.
+ */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isWellFormedApiKey } from '../../../src/model/people/credentials.ts';
@@ -22,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => test[Symbol.asyncDispose]());
 
 describe('bootstrapTenant', () => {
-  it('makes an organisation, a superuser service account and a key that holds every scope', async () => {
+  it('creates an organisation, a superuser service account and a key with every scope', async () => {
     const { db } = test.database;
     const tenant = await bootstrapTenant(test.database, options);
     expect(tenant.tsgId).toMatch(/^[1-9]\d{9}$/);
@@ -46,7 +49,7 @@ describe('bootstrapTenant', () => {
     expect(JSON.parse(key!.scopes)).toEqual(allScopes);
   });
 
-  it('leaves an audit row for each thing it made', async () => {
+  it('writes an audit row for each object that it creates', async () => {
     const tenant = await bootstrapTenant(test.database, options);
     const rows = await test.database.db
       .selectFrom('audit_log')
@@ -58,7 +61,7 @@ describe('bootstrapTenant', () => {
     expect(JSON.stringify(rows)).not.toContain(tenant.clientSecret.reveal());
   });
 
-  it('joins an organisation that exists, under another name, and leaves it its one owner', async () => {
+  it('adds an account to an existing organisation under another name, and keeps its one owner', async () => {
     const first = await bootstrapTenant(test.database, { ...options, ownerEmail: 'Ann@a.example' });
     const again = {
       ...options,
@@ -77,7 +80,7 @@ describe('bootstrapTenant', () => {
     expect(people).toEqual([{ email: 'Ann@a.example', email_key: 'ann@a.example', role: 'owner' }]);
   });
 
-  it('refuses a name that is taken, and leaves nothing of the attempt behind', async () => {
+  it('rejects a name that is taken, and leaves no trace of the attempt', async () => {
     const { tsgId } = await bootstrapTenant(test.database, options);
     const again = bootstrapTenant(test.database, { ...options, tsgId });
     await expect(again).rejects.toThrow(/platform already.*another name/s);
@@ -88,7 +91,7 @@ describe('bootstrapTenant', () => {
     [{ tsgId: '12345' }, /10-digit/],
     [{ name: 'Not A Label' }, /lower-case/],
     [{ name: 'a:b' }, /lower-case/],
-  ])('refuses %j', async (wrong, message) => {
+  ])('rejects %j', async (wrong, message) => {
     await expect(bootstrapTenant(test.database, { ...options, ...wrong })).rejects.toThrow(message);
   });
 });
@@ -97,7 +100,7 @@ describe('ensureAccount', () => {
   const wanted = { ...options, tsgId: '4000000001', name: 'sync' };
   const secretOf = (clientId: string) => new Secret(`derived for ${clientId}`, 'test');
 
-  it('makes one account of one organisation however many ask at once, and all get the same', async () => {
+  it('creates one account per organisation when called concurrently, and returns the same account to all callers', async () => {
     const all = await Promise.all(
       Array.from({ length: 20 }, () => ensureAccount(test.database, wanted, secretOf)),
     );
@@ -111,7 +114,7 @@ describe('ensureAccount', () => {
     expect(await ensureAccount(test.database, wanted, secretOf)).toEqual(all[0]);
   });
 
-  it('refuses a name whose account has another secret, and leaves that as it is', async () => {
+  it('rejects a name whose account has another secret, and leaves that account unchanged', async () => {
     const tenant = await bootstrapTenant(test.database, options);
     const taken = { ...wanted, tsgId: tenant.tsgId, name: options.name };
     await expect(ensureAccount(test.database, taken, secretOf)).rejects.toThrow(/another one/);
@@ -120,8 +123,8 @@ describe('ensureAccount', () => {
   });
 });
 
-describe('the tree of TSGs', () => {
-  it('lists those above, the root first', async () => {
+describe('the TSG tree', () => {
+  it('lists the ancestors of a TSG, the root first', async () => {
     const { db } = test.database;
     const tsgs = ['3000000001', '3000000002', '3000000003'];
     for (const [level, tsgId] of tsgs.entries()) {

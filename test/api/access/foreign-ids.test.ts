@@ -1,4 +1,7 @@
-/** Guarantees that nobody learns what others have: an id of theirs is answered byte for byte as one that nobody has. */
+/**
+ * Verifies that an id of another tenant gets byte for byte the same response as an id that does not
+ * exist.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLog } from '../../../src/log.ts';
 import { allScopes } from '../../../src/model/people/scopes.ts';
@@ -25,7 +28,7 @@ import { addKeyCaller, boundToken, unknownLike } from '../../support/server/tena
 
 type Headers = Readonly<Record<string, string>>;
 
-/** A request, as text, so that what it names can be exchanged wherever it stands. */
+/** A request as text, so that the ids in it can be replaced wherever they occur. */
 interface Asked {
   readonly method: string;
   readonly target: string;
@@ -49,7 +52,7 @@ beforeAll(async () => {
   );
   operations = isLong ? guarded : onOneMount(guarded, seed);
   requests = await furnished(server, description);
-  // A job runs once at a time of the clock.
+  // Each job runs at most once at one time of the clock.
   server.clock.advance(60_000);
   others = await furnished(await anotherTenant(), description);
 });
@@ -66,7 +69,7 @@ async function furnished(of: TestServer, description: Description): Promise<Righ
   return made;
 }
 
-/** The same server to another organisation. */
+/** Returns the same server as seen by another organisation. */
 async function anotherTenant(): Promise<TestServer> {
   const { app, clock, database, url } = server;
   const tenant = await bootstrapTenant(database, {
@@ -89,7 +92,7 @@ async function anotherTenant(): Promise<TestServer> {
   };
 }
 
-/** What makes sense to whoever has `of`. */
+/** Builds a valid request for one operation from the objects of `of`. */
 async function rightRequest(of: RightRequests, one: Operation): Promise<Asked> {
   const path = await of.place({ ...one, method: 'GET' });
   const { body, query = '' } = of.right(one);
@@ -107,13 +110,13 @@ async function rightRequest(of: RightRequests, one: Operation): Promise<Asked> {
   };
 }
 
-/** Ids by what they are of, save those that everybody has. */
+/** Ids by the kind of object, without those that every tenant has. */
 function namesOf({ ids, server: { organisationId, tsgId } }: RightRequests) {
   const { versions, ResourceTypes, Schemas, organisations, ...own } = ids;
   return { ...own, organisationId, tsgId } as Readonly<Record<string, string>>;
 }
 
-/** As {@link namesOf}, of what has a slug beside its id. */
+/** Like {@link namesOf}, for objects that have a slug beside their id. */
 async function slugsOf({ ids, server: of }: RightRequests): Promise<Record<string, string>> {
   const items = operations.filter(
     ({ method, path }) => method === 'GET' && /^[^{]+\/\{\w+\}$/.test(path),
@@ -141,10 +144,10 @@ async function ask({ method, target, body }: Asked, headers: Headers): Promise<R
   return client.send({ method, target, headers: type, body });
 }
 
-/** Of what is made anew the ids, and texts of ours that nothing told. */
+/** Generated ids and slugs of new objects, which differ between two responses. */
 const anew = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|-[0-9a-f]{6}(?=\\")/g;
 
-/** Null where both are told the same, save for the name that was sent. */
+/** Returns null when both responses are the same apart from the name that was sent. */
 function differenceOf(
   one: Operation,
   [foreign, unknown]: readonly [RawAnswer, RawAnswer],
@@ -157,7 +160,7 @@ function differenceOf(
   return was === is ? null : `${nameOf(one)}\n foreign: ${was}\n unknown: ${is}`;
 }
 
-it('of another organisation, wherever a request that is otherwise right names it', async () => {
+it('returns the response for an unknown id when a valid request names an id of another organisation', async () => {
   const { organisationId, app, clock, database, organisationApiKey } = others.server;
   const owner = await ownerOf({ database, organisationId });
   const session = await addSession({ app, clock, organisationId }, owner);
@@ -190,13 +193,13 @@ it('of another organisation, wherever a request that is otherwise right names it
   expect(faults.filter((fault) => fault !== null)).toEqual([]);
 });
 
-it('of another workspace, for a credential that is bound to its own', async () => {
+it('returns the response for an unknown id when a workspace credential names an id of another workspace', async () => {
   const made = await server.request('POST', '/v2/workspaces', { body: { name: 'two' } });
   const place = made.body.id as string;
   const { key } = await addKeyCaller(server, allScopes, place);
   const bound = [asBearer(await boundToken(server, place)), asKey(key)];
   const { organisationId, tsgId, ...names } = namesOf(requests);
-  // One that is open to all workspaces would be theirs, too.
+  // A credential that is open to all workspaces would have access to them as well.
   const closed = await server.request('PUT', `/v2/deployments/${names.deployments}`, {
     body: { auth_settings: { workspaces_allowed: [names.workspaces] } },
   });

@@ -1,4 +1,6 @@
-/** Guarantees of what is told of an organisation: to whom, and that its name is changed once. */
+/**
+ * Verifies the organisation routes: who may read the organisation, and that a rename applies once.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
@@ -10,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-it('the name is changed once, with its version and a row of the audit log', async () => {
+it('renames the organisation once, with a new version and one audit row', async () => {
   const before = await server.request('GET', self);
   expect(before.body.data).toMatchObject({ name: 'test', tsg_id: server.tsgId });
   server.clock.advance(1000);
@@ -28,7 +30,7 @@ it('the name is changed once, with its version and a row of the audit log', asyn
   ]);
 });
 
-it('nobody else is told of it, and no credential of one workspace', async () => {
+it('hides the organisation from other tenants and from credentials bound to one workspace', async () => {
   const { tsgId, organisationId } = server;
   const stranger = await addTenant(server);
   const made = await server.request('POST', '/v2/workspaces', { body: { name: 'Team' } });
@@ -49,7 +51,7 @@ it('nobody else is told of it, and no credential of one workspace', async () => 
   expect((await reader.send('GET', self)).body.data.name).toBe('Acme');
 });
 
-it('what is said wrongly is refused with its place', async () => {
+it('returns 400 with the position of an invalid value', async () => {
   for (const body of [{ name: ' ' }, { name: 'x'.repeat(256) }, { name: 1 }, {}]) {
     expect((await server.request('PUT', '/admin/v2/organisations/self', { body })).status).toBe(
       400,

@@ -1,4 +1,7 @@
-/** Guarantees of people over HTTP: users, members of workspaces, and whose keys may be made. */
+/**
+ * Verifies the people routes over HTTP: users, workspace members, user keys, invites and SCIM
+ * groups.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addUser, ownerOf } from '../../support/server/people.ts';
@@ -47,8 +50,8 @@ async function keysOf(workspace: string): Promise<Record<string, unknown>[]> {
   return (await ask('GET', `/v1/api-keys?workspace_id=${workspace}`)).body.data;
 }
 
-describe('before anybody but the owner was brought in', () => {
-  it('any id is taken for that of a person who is managed elsewhere', async () => {
+describe('user keys while the owner is the only user', () => {
+  it('accepts any user id, because people may be managed elsewhere', async () => {
     const workspace = await makeWorkspace();
     expect((await makeUserKey(workspace, randomUUID())).status).toBe(200);
     expect((await makeUserKey(workspace, owner)).status).toBe(200);
@@ -56,7 +59,7 @@ describe('before anybody but the owner was brought in', () => {
 });
 
 describe('users', () => {
-  it('are listed newest first in pages of either spelling, whose total counts all of them', async () => {
+  it('lists users newest first with both spellings of paging, and a total that counts all of them', async () => {
     const ids = [await addUser(server), await addUser(server, { role: 'admin' })];
     const first = await ask('GET', '/v1/admin/users');
     const { total } = first.body;
@@ -81,7 +84,7 @@ describe('users', () => {
     expect(twice).toMatchObject({ status: 400, body: { error: { param: 'page_size' } } });
   });
 
-  it('are found by role, by their whole address in any case, and by parts of their names (1.28.0)', async () => {
+  it('finds users by role, by full address in any case, and by part of a name (1.28.0)', async () => {
     const id = await addUser(server, {
       email: 'Zoë.Quick@example.com'.replace('ë', 'e'),
       first_name: 'Zoë',
@@ -107,7 +110,7 @@ describe('users', () => {
     expect((await ask('GET', '/v1/admin/users?role=king')).status).toBe(400);
   });
 
-  it('are given names, which null clears, and are written only where they differ', async () => {
+  it('updates names, clears them with null, and writes only when a value differs', async () => {
     const path = `/v2/admin/users/${await addUser(server)}`;
     const put = async (body: object) => (await ask('PUT', path, body)).status;
     const named = { first_name: 'Anna', last_name: 'Berg' };
@@ -119,7 +122,7 @@ describe('users', () => {
     expect([await put({}), await put({ first_name: '' })]).toEqual([400, 400]);
   });
 
-  it('are given another role, not the one they have, and never that of the owner', async () => {
+  it('changes a role, rejects the current role, and never assigns the owner role', async () => {
     const id = await addUser(server);
     const path = `/v2/admin/users/${id}`;
     expect(await ask('PUT', path, { role: 'admin' })).toMatchObject({ status: 200, body: {} });
@@ -140,7 +143,7 @@ describe('users', () => {
     expect((await listAudit(server, id)).map(({ action }) => action)).toEqual(['update', 'update']);
   });
 
-  it('take memberships and keys along when they are deleted, each with its audit row', async () => {
+  it('deletes memberships and keys together with a user, each with its audit row', async () => {
     const id = await addUser(server);
     const workspace = await makeWorkspace({ users: [{ id, role: 'manager' }] });
     const inside = (await makeUserKey(workspace, id)).body;
@@ -165,7 +168,7 @@ describe('users', () => {
     expect(keys.at(-1)).toMatchObject({ action: 'delete', changes: { with_user: id } });
   });
 
-  it('are of their own organisation, and closed to a credential of one workspace', async () => {
+  it('hides users from other organisations and from credentials bound to one workspace', async () => {
     const id = await addUser(server);
     const other = await addTenant(server);
     const workspace = await makeWorkspace();
@@ -185,7 +188,7 @@ describe('users', () => {
 });
 
 describe('members of a workspace', () => {
-  it('are added, listed, read, changed and removed, by id and slug of the workspace', async () => {
+  it('adds, lists, reads, updates and removes members by id and by slug of the workspace', async () => {
     const [one, two] = [
       await addUser(server, { email: 'One@example.com', first_name: 'One', last_name: 'First' }),
       await addUser(server),
@@ -193,7 +196,7 @@ describe('members of a workspace', () => {
     const made = await ask('POST', '/v1/admin/workspaces', { name: 'Joint', users: [two] });
     const { id: workspace, slug } = made.body;
     expect(made.body.users).toMatchObject([{ id: two, role: 'member', workspace_id: workspace }]);
-    // Clients take a map of texts there: a name that nobody gave is left out.
+    // Clients expect a map of strings there, so a missing name is omitted.
     expect(Object.values(made.body.users[0]).filter((value) => typeof value !== 'string')).toEqual(
       [],
     );
@@ -239,7 +242,7 @@ describe('members of a workspace', () => {
     ]);
   });
 
-  it('are who they are however often they are added, and the owner is an admin', async () => {
+  it('keeps one membership when a user is added repeatedly, and makes the owner an admin', async () => {
     const user = await addUser(server);
     const workspace = await makeWorkspace();
     const add = (role: string) =>
@@ -252,7 +255,7 @@ describe('members of a workspace', () => {
     expect(await roleOf(user)).toMatchObject({ role: 'manager', org_role: 'member' });
   });
 
-  it('are users of the organisation, each named once', async () => {
+  it('accepts only users of the organisation, each once per request', async () => {
     const workspace = await makeWorkspace();
     const other = await addTenant(server);
     const foreign = await ownerOf({ ...server, organisationId: other.organisationId });
@@ -270,14 +273,14 @@ describe('members of a workspace', () => {
     expect((await other.send('GET', `/v2/admin/workspaces/${workspace}/users`)).status).toBe(404);
   });
 
-  it('are seen by a credential of their workspace, and by none of another', async () => {
+  it('shows members to a credential of their workspace and to no other workspace', async () => {
     const [own, other] = [await makeWorkspace({ users: [owner] }), await makeWorkspace()];
     const { send } = await addKeyCaller(server, ['workspace_users.list'], own);
     expect((await send('GET', membersOf(own))).body.total).toBe(1);
     expect((await send('GET', membersOf(other))).status).toBe(404);
   });
 
-  it('are gone with their workspace', async () => {
+  it('removes memberships together with their workspace', async () => {
     const id = await addUser(server);
     const workspace = await makeWorkspace({ users: [id] });
     expect((await ask('DELETE', `/v1/admin/workspaces/${workspace}`)).status).toBe(200);
@@ -286,8 +289,8 @@ describe('members of a workspace', () => {
   });
 });
 
-describe('keys of people', () => {
-  it('are of members of their workspace and of who acts in all of them', async () => {
+describe('user keys', () => {
+  it('accepts members of the workspace and users who act in all workspaces', async () => {
     const [member, stranger, admin, gone] = [
       await addUser(server),
       await addUser(server),
@@ -304,7 +307,7 @@ describe('keys of people', () => {
     expect(statuses).toEqual([200, 200, 200, 400, 400, 400]);
   });
 
-  it('may do no more than whoever makes them, also for somebody else (403)', async () => {
+  it('returns 403 when a key would hold more scopes than its creator, also for another user', async () => {
     const member = await addUser(server);
     const workspace = await makeWorkspace({ users: [member] });
     const scopes = ['workspace_user_api_keys.create', 'logs.view'];
@@ -320,7 +323,7 @@ describe('keys of people', () => {
     });
   });
 
-  it('lead nobody to what the workspace withholds from people of their role (403)', async () => {
+  it('returns 403 when a key would hold scopes that the workspace withholds from the role', async () => {
     const [manager, admin] = [await addUser(server), await addUser(server)];
     const workspace = await makeWorkspace({
       security_settings: { managersWritePrompts: false, managersViewAllData: false },
@@ -369,7 +372,7 @@ describe('keys of people', () => {
     expect((await as('POST', `/${theirs.id}/rotate`)).status).toBe(200);
   });
 
-  it('are no more than the workspace allows, however many are asked for at once', async () => {
+  it('never exceeds the number of keys that the workspace allows, also under concurrent requests', async () => {
     const settings = { user_api_keys_max: 2 };
     const workspace = await makeWorkspace({ settings });
     const all = await Promise.all(Array.from({ length: 6 }, () => makeUserKey(workspace, owner)));
@@ -387,7 +390,7 @@ describe('keys of people', () => {
     expect((await makeUserKey(workspace, owner)).status).toBe(200);
   });
 
-  it('are made by themselves for who joins, where the workspace says so (1.24.2)', async () => {
+  it('creates a key automatically for a new member when the workspace setting says so (1.24.2)', async () => {
     const [one, two] = [await addUser(server), await addUser(server)];
     const workspace = await makeWorkspace({
       settings: { user_api_key_auto_create: true, api_key_max_ttl_days: 10 },
@@ -421,7 +424,7 @@ describe('keys of people', () => {
     expect((await keysOf(workspace)).map(({ user_id }) => user_id)).toEqual([one]);
   });
 
-  it('are made by themselves with no more than whoever said so may do (403)', async () => {
+  it('returns 403 when the setting for automatic keys grants more than its author may do', async () => {
     const workspace = await makeWorkspace();
     const { send } = await addKeyCaller(server, ['workspaces.update']);
     const put = (wanted: string[]) =>
@@ -444,7 +447,7 @@ describe('invites', () => {
     ask('POST', base, { email: `${randomUUID()}@example.com`, role: 'member', ...body });
   const statusOf = async (id: string) => (await ask('GET', `${base}/${id}`)).body.status;
 
-  it('tell who is asked where, and never with which scopes', async () => {
+  it('returns the invited person and workspaces, and never the scopes of the keys', async () => {
     const workspace = await makeWorkspace();
     const { slug } = (await ask('GET', `/v1/admin/workspaces/${workspace}`)).body;
     const email = 'New.One@example.com';
@@ -475,7 +478,7 @@ describe('invites', () => {
     expect(found.body).toEqual({ object: 'list', total: 1, data: [record] });
   });
 
-  it('are one for an address, however many are sent at once, and none for a user (409)', async () => {
+  it('allows one pending invite per address under concurrent requests, and returns 409 for an existing user', async () => {
     const email = 'Once@example.com';
     const all = await Promise.all(
       Array.from({ length: 6 }, (_, at) => invite({ email: at % 2 ? email : email.toLowerCase() })),
@@ -488,7 +491,7 @@ describe('invites', () => {
     });
   });
 
-  it('are cancelled for good, and may be read and sent anew afterwards', async () => {
+  it('cancels an invite permanently, and allows reading it and inviting the address again', async () => {
     const email = 'again@example.com';
     const { id } = (await invite({ email })).body;
     const path = `${base}/${id}`;
@@ -505,7 +508,7 @@ describe('invites', () => {
     expect(actions).toEqual(['create', 'delete']);
   });
 
-  it('expire at their moment, are opened again by a resend, or give way to another', async () => {
+  it('expires at its time, and can be resent or replaced by a new invite', async () => {
     const [first, second] = ['late@example.com', 'later@example.com'];
     const late = (await invite({ email: first })).body.id;
     const later = (await invite({ email: second })).body.id;
@@ -527,7 +530,7 @@ describe('invites', () => {
     expect((await ask('DELETE', `${base}/${later}`)).status).toBe(200);
   });
 
-  it('lead into active workspaces, with scopes that the inviter holds', async () => {
+  it('requires active workspaces and scopes that the inviter holds', async () => {
     const workspace = await makeWorkspace();
     const into = (...ids: string[]) =>
       invite({ workspaces: ids.map((id) => ({ id, role: 'member' })) });
@@ -556,7 +559,7 @@ describe('groups of a directory', () => {
   const base = '/v1/scim/workspaces';
   const map = (body: Record<string, unknown>): Promise<TestResponse> => ask('POST', base, body);
 
-  it('lead into workspaces: made with their name, found by workspace, group and role, and ended', async () => {
+  it('creates a mapping with a group name, finds it by workspace, group and role, and deletes it', async () => {
     const workspace = await makeWorkspace();
     const { slug } = (await ask('GET', `/v1/admin/workspaces/${workspace}`)).body;
     const made = await map({ workspace_id: slug, role: 'MANAGER', scim_group_name: 'Pilots' });
@@ -592,7 +595,7 @@ describe('groups of a directory', () => {
     expect(pages.map(({ body }) => body.mappings.length)).toEqual([1, 0]);
   });
 
-  it('are made once, and mapped to a workspace once, however many ask; with one role for all', async () => {
+  it('creates each group and each mapping to a workspace once under concurrent requests, with one role', async () => {
     const [workspace, second] = [await makeWorkspace(), await makeWorkspace()];
     const body = { workspace_id: workspace, role: 'member', scim_group_name: 'Once' };
     const all = await Promise.all(Array.from({ length: 6 }, () => map(body)));
@@ -603,7 +606,7 @@ describe('groups of a directory', () => {
     expect((await map({ ...body, workspace_id: second })).status).toBe(200);
   });
 
-  it('are named in one way, exist, and are of their own organisation', async () => {
+  it('rejects a mapping that names a group twice, an unknown group or one of another organisation', async () => {
     const workspace_id = await makeWorkspace();
     const role = 'member';
     for (const named of [{}, { scim_group_id: randomUUID(), scim_group_name: 'a' }]) {

@@ -1,4 +1,7 @@
-/** Guarantees of failed authentication in the audit log: whose it is, from where, on each listener, and never the credential. */
+/**
+ * Verifies the audit rows of failed authentication: tenant, source and listener, and never the
+ * credential itself.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
@@ -32,7 +35,10 @@ interface Ports {
   readonly metrics: string;
 }
 
-/** Another replica on the same database, from its start to its end, by which it has written what it counted. */
+/**
+ * Runs `work` against another replica on the same database; the replica writes its counts when it
+ * stops.
+ */
 async function onReplica(work: (ports: Ports) => Promise<void>, more: Partial<Settings> = {}) {
   const { clock } = server;
   const readSharedTime = async () => clock.now();
@@ -57,7 +63,7 @@ interface Row {
   };
 }
 
-/** Of each organisation together, however many minutes it took. */
+/** Returns and deletes the rows, summed for each organisation over all minutes. */
 async function takeRows(): Promise<Row[]> {
   const { db } = server.database;
   const rows = await db
@@ -96,8 +102,8 @@ const basic = (id: string, secret: string) => ({
   'content-type': 'application/x-www-form-urlencoded',
 });
 
-describe('what is shown and not good', () => {
-  it('is told by listener, kind and reason, to the organisation it belongs to or to the deployment', async () => {
+describe('a rejected credential', () => {
+  it('is recorded by listener, kind and reason, for its organisation or for the deployment', async () => {
     const { clientId, clientSecret } = await addServiceAccount(server, 'superuser');
     const old = await addKeyCaller(server, ['completions.write']);
     await server.database.db
@@ -151,7 +157,7 @@ describe('what is shown and not good', () => {
       await ask('/v1/sign-in/callback?state=1', {}, 400);
       const link = new URLSearchParams({ organisationId: 'x', expires: '1', signature: 'y' });
       await ask(`/v1/logs/exports/${randomUUID()}/file?${link}`, {}, 404);
-      // Who shows nothing has tried nothing.
+      // A request without a credential is not an attempt.
       await ask('/v1/configs', {});
       await ask('/v1/session', { cookie: 'theme=dark' });
       await exchange('POST', `${inference}/v1/chat/completions`, {}, {});
@@ -185,7 +191,7 @@ describe('what is shown and not good', () => {
     }
   });
 
-  it('of replicas are rows of their own, sealed and verified like others, and shown with their status', async () => {
+  it('is recorded in separate rows by each replica, which are sealed, verified and returned with their status', async () => {
     const tries = (times: number) => (ports: Ports) => {
       const headers = basic(server.clientId, 'wrong');
       const url = `${ports.admin}/oauth2/access_token`;
@@ -196,7 +202,7 @@ describe('what is shown and not good', () => {
     };
     await Promise.all([onReplica(tries(3)), onReplica(tries(4))]);
     const { body } = await server.request('GET', '/v1/audit-logs?action=refuse');
-    // Each has written its own, and more than one where it was there for more than a minute.
+    // Each replica writes its own row, and one more for each further minute of its life.
     expect(body.records.length).toBeGreaterThanOrEqual(2);
     for (const record of body.records) {
       expect(record).toMatchObject({
@@ -225,7 +231,7 @@ describe('what is shown and not good', () => {
     }
   });
 
-  it('is a figure of the metrics, and no row where the audit log is off', async () => {
+  it('counts in the metrics, and writes no row when the audit log is off', async () => {
     await takeRows();
     const features = { ...server.settings.features, auditLogs: false };
     await onReplica(

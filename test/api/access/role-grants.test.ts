@@ -1,4 +1,7 @@
-/** Guarantees that nobody makes another, or oneself, do more than one may: roles are given by who holds what they may do. */
+/**
+ * Verifies that nobody can grant a role that permits more than the granter holds, to another or to
+ * oneself.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { allScopes, scopesOfMember } from '../../../src/model/people/scopes.ts';
@@ -18,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Each way in which somebody comes to a role, of the organisation or of a workspace. */
+/** Every way to assign a role of the organisation or of a workspace. */
 const ways = {
   organisation: {
     invite: async (send: Send, role: string) =>
@@ -83,12 +86,15 @@ it.each([
   ['workspace', 'manager', people, 403],
   ['workspace', 'manager', [...people, ...manager], 200],
   ['workspace', 'member', people, 200],
-] as const)('of the %s, %s is given by every way alike, with these scopes', async (...given) => {
-  const [of, role, scopes, status] = given;
-  expect(await statuses(of, scopes, role)).toEqual(new Set([status]));
-});
+] as const)(
+  'checks a grant in the %s of the role %s alike on every route, for these scopes',
+  async (...given) => {
+    const [of, role, scopes, status] = given;
+    expect(await statuses(of, scopes, role)).toEqual(new Set([status]));
+  },
+);
 
-it('says what is missing, and makes no workspace with who may more than its author', async () => {
+it('returns 403 with the missing scope, and creates no workspace when a member would have more rights than the author', async () => {
   const scopes = [...people, 'workspaces.create', 'workspaces.list'];
   const { send } = await addKeyCaller(server, [...new Set(scopes)]);
   const users = [{ id: await addUser(server), role: 'admin' }];

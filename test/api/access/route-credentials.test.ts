@@ -1,4 +1,6 @@
-/** Guarantees about every route there is: which credential opens it and what the others are told, by one rule. */
+/**
+ * Verifies for every route which credentials open it, and that all others get the same response.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLog } from '../../../src/log.ts';
 import { grantsScope } from '../../../src/model/people/scopes.ts';
@@ -15,7 +17,7 @@ type Headers = Readonly<Record<string, string>>;
 const routes = everyRoute().map((one, at) => ({ ...one, ...filledPath(one), at }));
 type Tried = (typeof routes)[number];
 
-/** Offered to every route; of the others a share in a usual run, and another by each seed. */
+/** Credentials offered to every route in every run. The seed selects a share of the others. */
 const always = [
   'token of a superuser',
   'token of a role without scopes',
@@ -40,7 +42,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** What the facts of a route say of a credential. */
+/** Returns the expected outcome of a credential, derived from the declaration of the route. */
 function verdictOf(
   { route, accepts, params }: Tried,
   { name, kind, grants }: OfferedCredential,
@@ -65,7 +67,7 @@ function ask({ route, path }: Tried, headers: Headers): Promise<RawAnswer> {
   return client.send({ method: route.method, target: path, headers: type, body });
 }
 
-/** What contradicts the verdict, or null. */
+/** Returns how the response contradicts the expected outcome, or null. */
 function faultOf(one: Tried, of: OfferedCredential, answer: RawAnswer, nobody: string) {
   const { status, body } = answer;
   const verdict = verdictOf(one, of);
@@ -79,7 +81,7 @@ function faultOf(one: Tried, of: OfferedCredential, answer: RawAnswer, nobody: s
   return fits ? null : `${of.name} ${verdict}: ${one.route.method} ${one.path} ${status} ${body}`;
 }
 
-it('opens to the credentials that it declares with its scope, and tells all others the same as nobody', async () => {
+it('opens every route to the credentials it declares, and returns the anonymous response to all others', async () => {
   const faults: (string | null)[] = [];
   const tried = routes.map(async (one) => {
     const nothing = await ask(one, {});
@@ -96,7 +98,7 @@ it('opens to the credentials that it declares with its scope, and tells all othe
   expect(faults.filter((fault) => fault !== null)).toEqual([]);
 });
 
-it('takes no two credentials at once', async () => {
+it('rejects every pair of two credentials with 400', async () => {
   const pairs = doubled(server, await server.token());
   const tried = routes.map(async (one) => {
     const chosen = isLong ? pairs : [pairs[(one.at + seed) % pairs.length]!];

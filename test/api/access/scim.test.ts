@@ -1,4 +1,6 @@
-/** Guarantees of SCIM 2.0: what a directory says of people holds in workspaces, for invites and for keys. */
+/**
+ * Verifies SCIM 2.0: users and groups of a directory take effect on workspaces, invites and keys.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ownerOf } from '../../support/server/people.ts';
@@ -20,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** As a directory asks: with a fixed token, and a type of its own. */
+/** Sends a request like a directory: with a fixed token and the SCIM media type. */
 async function scim(method: string, path: string, body?: unknown): Promise<TestResponse> {
   const headers = {
     authorization: `Bearer ${token}`,
@@ -56,7 +58,7 @@ async function makeWorkspace(body: Record<string, unknown> = {}): Promise<string
 const map = (group: string, workspace: string, role: string): Promise<TestResponse> =>
   ask('POST', '/v1/scim/workspaces', { scim_group_id: group, workspace_id: workspace, role });
 
-/** Roles of the members of a workspace, by id. */
+/** Roles of the members of a workspace, by user id. */
 async function rolesIn(workspace: string): Promise<Record<string, string>> {
   const { body } = await ask('GET', `/v1/admin/workspaces/${workspace}/users`);
   return Object.fromEntries(
@@ -65,7 +67,7 @@ async function rolesIn(workspace: string): Promise<Record<string, string>> {
 }
 
 describe('a user of a directory', () => {
-  it('is brought once, told, found, replaced and taken away', async () => {
+  it('creates, returns, finds, replaces and deletes a user', async () => {
     const sent = {
       schemas: ['urn:ietf:params:scim:schemas:core:2.0:User'],
       userName: 'Ann@example.com',
@@ -117,7 +119,7 @@ describe('a user of a directory', () => {
     expect(actions).toEqual(['create', 'update', 'delete']);
   });
 
-  it('has an address that no other has, however many are brought at once (409)', async () => {
+  it('returns 409 when another user has the address, also under concurrent requests', async () => {
     const userName = 'one@example.com';
     const all = await Promise.all(
       Array.from({ length: 6 }, () => scim('POST', '/Users', { userName })),
@@ -131,7 +133,7 @@ describe('a user of a directory', () => {
     );
   });
 
-  it('is patched by what directories send, and by nothing else', async () => {
+  it('applies the patch operations that directories send, and rejects all others', async () => {
     const id = await bring({ name: { givenName: 'A', familyName: 'B' } });
     const path = `/Users/${id}`;
     const first = await patch(
@@ -160,7 +162,7 @@ describe('a user of a directory', () => {
     expect((await scim('GET', '/Users?filter=title%20eq%20%22a%22')).status).toBe(400);
   });
 
-  it('has no keys and no groups any more when it is not active, and its groups again when it is', async () => {
+  it('loses keys and groups when deactivated, and gets the groups back when reactivated', async () => {
     const id = await bring();
     const workspace = await makeWorkspace({ settings: { user_api_key_auto_create: true } });
     await map(await bringGroup([id]), workspace, 'member');
@@ -178,7 +180,7 @@ describe('a user of a directory', () => {
     expect((await scim('DELETE', `/Users/${owner}`)).status).toBe(409);
   });
 
-  it('takes the keys of an administrator along where he was no member', async () => {
+  it('loses the keys of an administrator in workspaces without a membership', async () => {
     const id = await bring();
     await ask('PUT', `/v1/admin/users/${id}`, { role: 'admin' });
     const workspace_id = await makeWorkspace();
@@ -197,7 +199,7 @@ describe('a user of a directory', () => {
 describe('an invite', () => {
   const invites = '/v1/admin/users/invites';
 
-  it('is accepted when its address becomes a user: with its role, workspaces and keys', async () => {
+  it('is accepted when a user with its address is created: the role, workspaces and keys take effect', async () => {
     const [workspace, archived] = [await makeWorkspace(), await makeWorkspace()];
     const email = 'Invited@example.com';
     const made = await ask('POST', invites, {
@@ -226,7 +228,7 @@ describe('an invite', () => {
     }
   });
 
-  it('that has expired or was cancelled gives nothing', async () => {
+  it('gives nothing when it is expired or cancelled', async () => {
     const [late, off] = ['late@example.com', 'off@example.com'];
     const made = [];
     for (const email of [late, off])
@@ -241,7 +243,7 @@ describe('an invite', () => {
 });
 
 describe('a group of a directory', () => {
-  it('is brought, told with and without its members, replaced, patched and taken away', async () => {
+  it('creates, returns with and without members, replaces, patches and deletes a group', async () => {
     const [one, two, three] = [await bring(), await bring(), await bring()];
     const id = await bringGroup([one]);
     const path = `/Groups/${id}`;
@@ -278,7 +280,7 @@ describe('a group of a directory', () => {
     expect((await scim('GET', path)).status).toBe(404);
   });
 
-  it('leads its people into workspaces and out again, with the most of their roles', async () => {
+  it('adds its members to workspaces and removes them again, with the highest of their roles', async () => {
     const [one, two] = [await bring(), await bring()];
     const workspace = await makeWorkspace();
     const [members, admins] = [await bringGroup([one, two]), await bringGroup([two])];
@@ -297,7 +299,7 @@ describe('a group of a directory', () => {
     expect(left.body.total_count).toBe(0);
   });
 
-  it('leaves alone who was added by hand, or given another role', async () => {
+  it('leaves manually added members and manually changed roles untouched', async () => {
     const [one, two] = [await bring(), await bring()];
     const workspace = await makeWorkspace({ users: [{ id: one, role: 'manager' }] });
     const group = await bringGroup([one, two]);
@@ -308,7 +310,7 @@ describe('a group of a directory', () => {
     expect(await rolesIn(workspace)).toEqual({ [one]: 'manager', [two]: 'admin' });
   });
 
-  it('ends in one state, whichever of many changes at once comes last', async () => {
+  it('reaches one consistent state after many concurrent changes, whichever comes last', async () => {
     const people = await Promise.all(Array.from({ length: 4 }, () => bring()));
     const workspace = await makeWorkspace();
     const group = await bringGroup();
@@ -326,7 +328,7 @@ describe('a group of a directory', () => {
 });
 
 describe('a directory', () => {
-  it('is of one organisation, and needs the scope', async () => {
+  it('belongs to one organisation and requires the scope', async () => {
     const id = await bring();
     const other = await addTenant(server);
     expect((await other.send('GET', `${base}/Users/${id}`)).status).toBe(404);
@@ -340,8 +342,8 @@ describe('a directory', () => {
   });
 });
 
-describe('what a directory asks before it begins', () => {
-  it('is answered with what it may do and bring', async () => {
+describe('the SCIM service provider endpoints', () => {
+  it('return the supported features and schemas', async () => {
     const { body } = await scim('GET', '/ServiceProviderConfig');
     expect(body).toMatchObject({ patch: { supported: true }, bulk: { supported: false } });
     expect(body.authenticationSchemes[0].type).toBe('oauthbearertoken');

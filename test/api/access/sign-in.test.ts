@@ -1,4 +1,4 @@
-/** Guarantees of signing in by OpenID Connect: who gets a session, what it may do, and when it ends. */
+/** Verifies sign-in with OpenID Connect: who gets a session, what it may do, and when it ends. */
 import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { IdentityProvider } from '../../../src/auth/identity-provider.ts';
@@ -44,10 +44,10 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
   await issuer[Symbol.asyncDispose]();
 });
-// The provider goes by the clock of the machine.
+// The identity provider uses the clock of the machine.
 beforeEach(() => server.clock.set(Date.now()));
 
-/** An account at the provider, which has made sure of the address. */
+/** Adds an account at the identity provider, with a verified address. */
 function addAccount(claims: Record<string, unknown> = {}): { sub: string; email: string } {
   const sub = randomUUID();
   const email = `${sub}@example.com`;
@@ -61,7 +61,10 @@ interface SigningIn {
   readonly browser?: Browser;
 }
 
-/** Until the provider sends the browser back; yields where to, at the real address of the server. */
+/**
+ * Follows the flow until the provider sends the browser back; returns that URL with the real
+ * address of the server.
+ */
 async function comeBack(sub: string, { at = server, query, browser }: SigningIn = {}) {
   const jar = browser ?? new Browser();
   issuer.subject = sub;
@@ -100,7 +103,7 @@ const asking =
       ...headers,
     });
 
-/** Somebody of this role in the organisation, and in workspaces, who is signed in. */
+/** Adds a signed-in user with this role in the organisation and in workspaces. */
 async function addSignedIn(
   role: 'admin' | 'member',
   workspaces: Record<string, string> = {},
@@ -122,7 +125,7 @@ async function addWorkspace(): Promise<string> {
   return (await server.request('POST', '/v1/admin/workspaces', { body: { name: 'W' } })).body.id;
 }
 
-/** What the browser keeps, with some of it changed, as of `laterMs`. */
+/** Returns the cookie of the sign-in attempt with some fields changed, sealed `laterMs` later. */
 async function resealed(browser: Browser, changes: object, laterMs = 0): Promise<string> {
   const { keyring } = server.app;
   const now = server.clock.now();
@@ -133,8 +136,8 @@ async function resealed(browser: Browser, changes: object, laterMs = 0): Promise
 
 const messageOf = ({ text }: Page): string => JSON.parse(text).error.message;
 
-describe('signing in', () => {
-  it('gives a user of the organisation a session, by a cookie that no page can read', async () => {
+describe('sign-in', () => {
+  it('gives a user of the organisation a session in a cookie that scripts cannot read', async () => {
     const { sub, email } = addAccount();
     const id = await addUser(server, { email: email.toUpperCase() });
     const { browser, url } = await comeBack(sub, { query: `?tsg_id=${server.tsgId}&return_to=/a` });
@@ -159,7 +162,7 @@ describe('signing in', () => {
     expect(await listAudit(server, own.body.id)).toMatchObject([
       { action: 'create', resource_kind: 'UserSession', changes: { user: id } },
     ]);
-    // What is stored opens nothing.
+    // The stored value is a hash and opens nothing.
     const row = await server.database.db
       .selectFrom('user_sessions')
       .selectAll()
@@ -169,7 +172,7 @@ describe('signing in', () => {
     expect(server.logLines.join('\n')).not.toContain(cookie.split('.')[2]);
   });
 
-  it('binds the account at the first time: its address may change, and nobody else comes by it', async () => {
+  it('binds the account at the first sign-in: its address may change, and nobody else can take it over', async () => {
     const { sub, email } = addAccount();
     await addUser(server, { email });
     expect((await signIn(sub)).status).toBe(302);
@@ -190,7 +193,7 @@ describe('signing in', () => {
     expect((await signIn(other.sub)).status).toBe(302);
   });
 
-  it('takes up an invite, with its role and its workspaces, once, however many come at once', async () => {
+  it('accepts an invite with its role and workspaces, once, also when the callback arrives several times at once', async () => {
     const { sub, email } = addAccount();
     const workspace = await addWorkspace();
     const body = { email, role: 'member', workspaces: [{ id: workspace, role: 'manager' }] };
@@ -214,7 +217,7 @@ describe('signing in', () => {
       /verified no e-mail/,
     ],
     ['without an address', { email: null }, /verified no e-mail/],
-  ])('refuses somebody %s', async (_, claims, message) => {
+  ])('rejects a person %s', async (_, claims, message) => {
     const { sub, email } = addAccount(claims);
     if (Object.keys(claims).length > 0) await addUser(server, { email });
     const page = await signIn(sub);
@@ -222,13 +225,13 @@ describe('signing in', () => {
     expect(cookieOf(page.browser)).toBeUndefined();
   });
 
-  it('refuses who is not active', async () => {
+  it('rejects an inactive user', async () => {
     const { sub, email } = addAccount();
     await addUser(server, { email, status: 'inactive' });
     expect((await signIn(sub)).status).toBe(403);
   });
 
-  it('has people join the groups that the provider names, and leave those it names no longer', async () => {
+  it('synchronises group memberships with the groups that the provider names', async () => {
     const workspace = await addWorkspace();
     const group = randomUUID();
     await server.request('POST', '/v1/scim/workspaces', {
@@ -244,13 +247,13 @@ describe('signing in', () => {
   });
 });
 
-describe('what shows the provider who the deployment is (1.22)', () => {
+describe('client authentication at the identity provider (1.22)', () => {
   function settingsBy(environment: Record<string, string>): SignInSettings {
     const shared = { GATEWRIGHT_SIGN_IN_ISSUER: issuer.url, GATEWRIGHT_PUBLIC_URL: publicUrl };
     return readSettings({ ...shared, ...environment }, { cwd: '/nonexistent' }).signIn!;
   }
 
-  /** Whom the provider names to a deployment of these settings. */
+  /** Returns the identity that the provider reports for a deployment with these settings. */
   async function identityBy(environment: Record<string, string>): Promise<unknown> {
     await using provider = new IdentityProvider(settingsBy(environment), null);
     const now = Date.now();
@@ -266,7 +269,7 @@ describe('what shows the provider who the deployment is (1.22)', () => {
   const [id, method] = ['GATEWRIGHT_SIGN_IN_CLIENT_ID', 'GATEWRIGHT_SIGN_IN_AUTH_METHOD'];
   const [secret, jwks] = ['GATEWRIGHT_SIGN_IN_CLIENT_SECRET', 'GATEWRIGHT_SIGN_IN_CLIENT_JWKS'];
 
-  it('is a secret in the body or in a header, or a key that it signs with', async () => {
+  it('uses a secret in the body or in a header, or a signed assertion', async () => {
     const { email, sub } = addAccount();
     issuer.subject = sub;
     const { basicClient, keyClient, clientId, clientSecret } = issuer;
@@ -286,7 +289,7 @@ describe('what shows the provider who the deployment is (1.22)', () => {
     await expect(identityBy(wrong)).rejects.toThrow('answers invalid_client');
   });
 
-  it('is told with the public key to register there, and nothing else of the key', async () => {
+  it('publishes the public key for registration at the provider, and nothing of the private key', async () => {
     const toldBy = async (one: TestServer) => {
       const path = `/v1/organisations/${one.tsgId}/auth-settings`;
       const { auth_settings: told } = (await one.request('GET', path)).body.data;
@@ -305,8 +308,8 @@ describe('what shows the provider who the deployment is (1.22)', () => {
   });
 });
 
-describe('coming back from the provider', () => {
-  it('works once: a code is good for one session', async () => {
+describe('the callback from the identity provider', () => {
+  it('accepts an authorization code once', async () => {
     const { sub, email } = addAccount();
     await addUser(server, { email });
     const { browser, url } = await comeBack(sub);
@@ -318,7 +321,7 @@ describe('coming back from the provider', () => {
     expect([page.status, cookieOf(again)]).toEqual([403, undefined]);
   });
 
-  it('is refused in a browser where nobody began, or where something else was begun', async () => {
+  it('rejects a browser that did not start this sign-in', async () => {
     const { sub, email } = addAccount();
     await addUser(server, { email });
     const { url } = await comeBack(sub);
@@ -328,7 +331,7 @@ describe('coming back from the provider', () => {
     expect((await other.browser.get(url)).status).toBe(400);
   });
 
-  it('is refused after ten minutes, and with an attempt that was altered', async () => {
+  it('rejects an attempt that is older than ten minutes or was altered', async () => {
     const { sub, email } = addAccount();
     await addUser(server, { email });
     const { browser, url } = await comeBack(sub);
@@ -342,17 +345,17 @@ describe('coming back from the provider', () => {
     expect((await browser.get(url)).status).toBe(400);
   });
 
-  it.each([['nonce'], ['verifier']] as const)('is refused with another %s', async (part) => {
+  it.each([['nonce'], ['verifier']] as const)('rejects another %s', async (part) => {
     const { sub, email } = addAccount();
     await addUser(server, { email });
     const { browser, url } = await comeBack(sub);
-    // As whoever could write what the browser keeps, and still is not who began.
+    // Simulates an attacker who can write the cookie but did not start the sign-in.
     const cookie = await resealed(browser, { [part]: 'w'.repeat(43) });
     const answer = await exchange('GET', url, undefined, { cookie });
     expect([answer.status, answer.headers['set-cookie']]).toEqual([403, undefined]);
   });
 
-  it('is refused by a clock that is far from the provider’s, and by one that is near is not', async () => {
+  it('rejects a token when the clock is far from the provider’s, and accepts a small deviation', async () => {
     const { sub, email } = addAccount();
     await addUser(server, { email });
     const tokenMs = 3_600_000;
@@ -369,7 +372,7 @@ describe('coming back from the provider', () => {
     }
   });
 
-  it('says what the provider refuses, and that it does not answer', async () => {
+  it('returns the error of the provider, and says when the provider does not respond', async () => {
     const { browser, url } = await comeBack(addAccount().sub);
     const denied = new URL(url);
     denied.searchParams.delete('code');
@@ -392,7 +395,7 @@ describe('coming back from the provider', () => {
     expect(server.logLines.join('\n')).not.toContain(issuer.clientSecret);
   });
 
-  it('goes by the client that is named, where it is this deployment’s (1.20)', async () => {
+  it('uses the named client when it belongs to this deployment (1.20)', async () => {
     const { sub } = addAccount();
     const statusBy = async (client: string) => {
       const query = `?tsg_id=${server.tsgId}&sso_client_id=${client}`;
@@ -402,7 +405,7 @@ describe('coming back from the provider', () => {
     expect([await statusBy(issuer.clientId), await statusBy('another')]).toEqual([302, 400]);
   });
 
-  it('goes nowhere but to a path of this server, and to an organisation that is named', async () => {
+  it('redirects only to paths of this server, and requires a known organisation', async () => {
     const bad = ['//evil.example', 'https://evil.example', '/\\evil.example', '/%0d', 'x'];
     for (const to of bad.map(encodeURIComponent)) {
       const page = await new Browser().get(
@@ -416,7 +419,7 @@ describe('coming back from the provider', () => {
 });
 
 describe('a session', () => {
-  it('acts in the workspace that its user is in, with what the role there allows', async () => {
+  it('acts in the workspace that its user is in, with the rights of the role there', async () => {
     const [one, two] = [await addWorkspace(), await addWorkspace()];
     const { ask } = await addSignedIn('member', { [one]: 'member', [two]: 'manager' });
     const at = (workspace: string) => ({ 'gatewright-workspace': workspace });
@@ -442,7 +445,7 @@ describe('a session', () => {
     expect(row).toMatchObject({ action: 'create', resource_kind: 'Config' });
   });
 
-  it('of an administrator acts on the organisation, or on the workspace that it names', async () => {
+  it('lets an administrator act on the organisation, or on the workspace that a header names', async () => {
     const workspace = await addWorkspace();
     const { id, ask } = await addSignedIn('admin');
     expect((await ask('GET', '/admin/v2/workspaces')).body.total).toBeGreaterThan(1);
@@ -457,7 +460,7 @@ describe('a session', () => {
     expect(rows).toEqual([{ actor_kind: 'user', actor_id: id }]);
   });
 
-  it('of a member makes keys for that member alone, and finds no others', async () => {
+  it('lets a member create keys for that member only, and find no others', async () => {
     const workspace = await addWorkspace();
     const member = await addSignedIn('member', { [workspace]: 'member' });
     const manager = await addSignedIn('member', { [workspace]: 'manager' });
@@ -487,7 +490,7 @@ describe('a session', () => {
     expect((await manager.ask('GET', '/v1/api-keys')).body.total).toBe(2);
   });
 
-  it('changes nothing that another site, or nobody knows who, asks for', async () => {
+  it('rejects changes from another origin or without an origin', async () => {
     const { ask } = await addSignedIn('admin');
     for (const origin of ['https://evil.example', 'null', `${publicUrl}.evil.example`]) {
       const headers = { origin };
@@ -498,7 +501,7 @@ describe('a session', () => {
     }
   });
 
-  it('is not looked at beside another credential, nor when it is sent twice or altered', async () => {
+  it('is ignored beside another credential, and rejected when sent twice or altered', async () => {
     const { cookie, ask } = await addSignedIn('admin');
     const key = (await addKeyCaller(server, ['configs.list'])).key;
     const withKey = await ask('GET', '/v1/configs', { headers: { 'x-gateway-api-key': key } });
@@ -519,7 +522,7 @@ describe('a session', () => {
     }
   });
 
-  it('ends when it is not used for long enough, and at its time in any case', async () => {
+  it('ends after the idle timeout, and at the end of its lifetime in any case', async () => {
     const { ask } = await addSignedIn('member');
     const status = async () => (await ask('GET', '/v1/session')).status;
     for (let hours = 0; hours < 3; hours += 1) {
@@ -544,7 +547,7 @@ describe('a session', () => {
     expect(await lastUses()).toEqual([]);
   });
 
-  it('ends at once when its user signs out, is made inactive, or is deleted', async () => {
+  it('ends at once when its user signs out, is deactivated or is deleted', async () => {
     const one = await addSignedIn('member');
     const left = await one.ask('DELETE', '/v1/session');
     expect(left).toMatchObject({ status: 200, body: { end_session_url: expect.any(String) } });
@@ -563,7 +566,7 @@ describe('a session', () => {
     expect((await three.ask('GET', '/v1/session')).status).toBe(401);
   });
 
-  it('follows the roles of its user at once', async () => {
+  it('follows role changes of its user at once', async () => {
     const workspace = await addWorkspace();
     const { id, ask } = await addSignedIn('member', { [workspace]: 'manager' });
     const make = async () =>
@@ -577,7 +580,7 @@ describe('a session', () => {
     expect((await ask('GET', '/v1/configs')).status).toBe(403);
   });
 
-  it('is listed and ended by who looks after people, and by nobody of another tenant', async () => {
+  it('is listed and ended by user administrators, and never by another tenant', async () => {
     const { id, sub, ask } = await addSignedIn('member');
     await signIn(sub);
     const path = `/v1/admin/users/${id}/sessions`;
@@ -595,7 +598,7 @@ describe('a session', () => {
     expect((await server.request('GET', path)).body.total).toBe(0);
   });
 
-  it('ends when the provider says so: that one, or all of the account', async () => {
+  it('ends on back-channel logout, for one session or for all sessions of the account', async () => {
     const logout = (claims: Record<string, unknown>, changes: Record<string, unknown> = {}) => {
       const events = { 'http://schemas.openid.net/event/backchannel-logout': {} };
       const iat = Math.floor(server.clock.now() / 1000);
@@ -636,7 +639,7 @@ describe('a session', () => {
   });
 });
 
-/** Of all sessions there are. */
+/** Times of last use of all sessions. */
 async function lastUses(): Promise<number[]> {
   const rows = await server.database.db
     .selectFrom('user_sessions')
@@ -645,7 +648,7 @@ async function lastUses(): Promise<number[]> {
   return rows.map(({ last_used_at }) => last_used_at);
 }
 
-describe('where the provider decides', () => {
+describe('sign-in with provisioning by the identity provider', () => {
   let strict: TestServer;
   beforeAll(async () => {
     const roles = {
@@ -655,7 +658,7 @@ describe('where the provider decides', () => {
         ['staff', 'member' as const],
       ]),
     };
-    // The tenant is known once the server is there.
+    // The tenant is known only after the server has started.
     const own = { ...settings, roles, provisions: true, tsgId: '' };
     strict = await startTestServer({ settings: { signIn: own } });
     own.tsgId = strict.tsgId;
@@ -668,7 +671,7 @@ describe('where the provider decides', () => {
     return { sub, page: signIn(sub, { at: strict, query: '' }) };
   };
 
-  it('who is new becomes a user (1.7), in the highest role that a claim gives', async () => {
+  it('creates an unknown person as a user (1.7) with the highest role that a claim grants', async () => {
     const { sub, page } = come(['staff', 'platform']);
     const { browser, status } = await page;
     expect(status).toBe(302);
@@ -679,7 +682,7 @@ describe('where the provider decides', () => {
     expect(await own(again.browser)).toBe('member');
   });
 
-  it('nobody comes in without one, and the owner stays the owner', async () => {
+  it('rejects a person without a role, and keeps the owner as owner', async () => {
     expect((await come(['elsewhere']).page).status).toBe(403);
     const owner = await ownerOf(strict);
     const email = 'owner@example.com';
@@ -696,8 +699,8 @@ describe('where the provider decides', () => {
   });
 });
 
-describe('where nobody signs in', () => {
-  it('the routes of signing in say so, and no cookie is good', async () => {
+describe('a server without an identity provider', () => {
+  it('returns an error on the sign-in routes, and accepts no session cookie', async () => {
     await using plain = await startTestServer();
     for (const path of ['/v1/sign-in', '/v1/sign-in/callback']) {
       const { status, body } = await exchange('GET', plain.url + path, undefined, {});

@@ -1,4 +1,6 @@
-/** Guarantees of the token service: who gets a token for which tenant, and how everyone else is refused. */
+/**
+ * Verifies the token service: who gets a token for which tenant, and how all others are rejected.
+ */
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -80,7 +82,7 @@ describe('the token service', () => {
   const claimsOf = (answer: TestResponse) =>
     JSON.parse(Buffer.from(answer.body.access_token.split('.')[1], 'base64url').toString());
 
-  it('answers exactly what clients read, and lets nobody cache it', async () => {
+  it('returns exactly the fields that clients read, with caching disabled', async () => {
     const answer = await ask(server, server.tsgId);
     expect(answer.status).toBe(200);
     expect(answer.body).toEqual({
@@ -93,7 +95,7 @@ describe('the token service', () => {
     expect(claimsOf(answer)).toMatchObject({ tsg_id: server.tsgId, access: ['superuser'] });
   });
 
-  it('issues tokens that end 900 seconds later', async () => {
+  it('issues tokens that expire after 900 seconds', async () => {
     const headers = { authorization: `Bearer ${await server.token()}` };
     const list = () => server.request('GET', '/iam/v1/access_policies', { auth: 'none', headers });
     server.clock.advance(899_000);
@@ -102,7 +104,7 @@ describe('the token service', () => {
     expect((await list()).status).toBe(401);
   });
 
-  it('takes clients that encode both parts as RFC 6749 has it, and no half-encoded secret', async () => {
+  it('accepts clients that encode both parts as in RFC 6749, and rejects a half-encoded secret', async () => {
     const tsgId = await addOrganisation(null);
     const { clientId, clientSecret } = await addAccount(tsgId, [{ tsgId }]);
     const encoded = encodeURIComponent(clientId);
@@ -114,12 +116,12 @@ describe('the token service', () => {
     }
   });
 
-  it('takes secrets with colons', async () => {
+  it('accepts secrets that contain colons', async () => {
     const tsgId = await addOrganisation(null);
     expect((await ask(await addAccount(tsgId, [{ tsgId }]), tsgId)).status).toBe(200);
   });
 
-  it('refuses an unknown client and a wrong secret alike', async () => {
+  it('returns the same error for an unknown client and for a wrong secret', async () => {
     const wrong = await ask({ ...server, clientSecret: 'wrong' }, server.tsgId);
     const unknown = await ask({ clientId: 'nobody', clientSecret: 'wrong' }, server.tsgId);
     const body = { error: 'invalid_client', error_description: 'Unauthorized access' };
@@ -141,7 +143,7 @@ describe('the token service', () => {
     ],
     ['a client id with a NUL', { authorization: basic('a\0b', 'c') }],
     ['an API key', { 'x-gateway-api-key': 'x' }],
-  ] as [string, Record<string, string>][])('refuses %s with 401', async (_, headers) => {
+  ] as [string, Record<string, string>][])('returns 401 for %s', async (_, headers) => {
     const answer = await post(
       `grant_type=client_credentials&scope=tsg_id:${server.tsgId}`,
       headers,
@@ -171,19 +173,19 @@ describe('the token service', () => {
       'invalid_scope',
     ],
     ['an empty body', '', 'invalid_request'],
-  ])('refuses %s with 400 in the form of OAuth', async (_, body, error) => {
+  ])('returns 400 in OAuth form for %s', async (_, body, error) => {
     const answer = await post(body, { authorization: basic(server.clientId, server.clientSecret) });
     expect([answer.status, answer.body.error]).toEqual([400, error]);
     expect(answer.body.error_description).toEqual(expect.any(String));
   });
 
-  it('refuses a service account without a role assignment', async () => {
+  it('rejects a service account without a role assignment', async () => {
     const tsgId = await addOrganisation(null);
     const answer = await ask(await addAccount(tsgId, []), tsgId);
     expect([answer.status, answer.body.error]).toEqual([400, 'unauthorized_client']);
   });
 
-  it('goes down the tree and neither up nor sideways', async () => {
+  it('issues tokens for descendants in the TSG tree, and not for ancestors or siblings', async () => {
     const root = await addOrganisation(null);
     const [left, right] = [await addOrganisation(root), await addOrganisation(root)];
     const leaf = await addOrganisation(left);
@@ -196,14 +198,14 @@ describe('the token service', () => {
     }
   });
 
-  it('crosses the tree where an access policy there says so', async () => {
+  it('issues a token outside the subtree when an access policy there grants it', async () => {
     const [home, away] = [await addOrganisation(null), await addOrganisation(null)];
     const account = await addAccount(home, [{ tsgId: away, role: 'view_only_admin' }]);
     expect(claimsOf(await ask(account, away)).access).toEqual(['view_only_admin']);
     expect((await ask(account, home)).body.error).toBe('unauthorized_client');
   });
 
-  it('in a random tree issues a token exactly where a policy lies on the way up', async () => {
+  it('issues a token in a random tree exactly when a policy exists on the path to the root', async () => {
     const tree = fc.array(fc.nat(), { minLength: 1, maxLength: 6 });
     await fc.assert(
       fc.asyncProperty(
@@ -234,7 +236,7 @@ describe('the token service', () => {
     );
   });
 
-  it('binds a token to the one workspace on which its roles lie', async () => {
+  it('binds a token to the one workspace that its roles are limited to', async () => {
     const create = (name: string) =>
       server.request('POST', '/v1/admin/workspaces', { body: { name } });
     const [one, two] = [(await create('one')).body, (await create('two')).body];
@@ -257,7 +259,7 @@ describe('the token service', () => {
     expect((await ask(lost, tsgId)).body.error).toBe('unauthorized_client');
   });
 
-  it('takes a form in any order and with fields it does not know, and no other text as one', async () => {
+  it('accepts form fields in any order with unknown fields, and rejects any other body', async () => {
     const scope = `tsg_id:${server.tsgId}`;
     const text = fc.oneof(
       fc.constantFrom(
@@ -306,7 +308,7 @@ describe('the token service', () => {
     await fc.assert(fc.asyncProperty(fields, answersWell), { numRuns: 30, seed });
   });
 
-  it('slows somebody who keeps failing, and never whoever has the right secret', async () => {
+  it('delays a client that keeps failing, and never one with the right secret', async () => {
     const attempts = await Promise.all(
       Array.from({ length: 30 }, () => ask({ ...server, clientSecret: 'guess' }, server.tsgId)),
     );
@@ -318,7 +320,7 @@ describe('the token service', () => {
     expect((await ask({ ...server, clientSecret: 'guess' }, server.tsgId)).status).toBe(401);
   });
 
-  it('takes a form and nothing else', async () => {
+  it('returns 415 for any other content type than a form', async () => {
     const answer = await exchange(
       'POST',
       `${server.url}/oauth2/access_token`,

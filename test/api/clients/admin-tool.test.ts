@@ -1,6 +1,6 @@
 /**
- * Guarantees that an unmodified admin tool, which offers this API to models over MCP and has nothing but
- * an API key, works with every tool that it offers: it makes, lists, reads, changes and deletes.
+ * Verifies every tool of an unmodified admin tool, which offers the Admin API to models over MCP
+ * and uses only an API key.
  */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type AdminTool, startAdminTool } from '../../support/interface/admin-tool.ts';
@@ -13,7 +13,7 @@ let inference: Inference;
 let server: TestServer;
 let tool: AdminTool;
 let use: AdminTool['use'];
-/** Holds what tests make. */
+/** Contains the objects that the tests create. */
 let workspaceId: string;
 let workspaceSlug: string;
 const page = { page_size: 10, current_page: 0 };
@@ -39,7 +39,7 @@ afterAll(async () => {
 const gone = (name: string, given: Record<string, unknown>) =>
   expect(use(name, given)).rejects.toThrow('not found');
 
-it('workspaces', async () => {
+it('manages workspaces', async () => {
   const { workspace } = await use('create_workspace', { name: 'Other', metadata: { a: 'b' } });
   const at = { workspace_id: workspace.id };
   expect(await use('list_workspaces', { ...page, exact_name: 'Other' })).toMatchObject({
@@ -56,7 +56,7 @@ it('workspaces', async () => {
   await gone('get_workspace', at);
 });
 
-it('people', async () => {
+it('manages people', async () => {
   const user_id = await addUser(server, { email: 'anna@example.com' });
   const found = await use('list_all_users', { ...page, email: 'anna@example.com' });
   expect(found).toMatchObject({ total: 1, users: [{ id: user_id, role: 'member' }] });
@@ -77,7 +77,7 @@ it('people', async () => {
   await gone('get_user', { user_id });
 });
 
-it('invites and groups of a directory', async () => {
+it('manages invites and SCIM groups', async () => {
   const { invite_id } = await use('invite_user', {
     email: 'ben@example.com',
     role: 'member',
@@ -101,7 +101,7 @@ it('invites and groups of a directory', async () => {
   expect((await use('list_scim_workspace_mappings', place)).mappings).toEqual([]);
 });
 
-it('secret references', async () => {
+it('manages secret references', async () => {
   const { id } = await use('create_secret_reference', {
     name: 's',
     manager_type: 'aws_sm',
@@ -117,7 +117,7 @@ it('secret references', async () => {
   await gone('get_secret_reference', { id });
 });
 
-it('integrations and providers', async () => {
+it('manages integrations and providers', async () => {
   const at = { slug: 'openai-1' };
   const { id } = await use('create_integration', {
     name: 'OpenAI',
@@ -169,7 +169,7 @@ it('integrations and providers', async () => {
   await gone('get_integration', at);
 });
 
-it('virtual keys, configs and API keys', async () => {
+it('manages virtual keys, configs and API keys', async () => {
   const place = { workspace_id: workspaceId };
   const account = { name: 'v', provider: 'openai', key: 'k', credit_limit: 5, rate_limit_rpm: 5 };
   const { slug } = await use('create_virtual_key', { ...account, ...place });
@@ -226,7 +226,7 @@ it('virtual keys, configs and API keys', async () => {
   await gone('get_virtual_key', { slug });
 });
 
-it('collections, labels and partials', async () => {
+it('manages collections, labels and partials', async () => {
   const place = { workspace_id: workspaceId };
   const { id } = await use('create_collection', { name: 'Mails', ...place });
   expect((await use('list_collections', { ...place, search: 'Mail' })).collections).toMatchObject([
@@ -258,7 +258,7 @@ it('collections, labels and partials', async () => {
   await gone('get_prompt_partial', partial);
 });
 
-it('prompts', async () => {
+it('manages prompts', async () => {
   const place = { workspace_id: workspaceId };
   const { id: collection_id } = await use('create_collection', { name: 'Chats', ...place });
   const account = { name: 'for prompts', provider: 'openai', key: 'k', ...place };
@@ -297,7 +297,7 @@ it('prompts', async () => {
   await gone('get_prompt', { prompt_id });
 });
 
-it('a prompt is answered by a model', async () => {
+it('runs a prompt with a model', async () => {
   const place = { workspace_id: workspaceId };
   await use('create_integration', {
     name: 'Mock',
@@ -328,7 +328,7 @@ it('a prompt is answered by a model', async () => {
   expect(asked).toEqual({ messages, model: 'm', temperature: 0.1, stream: false });
 });
 
-it('guardrails, and what holds in every workspace', async () => {
+it('manages guardrails and organisation defaults', async () => {
   const place = { workspace_id: workspaceId };
   const checks = [{ id: 'default.wordCount', parameters: { minWords: 1, maxWords: 20 } }];
   const actions = { deny: true, on_fail: { value: -5, weight: 1, metadata: { a: 'b' } } };
@@ -355,7 +355,7 @@ it('guardrails, and what holds in every workspace', async () => {
   }
 });
 
-it('MCP integrations and servers, and guardrails of theirs', async () => {
+it('manages MCP integrations, MCP servers and their guardrails', async () => {
   const place = { workspace_id: workspaceId };
   const url = 'https://mcp.invalid/mcp';
   const { id } = await use('create_mcp_integration', {
@@ -416,7 +416,7 @@ it('MCP integrations and servers, and guardrails of theirs', async () => {
   await gone('get_mcp_integration', { id });
 });
 
-it('policies', async () => {
+it('manages policies', async () => {
   const place = { workspace_id: workspaceId };
   const shared = { conditions: [{ key: 'api_key', value: '*' }], group_by: [{ key: 'api_key' }] };
   const rate = { type: 'requests', unit: 'rpm', value: 5 };
@@ -455,7 +455,7 @@ it('policies', async () => {
   await gone('get_usage_limit', limit);
 });
 
-it('deployments', async () => {
+it('manages deployments', async () => {
   const tags = { region: 'eu' };
   const { id } = await use('register_deployment', {
     name: 'd',
@@ -473,7 +473,7 @@ it('deployments', async () => {
   expect(archived.deployments).toMatchObject([{ id }]);
 });
 
-it('exports of the log', async () => {
+it('manages log exports', async () => {
   const place = { workspace_id: workspaceId };
   const { time_of_generation_min: time_min, time_of_generation_max: time_max } = stretch;
   const { id: export_id } = await use('create_log_export', {
@@ -500,7 +500,7 @@ it('exports of the log', async () => {
   expect((await fetch(signed_url)).status).toBe(200);
 });
 
-it('the audit log', async () => {
+it('reads the audit log', async () => {
   const asked = {
     action: 'create',
     resource_type: 'Deployment',
@@ -527,7 +527,7 @@ const graphs = [
   'rescued_requests',
 ];
 
-it('analytics', async () => {
+it('reads analytics', async () => {
   const asked = { ...stretch, workspace_slug: workspaceSlug };
   for (const graph of graphs) {
     const { summary, data_points } = await use(`get_${graph}_analytics`, asked);
@@ -550,7 +550,7 @@ it('analytics', async () => {
   }
 });
 
-it('feedback', async () => {
+it('creates and updates feedback', async () => {
   const asked = { ...stretch, workspace_slug: workspaceSlug };
   const given = { trace_id: 'trace-1', value: 5, weight: 0.5, metadata: { by: 'anna' } };
   const { status, feedback_ids } = await use('create_feedback', given);
@@ -568,7 +568,7 @@ it('feedback', async () => {
   }
 });
 
-it('the log of requests', async () => {
+it('writes and reads the request log', async () => {
   const told = await use('insert_log', {
     request_provider: 'openai',
     request_url: 'https://api.openai.com/v1/chat/completions',
@@ -592,12 +592,12 @@ it('the log of requests', async () => {
   await gone('get_log', { log_id: server.organisationId });
 });
 
-/** With what keeps each from working here. */
+/** Tools that cannot work here, each with the reason. */
 const useless = {
   get_model_pricing: 'asks a public price list at an address that is written into the program',
 };
 
-it('every tool that is offered was used', () => {
+it('uses every tool that the server offers', () => {
   const unused = tool.offered.filter((name) => !tool.used.has(name));
   expect(unused).toEqual(Object.keys(useless));
 });

@@ -1,6 +1,6 @@
 /**
- * Guarantees that an unmodified client of Prisma AIRS, which checks every answer against schemas of its
- * own, does everything with what there is on v2 and admin: it makes, lists, reads, changes and deletes.
+ * Verifies that an unmodified Prisma AIRS client, which validates every response, can create, list,
+ * read, update and delete everything on v2 and admin.
  */
 import { randomUUID } from 'node:crypto';
 import { AIGatewayClient, AIGatewayModelPricingClient } from '@cdot65/prisma-airs-sdk';
@@ -13,7 +13,7 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 let server: TestServer;
 let methods: CalledMethods<AIGatewayClient>;
 let gateway: AIGatewayClient;
-/** Holds what tests make. */
+/** Contains the objects that the tests create. */
 let workspaceId: string;
 
 beforeAll(async () => {
@@ -44,12 +44,12 @@ beforeAll(async () => {
 
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** How the client tells that something is not there. */
+/** The error of the client for a missing object. */
 const absent = /AB08/;
 const checks = [{ id: 'default.wordCount', parameters: { maxWords: 3 } }];
 const feedback = { value: -5, weight: 1, metadata: '' };
 
-it('workspaces', async () => {
+it('manages workspaces', async () => {
   const made = await gateway.workspaces.create({ name: 'Other', scope_name: 'other' });
   const listed = await gateway.workspaces.list({ plane: 'admin' });
   expect(listed.data.map(({ id }) => id)).toContain(made.id);
@@ -62,7 +62,7 @@ it('workspaces', async () => {
   expect(archived.data.map(({ id }) => id)).toEqual([made.id]);
 });
 
-it('scopes of workspaces', async () => {
+it('manages scopes of workspaces', async () => {
   const { iamScopes } = gateway;
   const made = await iamScopes.create({ name: 'ws_team', description: 'of the team' });
   expect((await iamScopes.list()).items).toContainEqual(made);
@@ -76,7 +76,7 @@ it('scopes of workspaces', async () => {
   expect(workspace.scope_name).toBe(scope.name);
 });
 
-it('configs', async () => {
+it('manages configs', async () => {
   const { configs } = gateway;
   const made = await configs.create({
     name: 'routes',
@@ -101,7 +101,7 @@ it('configs', async () => {
 });
 
 describe('guardrails', () => {
-  it('of a workspace', async () => {
+  it('manages guardrails of a workspace', async () => {
     const { guardrails } = gateway;
     const made = await guardrails.create({
       name: 'words',
@@ -119,7 +119,7 @@ describe('guardrails', () => {
     await expect(guardrails.get(made.id)).rejects.toThrow(absent);
   });
 
-  it('of the organisation', async () => {
+  it('manages guardrails of the organisation', async () => {
     const { adminGuardrails } = gateway;
     const { organisationId } = server;
     const made = await adminGuardrails.create({
@@ -141,7 +141,7 @@ describe('MCP', () => {
   let integrationId: string;
   let serverId: string;
 
-  it('integrations', async () => {
+  it('manages integrations', async () => {
     const { mcpIntegrations } = gateway;
     const made = await mcpIntegrations.create({
       name: 'docs',
@@ -171,7 +171,7 @@ describe('MCP', () => {
     expect(await mcpIntegrations.getWorkspaces(integrationId)).toMatchObject(access);
   });
 
-  it('servers', async () => {
+  it('manages servers', async () => {
     const { mcpServers } = gateway;
     const made = await mcpServers.create({
       name: 'docs',
@@ -199,7 +199,7 @@ describe('MCP', () => {
     expect(await mcpServers.test(serverId)).toMatchObject({ success: false });
   });
 
-  it('what guards servers', async () => {
+  it('manages guardrail mappings of servers', async () => {
     const tools = { name: 'tools', target: 'mcp_tools' as const, checks };
     const ofTeam = await gateway.guardrails.create({ ...tools, workspace_id: workspaceId });
     const ofAll = await gateway.adminGuardrails.create(tools);
@@ -220,7 +220,7 @@ describe('MCP', () => {
     await gateway.adminGuardrails.delete(ofAll.id);
   });
 
-  it('goes', async () => {
+  it('deletes servers and integrations', async () => {
     await gateway.mcpServers.delete(serverId);
     await expect(gateway.mcpServers.get(serverId)).rejects.toThrow(absent);
     await gateway.mcpIntegrations.delete(integrationId);
@@ -228,11 +228,11 @@ describe('MCP', () => {
   });
 });
 
-describe('services', () => {
+describe('providers and integrations', () => {
   let aiProviderId: string;
   let integrationId: string;
 
-  it('integrations', async () => {
+  it('manages integrations', async () => {
     const { integrations } = gateway;
     aiProviderId = await integrations.resolveProviderId('openai');
     const made = await integrations.create({
@@ -251,7 +251,7 @@ describe('services', () => {
     expect((await integrations.get(integrationId)).name).toBe('Renamed');
   });
 
-  it('models and workspaces of an integration', async () => {
+  it('manages the models and workspaces of an integration', async () => {
     const { integrations } = gateway;
     const model = { slug: 'our-model', enabled: true, is_custom: true, base_model_slug: 'gpt-4o' };
     await integrations.setModels(integrationId, {
@@ -287,7 +287,7 @@ describe('services', () => {
     expect(workspaces).toMatchObject([{ id: workspaceId, enabled: true, ...granted }]);
   });
 
-  it('providers', async () => {
+  it('manages providers', async () => {
     const { providers } = gateway;
     const made = await providers.create({
       workspace_id: workspaceId,
@@ -335,7 +335,7 @@ describe('API keys', () => {
   };
   const told = { name: 'm', usage_limits: null, rate_limits: [], expires_at: null };
 
-  it('of services', async () => {
+  it('manages service keys', async () => {
     const { apiKeys } = gateway;
     const made = await apiKeys.createService(key());
     const id = made.id!;
@@ -348,7 +348,7 @@ describe('API keys', () => {
     await expect(apiKeys.getService(id)).rejects.toThrow(absent);
   });
 
-  it('of users', async () => {
+  it('manages user keys', async () => {
     const { apiKeys } = gateway;
     const user = await addUser(server);
     const body = { users: [{ id: user, role: 'member' }] };
@@ -375,7 +375,7 @@ describe('policies', () => {
   });
   const page = { page_size: 5, current_page: 0 };
 
-  it('of usage', async () => {
+  it('manages usage limits', async () => {
     const { usageLimits } = gateway;
     const made = await usageLimits.create({
       ...shared(),
@@ -409,7 +409,7 @@ describe('policies', () => {
     await expect(usageLimits.get(id)).rejects.toThrow(absent);
   });
 
-  it('of rates', async () => {
+  it('manages rate limits', async () => {
     const { rateLimits } = gateway;
     const kind = { type: 'requests', unit: 'rpm', target: 'llm' };
     const made = await rateLimits.create({ ...shared(), ...kind, value: 5 });
@@ -425,7 +425,7 @@ describe('policies', () => {
   });
 });
 
-it('secret references', async () => {
+it('manages secret references', async () => {
   const { secretReferences } = gateway;
   const made = await secretReferences.create({
     name: 's',
@@ -451,7 +451,7 @@ it('secret references', async () => {
   await expect(secretReferences.get(id)).rejects.toThrow(absent);
 });
 
-it('deployments', async () => {
+it('manages deployments', async () => {
   const { deployments } = gateway;
   const made = await deployments.create({
     name: 'EU',
@@ -487,14 +487,14 @@ it('deployments', async () => {
   expect((await deployments.get(made.id)).status).toBe('archived');
 });
 
-it('the audit log', async () => {
+it('reads the audit log', async () => {
   const start = new Date(server.clock.now() - 3_600_000);
   const end = new Date(server.clock.now() + 3_600_000);
   const { records } = await gateway.auditLogs.list({ start, end });
   expect(records.map(({ resource_type }) => resource_type)).toContain('Deployment');
 });
 
-it('exports of the log', async () => {
+it('manages log exports', async () => {
   const { logExports } = gateway;
   const { slug } = await gateway.workspaces.get(workspaceId);
   const filters = {
@@ -532,7 +532,7 @@ it('exports of the log', async () => {
   expect((await fetch(signed_url)).status).toBe(200);
 });
 
-it('the organisation', async () => {
+it('reads the organisation', async () => {
   const { organisations, plugins } = gateway;
   expect((await organisations.getSelf()).data).toMatchObject({ id: server.organisationId });
   await organisations.updateSelf({ name: 'Acme Corp' });
@@ -550,7 +550,7 @@ it('the organisation', async () => {
   await expect(plugins.create({ ...plugin, credentials })).rejects.toThrow(/405|method/i);
 });
 
-it('prices of models, without a credential', async () => {
+it('reads model prices without a credential', async () => {
   const pricing = new AIGatewayModelPricingClient({ endpoint: server.url });
   const { pay_as_you_go, currency } = await pricing.get('openai', 'gpt-4o');
   expect([currency, pay_as_you_go]).toEqual([
@@ -564,7 +564,7 @@ it('prices of models, without a credential', async () => {
   await expect(pricing.get('openai', 'nobody-has-it')).rejects.toThrow(absent);
 });
 
-it('the catalogue of checks', async () => {
+it('reads the check catalogue', async () => {
   const { evals } = await gateway.guardrails.getCatalog();
   expect(evals.find(({ id }) => id === 'default.contains')).toMatchObject({
     targets: ['llm', 'mcp_tools'],
@@ -572,8 +572,8 @@ it('the catalogue of checks', async () => {
   });
 });
 
-it('nothing else that the client can do is left', () => {
-  // What is told of requests is asked for where there are some: telemetry.test.ts.
+it('covers every other method of the client', () => {
+  // Methods that read the request log are tested where requests exist, in telemetry.test.ts.
   const other = /^telemetry\./;
   expect(methods.missed().filter((name) => !other.test(name))).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /**
- * Guarantees that an unmodified client of Prisma AIRS, which checks every answer against schemas of its own, asks
- * the gateway for models, and for all objects that the gateway keeps.
+ * Verifies that an unmodified Prisma AIRS client, which validates every response, can call models
+ * and manage all objects that the gateway stores.
  */
 import { AIGatewayInferenceClient } from '@cdot65/prisma-airs-sdk';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -54,7 +54,7 @@ afterAll(() => inference[Symbol.asyncDispose]());
 const file = new File(['Frogs are green.'], 'frogs.txt', { type: 'text/plain' });
 const messages = [{ role: 'user' as const, content: 'hello' }];
 
-it('models are asked', async () => {
+it('calls models', async () => {
   const chat = await client.createChatCompletion({ model: 'm', messages });
   expect(chat).toMatchObject({ choices: [{ message: { content: 'hi' } }] });
   const completion = await client.createCompletion({ model: 'm', prompt: 'p' });
@@ -64,7 +64,7 @@ it('models are asked', async () => {
   expect(await client.retrieveModel('m')).toMatchObject({ id: 'm' });
 });
 
-it('responses are kept', async () => {
+it('creates and reads stored responses', async () => {
   const made = (await client.createResponse({ model: 'm', input: 'hello' })) as { id: string };
   expect(await client.getResponse(made.id)).toMatchObject({ id: made.id, status: 'completed' });
   expect((await client.listInputItems(made.id)).data).toMatchObject([{ type: 'message' }]);
@@ -72,7 +72,7 @@ it('responses are kept', async () => {
   await expect(client.getResponse(made.id)).rejects.toThrow();
 });
 
-it('files and vector stores are kept', async () => {
+it('manages files and vector stores', async () => {
   const { id: fileId } = await client.createFile({ file, purpose: 'assistants' });
   expect((await client.listFiles()).data).toMatchObject([{ id: fileId }]);
   expect(await client.retrieveFile(fileId)).toMatchObject({ filename: 'frogs.txt' });
@@ -111,7 +111,7 @@ it('files and vector stores are kept', async () => {
   expect(await client.deleteFile(fileId)).toMatchObject({ deleted: true });
 });
 
-it('prompts are filled in and answered', async () => {
+it('renders and runs prompts', async () => {
   const { server } = inference;
   const workspace = await server.request('POST', '/v2/workspaces', { body: { name: 'Team' } });
   const at = `/v1/collections?workspace_id=${workspace.body.id}`;
@@ -127,7 +127,7 @@ it('prompts are filled in and answered', async () => {
   expect(answered).toMatchObject({ choices: [{ message: { content: 'hi' } }] });
 });
 
-/** Why nobody drives them here. */
+/** Methods that are not tested here, each with the reason. */
 const reasons: Readonly<Record<string, RegExp>> = {
   'made of the others': /^(?:constructor|runtimeRequestOptions)$/,
   'passed on to the provider as it is, of which portkey-inference.test.ts makes sure':
@@ -136,7 +136,7 @@ const reasons: Readonly<Record<string, RegExp>> = {
   'of the Admin API, which is reached elsewhere': /Feedback$|^(?:createLogs|getLog)$/,
 };
 
-it('no other method is left', () => {
+it('covers every other method of the client', () => {
   const kind = AIGatewayInferenceClient.prototype;
   const names = [kind, Object.getPrototypeOf(kind)].flatMap(Object.getOwnPropertyNames);
   const isExcused = (name: string) => Object.values(reasons).some((one) => one.test(name));

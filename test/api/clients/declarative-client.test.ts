@@ -1,6 +1,6 @@
 /**
- * Guarantees of what clients that plan rely on, resource by resource: what is read back is what was sent, in
- * the types they decode, the same at each read, with nothing added to what nobody said; what is gone is 404.
+ * Verifies what declarative clients rely on for each resource: reads return what was sent, in the
+ * expected types, stable, without additions; a deleted resource is 404.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -10,16 +10,16 @@ type Fields = Record<string, unknown>;
 
 interface Case {
   readonly path: string;
-  /** Queries of reads and of the delete. */
+  /** The query of reads and of the delete. */
   readonly query?: string;
   readonly sent: Fields;
-  /** What is read back of it, where that is otherwise than sent. */
+  /** Fields that are read back in another form than they were sent. */
   readonly told?: Fields;
-  /** Fields that nobody sent, and that are to be empty. */
+  /** Fields that were not sent and must be empty. */
   readonly empty?: readonly string[];
   readonly update: Fields;
   readonly updated?: Fields;
-  /** Fields that are others after the update, beside those sent and `last_updated_at`. */
+  /** Fields that change on update beside the sent ones and `last_updated_at`. */
   readonly moved?: readonly string[];
   readonly types: z.ZodType;
   readonly farewell?: Fields;
@@ -56,7 +56,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** As such clients do, every request says that its body is JSON, also where it has none. */
+/** Like such clients, every request declares a JSON body, also when it has none. */
 async function ask(method: string, path: string, body?: Fields) {
   const headers = { 'content-type': 'application/json' };
   const answer = await server.request(method, `/v1${path}`, { auth: 'key', headers, body });
@@ -282,7 +282,7 @@ const cases: Record<string, () => Case> = {
   }),
 };
 
-describe('what is read back is what was sent', () => {
+describe('a resource that is read back', () => {
   it.each(Object.keys(cases))('%s', async (name) => {
     const {
       path,
@@ -328,8 +328,8 @@ describe('what is read back is what was sent', () => {
   });
 });
 
-describe('what has no item of its own', () => {
-  it('is found in the list of its owner: a mapping of a group, access of a workspace, a model', async () => {
+describe('a resource without a route of its own', () => {
+  it('appears in the list of its owner: a group mapping, workspace access and a model', async () => {
     const workspace_id = known.workspace;
     const mapped = await post('/scim/workspaces', {
       workspace_id,
@@ -356,7 +356,7 @@ describe('what has no item of its own', () => {
     expect((await ask('GET', `${of}/models`)).body.models.filter(isOwn)).toEqual([]);
   });
 
-  it('is all of the providers of a workspace, where a client reads the one of no name', async () => {
+  it('returns all providers of a workspace to a client that reads the one with an empty name', async () => {
     const { status, body } = await ask('GET', `/providers/?workspace_id=${known.workspace}`);
     expect(status).toBe(200);
     expect(body).toEqual((await ask('GET', `/providers?workspace_id=${known.workspace}`)).body);

@@ -1,6 +1,6 @@
 /**
- * Guarantees that an unmodified client of Portkey does everything with what there is on v1, with an API
- * key alone: it makes, lists, reads, changes and deletes.
+ * Verifies that an unmodified Portkey client can create, list, read, update and delete everything
+ * on v1 with an API key alone.
  */
 import { Portkey } from 'portkey-ai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,7 +11,7 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 let server: TestServer;
 let methods: CalledMethods<Portkey>;
 let portkey: Portkey;
-/** Holds what tests make. */
+/** Contains the objects that the tests create. */
 let workspaceId: string;
 
 beforeAll(async () => {
@@ -26,11 +26,11 @@ beforeAll(async () => {
 
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** How the client tells that something is not there. */
+/** The error of the client for a missing object. */
 const absent = { status: 404 };
 const page = { page_size: 5, current_page: 0 };
 
-it('workspaces', async () => {
+it('manages workspaces', async () => {
   const { workspaces } = portkey.admin;
   const defaults = { metadata: { department: 'it' } };
   const made = await workspaces.create({ name: 'Other', description: 'd', defaults });
@@ -44,7 +44,7 @@ it('workspaces', async () => {
 });
 
 describe('people', () => {
-  it('users, and who is in a workspace', async () => {
+  it('manages users and workspace members', async () => {
     const { users, workspaces } = portkey.admin;
     const userId = await addUser(server, { email: 'anna@example.com' });
     const found = await users.list({ pageSize: 5, currentPage: 0, email: 'anna@example.com' });
@@ -64,7 +64,7 @@ describe('people', () => {
     await expect(users.retrieve({ userId })).rejects.toMatchObject(absent);
   });
 
-  it('invites', async () => {
+  it('manages invites', async () => {
     const { invites } = portkey.admin.users;
     const { id } = await invites.create({
       email: 'ben@example.com',
@@ -80,7 +80,7 @@ describe('people', () => {
   });
 });
 
-it('configs', async () => {
+it('manages configs', async () => {
   const { configs } = portkey;
   const { slug, id } = await configs.create({
     name: 'routes',
@@ -97,7 +97,7 @@ it('configs', async () => {
   await expect(configs.retrieve({ slug: slug! })).rejects.toMatchObject(absent);
 });
 
-it('API keys', async () => {
+it('manages API keys', async () => {
   const { apiKeys } = portkey;
   const { id, key } = await apiKeys.create({
     type: 'workspace',
@@ -117,7 +117,7 @@ it('API keys', async () => {
   await expect(apiKeys.retrieve({ id: id! })).rejects.toMatchObject(absent);
 });
 
-it('guardrails', async () => {
+it('manages guardrails', async () => {
   const { guardrails } = portkey;
   const feedback = { value: 5, weight: 1, metadata: '' };
   const checks = [{ id: 'default.wordCount', parameters: { maxWords: 2 } }];
@@ -135,10 +135,10 @@ it('guardrails', async () => {
   await expect(guardrails.retrieve({ guardrail_id })).rejects.toMatchObject(absent);
 });
 
-describe('services', () => {
+describe('providers and integrations', () => {
   const slug = 'openai-1';
 
-  it('integrations, with their models and workspaces', async () => {
+  it('manages integrations with their models and workspaces', async () => {
     const { integrations } = portkey;
     const { id } = await integrations.create({
       name: 'OpenAI',
@@ -166,7 +166,7 @@ describe('services', () => {
     expect(granted.workspaces).toMatchObject([{ id: workspaceId, enabled: true }]);
   });
 
-  it('providers', async () => {
+  it('manages providers', async () => {
     const { providers } = portkey;
     const place = { workspace_id: workspaceId };
     const made = await providers.create({
@@ -187,7 +187,7 @@ describe('services', () => {
     await expect(portkey.integrations.retrieve({ slug })).rejects.toMatchObject(absent);
   });
 
-  it('virtual keys', async () => {
+  it('manages virtual keys', async () => {
     const { virtualKeys } = portkey;
     const made = await virtualKeys.create({
       name: 'v',
@@ -208,7 +208,7 @@ describe('services', () => {
   });
 });
 
-it('MCP integrations and servers', async () => {
+it('manages MCP integrations and servers', async () => {
   const { mcpIntegrations, mcpServers } = portkey;
   const { id } = await mcpIntegrations.create({
     name: 'docs',
@@ -267,7 +267,7 @@ it('MCP integrations and servers', async () => {
 });
 
 describe('prompts', () => {
-  it('collections and labels', async () => {
+  it('manages collections and labels', async () => {
     const { collections, labels } = portkey;
     const place = { workspace_id: workspaceId };
     const made = await collections.create({ name: 'Mails', ...place });
@@ -287,7 +287,7 @@ describe('prompts', () => {
     await expect(labels.retrieve(label.id)).rejects.toMatchObject(absent);
   });
 
-  it('partials, with versions', async () => {
+  it('manages partials with versions', async () => {
     const { partials } = portkey.prompts;
     const { slug } = await partials.create({
       name: 'greeting',
@@ -305,7 +305,7 @@ describe('prompts', () => {
     await expect(partials.retrieve(slug)).rejects.toMatchObject(absent);
   });
 
-  it('prompts, with versions, labels and rendering', async () => {
+  it('manages prompts with versions, labels and rendering', async () => {
     const { prompts } = portkey;
     const place = { workspace_id: workspaceId };
     const collection = await portkey.collections.create({ name: 'Chats', ...place });
@@ -341,7 +341,7 @@ describe('prompts', () => {
   });
 });
 
-it('exports of the log', async () => {
+it('manages log exports', async () => {
   const { exports } = portkey.logs;
   const filters = {
     time_of_generation_min: '2027-01-01',
@@ -372,7 +372,7 @@ it('exports of the log', async () => {
   expect((await fetch(signed_url!)).status).toBe(200);
 });
 
-/** What it asks where gateways are reached: portkey-inference.test.ts. */
+/** Methods of the inference API, tested in portkey-inference.test.ts. */
 const inference = new RegExp(
   `^(?:${[
     'audio',
@@ -399,10 +399,10 @@ const inference = new RegExp(
   ].join('|')})\\.`,
 );
 
-/** In telemetry.test.ts, and where clients know one address: one-address.test.ts. */
+/** Methods tested in telemetry.test.ts, and in one-address.test.ts for clients with one address. */
 const elsewhere = /^(?:analytics|feedback|prompts\.completions)\.|^logs\.create$/;
 
-it('nothing that the client can do is left', () => {
+it('covers every other method of the client', () => {
   const missed = methods.missed().filter((name) => !inference.test(name) && !elsewhere.test(name));
   expect(missed).toEqual([]);
 });

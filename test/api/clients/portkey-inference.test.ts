@@ -1,6 +1,6 @@
 /**
- * Guarantees that an unmodified client of Portkey, whose headers are aliases here, asks the gateway for all that it
- * knows of models and of objects: those that the gateway keeps, and those of a provider.
+ * Verifies that an unmodified Portkey client, whose headers are accepted as aliases, can use all
+ * models and all objects, stored by the gateway or by a provider.
  */
 import { toFile } from 'openai';
 import { Portkey } from 'portkey-ai';
@@ -12,14 +12,14 @@ import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
 
 let inference: Inference;
 const methods: CalledMethods<Portkey>[] = [];
-/** Of a service whose objects the gateway keeps. */
+/** A client of a provider whose objects the gateway stores. */
 let kept: Portkey;
-/** Of one that keeps them itself. */
+/** A client of a provider that stores the objects itself. */
 let passed: Portkey;
-/** What the model says next, and the time after; then the usual. */
+/** The next responses of the model, in order; then the default. */
 const answers: (typeof chatAnswer)[] = [];
 let made = 0;
-/** Of whatever the provider makes in one test. */
+/** The id of whatever the provider creates in one test. */
 let madeId: string;
 
 beforeAll(async () => {
@@ -73,7 +73,7 @@ const file = () => toFile(Buffer.from('Frogs are green.'), 'frogs.txt');
 const poll = { pollIntervalMs: 20 } as never;
 
 describe('chats and completions', () => {
-  it('are answered whole, as a stream, parsed and with tools', async () => {
+  it('return whole, streamed and parsed responses, and tool calls', async () => {
     const { completions } = kept.chat;
     const whole = await completions.create(asked);
     expect(whole.choices[0]!.message!.content).toBe('hi');
@@ -86,21 +86,21 @@ describe('chats and completions', () => {
   });
 });
 
-describe('objects that the gateway keeps', () => {
-  it('files', async () => {
+describe('objects that the gateway stores', () => {
+  it('manages files', async () => {
     const { files } = kept;
     const { id } = await files.create({ file: await file(), purpose: 'assistants' });
     expect((await files.list()).data.map((one: { id: string }) => one.id)).toContain(id);
     expect(await files.waitForProcessing(id, {} as never)).toMatchObject({ id });
     expect((await files.retrieve(id)).filename).toBe('frogs.txt');
-    // What it says comes as something that the client does not hand on.
+    // The client does not return the content of the file.
     await files.content(id);
     await files.retrieveContent(id);
     expect(await files.delete(id)).toMatchObject({ id, deleted: true });
     await expect(files.retrieve(id)).rejects.toMatchObject({ status: 404 });
   });
 
-  it('vector stores, with files and batches of them', async () => {
+  it('manages vector stores with files and batches', async () => {
     const { vectorStores, files } = kept;
     const store = await vectorStores.create({ name: 'animals' });
     const { id } = store;
@@ -132,7 +132,7 @@ describe('objects that the gateway keeps', () => {
     expect(await vectorStores.delete(id)).toMatchObject({ id, deleted: true });
   });
 
-  it('responses', async () => {
+  it('manages responses', async () => {
     const { responses } = kept;
     const made = await responses.create({ model: 'm', input: 'hello' });
     expect(made.output_text).toBe('hi');
@@ -148,7 +148,7 @@ describe('objects that the gateway keeps', () => {
     await expect(responses.retrieve(made.id)).rejects.toMatchObject({ status: 404 });
   });
 
-  it('assistants, threads, messages and runs', async () => {
+  it('manages assistants, threads, messages and runs', async () => {
     const { assistants, threads } = kept.beta;
     const { id: assistant_id } = await assistants.create({ model: 'm', name: 'a' });
     await assistants.update(assistant_id, { model: 'm', name: 'b' });
@@ -189,14 +189,14 @@ describe('objects that the gateway keeps', () => {
   });
 });
 
-/** What providers were asked for. */
+/** Paths that reached the provider. */
 function reachedPaths(): string[] {
   return inference.upstream.reached.map(
     ({ method, url }) => `${method} ${new URL(url, 'http://any').pathname.replace('/v1', '')}`,
   );
 }
 
-/** One of each kind of which somebody is the owner. */
+/** Creates one object of each kind that has an owner. */
 async function makeAll(at: Portkey): Promise<void> {
   await at.chat.completions.create({ ...asked, store: true });
   await at.fineTuning.jobs.create(body);
@@ -204,7 +204,9 @@ async function makeAll(at: Portkey): Promise<void> {
   await at.videos.create(body);
 }
 
-/** Its method and path are what a provider is asked for, about what it has made before; lists are asked for one by one. */
+/**
+ * Method and path at the provider, for an object created before; lists are requested one by one.
+ */
 type Row = readonly [string, (at: Portkey, id: string) => unknown];
 const body = { model: 'm', name: 'n', input: 'i' } as never;
 const none = {} as never;
@@ -278,14 +280,14 @@ const passedOn: readonly Row[] = [
   ['POST /videos/{id}/remix', (at, id) => at.videos.remix(id, body)],
 ];
 
-it.each(passedOn)('%s is passed on to the provider', async (wanted, ask) => {
+it.each(passedOn)('passes %s on to the provider', async (wanted, ask) => {
   await makeAll(passed);
   inference.upstream.reached.length = 0;
   await ask(passed, madeId);
   expect(reachedPaths()).toContain(wanted.replace('{id}', madeId));
 });
 
-/** What lets its holder talk to the provider past the gateway. */
+/** Methods that give direct access to the provider account. */
 const ofAccount: readonly Row[] = [
   ['POST /realtime/client_secrets', (at) => at.realtime.clientSecrets.create(none)],
   ['POST /realtime/calls/x/accept', (at) => at.realtime.calls.accept('x', none)],
@@ -299,12 +301,12 @@ const ofAccount: readonly Row[] = [
   ],
 ];
 
-it.each(ofAccount)("%s is of the account, and nobody's", async (_, ask) => {
+it.each(ofAccount)('returns 404 for %s, which belongs to the provider account', async (_, ask) => {
   await expect(ask(passed, madeId)).rejects.toMatchObject({ status: 404 });
   expect(inference.upstream.reached).toEqual([]);
 });
 
-it('runs that call functions take what those say, whole, polled and streamed', async () => {
+it('runs that call functions', async () => {
   const { assistants, threads } = kept.beta;
   const tool = { type: 'function' as const, function: { name: 'weather' } };
   const { id: assistant_id } = await assistants.create({ model: 'm', tools: [tool] });
@@ -348,14 +350,16 @@ it('runs that call functions take what those say, whole, polled and streamed', a
   expect(over).toMatchObject({ status: 'cancelled' });
 });
 
-describe('objects that a provider keeps', () => {
-  /** What is asked of them goes on; and where they are others', it does not. */
+describe('objects that the provider stores', () => {
+  /**
+   * Verifies that calls reach the provider for own objects, and are rejected for objects of others.
+   */
   const drive = async (calls: readonly (() => unknown)[]) => {
     for (const call of calls) await call();
     return reachedPaths();
   };
 
-  it('batches', async () => {
+  it('manages batches', async () => {
     const { batches, files } = passed;
     const id = madeId;
     const { id: input_file_id } = await files.create({ file: await file(), purpose: 'batch' });
@@ -371,7 +375,7 @@ describe('objects that a provider keeps', () => {
     expect((await batches.list()).data).toMatchObject([{ id }]);
   });
 
-  it('conversations', async () => {
+  it('manages conversations', async () => {
     const { conversations } = passed;
     const id = madeId;
     const at = { conversation_id: id };
@@ -398,7 +402,7 @@ describe('objects that a provider keeps', () => {
     ]);
   });
 
-  it('uploads', async () => {
+  it('manages uploads', async () => {
     const { uploads } = passed;
     const id = madeId;
     const reached = await drive([
@@ -416,7 +420,7 @@ describe('objects that a provider keeps', () => {
     ]);
   });
 
-  it('containers, with files of their own', async () => {
+  it('manages containers with their files', async () => {
     const { containers } = passed;
     const id = madeId;
     const at = { container_id: id };
@@ -451,7 +455,7 @@ describe('objects that a provider keeps', () => {
   });
 });
 
-it('prompts are filled in and answered', async () => {
+it('renders and runs prompts', async () => {
   const { server } = inference;
   const string = JSON.stringify([{ role: 'user', content: 'Hello {{name}}' }]);
   const prompt = { name: 'greeting', string, parameters: { model: 'm' } };
@@ -473,14 +477,14 @@ it('prompts are filled in and answered', async () => {
   });
 });
 
-it('a key that clients repeat as a bearer never reaches a provider', async () => {
+it('never forwards a gateway key that the client repeats as a bearer token', async () => {
   await passed.models.list();
   await passed.chat.completions.create(asked);
   const authorizations = inference.upstream.reached.map(({ headers }) => headers.authorization);
   expect(authorizations).toEqual(['Bearer any', 'Bearer any']);
 });
 
-/** Why nobody drives them here. */
+/** Methods that are not tested here, each with the reason. */
 const reasons: Readonly<Record<string, RegExp>> = {
   'of the Admin API, and driven there':
     /^(?:admin|analytics|apiKeys|collections|configs|feedback|guardrails|integrations|labels|logs|mcp|prompts|providers|virtualKeys)/,
@@ -490,7 +494,7 @@ const reasons: Readonly<Record<string, RegExp>> = {
     /^beta\.chatkit\./,
 };
 
-it('no other method is left', () => {
+it('covers every other method of the client', () => {
   const [ofKept, ofPassed] = methods.map((one) => one.missed());
   const missed = ofKept!.filter((name) => ofPassed!.includes(name));
   const isExcused = (name: string) => Object.values(reasons).some((one) => one.test(name));

@@ -1,4 +1,7 @@
-/** Guarantees that each call of a request is charged with its own use, by its own price, and shown so: fallbacks, retries, lost answers. */
+/**
+ * Verifies that each attempt of a request is charged with its own usage at its own price and
+ * logged: fallbacks, retries and lost responses.
+ */
 import type { ServerResponse } from 'node:http';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -10,10 +13,10 @@ import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
 
 let inference: Inference;
 
-/** What a provider does with a call. */
+/** How a provider handles a call. */
 const deeds = {
   answers: (response: ServerResponse) => sendJson(response, chatAnswer),
-  /** In words that a guardrail does not let through. */
+  /** Responds with text that a guardrail rejects. */
   offends: (response: ServerResponse) => {
     const message = { role: 'assistant', content: 'bad' };
     sendJson(response, { ...chatAnswer, choices: [{ index: 0, message }] });
@@ -33,7 +36,7 @@ interface Target {
   readonly deed: Deed;
 }
 
-/** Micro-dollars of a token of input and of output. */
+/** Micro-dollars per input token and per output token. */
 const prices = { 'mock-upstream': [1, 2], openai: [2.5, 10] } as const;
 const maxTokens = 20;
 
@@ -47,7 +50,7 @@ beforeAll(async () => {
 
 afterAll(() => inference[Symbol.asyncDispose]());
 
-/** The call that asks this target, with prices that are known. */
+/** A target of the config that calls this provider, with known prices. */
 function leaf({ provider, deed }: Target): object {
   const { nowhere, upstream } = inference;
   const place = deed === 'isNowhere' ? nowhere : `http://${upstream.host}`;
@@ -59,7 +62,10 @@ function leaf({ provider, deed }: Target): object {
   };
 }
 
-/** Micro-dollars that a call of a target costs; `bytes` of the body that it is asked with. */
+/**
+ * Returns the micro-dollars that a call of a target costs; `bytes` is the length of the request
+ * body.
+ */
 function costOf({ provider, deed }: Target, bytes: number): number {
   const [input, output] = prices[provider];
   const cost = (inputTokens: number, outputTokens: number): number =>
@@ -98,7 +104,7 @@ const Targets = fc.array(
   { minLength: 1, maxLength: 3 },
 );
 
-it('each target of a fallback that was asked is charged by its own price; log and totals tell each by itself', async () => {
+it('charges each called target of a fallback at its own price, and logs and totals each one separately', async () => {
   const { key, id } = await inference.addKey({ usage_limits: { credit_limit: 100 } });
   const plans = fc.sample(Targets, 30);
   const expected = new Map<string, number[]>();
@@ -150,7 +156,7 @@ it('each target of a fallback that was asked is charged by its own price; log an
   ).toBe(plans.length);
 });
 
-it('a target that is tried again after no answer came is charged for both, and asked no more than its limit allows', async () => {
+it('charges both calls of a target that is retried after a lost response, and never exceeds its limit', async () => {
   const requests = { type: 'requests', unit: 'rpw', value: 100 };
   const { key, id } = await inference.addKey({
     usage_limits: { type: 'tokens', credit_limit: 100_000 },

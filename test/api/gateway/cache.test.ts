@@ -1,4 +1,4 @@
-/** Guarantees that answers are given again within a workspace, and that requests are told what is left of their limits. */
+/** Verifies the response cache of a workspace, and the headers with the remaining limits. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Inference, startInference } from '../../support/server/inference.ts';
 import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
@@ -18,15 +18,15 @@ afterAll(() => inference[Symbol.asyncDispose]());
 
 const config = { cache: { mode: 'simple', max_age: 600 } };
 
-/** The answer to a question, and what became of it in the cache. */
+/** Returns the response to a question, and its cache status. */
 async function ask(key: string, content: string, more: object = {}) {
   const params = { messages: [{ role: 'user', content }] };
   const answer = await inference.chat(key, { config, params, ...more });
   return { ...answer, cache: answer.headers['x-gateway-cache-status'] };
 }
 
-describe('an answer that was given before', () => {
-  it('is given again to whoever of its workspace asks the same, and costs nothing', async () => {
+describe('a cached response', () => {
+  it('is returned to every key of the workspace that sends the same request, and costs nothing', async () => {
     const limits = { usage_limits: { type: 'tokens', credit_limit: 100_000 } };
     const first = await inference.addKey();
     const second = await inference.addKey(limits);
@@ -44,7 +44,7 @@ describe('an answer that was given before', () => {
     expect(inference.upstream.reached).toHaveLength(2);
   });
 
-  it('that was bounded by a limit is kept for nobody', async () => {
+  it('is not stored when a limit shortened it', async () => {
     const limited = await inference.addKey({
       usage_limits: { type: 'tokens', credit_limit: 1_000 },
     });
@@ -52,7 +52,7 @@ describe('an answer that was given before', () => {
     expect((await ask((await inference.addKey()).key, 'in short')).cache).toBe('MISS');
   });
 
-  it('is not given to another workspace', async () => {
+  it('is not returned to another workspace', async () => {
     const keys = [];
     for (const name of ['cache one', 'cache two']) {
       const made = await inference.server.request('POST', '/v1/admin/workspaces', {
@@ -65,7 +65,7 @@ describe('an answer that was given before', () => {
     expect((await ask(keys[0]!, 'ours')).cache).toBe('HIT');
   });
 
-  it('counts as a request of rate limits, and is refused with them', async () => {
+  it('counts as a request of rate limits, and is rejected by them', async () => {
     const rate_limits = [{ type: 'requests', unit: 'rpw', value: 2 }];
     const { key } = await inference.addKey({ rate_limits });
     expect((await ask(key, 'counted')).headers).toMatchObject({
@@ -81,7 +81,7 @@ describe('an answer that was given before', () => {
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0);
   });
 
-  it('is asked for anew where the caller wants it so, and that answer is kept', async () => {
+  it('is replaced when the caller forces a refresh', async () => {
     const { key } = await inference.addKey();
     await ask(key, 'fresh');
     inference.upstream.script = (_, response) => sendJson(response, { ...chatAnswer, id: 'newer' });
@@ -90,7 +90,7 @@ describe('an answer that was given before', () => {
     expect(await ask(key, 'fresh')).toMatchObject({ cache: 'HIT', body: { id: 'newer' } });
   });
 
-  it('is none of a request without a cache, of a stream, or of a failure', async () => {
+  it('is not used for a request without a cache, for a stream, or for a failure', async () => {
     const { key } = await inference.addKey();
     for (const _ of [1, 2]) {
       expect((await ask(key, 'plain', { config: {} })).cache).toBe('DISABLED');
@@ -103,11 +103,11 @@ describe('an answer that was given before', () => {
   });
 });
 
-describe('what is left of a budget', () => {
-  it('is told with each answer and with the refusal, in dollars', async () => {
+describe('the remaining budget', () => {
+  it('is returned in dollars with each response and with the rejection', async () => {
     const usage_limits = { type: 'cost', credit_limit: 1 };
     const { key } = await inference.addKey({ usage_limits });
-    // 5 and 2 tokens, at 1 and 2 dollars for a million of them.
+    // 5 input and 2 output tokens, at 1 and 2 dollars per million.
     const answer = await inference.chat(key, { params: { max_tokens: 100 } });
     expect(answer.headers['x-gateway-usage-remaining']).toBe('cost=0.999991');
     inference.upstream.script = (_, response) => {
@@ -122,7 +122,7 @@ describe('what is left of a budget', () => {
     expect(refused.headers['x-gateway-usage-remaining']).toBe('cost=0.000001');
   });
 
-  it('is told by a stream before it begins, less what is reserved for it', async () => {
+  it('is returned before a stream begins, reduced by its reservation', async () => {
     const usage_limits = { type: 'tokens', credit_limit: 10_000 };
     const { key } = await inference.addKey({ usage_limits });
     inference.upstream.script = (_, response) => {

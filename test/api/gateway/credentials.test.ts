@@ -1,4 +1,7 @@
-/** Guarantees at the port of the gateway about every route and every credential: who comes in, what the others are told, and that no credential is. */
+/**
+ * Verifies for every route of the gateway and every credential: who is admitted, what the others
+ * receive, and that no credential leaks.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { makeApiKey } from '../../../src/model/people/credentials.ts';
 import { allScopes, grantsScope } from '../../../src/model/people/scopes.ts';
@@ -55,7 +58,7 @@ afterAll(async () => {
 
 const id = 'of_nobody';
 const chat = { model: 'm', messages: [{ role: 'user', content: 'hello' }] };
-/** What is asked below each path, and with what body. */
+/** Requests below each path, with their bodies. */
 const asked: Readonly<Record<string, object | null>> = {
   'POST /chat/completions': chat,
   'GET /chat/completions': null,
@@ -121,7 +124,9 @@ type Route = (typeof routes)[number];
 
 const isOfAdminApi = ({ path }: Route) => path === '/logs' || path.startsWith('/feedback');
 
-/** Of which a key that comes in has all at the gateway, and one at the Admin API. */
+/**
+ * The scopes of a route: an admitted key has all of them at the gateway, and one at the Admin API.
+ */
 function scopesOf({ path }: Route): readonly string[] {
   if (path === '/logs') return ['logs.write'];
   if (isOfAdminApi({ path } as Route)) return ['completions.write', 'logs.write'];
@@ -130,7 +135,9 @@ function scopesOf({ path }: Route): readonly string[] {
 
 type Verdict = 'comes in' | 'lacks the scope' | 'has shown nothing' | 'is used up' | 'is refused';
 
-/** What the facts say of what was shown; with the code of the gateway where it is refused there. */
+/**
+ * Returns the expected outcome of a credential, with the error code when the gateway rejects it.
+ */
 function verdictOf(route: Route, value: string | null): readonly [Verdict, string?] {
   if (value === null) return ['has shown nothing'];
   const { worth = 'invalid_api_key', isToken = false } =
@@ -145,7 +152,7 @@ function verdictOf(route: Route, value: string | null): readonly [Verdict, strin
 
 const isLetIn = (status: number) => status < 500 && status !== 401 && status !== 403;
 
-/** What contradicts that, or null. */
+/** Returns how the response contradicts the expected outcome, or null. */
 async function faultOf(route: Route, shown: Shown, answer: RawAnswer): Promise<string | null> {
   const [verdict, code] = verdictOf(route, shownValue(shown));
   const { status, body } = answer;
@@ -189,10 +196,13 @@ function ask(
   });
 }
 
-/** Of all there is to offer every so many, other ones by another seed; a prime, so that none is left out for ever. */
+/**
+ * One combination in this many is tried, others with another seed. The number is a prime, so that
+ * none is omitted forever.
+ */
 const every = isLong ? 1 : 61;
 
-it('opens to the credential that counts, with its scope, and tells all others the same as of one that nobody has', async () => {
+it('admits the effective credential with its scope, and returns to all others the response for an unknown one', async () => {
   const other = callers.find(({ name }) => name === 'service key')!.value;
   const ways = Object.entries(waysToShow);
   const [faults, refused]: [string[], Set<string>] = [[], new Set()];
@@ -227,7 +237,7 @@ it('opens to the credential that counts, with its scope, and tells all others th
   expect(shows([...told, ...server.logLines], [...secrets, providerKey])).toEqual([]);
 });
 
-it('tells of what others have the same as of what nobody has, wherever a request names it', async () => {
+it('returns the same response for objects of other tenants as for unknown ones, wherever a request names them', async () => {
   const post = async (path: string, body: object) =>
     (await server.request('POST', path, { body })).body;
   const { id: workspace_id } = await post('/v2/workspaces', { name: 'theirs' });
@@ -287,7 +297,7 @@ interface Asking {
   readonly body?: object;
 }
 
-/** Every place in which a request may name something of a workspace. */
+/** Every place in which a request can name an object of a workspace. */
 function askingFor(name: string): Asking[] {
   const target = '/v1/chat/completions';
   const leaf = { provider: 'mock-upstream', custom_host: upstream.url };

@@ -1,4 +1,7 @@
-/** Guarantees that what the Admin API has answered holds in every gateway after its next look, and ends no request that was admitted. */
+/**
+ * Verifies that a change made by the Admin API applies in every gateway after its next poll, and
+ * ends no admitted request.
+ */
 import { randomUUID } from 'node:crypto';
 import { Connection } from 'mysql2';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -11,16 +14,16 @@ import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
 
 interface Gateway {
   readonly url: string;
-  /** At which its database is asked. */
+  /** The port of its database link. */
   readonly port: number;
 }
 
 let inference: Inference;
-/** The first is part of the server that has the Admin API; the others run beside it. */
+/** The first gateway is part of the server with the Admin API; the others run beside it. */
 let gateways: readonly Gateway[];
 const started = new AsyncDisposableStack();
 
-/** Looks for changes that have begun, by the port of the database they ask. */
+/** Number of polls for changes that have started, by database port. */
 const looks = new Map<number, number>();
 const methods = ['query', 'execute'] as const;
 const originals = methods.map((name) => Connection.prototype[name]);
@@ -40,8 +43,8 @@ function noteLooks(): void {
 }
 
 /**
- * Waits until every gateway has made a look that began after this call. They are due several times a
- * second, each when the one before it has ended: with the second, the first is over.
+ * Waits until every gateway has completed a poll that started after this call. Polls run several
+ * times a second, one after the other, so the first has ended when the second starts.
  */
 async function everyGatewayLooks(): Promise<void> {
   const before = new Map(looks);
@@ -63,7 +66,7 @@ beforeAll(async () => {
   gateways = found;
 });
 
-/** Beside the server, on a way of its own to the database. */
+/** Starts a gateway beside the server, with its own link to the database. */
 async function startGateway(
   clock: ProcessClock,
   readSharedTime: () => Promise<number>,
@@ -88,7 +91,7 @@ afterAll(async () => {
   });
 });
 
-/** What each gateway answers a request with this key. */
+/** Returns the status of each gateway for a request with this key. */
 function statuses(key: string, config?: null): Promise<number[]> {
   const asked = gateways.map(({ url }) =>
     inference.chat(key, { url, params: { max_tokens: 20 }, ...(config === null && { config }) }),
@@ -103,7 +106,10 @@ async function change(method: string, path: string, body?: object): Promise<void
   expect(answer.status, JSON.stringify(answer.body)).toBe(200);
 }
 
-/** A request at each gateway that has reached the provider, and is answered when `answer` is called. */
+/**
+ * Sends a request to each gateway and waits until all reached the provider; `answer` lets the
+ * provider respond.
+ */
 async function holdRequests(key: string): Promise<{ answer(): Promise<number[]> }> {
   const over = Promise.withResolvers<void>();
   inference.upstream.script = async (_, response) => {
@@ -121,8 +127,8 @@ async function holdRequests(key: string): Promise<{ answer(): Promise<number[]> 
   };
 }
 
-describe('in every gateway', () => {
-  it('a key that is deleted is unknown; the requests that it has begun are answered', async () => {
+describe('a change in every gateway', () => {
+  it('rejects a deleted key, and completes the requests that it has started', async () => {
     const { key, id } = await inference.addKey();
     expect(await statuses(key)).toEqual(all(200));
     const held = await holdRequests(key);
@@ -132,7 +138,7 @@ describe('in every gateway', () => {
     expect(await held.answer()).toEqual(all(200));
   });
 
-  it('a budget that is lowered below what was used is used up, and one raised above it is not', async () => {
+  it('exhausts a budget that is lowered below the usage, and not one that is raised above it', async () => {
     const budget = (credit_limit: number) => ({ usage_limits: { type: 'tokens', credit_limit } });
     const { key, id } = await inference.addKey(budget(100_000));
     expect(await statuses(key)).toEqual(all(200));
@@ -148,7 +154,7 @@ describe('in every gateway', () => {
     expect(await statuses(key)).toEqual(all(200));
   });
 
-  it('a rate limit that is lowered and raised holds, of those that were let through before as well', async () => {
+  it('applies a lowered and a raised rate limit to earlier requests as well', async () => {
     const rate = (value: number) => ({ rate_limits: [{ type: 'requests', unit: 'rpw', value }] });
     const { key, id } = await inference.addKey(rate(1_000));
     expect(await statuses(key)).toEqual(all(200));
@@ -161,7 +167,7 @@ describe('in every gateway', () => {
     expect(await statuses(key)).toEqual(all(429));
   });
 
-  it('a config that is changed is used as it is now; the requests that it has begun are answered', async () => {
+  it('uses a changed config for new requests, and completes the requests that have started', async () => {
     const config = (api_key: string) => {
       return { config: { provider: 'openai', api_key, custom_host: inference.upstream.url } };
     };
@@ -178,7 +184,7 @@ describe('in every gateway', () => {
     expect(used).toEqual(gateways.map(() => 'Bearer sk-two'));
   });
 
-  it("a workspace's config of its people's keys counts for those alone, where they have none of their own", async () => {
+  it('applies the config for user keys to the user keys of that workspace only, when they have none of their own', async () => {
     const { server, upstream, addKey } = inference;
     const made = async (path: string, body: object) =>
       (await server.request('POST', path, { body })).body;
@@ -219,7 +225,7 @@ describe('in every gateway', () => {
     expect(await used(user)).toEqual([all(400), []]);
   });
 
-  it('the value that a key had before its rotation is good up to the last millisecond of the transition, and not one longer', async () => {
+  it('accepts the previous value of a rotated key up to the last millisecond of the transition', async () => {
     const { key, id } = await inference.addKey();
     expect(await statuses(key)).toEqual(all(200));
     const rotated = await inference.server.request('POST', `/v1/api-keys/${id}/rotate`, {
@@ -236,7 +242,7 @@ describe('in every gateway', () => {
 });
 
 describe('a gateway', () => {
-  it('whose clock is set back or ahead counts on in the window of the others, and finds the time again by itself', async () => {
+  it('recovers from a clock that is set back or ahead, and counts in the window of the other gateways', async () => {
     const start = inference.server.clock.now();
     let setMs = 0;
     let sharedMs = start;
@@ -251,7 +257,7 @@ describe('a gateway', () => {
       setMs = hours * 3_600_000;
       expect(await ask()).toBe(429);
     }
-    // As of a machine that slept for an hour.
+    // Simulates a machine that slept for an hour.
     sharedMs += 3_600_000;
     await eventually(async () => expect(await ask()).toBe(200));
   });

@@ -1,4 +1,7 @@
-/** Guarantees that what guardrails refuse reaches neither provider nor caller, and what they take out neither. */
+/**
+ * Verifies that guardrails keep denied content from the provider and the caller, and remove
+ * redacted content.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
@@ -36,7 +39,7 @@ function streams(texts: readonly string[]): void {
 }
 
 describe('guardrails on requests', () => {
-  it('that deny answer 446 with their results, and nothing is sent or charged', async () => {
+  it('return 446 with their results when they deny, without sending or charging anything', async () => {
     const limited = await inference.addKey({
       usage_limits: { type: 'tokens', credit_limit: 100_000 },
     });
@@ -54,7 +57,7 @@ describe('guardrails on requests', () => {
     expect(next.headers['x-gateway-usage-remaining']).toBe('tokens=99993');
   });
 
-  it('that do not deny let it pass with 246, and those that pass with 200', async () => {
+  it('return 246 when a check fails without denying, and 200 when all pass', async () => {
     const config = { input_guardrails: [forbids('bomb', {})] };
     const failed = await inference.chat(key, { config, params: asking('a bomb') });
     expect(failed).toMatchObject({ status: 246, body: { choices: chatAnswer.choices } });
@@ -65,7 +68,7 @@ describe('guardrails on requests', () => {
     });
   });
 
-  it('that replace change what the provider sees, and the rest stays as it came', async () => {
+  it('change the text that the provider receives when they redact, and nothing else', async () => {
     const rule = { rule: '\\d{3}-\\d{4}', redactText: '[phone]' };
     const config = { input_guardrails: [{ 'default.regexReplace': rule }] };
     const params = { ...asking('call 555-1234'), temperature: 0.25 };
@@ -85,7 +88,7 @@ describe('guardrails on requests', () => {
     ['Content', '{"messages":[{"role":"user","Content":"a bomb","content":"x"}]}', 'content'],
     ['Messages', '{"Messages":[{"role":"user","content":"a bomb"}]}', 'messages'],
     ['a long s', '{"meſſages":[{"role":"user","content":"a bomb"}]}', 'messages'],
-  ])('take no body in which others could read other texts: %s', async (_, body, param) => {
+  ])('reject a body that parsers could read differently: %s', async (_, body, param) => {
     const replacing = { 'default.regexReplace': { rule: 'bomb' }, scan_scope: 'all_messages' };
     const { server, upstream } = inference;
     const headers = {
@@ -114,12 +117,12 @@ describe('guardrails on requests', () => {
       { messages: [{ role: 'user', content: [{ type: 'x', text: 'a bomb' }] }] },
     ],
     ['a message that is a text', { messages: ['a bomb'] }],
-  ])('judge what a provider may read as text: %s', async (_, params) => {
+  ])('judge everything that a provider may read as text: %s', async (_, params) => {
     const config = { input_guardrails: [forbids('bomb')] };
     expect((await inference.chat(key, { config, params })).status).toBe(446);
   });
 
-  it('lead to the next target where a fallback says so', async () => {
+  it('trigger the next target of a fallback that is configured for 446', async () => {
     const target = { provider: 'mock-upstream', custom_host: inference.upstream.url };
     const config = {
       provider: undefined,
@@ -153,7 +156,7 @@ describe('guardrails that several targets inherit', () => {
   it.each([
     ['default.modelWhitelist', { models: ['small'] }],
     ['default.modelRules', { rules: { defaults: ['small'] } }],
-  ])('%s is asked of the model of each', async (check, parameters) => {
+  ])('evaluate %s for the model of each target', async (check, parameters) => {
     inference.upstream.script = (_, response) => sendJson(response, {}, 500);
     const guardrail = byModel(check, parameters);
     const behind = await inference.chat(key, {
@@ -168,7 +171,7 @@ describe('guardrails that several targets inherit', () => {
     expect(modelsReached()).toEqual(['small', 'small']);
   });
 
-  it('are asked of the provider of each', async () => {
+  it('evaluate checks for the provider of each target', async () => {
     inference.upstream.script = (_, response) => sendJson(response, {}, 500);
     const guardrail = byModel('default.modelWhitelist', { models: ['mock-upstream/m'] });
     const config = falling(guardrail, [{}, { provider: 'vllm' }]);
@@ -176,7 +179,7 @@ describe('guardrails that several targets inherit', () => {
     expect(modelsReached()).toEqual(['m']);
   });
 
-  it('judge a request once for all targets of one provider and model', async () => {
+  it('judge a request once for all targets with the same provider and model', async () => {
     inference.upstream.script = ({ url }, response) =>
       url.endsWith('/hook') ? sendJson(response, { verdict: true }) : sendJson(response, {}, 500);
     const webhook = { 'default.webhook': { webhookURL: `${inference.upstream.url}/hook` } };
@@ -188,10 +191,10 @@ describe('guardrails that several targets inherit', () => {
   });
 });
 
-describe('guardrails on answers', () => {
+describe('guardrails on responses', () => {
   const config = { output_guardrails: [forbids('hi')] };
 
-  it('that deny keep the answer from the caller, and it is charged', async () => {
+  it('withhold a denied response from the caller, and charge it', async () => {
     const limited = await inference.addKey({
       usage_limits: { type: 'tokens', credit_limit: 100_000 },
     });
@@ -201,13 +204,13 @@ describe('guardrails on answers', () => {
     expect(answer.headers['x-gateway-usage-remaining']).toBe('tokens=99993');
   });
 
-  it('that replace tell the caller other words', async () => {
+  it('return the redacted text to the caller', async () => {
     const replacing = { output_guardrails: [{ 'default.regexReplace': { rule: 'hi' } }] };
     const answer = await inference.chat(key, { config: replacing });
     expect(answer.body.choices[0].message.content).toBe('[REDACTED]');
   });
 
-  it('keep back every byte of a stream that they deny', async () => {
+  it('withhold every byte of a denied stream', async () => {
     streams(['h', 'i, listen']);
     const answer = await inference.chat(key, { config, params: { stream: true } });
     expect(answer.status).toBe(446);
@@ -215,7 +218,7 @@ describe('guardrails on answers', () => {
   });
 
   it.each(['data: hi\n\n', 'data: ["hi"]\n\n'])(
-    'refuse a stream of what they do not know: %j',
+    'reject a stream in an unknown format: %j',
     async (said) => {
       inference.upstream.script = (_, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -226,7 +229,7 @@ describe('guardrails on answers', () => {
     },
   );
 
-  it('let a stream through as it came, or with other words', async () => {
+  it('pass a stream through unchanged or redacted', async () => {
     streams(['o', 'k']);
     const params = { stream: true };
     const plain = await inference.chat(key, { params });
@@ -242,7 +245,7 @@ describe('guardrails on answers', () => {
     expect(replaced.body).toMatch(/\[DONE\]\n\ndata: \{"hook_results":/);
   });
 
-  it('judge again what the cache gives', async () => {
+  it('judge cached responses again', async () => {
     const cache = { mode: 'simple', max_age: 600 };
     const params = asking('kept for guardrails');
     expect((await inference.chat(key, { config: { cache }, params })).status).toBe(200);
@@ -253,7 +256,7 @@ describe('guardrails on answers', () => {
 });
 
 describe('the log of requests', () => {
-  it('tells what guardrails said, and what model answered, row by row and summed up', async () => {
+  it('records the verdicts of guardrails and the model in each row, and sums them up', async () => {
     const { key: logged, id } = await inference.addKey();
     const ask = (trace: string, config: object, params: object = asking('a bomb')) =>
       inference.chat(logged, { config, params, headers: { 'x-gateway-trace-id': trace } });
@@ -298,7 +301,7 @@ describe('the log of requests', () => {
 });
 
 describe('saved guardrails', () => {
-  /** Null: one of the organisation. */
+  /** Null creates a guardrail of the organisation. */
   async function addGuardrail(word: string, workspaceId: string | null): Promise<string> {
     const mount = workspaceId === null ? '/admin/v2' : '/v2';
     const { body, status } = await inference.server.request('POST', `${mount}/guardrails`, {
@@ -320,7 +323,7 @@ describe('saved guardrails', () => {
     return body.id;
   }
 
-  it('judge by name in a config, and by default for a whole workspace', async () => {
+  it('judge when a config names them, and by default for a whole workspace', async () => {
     const workspace = await addWorkspace('guarded');
     const slug = await addGuardrail('bomb', workspace);
     const { key: guarded } = await inference.addKey({ workspace_id: workspace });
@@ -335,7 +338,7 @@ describe('saved guardrails', () => {
     await expect.poll(async () => (await inference.chat(guarded, { params })).status).toBe(446);
   });
 
-  it('of the organisation judge in every workspace that does not go without them, and outside of all', async () => {
+  it('judge for the whole organisation in every workspace without an exclusion, and outside of workspaces', async () => {
     const { server } = inference;
     const put = async (path: string, body: object) => {
       const answer = await server.request('PUT', `/v1/${path}`, { body });
@@ -363,7 +366,7 @@ describe('saved guardrails', () => {
     await expect.poll(ask).toEqual([200, 200, 200]);
   });
 
-  it('of another workspace, or of none, are 400', async () => {
+  it('return 400 when they belong to another workspace or do not exist', async () => {
     const slug = await addGuardrail('bomb', await addWorkspace('one of two'));
     const workspace = await addWorkspace('two of two');
     const { key: other } = await inference.addKey({ workspace_id: workspace });
@@ -375,8 +378,8 @@ describe('saved guardrails', () => {
   });
 });
 
-describe('a webhook', () => {
-  it('says the verdict, changes the text, and sees no key', async () => {
+describe('a guardrail webhook', () => {
+  it('decides, transforms the text, and receives no key', async () => {
     await using hook = await startUpstream((request, response) => {
       const { request: asked } = JSON.parse(String(request.body));
       const json = { ...asked.json, messages: [{ role: 'user', content: 'changed' }] };
@@ -385,7 +388,7 @@ describe('a webhook', () => {
         transformedData: { request: { json } },
       });
     });
-    // Private addresses are trusted by name, and this one is not.
+    // Private addresses must be trusted by name, and this one is not.
     const config = { input_guardrails: [{ 'default.webhook': { webhookURL: hook.url } }] };
     const refused = await inference.chat(key, { config });
     expect(refused.status).toBe(400);

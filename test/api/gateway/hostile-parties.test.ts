@@ -1,8 +1,12 @@
-/** Guarantees that hostile callers and providers break nothing but what they asked for themselves. */
+/** Verifies that hostile callers and providers damage nothing but their own requests. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { addActiveRequest, removeActiveRequest, waitForTurn } from '../../../src/gateway/transfer/turn-batches.ts';
+import {
+  addActiveRequest,
+  removeActiveRequest,
+  waitForTurn,
+} from '../../../src/gateway/transfer/turn-batches.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
 import { exchange } from '../../support/server/server.ts';
@@ -27,7 +31,7 @@ afterAll(async () => {
   await inference[Symbol.asyncDispose]();
 });
 
-/** Answers with these bytes, and ends the connection. */
+/** Responds with these bytes and closes the connection. */
 function answerRaw(bytes: string): void {
   inference.upstream.script = (_, response) => {
     response.socket!.end(Buffer.from(bytes, 'latin1'));
@@ -39,7 +43,7 @@ const codeOf = ({ status, body }: { status: number; body: { error?: { code?: str
 const head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
 const body = 'content-length: 2\r\n\r\n{}';
 
-describe('an answer of the provider', () => {
+describe('a hostile response of the provider', () => {
   it.each([
     ['is no HTTP', 'hello\r\n\r\n'],
     ['has a control character in a header', `${head}x-a: a\u0001b\r\n${body}`],
@@ -55,12 +59,12 @@ describe('an answer of the provider', () => {
     ['changes the protocol', 'HTTP/1.1 101 X\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'],
     ['has headers without end', `${head}${'x-a: aaaaaaaaaaaaaaaa\r\n'.repeat(5_000)}${body}`],
     ['ends before it begins', ''],
-  ])('that %s is 502', async (_, bytes) => {
+  ])('returns 502 when it %s', async (_, bytes) => {
     answerRaw(bytes);
     expect(codeOf(await inference.chat(key))).toEqual([502, 'upstream_unreachable']);
   });
 
-  it('that says the same twice says it once to the caller', async () => {
+  it('is reduced to one copy of each repeated header', async () => {
     const twice = ['content-type: application/json', 'etag: a', 'etag: b', 'date: x', 'date: y'];
     answerRaw(`${head}${twice.map((line) => `${line}\r\n`).join('')}x-a: 1\r\nx-a: 2\r\n${body}`);
     const { status, headers } = await inference.chat(key);
@@ -69,7 +73,7 @@ describe('an answer of the provider', () => {
     expect(headers['x-a']).toEqual(['1', '2']);
   });
 
-  it('that has no length and ends by a reset is not ended as if it were whole', async () => {
+  it('is not completed for the caller when it has no length and ends by a reset', async () => {
     const provider = Promise.withResolvers<Socket>();
     inference.upstream.script = (_, response) => {
       const socket = response.socket!;
@@ -84,7 +88,7 @@ describe('an answer of the provider', () => {
     expect(caller.text()).not.toContain('\r\n0\r\n');
   });
 
-  it('speaks for the provider, never for the gateway', async () => {
+  it('sets no header of the gateway', async () => {
     const spoofed = [
       'gateway-exception: true',
       'provider: x',
@@ -99,14 +103,14 @@ describe('an answer of the provider', () => {
   });
 
   it.each(['application/json', 'text/event-stream'])(
-    'of %s keeps the bytes of its headers, whatever their alphabet',
+    'keeps the bytes of its headers in %s',
     async (type) => {
       answerRaw(`HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\nx-a: h\u00c3\u00a9\r\n\r\n{}`);
       expect((await inference.chat(key)).headers['x-a']).toBe('h\u00c3\u00a9');
     },
   );
 
-  it('in crumbs is passed on before it fills the memory', async () => {
+  it('is passed on in tiny chunks before it fills the memory', async () => {
     const crumbs = 10_000;
     inference.upstream.script = (_, response) => {
       response.writeHead(200, { 'content-type': 'application/octet-stream' }).flushHeaders();
@@ -118,7 +122,7 @@ describe('an answer of the provider', () => {
     expect(caller.text()).toContain('200 OK');
   });
 
-  it('that is a stream told of a length arrives whole without what is taken out of it', async () => {
+  it('arrives complete when a stream declares a length and the gateway removes a part', async () => {
     const limited = await inference.addKey({
       usage_limits: { type: 'tokens', credit_limit: 100_000 },
     });
@@ -137,8 +141,8 @@ describe('an answer of the provider', () => {
   });
 });
 
-describe('a request', () => {
-  it('whose body comes in crumbs is refused before it fills the memory', async () => {
+describe('a hostile request', () => {
+  it('is rejected before it fills the memory when its body has too many chunks', async () => {
     const caller = await openChat({ 'transfer-encoding': 'chunked' });
     caller.socket.write('1\r\nx\r\n'.repeat(4_200));
     await once(caller.socket, 'close');
@@ -147,7 +151,7 @@ describe('a request', () => {
     expect(inference.upstream.reached).toHaveLength(0);
   });
 
-  it('whose body comes a byte at a time, in fewer pieces than that, is served', async () => {
+  it('is served when its body arrives byte by byte in fewer chunks than the limit', async () => {
     const text = JSON.stringify({ model: 'm', messages: [] });
     const caller = await openChat({ 'content-length': String(text.length) });
     for (const letter of text) {
@@ -158,7 +162,7 @@ describe('a request', () => {
     expect(inference.upstream.reached[0]!.body.toString()).toBe(text);
   });
 
-  it('of the largest body that is taken reaches the provider byte for byte', async () => {
+  it('reaches the provider byte for byte at the maximum body size', async () => {
     const { bodyBytesMax } = inference.server.settings.inference;
     const frame = '{"model":"m","messages":[{"role":"user","content":""}]}';
     const text = frame.replace('""', `"${'x'.repeat(bodyBytesMax - frame.length)}"`);
@@ -166,7 +170,7 @@ describe('a request', () => {
     expect(inference.upstream.reached[0]!.body.equals(Buffer.from(text))).toBe(true);
   });
 
-  it('nested without end is passed on as it is, and refused where it would have to be written anew', async () => {
+  it('is forwarded unchanged with unlimited nesting, and rejected when it would have to be rewritten', async () => {
     const deep = `{"model":"m","messages":[],"x":${'['.repeat(200_000)}${']'.repeat(200_000)}}`;
     expect((await post(deep)).status).toBe(200);
     expect(inference.upstream.reached[0]!.body.toString()).toBe(deep);
@@ -174,7 +178,7 @@ describe('a request', () => {
     expect(codeOf(await post(deep, dropping))).toEqual([400, 'invalid_json']);
   });
 
-  it('of more members than anybody reads is refused, and one with as many below is not', async () => {
+  it('is rejected with more members than the limit, and served with as many in nested objects', async () => {
     const members = Array.from({ length: 20_000 }, (_, at) => `"k${at}":1`).join(',');
     const answer = await post(`{"model":"m","messages":[],${members}}`);
     expect(codeOf(answer)).toEqual([400, 'invalid_json']);
@@ -183,14 +187,14 @@ describe('a request', () => {
   });
 
   it.each(['MODEL', 'Max_Tokens', 'max_to\u212aens', '\u017ftream'])(
-    'with a twin of what is judged, %s, is refused',
+    'is rejected when it repeats a judged member: %s',
     async (name) => {
       const answer = await inference.chat(key, { params: { [name]: 'other' } });
       expect(codeOf(answer)).toEqual([400, 'invalid_json']);
     },
   );
 
-  it('under a budget says how much it wants as a number', async () => {
+  it('requires a number as its output limit when there is a budget', async () => {
     const limited = await inference.addKey({
       usage_limits: { type: 'tokens', credit_limit: 100_000 },
     });
@@ -199,7 +203,7 @@ describe('a request', () => {
     expect((await inference.chat(key, { params: { n: '5' } })).status).toBe(200);
   });
 
-  it('reaches the provider without what is between caller and gateway', async () => {
+  it('loses the hop-by-hop headers between caller and gateway', async () => {
     const headers = {
       cookie: 'a=b',
       'x-forwarded-for': '10.0.0.1',
@@ -216,7 +220,7 @@ describe('a request', () => {
     expect(rawHeaders.join()).not.toContain(key);
   });
 
-  it('with a thousand headers is refused, and the next one served', async () => {
+  it('is rejected with a thousand headers, and the next one is served', async () => {
     const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`x-${at}`, '1']));
     await Promise.allSettled([inference.chat(key, { headers: many })]);
     expect((await inference.chat(key)).status).toBe(200);
@@ -224,7 +228,7 @@ describe('a request', () => {
   });
 });
 
-it('a stream that stays open keeps no lone request waiting for others', async () => {
+it('does not delay a single request while a stream stays open', async () => {
   inference.upstream.script = (_, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
   };
@@ -241,8 +245,8 @@ it('a stream that stays open keeps no lone request waiting for others', async ()
   caller.socket.destroy();
 });
 
-describe('a caller who leaves', () => {
-  it.each([0, 1, 3])('after %d pieces of an answer leaves nothing behind', async (pieces) => {
+describe('a caller who disconnects', () => {
+  it.each([0, 1, 3])('leaves nothing behind after %d chunks of a response', async (pieces) => {
     const sent = Promise.withResolvers<void>();
     inference.upstream.script = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -262,7 +266,7 @@ describe('a caller who leaves', () => {
   });
 });
 
-/** A chat whose body, if it has one, is still to be sent, and all of the answer that has come. */
+/** Sends the head of a chat request without its body, and collects the response. */
 async function openChat(headers: Record<string, string> = { 'content-length': '2' }) {
   const { hostname, port } = new URL(inference.server.inferenceUrl);
   const socket = connect(Number(port), hostname);
@@ -287,7 +291,7 @@ async function openChat(headers: Record<string, string> = { 'content-length': '2
   return { socket, text: () => text };
 }
 
-/** A chat whose body is this text. */
+/** Sends a chat request with this text as its body. */
 function post(text: string, more: object = {}) {
   const config = { provider: 'mock-upstream', custom_host: inference.upstream.url, ...more };
   return exchange('POST', `${inference.server.inferenceUrl}/v1/chat/completions`, text, {

@@ -1,4 +1,4 @@
-/** Guarantees that no body, path or query that a caller sends a gateway is a fault of the server. */
+/** Verifies that no body, path or query of a caller causes a server error in the gateway. */
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { hostileParts, hostileTexts, hostileValues } from '../../support/network/hostile-texts.ts';
@@ -21,7 +21,7 @@ beforeAll(async () => {
     'x-gateway-config': JSON.stringify(config),
   };
 });
-/** What would have ended the process. */
+/** Errors that would have ended the process. */
 const uncaught: unknown[] = [];
 const note = (error: unknown) => uncaught.push(error);
 process.on('uncaughtExceptionMonitor', note);
@@ -33,7 +33,7 @@ afterAll(async () => {
   await inference[Symbol.asyncDispose]();
 });
 
-/** What is wrong with the answer; null for nothing. */
+/** Returns what is wrong with the response, or null. */
 async function faultOf(
   method: string,
   target: string,
@@ -52,7 +52,9 @@ function isError(body: string): boolean {
   return typeof error?.message === 'string' && error.message !== '';
 }
 
-/** Every so many of all there is, from another one by another seed; all of it in a long run. */
+/**
+ * Selects one in `every` items, beginning at another one for each seed; all of them in a long run.
+ */
 function some<T>(all: readonly T[], every: number): readonly T[] {
   return isLong ? all : all.filter((_, at) => (at + seed) % every === 0);
 }
@@ -94,7 +96,7 @@ const wrongTypes: readonly string[] = [
   '{"file_search":{"vector_store_ids":["é"],"vector_stores":[{"file_ids":["é"]}]}}',
 ];
 
-it('a body is taken, or refused in the form of errors, whatever stands in it', async () => {
+it('accepts or rejects every body in the error format', async () => {
   const values = [...Object.values(hostileValues), ...wrongTypes];
   const bodies = Object.entries(fields).flatMap(([path, names]) => [
     ...Object.values(hostileTexts).map((body) => ['POST', path, body] as const),
@@ -108,7 +110,7 @@ it('a body is taken, or refused in the form of errors, whatever stands in it', a
   expect(await faultsOf(some(bodies, 11))).toEqual([]);
 });
 
-it('input of a response that holds something else than items is 400', async () => {
+it('returns 400 for the input of a response that contains anything but items', async () => {
   for (const input of [[null], [7], [[]]]) {
     const body = JSON.stringify({ model: 'm', input });
     const answer = await client.send({ method: 'POST', target: '/v1/responses', headers, body });
@@ -147,7 +149,7 @@ const places: readonly string[] = [
 ];
 const beyondAscii = ['%F0%9F%98%80', '%C3%A9', 'thread_gw%C3%A9'];
 
-it('an id that nothing has is not found, whatever it is written with', async () => {
+it('returns 404 for an unknown id, with whatever characters', async () => {
   const asked = (parts: readonly string[]) =>
     places.flatMap((place) =>
       parts.flatMap((part) => {
@@ -207,7 +209,7 @@ const ofForms = [
   '/v1/logs',
 ];
 
-it('a form is taken, or refused, whatever it is made of and whatever says that it is one', async () => {
+it('accepts or rejects every form, whatever its content and content type', async () => {
   const typed = { 'content-type': 'multipart/form-data; boundary=x' };
   const asked = ofForms.flatMap((target) => [
     ...Object.values(forms).map((body) => ['POST', target, body, typed] as const),
@@ -218,7 +220,7 @@ it('a form is taken, or refused, whatever it is made of and whatever says that i
   expect(await faultsOf(chosen)).toEqual([]);
 });
 
-it('a body in a coding is read by nobody, and a provider sees nothing of it', async () => {
+it('returns 415 for a body with a content encoding, and sends nothing to a provider', async () => {
   const zeros = Buffer.alloc(1024 * 1024);
   const codings: Readonly<Record<string, Buffer>> = {
     gzip: gzipSync(zeros),

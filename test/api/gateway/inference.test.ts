@@ -1,4 +1,7 @@
-/** Guarantees of inference: who is let in, what reaches the provider, what comes back, and what is refused how. */
+/**
+ * Verifies inference requests: authentication, forwarding to the provider, responses, streams and
+ * errors.
+ */
 import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request as open } from 'node:http';
 import { connect } from 'node:net';
@@ -64,8 +67,8 @@ function send(
 
 const bearer = (value = key): Record<string, string> => ({ authorization: `Bearer ${value}` });
 
-describe('a request for inference', () => {
-  it('reaches the provider with the bytes that came, its own credential, and nothing of the gateway', async () => {
+describe('an inference request', () => {
+  it('reaches the provider with unchanged bytes, the credential of the provider, and nothing of the gateway', async () => {
     const body =
       '{ "model":"gpt-test",\n "messages":[{"role":"user","content":"h\\u00e9"}], "seed": 1.0 }';
     const answer = await send(
@@ -96,7 +99,7 @@ describe('a request for inference', () => {
     expect(JSON.stringify(one!.rawHeaders)).not.toContain(key);
   });
 
-  it('never brings along the key of the gateway, whatever is forwarded', async () => {
+  it('never forwards the gateway key, whatever headers are forwarded', async () => {
     const forward = { 'x-gateway-forward-headers': 'authorization,x-api-key,x-copy,x-mine' };
     const config = inline({ api_key: undefined });
     await send({ ...bearer(), ...config, ...forward, 'x-copy': `<${key}>`, 'x-mine': 'yes' });
@@ -108,7 +111,7 @@ describe('a request for inference', () => {
     }
   });
 
-  it('asks for no coding of a stream, whose events nobody could read, whatever is forwarded', async () => {
+  it('requests no content encoding for a stream, because its events must be readable', async () => {
     const coded = { 'x-gateway-forward-headers': 'Accept-Encoding', 'accept-encoding': 'gzip' };
     for (const stream of [false, true]) {
       const body = JSON.stringify({ model: 'gpt-test', messages: [], stream });
@@ -124,11 +127,11 @@ describe('a request for inference', () => {
     ['a bearer', () => bearer()],
     ['x-gateway-api-key', () => ({ 'x-gateway-api-key': key })],
     ['x-api-key, as clients of Anthropic send it', () => ({ 'x-api-key': key })],
-  ])('is let in by %s', async (_, credential) => {
+  ])('is admitted by %s', async (_, credential) => {
     expect((await send({ ...credential(), ...inline() })).status).toBe(200);
   });
 
-  it('with a gateway key of its own brings the credential of the provider as bearer', async () => {
+  it('forwards the bearer token of the provider when the gateway key has its own header', async () => {
     const headers = {
       'x-gateway-api-key': key,
       'x-gateway-provider': 'anthropic',
@@ -144,7 +147,7 @@ describe('a request for inference', () => {
     expect(one!.headers.authorization).toBeUndefined();
   });
 
-  it('is answered with how it went: trace, provider, target, tries', async () => {
+  it('returns the trace, provider, target and number of attempts in headers', async () => {
     const answer = await send({ ...bearer(), ...inline(), 'x-gateway-trace-id': 'my-trace' });
     expect(answer.headers).toMatchObject({
       'x-gateway-trace-id': 'my-trace',
@@ -157,7 +160,7 @@ describe('a request for inference', () => {
     expect(other.headers['x-gateway-trace-id']).toMatch(/^[\da-f-]{36}$/);
   });
 
-  it('of any other path below /v1 is passed on, with its query and whatever body it has', async () => {
+  it('is forwarded on any other path below /v1 with its query and body', async () => {
     upstream.script = (_, response) => {
       response
         .writeHead(201, { 'content-type': 'application/octet-stream' })
@@ -174,7 +177,7 @@ describe('a request for inference', () => {
   });
 
   it.each(['org%2Fname', 'org%2fname%2Fv1.5', '%40team%2Forg%2Fname?after=%2F'])(
-    'for the model %s, which clients write so, reaches the provider as it came',
+    'reaches the provider unchanged for %s, a model name with a slash',
     async (id) => {
       const path = `/v1/models/${id}`;
       for (const method of ['GET', 'HEAD']) {
@@ -184,7 +187,7 @@ describe('a request for inference', () => {
     },
   );
 
-  it('that the provider refuses comes back as the provider said it', async () => {
+  it('returns the error of the provider unchanged', async () => {
     const refusal = { error: { message: 'no', type: 'x', code: 'y', param: null } };
     upstream.script = (_, response) => sendJson(response, refusal, 422);
     const answer = await send({ ...bearer(), ...inline() });
@@ -192,7 +195,7 @@ describe('a request for inference', () => {
     expect(answer.headers['x-gateway-gateway-exception']).toBeUndefined();
   });
 
-  it('whose key has a config needs to say nothing, and may say nothing else where the key forbids it', async () => {
+  it('uses the config of its key, and may not override it when the key forbids that', async () => {
     const made = await server.request('POST', '/v2/configs', {
       body: {
         name: 'for the key',
@@ -218,7 +221,7 @@ describe('a request for inference', () => {
   });
 });
 
-it('of a key that says nothing of other configs goes by what its workspace says, on every plane', async () => {
+it('follows the override setting of the workspace when the key has none, on every plane', async () => {
   const firm = { defaults: { allow_config_override: false } };
   for (const plane of ['/v1', '/v2', '/admin/v2']) {
     const options = plane === '/v1' ? { auth: 'key' as const } : {};
@@ -240,7 +243,7 @@ it('of a key that says nothing of other configs goes by what its workspace says,
     expect(answers.map(({ status }) => status)).toEqual([400, 200]);
     const code = 'config_override_forbidden';
     expect(answers[0]).toMatchObject({ body: { error: { code } } });
-    // Nothing else of the defaults is lost, and null ends it.
+    // The other defaults are unchanged, and null removes the setting.
     const path = `${plane}/workspaces/${workspace_id}`;
     const told = async (defaults: object) => {
       await server.request('PUT', path, { ...options, body: { defaults } });
@@ -254,7 +257,7 @@ it('of a key that says nothing of other configs goes by what its workspace says,
   }
 });
 
-describe('a refusal', () => {
+describe('a rejection', () => {
   const codeOf = (answer: { body: { error?: { code?: string } } }) => answer.body.error?.code;
 
   it.each([
@@ -309,7 +312,7 @@ describe('a refusal', () => {
       400,
       'invalid_request',
     ],
-  ])('of %s says what is wrong in the form of OpenAI', async (_, headers, status, code) => {
+  ])('describes %s in the OpenAI error format', async (_, headers, status, code) => {
     const answer = await send(headers() as Record<string, string>);
     expect([answer.status, codeOf(answer)]).toEqual([status, code]);
     expect(answer.body.error.message).not.toBe('');
@@ -323,13 +326,13 @@ describe('a refusal', () => {
     ['no JSON', '{"model":'],
     ['a list', '[]'],
     ['no UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
-  ])('of a body with %s comes before anything is sent', async (_, body) => {
+  ])('rejects a body with %s before anything is sent', async (_, body) => {
     const headers = { ...bearer(), ...inline(), 'content-type': 'application/json' };
     expect(codeOf(await send(headers, { body }))).toBe('invalid_json');
     expect(upstream.reached).toEqual([]);
   });
 
-  it('on /v1/messages is in the form of Anthropic', async () => {
+  it('uses the Anthropic error format on /v1/messages', async () => {
     const answer = await send({}, { path: '/v1/messages' });
     expect(answer).toMatchObject({
       status: 401,
@@ -337,7 +340,7 @@ describe('a refusal', () => {
     });
   });
 
-  it('of a body beyond the bound is 413, whether or not its length is told', async () => {
+  it('returns 413 for a body above the limit, with and without a declared length', async () => {
     const bound = server.settings.inference.bodyBytesMax;
     const declared = await raw(
       `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n` +
@@ -347,7 +350,7 @@ describe('a refusal', () => {
     expect(declared).toContain('body_too_large');
   });
 
-  it('of an expired key, and of one without the scope, differ from that of an unknown one', async () => {
+  it('differs for an expired key, a key without the scope and an unknown key', async () => {
     const expiring = await addKey({
       expires_at: new Date(server.clock.now() + 60_000).toISOString(),
     });
@@ -392,16 +395,16 @@ describe('a refusal', () => {
       'POST /v1/x HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n',
     ],
     ['no host', 'GET /v1/models HTTP/1.1\r\n\r\n'],
-  ])('of %s is 400 and ends the connection', async (_, bytes) => {
+  ])('returns 400 for %s and closes the connection', async (_, bytes) => {
     expect(await raw(bytes)).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  it('of what is not below /v1/ is 404', async () => {
+  it('returns 404 for paths outside /v1/', async () => {
     expect((await send(bearer(), { path: '/admin/v2/workspaces' })).status).toBe(404);
   });
 });
 
-/** Everything that is answered to these bytes until the connection ends. */
+/** Returns all bytes that are received in response until the connection ends. */
 function raw(bytes: string): Promise<string> {
   const { port } = new URL(server.inferenceUrl);
   return new Promise((resolve, reject) => {
@@ -424,7 +427,7 @@ describe('a stream', () => {
     'data: [DONE]\n\n',
   ];
 
-  it('arrives byte for byte, as it is sent', async () => {
+  it('arrives byte for byte as it was sent', async () => {
     upstream.script = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       for (const event of events) response.write(event);
@@ -435,7 +438,7 @@ describe('a stream', () => {
     expect(answer.body).toBe(events.join(''));
   });
 
-  it('shows each event before the next one is made', async () => {
+  it('delivers each event before the next one is produced', async () => {
     const steps = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     upstream.script = async (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -453,7 +456,7 @@ describe('a stream', () => {
     expect(await answer.next()).toBeNull();
   });
 
-  it('that the caller leaves is ended at the provider', async () => {
+  it('is aborted at the provider when the caller disconnects', async () => {
     upstream.script = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write('data: one\n\n');
@@ -466,7 +469,7 @@ describe('a stream', () => {
     expect(upstream.reached).toHaveLength(1);
   });
 
-  it('left before its answer has begun is ended at the provider too', async () => {
+  it('is aborted at the provider when the caller disconnects before the response starts', async () => {
     upstream.script = () => undefined;
     const next = upstream.next();
     const leaving = openStream().catch((error) => error);
@@ -477,7 +480,7 @@ describe('a stream', () => {
     expect(upstream.reached).toHaveLength(1);
   });
 
-  it('that breaks off is broken off for the caller, never ended as if it were whole', async () => {
+  it('is aborted for the caller when the provider aborts it, never completed', async () => {
     upstream.script = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write('data: one\n\n', () => response.destroy());
@@ -487,7 +490,7 @@ describe('a stream', () => {
     await expect(answer.next()).rejects.toThrow(/aborted/);
   });
 
-  it('is read from the provider no faster than the caller takes it', async () => {
+  it('is read from the provider no faster than the caller reads it', async () => {
     const sent = { bytes: 0 };
     const chunk = `data: ${'x'.repeat(64 * 1024)}\n\n`;
     const chunks = 1_024;
@@ -501,7 +504,7 @@ describe('a stream', () => {
       response.end();
     };
     const answer = await openStream({ paused: true });
-    // It stands still where both sides' buffers are full, far below what there is.
+    // It stops when the buffers of both sides are full, far below the total size.
     await eventually(async () => {
       const before = sent.bytes;
       await send({ ...bearer(), ...inline() }, { path: '/v1/models', method: 'GET' });
@@ -514,7 +517,7 @@ describe('a stream', () => {
 
   const streams: ClientRequest[] = [];
 
-  /** A request whose answer is read piece by piece. */
+  /** Sends a request whose response is read chunk by chunk. */
   async function openStream({ paused = false } = {}) {
     const { port } = new URL(server.inferenceUrl);
     const body = JSON.stringify({ ...chat, stream: true });
@@ -539,8 +542,8 @@ describe('a stream', () => {
   }
 });
 
-describe('a change', () => {
-  it('of a key is noticed: deleted, it is unknown', async () => {
+describe('a configuration change', () => {
+  it('rejects a deleted key', async () => {
     const doomed = await addKey();
     expect((await send({ ...bearer(doomed.key), ...inline() })).status).toBe(200);
     await server.request('DELETE', `/v1/api-keys/${doomed.id}`);
@@ -549,7 +552,7 @@ describe('a change', () => {
     });
   });
 
-  it('of a config is noticed by keys that use it', async () => {
+  it('applies a changed config to the keys that use it', async () => {
     const config = { provider: 'openai', api_key: 'sk-one', custom_host: upstream.url };
     const made = await server.request('POST', '/v2/configs', {
       body: { name: 'changing', config },
@@ -565,8 +568,8 @@ describe('a change', () => {
     });
   });
 
-  it('of nothing costs no word to the database', async () => {
-    // What the tests before have changed is noticed first.
+  it('causes no database query when nothing has changed', async () => {
+    // The changes of earlier tests are picked up first.
     await eventually(async () => {
       const spent = await queriesOf(async () => {
         for (let at = 0; at < 20; at += 1) await send({ ...bearer(), ...inline() });
@@ -576,7 +579,7 @@ describe('a change', () => {
   });
 });
 
-/** Reads of keys and configs that `work` causes; looks for changes apart. */
+/** Counts the reads of keys and configs during `work`, without polls for changes. */
 async function queriesOf(work: () => Promise<void>): Promise<number> {
   const { Connection } = await import('mysql2');
   const texts: string[] = [];

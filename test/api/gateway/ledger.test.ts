@@ -1,4 +1,7 @@
-/** Guarantees that limits hold whatever admits under them: replicas, streams, deaths, lost answers, turning windows. */
+/**
+ * Verifies that limits hold under concurrency: replicas, streams, crashes, lost responses and
+ * window changes.
+ */
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -31,7 +34,7 @@ afterEach(async () => {
   await test[Symbol.asyncDispose]();
 });
 
-/** Longer than a busy machine takes for what is said to be waited for. */
+/** Timeouts longer than a busy machine needs for what the tests wait for. */
 function startReplicas(count: number): Ledger[] {
   replicas = Array.from({ length: count }, () =>
     createLedger({ database: test.database, clock, waitMs: hangMs }),
@@ -88,8 +91,8 @@ const refused = (error: unknown): false => {
   throw error;
 };
 
-describe('a limit of requests', () => {
-  it('lets through exactly as many as it says, by three replicas at once, and refuses the rest', async () => {
+describe('a request limit', () => {
+  it('admits exactly its number of requests across three concurrent replicas, and rejects the rest', async () => {
     const one = await limit({ type: 'requests', limitUnits: 100 });
     const ledgers = startReplicas(3);
     const asked = Array.from({ length: 300 }, async (_, at) => {
@@ -112,7 +115,7 @@ describe('a limit of requests', () => {
     arrivals: fc.array(fc.record({ replica: fc.nat(2), isSent: fc.boolean() }), { maxLength: 90 }),
   });
 
-  it('counts those that were sent to somebody, never more than it says, and refuses none before', async () => {
+  it('counts requests that were sent, never exceeds the limit, and rejects none below it', async () => {
     await fc.assert(
       fc.asyncProperty(Asks, async ({ limitUnits, arrivals }) => {
         const one = await limit({ type: 'requests', limitUnits });
@@ -140,7 +143,7 @@ describe('a limit of requests', () => {
 });
 
 describe('a soft limit', () => {
-  it('counts whatever is used beyond it, and keeps nobody waiting, of what others know too', async () => {
+  it('counts usage beyond the limit without delaying anyone, also what other replicas used', async () => {
     const one = await limit({ limitUnits: 10, alertThresholdUnits: 5, isHard: false });
     const requests = await limit({ type: 'requests', limitUnits: 1, isHard: false });
     const cost = await limit({ type: 'cost', limitUnits: 1, isHard: false });
@@ -165,13 +168,13 @@ describe('a soft limit', () => {
   });
 });
 
-it('nobody is refused because the database takes longer than a request may wait for others', async () => {
+it('rejects nobody when the database takes longer than a request may wait for other replicas', async () => {
   const one = await limit({ type: 'requests', limitUnits: 100_000 });
   const ledger = createLedger({ database: test.database, clock, waitMs: 0 });
   replicas = [ledger];
   for (let round = 0; round < 20; round += 1) {
     const asked = Array.from({ length: 5 }, () => ledger.open().admit([one], bound(0)));
-    // Some of the next come while those of this round are asked for.
+    // Some of the next requests arrive while those of this round are open.
     if (round % 2 === 0) await Promise.race(asked);
     else await Promise.all(asked);
   }
@@ -179,8 +182,8 @@ it('nobody is refused because the database takes longer than a request may wait 
   expect(await counter(one)).toMatchObject({ used_units: 100, reserved_units: 0 });
 });
 
-describe('what lies idle with another process', () => {
-  /** Its exchanges with the database wait until they are let go. */
+describe('units that are idle in another process', () => {
+  /** A replica whose database exchanges wait until they are released. */
   function slowReplica() {
     const { promise: letGo, resolve: go } = Promise.withResolvers<void>();
     const state = { isHeld: false };
@@ -193,7 +196,7 @@ describe('what lies idle with another process', () => {
     return { ledger, hold: () => (state.isHeld = true), go };
   }
 
-  /** Of 1,000 units, and given back in its own memory only. */
+  /** Leases all 1,000 units and releases them in its own memory only. */
   async function holdAllWith({ ledger, hold }: ReturnType<typeof slowReplica>, one: Limit) {
     const account = ledger.open();
     await account.admit([one], bound(1_000));
@@ -201,7 +204,10 @@ describe('what lies idle with another process', () => {
     account.release();
   }
 
-  /** Counts its exchanges; waits a millisecond, and so much longer for those who do not answer. */
+  /**
+   * A replica that counts its exchanges and waits one millisecond, or `lateMs` for replicas that do
+   * not respond.
+   */
   function asker(lateMs: number) {
     const told = { exchanges: 0 };
     const transaction: typeof test.database.transaction = (run, ...rest) => {
@@ -214,7 +220,7 @@ describe('what lies idle with another process', () => {
     return { ledger, told };
   }
 
-  it('is waited for while that has not said that nothing does, however long it takes to', async () => {
+  it('are awaited until the other process has said that it holds none, however long that takes', async () => {
     const one = await limit();
     const slow = slowReplica();
     await holdAllWith(slow, one);
@@ -225,7 +231,7 @@ describe('what lies idle with another process', () => {
     expect(await asked).toMatchObject({ outputTokens: 0 });
   });
 
-  it('is not waited for without an end', async () => {
+  it('are not awaited forever', async () => {
     const one = await limit();
     const slow = slowReplica();
     await holdAllWith(slow, one);
@@ -236,7 +242,7 @@ describe('what lies idle with another process', () => {
     slow.go();
   });
 
-  it('is not waited for where that has said that nothing does', async () => {
+  it('are not awaited when the other process has said that it holds none', async () => {
     const one = await limit();
     const other = slowReplica();
     await other.ledger.open().admit([one], bound(1_000));
@@ -247,13 +253,13 @@ describe('what lies idle with another process', () => {
   });
 });
 
-it('nobody is refused under several limits of which some suffice at first and others do not', async () => {
+it('are shared under several limits without rejecting anyone, although some limits are short at first', async () => {
   const limits = [
     await limit({ limitUnits: 1_000_000 }),
     await limit({ type: 'requests', limitUnits: 1_000_000 }),
   ];
   const [ledger] = startReplicas(1);
-  // Each uses less than was kept for it: the next find tokens left over, and no request.
+  // Each request uses less than its reservation, so the next ones find tokens left but no request.
   for (let round = 0; round < 4; round += 1) {
     const accounts = Array.from({ length: 20 }, () => ledger!.open());
     await Promise.all(accounts.map((account) => account.admit(limits, bound(100))));
@@ -264,13 +270,13 @@ it('nobody is refused under several limits of which some suffice at first and ot
   expect(await counter(limits[1]!)).toMatchObject({ used_units: 80, reserved_units: 0 });
 });
 
-describe('a limit of tokens', () => {
+describe('a token limit', () => {
   const Requests = fc.array(
     fc.record({ asked: fc.nat(40), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
     { minLength: 50, maxLength: 150 },
   );
 
-  it('is never exceeded, whatever requests ask for and use, and what is left can be used to the last', async () => {
+  it('is never exceeded whatever requests reserve and use, and can be used up completely', async () => {
     await fc.assert(
       fc.asyncProperty(Requests, async (requests) => {
         const one = await limit();
@@ -302,7 +308,7 @@ describe('a limit of tokens', () => {
     );
   });
 
-  it('cuts the output of a request to what is left, where that is of use to the caller', async () => {
+  it('shortens the output of a request to what is left when the caller accepts that', async () => {
     const one = await limit();
     const [ledger] = startReplicas(1);
     const account = ledger!.open();
@@ -314,7 +320,7 @@ describe('a limit of tokens', () => {
     await expect(none).rejects.toThrow(LimitReached);
   });
 
-  it('lets a request through that fits, although one that does not waited before it', async () => {
+  it('admits a request that fits although a larger one is waiting', async () => {
     const one = await limit();
     const [ledger, other] = startReplicas(2);
     const open = other!.open();
@@ -325,7 +331,7 @@ describe('a limit of tokens', () => {
     expect(await large).toMatchObject({ outputTokens: 0 });
   });
 
-  it('is charged with what was used beyond its slices when those are lost', async () => {
+  it('is charged with usage beyond its slices when the slices are lost', async () => {
     const one = await limit({ isHard: false });
     const [ledger] = startReplicas(1);
     const use = async (tokens: number): Promise<void> => {
@@ -341,7 +347,7 @@ describe('a limit of tokens', () => {
     await eventually(async () => expect(await counter(one)).toMatchObject({ used_units: 12 }));
   });
 
-  it('of which nothing is reserved is exceeded by who ask at once: looking before and counting after does not do', async () => {
+  it('is exceeded by concurrent requests when nothing is reserved: checking before and counting after does not suffice', async () => {
     const one = await limit({ isHard: false });
     const [ledger] = startReplicas(1);
     const accounts = Array.from({ length: 30 }, () => ledger!.open());
@@ -351,7 +357,7 @@ describe('a limit of tokens', () => {
     expect(await counter(one)).toMatchObject({ used_units: 3_000 });
   });
 
-  it('charges what was used beyond what was reserved', async () => {
+  it('charges usage beyond the reservation', async () => {
     const one = await limit();
     const [ledger] = startReplicas(1);
     const account = ledger!.open();
@@ -361,7 +367,7 @@ describe('a limit of tokens', () => {
     expect(await counter(one)).toEqual({ used_units: 2_000, reserved_units: 0, assumed_units: 0 });
   });
 
-  it('charges all that dead replicas held, each once, by whichever of three processes, and nothing stays reserved', async () => {
+  it('charges everything that dead replicas held, once, by any of three processes, and leaves nothing reserved', async () => {
     const one = await limit();
     await using processes = new AsyncDisposableStack();
     const dead = await Promise.all(
@@ -392,7 +398,7 @@ describe('a limit of tokens', () => {
     { minLength: 1, maxLength: 40 },
   );
 
-  it('is charged for each request once, by its first ending, however often and in whatever order requests end', async () => {
+  it('charges each request once, at its first end, however often and in whatever order requests end', async () => {
     await fc.assert(
       fc.asyncProperty(Endings, async (requests) => {
         const one = await limit({ limitUnits: 100_000 });
@@ -425,7 +431,7 @@ describe('a limit of tokens', () => {
     { minLength: 2, maxLength: 8 },
   );
 
-  it('that is lowered and raised lets through what fits under what it says now, and forgets nothing that was used', async () => {
+  it('admits what fits after it is lowered or raised, and keeps the usage', async () => {
     await fc.assert(
       fc.asyncProperty(Terms, async (terms) => {
         const one = await limit();

@@ -1,4 +1,7 @@
-/** Guarantees that requests are held to the limits of their key, and charged for what the provider says they used. */
+/**
+ * Verifies that requests are held to the limits of their key and charged with the usage that the
+ * provider reports.
+ */
 import { request as open } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { keyUnits } from '../../support/rows/usage-rows.ts';
@@ -25,14 +28,14 @@ const unitsOf = (id: string, { server } = inference): Promise<number> =>
 
 const tokens = (credit_limit: number) => ({ usage_limits: { type: 'tokens', credit_limit } });
 
-describe('a budget of tokens', () => {
-  it('is charged with what the provider says, to the token', async () => {
+describe('a token budget', () => {
+  it('is charged with the exact number of tokens that the provider reports', async () => {
     const { key, id } = await inference.addKey(tokens(100_000));
     for (let at = 0; at < 3; at += 1) expect((await inference.chat(key)).status).toBe(200);
     await eventually(async () => expect(await unitsOf(id)).toBe(3 * 7));
   });
 
-  it('that is used up is 412, which clients do not try again', async () => {
+  it('returns 412 when it is used up, which clients do not retry', async () => {
     const { key } = await inference.addKey(tokens(100));
     inference.upstream.script = (_, response) => {
       sendJson(response, { ...chatAnswer, usage: { prompt_tokens: 40, completion_tokens: 60 } });
@@ -48,7 +51,7 @@ describe('a budget of tokens', () => {
     expect(inference.upstream.reached).toHaveLength(1);
   });
 
-  it('keeps the answer within what is left', async () => {
+  it('shortens the response to the remaining tokens', async () => {
     const { key } = await inference.addKey(tokens(1_000));
     await inference.chat(key, { params: { max_tokens: 50_000 } });
     const sent = JSON.parse(inference.upstream.reached[0]!.body.toString());
@@ -56,7 +59,7 @@ describe('a budget of tokens', () => {
     expect(sent.max_tokens).toBeLessThan(1_000);
   });
 
-  it('is not exceeded by pictures, which have more tokens than their address has bytes', async () => {
+  it('is not exceeded by images, which have more tokens than their URL has bytes', async () => {
     const { key, id } = await inference.addKey(tokens(40_000));
     const answer = { ...chatAnswer, usage: { prompt_tokens: 16_000, completion_tokens: 2 } };
     inference.upstream.script = (_, response) => sendJson(response, answer);
@@ -70,7 +73,7 @@ describe('a budget of tokens', () => {
     await eventually(async () => expect(await unitsOf(id)).toBe(admitted * 16_002));
   });
 
-  it('is made to say no more than was granted where its config says how much', async () => {
+  it('limits the output to the reservation when the config sets a maximum', async () => {
     const { key } = await inference.addKey(tokens(1_000));
     const config = { override_params: { max_tokens: 50_000 } };
     await inference.chat(key, { config, params: { max_tokens: 20 } });
@@ -78,7 +81,7 @@ describe('a budget of tokens', () => {
     expect(sent.max_tokens).toBeLessThan(1_000);
   });
 
-  it('is not charged for what the provider refuses, nor for a provider that is not there', async () => {
+  it('is not charged for responses with an error or for an unreachable provider', async () => {
     const { key, id } = await inference.addKey(tokens(100_000));
     inference.upstream.script = (_, response) => sendJson(response, { error: {} }, 500);
     expect((await inference.chat(key)).status).toBe(500);
@@ -89,7 +92,7 @@ describe('a budget of tokens', () => {
     await eventually(async () => expect(await unitsOf(id)).toBe(7));
   });
 
-  it('is charged with all that was granted where the provider lies', async () => {
+  it('is charged with the full reservation when the provider reports an impossible usage', async () => {
     const { key, id } = await inference.addKey(tokens(100_000));
     inference.upstream.script = (_, response) => {
       sendJson(response, { ...chatAnswer, usage: { prompt_tokens: -5, completion_tokens: 1e18 } });
@@ -99,7 +102,7 @@ describe('a budget of tokens', () => {
     await eventually(async () => expect(await unitsOf(id)).toBe(length + 500));
   });
 
-  it('is charged with all that was granted of what the provider does not say', async () => {
+  it('is charged with the full reservation when the provider reports no usage', async () => {
     const { key, id } = await inference.addKey(tokens(100_000));
     const params = { max_tokens: 500 };
     const { usage: _, ...silent } = chatAnswer;
@@ -123,12 +126,12 @@ describe('a stream under a budget', () => {
   const usage = event({ choices: [], usage: { prompt_tokens: 11, completion_tokens: 4 } });
   const done = 'data: [DONE]\n\n';
 
-  it('asks for its usage, is charged with it, and shows the caller nothing of it', async () => {
+  it('requests the usage from the provider, is charged with it, and hides it from the caller', async () => {
     const { key, id } = await inference.addKey(tokens(100_000));
     inference.upstream.script = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const all = [...pieces, usage, done].join('');
-      // Cut where it hurts.
+      // Splits the stream in the middle of an event.
       response.write(all.slice(0, all.indexOf('"usage":{') + 4));
       response.end(all.slice(all.indexOf('"usage":{') + 4));
     };
@@ -139,7 +142,7 @@ describe('a stream under a budget', () => {
     await eventually(async () => expect(await unitsOf(id)).toBe(15));
   });
 
-  it('shows the usage to a caller who asks for it', async () => {
+  it('returns the usage to a caller who requests it', async () => {
     const { key } = await inference.addKey(tokens(100_000));
     inference.upstream.script = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -149,7 +152,7 @@ describe('a stream under a budget', () => {
     expect((await inference.chat(key, { params })).body).toBe([...pieces, usage, done].join(''));
   });
 
-  it('that the caller leaves is read to its end, and charged with what it says there', async () => {
+  it('is read to its end and charged with the reported usage when the caller disconnects', async () => {
     const { key, id } = await inference.addKey(tokens(100_000));
     const gone = Promise.withResolvers<void>();
     inference.upstream.script = async (_, response) => {
@@ -182,7 +185,7 @@ describe('a stream under a budget', () => {
 });
 
 describe('a rate limit', () => {
-  it('lets so many requests through and tells the others when to come again', async () => {
+  it('admits its number of requests, and tells the others when to retry', async () => {
     const { key } = await inference.addKey({
       rate_limits: [{ type: 'requests', unit: 'rph', value: 3 }],
     });
@@ -195,11 +198,11 @@ describe('a rate limit', () => {
   });
 });
 
-describe('a budget of cost', () => {
-  it('is charged in dollars, which the answer tells', async () => {
+describe('a cost budget', () => {
+  it('is charged in dollars, and the response header contains the cost', async () => {
     const { key, id } = await inference.addKey({ usage_limits: { credit_limit: 1 } });
     const answer = await inference.chat(key, { params: { max_tokens: 10 } });
-    // 5 tokens of a micro-dollar and 2 of two.
+    // 5 input tokens at one micro-dollar and 2 output tokens at two.
     expect(answer.headers['x-gateway-cost']).toBe('0.000009');
     await eventually(async () => expect(await unitsOf(id)).toBe(9));
   });
@@ -211,15 +214,15 @@ describe('a budget of cost', () => {
       { provider: 'azure-openai', azure_deployment_id: 'gpt-4o' },
       'gpt-4o-mini',
     ],
-  ])('is charged by the known price of %s', async (_, config, model) => {
+  ])('is charged at the published price of %s', async (_, config, model) => {
     const { key, id } = await inference.addKey({ usage_limits: { credit_limit: 1 } });
     const answer = await inference.chat(key, { config, params: { model, max_tokens: 10 } });
-    // 5 tokens of 2.5 micro-dollars and 2 of 10, rounded up once.
+    // 5 input tokens at 2.5 micro-dollars and 2 output tokens at 10, rounded up once.
     expect(answer.headers['x-gateway-cost']).toBe('0.000033');
     await eventually(async () => expect(await unitsOf(id)).toBe(33));
   });
 
-  it('refuses a model whose price nobody knows', async () => {
+  it('returns 403 for a model whose price is unknown', async () => {
     const { key } = await inference.addKey({ usage_limits: { credit_limit: 1 } });
     const refused = await inference.chat(key, { config: { provider: 'openai' } });
     expect(refused).toMatchObject({ status: 403, body: { error: { code: 'price_unknown' } } });
@@ -227,11 +230,14 @@ describe('a budget of cost', () => {
   });
 });
 
-/** Asks with a key for a team. */
+/** Sends a request with team metadata. */
 const asTeam = (key: string, team: string) =>
   inference.chat(key, { headers: { 'x-gateway-metadata': JSON.stringify({ team }) } });
 
-/** A key of a new workspace for which a policy counts by team, once the gateway knows of the policy. */
+/**
+ * Returns a key of a new workspace with a policy that counts by team, after the gateway has loaded
+ * the policy.
+ */
 async function keyUnder(policy: string, terms: object, refusal: number): Promise<string> {
   const workspace = await inference.server.request('POST', '/admin/v2/workspaces', {
     body: { name: 'teams' },
@@ -252,7 +258,7 @@ async function keyUnder(policy: string, terms: object, refusal: number): Promise
 }
 
 describe('a usage-limit policy', () => {
-  it('holds each value of its groups to its own budget', async () => {
+  it('gives each group value its own budget', async () => {
     const key = await keyUnder('usage-limits', { type: 'requests', credit_limit: 2 }, 412);
     for (const status of [200, 200, 412]) expect((await asTeam(key, 'a')).status).toBe(status);
     expect((await asTeam(key, 'b')).status).toBe(200);
@@ -263,7 +269,7 @@ describe('a usage-limit policy', () => {
 describe('a rate-limit policy', () => {
   const terms = { type: 'requests', unit: 'rpw', value: 2 };
 
-  it('lets so many requests of each group through, and tells the others when to come again', async () => {
+  it('admits its number of requests for each group, and tells the others when to retry', async () => {
     const key = await keyUnder('rate-limits', terms, 429);
     const answers = await Promise.all(Array.from({ length: 5 }, () => asTeam(key, 'a')));
     const statuses = answers.map(({ status }) => status).toSorted();
@@ -278,7 +284,7 @@ describe('a rate-limit policy', () => {
     expect((await inference.chat(key)).status).toBe(200);
   });
 
-  it('is about the endpoints that it names, and about no others', async () => {
+  it('applies only to the endpoints that it names', async () => {
     const conditions = [{ key: 'endpoint_type', value: ['completions', 'chat_completions'] }];
     const key = await keyUnder('rate-limits', { ...terms, conditions }, 429);
     const path = '/v1/embeddings';
@@ -290,7 +296,7 @@ describe('a rate-limit policy', () => {
 });
 
 describe('soft limits', () => {
-  it('change no request, refuse none, and show what was used beyond them', async () => {
+  it('change and reject no request, and report the usage above them', async () => {
     const settings = { ...testSettings().inference, enforcesLimits: false };
     await using soft = await startInference({ inference: settings });
     const { key, id } = await soft.addKey({

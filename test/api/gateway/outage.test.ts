@@ -1,4 +1,4 @@
-/** Guarantees of a gateway that runs without the Admin API, while its database is away. */
+/** Verifies a gateway without the Admin API while its database is unavailable. */
 import { describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { createLog } from '../../../src/log.ts';
@@ -14,15 +14,15 @@ const chat = { model: 'gpt-test', messages: [{ role: 'user', content: 'hello' }]
 interface GatewayAlone extends AsyncDisposable {
   readonly link: DatabaseLink;
   readonly metricsUrl: string;
-  /** Requests that were lost for the log of requests, as the log of the process tells it. */
+  /** Numbers of lost request log entries, as written to the process log. */
   readonly lossesTold: () => readonly number[];
-  /** A key that it has not seen. */
+  /** Creates a key that this gateway has not seen. */
   newKey(more?: object): Promise<string>;
   ask(key: string): Promise<number>;
   ready(): Promise<TestResponse>;
 }
 
-/** Beside a server that makes the keys, on a link of its own to the database. */
+/** Starts a gateway beside a server that creates the keys, with its own link to the database. */
 async function startGatewayAlone(graceSeconds: number): Promise<GatewayAlone> {
   await using parts = new AsyncDisposableStack();
   const upstream = parts.use(await startUpstream());
@@ -75,7 +75,7 @@ async function startGatewayAlone(graceSeconds: number): Promise<GatewayAlone> {
 const degraded = 'the database does not answer; keys and configs in use stay good for a while';
 
 describe('a gateway without the Admin API', () => {
-  it('serves the keys in use while its database is away, and says so, but is ready; it tells nobody 401', async () => {
+  it('serves recently used keys while the database is unavailable, reports degraded but ready, and never returns 401', async () => {
     await using gateway = await startGatewayAlone(300);
     const [used, unused] = [await gateway.newKey(), await gateway.newKey()];
     expect([await gateway.ask(used), (await gateway.ready()).body.status]).toEqual([200, 'ok']);
@@ -95,7 +95,7 @@ describe('a gateway without the Admin API', () => {
     expect(gateway.lossesTold()).toEqual([]);
   });
 
-  it('holds a limited key to what it had of its limit before: beyond that it answers 503, and has counted none of it', async () => {
+  it('holds a limited key to the units it had leased, and returns 503 beyond them without counting', async () => {
     await using gateway = await startGatewayAlone(300);
     const key = await gateway.newKey({
       rate_limits: [{ type: 'requests', unit: 'rpw', value: 3 }],
@@ -108,7 +108,7 @@ describe('a gateway without the Admin API', () => {
     expect([await gateway.ask(key), await gateway.ask(key)]).toEqual([200, 429]);
   });
 
-  it('goes on in the same way where the database hangs', async () => {
+  it('behaves in the same way when the database hangs', async () => {
     await using gateway = await startGatewayAlone(300);
     const used = await gateway.newKey();
     expect(await gateway.ask(used)).toBe(200);
@@ -121,7 +121,7 @@ describe('a gateway without the Admin API', () => {
     gateway.link.mend();
   });
 
-  it('is not ready, and answers 503, when the grace is over and before there was anything in use', async () => {
+  it('returns 503 and is not ready after the grace period, and before any key was used', async () => {
     await using over = await startGatewayAlone(0);
     const used = await over.newKey();
     expect(await over.ask(used)).toBe(200);
@@ -135,7 +135,7 @@ describe('a gateway without the Admin API', () => {
       expect(await gateway.ask(used)).toBe(503);
       gateway.link.mend();
     }
-    // What one has answered may wait for the log until its database is there again.
+    // Log entries may wait until the database is available again.
     await logIsWritten(over);
     await over[Symbol.asyncDispose]();
     expect(over.lossesTold()).toEqual([]);

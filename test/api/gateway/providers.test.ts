@@ -1,4 +1,7 @@
-/** Guarantees of providers of workspaces: their account and no other is used, where it says, for what it allows, within their limits. */
+/**
+ * Verifies workspace providers: only their account is used, at its address, for the allowed models
+ * and within their limits.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
@@ -36,7 +39,7 @@ async function put(path: string, body: object): Promise<void> {
 
 let count = 0;
 
-/** An integration of the organisation with a provider of the workspace. */
+/** Creates an integration of the organisation and a provider of the workspace. */
 async function make({ integration = {}, provider = {} }: Record<string, object> = {}) {
   count += 1;
   const { configurations = {}, ...more } = integration as { configurations?: object };
@@ -80,7 +83,7 @@ const withConfig = (config: object): Asked => ({
   headers: { 'x-gateway-config': JSON.stringify(config) },
 });
 
-describe('a provider of a workspace', () => {
+describe('a workspace provider', () => {
   it.each<[string, (slug: string, id: string) => Asked]>([
     ['a config', (slug) => withConfig({ provider: `@${slug}` })],
     ['the virtual key of a config', (slug) => withConfig({ provider: 'x', virtual_key: slug })],
@@ -92,7 +95,7 @@ describe('a provider of a workspace', () => {
       'the model that a config sets',
       (slug) => withConfig({ retry: { attempts: 0 }, override_params: { model: `@${slug}/m` } }),
     ],
-  ])('named by %s is called with its own key, at its own address', async (_, asked) => {
+  ])('named by %s is called with its own key at its own address', async (_, asked) => {
     const { slug, id, key: own } = await make();
     const answer = await ask(asked(slug, id));
     expect(answer).toMatchObject({
@@ -105,7 +108,7 @@ describe('a provider of a workspace', () => {
     expect(JSON.parse(one!.body.toString()).model).toBe('m');
   });
 
-  it('is that of the config before that of the model it sets, then of the header, then of the body', async () => {
+  it('is selected by the config first, then by an overridden model, then by the header, then by the body', async () => {
     const [a, b, c, d] = await Promise.all([make(), make(), make(), make()]);
     const everything = (config: object): Asked => ({
       headers: { 'x-gateway-config': JSON.stringify(config), ...named(c!.slug).headers },
@@ -122,7 +125,7 @@ describe('a provider of a workspace', () => {
     });
   });
 
-  it('is asked with the headers of its integration, and where a model has its own, with those at the address of the model', async () => {
+  it('receives the headers of its integration, and those of a model at the address of that model', async () => {
     const host = `${inference.upstream.url}/special`;
     const { slug } = await make({
       integration: {
@@ -155,7 +158,7 @@ describe('a provider of a workspace', () => {
     });
   });
 
-  it('speaks the format of the service of its integration', async () => {
+  it("uses the wire format of its integration's service", async () => {
     const { slug, key: own } = await make({ integration: { ai_provider_id: 'anthropic' } });
     await ask({ ...named(slug), path: '/messages' });
     const { headers } = inference.upstream.reached[0]!;
@@ -163,7 +166,7 @@ describe('a provider of a workspace', () => {
     expect(headers.authorization).toBeUndefined();
   });
 
-  it('without a key of its own is shown that of the caller, and never instead of its own', async () => {
+  it('receives the key of the caller only when it has no key of its own', async () => {
     const without = await make({ integration: { key: null } });
     const owner = await make();
     for (const { slug } of [without, owner]) {
@@ -177,7 +180,7 @@ describe('a provider of a workspace', () => {
   });
 });
 
-describe('a credential of the database', () => {
+describe('a stored credential', () => {
   it.each<[string, (slug: string, host: string) => Asked]>([
     [
       'by a header beside the provider',
@@ -200,14 +203,14 @@ describe('a credential of the database', () => {
           targets: [{ provider: `@${slug}` }],
         }),
     ],
-  ])('never goes to an address that a request names %s', async (_, asked) => {
+  ])('is never sent to an address that the request names: %s', async (_, asked) => {
     const { slug } = await make();
     const answer = await ask(asked(slug, `${inference.upstream.url}/elsewhere`));
     expect(codeOf(answer)).toEqual([400, 'custom_host_refused']);
     expect(inference.upstream.reached).toEqual([]);
   });
 
-  it('in a saved config goes nowhere else than the config says', async () => {
+  it('is sent only to the address in its saved config', async () => {
     const { slug } = await post('/v2/configs', {
       name: 'credential',
       workspace_id: workspace.id,
@@ -225,7 +228,7 @@ describe('a credential of the database', () => {
     expect(headers.authorization).not.toContain('sk-saved');
   });
 
-  it('does not follow names of accounts that a config brings along', async () => {
+  it('is not selected by account names in a request config', async () => {
     const { slug } = await make({
       integration: { ai_provider_id: 'azure-openai' },
     });
@@ -239,13 +242,13 @@ describe('a credential of the database', () => {
   });
 });
 
-describe('an account at Azure with several deployments', () => {
+describe('an Azure account with several deployments', () => {
   it.each([
     ['by its alias', 'small', '/v1/deployments/d1/chat/completions?api-version=v1'],
     ['by its model', 'gpt-4o', '/v1/deployments/d2/chat/completions?api-version=v2'],
     ['by its own name', 'd2', '/v1/deployments/d2/chat/completions?api-version=v2'],
     ['as the default', 'another', '/v1/deployments/d3/chat/completions?api-version=v0'],
-  ])('is asked for one %s', async (_, model, url) => {
+  ])('uses the deployment for %s', async (_, model, url) => {
     const { slug } = await make({
       integration: {
         ai_provider_id: 'azure-openai',
@@ -266,8 +269,8 @@ describe('an account at Azure with several deployments', () => {
   });
 });
 
-describe('a refusal', () => {
-  it('is what a model gets that is disabled, or of which nothing is said where only some may be used', async () => {
+describe('a rejected provider', () => {
+  it('is returned for a disabled model, and for an unlisted model when only listed ones are allowed', async () => {
     const open = await make({ integration: { models: [{ slug: 'off', enabled: false }] } });
     const closed = await make({
       integration: { allow_all_models: false, models: [{ slug: 'on', enabled: true }] },
@@ -291,7 +294,7 @@ describe('a refusal', () => {
     expect(codeOf(await ask({ ...set, ...model('on') }))).toEqual([403, 'model_not_allowed']);
   });
 
-  it('is what one gets from a provider that has ended, from the moment on', async () => {
+  it('is returned from the moment the provider expires', async () => {
     const { now } = inference.server.clock;
     const expires_at = new Date(now() + 60_000).toISOString();
     const { slug } = await make({ provider: { expires_at } });
@@ -300,7 +303,7 @@ describe('a refusal', () => {
     expect(codeOf(await ask(named(slug)))).toEqual([403, 'provider_expired']);
   });
 
-  it('is what a workspace gets once it may no longer use the integration', async () => {
+  it('is returned after the workspace loses access to the integration', async () => {
     const { slug, integrationId } = await make();
     expect((await ask(named(slug))).status).toBe(200);
     const closing = { workspaces: [{ id: workspace.id, enabled: false }] };
@@ -310,7 +313,7 @@ describe('a refusal', () => {
     });
   });
 
-  it('is what one gets for a provider of another workspace, or of none', async () => {
+  it('is returned for a provider of another workspace and for an unknown one', async () => {
     const theirs = await make({ provider: { workspace_id: other.id } });
     for (const name of [theirs.slug, theirs.id, 'nobody', '']) {
       expect(codeOf(await ask(named(name)))).toEqual([400, 'provider_unknown']);
@@ -319,7 +322,7 @@ describe('a refusal', () => {
   });
 });
 
-it('a target with passthrough calls the provider that the request names, and fails where that is none', async () => {
+it('calls the provider that the request names for a passthrough target, and fails when there is none', async () => {
   const [asked, usual] = await Promise.all([make(), make()]);
   const config = {
     strategy: { mode: 'fallback', on_status_codes: [500] },
@@ -332,7 +335,7 @@ it('a target with passthrough calls the provider that the request names, and fai
   expect(await calledBy('@nobody-has-it/m')).toBe(`@${usual!.slug}`);
 });
 
-it('a key of the organisation names a provider by a slug that one workspace has, or by id', async () => {
+it('accepts from an organisation key a slug that is unique to one workspace, or an id', async () => {
   const { key: by } = await inference.addKey();
   const alone = await make({ provider: { slug: 'alone' } });
   expect((await ask({ ...named('alone'), by })).status).toBe(200);
@@ -347,7 +350,7 @@ it('a key of the organisation names a provider by a slug that one workspace has,
   }
 });
 
-it('a key of the organisation has the providers of the workspace whose saved config it goes by', async () => {
+it('uses for an organisation key the providers of the workspace of its saved config', async () => {
   const ours = await make({ provider: { slug: 'common' } });
   await make({ provider: { slug: 'common', workspace_id: other.id } });
   const { slug } = await post('/v2/configs', {
@@ -361,7 +364,7 @@ it('a key of the organisation has the providers of the workspace whose saved con
   expect(headers.authorization).toBe(`Bearer ${ours.key}`);
 });
 
-it('another key of an integration is used within a second, without a word', async () => {
+it('uses a changed key of an integration within a second', async () => {
   const { slug, integrationId } = await make();
   await ask(named(slug));
   await put(`/v1/integrations/${integrationId}`, { key: 'sk-next' });
@@ -372,8 +375,8 @@ it('another key of an integration is used within a second, without a word', asyn
   });
 });
 
-describe('a limit', () => {
-  it('of a provider holds all who use it', async () => {
+describe('a provider limit', () => {
+  it('applies to all users of the provider', async () => {
     const { slug } = await make({
       provider: { usage_limits: { type: 'tokens', credit_limit: 100 } },
     });
@@ -388,7 +391,7 @@ describe('a limit', () => {
     expect(refused.body.error.message).toContain(`rovider @${slug}`);
   });
 
-  it('of a workspace in an integration holds all providers that it makes of it', async () => {
+  it('of a workspace in an integration applies to all providers that the workspace creates from it', async () => {
     const { slug, integrationId } = await make();
     const rate_limits = [{ type: 'requests', unit: 'rph', value: 1 }];
     const workspaces = [{ id: workspace.id, enabled: true, rate_limits }];
@@ -402,7 +405,7 @@ describe('a limit', () => {
     expect(codeOf(await ask(named(slug)))).toEqual([429, 'rate_limit_exceeded']);
   });
 
-  it('said of all workspaces holds each by itself, save where other limits are said of it', async () => {
+  it('for all workspaces applies to each one separately, unless the workspace has its own limits', async () => {
     const answer = { ...chatAnswer, usage: { prompt_tokens: 40, completion_tokens: 60 } };
     inference.upstream.script = (_, response) => sendJson(response, answer);
     const usage_limits = [{ type: 'tokens', credit_limit: 100 }];
@@ -426,7 +429,7 @@ describe('a limit', () => {
       });
     await say({});
     const access = `/v1/integrations/${integrationId}/workspaces`;
-    // What was used is told the database a moment later.
+    // The usage reaches the database a moment later.
     await eventually(async () => {
       const told = await inference.server.request('GET', access);
       expect(told.body).toMatchObject({
@@ -446,7 +449,7 @@ describe('a limit', () => {
     expect(codeOf(await elsewhere())).toEqual(exhausted);
   });
 
-  it('said of all workspaces is a rate of each', async () => {
+  it('for all workspaces limits the rate of each workspace', async () => {
     const rate_limits = [{ type: 'requests', unit: 'rpw', value: 1 }];
     const { slug, integrationId } = await make();
     await put(`/v1/integrations/${integrationId}/workspaces`, {
@@ -473,7 +476,7 @@ describe('a limit', () => {
     ['virtual_key', (slug: string) => slug],
     ['model', (slug: string) => `@${slug}/*`],
     ['provider', (_: string, id: string) => id],
-  ])('of a policy is about %s', async (condition, nameOf) => {
+  ])('of a policy applies to %s', async (condition, nameOf) => {
     const { slug, id } = await make();
     await post('/v1/policies/usage-limits', {
       name: 'one',
@@ -494,7 +497,7 @@ describe('the price', () => {
   const price = (cents: number) => ({ price: cents });
   const pay_as_you_go = { request_token: price(0.0003), response_token: price(0.001) };
 
-  it('of a model is what its integration says', async () => {
+  it('is set for a model by its integration', async () => {
     const { slug } = await make({
       integration: {
         models: [
@@ -503,11 +506,11 @@ describe('the price', () => {
       },
     });
     const answer = await ask({ ...named(slug), params: { model: 'priced' } });
-    // 5 tokens of 3 micro-dollars and 2 of 10.
+    // 5 input tokens at 3 micro-dollars and 2 output tokens at 10.
     expect(answer.headers['x-gateway-cost']).toBe('0.000035');
   });
 
-  it('is that of the service times the factors of the integration', async () => {
+  it('is the published price times the factors of the integration', async () => {
     const { slug } = await make({
       integration: {
         ai_provider_id: 'mock-upstream',
@@ -515,11 +518,11 @@ describe('the price', () => {
       },
     });
     const answer = await ask(named(slug));
-    // 5 tokens of a micro-dollar, ten times.
+    // 5 input tokens at one micro-dollar, times ten.
     expect(answer.headers['x-gateway-cost']).toBe('0.00005');
   });
 
-  it('of a model is times its own factors, in place of all of those of the integration', async () => {
+  it('uses the factors of a model instead of all factors of the integration', async () => {
     const { slug } = await make({
       integration: {
         ai_provider_id: 'mock-upstream',
@@ -534,7 +537,7 @@ describe('the price', () => {
     });
     const costOf = async (model: string) =>
       (await ask({ ...named(slug), params: { model } })).headers['x-gateway-cost'];
-    // 5 tokens of a micro-dollar and 2 of two.
+    // 5 input tokens at one micro-dollar and 2 output tokens at two.
     expect(await Promise.all(['dear', 'plain', 'empty', 'usual'].map(costOf))).toEqual([
       '0.0009',
       '0.000009',

@@ -1,4 +1,6 @@
-/** Guarantees that unmodified clients of OpenAI and of Anthropic work with no more than another address and key. */
+/**
+ * Verifies that unmodified OpenAI and Anthropic clients work with only another base URL and key.
+ */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -44,8 +46,8 @@ afterAll(async () => {
 
 const messages = [{ role: 'user' as const, content: 'hello' }];
 
-describe('a client of OpenAI', () => {
-  it('completes a chat, whole and as a stream', async () => {
+describe('an OpenAI client', () => {
+  it('completes a chat, whole and streamed', async () => {
     const whole = await openai.chat.completions.create({ model: 'm', messages });
     expect(whole.choices[0]!.message.content).toBe('echo: hello');
     const stream = await openai.chat.completions.create({ model: 'm', messages, stream: true });
@@ -54,7 +56,7 @@ describe('a client of OpenAI', () => {
     expect(text).toBe('echo: hello');
   });
 
-  it('embeds, completes, responds and lists models', async () => {
+  it('creates embeddings, completions and responses, and lists models', async () => {
     const embedded = await openai.embeddings.create({
       model: 'm',
       input: ['a', 'b'],
@@ -68,7 +70,7 @@ describe('a client of OpenAI', () => {
     expect((await openai.models.list()).data[0]!.id).toBe('mock-echo');
   });
 
-  it('is told by its own kinds of errors what is wrong', async () => {
+  it('receives errors as its own error classes', async () => {
     const stranger = new OpenAI({ apiKey: 'x', baseURL: openai.baseURL, maxRetries: 0 });
     await expect(stranger.models.list()).rejects.toBeInstanceOf(OpenAI.AuthenticationError);
     await expect(openai.fineTuning.jobs.retrieve('none')).rejects.toBeInstanceOf(
@@ -77,15 +79,15 @@ describe('a client of OpenAI', () => {
   });
 });
 
-describe('a client of Anthropic', () => {
-  it('sends messages, whole and as a stream', async () => {
+describe('an Anthropic client', () => {
+  it('sends messages, whole and streamed', async () => {
     const asked = { model: 'm', max_tokens: 100, messages };
     const whole = await anthropic.messages.create(asked);
     expect(whole.content).toMatchObject([{ type: 'text', text: 'echo: hello' }]);
     expect(await anthropic.messages.stream(asked).finalText()).toBe('echo: hello');
   });
 
-  it('is told by its own kinds of errors what is wrong', async () => {
+  it('receives errors as its own error classes', async () => {
     const { baseURL } = anthropic;
     const stranger = new Anthropic({ apiKey: 'x', baseURL, maxRetries: 0 });
     const asking = stranger.messages.create({ model: 'm', max_tokens: 1, messages });

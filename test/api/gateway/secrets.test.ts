@@ -1,4 +1,7 @@
-/** Guarantees of secret mappings in the gateway: the value of the manager is sent and shown nowhere, changes take effect, outages are bridged. */
+/**
+ * Verifies secret mappings in the gateway: values are sent and never shown, changes take effect,
+ * and outages are bridged.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createApp } from '../../../src/app.ts';
 import { createLog } from '../../../src/log.ts';
@@ -53,7 +56,7 @@ const put = async (path: string, body: object) =>
 
 let count = 0;
 
-/** A reference to a secret of its own, and a provider whose account takes it. */
+/** Creates a secret reference and a provider that uses it. */
 async function make(
   fields: Record<string, unknown>,
   mappings: readonly Record<string, unknown>[] = [{ target_field: 'key', secret_key: 'api_key' }],
@@ -101,8 +104,8 @@ function ask(
 }
 const sentKeys = () => inference.upstream.reached.map(({ headers }) => headers.authorization);
 
-describe('a mapped value', () => {
-  it('is sent as key and as headers, read once, and shown nowhere', async () => {
+describe('a mapped secret', () => {
+  it('is sent as key and headers, read once, and never shown', async () => {
     const { slug } = await make({ api_key: 'sk-canary-one', team: 'T' }, [
       { target_field: 'key', secret_key: 'api_key' },
       { target_field: 'configurations.custom_headers.X-Team', secret_key: 'team' },
@@ -122,7 +125,7 @@ describe('a mapped value', () => {
     expect(shown).not.toContain('canary');
   });
 
-  it('is told by the audit log as read, by each process and once a minute, and what it is is not', async () => {
+  it('is recorded in the audit log as read, by each process once a minute, without its value', async () => {
     const { slug, reference } = await make({ api_key: 'sk-canary-told' });
     const { server } = inference;
     const { clock, settings } = server;
@@ -134,7 +137,7 @@ describe('a mapped value', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
     await replica[Symbol.asyncDispose]();
     const { body } = await server.request('GET', '/v1/audit-logs?action=read');
-    // The other process tells of its own reads, if it has been there for a minute.
+    // The other process records its own reads when it has run for a minute.
     const [row, ...others] = body.data.filter((one: object) =>
       JSON.stringify(one).includes(reference.id),
     );
@@ -148,7 +151,7 @@ describe('a mapped value', () => {
     expect(JSON.stringify(body)).not.toContain('canary');
   });
 
-  it('changes within the lifetime, at once with its reference, and stays while nobody answers', async () => {
+  it('changes within its lifetime, at once with its reference, and stays during an outage of the manager', async () => {
     const { slug, path, reference } = await make({ api_key: 'sk-one' });
     await ask(slug);
     content.secrets[path] = { api_key: 'sk-two' };
@@ -169,7 +172,7 @@ describe('a mapped value', () => {
       .toBe('Bearer sk-three');
   });
 
-  it('that cannot be had is told as such: no 401, no address, no call of the provider', async () => {
+  it('returns an error of its own when it is unavailable: no 401, no address and no provider call', async () => {
     const missing = await make({ other: 'x' });
     const down = await make({ api_key: 'x' });
     const wrong = await make({ api_key: 'line\nbreak' });
@@ -188,7 +191,7 @@ describe('a mapped value', () => {
     expect((await ask(down.slug)).status).toBe(200);
   });
 
-  it('that cannot be had is no end where the config names another target', async () => {
+  it('triggers the next target of the config when it is unavailable', async () => {
     const missing = await make({ other: 'x' });
     const sound = await make({ api_key: 'sk-sound' });
     const targets = [missing, sound].map(({ slug }) => ({ provider: `@${slug}` }));
@@ -197,7 +200,7 @@ describe('a mapped value', () => {
     expect([answer.status, sentKeys()]).toEqual([200, ['Bearer sk-sound']]);
   });
 
-  it('stays through an outage when something else of its reference changes', async () => {
+  it('stays during an outage when another field of its reference changes', async () => {
     const { slug, reference } = await make({ api_key: 'sk-kept' });
     await ask(slug);
     content.outage = 503;
@@ -207,7 +210,7 @@ describe('a mapped value', () => {
     expect(sentKeys()).toEqual(['Bearer sk-kept', 'Bearer sk-kept']);
   });
 
-  it('is not for a workspace that may not use its reference, from the next second on', async () => {
+  it('is withheld from a workspace within a second after the workspace loses access to the reference', async () => {
     const { slug, reference } = await make({ api_key: 'sk' });
     expect((await ask(slug)).status).toBe(200);
     await put(`/v2/secret-references/${reference.id}`, { allowed_workspaces: [other.id] });

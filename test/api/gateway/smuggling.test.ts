@@ -1,4 +1,7 @@
-/** Guarantees that one request is one, for whoever reads it: at the port of the gateway, at the provider, and back. */
+/**
+ * Verifies that every party sees the same requests: at the port of the gateway, at the provider,
+ * and on the way back.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -42,7 +45,7 @@ const chunked = 'Transfer-Encoding: chunked\r\n';
 interface Sent {
   readonly line?: string;
   readonly host?: string;
-  /** Beside credential and config; says by itself how the body goes. */
+  /** Headers beside credential and config, which also describe the body. */
   readonly more: string;
   readonly body?: string;
 }
@@ -54,7 +57,10 @@ const ofLength = `Content-Length: ${length}\r\n`;
 const plain = (line?: string) => bytesOf({ more: ofLength, ...(line && { line }) });
 const last = () => bytesOf({ more: `${ofLength}Connection: close\r\n` });
 
-/** All that is said on one connection to whoever sends these bytes, until the gateway closes it. */
+/**
+ * Returns all bytes received on one connection after sending these bytes, until the gateway closes
+ * it.
+ */
 async function toldOn(bytes: string): Promise<string> {
   const socket = dial();
   const pieces: Buffer[] = [];
@@ -75,7 +81,7 @@ const statusesOf = (told: string) =>
   [...told.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
 const lastErrorOf = (told: string) => JSON.parse(told.slice(told.lastIndexOf('\r\n\r\n'))).error;
 
-/** Of each what makes it one that two readers could take for different ones, or none. */
+/** Requests that two parsers could interpret differently, by the ambiguity. */
 const doubtful: Readonly<Record<string, Sent>> = {
   'a length and chunks': { more: ofLength + chunked, body: chunks },
   'chunks and a length': { more: `${chunked}Content-Length: 4\r\n`, body: chunks },
@@ -159,9 +165,9 @@ const doubtful: Readonly<Record<string, Sent>> = {
   'a method in small letters': { line: `post ${path} HTTP/1.1`, more: ofLength },
 };
 
-describe('a request', () => {
+describe('an ambiguous request', () => {
   it.each(Object.entries(doubtful))(
-    'that has %s is refused, and nothing behind it is begun',
+    'that has %s is rejected, and no later request on the connection starts',
     async (_, sent) => {
       const told = await toldOn(bytesOf(sent) + plain());
       expect(statusesOf(told)).toEqual([400]);
@@ -171,7 +177,7 @@ describe('a request', () => {
   );
 
   it.each(['TRACE', 'OPTIONS', 'PROPFIND', 'QUERY'])(
-    'of %s, which a provider might answer with its credential, is 405',
+    'returns 405 for %s, which could make a provider return its credential',
     async (method) => {
       const told = await toldOn(plain(`${method} /v1/models HTTP/1.1`));
       expect(statusesOf(told)).toEqual([405]);
@@ -180,7 +186,7 @@ describe('a request', () => {
     },
   );
 
-  it('with more headers than are taken is 431 in the form of errors', async () => {
+  it('returns 431 in the error format with more headers than the limit', async () => {
     for (const more of ['X-A: 1\r\n'.repeat(110), `X-A: ${'a'.repeat(70_000)}\r\n`]) {
       const told = await toldOn(bytesOf({ more: more + ofLength }));
       expect(statusesOf(told)).toEqual([431]);
@@ -194,25 +200,22 @@ describe('a request', () => {
     ['that expects to go on', () => `${expecting('100-continue')}${last()}`, [100, 200, 200]],
     ['that expects what nobody knows', () => `${expecting('more')}${last()}`, [200, 200]],
     ['that offers another protocol', () => `${offering()}`, [200]],
-  ])(
-    '%s reaches the provider once, without what is of its connection',
-    async (_, bytes, statuses) => {
-      const told = await toldOn(bytes());
-      expect(statusesOf(told)).toEqual(statuses);
-      const served = statuses.filter((status) => status === 200);
-      expect(upstream.reached.map(({ body }) => body)).toEqual(served.map(() => json));
-      for (const { head } of upstream.reached) {
-        expect(head.split('\r\n').slice(1).map(nameOf).toSorted()).toEqual([
-          'connection',
-          'content-length',
-          'host',
-        ]);
-        expect(head).not.toContain(key);
-      }
-    },
-  );
+  ])('%s reaches the provider once, without hop-by-hop headers', async (_, bytes, statuses) => {
+    const told = await toldOn(bytes());
+    expect(statusesOf(told)).toEqual(statuses);
+    const served = statuses.filter((status) => status === 200);
+    expect(upstream.reached.map(({ body }) => body)).toEqual(served.map(() => json));
+    for (const { head } of upstream.reached) {
+      expect(head.split('\r\n').slice(1).map(nameOf).toSorted()).toEqual([
+        'connection',
+        'content-length',
+        'host',
+      ]);
+      expect(head).not.toContain(key);
+    }
+  });
 
-  it('names in none of its headers, nor in its address, the key to a provider', async () => {
+  it('contains the provider key neither in a header nor in its address', async () => {
     const more = `Accept: ${key}\r\nIdempotency-Key: <${key}>\r\n${ofLength}Connection: close\r\n`;
     expect(statusesOf(await toldOn(bytesOf({ more })))).toEqual([200]);
     expect(upstream.reached[0]!.head).not.toContain(key);
@@ -223,7 +226,7 @@ describe('a request', () => {
     expect(upstream.reached).toHaveLength(1);
   });
 
-  it('goes to the host of its provider, whatever host it is sent to', async () => {
+  it('goes to the host of its provider, whatever host header was sent', async () => {
     const more = `X-Gateway-Forward-Headers: host\r\n${ofLength}Connection: close\r\n`;
     const told = await toldOn(bytesOf({ more }));
     expect([statusesOf(told), upstream.reached.length]).toEqual([[400], 0]);
@@ -244,7 +247,7 @@ const offering = () =>
 const upgrading = () =>
   bytesOf({ more: `Connection: Upgrade\r\nUpgrade: websocket\r\n${ofLength}` });
 
-describe('an answer that is owed', () => {
+describe('a pending response', () => {
   it.each([
     ['bytes that are no request', () => `${plain()}GARBAGE\r\n\r\n`, [200, 400]],
     [
@@ -255,7 +258,7 @@ describe('an answer that is owed', () => {
     ['a request that comes behind the last', () => last() + plain(), [200]],
     ['a request behind one that offers another protocol', () => upgrading() + plain(), [200]],
     ['more requests than are taken at once', () => plain().repeat(6), [200, 200, 200, 200]],
-  ])('comes before %s end the connection', async (_, bytes, statuses) => {
+  ])('is sent before %s end the connection', async (_, bytes, statuses) => {
     expect(statusesOf(await toldOn(bytes()))).toEqual(statuses);
     const served = statuses.filter((status) => status === 200);
     expect(upstream.reached).toHaveLength(served.length);
@@ -267,7 +270,7 @@ const answer = (head: string, body: string) =>
 const smuggled = answer('200 OK\r\ncontent-type: application/json', '{"id":"smuggled"}');
 const first = answer('200 OK', '{"id":"first"}');
 
-it('what is no request is counted by its status, and the log shows nothing of its bytes', async () => {
+it('counts bytes that are no request by status, and logs none of them', async () => {
   const garbage = () => toldOn('GET /secret-path\u0001 HTTP/1.1\r\n\r\n');
   expect(statusesOf(await garbage())).toEqual([400]);
   expect(statusesOf(await toldOn('CONNECT b:443 HTTP/1.1\r\nHost: b\r\n\r\n'))).toEqual([405]);
@@ -280,7 +283,7 @@ it('what is no request is counted by its status, and the log shows nothing of it
   expect(server.logLines.join('')).not.toContain('secret-path');
 });
 
-describe('what a provider sends behind its answer', () => {
+describe('bytes that a provider sends after its response', () => {
   it.each([
     ['another one', 'POST', first + smuggled, 200],
     ['more than its length', 'POST', `${answer('200 OK', '{}')}hello${smuggled}`, 200],
@@ -298,7 +301,7 @@ describe('what a provider sends behind its answer', () => {
       `HTTP/1.1 200 OK\r\n${chunked}\r\n2\r\n{}\r\n0\r\n\r\n5\r\nhello\r\n${smuggled}`,
       200,
     ],
-  ])('is nobody’s: %s', async (_, method, bytes, status) => {
+  ])('are discarded: %s', async (_, method, bytes, status) => {
     upstream.answers.push(bytes);
     const [to, more] = method === 'POST' ? [path, ofLength] : ['/v1/models', ''];
     const asked = bytesOf({
@@ -312,7 +315,7 @@ describe('what a provider sends behind its answer', () => {
     if (status === 204) expect(told[0]).not.toMatch(/content-length/i);
   });
 
-  it('is nobody’s when it comes later: the connection is over', async () => {
+  it('are discarded when they arrive later, because the connection is closed', async () => {
     upstream.answers.push(first);
     expect(statusesOf(await toldOn(last()))).toEqual([200]);
     upstream.say(smuggled);
@@ -320,12 +323,12 @@ describe('what a provider sends behind its answer', () => {
     expect(await toldOn(last())).toContain('chatcmpl-1');
   });
 
-  it('before it, a thousand times, is not told', async () => {
+  it('are not forwarded when a thousand interim responses precede the response', async () => {
     upstream.answers.push('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'.repeat(1_000) + first);
     expect(statusesOf(await toldOn(last()))).toEqual([200]);
   });
 
-  it('of its connection, or for a browser to keep, is not told', async () => {
+  it('are not forwarded from hop-by-hop and cookie headers', async () => {
     const lines = [
       'Connection: close, X-Hop',
       'X-Hop: 1',
@@ -343,7 +346,7 @@ describe('what a provider sends behind its answer', () => {
   });
 });
 
-it('a caller who stops within a request is told so, and takes nothing from others', async () => {
+it('returns 400 to a caller who stops within a request, without affecting others', async () => {
   const socket = dial();
   const told = once(socket, 'data');
   socket.write(bytesOf({ more: `Content-Length: ${length + 5}\r\n` }));

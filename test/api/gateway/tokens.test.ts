@@ -1,4 +1,7 @@
-/** Guarantees that a JWT of a trusted issuer acts as a key of its workspace, and that no other one is let in. */
+/**
+ * Verifies that a JWT of a trusted issuer acts as a key of its workspace, and that all other JWTs
+ * are rejected.
+ */
 import { createHmac } from 'node:crypto';
 import { type CryptoKey, exportSPKI, importJWK } from 'jose';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -21,12 +24,12 @@ import {
 type SigningKey = Awaited<ReturnType<TokenIssuer['addKey']>>;
 
 let issuer: TokenIssuer;
-/** Speaks for another organisation alone. */
+/** An issuer that is trusted by another organisation only. */
 let stranger: TokenIssuer;
 let upstream: TestUpstream;
 let server: TestServer;
 let key: SigningKey;
-/** Of the stranger. */
+/** The signing key of that issuer. */
 let theirs: SigningKey;
 let workspace: { readonly id: string; readonly slug: string };
 
@@ -71,7 +74,7 @@ afterAll(async () => {
   for (const one of [issuer, stranger, upstream]) await one[Symbol.asyncDispose]();
 });
 
-/** Good for an hour, by the clock of the test. */
+/** Claims that are valid for one hour by the clock of the test. */
 const claims = (more: object = {}) => ({
   tsg_id: server.tsgId,
   workspace_slug: workspace.slug,
@@ -97,8 +100,8 @@ async function codeOf(token: string, config: object | null = {}): Promise<string
   return status === 200 ? '200' : `${status} ${body.error.code}`;
 }
 
-describe('a token', () => {
-  it('lets its caller in as a key of its workspace, and is verified once', async () => {
+describe('a JWT', () => {
+  it('authenticates its caller as a key of its workspace, and is verified once', async () => {
     const token = await key.sign(claims());
     expect(await codeOf(token)).toBe('200');
     const fetches = issuer.fetches();
@@ -122,17 +125,17 @@ describe('a token', () => {
     ],
     ['scope as OAuth writes it', () => ({ scopes: undefined, scope: 'openid completions.write' })],
     ['typ at+jwt', () => ({})],
-  ])('may say where it belongs and what it may by %s', async (name, more) => {
+  ])('accepts workspace and scopes in the form of %s', async (name, more) => {
     const header = name.startsWith('typ') ? { typ: 'at+jwt' } : {};
     expect(await codeOf(await key.sign(claims(more()), header))).toBe('200');
   });
 
-  it('may come as x-gateway-api-key, too', async () => {
+  it('is accepted in x-gateway-api-key as well', async () => {
     const headers = { authorization: '', 'x-gateway-api-key': await key.sign(claims()) };
     expect((await chat('', headers)).status).toBe(200);
   });
 
-  it('is refused a second after its end and the tolerance of clocks, known or not', async () => {
+  it('is rejected one second after expiry plus clock tolerance, also when it was accepted before', async () => {
     const exp = Math.floor(server.clock.now() / 1000) + 60;
     const [known, fresh] = await Promise.all(
       ['a', 'b'].map((jti) => key.sign(claims({ exp, jti }))),
@@ -156,21 +159,21 @@ describe('a token', () => {
     ['a scope that does not exist', { scopes: ['completions.all'] }],
     ['limits but no sub', { sub: undefined, rate_limits: [] }],
     ['limits that are none', { usage_limits: { credit_limit: -1 } }],
-  ])('with %s is refused', async (_, more) => {
+  ])('returns 401 with %s', async (_, more) => {
     expect(await codeOf(await key.sign(claims(more)))).toBe('401 invalid_token');
   });
 
-  it('without the scope is refused', async () => {
+  it('returns 403 without the scope', async () => {
     const token = await key.sign(claims({ scopes: ['logs.list'] }));
     expect(await codeOf(token)).toBe('403 scope_missing');
     expect(await codeOf(await key.sign(claims({ scopes: undefined })))).toBe('403 scope_missing');
   });
 
-  it('of an issuer that speaks for another organisation is refused', async () => {
+  it('returns 401 when its issuer is trusted by another organisation only', async () => {
     expect(await codeOf(await theirs.sign(claims()))).toMatch(/^401 invalid_token$/);
   });
 
-  it('is not taken by the Admin API', async () => {
+  it('returns 401 at the Admin API', async () => {
     const token = await key.sign(claims({ scopes: ['workspaces.list'] }));
     const asked = await server.request('GET', '/v1/admin/workspaces', {
       auth: 'none',
@@ -180,10 +183,10 @@ describe('a token', () => {
   });
 });
 
-describe('a hostile token', () => {
+describe('a forged JWT', () => {
   const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
-  it('without a signature, or signed with what is public, is refused', async () => {
+  it('returns 401 without a signature, or signed with a public value', async () => {
     const open = (await importJWK(key.jwk, 'RS256', { extractable: true })) as CryptoKey;
     const pem = await exportSPKI(open);
     const payload = part(claims());
@@ -213,11 +216,11 @@ describe('a hostile token', () => {
     ['a kid that is no text', { kid: 7 as never }],
     ['its own key in it', { kid: 'own', jwk: { kty: 'oct', k: 'AAAA' } }],
     ['an address of its keys', { kid: 'own', jku: 'http://127.0.0.1:1/keys' }],
-  ])('with %s is refused', async (_, header) => {
+  ])('returns 401 with %s', async (_, header) => {
     expect(await codeOf(await key.sign(claims(), header))).toBe('401 invalid_token');
   });
 
-  it('that was changed in one character, is cut, or is huge is refused', async () => {
+  it('returns 401 when it is altered by one character, truncated, or huge', async () => {
     const token = await key.sign(claims());
     expect(await codeOf(token)).toBe('200');
     const [header, payload, signature] = token.split('.') as [string, string, string];
@@ -234,7 +237,7 @@ describe('a hostile token', () => {
     for (const one of tokens) expect(await codeOf(one)).toBe('401 invalid_token');
   });
 
-  it('is no reason to ask the issuer for its keys over and over', async () => {
+  it('does not cause repeated fetches of the issuer keys', async () => {
     await chat(await key.sign(claims()));
     const fetches = issuer.fetches();
     const answers = await Promise.all(
@@ -247,8 +250,8 @@ describe('a hostile token', () => {
   });
 });
 
-describe('what a token says', () => {
-  it('of its config holds as of a key: it may not be overridden where the token says so', async () => {
+describe('a claim of a JWT', () => {
+  it('sets the config, and may forbid overriding it', async () => {
     const made = await server.request('POST', '/v1/configs', {
       body: {
         name: 'of tokens',
@@ -262,7 +265,7 @@ describe('what a token says', () => {
     expect(await codeOf(token)).toBe('400 config_override_forbidden');
   });
 
-  it('nothing of is what its workspace says: whether a config may be overridden', async () => {
+  it('leaves the override setting to the workspace when it is absent', async () => {
     const made = await server.request('POST', '/v1/admin/workspaces', {
       body: { name: 'Firm', defaults: { allow_config_override: false } },
     });
@@ -274,7 +277,7 @@ describe('what a token says', () => {
     expect(await codeOf(await key.sign(claims({ workspace_slug, defaults })))).toBe('200');
   });
 
-  it('of its rate limit holds for all tokens of its subject, and for nobody else', async () => {
+  it('sets a rate limit for all tokens of its subject, and for nobody else', async () => {
     const limited = (sub: string, jti: string) =>
       key.sign(claims({ sub, jti, rate_limits: [{ type: 'requests', unit: 'rpd', value: 2 }] }));
     const [first, second, other] = await Promise.all([
@@ -289,7 +292,7 @@ describe('what a token says', () => {
     expect(await codeOf(other!)).toBe('200');
   });
 
-  it('of its budget holds until the window ends, which is written down so that its counter goes some day', async () => {
+  it('sets a budget for the window, and stores the end so that its counter is deleted', async () => {
     const budget = { type: 'tokens', credit_limit: 300, periodic_reset: 'weekly' };
     const exp = Math.floor(server.clock.now() / 1000) + 30 * 86_400;
     const token = await key.sign(claims({ sub: 'dave', usage_limits: budget, exp }));
@@ -318,7 +321,7 @@ describe('what a token says', () => {
     });
   });
 
-  it('of a workspace counts under the limits of that workspace', async () => {
+  it('counts under the limits of its workspace', async () => {
     const made = await server.request('POST', '/v1/admin/workspaces', {
       body: {
         name: 'Small',

@@ -1,4 +1,7 @@
-/** Guarantees that an unmodified client of OpenAI is answered by a provider of Anthropic's format, and the other way round. */
+/**
+ * Verifies that an unmodified OpenAI client works with a provider of the Anthropic format, and the
+ * other way round.
+ */
 import Anthropic from '@anthropic-ai/sdk';
 import { LLMock } from '@copilotkit/aimock';
 import OpenAI from 'openai';
@@ -58,13 +61,13 @@ function anthropic(config = target('openai')): Anthropic {
   return new Anthropic({ ...options(config), baseURL: server.inferenceUrl });
 }
 
-/** The path and body of the request that reached the provider last. */
+/** The path and body of the last request that reached the provider. */
 function asked() {
   const { path, body } = mock.getLastRequest()!;
   return { path, body: body as unknown as Record<string, unknown> };
 }
 
-/** First a call of a tool, and after its result an answer. */
+/** Lets the model call a tool first, and respond after the result. */
 function scriptTools(): void {
   mock.on({ hasToolResult: true }, { content: 'It is 20 °C.', usage });
   mock.onMessage(/weather/, {
@@ -73,14 +76,14 @@ function scriptTools(): void {
   });
 }
 
-describe('a client of OpenAI at a provider of Anthropic’s format', () => {
+describe('an OpenAI client at a provider with the Anthropic format', () => {
   const tools = [
     { type: 'function' as const, function: { name: 'weather', description: 'now', parameters } },
   ];
   const question = { role: 'user' as const, content: 'the weather in Łódź?' };
   const system = { role: 'system' as const, content: 'be brief' };
 
-  it('completes a chat, whole and as a stream, with its usage', async () => {
+  it('completes a chat with its usage, whole and streamed', async () => {
     mock.onMessage('hello', { content: 'Hi, 世界! 👋', usage });
     const messages = [system, { role: 'user' as const, content: 'hello' }];
     const whole = await openAi().chat.completions.create({ model: 'claude', messages });
@@ -101,7 +104,7 @@ describe('a client of OpenAI at a provider of Anthropic’s format', () => {
     expect((await stream.totalUsage()).completion_tokens).toBe(8);
   });
 
-  it('calls tools and tells their results, whole and as a stream', async () => {
+  it('calls tools and sends their results, whole and streamed', async () => {
     scriptTools();
     const first = { model: 'claude', messages: [question], tools };
     const whole = await openAi().chat.completions.create(first);
@@ -120,7 +123,7 @@ describe('a client of OpenAI at a provider of Anthropic’s format', () => {
     }
   });
 
-  it('is told of errors as OpenAI tells them, with the status of the provider', async () => {
+  it('receives errors in the OpenAI format with the status of the provider', async () => {
     mock.nextRequestError(529, { message: 'Overloaded', type: 'overloaded_error' });
     const asking = openAi().chat.completions.create({ model: 'claude', messages: [question] });
     await expect(asking).rejects.toMatchObject({
@@ -129,7 +132,7 @@ describe('a client of OpenAI at a provider of Anthropic’s format', () => {
     });
   });
 
-  it('is refused what cannot be carried by its JSON path, unless the target drops it', async () => {
+  it('is rejected with the JSON path of a member that has no translation, unless the target drops it', async () => {
     mock.onMessage(/weather/, { content: 'cold' });
     const request = { model: 'claude', messages: [question], seed: 7 };
     await expect(openAi().chat.completions.create(request)).rejects.toMatchObject({
@@ -144,11 +147,11 @@ describe('a client of OpenAI at a provider of Anthropic’s format', () => {
   });
 });
 
-describe('a client of Anthropic at a provider of OpenAI’s format', () => {
+describe('an Anthropic client at a provider with the OpenAI format', () => {
   const tools = [{ name: 'weather', description: 'now', input_schema: parameters }];
   const question = { role: 'user' as const, content: 'the weather in Łódź?' };
 
-  it('sends messages, whole and as a stream, with their usage', async () => {
+  it('sends messages with their usage, whole and streamed', async () => {
     mock.onMessage('hello', { content: 'Hi, 世界! 👋', usage });
     const request = {
       model: 'gpt',
@@ -173,7 +176,7 @@ describe('a client of Anthropic at a provider of OpenAI’s format', () => {
     });
   });
 
-  it('calls tools and tells their results, whole and as a stream', async () => {
+  it('calls tools and sends their results, whole and streamed', async () => {
     scriptTools();
     const first = { model: 'gpt', max_tokens: 100, messages: [question], tools };
     const whole = await anthropic().messages.create(first);
@@ -192,7 +195,7 @@ describe('a client of Anthropic at a provider of OpenAI’s format', () => {
     }
   });
 
-  it('is told of errors as Anthropic tells them, with the status of the provider', async () => {
+  it('receives errors in the Anthropic format with the status of the provider', async () => {
     mock.nextRequestError(429, { message: 'slow down', type: 'requests' });
     const asking = anthropic().messages.create({
       model: 'gpt',
@@ -206,21 +209,21 @@ describe('a client of Anthropic at a provider of OpenAI’s format', () => {
     });
   });
 
-  it('is told that tokens are not counted there', async () => {
+  it('receives 404 for counting tokens', async () => {
     const asking = anthropic().messages.countTokens({ model: 'gpt', messages: [question] });
     const error = await asking.catch((thrown: unknown) => thrown);
     expect(error).toBeInstanceOf(Anthropic.NotFoundError);
   });
 });
 
-describe('a request whose config has targets of both formats', () => {
+describe('a config with targets of both formats', () => {
   const hello = { model: 'm', messages: [{ role: 'user' as const, content: 'hello' }] };
   const both = (first: string, second: string) => ({
     strategy: { mode: 'fallback' },
     targets: [target(first), target(second)],
   });
 
-  it('falls back from one to the other, in each in its own format', async () => {
+  it('falls back from one format to the other', async () => {
     for (const [first, second] of [
       ['openai', 'anthropic'],
       ['anthropic', 'openai'],
@@ -241,7 +244,7 @@ describe('a request whose config has targets of both formats', () => {
     }
   });
 
-  it('is charged with what its provider says in its own format', async () => {
+  it('charges the usage that the provider reports in its own format', async () => {
     mock.onMessage('hello', { content: 'counted', usage });
     const made = await server.request('POST', '/v1/api-keys/organisation/service', {
       body: {
@@ -269,8 +272,8 @@ describe('a request whose config has targets of both formats', () => {
   });
 });
 
-describe('a request that is nested without end', () => {
-  it('is refused, and not a fault of the gateway', async () => {
+describe('a request with unlimited nesting', () => {
+  it('returns 400 instead of a server error', async () => {
     const nested = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`;
     const answer = await fetch(`${server.inferenceUrl}/v1/chat/completions`, {
       method: 'POST',
@@ -286,8 +289,8 @@ describe('a request that is nested without end', () => {
   });
 });
 
-describe('an answer that is kept', () => {
-  it('is given again in the format of the one who asks, digits and all', async () => {
+describe('a cached response', () => {
+  it('is returned in the format of the caller with unchanged digits', async () => {
     const id = '12345678901234567890';
     upstream.script = (_, response) => {
       const body = `{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":
@@ -321,8 +324,8 @@ describe('an answer that is kept', () => {
   });
 });
 
-describe('an answer of a provider that is not of its format', () => {
-  it('is 502 in the form of the caller, and its stream ends with an error', async () => {
+describe('a response that violates the format of its provider', () => {
+  it('returns 502 in the format of the caller, and ends a stream with an error', async () => {
     const config = { provider: 'anthropic', api_key: 'any', custom_host: upstream.url };
     const request = { model: 'm', messages: [{ role: 'user' as const, content: 'hello' }] };
     upstream.script = (_, response) => sendJson(response, { surprise: true });
@@ -336,7 +339,7 @@ describe('an answer of a provider that is not of its format', () => {
     await expect(streamed).rejects.toThrow('message must be an object');
   });
 
-  it('is 502 where it is longer than any has to be', async () => {
+  it('returns 502 when it is longer than the limit', async () => {
     const config = { provider: 'anthropic', api_key: 'any', custom_host: upstream.url };
     upstream.script = (_, response) => sendJson(response, { pad: 'x'.repeat(5 * 1024 * 1024) });
     const messages = [{ role: 'user' as const, content: 'hello' }];
@@ -344,7 +347,7 @@ describe('an answer of a provider that is not of its format', () => {
     await expect(asking).rejects.toMatchObject({ status: 502, code: 'answer_not_translatable' });
   });
 
-  it('is told by its status where it is an error of something on the way', async () => {
+  it('returns the status when it is an error of an intermediary', async () => {
     upstream.script = (_, response) => {
       response.writeHead(503, { 'content-type': 'text/html' }).end('<h1>away</h1>');
     };

@@ -1,4 +1,7 @@
-/** Guarantees what becomes of answers that come in odd ways: passed on where they can be read, and charged once whatever they are. */
+/**
+ * Verifies how unusual responses are handled: forwarded when they are readable, and always charged
+ * once.
+ */
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Inference, startInference } from '../../support/server/inference.ts';
@@ -22,7 +25,7 @@ beforeEach(async () => {
 afterAll(() => inference[Symbol.asyncDispose]());
 
 const budget = 1_000_000;
-/** Of `chatAnswer`. */
+/** The tokens of `chatAnswer`. */
 const answerTokens = 7;
 const text = JSON.stringify(chatAnswer);
 const head = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
@@ -32,14 +35,14 @@ function answersAsUsual(): void {
   inference.upstream.script = (_, response) => sendJson(response, chatAnswer);
 }
 
-/** Answers with these bytes, and ends the connection. */
+/** Responds with these bytes and closes the connection. */
 function answersRaw(bytes: string): void {
   inference.upstream.script = (_, response) => {
     response.socket!.end(Buffer.from(bytes, 'latin1'));
   };
 }
 
-/** Tokens that requests have used before this one, which uses those of `chatAnswer`. */
+/** Returns the tokens used before this request, which itself uses those of `chatAnswer`. */
 async function usedBefore(): Promise<number> {
   answersAsUsual();
   const { headers } = await inference.chat(key);
@@ -52,7 +55,7 @@ const chunked = (...chunks: readonly string[]) =>
   `${head}transfer-encoding: chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`;
 const half = text.length >> 1;
 
-describe('an answer', () => {
+describe('an unusual response', () => {
   it.each([
     ['after early hints', `HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${whole}`],
     ['after two words that it is under way', `${'HTTP/1.1 102 X\r\n\r\n'.repeat(2)}${whole}`],
@@ -71,7 +74,7 @@ describe('an answer', () => {
       'with trailers',
       `${head}trailer: x-checksum\r\ntransfer-encoding: chunked\r\n\r\n${chunk(text)}0\r\nx-checksum: 1\r\n\r\n`,
     ],
-  ])('%s is passed on and charged', async (_, bytes) => {
+  ])('%s is forwarded and charged', async (_, bytes) => {
     answersRaw(bytes);
     const { status, body, headers } = await inference.chat(key);
     expect({ status, body }).toEqual({ status: 200, body: chatAnswer });
@@ -85,7 +88,7 @@ describe('an answer', () => {
     ['with a chunk that is longer than can be', `${chunked(chunk(text, 'f'.repeat(17)))}`],
     ['with a chunk of less than nothing', chunked(chunk(text, '-5'))],
     ['that is shorter than its length', whole.slice(0, -1)],
-  ])('%s is 502, and charged with what was granted', async (_, bytes) => {
+  ])('%s returns 502 and is charged with the reservation', async (_, bytes) => {
     answersRaw(bytes);
     const params = { max_tokens: 500 };
     const { status, body } = await inference.chat(key, { params });
@@ -97,9 +100,9 @@ describe('an answer', () => {
     expect(await usedBefore()).toBe(granted);
   });
 
-  it('with another one behind it is answered without it, and the next request with its own', async () => {
+  it('is returned without surplus bytes after it, and the next request gets its own response', async () => {
     const other = JSON.stringify({ ...chatAnswer, id: 'of-nobody' });
-    // The connection stays, and must not be used again.
+    // The connection remains open and must not be reused.
     inference.upstream.script = (_, response) => {
       response.socket!.write(`${whole}${head}content-length: ${other.length}\r\n\r\n${other}`);
     };
@@ -107,7 +110,7 @@ describe('an answer', () => {
     expect(await usedBefore()).toBe(answerTokens);
   });
 
-  it('that leads elsewhere is passed on, nobody is called there, and nothing is charged', async () => {
+  it('is forwarded when it redirects, without following and without charging', async () => {
     await using elsewhere = await startUpstream();
     for (const status of [301, 302, 303, 307, 308]) {
       inference.upstream.script = (_, response) => {
@@ -121,7 +124,7 @@ describe('an answer', () => {
     expect(await usedBefore()).toBe(0);
   });
 
-  it('that breaks off as a stream is charged with what was granted', async () => {
+  it('is charged with the reservation when it is an aborted stream', async () => {
     inference.upstream.script = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.write('data: {"choices":[]}\n\n', () => response.destroy());
@@ -136,8 +139,8 @@ describe('an answer', () => {
   });
 });
 
-describe('a provider', () => {
-  it('that ends its connections as soon as it has answered is asked over a new one each time', async () => {
+describe('an unusual provider', () => {
+  it('is called over a new connection each time when it closes them after each response', async () => {
     for (let asked = 1; asked <= 3; asked += 1) {
       const ended = Promise.withResolvers<void>();
       inference.upstream.script = (_, response) => {
@@ -152,7 +155,7 @@ describe('a provider', () => {
     expect(await usedBefore()).toBe(3 * answerTokens);
   });
 
-  it('that ends a connection as the next request comes is asked again where the config says so, and charged with what either may have used', async () => {
+  it('is retried when it closes the connection as the next request arrives, and both calls are charged', async () => {
     const ending = (tries: number) => {
       let asked = 0;
       inference.upstream.script = (_, response) => {
@@ -168,7 +171,7 @@ describe('a provider', () => {
     const answer = await inference.chat(key, { config, params });
     expect(answer.status).toBe(200);
     expect(answer.headers['x-gateway-retry-attempt-count']).toBe('1');
-    // The first may have come as far as the model: nobody knows.
+    // The first request may have reached the model.
     const granted = inference.upstream.reached.at(-1)!.body.length + 500;
     expect(await usedBefore()).toBe(2 * answerTokens + granted);
     ending(1);
@@ -176,7 +179,7 @@ describe('a provider', () => {
     expect(await usedBefore()).toBe(3 * answerTokens + 2 * granted);
   });
 
-  it('that answers when the next target has is charged with what was granted, the next with what it says', async () => {
+  it('is charged with the reservation when it responds after the fallback, which is charged with its reported usage', async () => {
     const hasAnswered = Promise.withResolvers<void>();
     inference.upstream.script = async ({ url }, response) => {
       if (url.startsWith('/v1/late/')) await hasAnswered.promise;
@@ -201,7 +204,7 @@ describe('a provider', () => {
     expect(await usedBefore()).toBe(granted + answerTokens);
   });
 
-  it('of Anthropic’s format that is overloaded is tried again, then left alone, and tells it in the words of the caller', async () => {
+  it("is retried and then skipped when an Anthropic service is overloaded, with errors in the caller's format", async () => {
     const overloaded = {
       type: 'error',
       error: { type: 'overloaded_error', message: 'Overloaded' },
@@ -255,14 +258,14 @@ describe('a provider', () => {
   });
 });
 
-describe('usage that cannot be', () => {
+describe('impossible usage', () => {
   const lies = [-1, 1.5, 1e12, '7', true, [7], { tokens: 7 }];
   const usages = lies.flatMap((lie) => [
     { prompt_tokens: lie, completion_tokens: 2 },
     { prompt_tokens: 5, completion_tokens: lie },
   ]);
 
-  it.each(usages)('%j is not believed, whole and as a stream', async (usage) => {
+  it.each(usages)('is not accepted whole or streamed: %j', async (usage) => {
     const params = { max_tokens: 500 };
     inference.upstream.script = (_, response) => sendJson(response, { ...chatAnswer, usage });
     expect((await inference.chat(key, { params })).status).toBe(200);
@@ -298,7 +301,7 @@ describe('a compressed answer', () => {
   }
 
   it.each(Object.entries(codings))(
-    'of %s is charged, judged and translated as it was',
+    'is charged, judged and translated with %s',
     async (coding, encode) => {
       answersEncoded(coding, encode(Buffer.from(text)));
       const plain = await inference.chat(key);
@@ -323,17 +326,23 @@ describe('a compressed answer', () => {
     ['two codings', 'gzip, br', brotliCompressSync(gzipSync(text))],
     ['a coding that it has not', 'gzip', Buffer.from(text)],
     ['more than is judged', 'gzip', gzipSync(Buffer.alloc(64 * 1024 * 1024))],
-  ])('of %s is not given unjudged, and charged with what was granted', async (_, coding, bytes) => {
-    answersEncoded(coding, bytes);
-    const params = { max_tokens: 500 };
-    const refused = await inference.chat(key, { config: forbids('bomb'), params });
-    expect(refused).toMatchObject({ status: 502, body: { error: { code: 'answer_unreadable' } } });
-    expect(await usedBefore()).toBe(inference.upstream.reached[0]!.body.length + 500);
-    answersEncoded(coding, bytes);
-    expect((await inference.chat(key)).status).toBe(200);
-  });
+  ])(
+    'is not returned unjudged with %s, and is charged with the reservation',
+    async (_, coding, bytes) => {
+      answersEncoded(coding, bytes);
+      const params = { max_tokens: 500 };
+      const refused = await inference.chat(key, { config: forbids('bomb'), params });
+      expect(refused).toMatchObject({
+        status: 502,
+        body: { error: { code: 'answer_unreadable' } },
+      });
+      expect(await usedBefore()).toBe(inference.upstream.reached[0]!.body.length + 500);
+      answersEncoded(coding, bytes);
+      expect((await inference.chat(key)).status).toBe(200);
+    },
+  );
 
-  it('is judged where it is a stream', async () => {
+  it('is judged as a stream', async () => {
     const event = { choices: [{ index: 0, delta: { content: 'hi' } }] };
     const stream = gzipSync(`data: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n`);
     const headers = { 'content-type': 'text/event-stream', 'content-encoding': 'gzip' };

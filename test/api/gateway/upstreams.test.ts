@@ -1,4 +1,7 @@
-/** Guarantees that unmodified clients do with other people's servers through the gateway what they do with them alone, and are charged what those say. */
+/**
+ * Verifies that unmodified clients work with third-party servers through the gateway as they do
+ * directly, and are charged correctly.
+ */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { LLMock } from '@copilotkit/aimock';
@@ -67,8 +70,8 @@ async function client(customHost: string): Promise<{ openai: OpenAI; left(): Pro
 
 const question = { model: 'gpt-4o', messages: [{ role: 'user' as const, content: 'hello' }] };
 
-describe('a client of OpenAI', () => {
-  it('chats and streams, and is charged what the other side counted', async () => {
+describe('an OpenAI client', () => {
+  it('chats and streams, and is charged with the usage that the server counted', async () => {
     const { openai, left } = await client(mock.url);
     const answer = await openai.chat.completions.create(question);
     expect(answer.choices[0]!.message.content).toBe('Hello there.');
@@ -81,7 +84,7 @@ describe('a client of OpenAI', () => {
     await expect(left()).resolves.toBe(100_000 - counted);
   });
 
-  it('makes embeddings, responses and files, and lists models', async () => {
+  it('creates embeddings, responses and files, and lists models', async () => {
     const { openai } = await client(mock.url);
     const embedded = await openai.embeddings.create({ model: 'embed', input: 'hello' });
     expect(embedded.data[0]!.embedding.length).toBeGreaterThan(0);
@@ -95,7 +98,7 @@ describe('a client of OpenAI', () => {
     expect((await openai.models.list()).data.length).toBeGreaterThan(0);
   });
 
-  it('is answered by scripted rules as they are, errors of paths that nobody knows too', async () => {
+  it('receives the scripted responses unchanged, including errors of unknown paths', async () => {
     const { openai } = await client(`http://127.0.0.1:${scriptedPort()}`);
     const answer = await openai.chat.completions.create(question);
     expect(answer.choices[0]!.message.content).toBe('hello');

@@ -1,9 +1,9 @@
 /** Guarantees that a file which is on its way into a vector store when its gateway is stopped is gone on with by others, and has not failed. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { newId } from '../../../src/model/wire/ids.ts';
+import { FileReadPool } from '../../../src/objects/ingestion/file-read-pool.ts';
 import { Ingestion } from '../../../src/objects/ingestion/ingestion.ts';
-import { FileReadPool } from '../../../src/objects/ingestion/readings.ts';
-import type { ModelResponse, ModelCalls } from '../../../src/objects/model-calls.ts';
+import type { ModelCalls, ModelResponse } from '../../../src/objects/model-calls.ts';
 import { DatabaseBlobs } from '../../../src/store/database-blobs.ts';
 import { KeptBlobs } from '../../../src/store/kept-blobs.ts';
 import * as files from '../../../src/store/objects/files.ts';

@@ -7,7 +7,7 @@ import type { ModelResponse } from '../../../src/objects/model-calls.ts';
 import type { ObjectKind, ObjectRequest } from '../../../src/objects/object-request.ts';
 import { AssistantObjects } from '../../../src/objects/runs/assistant-objects.ts';
 import { RunDrivers } from '../../../src/objects/runs/run-drivers.ts';
-import type { TextMatch, StoreSearch } from '../../../src/objects/store-search.ts';
+import type { StoreSearch, TextMatch } from '../../../src/objects/store-search.ts';
 import type { Database, Db } from '../../../src/store/connection/db.ts';
 import * as runSteps from '../../../src/store/objects/run-steps.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts';
@@ -396,7 +396,7 @@ describe('a run', () => {
     const driven = await newRun(driver);
     const { signal } = await question(0);
     expect((await ask(other, 'POST', `${pathOf(driven)}/cancel`)).status).toBe('cancelling');
-    await driver.drivers.giveSigns();
+    await driver.drivers.renewLeases();
     await becomes(other, driven, 'cancelled');
     expect(signal.aborted).toBe(true);
     const orphan = await newRun(replica(dying(1)));
@@ -513,7 +513,7 @@ async function happen(
     }
     case 'wait': {
       now += 250_000;
-      await at.drivers.giveSigns();
+      await at.drivers.renewLeases();
       expected.ageMs += 250_000;
       const isOpen = isAsking || expected.status === 'requires_action';
       if (isOpen && expected.ageMs >= 600_000) expected.status = 'expired';

@@ -506,7 +506,7 @@ describe('watch', () => {
       expect([await describedAs('one'), await describedAs('two')]).toEqual(['a', 'a']);
       expect(standings.at(-1)).toMatchObject({
         state: 'OutOfSync',
-        message: expect.stringContaining('does not come after the one that was applied last'),
+        message: expect.stringContaining('does not descend from the one that was applied last'),
         applied: first,
         driftCount: 0,
       });
