@@ -1,97 +1,165 @@
-/** Knows every command by name, and loads the code of one only when it is wanted. */
-import type { Ending } from '../failure.ts';
-import type { CompletedCommand } from './completion/completed.ts';
-import type { Command, CommandIo } from './shared/command.ts';
-import { helpText, usageOf } from './shared/help-text.ts';
-import type { Option } from './shared/option.ts';
-import { asksForHelp, parseWords } from './shared/parse-words.ts';
+/** Lists every command with its usage and summary; the code of a command is loaded when it runs. */
+import { type CommandEntry, commandEntry } from './shared/command.ts';
 
-/** A command with its options bound to its `run`, so that commands of all kinds make one list. */
-export interface BoundCommand extends Pick<Command<unknown>, 'summary' | 'examples'> {
-  readonly options: Readonly<Record<string, Option<unknown>>>;
-  /** `plan [paths..]` */
-  readonly usage: string;
-  readonly help: string;
-  readonly asksForHelp: (words: readonly string[]) => boolean;
-  /** Throws `Failure` when the words are wrong. */
-  readonly bind: (words: readonly string[]) => (io: CommandIo) => Promise<Ending>;
-}
-
-function bound<Options>(name: string, command: Command<Options>): BoundCommand {
-  const { summary, examples } = command;
-  const options = command.options as Readonly<Record<string, Option<unknown>>>;
-  return {
-    summary,
-    examples,
-    options,
-    usage: usageOf(name, options),
-    help: helpText(name, { summary, examples, options }),
-    asksForHelp: (words) => asksForHelp(words, options),
-    bind: (words) => {
-      const values = parseWords(words, command.options, command.conflicts);
-      return (io) => command.run(values, io);
-    },
-  };
-}
-
-/** In the order that help shows. */
-export const commandLoaders: ReadonlyMap<string, () => Promise<BoundCommand>> = new Map([
-  ['up', async () => bound('up', (await import('./up/up.ts')).up)],
-  ['validate', async () => bound('validate', (await import('./manifests/validate.ts')).validate)],
-  ['render', async () => bound('render', (await import('./manifests/render.ts')).render)],
-  ['plan', async () => bound('plan', (await import('./changes/plan.ts')).plan)],
-  ['apply', async () => bound('apply', (await import('./changes/apply.ts')).apply)],
-  ['sync', async () => bound('sync', (await import('./sync/sync.ts')).sync)],
-  ['status', async () => bound('status', (await import('./status/status.ts')).status)],
-  ['suspend', async () => bound('suspend', (await import('./status/suspend.ts')).suspend)],
-  ['resume', async () => bound('resume', (await import('./status/suspend.ts')).resume)],
-  ['history', async () => bound('history', (await import('./status/history.ts')).history)],
-  ['rollback', async () => bound('rollback', (await import('./changes/rollback.ts')).rollback)],
-  ['logs', async () => bound('logs', (await import('./status/logs.ts')).logs)],
-  ['audit', async () => bound('audit', (await import('./server/audit.ts')).audit)],
-  ['adopt', async () => bound('adopt', (await import('./changes/hand-over.ts')).adopt)],
-  ['release', async () => bound('release', (await import('./changes/hand-over.ts')).release)],
-  ['export', async () => bound('export', (await import('./changes/export.ts')).exportCommand)],
-  ['serve', async () => bound('serve', (await import('./server/serve.ts')).serve)],
-  ['migrate', async () => bound('migrate', (await import('./server/migrate.ts')).migrate)],
-  ['bootstrap', async () => bound('bootstrap', (await import('./server/bootstrap.ts')).bootstrap)],
-  [
+const entries: readonly CommandEntry[] = [
+  commandEntry(
+    'up',
+    'Run database, server and sync of a folder on this machine',
+    async () => (await import('./up/up.ts')).up,
+  ),
+  commandEntry(
+    'validate [paths..]',
+    'Check manifests without a server',
+    async () => (await import('./manifests/validate.ts')).validate,
+  ),
+  commandEntry(
+    'render [paths..]',
+    'Print manifests with values, patches and defaults filled in',
+    async () => (await import('./manifests/render.ts')).render,
+  ),
+  commandEntry(
+    'plan [paths..]',
+    'Show what apply would change; exits with 2 when there are changes',
+    async () => (await import('./changes/plan.ts')).plan,
+  ),
+  commandEntry(
+    'apply [paths..]',
+    'Make the server match the manifests, or apply a saved plan',
+    async () => (await import('./changes/apply.ts')).apply,
+  ),
+  commandEntry(
+    'sync [paths..]',
+    'Keep a running server in sync with manifests (daemon)',
+    async () => (await import('./sync/sync.ts')).sync,
+  ),
+  commandEntry(
+    'status',
+    'Show each owner and workspace: commit, state, drift, errors, suspensions',
+    async () => (await import('./status/status.ts')).status,
+  ),
+  commandEntry(
+    'suspend [workspace]',
+    'Pause sync of an owner or one workspace, with a reason and an end time',
+    async () => (await import('./status/suspend.ts')).suspend,
+  ),
+  commandEntry(
+    'resume [workspace]',
+    'End a suspension',
+    async () => (await import('./status/suspend.ts')).resume,
+  ),
+  commandEntry(
+    'history [revision]',
+    'List the runs of an owner, or show all changes of one revision',
+    async () => (await import('./status/history.ts')).history,
+  ),
+  commandEntry(
+    'rollback <revision>',
+    'Apply the commit of an earlier revision again and suspend sync',
+    async () => (await import('./changes/rollback.ts')).rollback,
+  ),
+  commandEntry(
+    'logs',
+    'Show logged model requests: caller, target, status, time, tokens and cost',
+    async () => (await import('./status/logs.ts')).logs,
+  ),
+  commandEntry(
+    'audit <action>',
+    'Verify that the audit log is unchanged, or export it',
+    async () => (await import('./server/audit.ts')).audit,
+  ),
+  commandEntry(
+    'adopt <resources..>',
+    'Take ownership of existing resources on the server without changing them',
+    async () => (await import('./changes/hand-over.ts')).adopt,
+  ),
+  commandEntry(
+    'release <resources..>',
+    'Give up ownership of resources; they stay on the server, unmanaged',
+    async () => (await import('./changes/hand-over.ts')).release,
+  ),
+  commandEntry(
+    'export <path>',
+    'Write the resources of the server as manifests',
+    async () => (await import('./changes/export.ts')).exportCommand,
+  ),
+  commandEntry(
+    'serve',
+    'Serve the Admin API and inference from the configured database',
+    async () => (await import('./server/serve.ts')).serve,
+  ),
+  commandEntry(
+    'migrate',
+    'Migrate the database to the schema of this version',
+    async () => (await import('./server/migrate.ts')).migrate,
+  ),
+  commandEntry(
+    'bootstrap',
+    'Create a superuser service account and an organisation API key',
+    async () => (await import('./server/bootstrap.ts')).bootstrap,
+  ),
+  commandEntry(
     'rotate-master-key',
-    async () =>
-      bound(
-        'rotate-master-key',
-        (await import('./server/rotate-master-key.ts')).rotateMasterKeyCommand,
-      ),
-  ],
-  ['jobs', async () => bound('jobs', (await import('./server/jobs.ts')).jobs)],
-  [
+    'Re-encrypt every key in the database under a new master key while servers run',
+    async () => (await import('./server/rotate-master-key.ts')).rotateMasterKeyCommand,
+  ),
+  commandEntry(
+    'jobs <action> [name]',
+    'List the scheduled jobs, or run one now',
+    async () => (await import('./server/jobs.ts')).jobs,
+  ),
+  commandEntry(
     'healthcheck',
-    async () => bound('healthcheck', (await import('./server/healthcheck.ts')).healthcheck),
-  ],
-  ['doctor', async () => bound('doctor', (await import('./server/doctor.ts')).doctor)],
-  ['settings', async () => bound('settings', (await import('./settings.ts')).settings)],
-  ['images', async () => bound('images', (await import('./images.ts')).images)],
-  [
+    'Check whether the process in this container is ready or alive',
+    async () => (await import('./server/healthcheck.ts')).healthcheck,
+  ),
+  commandEntry(
+    'doctor',
+    'Check the deployment and list problems; changes nothing',
+    async () => (await import('./server/doctor.ts')).doctor,
+  ),
+  commandEntry(
+    'settings',
+    'List every setting with its value and origin',
+    async () => (await import('./settings.ts')).settings,
+  ),
+  commandEntry(
+    'images',
+    'List the container images of the chart, for copying into a private registry',
+    async () => (await import('./images.ts')).images,
+  ),
+  commandEntry(
     'mock-upstream',
-    async () =>
-      bound('mock-upstream', (await import('./mock-upstream/mock-upstream.ts')).mockUpstream),
-  ],
-  ['fmt', async () => bound('fmt', (await import('./manifests/fmt.ts')).fmt)],
-  ['new', async () => bound('new', (await import('./manifests/new.ts')).newCommand)],
-  [
-    'explain',
-    async () => bound('explain', (await import('./manifests/explain.ts')).explainCommand),
-  ],
-  ['schema', async () => bound('schema', (await import('./manifests/schema.ts')).schema)],
-  [
-    'completion',
-    async () => bound('completion', (await import('./completion/completion.ts')).completion(all)),
-  ],
-]);
+    'Run a mock model provider that echoes requests and counts tokens',
+    async () => (await import('./mock-upstream/mock-upstream.ts')).mockUpstream,
+  ),
+  commandEntry(
+    'fmt [paths..]',
+    'Format manifests without changing their meaning',
+    async () => (await import('./manifests/fmt.ts')).fmt,
+  ),
+  commandEntry(
+    'new <kind> [name]',
+    'Print a minimal valid manifest of a kind',
+    async () => (await import('./manifests/new.ts')).newCommand,
+  ),
+  commandEntry(
+    'explain [field]',
+    'Explain a kind or a field of a manifest',
+    async () => (await import('./manifests/explain.ts')).explainCommand,
+  ),
+  commandEntry(
+    'schema [kind]',
+    'Print the JSON Schema of manifests, for editors',
+    async () => (await import('./manifests/schema.ts')).schema,
+  ),
+  commandEntry(
+    'completion <shell>',
+    'Print the completion script for bash, zsh or fish',
+    async () => (await import('./completion/completion.ts')).completion,
+  ),
+];
 
-/** Every command in that order. */
-async function all(): Promise<readonly CompletedCommand[]> {
-  return await Promise.all(
-    [...commandLoaders].map(async ([name, load]) => ({ name, ...(await load()) })),
-  );
-}
+/** By name, in the order in which help lists them. */
+export const commands: ReadonlyMap<string, CommandEntry> = new Map(
+  entries.map((entry) => [entry.usage.split(' ')[0]!, entry]),
+);

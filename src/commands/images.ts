@@ -15,7 +15,6 @@ interface ImagesOptions {
 }
 
 export const images: Command<ImagesOptions> = {
-  summary: 'List the container images that the chart uses, to copy them into a registry',
   examples: [
     ['gatewright images', 'All that the chart may use, one a line'],
     ['gatewright images --values values.yaml', 'Those that it uses with these values'],

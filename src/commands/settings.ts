@@ -19,7 +19,6 @@ interface SettingsOptions {
 }
 
 export const settings: Command<SettingsOptions> = {
-  summary: 'Show every setting, its value and where it came from',
   examples: [
     ['gatewright settings', 'List all settings; secrets are shown as their origin only'],
     ['gatewright settings --check', 'Say what is wrong, all at once; exit code 5 if anything is'],

@@ -73,7 +73,8 @@ const mayImport: Record<string, readonly string[]> = {
     'log',
     'clock',
   ],
-  'commands/completion': ['commands/shared'],
+  'commands/completion': ['commands/parsing', 'commands/shared'],
+  'commands/parsing': ['commands/shared'],
   'commands/mock-upstream': ['commands/shared', 'app'],
   'commands/database': ['app', 'auth', 'embedded', 'store', 'settings'],
   'commands/sources': ['commands/shared', 'sync', 'kube', 'vault', 'model', 'settings', 'clock'],
@@ -103,17 +104,17 @@ const mayImport: Record<string, readonly string[]> = {
   ],
   ...gatewayRooms({
     transfer: ['upstream', 'auth', 'http', 'model'],
-    // Keys of tokens are fetched as a proxy of the operator reaches who issues them.
+    // `remote` for fetching token signing keys through the operator's proxy.
     callers: ['ledger', 'upstream', 'auth', 'store', 'model', 'remote'],
     references: ['objects', 'model'],
     targets: ['objects', 'upstream', 'auth', 'secret-managers', 'store', 'model', 'clock'],
     metering: ['ledger', 'upstream', 'store', 'model'],
-    // For the collector of traces, whom the operator names, as a proxy of the operator reaches it.
+    // `remote` for reaching the trace collector through the operator's proxy.
     logs: ['upstream', 'store', 'model', 'remote'],
     guardrails: ['guardrails', 'objects', 'upstream', 'store', 'model'],
-    calls: ['guardrails', 'ledger', 'objects', 'upstream', 'model'],
-    answering: ['ledger', 'objects', 'upstream', 'auth', 'store', 'model'],
+    calls: ['guardrails', 'ledger', 'upstream', 'auth', 'store', 'model'],
     objects: ['ledger', 'objects', 'upstream', 'auth', 'store', 'model', 'clock'],
+    inference: ['auth', 'store', 'model'],
   }),
   mcp: ['secret-managers', 'upstream', 'auth', 'store', 'model', 'clock'],
   jobs: ['jobs/runner', 'ledger', 'objects/*', 'store', 'model', 'settings', 'log', 'clock'],
@@ -307,7 +308,7 @@ function adminFamilies(...names: readonly string[]): Record<string, readonly str
   return Object.fromEntries(names.map((name) => [`admin/${name}`, row]));
 }
 
-/** Rooms of the gateway, the lowest first: each may import those before it, and what is named. */
+/** Rooms of the gateway, lowest first. Each may import the rooms before it and those in its list. */
 function gatewayRooms(rows: Record<string, readonly string[]>): Record<string, readonly string[]> {
   const names = Object.keys(rows).map((name) => `gateway/${name}`);
   return Object.fromEntries(
@@ -490,6 +491,7 @@ describe('the habits of the house', () => {
     const exact = files.filter((file) => /\.writeExact\(/.test(sources.get(file)!));
     expect(exact.map((file) => relative(root, file)).toSorted()).toEqual([
       'commands/changes/export.ts',
+      'commands/command-line.ts',
       'commands/completion/completion.ts',
       'commands/manifests/fmt.ts',
       'commands/manifests/new.ts',

@@ -23,7 +23,6 @@ interface ExportCommandOptions extends ServerOptions {
 }
 
 export const exportCommand: Command<ExportCommandOptions> = {
-  summary: 'Write what the server holds as manifests',
   examples: [
     ['gatewright export ./gateway', 'Everything this owner has declared, a file a kind'],
     ['gatewright export - --kind Config,Guardrail', 'Two kinds, to standard output'],

@@ -1,9 +1,9 @@
 /** Knows the commands that make single resources this owner's, and give them up. */
 import {
-  adopt as adoptThem,
-  type HandedOver,
+  adoptResources as adoptThem,
+  type HandOverOutcome,
   type HandOverOptions,
-  release as releaseThem,
+  releaseResources as releaseThem,
 } from '../../sync/cycle/hand-over.ts';
 import { type Identity, identityKey } from '../../sync/resources/resource-set.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
@@ -30,7 +30,6 @@ interface AdoptOptions extends ReleaseOptions {
 const evenIfSuspended = flag('Also what `gatewright suspend` holds back');
 
 export const adopt: Command<AdoptOptions> = {
-  summary: 'Make single resources of the server this owner’s, as they are',
   examples: [
     [
       'gatewright adopt Config/support/routing',
@@ -63,7 +62,6 @@ export const adopt: Command<AdoptOptions> = {
 };
 
 export const release: Command<ReleaseOptions> = {
-  summary: 'Give single resources up: they stay on the server, unmanaged',
   examples: [
     ['gatewright release Config/support/routing', 'After its manifest was taken out of the source'],
     ['gatewright release ApiKey/support/bot ApiKey/support/job -o json', 'Several, for programs'],
@@ -97,9 +95,9 @@ async function handOver(
   given: {
     readonly verb: 'adopt' | 'release';
     readonly takeOver: boolean;
-    readonly act: (options: HandOverOptions) => Promise<HandedOver[]>;
+    readonly act: (options: HandOverOptions) => Promise<HandOverOutcome[]>;
   },
-): Promise<HandedOver[]> {
+): Promise<HandOverOutcome[]> {
   await using client = openClient(options, io);
   const { home, credentials, owner } = options;
   const words = resources.map(identityKey);
@@ -125,7 +123,7 @@ async function handOver(
 }
 
 function tell(
-  done: readonly HandedOver[],
+  done: readonly HandOverOutcome[],
   { output }: ReleaseOptions,
   io: CommandIo,
   words: { readonly verb: string; readonly already: string; readonly next: string },

@@ -13,7 +13,7 @@ import { textParts } from '../../sync/report/text.ts';
 import { readSourceText } from '../../sync/resources/applied-source.ts';
 import { readImpacts } from '../../sync/review/impact.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
-import { readStanding, suspend } from '../../sync/server/sync-records.ts';
+import { readStanding, createSuspension } from '../../sync/server/sync-records.ts';
 import { gitLocationAt } from '../../sync/source/git-location.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { type OptionTable, outputForm } from '../shared/option.ts';
@@ -144,7 +144,7 @@ class Rollback {
       const isTheirs = lasting?.until === null && !isOfRollback(lasting);
       const reason = isTheirs ? lasting.reason : rollbackText(rolled_back_to);
       const body = { owner: this.#client.owner, workspace, reason, rolled_back_to };
-      await refusalAsFailure(suspend(this.#client, body, this.#io.signal));
+      await refusalAsFailure(createSuspension(this.#client, body, this.#io.signal));
     }
     this.#isSuspended = true;
     return true;

@@ -16,7 +16,6 @@ interface ExplainOptions {
 }
 
 export const explainCommand: Command<ExplainOptions> = {
-  summary: 'Say what a kind or a field of a manifest means, and what it takes',
   examples: [
     ['gatewright explain', 'List the kinds'],
     ['gatewright explain ApiKey', 'List the fields of a kind'],
@@ -24,7 +23,10 @@ export const explainCommand: Command<ExplainOptions> = {
     ['gatewright explain Config.config.targets -o json', 'The same for programs'],
   ],
   options: {
-    field: { ...optionalWord('KIND or KIND.field.path; all kinds if none'), words: kindNames },
+    field: {
+      ...optionalWord('KIND or KIND.field.path; lists all kinds by default'),
+      suggestions: kindNames,
+    },
     output: outputForm(['text', 'json']),
   },
   run: async ({ field, output }, io) => {

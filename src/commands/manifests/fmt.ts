@@ -18,14 +18,13 @@ interface FmtOptions {
 }
 
 export const fmt: Command<FmtOptions> = {
-  summary: 'Write manifests in one spelling, without changing what they say',
   examples: [
     ['gatewright fmt', 'All manifests in the current folder and below'],
     ['gatewright fmt --check gateway', 'Name what would change; exit code 2 if anything would'],
     ['gatewright export - | gatewright fmt -', 'From standard input to standard output'],
   ],
   options: {
-    paths: words('Folders, files, or - for standard input; the current folder if none'),
+    paths: words('Folders, files, or - for standard input', 'the current folder'),
     check: flag('Write nothing; name the files that would change'),
   },
   run: async ({ paths, check }, io) => {

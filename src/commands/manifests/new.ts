@@ -1,7 +1,7 @@
 /** Knows the `new` command: a first manifest of a kind, to be changed by hand. */
 import { Failure } from '../../failure.ts';
 import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
-import { type KindName, kindNames, kinds, onlyName } from '../../model/kinds/kinds.ts';
+import { type KindName, kindNames, kinds, singletonName } from '../../model/kinds/kinds.ts';
 import { newManifest } from '../../sync/authoring/new-manifest.ts';
 import type { Command } from '../shared/command.ts';
 import { flag, optionalWord, requiredChoice, text } from '../shared/option.ts';
@@ -19,7 +19,6 @@ const nameForm = {
 };
 
 export const newCommand: Command<NewOptions> = {
-  summary: 'Print a first manifest of a kind, which validates',
   examples: [
     ['gatewright new Workspace support > support.yaml', 'A workspace'],
     ['gatewright new ApiKey bot --workspace support > bot.yaml', 'A key in it'],
@@ -39,8 +38,8 @@ export const newCommand: Command<NewOptions> = {
     if (name !== undefined && !managedNamePattern.test(name)) {
       throw new Failure('invalidInput', `the name must have ${managedNameForm}`);
     }
-    if (kinds[kind].isOnlyOne === true && (name ?? onlyName) !== onlyName) {
-      throw new Failure('invalidInput', `the name of a ${kind} is ${onlyName}; leave it out`);
+    if (kinds[kind].isSingleton === true && (name ?? singletonName) !== singletonName) {
+      throw new Failure('invalidInput', `the name of a ${kind} is ${singletonName}; leave it out`);
     }
     if (workspace !== undefined && kinds[kind].workspaced === 'none') {
       throw new Failure('invalidInput', `a ${kind} belongs to no workspace; leave --workspace out`);

@@ -20,14 +20,13 @@ interface RenderOptions {
 }
 
 export const render: Command<RenderOptions> = {
-  summary: 'Show manifests with values, patches and defaults in them',
   examples: [
     ['gatewright render examples/2-environments --env prod', 'As they are in one environment'],
     ['gatewright render gateway --env dev -o json', 'The same as one List, for programs'],
     ['gatewright render gateway --workspace support', 'What one workspace comes to'],
   ],
   options: {
-    paths: words('Folders, files, Git URLs, or - for standard input; the current folder if none'),
+    paths: words('Folders, files, Git URLs, or - for standard input', 'the current folder'),
     workspace: workspaceOption,
     env: environmentOption,
     output: outputForm(['yaml', 'json'], 'Form of the manifests'),

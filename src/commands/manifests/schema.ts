@@ -13,7 +13,6 @@ interface SchemaOptions {
 }
 
 export const schema: Command<SchemaOptions> = {
-  summary: 'Print the JSON Schema of manifests, for editors',
   examples: [
     ['gatewright schema > manifest.schema.json', 'Of any manifest'],
     ['gatewright schema ApiKey', 'Of one kind'],

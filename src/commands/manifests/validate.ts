@@ -24,7 +24,6 @@ interface ValidateOptions {
 }
 
 export const validate: Command<ValidateOptions> = {
-  summary: 'Check manifests without a server',
   examples: [
     ['gatewright validate examples/1-quickstart', 'Check a folder and all folders below it'],
     ['gatewright validate shared team-a/keys.yaml', 'Check several places as one source'],
@@ -32,7 +31,7 @@ export const validate: Command<ValidateOptions> = {
     ['gatewright validate -o github gateway', 'Write annotations for a GitHub workflow'],
   ],
   options: {
-    paths: words('Folders, files, Git URLs, or - for standard input; the current folder if none'),
+    paths: words('Folders, files, Git URLs, or - for standard input', 'the current folder'),
     workspace: workspaceOption,
     env: environmentOption,
     output: outputForm(['text', 'json', 'github'], 'Form of the result'),

@@ -14,7 +14,6 @@ const hostUsual = '127.0.0.1';
 const portUsual = 8790;
 
 export const mockUpstream: Command<Options> = {
-  summary: 'Stand in for a model provider, for tries without one: it echoes and counts',
   examples: [
     ['gatewright mock-upstream', 'Answer chat completions on http://127.0.0.1:8790/v1'],
     ['gatewright mock-upstream --port 0', 'Take a free port, and say which'],

@@ -1,8 +1,8 @@
 /** Knows how the chain of an organisation is read and proved, a page of rows at a time. */
 import {
-  ChainCheck,
   type ChainEnds,
   type ChainFault,
+  ChainVerifier,
   emptyChain,
   type SealedRow,
 } from '../../model/logs/audit-chain.ts';
@@ -57,7 +57,7 @@ export async function verifyChain(
     if (after?.base_position !== before?.base_position) continue;
     const end = after?.head_position ?? 0;
     const foreign = beyond.filter((row) => row.chain_position > end).map(insertedAt);
-    const proof = before === undefined ? [] : report.check.end(before.proof);
+    const proof = before === undefined ? [] : report.check.verifyEnds(before.proof);
     const faults = [...report.faults, ...[...proof].map(withoutRow), ...foreign];
     const unsealed = await auditChains.countUnsealed(db, organisationId);
     return { organisationId, sealed: report.sealed, unsealed, head: headOf(before), faults };
@@ -79,14 +79,14 @@ function insertedAt(row: SealedRow): Fault {
 
 /** From the base to the head. */
 async function walk(db: Db, key: Buffer, chain: ChainEnds, { head, signal }: Asked) {
-  const check = new ChainCheck(key, chain);
+  const check = new ChainVerifier(key, chain);
   const faults: Fault[] = [];
   const { organisation_id: organisationId, head_position: position } = chain;
   let sealed = 0;
   let isKnownHead = head === null || isBase(chain, head);
   for await (const alike of placesOf(db, organisationId, position, signal)) {
     sealed += alike.length;
-    for (const fault of check.take(alike)) {
+    for (const fault of check.verifyPosition(alike)) {
       faults.push({ ...fault, row: alike.find((row) => row.id === fault.id) ?? null });
     }
     isKnownHead ||= alike.some((row) => isAt(row, head!));

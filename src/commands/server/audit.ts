@@ -32,7 +32,6 @@ const actions = ['verify', 'export'] as const;
 const deploymentName = 'deployment';
 
 export const audit: Command<Options> = {
-  summary: 'Prove that nobody has changed the audit log, or write it out',
   examples: [
     ['gatewright audit verify', 'Exit 0 when all is as it was sealed, 3 when something is not'],
     [

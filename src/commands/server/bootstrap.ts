@@ -46,7 +46,6 @@ const defaultName = 'gatewright';
 const defaultFile = 'credentials.json';
 
 export const bootstrap: Command<Options> = {
-  summary: 'Make a superuser service account and an organisation API key',
   examples: [
     ['gatewright bootstrap', 'Write credentials.json for a new tenant'],
     [
@@ -62,13 +61,13 @@ export const bootstrap: Command<Options> = {
   options: {
     'tsg-id': text('DIGITS', {
       describe: 'Tenant service group, 10 digits',
-      isWell: (given) => tsgIdPattern.test(given),
+      isValid: (given) => tsgIdPattern.test(given),
       expected: '10 digits, such as 1234567890',
       fallback: 'a new one, and with it a new tenant; with --derived the same every time',
     }),
     name: text('NAME', {
       describe: 'Name of the service account and its key',
-      isWell: (given) => accountNamePattern.test(given),
+      isValid: (given) => accountNamePattern.test(given),
       expected: 'a name of 1 to 63 of a-z, 0-9 and inner -, such as ci',
       fallback: defaultName,
     }),
@@ -78,13 +77,13 @@ export const bootstrap: Command<Options> = {
     }),
     url: text('URL', {
       describe: 'Where clients reach the server',
-      isWell: (given) => originOf(given) !== null,
+      isValid: (given) => originOf(given) !== null,
       expected: 'the address of a server, such as https://gateway.example.com',
       fallback: 'this machine, at PORT',
     }),
     'owner-email': text('ADDRESS', {
       describe: 'E-mail address of the owner of a new tenant',
-      isWell: (given) => z.email().max(254).safeParse(given).success,
+      isValid: (given) => z.email().max(254).safeParse(given).success,
       expected: 'an e-mail address, such as ann@example.com',
       fallback: 'one that nobody reads, owner@DIGITS.gatewright.internal',
     }),

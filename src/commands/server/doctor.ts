@@ -1,6 +1,6 @@
 /** Knows the command that looks a deployment over: database, schema, master key, clock, and what tables say of each other. */
 import { resolve } from 'node:path';
-import { findMissing, readProgress } from '../../auth/data-keys.ts';
+import { findMissingMasterKey, readProgress } from '../../auth/data-keys.ts';
 import { createMasterKeys } from '../../auth/master-keys.ts';
 import { createSharedClock, describeDeviation, systemClock } from '../../clock.ts';
 import type { Ending } from '../../failure.ts';
@@ -28,7 +28,6 @@ interface Finding {
 }
 
 export const doctor: Command<Options> = {
-  summary: 'Look the deployment over and name what is wrong; changes nothing',
   examples: [
     ['gatewright doctor', 'Exit 0 when all is well, 3 when something is wrong'],
     [
@@ -83,7 +82,7 @@ async function masterKeyFinding(
     return { what, says: 'not checked: GATEWRIGHT_MASTER_KEY is not set here', isWrong: false };
   }
   const masterKeys = createMasterKeys(settings);
-  const fault = await findMissing(db, masterKeys);
+  const fault = await findMissingMasterKey(db, masterKeys);
   if (fault !== null) return { what, says: fault.message, isWrong: true };
   const { done, total } = await readProgress(db, masterKeys);
   if (total === 0) return { what, says: 'not in use yet', isWrong: false };

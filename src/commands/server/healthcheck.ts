@@ -13,7 +13,6 @@ const answerTimeoutMs = 3_000;
 const reasonsCharactersMax = 1_000;
 
 export const healthcheck: Command<Options> = {
-  summary: 'Ask the process of this container whether it is ready or alive',
   examples: [
     ['gatewright healthcheck', 'Exit 0 when `serve` is ready, 6 when it is not or does not answer'],
     ['gatewright healthcheck --port 8090 --probe livez', 'Whether `sync` on port 8090 is alive'],

@@ -29,7 +29,6 @@ interface Options {
 const actions = ['list', 'run'] as const;
 
 export const jobs: Command<Options> = {
-  summary: 'Show the scheduled jobs, or run one now',
   examples: [
     ['gatewright jobs list', 'Schedule, next run, and what the last run did'],
     ['gatewright jobs run expire-keys', 'Run a job now and print its counts'],

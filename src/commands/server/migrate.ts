@@ -24,7 +24,6 @@ interface Options {
 }
 
 export const migrate: Command<Options> = {
-  summary: 'Bring the database to the schema of this version',
   examples: [
     ['gatewright migrate', 'Run what is missing; safe to run anywhere, any number of times'],
     ['gatewright migrate --check', 'Exit 0 when nothing is missing, 2 when something is'],

@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import { missingMasterKey } from '../../app/missing-settings.ts';
 import {
-  findMissing,
+  findMissingMasterKey,
   type RotationProgress,
   readProgress,
   rotateMasterKey,
@@ -25,7 +25,6 @@ interface Options {
 }
 
 export const rotateMasterKeyCommand: Command<Options> = {
-  summary: 'Put every key in the database under a new master key, while servers run',
   examples: [
     [
       'gatewright rotate-master-key',
@@ -67,7 +66,7 @@ interface Status extends RotationProgress {
 
 /** @throws MissingMasterKey where some are under one that is not here */
 async function readStatus(db: Db, masterKeys: MasterKeys): Promise<Status> {
-  const fault = await findMissing(db, masterKeys);
+  const fault = await findMissingMasterKey(db, masterKeys);
   if (fault !== null) throw fault;
   return { masterKeyId: masterKeys.currentId, ...(await readProgress(db, masterKeys)) };
 }

@@ -24,7 +24,6 @@ interface Options {
 }
 
 export const serve: Command<Options> = {
-  summary: 'Serve the Admin API and inference on the database of the settings',
   examples: [
     ['gatewright serve', 'Listen where PORT and GATEWRIGHT_HOST say'],
     ['gatewright serve --migrate', 'Bring the database to this version first'],

@@ -1,39 +1,45 @@
-/** Knows what an option of a command line is, and the forms that its value can have. */
+/** Defines the options and words of command lines, and the kinds of values they take. */
 import { Failure } from '../../failure.ts';
 import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { didYouMean } from '../../suggest.ts';
 import { oneLine } from '../../terminal-text.ts';
 
 export interface Option<Value> {
-  /** A `switch` is there or not, a `value` follows its name, `word` and `words` stand alone. */
+  /** `switch`: present or absent. `value`: follows its name. `word`, `words`: positional. */
   readonly form: 'switch' | 'value' | 'word' | 'words';
-  /** Of one letter: `o` for `-o`. */
+  /** Short form: `o` for `-o`. */
   readonly letter?: string;
-  /** What help shows for the value: `FILE`. */
+  /** Stands for the value in error messages: `FILE`. */
   readonly placeholder: string;
-  /** What it does, with the unit of its value. */
+  /** Effect, with the unit of the value. */
   readonly describe: string;
-  /** What holds when it is left out: `text`; absent when that is said by `describe`. */
+  /** Default as help shows it; absent when `describe` states it. */
   readonly fallback?: string;
-  /** Whether it may be given several times. */
   readonly isRepeatable?: boolean;
-  /** Whether the command cannot do without. */
+  /** Only for words: an option is never required. */
   readonly isRequired?: boolean;
-  /** The words that it takes and no others. */
-  readonly words?: readonly string[];
-  /** Whether it takes several of them with commas between. */
-  readonly isList?: boolean;
+  /** All accepted values. */
+  readonly choices?: readonly string[];
+  /** Values to offer for completion where others are accepted as well. */
+  readonly suggestions?: readonly string[];
   /**
-   * The value, from what was given: nothing, or a word or more, never empty ones. Throws
-   * {@link Failure} with the sentence that `name` (`--port`) is the subject of.
+   * Converts the given strings, none of which is empty; an empty array yields the default. `name`
+   * is the subject of error messages: `--port`.
+   *
+   * @throws Failure (invalid input)
    */
   readonly read: (given: readonly string[], name: string) => Value;
 }
 
-/** The options of a command by their names, words that stand alone in their order. */
+/** Whether it is positional. */
+export function isWord({ form }: Option<unknown>): boolean {
+  return form === 'word' || form === 'words';
+}
+
+/** The options of a command by name; words in the order in which they are given. */
 export type OptionTable<Values> = { readonly [Name in keyof Values]: Option<Values[Name]> };
 
-interface Facts {
+interface Description {
   readonly describe: string;
   readonly fallback?: string;
 }
@@ -44,24 +50,27 @@ export function flag(describe: string, letter?: string): Option<boolean> {
   return { form: 'switch', placeholder: '', describe, read, ...(letter ? { letter } : {}) };
 }
 
-/** `--home DIR`; where `isWell` is given, only what passes it, which `expected` names. */
+/** `--home DIR`. `expected` describes the values that `isValid` accepts. */
 export function text(
   placeholder: string,
-  facts: Facts & { readonly isWell?: (given: string) => boolean; readonly expected?: string },
+  facts: Description & {
+    readonly isValid?: (given: string) => boolean;
+    readonly expected?: string;
+  },
 ): Option<string | undefined> {
-  const { isWell = () => true, expected, ...rest } = facts;
+  const { isValid = () => true, expected, ...rest } = facts;
   const read = ([given]: readonly string[], name: string): string | undefined => {
-    if (given === undefined || isWell(given)) return given;
+    if (given === undefined || isValid(given)) return given;
     throw refused(`${name} takes ${expected}, not ${quoted(given)}`);
   };
   return { form: 'value', placeholder, ...rest, read };
 }
 
-/** `--port PORT`: digits alone, so that neither `1e3` nor `0x50` is taken for what it may not mean. */
+/** `--port PORT`: decimal digits only; rejects `1e3` and `0x50`. */
 export function wholeNumber(
   placeholder: string,
   range: { readonly min: number; readonly max: number; readonly example: number },
-  facts: Facts,
+  facts: Description,
 ): Option<number | undefined> {
   const { min, max, example } = range;
   const read = ([given]: readonly string[], name: string): number | undefined => {
@@ -77,10 +86,10 @@ export function wholeNumber(
 
 const secondsIn = { s: 1, m: 60, h: 3600 } as const;
 
-/** `--interval 90s`: a whole number of seconds, minutes or hours, as seconds. */
+/** `--interval 90s`: a whole number of seconds, minutes or hours; the value is in seconds. */
 export function duration(
   range: { readonly min: number; readonly max: number; readonly example: string },
-  facts: Facts,
+  facts: Description,
 ): Option<number | undefined> {
   const { min, max, example } = range;
   const read = ([given]: readonly string[], name: string): number | undefined => {
@@ -96,47 +105,54 @@ export function duration(
   return { form: 'value', placeholder: 'TIME', ...facts, read };
 }
 
-/** `--drift heal|report|off`: one of several words, undefined when left out. */
+/** `--drift heal|report|off`: one of several choices, undefined by default. */
 export function optionalChoice<const Word extends string>(
   words: readonly [Word, ...Word[]],
-  facts: Facts,
+  facts: Description,
 ): Option<Word | undefined> {
   const read = ([given]: readonly string[], name: string): Word | undefined =>
     given === undefined ? undefined : oneOf(words, given, name);
-  return { form: 'value', placeholder: words.join('|'), words, ...facts, read };
+  return { form: 'value', placeholder: words.join('|'), choices: words, ...facts, read };
 }
 
-/** `--output text|json`: one of several words, the first when left out. */
+/** `--output text|json`: one of several choices, the first by default. */
 export function choice<const Word extends string>(
   words: readonly [Word, ...Word[]],
   facts: { readonly describe: string; readonly letter?: string },
 ): Option<Word> {
   const read = ([given]: readonly string[], name: string): Word =>
     given === undefined ? words[0] : oneOf(words, given, name);
-  return { form: 'value', placeholder: words.join('|'), fallback: words[0], words, ...facts, read };
+  return {
+    form: 'value',
+    placeholder: words.join('|'),
+    fallback: words[0],
+    choices: words,
+    ...facts,
+    read,
+  };
 }
 
-/** `--fail-on delete,replace`: some of several words; none when left out. */
+/** `--fail-on delete,replace`: a comma-separated list of choices, empty by default. */
 export function choices<const Word extends string>(
   words: readonly Word[],
   placeholder: string,
-  facts: Facts,
+  facts: Description,
 ): Option<readonly Word[]> {
   const read = ([given]: readonly string[], name: string): readonly Word[] =>
     given === undefined ? [] : given.split(',').map((word) => oneOf(words, word.trim(), name));
-  return { form: 'value', placeholder, words, isList: true, ...facts, read };
+  return { form: 'value', placeholder, choices: words, ...facts, read };
 }
 
-/** `-o, --output`, by which every command that tells something is asked for the form of it. */
+/** `-o, --output`: the output format. */
 export function outputForm<const Form extends string>(
   forms: readonly [Form, ...Form[]],
-  describe = 'Form of what is printed',
+  describe = 'Output format',
 ): Option<Form> {
   return choice(forms, { letter: 'o', describe });
 }
 
-/** `--workspace NAME`, any number of times. */
-function names(placeholder: string, facts: Facts): Option<readonly string[]> {
+/** `--workspace NAME`, repeatable. */
+function names(placeholder: string, facts: Description): Option<readonly string[]> {
   const read = (given: readonly string[], name: string): readonly string[] => {
     const wrong = given.find((word) => !managedNamePattern.test(word));
     if (wrong === undefined) return [...new Set(given)];
@@ -146,60 +162,60 @@ function names(placeholder: string, facts: Facts): Option<readonly string[]> {
 }
 
 export const workspaceOption = names('NAME', {
-  describe: 'Only this workspace, by its name in manifests; may be given several times',
-  fallback: 'all, and what is the organisation’s',
+  describe: 'Restrict to this workspace, by its name in manifests; repeatable',
+  fallback: 'all workspaces and the organisation',
 });
 
-/** `--env NAME`, of every command that reads manifests. */
+/** `--env NAME`, shared by all commands that read manifests. */
 export const environmentOption: Option<string | undefined> = {
   form: 'value',
   placeholder: 'NAME',
-  describe: 'Environment of the source: values and patches of environments/NAME/',
-  fallback: 'GATEWRIGHT_ENVIRONMENT; a source without environments needs none',
+  describe: 'Environment of the source: applies values and patches of environments/NAME/',
+  fallback: 'GATEWRIGHT_ENVIRONMENT; not needed for a source without environments',
   read: ([given], option) => {
     if (given === undefined || managedNamePattern.test(given)) return given;
     throw refused(`${option} takes ${managedNameForm}, not ${quoted(given)}`);
   },
 };
 
-/** `<path>`, a word that the command needs. */
+/** `<path>`, required. */
 export function requiredWord(describe: string): Option<string> {
   return { form: 'word', placeholder: '', describe, isRequired: true, read: ([given]) => given! };
 }
 
-/** `<action>`, one of several words. */
+/** `<action>`, required, one of several choices. */
 export function requiredChoice<const Word extends string>(
   words: readonly Word[],
   describe: string,
 ): Option<Word> {
   const read = ([given]: readonly string[], name: string): Word => oneOf(words, given!, name);
-  return { form: 'word', placeholder: '', describe, isRequired: true, words, read };
+  return { form: 'word', placeholder: '', describe, isRequired: true, choices: words, read };
 }
 
-/** `[kind]`, one of several words, or none. */
+/** `[kind]`, one of several choices. */
 export function optionalWordOf<const Word extends string>(
   words: readonly Word[],
   describe: string,
 ): Option<Word | undefined> {
   const read = ([given]: readonly string[], name: string): Word | undefined =>
     given === undefined ? undefined : oneOf(words, given, name);
-  return { form: 'word', placeholder: '', describe, words, read };
+  return { form: 'word', placeholder: '', describe, choices: words, read };
 }
 
-/** `[name]`, a word that may be left out. */
+/** `[name]` */
 export function optionalWord(describe: string): Option<string | undefined> {
   return { form: 'word', placeholder: '', describe, read: ([given]) => given };
 }
 
-/** `[paths..]`, any number of words. */
-export function words(describe: string): Option<readonly string[]> {
-  return { form: 'words', placeholder: '', describe, read: (given) => given };
+/** `[paths..]`, any number of words. `fallback` describes what an empty list means. */
+export function words(describe: string, fallback: string): Option<readonly string[]> {
+  return { form: 'words', placeholder: '', describe, fallback, read: (given) => given };
 }
 
 const portMax = 65_535;
 
-/** `--port PORT` and its like. */
-export function port(example: number, facts: Facts): Option<number | undefined> {
+/** A TCP port; 0 lets the system choose one. */
+export function port(example: number, facts: Description): Option<number | undefined> {
   return wholeNumber('PORT', { min: 0, max: portMax, example }, facts);
 }
 
@@ -207,7 +223,7 @@ export function refused(message: string): Failure {
   return new Failure('invalidInput', message);
 }
 
-/** A word as it was typed, for messages. */
+/** A word as typed, safe for terminals. */
 export function quoted(word: string): string {
   return `"${oneLine(word)}"`;
 }
@@ -220,8 +236,8 @@ function oneOf<Word extends string>(words: readonly Word[], given: string, name:
   throw refused(`${name} takes ${words.join(', ')}, not ${quoted(given)}${hint}`);
 }
 
-/** `--home`, of the commands that find a running database or credentials in it. */
+/** `--home`, for commands that find a running database or credentials there. */
 export const homeOption = text('DIR', {
-  describe: 'Folder of `gatewright up`',
+  describe: 'Data folder of `gatewright up`',
   fallback: 'GATEWRIGHT_HOME, else .gatewright',
 });

@@ -60,7 +60,7 @@ export const serverOptions: OptionTable<ServerOptions> = {
 
 /** Options of every command that reads manifests, too. */
 export const manifestOptions: OptionTable<ManifestOptions> = {
-  paths: words('Folders, files, Git URLs, or - for standard input; the current folder if none'),
+  paths: words('Folders, files, Git URLs, or - for standard input', 'the current folder'),
   ...serverOptions,
   'secrets-dir': text('DIR', {
     describe: 'Folder for key values and for valueFrom files',

@@ -1,7 +1,7 @@
 /** Knows what of a source can be applied where something in it is wrong. */
 import { Failure } from '../../failure.ts';
 import type { ReadSource } from '../../sync/desired/desired.ts';
-import { type DesiredSet, workspaceOf } from '../../sync/resources/resource-set.ts';
+import { type DesiredSet, owningWorkspace } from '../../sync/resources/resource-set.ts';
 import { isInScope, type WorkspaceScope } from '../../sync/resources/workspace-scope.ts';
 import type { SourceFault } from '../../sync/source/source-files.ts';
 import { outOfReach } from '../../sync/validation/secrets.ts';
@@ -18,7 +18,7 @@ export function soundPart({ set, waiting }: ReadSource, scope: WorkspaceScope): 
   const faults = [...set.faults, ...waiting];
   const held = new Set(faults.flatMap(({ workspaces }) => workspaces));
   const hasSound = set.resources.some(
-    ({ identity }) => isInScope(identity, scope) && !held.has(workspaceOf(identity)),
+    ({ identity }) => isInScope(identity, scope) && !held.has(owningWorkspace(identity)),
   );
   const isDoubtful = faults.some(({ holdsAll }) => holdsAll);
   if (!hasSound || isDoubtful) throw faulty(set.faults.map(({ fault }) => fault));

@@ -1,12 +1,12 @@
 /** Knows how what the sync loop tells is said to people and to programs. */
 
-import type { WatchEvent } from '../../sync/loop/loop-event.ts';
 import { countsByKind } from '../../sync/report/summary.ts';
 import { textReport } from '../../sync/report/text.ts';
+import type { LoopEvent } from '../../sync/status/loop-event.ts';
 import { cycleDocument } from './cycle-document.ts';
 
 /** Whether there is nothing to tell: a cycle or a pass that found all as it should be. */
-export function isQuiet(event: WatchEvent): boolean {
+export function isQuiet(event: LoopEvent): boolean {
   if (event.kind === 'failure') return false;
   if (!event.isNews) return true;
   if (event.kind === 'drift') return false;
@@ -17,7 +17,7 @@ export function isQuiet(event: WatchEvent): boolean {
 }
 
 /** Lines for people, at `now` (ms since the epoch); empty when there is nothing to tell. */
-export function eventText(event: WatchEvent, now: number): string {
+export function eventText(event: LoopEvent, now: number): string {
   if (isQuiet(event)) return '';
   const time = timeText(now);
   if (event.kind === 'cycle') return `\n${time}\n${textReport(event.result)}`;
@@ -36,7 +36,7 @@ export function eventText(event: WatchEvent, now: number): string {
 }
 
 /** The event without its name and time, for `-o json`. */
-export function eventDocument(event: WatchEvent): Record<string, unknown> {
+export function eventDocument(event: LoopEvent): Record<string, unknown> {
   if (event.kind === 'failure') {
     const { kind, message } = event.failure;
     return { ending: kind, message, retryAt: momentText(event.retryAt) };

@@ -3,7 +3,7 @@ import { Failure } from '../../failure.ts';
 import {
   type RevisionChange,
   type RevisionWithChanges,
-  revisionsKept,
+  revisionsMax,
   type SyncRevision,
 } from '../../model/kinds/sync-record.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
@@ -23,7 +23,6 @@ interface HistoryOptions extends ServerOptions {
 }
 
 export const history: Command<HistoryOptions> = {
-  summary: 'Show what each run has changed, when and by which commit; of one revision, everything',
   examples: [
     ['gatewright history -n 10', 'The latest ten revisions of this owner'],
     ['gatewright history 12', 'What revision 12 changed, by resource and field'],
@@ -33,8 +32,8 @@ export const history: Command<HistoryOptions> = {
     number: {
       ...wholeNumber(
         'COUNT',
-        { min: 1, max: revisionsKept, example: 10 },
-        { describe: 'How many of the latest', fallback: `${revisionsKept}, as many as are kept` },
+        { min: 1, max: revisionsMax, example: 10 },
+        { describe: 'How many of the latest', fallback: `${revisionsMax}, as many as are kept` },
       ),
       letter: 'n',
     },

@@ -29,7 +29,6 @@ const followMs = 1_000;
 const lateMs = 30_000;
 
 export const logs: Command<LogsOptions> = {
-  summary: 'Show requests for models: who asked what of whom, status, time, tokens and cost',
   examples: [
     ['gatewright logs', 'The latest of the last 24 hours'],
     ['gatewright logs --follow --status 4xx', 'Those that are refused, as they come'],

@@ -20,8 +20,6 @@ interface StatusOptions extends ServerOptions {
 const watchMs = 2_000;
 
 export const status: Command<StatusOptions> = {
-  summary:
-    'Show where each source and workspace stands: commits, state, drift, errors, suspensions',
   examples: [
     ['gatewright status', 'Every owner of the server, and its workspaces'],
     ['gatewright status --owner team-a -o wide', 'One of them, with sources and holders'],

@@ -4,7 +4,7 @@ import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { reasonMax, SuspensionReason, type SyncSuspension } from '../../model/kinds/sync-record.ts';
 import { Timestamp } from '../../model/wire/timestamp.ts';
 import { ApiRefusal } from '../../sync/server/refusal.ts';
-import { resume as resumeAt, suspend as suspendAt } from '../../sync/server/sync-records.ts';
+import { deleteSuspension as resumeAt, createSuspension as suspendAt } from '../../sync/server/sync-records.ts';
 import type { Command } from '../shared/command.ts';
 import { duration, type Option, optionalWord, outputForm, quoted, text } from '../shared/option.ts';
 import { type GivenOptions, shellLine } from '../shared/shell-line.ts';
@@ -25,7 +25,6 @@ interface SuspendOptions extends ResumeOptions {
 const isWell = (given: string): boolean => Timestamp.safeParse(given).success;
 
 export const suspend: Command<SuspendOptions> = {
-  summary: 'Pause sync for an owner or one of its workspaces, with a reason and an end',
   examples: [
     ['gatewright suspend --reason release-freeze', 'Nothing of this owner is written'],
     ['gatewright suspend support --for 2h --reason migration', 'One workspace, for two hours'],
@@ -71,7 +70,6 @@ export const suspend: Command<SuspendOptions> = {
 };
 
 export const resume: Command<ResumeOptions> = {
-  summary: 'End a suspension: sync goes on',
   examples: [
     ['gatewright resume', 'That of the whole owner'],
     ['gatewright resume support', 'That of one workspace'],

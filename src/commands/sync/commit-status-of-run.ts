@@ -37,7 +37,7 @@ export async function tellingCommit(
   const state = new SyncState(systemClock);
   try {
     state.onLook({ kind: 'seen', version: await newest(), isRetryPending: false });
-    outside.announcer.tellStatus(state.standing);
+    outside.announcer.tellStatus(state.status);
     const result = await run();
     state.onEvent({
       ...{ kind: 'cycle', result, durationMs: 0, retryAt: null },
@@ -48,7 +48,7 @@ export async function tellingCommit(
     if (error instanceof Failure) state.onLook({ kind: 'failed', failure: error });
     throw error;
   } finally {
-    outside.announcer.tellStatus(state.standing);
+    outside.announcer.tellStatus(state.status);
     await outside.close(deliveryMsMax);
   }
 }

@@ -51,7 +51,7 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
   const metrics = createSyncMetrics({
     version: packageVersion(),
     isSuspended: () => loop.isSuspended,
-    standing: () => loop.state.standing,
+    standing: () => loop.state.status,
     requests: () => client.requests,
   });
   const onOutcome = outcomes(context, metrics);
@@ -87,7 +87,7 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
     },
     onLook: (look) => {
       if (look.kind === 'failed') metrics.observeFailure(look.failure.kind);
-      if (look.kind === 'seen') outside?.announcer.onVersion(state.standing);
+      if (look.kind === 'seen') outside?.announcer.onVersion(state.status);
     },
     onEvent: (event, lagMs) => {
       metrics.observe(event, lagMs);
@@ -131,7 +131,7 @@ async function openListener(
     : [];
   const options = {
     ...{ ...rest, refs, metrics, hints, clock: systemClock },
-    standing: () => state.standing,
+    standing: () => state.status,
     isDraining: () => loop.signal.aborted,
   };
   try {

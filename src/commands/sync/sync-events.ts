@@ -1,7 +1,7 @@
 /** Knows how the daemon tells what happens, on standard output: lines of text, or one JSON object a line. */
 
 import { textReport } from '../../sync/report/text.ts';
-import type { WatchEvent } from '../../sync/status/loop-event.ts';
+import type { LoopEvent } from '../../sync/status/loop-event.ts';
 import type { CommandIo } from '../shared/command.ts';
 import { eventDocument, eventText, isQuiet, timeText } from '../sources/watch-event.ts';
 
@@ -34,7 +34,7 @@ export class SyncEvents {
   }
 
   /** Of the loop: the first as it is, afterwards only what is news. */
-  tellWatch(event: WatchEvent): void {
+  tellWatch(event: LoopEvent): void {
     const isFirst = this.#isFirst;
     this.#isFirst = false;
     if (!isFirst && isQuiet(event)) return;

@@ -42,7 +42,7 @@ import type { DesiredSet } from '../../sync/resources/resource-set.ts';
 import { gitLocationAt, isGitLocation } from '../../sync/source/git-location.ts';
 import { openSource, readSources } from '../../sync/source/source.ts';
 import type { Source } from '../../sync/source/source-files.ts';
-import type { WatchEvent } from '../../sync/status/loop-event.ts';
+import type { LoopEvent } from '../../sync/status/loop-event.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { credentialsPathOf } from '../shared/credentials-file.ts';
 import { environmentOption, flag, outputForm, port, text } from '../shared/option.ts';
@@ -244,7 +244,7 @@ async function syncOn(context: Context, started: Started): Promise<Ending> {
   return 'success';
 }
 
-function outcomeOf(event: WatchEvent): SyncOutcome {
+function outcomeOf(event: LoopEvent): SyncOutcome {
   return event.kind === 'failure'
     ? { result: null, failure: event.failure }
     : { result: event.result, failure: null };
@@ -295,7 +295,7 @@ function triesOf({ home, io, isQuickstart }: Context, { addresses }: Started): s
 }
 
 /** With `-o json` standard output holds the one document; what follows is for people. */
-function printEvent({ io, options }: Context, event: WatchEvent): void {
+function printEvent({ io, options }: Context, event: LoopEvent): void {
   const output = options.output === 'json' ? io.stderr : io.stdout;
   output.write(eventText(event, Date.now()));
 }

@@ -1,18 +1,24 @@
-/** Guarantees that a real shell completes every command, option and value by the script that is printed. */
+/** Tests the completion scripts: bash completes every command, option and value. */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { commandLoaders } from '../../../src/commands/all-commands.ts';
+import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { commands } from '../../../src/commands/all-commands.ts';
+import { listCandidates } from '../../../src/commands/completion/candidates.ts';
+import { isWord } from '../../../src/commands/shared/option.ts';
 import { runCli } from './run-cli.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'gatewright-completion-'));
-mkdirSync(join(folder, 'my gateway'));
-writeFileSync(join(folder, 'keys.yaml'), '');
 const scripts = new Map<string, string>();
 
 beforeAll(async () => {
+  const program = join(folder, 'gatewright');
+  writeFileSync(
+    program,
+    `#!/bin/sh\nexec '${process.execPath}' '${inject('builtProgram')}' "$@"\n`,
+  );
+  chmodSync(program, 0o755);
   for (const shell of ['bash', 'zsh', 'fish']) {
     const { stdout, stderr, exitCode } = await runCli(['completion', shell], null);
     expect([stderr, exitCode]).toEqual(['', 0]);
@@ -20,39 +26,53 @@ beforeAll(async () => {
   }
 });
 
-/** What bash offers for the last of some words, cut as bash cuts them. */
+/** Returns what bash offers for the last of some words, split as bash splits them. */
 function offered(...words: string[]): string[] {
   const line = `COMP_WORDS=(gatewright "$@"); COMP_CWORD=$#; _gatewright; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const script = `set -u\n${scripts.get('bash')}\n${line}`;
   const run = spawnSync('bash', ['--norc', '-c', script, 'bash', ...words], {
     cwd: folder,
     encoding: 'utf8',
+    env: { PATH: `${folder}:${process.env.PATH}`, SHELL: '/usr/bin/zsh' },
   });
-  // Outside of a completion bash has no option to set.
   expect([run.stderr, run.status]).toEqual(['', 0]);
   return run.stdout.split('\n').filter((word) => word !== '');
 }
 
+async function optionsOf(name: string): Promise<string[]> {
+  const { options } = await commands.get(name)!.load();
+  const long = Object.entries(options)
+    .filter(([, option]) => !isWord(option))
+    .map(([option]) => `--${option}`);
+  return [...long, '--help'].toSorted();
+}
+
+it.each([...commands.keys()])('lists every option of %s', async (name) => {
+  const listed = await listCandidates([name, '--'], commands);
+  const long = listed.split('\n').filter((candidate) => candidate.startsWith('--'));
+  expect(long.toSorted()).toEqual(await optionsOf(name));
+});
+
 describe('bash', () => {
-  it('is told of the function', () => {
+  it('registers the function', () => {
     const script = `${scripts.get('bash')}\ncomplete -p gatewright`;
     const run = spawnSync('bash', ['--norc', '-c', script], { encoding: 'utf8' });
-    expect([run.stdout, run.stderr]).toEqual(['complete -F _gatewright gatewright\n', '']);
+    const registered = 'complete -o default -F _gatewright gatewright\n';
+    expect([run.stdout, run.stderr]).toEqual([registered, '']);
   });
 
   it('completes commands', () => {
-    expect(offered('')).toEqual([...commandLoaders.keys(), 'help', '--help', '--version']);
+    expect(offered('')).toEqual([...commands.keys()]);
     expect(offered('va')).toEqual(['validate']);
     expect(offered('help', 'boot')).toEqual(['bootstrap']);
-    expect(offered('nothing', '')).toEqual([]);
   });
 
-  it.each([...commandLoaders.keys()])('completes every option of %s', async (name) => {
-    const { options } = await commandLoaders.get(name)!();
-    const long = Object.entries(options)
-      .filter(([, { form }]) => !form.startsWith('word'))
-      .map(([option]) => `--${option}`);
-    expect(offered(name, '--').toSorted()).toEqual([...long, '--help'].toSorted());
+  it('completes the options of a command', async () => {
+    expect(offered('up', '--').toSorted()).toEqual(await optionsOf('up'));
+  });
+
+  it('completes options that start like a short one', () => {
+    expect(offered('validate', '--o')).toEqual(['--output']);
   });
 
   it('completes the values of options, also behind a letter, an equals sign and a comma', () => {
@@ -67,17 +87,27 @@ describe('bash', () => {
     ]);
   });
 
-  it('completes files and folders where they belong, and words by their place', () => {
-    expect(offered('plan', '')).toEqual(['keys.yaml', 'my gateway']);
-    expect(offered('plan', 'keys.yaml', 'm')).toEqual(['my gateway']);
-    expect(offered('plan', '--home', '')).toEqual(['my gateway']);
+  it('completes words by their position', () => {
     expect(offered('jobs', '')).toEqual(['list', 'run']);
-    expect(offered('jobs', 'run', '')).toEqual([]);
+    expect(offered('explain', 'ApiK')).toEqual(['ApiKey']);
+  });
+
+  it('leaves file names to the shell', () => {
+    expect(offered('plan', '')).toEqual([]);
+    expect(offered('plan', '--home', '')).toEqual([]);
     expect(offered('plan', '--owner', '')).toEqual([]);
   });
 });
 
-it.each(['bash', 'zsh', 'fish'])('the script for %s names every command', (shell) => {
-  const script = scripts.get(shell)!;
-  expect([...commandLoaders.keys()].filter((name) => !script.includes(name))).toEqual([]);
+it.each([
+  ['zsh', 'validate:Check manifests without a server'],
+  ['fish', 'validate\tCheck manifests without a server'],
+])('describes commands to %s', (shell, line) => {
+  expect(scripts.get(shell)).toContain(`SHELL${shell === 'fish' ? ' fish' : '=zsh'}`);
+  const words = ['--get-yargs-completions', 'gatewright', ''];
+  const run = spawnSync(process.execPath, [inject('builtProgram'), ...words], {
+    encoding: 'utf8',
+    env: { SHELL: shell },
+  });
+  expect(run.stdout.split('\n')).toContain(line);
 });

@@ -1,0 +1,231 @@
+/** Parses command lines with yargs, which also writes the help and completes unfinished lines. */
+import yargs, { type Argv, type Options } from 'yargs';
+import type { Ending } from '../../failure.ts';
+import type { CommandEntry, CommandIo, LoadedCommand } from '../shared/command.ts';
+import { isWord, type Option, refused } from '../shared/option.ts';
+import { explainParseError, type LineContext, unknownCommand } from './parse-errors.ts';
+
+/** What a command line asks for: a command to run, or text to print, such as help. */
+export type ParsedLine =
+  | { readonly kind: 'command'; readonly run: (io: CommandIo) => Promise<Ending> }
+  | { readonly kind: 'text'; readonly text: string };
+
+const columns = 100;
+
+/** First word of a line whose last word is to be completed; yargs then prints the candidates. */
+export const completionRequest = '--get-yargs-completions';
+
+/**
+ * Parses `words`, the arguments without node and script. Loads only the commands that they mention.
+ *
+ * @throws Failure (invalid input) with one sentence that names the mistake and the fix
+ */
+export async function parseCommandLine(
+  words: readonly string[],
+  commands: ReadonlyMap<string, CommandEntry>,
+): Promise<ParsedLine> {
+  const args = escapeDashes(helpWordsToOption(words, commands));
+  const loaded = await loadMentioned(args, commands);
+  const context: LineContext = { commands: [...commands.keys()], current: null, wordCount: 0 };
+  const parser = createParser(args, context);
+  for (const [name, { usage, summary }] of commands) {
+    const command = loaded.get(name);
+    if (command === undefined) {
+      parser.command(usage, summary);
+      continue;
+    }
+    const declare = (inner: Argv): Argv => {
+      context.current = { name, options: command.options };
+      return declareOptions(inner, command, args[0] === completionRequest);
+    };
+    parser.command(usage, summary, declare, (argv) => {
+      throw new CommandParsed(command, argv);
+    });
+  }
+  return await run(parser, args);
+}
+
+/**
+ * Ends the parsing as soon as the options are known. If a handler returns, yargs renders the help of
+ * its command, which takes longer than all the rest of the parsing.
+ */
+class CommandParsed extends Error {
+  readonly command: LoadedCommand;
+  readonly argv: Readonly<Record<string, unknown>>;
+
+  constructor(command: LoadedCommand, argv: Readonly<Record<string, unknown>>) {
+    super('the command line is parsed');
+    this.command = command;
+    this.argv = argv;
+  }
+}
+
+async function run(parser: Argv, args: string[]): Promise<ParsedLine> {
+  let output = '';
+  try {
+    await parser.parseAsync(args, {}, (_error: unknown, _argv: unknown, text: string) => {
+      output = text;
+    });
+  } catch (error) {
+    if (!(error instanceof CommandParsed)) throw error;
+    const { command, argv } = error;
+    const values = readValues(argv, command.options);
+    return { kind: 'command', run: async (io) => await command.run(values, io) };
+  }
+  return { kind: 'text', text: `${output}\n` };
+}
+
+/** `help plan` as `plan --help`, which yargs understands; no words at all ask for help as well. */
+function helpWordsToOption(
+  words: readonly string[],
+  commands: ReadonlyMap<string, CommandEntry>,
+): readonly string[] {
+  const [verb, name] = words;
+  if (verb === undefined) return ['--help'];
+  if (verb !== 'help' || name === undefined) return words;
+  if (!commands.has(name)) throw unknownCommand(name, [...commands.keys()]);
+  return [name, '--help'];
+}
+
+/** No argument of a process contains a NUL character. */
+const dashEscape = '\0';
+
+/**
+ * yargs parses positional words a second time and then drops those that begin with a dash: a lone
+ * `-`, and every word after `--`. A prefix, which {@link wordsOf} removes, protects them.
+ */
+function escapeDashes(words: readonly string[]): string[] {
+  const end = words.indexOf('--');
+  return words.map((word, at) =>
+    word === '-' || (end !== -1 && at > end) ? `${dashEscape}${word}` : word,
+  );
+}
+
+function wordsOf(value: unknown): string[] {
+  return [value].flat().map((word) => String(word).replace(dashEscape, ''));
+}
+
+async function loadMentioned(
+  words: readonly string[],
+  commands: ReadonlyMap<string, CommandEntry>,
+): Promise<ReadonlyMap<string, LoadedCommand>> {
+  const mentioned = [...commands].filter(([name]) => words.includes(name));
+  return new Map(
+    await Promise.all(mentioned.map(async ([name, { load }]) => [name, await load()] as const)),
+  );
+}
+
+function createParser(words: readonly string[], context: LineContext): Argv {
+  const parser = yargs([...words])
+    .scriptName('gatewright')
+    .locale('en')
+    .exitProcess(false)
+    .wrap(columns)
+    .parserConfiguration({
+      'boolean-negation': false,
+      'camel-case-expansion': false,
+      'dot-notation': false,
+      'greedy-arrays': false,
+      'parse-numbers': false,
+      'parse-positional-numbers': false,
+      'strip-aliased': true,
+    })
+    .strict()
+    .strictCommands()
+    .help('help', 'Show this help')
+    .alias('help', 'h')
+    .version(false)
+    .fail((message, error) => {
+      context.wordCount = (parser.parsed || undefined)?.argv._.length ?? 0;
+      throw explainParseError(message ?? error.message, context, words);
+    })
+    .usage('gatewright <command>: control plane and GitOps operator for an AI gateway')
+    .epilogue(
+      [
+        '`gatewright help <command>` shows options and examples; --version shows the version.',
+        'Settings come from the environment and from .env; `gatewright settings` lists them.',
+        'Exit codes: 0 success, 1 unexpected error, 2 changes present, 3 partly failed, 4 refused by a',
+        'guard, 5 invalid input, 6 unreachable, 7 try again, 8 plan is stale; 130 Ctrl-C, 143 SIGTERM.',
+      ].join('\n'),
+    );
+  return parser;
+}
+
+/** The values of an unfinished line are not read, because they may still be invalid. */
+function declareOptions(
+  parser: Argv,
+  { options, conflicts, examples }: LoadedCommand,
+  isUnfinished: boolean,
+): Argv {
+  for (const [name, option] of Object.entries(options)) {
+    const facts = isUnfinished
+      ? describeOption(option)
+      : { ...describeOption(option), ...readWith(name, option) };
+    if (isWord(option)) parser.positional(name, { ...facts, type: 'string' });
+    else parser.option(name, { ...facts, ...valueForm(option) });
+  }
+  for (const [one, other] of conflicts) parser.conflicts(one, other);
+  // As an epilogue, because yargs would wrap long lines of `.example()`, which are to be copied.
+  const lines = examples.map(([line, effect]) => `  ${line}\n      ${effect}`);
+  return parser.epilogue(['Examples:', ...lines].join('\n'));
+}
+
+/** A switch takes exactly no argument, so that `--yes=maybe` is an error and not `false`. */
+function valueForm({ form, letter }: Option<unknown>): Options {
+  const alias = letter === undefined ? {} : { alias: letter };
+  if (form === 'switch') return { ...alias, type: 'boolean', nargs: 0 };
+  return { ...alias, type: 'string', requiresArg: true };
+}
+
+type OptionDescription = Pick<Options, 'describe' | 'defaultDescription'> & {
+  readonly choices?: readonly string[];
+};
+
+function describeOption({ describe, fallback, choices }: Option<unknown>): OptionDescription {
+  return {
+    describe,
+    ...(fallback === undefined ? {} : { defaultDescription: fallback }),
+    ...(choices === undefined ? {} : { choices }),
+  };
+}
+
+function readWith(name: string, option: Option<unknown>): Pick<Options, 'coerce'> {
+  if (option.form === 'switch') return {};
+  return { coerce: (value: unknown) => readGiven(name, option, value) };
+}
+
+function readGiven(name: string, option: Option<unknown>, value: unknown): unknown {
+  const words = wordsOf(value);
+  if (isWord(option)) {
+    if (words.length === 0) return [];
+    if (words.includes('')) {
+      throw refused('a word is empty; is a shell variable unset?');
+    }
+    return option.read(words, `<${name}>`);
+  }
+  if (words.includes('')) {
+    throw refused(`--${name} needs a value: --${name} ${option.placeholder}`);
+  }
+  if (words.length > 1 && option.isRepeatable !== true) {
+    throw refused(`--${name} is given twice; once is enough`);
+  }
+  return option.read(words, `--${name}`);
+}
+
+/** yargs gives an empty array for `[paths..]` without words. */
+function isMissing(value: unknown): boolean {
+  return value === undefined || (Array.isArray(value) && value.length === 0);
+}
+
+/** The values of all options; those that were not given get their defaults. */
+function readValues(
+  argv: Readonly<Record<string, unknown>>,
+  options: LoadedCommand['options'],
+): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(options).map(([name, option]) => [
+      name,
+      isMissing(argv[name]) ? option.read([], name) : argv[name],
+    ]),
+  );
+}
