@@ -1,48 +1,48 @@
-/** Knows what a check of a guardrail is given, and what it says. */
+/** Defines the input and the outcome of a guardrail check. */
 import type { Passage } from './passages.ts';
 
-/** One request or answer as checks see it. */
-export interface Subject {
+/** A request or response as checks see it. */
+export interface CheckSubject {
   readonly side: 'input' | 'output';
   /** `chat_completions`, `embeddings`. */
   readonly endpoint: string;
   readonly isStream: boolean;
   readonly params: Readonly<Record<string, unknown>>;
-  /** Null on the side of input. */
+  /** Null for input. */
   readonly answer: { readonly status: number; readonly json: unknown } | null;
   readonly passages: readonly Passage[];
   readonly metadata: Readonly<Record<string, unknown>>;
-  /** Of the caller, in lower case. */
+  /** Headers of the caller, with names in lower case. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly provider: string;
   readonly model: string | null;
   readonly traceId: string;
 }
 
-export interface Outcome {
+export interface CheckOutcome {
   readonly passes: boolean;
-  /** In one sentence, without what was judged. */
+  /** One sentence without the checked text. */
   readonly explanation: string;
-  /** In place of the passages, one for each; null where they stay. */
+  /** Replacements, one for each passage; absent if nothing changes. */
   readonly texts?: readonly string[] | undefined;
-  /** What else it has to tell. */
+  /** Further data of the result. */
   readonly data?: unknown;
 }
 
-export type Judge = (subject: Subject) => Outcome | Promise<Outcome>;
+export type CheckRunner = (subject: CheckSubject) => CheckOutcome | Promise<CheckOutcome>;
 
-/** A check could not judge; its guardrail says what that means. */
+/** Reports that a check could not run; the guardrail decides what follows. */
 export class CheckError extends Error {
   override name = 'CheckError';
 }
 
-/** All that is judged, as one text. */
-export function textOf({ passages }: Pick<Subject, 'passages'>): string {
+/** All passages as one text. */
+export function subjectText({ passages }: Pick<CheckSubject, 'passages'>): string {
   return passages.length === 1 ? passages[0]!.text : passages.map(({ text }) => text).join('\n');
 }
 
-/** `not` turns what a check says into its opposite. */
-export function saying(holds: boolean, isNot: unknown, explanation: string): Outcome {
+/** Builds an outcome; a true `isNot` inverts the condition. */
+export function makeOutcome(holds: boolean, isNot: unknown, explanation: string): CheckOutcome {
   const passes = isNot === true ? !holds : holds;
   return { passes, explanation };
 }

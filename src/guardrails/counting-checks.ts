@@ -1,42 +1,52 @@
-/** Knows the checks that count or compare letters: how long a text is, how it ends, in which case it stands. */
-import { CheckError, type Judge, type Subject, saying, textOf } from './check.ts';
+/** Implements the checks of length, suffix, case, emptiness and code blocks. */
+import {
+  CheckError,
+  type CheckRunner,
+  type CheckSubject,
+  makeOutcome,
+  subjectText,
+} from './check.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
-type Maker = (parameters: Parameters) => Judge;
+type CheckFactory = (parameters: Parameters) => CheckRunner;
 
-/** Passes where the count lies between `min…` and `max…`. */
-function counting(what: string, max: number, count: (text: string) => number): Maker {
+/** Passes if the count is between `min…` and `max…`. */
+function countCheck(what: string, max: number, count: (text: string) => number): CheckFactory {
   return (parameters) => {
     const least = numberOr(parameters[`min${what}`], 0);
     const most = numberOr(parameters[`max${what}`], max);
     return (subject) => {
-      const found = count(textOf(subject));
-      const explanation = `${found} ${what.toLowerCase()}, where ${least} to ${most} are allowed`;
-      return saying(found >= least && found <= most, parameters.not, explanation);
+      const total = count(subjectText(subject));
+      const explanation = `${total} ${what.toLowerCase()}, allowed are ${least} to ${most}`;
+      return makeOutcome(total >= least && total <= most, parameters.not, explanation);
     };
   };
 }
 
-function cased(what: string, isIn: (text: string) => boolean): Maker {
+function caseCheck(what: string, isIn: (text: string) => boolean): CheckFactory {
   return ({ not }) =>
     (subject) =>
-      saying(isIn(judged(subject)), not, `whether all letters are ${what}`);
+      makeOutcome(isIn(requireText(subject)), not, `checks whether all letters are ${what}`);
 }
 
-const endsWith: Maker = ({ suffix, not }) => {
+const endsWith: CheckFactory = ({ suffix, not }) => {
   const end = String(suffix);
   return (subject) => {
-    const text = judged(subject);
-    return saying(text.endsWith(end) || text.endsWith(`${end}.`), not, 'whether it ends as wanted');
+    const text = requireText(subject);
+    return makeOutcome(
+      text.endsWith(end) || text.endsWith(`${end}.`),
+      not,
+      'checks whether the text ends with the suffix',
+    );
   };
 };
 
-/** An answer that only calls tools has no text, and is one all the same. */
-const notNull: Maker =
+/** A response that only calls tools has no text but is not empty. */
+const notNull: CheckFactory =
   ({ not }) =>
   (subject) => {
-    const isAnswer = textOf(subject).trim() !== '' || callsTools(subject.answer?.json);
-    return saying(isAnswer, not, isAnswer ? 'there is content' : 'there is no content');
+    const hasContent = subjectText(subject).trim() !== '' || callsTools(subject.answer?.json);
+    return makeOutcome(hasContent, not, hasContent ? 'there is content' : 'there is no content');
   };
 
 function callsTools(json: unknown): boolean {
@@ -50,7 +60,7 @@ function callsTools(json: unknown): boolean {
   return [choices, content, output].some((list) => Array.isArray(list) && list.some(calls));
 }
 
-/** Names that people write behind three backticks, by those that the check knows. */
+/** Language names used after three backticks, by the language names of the check. */
 const fenceNames: Readonly<Record<string, readonly string[]>> = {
   'c#': ['csharp', 'cs'],
   'c++': ['cpp'],
@@ -67,24 +77,24 @@ const fenceNames: Readonly<Record<string, readonly string[]>> = {
   kotlin: ['kt'],
 };
 
-const containsCode: Maker = ({ format, not }) => {
+const containsCode: CheckFactory = ({ format, not }) => {
   const name = String(format).toLowerCase();
-  const wanted = new Set([name, ...(fenceNames[name] ?? [])]);
+  const names = new Set([name, ...(fenceNames[name] ?? [])]);
   return (subject) => {
-    const fences = textOf(subject).matchAll(/```[ \t]*([\w+#.-]{1,30})[^\n`]*\n/g);
-    const holds = [...fences].some(([, language = '']) => wanted.has(language.toLowerCase()));
-    return saying(holds, not, `${holds ? 'a' : 'no'} block of ${String(format)}`);
+    const fences = subjectText(subject).matchAll(/```[ \t]*([\w+#.-]{1,30})[^\n`]*\n/g);
+    const holds = [...fences].some(([, language = '']) => names.has(language.toLowerCase()));
+    return makeOutcome(holds, not, `${holds ? 'a' : 'no'} block of ${String(format)}`);
   };
 };
 
-function judged(subject: Subject): string {
-  const text = textOf(subject);
-  if (text === '') throw new CheckError('there is no text to judge');
+function requireText(subject: CheckSubject): string {
+  const text = subjectText(subject);
+  if (text === '') throw new CheckError('there is no text to check');
   return text;
 }
 
-function numberOr(value: unknown, usual: number): number {
-  return typeof value === 'number' ? value : usual;
+function numberOr(value: unknown, fallback: number): number {
+  return typeof value === 'number' ? value : fallback;
 }
 
 function occurrences(text: string, pattern: RegExp): number {
@@ -93,15 +103,17 @@ function occurrences(text: string, pattern: RegExp): number {
   return count;
 }
 
-const [mostUsual, mostCharacters] = [99_999, 9_999_999];
+const [defaultMax, charactersMax] = [99_999, 9_999_999];
 
-export const countingChecks: Readonly<Record<string, Maker>> = {
-  'default.sentencecount': counting('Sentences', mostUsual, (text) => occurrences(text, /[.!?]/g)),
-  'default.wordcount': counting('Words', mostUsual, (text) => occurrences(text, /\S+/g)),
-  'default.charactercount': counting('Characters', mostCharacters, (text) => text.length),
-  'default.alluppercase': cased('upper case', (text) => !/[a-z]/.test(text)),
-  'default.alllowercase': cased('lower case', (text) => !/[A-Z]/.test(text)),
-  'default.isalllowercase': cased('lower case', (text) => !/[A-Z]/.test(text)),
+export const countingChecks: Readonly<Record<string, CheckFactory>> = {
+  'default.sentencecount': countCheck('Sentences', defaultMax, (text) =>
+    occurrences(text, /[.!?]/g),
+  ),
+  'default.wordcount': countCheck('Words', defaultMax, (text) => occurrences(text, /\S+/g)),
+  'default.charactercount': countCheck('Characters', charactersMax, (text) => text.length),
+  'default.alluppercase': caseCheck('upper case', (text) => !/[a-z]/.test(text)),
+  'default.alllowercase': caseCheck('lower case', (text) => !/[A-Z]/.test(text)),
+  'default.isalllowercase': caseCheck('lower case', (text) => !/[A-Z]/.test(text)),
   'default.endswith': endsWith,
   'default.notnull': notNull,
   'default.containscode': containsCode,

@@ -1,9 +1,9 @@
-/** Knows how guardrails judge a request or an answer, and what is told of it. */
-import { CheckError, type Outcome, type Subject } from './check.ts';
-import type { Check, Feedback, Guardrail } from './guardrail.ts';
+/** Evaluates guardrails on a request or a response and builds the results that callers see. */
+import { CheckError, type CheckOutcome, type CheckSubject } from './check.ts';
+import type { Check, Guardrail, GuardrailFeedback } from './guardrail.ts';
 import type { Passage } from './passages.ts';
 
-/** Of one check, as callers read it. */
+/** Result of one check, as returned to callers. */
 interface CheckResult {
   readonly id: string;
   readonly verdict: boolean;
@@ -16,7 +16,7 @@ interface CheckResult {
   readonly fail_on_error: boolean;
 }
 
-/** Of one guardrail, as callers read it. */
+/** Result of one guardrail, as returned to callers. */
 export interface HookResult {
   readonly id: string;
   readonly type: 'guardrail';
@@ -26,60 +26,61 @@ export interface HookResult {
   readonly transformed: boolean;
   readonly execution_time: number;
   readonly async: boolean;
-  /** Whether it refuses, not whether it would. */
+  /** Whether the guardrail rejects the request: it denies and has failed. */
   readonly deny: boolean;
   readonly created_at: string;
 }
 
-/** What all of them together say. */
+/** The combined result of all guardrails. */
 export interface Judgement {
   readonly results: readonly HookResult[];
   readonly passes: boolean;
   readonly isDenied: boolean;
-  /** With the texts that checks put in place of others. */
+  /** The passages after all replacements by checks. */
   readonly passages: readonly Passage[];
 }
 
-/** What is judged: a guardrail sees the last passages, or all of them. */
-export interface Judged extends Omit<Subject, 'passages'> {
+/** The checked request or response. A guardrail sees the last message or all messages. */
+export interface GuardrailSubject extends Omit<CheckSubject, 'passages'> {
   readonly passages: readonly Passage[];
-  /** How many at the end are those of the last message. */
+  /** Number of passages at the end that belong to the last message. */
   readonly lastCount: number;
 }
 
 /**
- * One guardrail after the other, so that what one takes out of a text the next does not see. `now` in
- * ms since the epoch.
+ * Evaluates the guardrails one after the other, so each sees the replacements of the previous ones. `now`
+ * in milliseconds since the epoch.
  */
-export async function judge(
+export async function evaluateGuardrails(
   guardrails: readonly Guardrail[],
-  judged: Judged,
+  subject: GuardrailSubject,
   now: number,
 ): Promise<Judgement> {
   const results: HookResult[] = [];
-  let { passages } = judged;
+  let { passages } = subject;
   for (const guardrail of guardrails) {
-    const from = guardrail.scansAll ? 0 : passages.length - judged.lastCount;
-    const subject = { ...judged, passages: passages.slice(from) };
-    const { result, passages: left } = await judgeOne(guardrail, subject, now);
+    const from = guardrail.scansAll ? 0 : passages.length - subject.lastCount;
+    const scanned = { ...subject, passages: passages.slice(from) };
+    const { result, passages: remaining } = await evaluateOne(guardrail, scanned, now);
     results.push(result);
-    passages = [...passages.slice(0, from), ...left];
+    passages = [...passages.slice(0, from), ...remaining];
   }
   return {
-    ...{ results, passages },
+    results,
+    passages,
     passes: results.every(({ verdict, async: isAsync }) => verdict || isAsync),
     isDenied: results.some(({ deny }) => deny),
   };
 }
 
-async function judgeOne(
+async function evaluateOne(
   guardrail: Guardrail,
-  subject: Subject,
+  subject: CheckSubject,
   now: number,
 ): Promise<{ readonly result: HookResult; readonly passages: readonly Passage[] }> {
   const began = performance.now();
   const { id, checks, isAsync, isSequential, failsClosed } = guardrail;
-  const run = isSequential ? oneByOne : together;
+  const run = isSequential ? runSequentially : runConcurrently;
   const { results, passages } = await run(checks, subject, now);
   const verdict = results.every(
     (result) =>
@@ -87,7 +88,11 @@ async function judgeOne(
   );
   const feedback = verdict ? guardrail.feedback.success : guardrail.feedback.failure;
   const result: HookResult = {
-    ...{ id, type: 'guardrail', verdict, checks: results, async: isAsync },
+    id,
+    type: 'guardrail',
+    verdict,
+    checks: results,
+    async: isAsync,
     feedback: { ...feedback, metadata: metadataOf(feedback, results) },
     transformed: results.some(({ transformed }) => transformed),
     execution_time: elapsedMs(began),
@@ -102,12 +107,20 @@ interface Run {
   readonly passages: readonly Passage[];
 }
 
-async function together(checks: readonly Check[], subject: Subject, now: number): Promise<Run> {
+async function runConcurrently(
+  checks: readonly Check[],
+  subject: CheckSubject,
+  now: number,
+): Promise<Run> {
   const results = await Promise.all(checks.map((check) => runCheck(check, subject, now)));
   return { results: results.map(({ result }) => result), passages: subject.passages };
 }
 
-async function oneByOne(checks: readonly Check[], subject: Subject, now: number): Promise<Run> {
+async function runSequentially(
+  checks: readonly Check[],
+  subject: CheckSubject,
+  now: number,
+): Promise<Run> {
   const results: CheckResult[] = [];
   let { passages } = subject;
   for (const check of checks) {
@@ -121,32 +134,32 @@ async function oneByOne(checks: readonly Check[], subject: Subject, now: number)
 }
 
 async function runCheck(
-  { id, judge: judgeBy, failsOnError }: Check,
-  subject: Subject,
+  { id, run: judgeBy, failsOnError }: Check,
+  subject: CheckSubject,
   now: number,
-): Promise<{ readonly result: CheckResult; readonly texts: Outcome['texts'] }> {
+): Promise<{ readonly result: CheckResult; readonly texts: CheckOutcome['texts'] }> {
   const began = performance.now();
-  const told = (): Pick<CheckResult, 'execution_time' | 'created_at' | 'fail_on_error'> => ({
+  const times = (): Pick<CheckResult, 'execution_time' | 'created_at' | 'fail_on_error'> => ({
     execution_time: elapsedMs(began),
     created_at: new Date(now).toISOString(),
     fail_on_error: failsOnError,
   });
   try {
     const { passes, explanation, texts, data } = await judgeBy(subject);
-    const said = data === undefined ? { explanation } : { explanation, data };
+    const details = data === undefined ? { explanation } : { explanation, data };
     const transformed = texts !== undefined;
-    return { result: { id, verdict: passes, data: said, transformed, ...told() }, texts };
+    return { result: { id, verdict: passes, data: details, transformed, ...times() }, texts };
   } catch (thrown) {
-    // Nothing of what was judged, which errors of libraries may hold.
-    const message = thrown instanceof CheckError ? thrown.message : 'it could not be run';
+    // Messages of other errors can contain the checked text.
+    const message = thrown instanceof CheckError ? thrown.message : 'the check could not run';
     const error = { name: 'CheckError', message };
-    const result = { id, verdict: false, error, data: null, transformed: false, ...told() };
+    const result = { id, verdict: false, error, data: null, transformed: false, ...times() };
     return { result, texts: undefined };
   }
 }
 
-/** Names of the checks by how they went, as those who read feedback expect them. */
-function metadataOf(feedback: Feedback, results: readonly CheckResult[]): object {
+/** Lists the names of the checks by result, in the format that feedback readers expect. */
+function metadataOf(feedback: GuardrailFeedback, results: readonly CheckResult[]): object {
   const listed = (which: (result: CheckResult) => boolean): string =>
     results
       .filter(which)

@@ -1,8 +1,8 @@
-/** Knows how a guardrail is made ready to judge: its checks, and what its verdict leads to. */
+/** Builds executable guardrails from stored or inline definitions. */
 import type { GuardrailActions, GuardrailCheck } from '../model/guardrails/guardrail.ts';
 import { inlineChecks } from '../model/guardrails/inline-guardrail.ts';
 import type { Outbound } from '../upstream/outbound.ts';
-import { CheckError, type Judge } from './check.ts';
+import { CheckError, type CheckRunner } from './check.ts';
 import { countingChecks } from './counting-checks.ts';
 import { outboundChecks } from './outbound-checks.ts';
 import { requestChecks } from './request-checks.ts';
@@ -10,9 +10,9 @@ import type { Searches } from './searches.ts';
 import { textChecks } from './text-checks.ts';
 import { tokenCheck } from './token-check.ts';
 
-/** As stored, or written into a config. */
+/** A guardrail as stored, or written inline in a config. */
 export interface GuardrailDefinition {
-  /** By which results name it. */
+  /** Id of the guardrail in results. */
   readonly id: string;
   readonly checks: readonly Pick<GuardrailCheck, 'id' | 'is_enabled' | 'parameters'>[];
   readonly actions: GuardrailActions;
@@ -20,14 +20,14 @@ export interface GuardrailDefinition {
 
 export interface Check {
   readonly id: string;
-  /** An error counts as a failure, whatever the guardrail says. */
+  /** An error counts as a failure regardless of the guardrail's settings. */
   readonly failsOnError: boolean;
-  /** Judges requests of every kind, not only those that hold a text. */
+  /** Whether the check runs on requests without text as well. */
   readonly isForAll: boolean;
-  readonly judge: Judge;
+  readonly run: CheckRunner;
 }
 
-export interface Feedback {
+export interface GuardrailFeedback {
   readonly value: number;
   readonly weight: number;
   readonly metadata: string;
@@ -36,16 +36,16 @@ export interface Feedback {
 export interface Guardrail {
   readonly id: string;
   readonly checks: readonly Check[];
-  /** A failure refuses the request; never where nobody waits for it. */
+  /** Whether a failure rejects the request; never for asynchronous guardrails. */
   readonly denies: boolean;
   readonly isAsync: boolean;
-  /** One check after the other, each with what the one before made of the text. */
+  /** Whether each check runs on the text as replaced by the previous checks. */
   readonly isSequential: boolean;
-  /** A check that could not judge counts as failed. */
+  /** Whether a check that could not run counts as failed. */
   readonly failsClosed: boolean;
-  /** All messages of a request are judged, not the last one only. */
+  /** Whether all messages of a request are checked, not only the last one. */
   readonly scansAll: boolean;
-  readonly feedback: { readonly success: Feedback; readonly failure: Feedback };
+  readonly feedback: { readonly success: GuardrailFeedback; readonly failure: GuardrailFeedback };
 }
 
 export interface CheckTools {
@@ -53,10 +53,10 @@ export interface CheckTools {
   readonly outbound: Outbound;
 }
 
-/** Those that change what they judge, so that others have to wait for them. */
+/** Checks that change the text, so the others must wait for them. */
 const transforming = new Set(['default.regexreplace', 'default.webhook', 'default.addprefix']);
 
-export function readyGuardrail(
+export function buildGuardrail(
   { id, checks, actions }: GuardrailDefinition,
   tools: CheckTools,
 ): Guardrail {
@@ -65,7 +65,7 @@ export function readyGuardrail(
   return {
     id,
     isAsync,
-    checks: enabled.map((check) => readyCheck(check, tools)),
+    checks: enabled.map((check) => buildCheck(check, tools)),
     denies: actions.deny === true && !isAsync,
     isSequential:
       actions.sequential === true || enabled.some((one) => transforming.has(one.id.toLowerCase())),
@@ -78,8 +78,8 @@ export function readyGuardrail(
   };
 }
 
-/** Written into a config as a hook, with `checks`, or as checks by their ids; `name` where it has no id. */
-export function writtenOut(
+/** Reads an inline guardrail: a hook with `checks`, or checks by id. `name` is its id if it has none. */
+export function readInlineGuardrail(
   item: Readonly<Record<string, unknown>>,
   name: string,
 ): GuardrailDefinition {
@@ -90,44 +90,47 @@ export function writtenOut(
   return { id, checks, actions: item as GuardrailActions };
 }
 
-function readyCheck(check: GuardrailDefinition['checks'][number], tools: CheckTools): Check {
+function buildCheck(check: GuardrailDefinition['checks'][number], tools: CheckTools): Check {
   const { id, parameters = {} } = check;
   const name = id.toLowerCase();
-  // Who cannot be known is nobody.
+  // A caller who cannot be authenticated must not pass.
   const failsOnError = parameters.failOnError === true || name === 'default.jwt';
   const isForAll = name === 'default.allowedrequesttypes' || parameters.executeOnProxy === true;
-  return { id, failsOnError, isForAll, judge: judgeOf(name, parameters, tools) };
+  return { id, failsOnError, isForAll, run: checkRunner(name, parameters, tools) };
 }
 
-/** Parameters may be left out as a whole, and come from rows of other versions. */
-function judgeOf(
+/** Parameters may be missing, or come from rows written by other versions. */
+function checkRunner(
   name: string,
   parameters: Readonly<Record<string, unknown>>,
   { searches, outbound }: CheckTools,
-): Judge {
+): CheckRunner {
   try {
     return (
       countingChecks[name]?.(parameters) ??
       requestChecks[name]?.(parameters, searches) ??
       textChecks[name]?.(parameters, searches) ??
       outboundChecks[name]?.(parameters, outbound) ??
-      (name === 'default.jwt' ? tokenCheck(parameters, searches, outbound) : notHere)
+      (name === 'default.jwt' ? tokenCheck(parameters, searches, outbound) : rejectUnsupported)
     );
   } catch {
-    return incomplete;
+    return rejectParameters;
   }
 }
 
-const incomplete: Judge = () => {
-  throw new CheckError('its parameters cannot be used');
+const rejectParameters: CheckRunner = () => {
+  throw new CheckError('the parameters of the check are not valid');
 };
 
-/** What others judge by models or accounts of their own. */
-const notHere: Judge = () => {
-  throw new CheckError('this gateway does not run this check');
+/** Checks that other vendors run with models or accounts of their own. */
+const rejectUnsupported: CheckRunner = () => {
+  throw new CheckError('this gateway does not support the check');
 };
 
-function feedbackOf(consequence: GuardrailActions['on_fail'], usualValue: number): Feedback {
-  const { value = usualValue, weight = 1, metadata = '' } = consequence?.feedback ?? {};
+function feedbackOf(
+  consequence: GuardrailActions['on_fail'],
+  defaultValue: number,
+): GuardrailFeedback {
+  const { value = defaultValue, weight = 1, metadata = '' } = consequence?.feedback ?? {};
   return { value, weight, metadata };
 }

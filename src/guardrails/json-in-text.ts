@@ -1,35 +1,35 @@
-/** Knows where a text holds JSON: all of it, between fences, or anywhere between its braces. */
+/** Finds JSON in a text: the whole text, fenced blocks, or anything between braces. */
 
-/** Beginnings that lead nowhere, of which each costs a walk to the end. */
+/** Maximum start positions that yield no JSON; each costs a scan to the end of the text. */
 const startsMax = 50;
 
-/** The values that are found; objects and lists only, save where the whole text is one value. */
+/** Returns the values. They are objects and lists, unless the whole text is one value. */
 export function jsonIn(text: string): unknown[] {
-  const whole = parsed(text.trim());
+  const whole = parseOrUndefined(text.trim());
   if (whole !== undefined) return [whole];
   const fenced = [...text.matchAll(/```[a-zA-Z]*\s*\n([^`]+)```/g)]
-    .map(([, inner = '']) => parsed(inner.trim()))
+    .map(([, inner = '']) => parseOrUndefined(inner.trim()))
     .filter((value) => value !== undefined);
-  return fenced.length > 0 ? fenced : between(text);
+  return fenced.length > 0 ? fenced : jsonBetweenBraces(text);
 }
 
-/** From a brace that opens to the one that closes it. */
-function between(text: string): unknown[] {
-  const found: unknown[] = [];
+/** Finds values from an opening brace or bracket to the matching closing one. */
+function jsonBetweenBraces(text: string): unknown[] {
+  const values: unknown[] = [];
   let starts = 0;
   let at = nextStart(text, 0);
   while (at >= 0 && starts < startsMax) {
-    const end = closing(text, at);
-    const value = end < 0 ? undefined : parsed(text.slice(at, end));
+    const end = closingOffset(text, at);
+    const value = end < 0 ? undefined : parseOrUndefined(text.slice(at, end));
     if (value === undefined) {
       starts += 1;
       at = nextStart(text, at + 1);
     } else {
-      found.push(value);
+      values.push(value);
       at = nextStart(text, end);
     }
   }
-  return found;
+  return values;
 }
 
 function nextStart(text: string, from: number): number {
@@ -37,8 +37,8 @@ function nextStart(text: string, from: number): number {
   return offset < 0 ? -1 : from + offset;
 }
 
-/** Behind the brace or bracket that closes; -1 for none. */
-function closing(text: string, start: number): number {
+/** Returns the offset after the matching closing brace or bracket; -1 if there is none. */
+function closingOffset(text: string, start: number): number {
   const marks = /[{}[\]]|"(?:[^"\\]|\\.)*"/gs;
   marks.lastIndex = start;
   let depth = 0;
@@ -50,7 +50,7 @@ function closing(text: string, start: number): number {
   return -1;
 }
 
-function parsed(text: string): unknown {
+function parseOrUndefined(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {

@@ -1,71 +1,89 @@
-/** Knows the checks that ask somebody else: a webhook for its verdict, a log that takes note, addresses whether they exist. */
+/** Implements the checks that call other services: webhook, log and valid URLs. */
 import { lookup } from 'node:dns/promises';
 import type { Outbound, OutboundAnswer, OutboundRequest } from '../upstream/outbound.ts';
-import { CheckError, type Judge, type Subject, saying, textOf } from './check.ts';
+import {
+  CheckError,
+  type CheckRunner,
+  type CheckSubject,
+  makeOutcome,
+  subjectText,
+} from './check.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
-type Maker = (parameters: Parameters, outbound: Outbound) => Judge;
+type CheckFactory = (parameters: Parameters, outbound: Outbound) => CheckRunner;
 
-const usualTimeoutMs = 3_000;
-/** Addresses of one text that are asked; one that has more is not judged by the rest. */
+const defaultTimeoutMs = 3_000;
+/** Maximum URLs of one text; the check reports an error if there are more. */
 const addressesMax = 20;
 
-/** Passes as the webhook says, whose `transformedData` takes the place of what was judged. */
-const webhook: Maker = (parameters, outbound) => {
+/** Passes according to the webhook's verdict; its `transformedData` replaces the checked text. */
+const webhook: CheckFactory = (parameters, outbound) => {
   const { webhookURL, timeout } = parameters;
   return async (subject) => {
     const body = Buffer.from(JSON.stringify(eventOf(subject)));
-    const answer = await asked(outbound, {
-      ...{ url: String(webhookURL), method: 'POST', body },
+    const answer = await sendRequest(outbound, {
+      url: String(webhookURL),
+      method: 'POST',
+      body,
       headers: headersOf(parameters, subject),
       timeoutMs: timeoutOf(timeout),
     });
     if (answer.status < 200 || answer.status > 299) {
-      throw new CheckError(`the webhook answered ${answer.status}`);
+      throw new CheckError(`the webhook returned status ${answer.status}`);
     }
-    const said = parsed(answer.body);
-    if (typeof said?.verdict !== 'boolean') throw new CheckError('the webhook gave no verdict');
-    const explanation = `the webhook says ${said.verdict}`;
+    const reply = parseOrNull(answer.body);
+    if (typeof reply?.verdict !== 'boolean') {
+      throw new CheckError('the webhook returned no verdict');
+    }
+    const explanation = `the webhook returned ${reply.verdict}`;
     return {
-      ...{ passes: said.verdict, explanation, data: said.data },
-      texts: transformedTexts(said.transformedData, subject),
+      passes: reply.verdict,
+      explanation,
+      data: reply.data,
+      texts: transformedTexts(reply.transformedData, subject),
     };
   };
 };
 
-/** What others read of a request or answer. */
-function eventOf(subject: Subject): object {
+/** The event that webhooks and logs receive. */
+function eventOf(subject: CheckSubject): object {
   const { side, answer, params, isStream, provider, endpoint, metadata } = subject;
-  const text = textOf(subject);
+  const text = subjectText(subject);
   const isInput = side === 'input';
   return {
     request: {
-      ...{ json: params, text: isInput ? text : '' },
-      ...{ isStreamingRequest: isStream, isTransformed: false },
+      json: params,
+      text: isInput ? text : '',
+      isStreamingRequest: isStream,
+      isTransformed: false,
     },
     response: {
-      ...{ json: answer?.json ?? {}, text: isInput ? '' : text },
-      ...{ statusCode: answer?.status ?? null, isTransformed: false },
+      json: answer?.json ?? {},
+      text: isInput ? '' : text,
+      statusCode: answer?.status ?? null,
+      isTransformed: false,
     },
-    ...{ provider, requestType: endpoint, metadata },
+    provider,
+    requestType: endpoint,
+    metadata,
     eventType: isInput ? 'beforeRequestHook' : 'afterRequestHook',
   };
 }
 
-/** The place of the text in a document like the one that was judged; null where nothing was changed. */
-function transformedTexts(data: unknown, { side, passages }: Subject): string[] | undefined {
-  const place = side === 'input' ? 'request' : 'response';
-  const json = ((data ?? {}) as Record<string, Parameters | undefined>)[place]?.json;
+/** Reads the replaced texts from a document with the structure of the checked one; undefined if unchanged. */
+function transformedTexts(data: unknown, { side, passages }: CheckSubject): string[] | undefined {
+  const key = side === 'input' ? 'request' : 'response';
+  const json = ((data ?? {}) as Record<string, Parameters | undefined>)[key]?.json;
   if (typeof json !== 'object' || json === null) return undefined;
   const texts = passages.map(({ path, text }) => {
-    let found: unknown = json;
-    for (const step of path) found = (found as Record<string, unknown> | undefined)?.[step];
-    return typeof found === 'string' ? found : text;
+    let value: unknown = json;
+    for (const step of path) value = (value as Record<string, unknown> | undefined)?.[step];
+    return typeof value === 'string' ? value : text;
   });
   return texts.some((text, at) => text !== passages[at]!.text) ? texts : undefined;
 }
 
-function headersOf({ headers, forwardHeaders }: Parameters, subject: Subject) {
+function headersOf({ headers, forwardHeaders }: Parameters, subject: CheckSubject) {
   const forwarded = ((forwardHeaders ?? []) as readonly string[]).flatMap((name) => {
     const value = subject.headers[name.toLowerCase()];
     return typeof value === 'string' ? [[name.toLowerCase(), value] as const] : [];
@@ -79,31 +97,33 @@ function headersOf({ headers, forwardHeaders }: Parameters, subject: Subject) {
   };
 }
 
-/** Always passes; whether anybody took note is told. */
-const log: Maker = (parameters, outbound) => async (subject) => {
+/** Always passes; the explanation contains the status of the log service. */
+const log: CheckFactory = (parameters, outbound) => async (subject) => {
   const body = Buffer.from(JSON.stringify(eventOf(subject)));
-  const { status } = await asked(outbound, {
-    ...{ url: String(parameters.logURL), method: 'POST', body },
+  const { status } = await sendRequest(outbound, {
+    url: String(parameters.logURL),
+    method: 'POST',
+    body,
     headers: headersOf(parameters, subject),
     timeoutMs: timeoutOf(parameters.timeout),
   });
-  return { passes: true, explanation: `the log answered ${status}` };
+  return { passes: true, explanation: `the log returned status ${status}` };
 };
 
-/** Each address in the text answers, or with `onlyDNS` is known by name. */
-const validUrls: Maker =
+/** Every URL in the text must respond, or with `onlyDNS`, its host must resolve. */
+const validUrls: CheckFactory =
   ({ onlyDNS, not }, outbound) =>
   async (subject) => {
-    const urls = new Set(textOf(subject).match(/https?:\/\/[^\s"'<>`)\]},]+/g));
-    if (urls.size === 0) return { passes: false, explanation: 'there is no address' };
-    if (urls.size > addressesMax) throw new CheckError(`more than ${addressesMax} addresses`);
-    const asks = onlyDNS === true ? isNamed : (url: string) => answers(url, outbound);
-    const known = await Promise.all([...urls].map(asks));
-    const explanation = `${known.filter(Boolean).length} of ${urls.size} addresses are valid`;
-    return saying(known.every(Boolean), not, explanation);
+    const urls = new Set(subjectText(subject).match(/https?:\/\/[^\s"'<>`)\]},]+/g));
+    if (urls.size === 0) return { passes: false, explanation: 'there is no URL' };
+    if (urls.size > addressesMax) throw new CheckError(`more than ${addressesMax} URLs`);
+    const isValid = onlyDNS === true ? resolves : (url: string) => isReachable(url, outbound);
+    const valid = await Promise.all([...urls].map(isValid));
+    const explanation = `${valid.filter(Boolean).length} of ${urls.size} URLs are valid`;
+    return makeOutcome(valid.every(Boolean), not, explanation);
   };
 
-async function isNamed(url: string): Promise<boolean> {
+async function resolves(url: string): Promise<boolean> {
   if (!URL.canParse(url)) return false;
   return lookup(new URL(url).hostname).then(
     () => true,
@@ -111,13 +131,13 @@ async function isNamed(url: string): Promise<boolean> {
   );
 }
 
-async function answers(url: string, outbound: Outbound): Promise<boolean> {
+async function isReachable(url: string, outbound: Outbound): Promise<boolean> {
   const request = {
     url,
     method: 'HEAD',
     headers: {},
     body: null,
-    timeoutMs: usualTimeoutMs,
+    timeoutMs: defaultTimeoutMs,
   } as const;
   return outbound.request(request).then(
     ({ status }) => status < 400,
@@ -125,17 +145,17 @@ async function answers(url: string, outbound: Outbound): Promise<boolean> {
   );
 }
 
-function asked(outbound: Outbound, request: OutboundRequest): Promise<OutboundAnswer> {
+function sendRequest(outbound: Outbound, request: OutboundRequest): Promise<OutboundAnswer> {
   return outbound.request(request).catch((error: Error) => {
     throw new CheckError(error.message);
   });
 }
 
 function timeoutOf(value: unknown): number {
-  return typeof value === 'number' ? value : usualTimeoutMs;
+  return typeof value === 'number' ? value : defaultTimeoutMs;
 }
 
-function parsed(body: Buffer): Parameters | null {
+function parseOrNull(body: Buffer): Parameters | null {
   try {
     return JSON.parse(body.toString('utf8')) as Parameters | null;
   } catch {
@@ -143,7 +163,7 @@ function parsed(body: Buffer): Parameters | null {
   }
 }
 
-export const outboundChecks: Readonly<Record<string, Maker>> = {
+export const outboundChecks: Readonly<Record<string, CheckFactory>> = {
   'default.webhook': webhook,
   'default.log': log,
   'default.validurls': validUrls,

@@ -1,27 +1,27 @@
-/** Knows which texts of a request are judged, by the form that it has, and which of them are its last message. */
+/** Finds the texts of a request that guardrails check, by its format, and which of them are its last message. */
 import {
   contentPassages,
-  each,
+  indexedItems,
   itemPassages,
-  type Json,
-  listedPassages,
+  type JsonObject,
   member,
   type Passage,
-  type Path,
+  type PassagePath,
+  textListPassages,
 } from './passages.ts';
 
-/** How a request holds text: as a question to a model of that endpoint, or as what a provider is to keep. */
-export type AskedForm =
+/** Format of a request: the one of an endpoint, or that of objects that a provider stores. */
+export type RequestForm =
   | 'chat_completions'
   | 'completions'
   | 'embeddings'
   | 'messages'
   | 'responses'
-  | 'kept';
+  | 'stored';
 
-export interface AskedTexts {
+export interface RequestPassages {
   readonly passages: readonly Passage[];
-  /** How many at the end are those of the last message. */
+  /** Number of passages at the end that belong to the last message. */
   readonly lastCount: number;
 }
 
@@ -30,7 +30,7 @@ interface Parts {
   readonly last: readonly Passage[];
 }
 
-export function requestPassages(form: AskedForm, params: Json): AskedTexts {
+export function findRequestPassages(form: RequestForm, params: JsonObject): RequestPassages {
   const parts = partsOf(form, params);
   const last = parts.flatMap((part) => part.last);
   return {
@@ -39,56 +39,62 @@ export function requestPassages(form: AskedForm, params: Json): AskedTexts {
   };
 }
 
-function partsOf(form: AskedForm, params: Json): Parts[] {
+function partsOf(form: RequestForm, params: JsonObject): Parts[] {
   switch (form) {
     case 'chat_completions':
     case 'messages':
-      return ofChat(params);
+      return chatParts(params);
     case 'completions':
-      return [{ earlier: [], last: listedPassages(params.prompt, ['prompt']) }];
+      return [{ earlier: [], last: textListPassages(params.prompt, ['prompt']) }];
     case 'embeddings':
-      return [{ earlier: [], last: listedPassages(params.input, ['input']) }];
+      return [{ earlier: [], last: textListPassages(params.input, ['input']) }];
     case 'responses':
-      return [ofSystem(params, 'instructions'), ofMessages(params, 'input'), filledIn(params)];
-    case 'kept':
-      return ofKept(params);
+      return [
+        systemParts(params, 'instructions'),
+        messageParts(params, 'input'),
+        promptVariableParts(params),
+      ];
+    case 'stored':
+      return storedParts(params);
   }
 }
 
-/** Each stands in the body of one route or another; what a run is told as well comes behind what begins its thread. */
-function ofKept(params: Json): Parts[] {
-  const query = listedPassages(params.query, ['query']);
+/** Each field belongs to the body of some route. Additional messages of a run follow those of its thread. */
+function storedParts(params: JsonObject): Parts[] {
+  const query = textListPassages(params.query, ['query']);
   return [
-    ...['instructions', 'additional_instructions'].map((name) => ofSystem(params, name)),
+    ...['instructions', 'additional_instructions'].map((name) => systemParts(params, name)),
     ...[['messages'], ['thread', 'messages'], ['additional_messages'], ['items']].map((path) =>
-      ofMessages(params, ...path),
+      messageParts(params, ...path),
     ),
     { earlier: [], last: contentPassages(params.content, ['content']) },
-    ofMessages(params, 'tool_outputs'),
+    messageParts(params, 'tool_outputs'),
     { earlier: [], last: query },
-    ...each(params.requests).flatMap((_, at) => ofChat(params, 'requests', at, 'params')),
+    ...indexedItems(params.requests).flatMap((_, at) =>
+      chatParts(params, 'requests', at, 'params'),
+    ),
   ];
 }
 
-function ofChat(params: Json, ...path: Path): Parts[] {
-  return [ofSystem(params, ...path, 'system'), ofMessages(params, ...path, 'messages')];
+function chatParts(params: JsonObject, ...path: PassagePath): Parts[] {
+  return [systemParts(params, ...path, 'system'), messageParts(params, ...path, 'messages')];
 }
 
-/** What is said before all messages. */
-function ofSystem(params: Json, ...path: Path): Parts {
+/** Texts that precede all messages. */
+function systemParts(params: JsonObject, ...path: PassagePath): Parts {
   return { earlier: contentPassages(member(params, ...path), path), last: [] };
 }
 
-/** One text, or a list of messages and other items. */
-function ofMessages(params: Json, ...path: Path): Parts {
+/** Texts of a string, or of a list of messages and other items. */
+function messageParts(params: JsonObject, ...path: PassagePath): Parts {
   const list = member(params, ...path);
   if (typeof list === 'string') return { earlier: [], last: [{ path, text: list }] };
-  const messages = each(list).map(([message, at]) => itemPassages(message, [...path, at]));
+  const messages = indexedItems(list).map(([message, at]) => itemPassages(message, [...path, at]));
   return { earlier: messages.slice(0, -1).flat(), last: messages.slice(-1).flat() };
 }
 
-/** What is said through a prompt that the provider keeps. */
-function filledIn(params: Json): Parts {
+/** Texts that fill the variables of a prompt stored by the provider. */
+function promptVariableParts(params: JsonObject): Parts {
   const path = ['prompt', 'variables'];
   const variables = member(params, ...path);
   if (typeof variables !== 'object' || variables === null) return { earlier: [], last: [] };

@@ -1,30 +1,30 @@
-/** Knows the thread that searches long texts: one task after the other, ended from outside when one takes too long. */
+/** Worker thread that searches long texts, one task at a time; the parent terminates it when a task takes too long. */
 import { parentPort } from 'node:worker_threads';
 import { begun } from '../task-thread.ts';
 import { jsonIn } from './json-in-text.ts';
-import { schemaOf } from './schema.ts';
-import { isFound, keysIn, replaced } from './search.ts';
-import type { SearchEnd, SearchTask, Validity } from './searches.ts';
+import { compileSchema } from './json-schema.ts';
+import { hasMatch, keysIn, replaceMatches } from './search.ts';
+import type { SearchResult, SearchTask, Validity } from './searches.ts';
 
 parentPort!.on('message', (task: SearchTask) => {
   parentPort!.postMessage(begun);
   try {
-    tell({ kind: 'done', value: resultOf(task) });
+    post({ kind: 'done', value: resultOf(task) });
   } catch (error) {
-    tell({ kind: 'failed', reason: error instanceof Error ? error.message : 'it failed' });
+    post({ kind: 'failed', reason: error instanceof Error ? error.message : 'the search failed' });
   }
 });
 
-function tell(end: SearchEnd): void {
+function post(end: SearchResult): void {
   parentPort!.postMessage(end);
 }
 
 function resultOf(task: SearchTask): unknown {
   switch (task.kind) {
     case 'find':
-      return isFound(task.pattern, task.flags, task.text);
+      return hasMatch(task.pattern, task.flags, task.text);
     case 'replace':
-      return replaced(task.pattern, task.flags, task.text, task.by);
+      return replaceMatches(task.pattern, task.flags, task.text, task.by);
     case 'keys':
       return keysIn(task.text, task.keys);
     case 'schema':
@@ -33,8 +33,8 @@ function resultOf(task: SearchTask): unknown {
 }
 
 function validityOf(text: string, schema: string): Validity {
-  const found = jsonIn(text);
-  if (found.length === 0) return 'none';
-  const validate = schemaOf(schema);
-  return found.some((value) => validate(value)) ? 'valid' : 'invalid';
+  const values = jsonIn(text);
+  if (values.length === 0) return 'none';
+  const validate = compileSchema(schema);
+  return values.some((value) => validate(value)) ? 'valid' : 'invalid';
 }

@@ -1,18 +1,18 @@
-/** Knows how a text is searched: by patterns that cannot run away, and for JSON. */
+/** Searches a text for patterns, in linear time, and for JSON. */
 import { RE2JS } from 're2js';
 import { jsonIn } from './json-in-text.ts';
 
-/** Patterns that are kept compiled. */
+/** Maximum number of cached compiled patterns. */
 const patternsMax = 500;
 const compiled = new Map<string, RE2JS>();
 
-/** `flags` are those of a group in front: `i`, `ms`. */
-export function isFound(pattern: string, flags: string, text: string): boolean {
+/** `flags` are the flags of an inline group: `i`, `ms`. */
+export function hasMatch(pattern: string, flags: string, text: string): boolean {
   return patternOf(pattern, flags).matcher(text).find();
 }
 
-/** The replacement stands as it is, without references to groups. */
-export function replaced(pattern: string, flags: string, text: string, by: string): string {
+/** Replaces all matches; the replacement is literal, without references to groups. */
+export function replaceMatches(pattern: string, flags: string, text: string, by: string): string {
   return patternOf(pattern, flags).matcher(text).replaceAll(by.replaceAll('$', '$$$$'));
 }
 
@@ -25,10 +25,10 @@ export function keysIn(text: string, keys: readonly string[]): boolean[][] {
 
 function patternOf(pattern: string, flags: string): RE2JS {
   const whole = flags === '' ? pattern : `(?${flags})${pattern}`;
-  const known = compiled.get(whole);
-  if (known !== undefined) return known;
-  const made = RE2JS.compile(RE2JS.translateRegExp(whole));
+  const cached = compiled.get(whole);
+  if (cached !== undefined) return cached;
+  const regex = RE2JS.compile(RE2JS.translateRegExp(whole));
   if (compiled.size === patternsMax) compiled.delete(compiled.keys().next().value!);
-  compiled.set(whole, made);
-  return made;
+  compiled.set(whole, regex);
+  return regex;
 }

@@ -1,64 +1,64 @@
-/** Knows a stream that has come whole: the answer that its events tell, and the events of that answer with other texts. */
-import type { AnsweredForm } from './answer-passages.ts';
-import { type Json, type Passage, withTexts } from './passages.ts';
-import { type Told, toldIn } from './stream-events.ts';
+/** Converts a complete stream to the response that its events describe, and rewrites the events with replaced texts. */
+import type { ResponseForm } from './answer-passages.ts';
+import { type JsonObject, type Passage, replaceTexts } from './passages.ts';
+import { type StreamText, streamTextsIn } from './stream-texts.ts';
 
 interface StreamEvent {
-  /** All lines but those of data. */
+  /** All lines except data lines. */
   readonly head: string;
-  /** Null where the data are no JSON object. */
-  readonly json: Json | null;
+  /** Null if the data is not a JSON object. */
+  readonly json: JsonObject | null;
   readonly raw: string;
-  /** Whether it is known what it says, if anything. */
+  /** Whether the event can be interpreted completely. */
   readonly isKnown: boolean;
-  readonly told: readonly Told[];
+  readonly texts: readonly StreamText[];
 }
 
-/** One text of the answer, in all its pieces and wherever it is told again. */
+/** One text of the response: all its deltas and all repetitions of the whole text. */
 interface Slot {
   readonly group: string;
   text: string;
-  /** The text that its pieces are only the end of, as the stream began in the middle of it. */
+  /** The whole text of which the deltas are only the end, if the stream began in its middle. */
   whole: Slot | null;
 }
 
 export interface StreamAnswer {
-  /** In the form of an answer that is no stream, with its texts and nothing else. */
-  readonly json: Json;
-  /** Whether all that its events say is known; others could say anything. */
+  /** The response in non-stream form, with nothing but its texts. */
+  readonly json: JsonObject;
+  /** Whether all events could be interpreted; others could contain any text. */
   readonly isKnown: boolean;
-  /** The events of the same answer with other texts, one for each passage of `json`. */
-  rewritten(texts: readonly string[]): Buffer;
+  /** Returns the events with other texts, one for each passage of `json`. */
+  rewrite(texts: readonly string[]): Buffer;
 }
 
-export function streamAnswer(form: AnsweredForm, bytes: Buffer): StreamAnswer {
+export function streamAnswer(form: ResponseForm, bytes: Buffer): StreamAnswer {
   const events = eventsOf(form, bytes.toString('utf8'));
   const slots = slotsOf(events);
-  const judged = [...Map.groupBy(slots.judged, ({ group }) => group).values()];
+  const checked = [...Map.groupBy(slots.judged, ({ group }) => group).values()];
   return {
     isKnown: events.every(({ isKnown }) => isKnown),
     json: answerOf(
       form,
-      judged.map((group) => group.map(({ text }) => text)),
+      checked.map((group) => group.map(({ text }) => text)),
     ),
-    rewritten: (texts) => {
-      const bySlot = new Map(judged.flat().map((slot, at) => [slot, texts[at]!]));
-      return Buffer.from(rewrittenText(events, slots, bySlot));
+    rewrite: (texts) => {
+      const bySlot = new Map(checked.flat().map((slot, at) => [slot, texts[at]!]));
+      return Buffer.from(rewriteEvents(events, slots, bySlot));
     },
   };
 }
 
-/** Of one message, among which the rest of one that has begun before is looked for. */
+/** Maximum whole texts of one message in which the rest of a text is searched. */
 const wholesMax = 100;
 
 interface Slots {
-  /** In the order of their first word. */
+  /** In the order of their first delta. */
   readonly judged: readonly Slot[];
-  of(told: Told): Slot;
+  of(streamText: StreamText): Slot;
 }
 
 function slotsOf(events: readonly StreamEvent[]): Slots {
-  const all = events.flatMap(({ told }) => told);
+  const all = events.flatMap(({ texts }) => texts);
   const byName = new Map<string, Slot>();
   for (const { group, slot: name, passage } of all) {
     if (name === null) continue;
@@ -66,65 +66,63 @@ function slotsOf(events: readonly StreamEvent[]): Slots {
     slot.text += passage.text;
     byName.set(name, slot);
   }
-  const placeOf = (group: string, text: string): string => `${group} ${text}`;
-  const byText = new Map(
-    [...byName.values()].map((slot) => [placeOf(slot.group, slot.text), slot]),
-  );
-  const toldAgain = new Set<Slot>();
+  const keyOf = (group: string, text: string): string => `${group} ${text}`;
+  const byText = new Map([...byName.values()].map((slot) => [keyOf(slot.group, slot.text), slot]));
+  const repeated = new Set<Slot>();
   const wholes: Slot[] = [];
   for (const { group, slot: name, passage } of all) {
     if (name !== null) continue;
-    const place = placeOf(group, passage.text);
-    const known = byText.get(place);
-    const slot = known ?? { group, text: passage.text, whole: null };
-    if (known === undefined) wholes.push(slot);
-    byText.set(place, slot);
-    toldAgain.add(slot);
+    const key = keyOf(group, passage.text);
+    const existing = byText.get(key);
+    const slot = existing ?? { group, text: passage.text, whole: null };
+    if (existing === undefined) wholes.push(slot);
+    byText.set(key, slot);
+    repeated.add(slot);
   }
   const byGroup = Map.groupBy(wholes, ({ group }) => group);
   for (const slot of byName.values()) {
-    if (toldAgain.has(slot)) continue;
-    const some = byGroup.get(slot.group)?.slice(0, wholesMax) ?? [];
-    slot.whole = some.find(({ text }) => text.endsWith(slot.text)) ?? null;
+    if (repeated.has(slot)) continue;
+    const candidates = byGroup.get(slot.group)?.slice(0, wholesMax) ?? [];
+    slot.whole = candidates.find(({ text }) => text.endsWith(slot.text)) ?? null;
   }
   const judged = [...byName.values(), ...wholes];
   return {
     judged: judged.filter(({ whole, text }) => whole === null && text !== ''),
     of: ({ group, slot: name, passage }) =>
-      name === null ? byText.get(placeOf(group, passage.text))! : byName.get(name)!,
+      name === null ? byText.get(keyOf(group, passage.text))! : byName.get(name)!,
   };
 }
 
-/** The first piece of a text carries all of it, the others nothing; whole texts that are told again are replaced. */
-function rewrittenText(
+/** The first delta of a changed text carries the replacement, the others are emptied; repeated whole texts are replaced. */
+function rewriteEvents(
   events: readonly StreamEvent[],
   slots: Slots,
   bySlot: ReadonlyMap<Slot, string>,
 ): string {
-  const begun = new Set<Slot>();
-  const textFor = (told: Told): string => {
-    const slot = slots.of(told);
+  const replaced = new Set<Slot>();
+  const textFor = (streamText: StreamText): string => {
+    const slot = slots.of(streamText);
     const { text, whole } = slot;
-    const { text: piece } = told.passage;
+    const { text: piece } = streamText.passage;
     if (whole !== null) return bySlot.get(whole) === whole.text ? piece : '';
-    const by = bySlot.get(slot) ?? text;
-    if (told.slot === null) return by;
-    if (by === text) return piece;
-    const isFirst = !begun.has(slot);
-    begun.add(slot);
-    return isFirst ? by : '';
+    const replacement = bySlot.get(slot) ?? text;
+    if (streamText.slot === null) return replacement;
+    if (replacement === text) return piece;
+    const isFirst = !replaced.has(slot);
+    replaced.add(slot);
+    return isFirst ? replacement : '';
   };
   return events
-    .map(({ head, json, raw, told }) => {
+    .map(({ head, json, raw, texts }) => {
       if (json === null) return `${raw}\n\n`;
-      const passages: Passage[] = told.map(({ passage }) => passage);
-      const changed = withTexts(json, passages, told.map(textFor));
+      const passages: Passage[] = texts.map(({ passage }) => passage);
+      const changed = replaceTexts(json, passages, texts.map(textFor));
       return `${head}data: ${JSON.stringify(changed)}\n\n`;
     })
     .join('');
 }
 
-function eventsOf(form: AnsweredForm, text: string): StreamEvent[] {
+function eventsOf(form: ResponseForm, text: string): StreamEvent[] {
   return text
     .replace(/^\uFEFF/, '')
     .replaceAll(/\r\n?/g, '\n')
@@ -135,27 +133,27 @@ function eventsOf(form: AnsweredForm, text: string): StreamEvent[] {
       const isData = (line: string): boolean => line.startsWith('data:');
       const data = lines.filter(isData).map((line) => line.slice('data:'.length).trim());
       const head = lines.filter((line) => !isData(line)).map((line) => `${line}\n`);
-      const said = data.join('\n');
-      const json = objectOf(said);
-      const isKnown = json !== null || said === '' || said === '[DONE]';
-      const told = json === null ? [] : toldIn(form, json);
-      return { raw, head: head.join(''), json, isKnown, told };
+      const content = data.join('\n');
+      const json = objectOf(content);
+      const isKnown = json !== null || content === '' || content === '[DONE]';
+      const texts = json === null ? [] : streamTextsIn(form, json);
+      return { raw, head: head.join(''), json, isKnown, texts };
     });
 }
 
-function objectOf(text: string): Json | null {
+function objectOf(text: string): JsonObject | null {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? (value as Json)
+      ? (value as JsonObject)
       : null;
   } catch {
     return null;
   }
 }
 
-/** `groups` are texts of one choice, one message. */
-function answerOf(form: AnsweredForm, groups: readonly (readonly string[])[]): Json {
+/** Each group contains the texts of one choice or message. */
+function answerOf(form: ResponseForm, groups: readonly (readonly string[])[]): JsonObject {
   const ofType = (type: string) => (text: string) => ({ type, text });
   switch (form) {
     case 'messages':
@@ -175,7 +173,7 @@ function answerOf(form: AnsweredForm, groups: readonly (readonly string[])[]): J
           return { index, message: { role: 'assistant', content } };
         }),
       };
-    case 'kept':
+    case 'stored':
       return {
         data: groups.map((texts) => ({ role: 'assistant', content: texts.map(ofType('text')) })),
       };

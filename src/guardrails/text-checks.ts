@@ -1,52 +1,53 @@
-/** Knows the checks that look for something in a text: words, patterns, JSON; and the one that takes it out. */
+/** Implements the checks that search a text for words, patterns or JSON, and those that change it. */
 import { setImmediate } from 'node:timers/promises';
-import { CheckError, type Judge, saying, textOf } from './check.ts';
-import { quantified } from './request-checks.ts';
+import { CheckError, type CheckRunner, makeOutcome, subjectText } from './check.ts';
+import { quantify } from './request-checks.ts';
 import type { Searches } from './searches.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
-type Maker = (parameters: Parameters, searches: Searches) => Judge;
+type CheckFactory = (parameters: Parameters, searches: Searches) => CheckRunner;
 
-/** `/pattern/flags`, as replace rules may be written. */
+/** `/pattern/flags`, a form that replace rules may have. */
 const delimited = /^\/(.+)\/([a-z]*)$/s;
-/** Characters that are searched before others get a turn. */
+/** After searching this many characters the event loop serves other requests. */
 const charactersInTurn = 4_000_000;
 
-const regexMatch: Maker =
+const regexMatch: CheckFactory =
   ({ rule, not }, searches) =>
   async (subject) => {
-    const text = textOf(subject);
-    if (text === '') throw new CheckError('there is no text to judge');
+    const text = subjectText(subject);
+    if (text === '') throw new CheckError('there is no text to check');
     const isFound = await searches.find(String(rule), '', text);
-    return saying(isFound, not, `the pattern is ${isFound ? '' : 'not '}found`);
+    return makeOutcome(isFound, not, `the pattern ${isFound ? 'matches' : 'does not match'}`);
   };
 
-const regexReplace: Maker = (parameters, searches) => {
+const regexReplace: CheckFactory = (parameters, searches) => {
   const { rule, redactText = '[REDACTED]', failOnDetection } = parameters;
   const [, pattern = String(rule), flags = ''] = delimited.exec(String(rule)) ?? [];
-  const kept = [...'ims'].filter((flag) => flags.includes(flag)).join('');
+  const supportedFlags = [...'ims'].filter((flag) => flags.includes(flag)).join('');
   return async ({ passages }) => {
     const texts: string[] = [];
     for (const { text } of passages) {
-      texts.push(await searches.replace(pattern, kept, text, String(redactText)));
+      texts.push(await searches.replace(pattern, supportedFlags, text, String(redactText)));
     }
     const isFound = passages.some(({ text }, at) => text !== texts[at]);
-    const explanation = isFound ? 'what was found is replaced' : 'nothing is found';
+    const explanation = isFound ? 'matches were replaced' : 'the pattern does not match';
     return {
-      ...{ passes: !(failOnDetection === true && isFound), explanation },
+      passes: !(failOnDetection === true && isFound),
+      explanation,
       texts: isFound ? texts : undefined,
     };
   };
 };
 
-const contains: Maker =
+const contains: CheckFactory =
   ({ words, operator }) =>
   async (subject) => {
-    const text = textOf(subject);
-    const wanted = words as readonly string[];
+    const text = subjectText(subject);
+    const list = words as readonly string[];
     const has: boolean[] = [];
     let characters = 0;
-    for (const word of wanted) {
+    for (const word of list) {
       has.push(text.includes(word));
       characters += text.length;
       if (characters > charactersInTurn) {
@@ -54,45 +55,52 @@ const contains: Maker =
         await setImmediate();
       }
     }
-    const found = has.filter(Boolean).length;
-    const explanation = `${found} of ${wanted.length} words are there`;
-    return { passes: quantified(operator, 'any', has), explanation };
+    const count = has.filter(Boolean).length;
+    const explanation = `${count} of ${list.length} words are present`;
+    return { passes: quantify(operator, 'any', has), explanation };
   };
 
-const jsonKeys: Maker =
+const jsonKeys: CheckFactory =
   ({ keys, operator }, searches) =>
   async (subject) => {
-    const held = await searches.keysIn(textOf(subject), keys as readonly string[]);
-    if (held.length === 0) return { passes: false, explanation: 'there is no JSON object' };
-    const passes = held.some((has) => quantified(operator, 'any', has));
-    return { passes, explanation: `whether ${String(operator ?? 'any')} of the keys are there` };
+    const objects = await searches.keysIn(subjectText(subject), keys as readonly string[]);
+    if (objects.length === 0) return { passes: false, explanation: 'there is no JSON object' };
+    const passes = objects.some((has) => quantify(operator, 'any', has));
+    return {
+      passes,
+      explanation: `checks whether ${String(operator ?? 'any')} of the keys are present`,
+    };
   };
 
-const jsonSchema: Maker = ({ schema, not }, searches) => {
+const jsonSchema: CheckFactory = ({ schema, not }, searches) => {
   const document = typeof schema === 'string' ? schema : JSON.stringify(schema);
   return async (subject) => {
-    const validity = await searches.validityIn(textOf(subject), document);
+    const validity = await searches.validityIn(subjectText(subject), document);
     if (validity === 'none') return { passes: false, explanation: 'there is no JSON' };
     const isValid = validity === 'valid';
-    return saying(isValid, not, `the JSON is ${isValid ? '' : 'not '}as the schema says`);
+    return makeOutcome(
+      isValid,
+      not,
+      `the JSON ${isValid ? 'matches' : 'does not match'} the schema`,
+    );
   };
 };
 
-/** Sets words before what a user said last. */
-const addPrefix: Maker =
+/** Adds a prefix to the last user message. */
+const addPrefix: CheckFactory =
   ({ prefix, applyToRole = 'user', onlyIfEmpty, addToExisting }) =>
   ({ side, passages }) => {
     if (side !== 'input' || applyToRole !== 'user') {
-      throw new CheckError('a prefix is set before what a user says, nowhere else');
+      throw new CheckError('a prefix can be added to user input only');
     }
     const [first, ...rest] = passages.map(({ text }) => text);
     const isSet =
       first !== undefined && (first === '' || (onlyIfEmpty !== true && addToExisting !== false));
     const texts = isSet ? [`${String(prefix)}${first}`, ...rest] : undefined;
-    return { passes: true, explanation: `the prefix is ${isSet ? '' : 'not '}set`, texts };
+    return { passes: true, explanation: `the prefix was ${isSet ? '' : 'not '}added`, texts };
   };
 
-export const textChecks: Readonly<Record<string, Maker>> = {
+export const textChecks: Readonly<Record<string, CheckFactory>> = {
   'default.regexmatch': regexMatch,
   'default.regexreplace': regexReplace,
   'default.contains': contains,

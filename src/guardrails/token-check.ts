@@ -1,4 +1,4 @@
-/** Knows the check of a caller's token: signed by a known key, current, and saying what is wanted. */
+/** Implements the check of a caller's token: signature, validity period and claims. */
 import {
   createLocalJWKSet,
   createRemoteJWKSet,
@@ -9,22 +9,26 @@ import {
   jwtVerify,
 } from 'jose';
 import type { Outbound } from '../upstream/outbound.ts';
-import { CheckError, type Judge, type Outcome, type Subject } from './check.ts';
+import { CheckError, type CheckOutcome, type CheckRunner, type CheckSubject } from './check.ts';
 import { matchesValue } from './request-checks.ts';
 import type { Searches } from './searches.ts';
 
 type Parameters = Readonly<Record<string, unknown>>;
 
 const fetchTimeoutMs = 5_000;
-const usualCacheSeconds = 86_400;
-const usualToleranceSeconds = 5;
+const defaultCacheSeconds = 86_400;
+const defaultToleranceSeconds = 5;
 
-/** Passes for a token that any of the sets of keys has signed, or that an introspection calls active. */
-export function tokenCheck(parameters: Parameters, searches: Searches, outbound: Outbound): Judge {
+/** Passes for a token that one of the key sets verifies, or that introspection reports as active. */
+export function tokenCheck(
+  parameters: Parameters,
+  searches: Searches,
+  outbound: Outbound,
+): CheckRunner {
   const verify =
     parameters.jwks === undefined && parameters.jwksUri === undefined
-      ? introspecting(parameters, outbound)
-      : verifying(parameters, outbound);
+      ? introspectionVerifier(parameters, outbound)
+      : keyVerifier(parameters, outbound);
   return async (subject) => {
     const token = tokenOf(subject, parameters.headerKey);
     if (token === null) return failed('there is no token');
@@ -37,22 +41,22 @@ export function tokenCheck(parameters: Parameters, searches: Searches, outbound:
   };
 }
 
-const passed: Outcome = { passes: true, explanation: 'the token is valid' };
+const passed: CheckOutcome = { passes: true, explanation: 'the token is valid' };
 
-function failed(explanation: string): Outcome {
+function failed(explanation: string): CheckOutcome {
   return { passes: false, explanation };
 }
 
-function tokenOf({ headers }: Subject, headerKey: unknown): string | null {
+function tokenOf({ headers }: CheckSubject, headerKey: unknown): string | null {
   const value = headers[String(headerKey ?? 'authorization').toLowerCase()];
   return typeof value === 'string' ? value.replace(/^Bearer +/i, '') : null;
 }
 
 type Verify = (token: string) => Promise<JWTPayload | null>;
 
-function verifying(parameters: Parameters, outbound: Outbound): Verify {
+function keyVerifier(parameters: Parameters, outbound: Outbound): Verify {
   const { jwks, jwksUri, algorithms = ['RS256'], clockTolerance, maxTokenAge = '1d' } = parameters;
-  const cacheSeconds = parameters.cacheMaxAge ?? usualCacheSeconds;
+  const cacheSeconds = parameters.cacheMaxAge ?? defaultCacheSeconds;
   const sets: JWTVerifyGetKey[] = [
     ...(jwks === undefined ? [] : [createLocalJWKSet(documentOf(jwks) as JSONWebKeySet)]),
     ...(typeof jwksUri === 'string' ? jwksUri.split(',') : []).map((uri) =>
@@ -61,7 +65,7 @@ function verifying(parameters: Parameters, outbound: Outbound): Verify {
   ];
   const options = {
     algorithms: algorithms as string[],
-    clockTolerance: Number(clockTolerance ?? usualToleranceSeconds),
+    clockTolerance: Number(clockTolerance ?? defaultToleranceSeconds),
     maxTokenAge: String(maxTokenAge),
   };
   return async (token) => {
@@ -76,7 +80,7 @@ function verifying(parameters: Parameters, outbound: Outbound): Verify {
   };
 }
 
-/** Keys are fetched again once they are too old, or where a token names one that is not among them. */
+/** Keys are fetched again when they are too old, or when a token names an unknown key. */
 function remoteSet(uri: string, cacheSeconds: number, outbound: Outbound): JWTVerifyGetKey {
   return createRemoteJWKSet(new URL(uri), {
     cacheMaxAge: cacheSeconds * 1000,
@@ -92,11 +96,13 @@ function remoteSet(uri: string, cacheSeconds: number, outbound: Outbound): JWTVe
   });
 }
 
-function introspecting({ introspectEndpoint }: Parameters, outbound: Outbound): Verify {
+function introspectionVerifier({ introspectEndpoint }: Parameters, outbound: Outbound): Verify {
   return async (token) => {
     const answer = await outbound
       .request({
-        ...{ url: String(introspectEndpoint), method: 'POST', timeoutMs: fetchTimeoutMs },
+        url: String(introspectEndpoint),
+        method: 'POST',
+        timeoutMs: fetchTimeoutMs,
         headers: { 'content-type': 'application/x-www-form-urlencoded' },
         body: Buffer.from(new URLSearchParams({ token }).toString()),
       })
@@ -110,10 +116,10 @@ function introspecting({ introspectEndpoint }: Parameters, outbound: Outbound): 
 
 async function hasValues(
   claims: JWTPayload,
-  wanted: unknown,
+  expected: unknown,
   searches: Searches,
 ): Promise<boolean> {
-  const rules = Object.entries((wanted ?? {}) as Record<string, Parameters>);
+  const rules = Object.entries((expected ?? {}) as Record<string, Parameters>);
   const has = await Promise.all(
     rules.map(([name, { values, matchType }]) =>
       matchesValue(claims[name], values, matchType, searches),
@@ -131,6 +137,6 @@ function documentOf(value: unknown): unknown {
   try {
     return JSON.parse(value) as unknown;
   } catch {
-    throw new CheckError('what should be JSON is none');
+    throw new CheckError('a JSON document is malformed');
   }
 }

@@ -7,8 +7,8 @@ import * as storeFiles from '../../store/objects/vector-store-files.ts';
 import * as vectorStores from '../../store/objects/vector-stores.ts';
 import type { ModelCalls } from '../model-calls.ts';
 import type { Owner } from '../owner.ts';
-import { vectorBytes, embed } from './embeddings.ts';
-import type { FileReadTask, FileReadPool } from './readings.ts';
+import { embed, vectorBytes } from './embeddings.ts';
+import type { FileReadPool, FileReadTask } from './file-read-pool.ts';
 
 export interface FileIngestionOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;

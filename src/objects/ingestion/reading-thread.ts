@@ -1,8 +1,8 @@
 /** Worker thread that extracts text from files, one at a time; the parent terminates it when a file takes too long. */
 import { parentPort } from 'node:worker_threads';
 import { begun } from '../../task-thread.ts';
+import type { FileReadResult, FileReadTask } from './file-read-pool.ts';
 import { FileTextError, fileText } from './file-text.ts';
-import type { FileReadTask, FileReadResult } from './readings.ts';
 import { splitText } from './text-chunks.ts';
 
 parentPort!.on('message', async (reading: FileReadTask) => {

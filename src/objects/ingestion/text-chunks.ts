@@ -37,7 +37,12 @@ export function splitText(text: string, { tokensMax, overlapTokens }: ChunkSizes
 }
 
 /** The first piece of the next chunk, which is after the first piece of this chunk. */
-function overlapStart(overlap: number, tokens: readonly number[], first: number, next: number): number {
+function overlapStart(
+  overlap: number,
+  tokens: readonly number[],
+  first: number,
+  next: number,
+): number {
   let at = next;
   let total = 0;
   while (at - 1 > first && total + tokens[at - 1]! <= overlap) total += tokens[--at]!;

@@ -2,21 +2,21 @@
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 
 /** Each line is JSON without a line feed. */
-export function packedEvents(lines: readonly string[]): Buffer {
+export function packEvents(lines: readonly string[]): Buffer {
   return deflateRawSync(lines.join('\n'), { level: 1 });
 }
 
-export function unpackedEvents(bytes: Buffer): string[] {
+export function unpackEvents(bytes: Buffer): string[] {
   const text = inflateRawSync(bytes).toString('utf8');
   return text === '' ? [] : text.split('\n');
 }
 
 /** Formats an event as sent to callers. */
-export function eventText(line: string): string {
+export function formatEvent(line: string): string {
   const { type } = JSON.parse(line) as { readonly type: string };
   return `event: ${type}\ndata: ${line}\n\n`;
 }
 
-export function numberOf(line: string): number {
+export function eventNumber(line: string): number {
   return (JSON.parse(line) as { readonly sequence_number: number }).sequence_number;
 }

@@ -1,7 +1,7 @@
 /** Collects the events of a stream for the database row that is being written. */
 import type { ResponseKey } from '../../store/objects/responses.ts';
-import type { EventCommits } from './event-commits.ts';
-import { numberOf, packedEvents } from './event-lines.ts';
+import type { EventBatchWriter } from './event-batch-writer.ts';
+import { eventNumber, packEvents } from './event-lines.ts';
 
 /** The row is rewritten with each added event until it has this size. */
 const rowCharsMax = 16 * 1024;
@@ -23,17 +23,17 @@ export class EventRow {
   }
 
   /** The events that are not stored yet. */
-  packedRest(): Buffer {
-    return packedEvents(this.#lines.slice(this.#written));
+  packUnwritten(): Buffer {
+    return packEvents(this.#lines.slice(this.#written));
   }
 
   /** Resolves once all events are stored. */
-  async write(commits: EventCommits, { organisationId, id }: ResponseKey): Promise<void> {
+  async write(commits: EventBatchWriter, { organisationId, id }: ResponseKey): Promise<void> {
     await commits.write({
       organisation_id: organisationId,
       response_id: id,
-      first_number: numberOf(this.#lines[0]!),
-      events: packedEvents(this.#lines),
+      first_number: eventNumber(this.#lines[0]!),
+      events: packEvents(this.#lines),
     });
     this.#written = this.#lines.length;
     if (this.#chars < rowCharsMax) return;

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Db } from '../../store/connection/db.ts';
 import * as responseEvents from '../../store/objects/response-events.ts';
 import type { ResponseKey, StoredResponse } from '../../store/objects/responses.ts';
-import { eventText, numberOf, unpackedEvents } from './event-lines.ts';
-import { recordOf } from './response-record.ts';
+import { eventNumber, formatEvent, unpackEvents } from './event-lines.ts';
+import { parseRecord } from './response-record.ts';
 
 export interface EventSource {
   readonly db: Db;
@@ -14,10 +14,10 @@ export interface EventSource {
 }
 
 /** Interval between two queries for new events. */
-const lookMs = 250;
+const pollMs = 250;
 
 /** Yields the events after a number, and later ones, until the response ends. */
-export async function* eventsFrom(
+export async function* streamEventsAfter(
   { db, at, find }: EventSource,
   afterNumber: number,
 ): AsyncGenerator<string> {
@@ -29,40 +29,40 @@ export async function* eventsFrom(
     const row = await find();
     if (row === undefined) return;
     for (const { first_number: first, events } of await responseEvents.list(db, at, from)) {
-      const lines = unpackedEvents(events);
+      const lines = unpackEvents(events);
       from = first;
       next = first + lines.length;
       for (const line of lines.slice(Math.max(0, sentNumber + 1 - first))) {
-        sentNumber = Math.max(sentNumber, numberOf(line));
-        yield eventText(line);
+        sentNumber = Math.max(sentNumber, eventNumber(line));
+        yield formatEvent(line);
       }
     }
-    const last = row.last_events === null ? [] : unpackedEvents(row.last_events);
-    for (const line of last.filter((event) => numberOf(event) > sentNumber)) {
-      sentNumber = numberOf(line);
-      yield eventText(line);
+    const last = row.last_events === null ? [] : unpackEvents(row.last_events);
+    for (const line of last.filter((event) => eventNumber(event) > sentNumber)) {
+      sentNumber = eventNumber(line);
+      yield formatEvent(line);
     }
     if (row.alive_until === null) {
       // Its own process may already have sent the final event.
-      if (!isEnd(last.at(-1))) yield endOf(row, Math.max(sentNumber, next - 1) + 1);
+      if (!isFinalEvent(last.at(-1))) yield finalEvent(row, Math.max(sentNumber, next - 1) + 1);
       return;
     }
-    await delay(lookMs);
+    await delay(pollMs);
   }
 }
 
-function isEnd(line: string | undefined): boolean {
+function isFinalEvent(line: string | undefined): boolean {
   if (line === undefined) return false;
   const { type } = JSON.parse(line) as { readonly type: string };
-  return ends.has(type);
+  return finalEventTypes.has(type);
 }
 
-const ends = new Set(
+const finalEventTypes = new Set(
   ['completed', 'incomplete', 'failed', 'cancelled'].map((status) => `response.${status}`),
 );
 
 /** Final event for a response whose process did not send one. */
-export function endOf(row: StoredResponse, number: number): string {
+export function finalEvent(row: StoredResponse, number: number): string {
   const type = `response.${row.status}`;
-  return eventText(JSON.stringify({ type, sequence_number: number, response: recordOf(row) }));
+  return formatEvent(JSON.stringify({ type, sequence_number: number, response: parseRecord(row) }));
 }

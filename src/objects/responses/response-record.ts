@@ -1,28 +1,28 @@
 /** Builds and parses the records of stored responses and their input items. */
 import type { StoredResponse, TurnRow } from '../../store/objects/responses.ts';
 
-export type Item = Readonly<Record<string, unknown>>;
+export type ResponseItem = Readonly<Record<string, unknown>>;
 
 /** The fields that are read; all others are passed through. */
-export interface ResponseRecord extends Item {
+export interface ResponseRecord extends ResponseItem {
   readonly id: string;
   readonly status: StoredResponse['status'];
-  readonly output: readonly Item[];
+  readonly output: readonly ResponseItem[];
 }
 
-export function recordOf(row: Pick<StoredResponse, 'record'>): ResponseRecord {
+export function parseRecord(row: Pick<StoredResponse, 'record'>): ResponseRecord {
   return JSON.parse(row.record) as ResponseRecord;
 }
 
-export function inputOf(row: Pick<TurnRow, 'input'>): Item[] {
-  return JSON.parse(row.input) as Item[];
+export function parseInput(row: Pick<TurnRow, 'input'>): ResponseItem[] {
+  return JSON.parse(row.input) as ResponseItem[];
 }
 
 /** Converts the input of a request to items with ids. */
-export function inputItems(responseId: string, input: unknown): Item[] {
+export function inputItems(responseId: string, input: unknown): ResponseItem[] {
   const items = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
   if (!Array.isArray(items)) return [];
-  return (items as Item[]).map((item, at) => {
+  return (items as ResponseItem[]).map((item, at) => {
     const type = item.type ?? 'message';
     const own = `${prefixes.get(type) ?? 'item'}_in${responseId.slice(5)}${at.toString(16).padStart(4, '0')}`;
     const isText = type === 'message' && typeof item.content === 'string';

@@ -2,19 +2,19 @@
 import type { Database } from '../../store/connection/db.ts';
 import * as responses from '../../store/objects/responses.ts';
 import { listOwnIds } from '../../store/rows/owned-rows.ts';
-import { pageCursorNotFound, objectList, parseObjectPage } from '../object-page.ts';
+import { objectList, pageCursorNotFound, parseObjectPage } from '../object-page.ts';
 import {
-  type ObjectResponse,
   ObjectError,
   type ObjectFamily,
   type ObjectKind,
   type ObjectRequest,
+  type ObjectResponse,
 } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
-import { EventCommits } from './event-commits.ts';
-import { endLost, isLost } from './lost-response.ts';
-import { eventsFrom } from './response-events.ts';
-import { type Item, inputOf, recordOf } from './response-record.ts';
+import { EventBatchWriter } from './event-batch-writer.ts';
+import { failLostResponse, isLostResponse } from './lost-response.ts';
+import { streamEventsAfter } from './response-events.ts';
+import { parseInput, parseRecord, type ResponseItem } from './response-record.ts';
 
 export interface ResponsesOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
@@ -26,18 +26,18 @@ export interface ResponsesOptions {
 export interface PriorTurns {
   readonly rootId: string;
   /** All input and output items, oldest first. */
-  readonly items: readonly Item[];
+  readonly items: readonly ResponseItem[];
 }
 
 export class Responses implements ObjectFamily {
   readonly kinds: readonly ObjectKind[] = ['responses'];
   /** Shared by all streams of responses. */
-  readonly commits: EventCommits;
+  readonly commits: EventBatchWriter;
   readonly #options: ResponsesOptions;
 
   constructor(options: ResponsesOptions) {
     this.#options = options;
-    this.commits = new EventCommits(options.database.db);
+    this.commits = new EventBatchWriter(options.database.db);
   }
 
   listOwned(owner: Owner, _: ObjectKind, ids: readonly string[]): Promise<readonly string[]> {
@@ -52,13 +52,13 @@ export class Responses implements ObjectFamily {
     const operation = [method, ...rest].join(' ');
     switch (operation) {
       case 'GET':
-        return this.#tell(row, request);
+        return this.#respondWith(row, request);
       case 'DELETE':
         return this.#delete(row);
       case 'POST cancel':
         return this.#cancel(row);
       case 'GET input_items':
-        return { body: pageOf(inputOf(row), request.query) };
+        return { body: pageOf(parseInput(row), request.query) };
       default:
         throw new ObjectError(
           'not_found',
@@ -76,15 +76,15 @@ export class Responses implements ObjectFamily {
     const rows = await responses.listTree(this.#options.database.db, { ...owner, id });
     const byId = new Map(rows.map((row) => [row.id, row]));
     if (!byId.has(id)) return null;
-    const items: Item[][] = [];
+    const items: ResponseItem[][] = [];
     for (let at: string | null = id; at !== null; ) {
       const row = byId.get(at);
-      if (row === undefined) throw gone(id);
+      if (row === undefined) throw previousNotFound(id);
       if (row.status !== 'completed' && row.status !== 'incomplete') {
         const message = `The response is ${row.status} and cannot be continued`;
         throw new ObjectError('invalid_request', message, 'previous_response_id');
       }
-      items.push([...inputOf(row), ...recordOf(row).output]);
+      items.push([...parseInput(row), ...parseRecord(row).output]);
       at = row.previous_id;
     }
     return { rootId: byId.get(id)!.root_id, items: items.reverse().flat() };
@@ -94,13 +94,13 @@ export class Responses implements ObjectFamily {
   async #find(at: responses.ResponseKey): Promise<responses.StoredResponse | undefined> {
     const { database, now } = this.#options;
     const row = await responses.find(database.db, at);
-    if (row === undefined || !isLost(row, now())) return row;
-    await endLost(database.db, row, now());
+    if (row === undefined || !isLostResponse(row, now())) return row;
+    await failLostResponse(database.db, row, now());
     return responses.find(database.db, at);
   }
 
-  #tell(row: responses.StoredResponse, { query, owner }: ObjectRequest): ObjectResponse {
-    if (query.get('stream') !== 'true') return { body: recordOf(row) };
+  #respondWith(row: responses.StoredResponse, { query, owner }: ObjectRequest): ObjectResponse {
+    if (query.get('stream') !== 'true') return { body: parseRecord(row) };
     const after = query.get('starting_after') ?? '-1';
     if (!/^(?:-1|\d{1,9})$/.test(after)) {
       const message = 'starting_after must be the number of an event';
@@ -108,7 +108,7 @@ export class Responses implements ObjectFamily {
     }
     const at = { ...owner, id: row.id };
     const find = () => this.#find(at);
-    return { body: eventsFrom({ db: this.#options.database.db, at, find }, Number(after)) };
+    return { body: streamEventsAfter({ db: this.#options.database.db, at, find }, Number(after)) };
   }
 
   async #delete({ organisation_id, workspace_id, id }: responses.StoredResponse) {
@@ -121,7 +121,7 @@ export class Responses implements ObjectFamily {
 
   /** Cancels the response; one that has ended is not changed. */
   async #cancel(row: responses.StoredResponse): Promise<ObjectResponse> {
-    const record = recordOf(row);
+    const record = parseRecord(row);
     if (record.background !== true) {
       const message = 'Only a background response can be cancelled';
       throw new ObjectError('invalid_request', message);
@@ -138,17 +138,17 @@ export class Responses implements ObjectFamily {
       record: JSON.stringify(cancelled),
     });
     const updated = await this.#find(at);
-    return { body: updated === undefined ? cancelled : recordOf(updated) };
+    return { body: updated === undefined ? cancelled : parseRecord(updated) };
   }
 }
 
-function gone(id: string): ObjectError {
+function previousNotFound(id: string): ObjectError {
   const message = `The response that ${id} continues is no longer stored`;
   return new ObjectError('not_found', message, 'previous_response_id');
 }
 
 /** Cuts a page from a list in memory. */
-function pageOf(items: readonly Item[], query: URLSearchParams): object {
+function pageOf(items: readonly ResponseItem[], query: URLSearchParams): object {
   const { limit, order, after, before } = parseObjectPage(query);
   const ordered = order === 'asc' ? items : items.toReversed();
   const indexOf = (id: string, param: string): number => {

@@ -3,22 +3,22 @@ import type { Database } from '../../store/connection/db.ts';
 import * as threads from '../../store/objects/threads.ts';
 import { listOwnIds } from '../../store/rows/owned-rows.ts';
 import {
-  type ObjectResponse,
   ObjectError,
   type ObjectFamily,
   type ObjectKind,
   type ObjectRequest,
+  type ObjectResponse,
 } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
 import type { StoreSearch } from '../store-search.ts';
-import { answerAssistants } from './assistants.ts';
-import type { RunDrivers } from './run-drivers.ts';
+import { handleAssistants } from './assistants.ts';
+import type { RunDriverPool } from './run-driver-pool.ts';
 import { Runs } from './runs.ts';
-import { answerMessages, answerThread, createThread } from './threads.ts';
+import { createThread, handleMessages, handleThread } from './threads.ts';
 
 export interface AssistantObjectsOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
-  readonly drivers: RunDrivers;
+  readonly drivers: RunDriverPool;
   readonly search: StoreSearch;
 }
 
@@ -39,7 +39,7 @@ export class AssistantObjects implements ObjectFamily {
 
   async handle(request: ObjectRequest): Promise<ObjectResponse | null> {
     const { kind, id, method, rest, owner } = request;
-    if (kind === 'assistants') return answerAssistants(this.#options, request);
+    if (kind === 'assistants') return handleAssistants(this.#options, request);
     if (id === null) {
       const operation = [method, ...rest].join(' ');
       if (operation === 'POST') return createThread(this.#options, request);
@@ -48,9 +48,9 @@ export class AssistantObjects implements ObjectFamily {
     const thread = await threads.find(this.#options.database.db, owner, id);
     if (thread === undefined) return null;
     const [part, ...behind] = rest;
-    if (part === undefined) return answerThread(this.#options, request, thread);
-    if (part === 'messages') return answerMessages(this.#options.database, request, thread, behind);
-    if (part === 'runs') return this.#runs.answer(request, thread, behind);
+    if (part === undefined) return handleThread(this.#options, request, thread);
+    if (part === 'messages') return handleMessages(this.#options.database, request, thread, behind);
+    if (part === 'runs') return this.#runs.handle(request, thread, behind);
     throw new ObjectError('not_found', `A thread does not support ${part}`);
   }
 }

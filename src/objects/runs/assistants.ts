@@ -9,14 +9,14 @@ import type { StoredAssistant } from '../../store/objects/assistants.ts';
 import * as assistants from '../../store/objects/assistants.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
-import { type ObjectResponse, ObjectError, type ObjectRequest } from '../object-request.ts';
+import { ObjectError, type ObjectRequest, type ObjectResponse } from '../object-request.ts';
 import type { StoreSearch } from '../store-search.ts';
-import { answerPage } from './pages.ts';
+import { respondWithPage } from './pages.ts';
 import { assistantRecord } from './records.ts';
-import { requireSearchable } from './searched-stores.ts';
+import { requireSearchableStores } from './searchable-stores.ts';
 
 /** Defaults of an assistant that sets nothing but its model. */
-const usualTerms: Omit<AssistantTerms, 'model'> = {
+const defaultTerms: Omit<AssistantTerms, 'model'> = {
   instructions: null,
   tools: [],
   temperature: null,
@@ -34,7 +34,7 @@ interface AssistantParts {
 /** Attempts of an update that conflicts with concurrent ones. */
 const attemptsMax = 5;
 
-export async function answerAssistants(
+export async function handleAssistants(
   { database: { db }, search }: AssistantParts,
   request: ObjectRequest,
 ): Promise<ObjectResponse | null> {
@@ -43,7 +43,7 @@ export async function answerAssistants(
   if (id === null) {
     if (operation === 'POST') return { body: await create(db, search, request) };
     if (operation !== 'GET') return null;
-    return answerPage(query, {
+    return respondWithPage(query, {
       find: (anchorId) => assistants.find(db, owner, anchorId),
       list: (page) => assistants.list(db, owner, page),
       record: assistantRecord,
@@ -73,7 +73,7 @@ async function create(db: Database['db'], search: StoreSearch, request: ObjectRe
     AssistantCreate,
     params,
   );
-  await requireSearchable(search, request, tool_resources);
+  await requireSearchableStores(search, request, tool_resources);
   const row: StoredAssistant = {
     organisation_id: owner.organisationId,
     id: newObjectId('asst'),
@@ -81,7 +81,7 @@ async function create(db: Database['db'], search: StoreSearch, request: ObjectRe
     api_key_id: owner.apiKeyId,
     name: name ?? null,
     description: description ?? null,
-    terms: JSON.stringify({ ...usualTerms, ...terms, tool_resources: tool_resources ?? {} }),
+    terms: JSON.stringify({ ...defaultTerms, ...terms, tool_resources: tool_resources ?? {} }),
     metadata: JSON.stringify(metadata ?? {}),
     created_at: now,
   };
@@ -100,7 +100,7 @@ async function change(
     AssistantUpdate,
     params,
   );
-  await requireSearchable(search, request, tool_resources);
+  await requireSearchableStores(search, request, tool_resources);
   const terms = {
     ...changed,
     ...(tool_resources === undefined ? {} : { tool_resources: tool_resources ?? {} }),

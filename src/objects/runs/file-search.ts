@@ -6,13 +6,13 @@ import type { FileCitation } from '../../model/objects/thread.ts';
 import type { StoredStep } from '../../store/objects/run-steps.ts';
 import type { ModelCalls } from '../model-calls.ts';
 import type { Owner } from '../owner.ts';
-import type { TextMatch, StoreSearch, StoreSearchFailure } from '../store-search.ts';
+import type { StoreSearch, StoreSearchFailure, TextMatch } from '../store-search.ts';
 import { failureOf, type RunFailure } from './run-failure.ts';
 import { callsIn, isSearch, type SearchCall, type StepCall } from './step-calls.ts';
 
 const defaultResults = 20;
 /** Maximum characters of the results of one search. */
-const foundCharsMax = 64_000;
+const resultCharsMax = 64_000;
 const queryCharsMax = 4_000;
 
 const Queries = z.object({ queries: z.array(z.string().min(1).max(queryCharsMax)).min(1).max(16) });
@@ -56,13 +56,13 @@ export interface SearchOptions {
 }
 
 /** Executes the searches of a step and returns its calls with their results. */
-export async function searchStep(
+export async function runSearches(
   { details }: StoredStep,
   options: SearchOptions,
 ): Promise<readonly StepCall[] | RunFailure> {
   const calls: StepCall[] = [];
   for (const call of callsIn(details)) {
-    const done = isSearch(call) ? await searched(call, options) : call;
+    const done = isSearch(call) ? await runSearch(call, options) : call;
     if ('message' in done) return failureOf(done);
     calls.push(done);
   }
@@ -70,7 +70,7 @@ export async function searchStep(
 }
 
 /** Adds the results to a call; invalid arguments yield no results, and the model is informed. */
-async function searched(
+async function runSearch(
   call: SearchCall,
   { search, owner, terms, models, now }: SearchOptions,
 ): Promise<SearchCall | StoreSearchFailure> {
@@ -89,7 +89,7 @@ async function searched(
           now,
         });
   if ('message' in matches) return matches;
-  const results = best(matches).map(({ fileId, filename, score, text }) => ({
+  const results = bestMatches(matches).map(({ fileId, filename, score, text }) => ({
     file_id: fileId,
     file_name: filename,
     score,
@@ -99,11 +99,11 @@ async function searched(
 }
 
 /** Keeps as many results as fit, at least the best one. */
-function best(matches: readonly TextMatch[]): readonly TextMatch[] {
+function bestMatches(matches: readonly TextMatch[]): readonly TextMatch[] {
   let chars = 0;
   const end = matches.findIndex(({ text }) => {
     chars += text.length;
-    return chars > foundCharsMax;
+    return chars > resultCharsMax;
   });
   return end < 0 ? matches : matches.slice(0, Math.max(1, end));
 }
@@ -118,7 +118,7 @@ function queriesOf(call: SearchCall): readonly string[] | null {
 }
 
 /** The text for the model with the results of each search of a step, by call id. */
-export function toldSearches(step: StoredStep): Map<string, string> {
+export function searchOutputs(step: StoredStep): Map<string, string> {
   const marked = markedResults(step);
   return new Map(
     callsIn(step.details)

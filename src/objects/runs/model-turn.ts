@@ -14,25 +14,25 @@ export interface ModelTurn {
 }
 
 /** A member of a response, not validated. */
-type Unvalidated = Readonly<Record<string, unknown>> | null | undefined;
+type UnknownObject = Readonly<Record<string, unknown>> | null | undefined;
 
 /** Null for a body that is not a chat completion. */
-export function turnOfAnswer(body: unknown): ModelTurn | null {
-  const response = body as Unvalidated;
+export function parseTurn(body: unknown): ModelTurn | null {
+  const response = body as UnknownObject;
   const choice = firstChoice(response);
-  const message = choice?.message as Unvalidated;
+  const message = choice?.message as UnknownObject;
   if (message === null || typeof message !== 'object') return null;
-  const parts = new TurnParts();
+  const parts = new TurnAssembler();
   const { tool_calls: calls } = message;
   // In a whole body each entry is a call of its own.
   const own = Array.isArray(calls) ? calls.map((call, index) => ({ ...call, index })) : calls;
   const delta = { ...message, tool_calls: own };
-  parts.note(delta, choice?.finish_reason, response?.usage as Unvalidated);
+  parts.add(delta, choice?.finish_reason, response?.usage as UnknownObject);
   return parts.turn();
 }
 
 /** Assembles a turn from stream events. */
-export class TurnParts {
+export class TurnAssembler {
   #text = '';
   #finish: string | null = null;
   #promptTokens = 0;
@@ -42,30 +42,30 @@ export class TurnParts {
   readonly #calls = new StreamedCalls();
 
   /** Adds the data of an event; returns the text that it contains. */
-  event(data: string): string {
+  addEvent(data: string): string {
     if (data === '[DONE]') {
       this.#isDone = true;
       return '';
     }
     const chunk = parsed(data);
-    const error = chunk?.error as Unvalidated;
+    const error = chunk?.error as UnknownObject;
     if (error != null) this.#error ??= String(error.message ?? 'The model reported an error');
     const choice = firstChoice(chunk);
-    return this.note(
-      choice?.delta as Unvalidated,
+    return this.add(
+      choice?.delta as UnknownObject,
       choice?.finish_reason,
-      chunk?.usage as Unvalidated,
+      chunk?.usage as UnknownObject,
     );
   }
 
-  note(delta: Unvalidated, finish: unknown, usage: Unvalidated): string {
+  add(delta: UnknownObject, finish: unknown, usage: UnknownObject): string {
     if (typeof finish === 'string') this.#finish = finish;
     if (usage !== null && typeof usage === 'object') {
       this.#promptTokens = countOf(usage.prompt_tokens);
       this.#completionTokens = countOf(usage.completion_tokens);
     }
     const calls = Array.isArray(delta?.tool_calls) ? delta.tool_calls : [];
-    for (const [at, call] of calls.entries()) this.#call(call as Unvalidated, at);
+    for (const [at, call] of calls.entries()) this.#call(call as UnknownObject, at);
     const text = textOf(delta?.content) + textOf(delta?.refusal);
     this.#text += text;
     return text;
@@ -95,7 +95,7 @@ export class TurnParts {
     };
   }
 
-  #call(part: Unvalidated, at: number): void {
+  #call(part: UnknownObject, at: number): void {
     const { name, arguments: args } = (part?.function ?? {}) as Readonly<Record<string, unknown>>;
     const call = this.#calls.take({
       index: part?.index,
@@ -113,22 +113,22 @@ const idCharsMax = 255;
 /** Text of a string, or of a list of parts. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
-  const parts: readonly Unvalidated[] = Array.isArray(content) ? content : [];
+  const parts: readonly UnknownObject[] = Array.isArray(content) ? content : [];
   return parts.map((part) => (typeof part?.text === 'string' ? part.text : '')).join('');
 }
 
-function firstChoice(response: Unvalidated): Unvalidated {
-  return Array.isArray(response?.choices) ? (response.choices[0] as Unvalidated) : undefined;
+function firstChoice(response: UnknownObject): UnknownObject {
+  return Array.isArray(response?.choices) ? (response.choices[0] as UnknownObject) : undefined;
 }
 
 function countOf(value: unknown): number {
   return Number.isSafeInteger(value) && (value as number) > 0 ? (value as number) : 0;
 }
 
-function parsed(data: string): Unvalidated {
+function parsed(data: string): UnknownObject {
   try {
     const value: unknown = JSON.parse(data);
-    return typeof value === 'object' ? (value as Unvalidated) : null;
+    return typeof value === 'object' ? (value as UnknownObject) : null;
   } catch {
     return null;
   }

@@ -1,6 +1,6 @@
 /** Answers a request for a page of rows. */
 import type { CreatedAnchor, CreatedPage } from '../../store/rows/created-page.ts';
-import { pageCursorNotFound, objectList, parseObjectPage } from '../object-page.ts';
+import { objectList, pageCursorNotFound, parseObjectPage } from '../object-page.ts';
 import type { ObjectResponse } from '../object-request.ts';
 
 /**
@@ -9,7 +9,7 @@ import type { ObjectResponse } from '../object-request.ts';
  *
  * @throws ObjectError for invalid parameters or an unknown id
  */
-export async function answerPage<Row extends CreatedAnchor>(
+export async function respondWithPage<Row extends CreatedAnchor>(
   query: URLSearchParams,
   rows: {
     readonly find: (id: string) => Promise<CreatedAnchor | undefined>;

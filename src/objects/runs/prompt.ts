@@ -5,7 +5,7 @@ import type { MessagePart } from '../../model/objects/thread.ts';
 import type { StoredStep } from '../../store/objects/run-steps.ts';
 import type { StoredRun } from '../../store/objects/runs.ts';
 import type { StoredMessage } from '../../store/objects/thread-messages.ts';
-import { searchFunction, searchToolOf, toldSearches } from './file-search.ts';
+import { searchFunction, searchOutputs, searchToolOf } from './file-search.ts';
 import { asFunction, callsIn, isSearch, outputOf } from './step-calls.ts';
 
 type ChatMessage = Readonly<Record<string, unknown>>;
@@ -24,7 +24,7 @@ const promptCharsMax = 4 * 1024 * 1024;
 const charsOfToken = 4;
 
 /** The token limit that the run has exhausted; null for none. */
-export function usedUp({ run, terms }: Pick<PromptParts, 'run' | 'terms'>): string | null {
+export function exhaustedLimit({ run, terms }: Pick<PromptParts, 'run' | 'terms'>): string | null {
   const { max_prompt_tokens: prompt, max_completion_tokens: completion } = terms;
   if (completion !== null && run.completion_tokens >= completion) return 'max_completion_tokens';
   return prompt !== null && run.prompt_tokens >= prompt ? 'max_prompt_tokens' : null;
@@ -40,7 +40,7 @@ export function chatParams(parts: PromptParts, isStream: boolean): Record<string
   const bound = terms.max_completion_tokens;
   return {
     model: terms.model,
-    messages: [...system, ...toldMessages(parts), ...ownMessages(parts)],
+    messages: [...system, ...threadMessages(parts), ...runMessages(parts)],
     ...(tools.length === 0
       ? {}
       : {
@@ -70,7 +70,7 @@ function choiceOf(choice: RunTerms['tool_choice']): RunTerms['tool_choice'] {
 }
 
 /** Messages of the thread from before the run, as many as its terms allow. */
-function toldMessages({ run, terms, messages }: PromptParts): ChatMessage[] {
+function threadMessages({ run, terms, messages }: PromptParts): ChatMessage[] {
   const { truncation_strategy: truncation, max_prompt_tokens: bound } = terms;
   const before = messages.filter((message) => message.run_id !== run.id);
   const last = truncation.last_messages ?? before.length;
@@ -86,7 +86,7 @@ function toldMessages({ run, terms, messages }: PromptParts): ChatMessage[] {
 }
 
 /** Texts and calls of the model in previous turns, with the outputs of the calls. */
-function ownMessages({ messages, steps }: PromptParts): ChatMessage[] {
+function runMessages({ messages, steps }: PromptParts): ChatMessage[] {
   const texts = new Map(messages.map((message) => [message.id, contentOf(message)]));
   const own: ChatMessage[] = [];
   let text: unknown = null;
@@ -98,7 +98,7 @@ function ownMessages({ messages, steps }: PromptParts): ChatMessage[] {
     }
     const calls = callsIn(step.details);
     own.push({ role: 'assistant', content: text, tool_calls: calls.map(asFunction) });
-    const searches = toldSearches(step);
+    const searches = searchOutputs(step);
     for (const call of calls) {
       const content = isSearch(call) ? searches.get(call.id) : outputOf(call);
       own.push({ role: 'tool', tool_call_id: call.id, content });

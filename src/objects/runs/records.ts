@@ -7,7 +7,7 @@ import type { StoredStep } from '../../store/objects/run-steps.ts';
 import type { StoredRun } from '../../store/objects/runs.ts';
 import type { StoredMessage } from '../../store/objects/thread-messages.ts';
 import type { StoredThread } from '../../store/objects/threads.ts';
-import { callsIn, shownCall } from './step-calls.ts';
+import { callForResponse, callsIn } from './step-calls.ts';
 
 export function assistantRecord(row: StoredAssistant) {
   return {
@@ -88,7 +88,7 @@ export function stepRecord(row: StoredStep, showsTexts = false) {
   const { type, ...rest } = JSON.parse(row.details) as { readonly type: string };
   const details =
     type === 'tool_calls'
-      ? { type, tool_calls: callsIn(row.details).map((call) => shownCall(call, showsTexts)) }
+      ? { type, tool_calls: callsIn(row.details).map((call) => callForResponse(call, showsTexts)) }
       : { type, ...rest };
   const endedIn = (state: StoredStep['status']) => (status === state ? seconds(endedAt) : null);
   return {

@@ -6,13 +6,13 @@ import * as runSteps from '../../store/objects/run-steps.ts';
 import type { StoredRun } from '../../store/objects/runs.ts';
 import * as runs from '../../store/objects/runs.ts';
 import { ObjectError, type ObjectRequest } from '../object-request.ts';
-import type { RunDrivers } from './run-drivers.ts';
-import { moveRun, settled } from './run-ending.ts';
+import { expireIfOver, moveRun } from './move-run.ts';
+import type { RunDriverPool } from './run-driver-pool.ts';
 import { callsDetails, callsIn, type FunctionCall, isSearch, outputOf } from './step-calls.ts';
 
 interface ChangeOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
-  readonly drivers: RunDrivers;
+  readonly drivers: RunDriverPool;
 }
 
 /** Attempts of a cancellation that conflicts with moves of a driver. */
@@ -20,7 +20,7 @@ const attemptsMax = 10;
 
 /** The run, leased to this process, and the step that the outputs have completed. */
 interface SubmittedOutputs {
-  readonly goingOn: StoredRun;
+  readonly run: StoredRun;
   readonly step: runSteps.StoredStep;
 }
 
@@ -40,7 +40,7 @@ export async function submitOnce(
     return await submitOutputs(options, run, body, now);
   } catch (thrown) {
     const mayBeRepeated = isRetry && body.stream !== true;
-    if (mayBeRepeated && (await hasTaken(options, run, body))) return null;
+    if (mayBeRepeated && (await hasReceived(options, run, body))) return null;
     throw thrown;
   }
 }
@@ -51,7 +51,7 @@ async function submitOutputs(
   body: ToolOutputsSubmit,
   now: number,
 ): Promise<SubmittedOutputs> {
-  if (run.pending_calls === null) throw notWaiting(run);
+  if (run.pending_calls === null) throw noPendingCalls(run);
   const calls = JSON.parse(run.pending_calls) as FunctionCall[];
   const outputs = outputsOf(body, calls);
   const lease = drivers.newLease();
@@ -71,11 +71,11 @@ async function submitOutputs(
     await runSteps.updateOpen(tx, run, ended);
     return { ...open, ...ended };
   });
-  if (step === null) throw notWaiting(await again(database, run, now));
-  return { goingOn: { ...run, ...set }, step };
+  if (step === null) throw noPendingCalls(await readAgain(database, run, now));
+  return { run: { ...run, ...set }, step };
 }
 
-async function hasTaken(
+async function hasReceived(
   { database }: Pick<ChangeOptions, 'database'>,
   run: StoredRun,
   { tool_outputs: submitted }: ToolOutputsSubmit,
@@ -103,15 +103,15 @@ export async function cancelRun(
     }
     const moved = await moveRun(database, run, { move: 'cancel', now });
     if (moved !== null) {
-      await drivers.look(run.id);
+      await drivers.renewLease(run.id);
       return moved;
     }
-    run = await again(database, run, now);
+    run = await readAgain(database, run, now);
   }
   throw new ObjectError('conflict', 'The run was changed concurrently too often: try again');
 }
 
-async function again(
+async function readAgain(
   database: ChangeOptions['database'],
   run: StoredRun,
   now: number,
@@ -119,7 +119,7 @@ async function again(
   const { organisation_id, thread_id: id } = run;
   const current = await runs.find(database.db, { organisation_id, id }, run.id);
   if (current === undefined) throw new ObjectError('not_found', 'The run does not exist');
-  return settled(database, current, now);
+  return expireIfOver(database, current, now);
 }
 
 /** @throws ObjectError unless each call has exactly one output and each output a call */
@@ -144,6 +144,6 @@ function outputsOf(
   throw new ObjectError('invalid_request', message, 'tool_outputs');
 }
 
-function notWaiting({ status }: StoredRun): ObjectError {
+function noPendingCalls({ status }: StoredRun): ObjectError {
   return new ObjectError('invalid_request', `The run has no pending calls: it is ${status}`);
 }

@@ -6,7 +6,7 @@ export class RunEvents implements AsyncIterable<string> {
   #wake: (() => void) | null = null;
   #isOver = false;
 
-  tell(event: string, data: unknown): void {
+  emit(event: string, data: unknown): void {
     this.#push(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 

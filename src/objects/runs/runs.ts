@@ -19,22 +19,28 @@ import * as threads from '../../store/objects/threads.ts';
 import { isDuplicateEntry } from '../../store/rows/duplicate.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
-import { type ObjectResponse, ObjectError, type ObjectRequest } from '../object-request.ts';
+import { ObjectError, type ObjectRequest, type ObjectResponse } from '../object-request.ts';
 import type { StoreSearch } from '../store-search.ts';
 import { searchToolOf } from './file-search.ts';
-import { answerPage } from './pages.ts';
+import { expireIfOver } from './move-run.ts';
+import { respondWithPage } from './pages.ts';
 import { runRecord, stepRecord, threadRecord } from './records.ts';
 import { cancelRun, submitOnce } from './run-changes.ts';
-import type { RunDrivers } from './run-drivers.ts';
-import { settled } from './run-ending.ts';
+import type { RunDriverPool } from './run-driver-pool.ts';
 import { RunEvents } from './run-events.ts';
-import { requireSearchable } from './searched-stores.ts';
-import { answerSteps } from './steps.ts';
-import { insertThread, messageRows, metadataOf, refuseActive, threadNotFound } from './threads.ts';
+import { requireSearchableStores } from './searchable-stores.ts';
+import { handleSteps } from './steps.ts';
+import {
+  insertThread,
+  messageRows,
+  requireNoActiveRun,
+  threadNotFound,
+  updatedMetadata,
+} from './threads.ts';
 
 export interface RunsOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
-  readonly drivers: RunDrivers;
+  readonly drivers: RunDriverPool;
   readonly search: StoreSearch;
 }
 
@@ -49,8 +55,8 @@ export class Runs {
   async createWithThread(request: ObjectRequest): Promise<ObjectResponse> {
     const body = readParams(ThreadAndRunCreate, request.params);
     const { search } = this.#options;
-    await requireSearchable(search, request, body.tool_resources);
-    await requireSearchable(search, request, body.thread?.tool_resources);
+    await requireSearchableStores(search, request, body.tool_resources);
+    await requireSearchableStores(search, request, body.thread?.tool_resources);
     const draft = await this.#draft(request, body, body.thread?.tool_resources ?? null);
     const { thread, run } = await this.#options.database.transaction(async (tx) => {
       const created = await insertThread(tx, request, body.thread ?? {});
@@ -62,7 +68,7 @@ export class Runs {
   }
 
   /** `behind` contains the path segments after `/runs`. */
-  async answer(
+  async handle(
     request: ObjectRequest,
     thread: StoredThread,
     [id, ...behind]: readonly string[],
@@ -72,22 +78,24 @@ export class Runs {
     if (id === undefined) {
       if (method === 'POST') return this.#create(request, thread);
       if (method !== 'GET') throw noSuch(method);
-      return answerPage(query, {
+      return respondWithPage(query, {
         find: (anchorId) => runs.find(database.db, thread, anchorId),
         list: async (page) =>
           Promise.all(
-            (await runs.list(database.db, thread, page)).map((row) => settled(database, row, now)),
+            (await runs.list(database.db, thread, page)).map((row) =>
+              expireIfOver(database, row, now),
+            ),
           ),
         record: runRecord,
       });
     }
     const stored = await runs.find(database.db, thread, id);
     if (stored === undefined) throw noSuch('run with this id');
-    const run = await settled(database, stored, now);
-    return this.#answerOne(request, run, behind);
+    const run = await expireIfOver(database, stored, now);
+    return this.#handleRun(request, run, behind);
   }
 
-  async #answerOne(
+  async #handleRun(
     request: ObjectRequest,
     run: StoredRun,
     behind: readonly string[],
@@ -96,13 +104,13 @@ export class Runs {
     const { method, query, params, now } = request;
     const [part, stepId] = behind;
     if (method === 'GET' && part === 'steps' && behind.length <= 2) {
-      return answerSteps(db, query, run, stepId);
+      return handleSteps(db, query, run, stepId);
     }
     switch ([method, ...behind].join(' ')) {
       case 'GET':
         return { body: runRecord(run) };
       case 'POST': {
-        const metadata = metadataOf(params, run.metadata);
+        const metadata = updatedMetadata(params, run.metadata);
         await runs.updateMetadata(db, run, metadata);
         return { body: runRecord({ ...run, metadata }) };
       }
@@ -121,7 +129,7 @@ export class Runs {
     const resources = JSON.parse(thread.tool_resources) as ToolResources;
     const draft = await this.#draft(request, body, resources);
     const run = { ...draft, thread_id: thread.id };
-    await refuseActive(database, thread, request.now);
+    await requireNoActiveRun(database, thread, request.now);
     const messages = messageRows(thread, body.additional_messages ?? [], request.now);
     try {
       await database.transaction(async (tx) => {
@@ -178,13 +186,13 @@ export class Runs {
 
   #begin(run: StoredRun, isStream: boolean, thread: StoredThread | null): ObjectResponse {
     const events = isStream ? new RunEvents() : null;
-    if (thread !== null) events?.tell('thread.created', threadRecord(thread));
-    events?.tell('thread.run.created', runRecord(run));
+    if (thread !== null) events?.emit('thread.created', threadRecord(thread));
+    events?.emit('thread.run.created', runRecord(run));
     return this.#drive(run, events);
   }
 
   #drive(run: StoredRun, events: RunEvents | null): ObjectResponse {
-    events?.tell('thread.run.queued', runRecord(run));
+    events?.emit('thread.run.queued', runRecord(run));
     this.#options.drivers.drive(run, events);
     return { body: events ?? runRecord(run) };
   }
@@ -193,9 +201,9 @@ export class Runs {
     const body = readParams(ToolOutputsSubmit, request.params);
     const submitted = await submitOnce(this.#options, run, body, request);
     if (submitted === null) return { body: runRecord(run) };
-    const { goingOn, step } = submitted;
+    const { run: goingOn, step } = submitted;
     const events = body.stream === true ? new RunEvents() : null;
-    events?.tell('thread.run.step.completed', stepRecord(step));
+    events?.emit('thread.run.step.completed', stepRecord(step));
     return this.#drive(goingOn, events);
   }
 }

@@ -92,7 +92,7 @@ export function callsDetails(
 }
 
 /** The call as shown to callers; texts of search results are included only on request. */
-export function shownCall(call: StepCall, showsTexts: boolean): object {
+export function callForResponse(call: StepCall, showsTexts: boolean): object {
   if (!isSearch(call)) return call;
   const { arguments: _, file_search: search, ...rest } = call;
   const results = search.results?.map(({ content, ...result }) =>

@@ -2,23 +2,23 @@
 import type { Db } from '../../store/connection/db.ts';
 import * as runSteps from '../../store/objects/run-steps.ts';
 import type { StoredRun } from '../../store/objects/runs.ts';
-import { type ObjectResponse, ObjectError } from '../object-request.ts';
-import { answerPage } from './pages.ts';
+import { ObjectError, type ObjectResponse } from '../object-request.ts';
+import { respondWithPage } from './pages.ts';
 import { stepRecord } from './records.ts';
 
 /** Value of `include[]` that requests the texts of search results. */
-const foundTexts = 'step_details.tool_calls[*].file_search.results[*].content';
+const includeResultTexts = 'step_details.tool_calls[*].file_search.results[*].content';
 
 /** Returns one step, or a page of all. */
-export async function answerSteps(
+export async function handleSteps(
   db: Db,
   query: URLSearchParams,
   run: StoredRun,
   id: string | undefined,
 ): Promise<ObjectResponse> {
-  const showsTexts = query.getAll('include[]').includes(foundTexts);
+  const showsTexts = query.getAll('include[]').includes(includeResultTexts);
   if (id === undefined) {
-    return answerPage(query, {
+    return respondWithPage(query, {
       find: (anchorId) => runSteps.find(db, run, anchorId),
       list: (page) => runSteps.list(db, run, page),
       record: (step) => stepRecord(step, showsTexts),

@@ -14,12 +14,12 @@ import type { StoredThread } from '../../store/objects/threads.ts';
 import * as threads from '../../store/objects/threads.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
-import { type ObjectResponse, ObjectError, type ObjectRequest } from '../object-request.ts';
+import { ObjectError, type ObjectRequest, type ObjectResponse } from '../object-request.ts';
 import type { StoreSearch } from '../store-search.ts';
-import { answerPage } from './pages.ts';
+import { expireIfOver } from './move-run.ts';
+import { respondWithPage } from './pages.ts';
 import { messageRecord, threadRecord } from './records.ts';
-import { settled } from './run-ending.ts';
-import { requireSearchable } from './searched-stores.ts';
+import { requireSearchableStores } from './searchable-stores.ts';
 
 type Parts = Pick<Database, 'db' | 'transaction'>;
 
@@ -74,12 +74,12 @@ export async function createThread(
   request: ObjectRequest,
 ): Promise<ObjectResponse> {
   const body = readParams(ThreadCreate, request.params);
-  await requireSearchable(search, request, body.tool_resources);
+  await requireSearchableStores(search, request, body.tool_resources);
   return { body: threadRecord(await transaction((tx) => insertThread(tx, request, body))) };
 }
 
 /** Handles a request about the thread itself. */
-export async function answerThread(
+export async function handleThread(
   { database: { db, transaction }, search }: ThreadParts,
   request: ObjectRequest,
   thread: StoredThread,
@@ -90,7 +90,7 @@ export async function answerThread(
       return { body: threadRecord(thread) };
     case 'POST': {
       const { metadata, tool_resources: resources } = readParams(ThreadUpdate, request.params);
-      await requireSearchable(search, request, resources);
+      await requireSearchableStores(search, request, resources);
       const set = {
         metadata: metadata === undefined ? thread.metadata : JSON.stringify(metadata ?? {}),
         tool_resources:
@@ -108,7 +108,7 @@ export async function answerThread(
 }
 
 /** `behind` contains the path segments after `/messages`. */
-export async function answerMessages(
+export async function handleMessages(
   parts: Parts,
   request: ObjectRequest,
   thread: StoredThread,
@@ -119,7 +119,7 @@ export async function answerMessages(
   if (id === undefined) {
     if (method === 'POST') return addMessage(parts, request, thread);
     if (method !== 'GET') throw noSuch(method);
-    return answerPage(query, {
+    return respondWithPage(query, {
       find: (anchorId) => threadMessages.find(db, thread, anchorId),
       list: (page) => threadMessages.list(db, thread, page, query.get('run_id')),
       record: messageRecord,
@@ -129,7 +129,7 @@ export async function answerMessages(
   if (row === undefined) throw noSuch('message with this id');
   if (behind.length === 0 && method === 'GET') return { body: messageRecord(row) };
   if (behind.length === 0 && method === 'POST') {
-    const metadata = metadataOf(params, row.metadata);
+    const metadata = updatedMetadata(params, row.metadata);
     await threadMessages.updateMetadata(db, row, metadata);
     return { body: messageRecord({ ...row, metadata }) };
   }
@@ -144,7 +144,7 @@ async function addMessage(
   thread: StoredThread,
 ): Promise<ObjectResponse> {
   const body = readParams(MessageCreate, params);
-  await refuseActive(parts, thread, now);
+  await requireNoActiveRun(parts, thread, now);
   const [row] = messageRows(thread, [body], now);
   await parts.transaction(async (tx) => {
     if (!(await threads.use(tx, thread, now))) throw threadNotFound();
@@ -154,17 +154,21 @@ async function addMessage(
 }
 
 /** @throws ObjectError while a run of the thread is active */
-export async function refuseActive(parts: Parts, thread: StoredThread, now: number): Promise<void> {
+export async function requireNoActiveRun(
+  parts: Parts,
+  thread: StoredThread,
+  now: number,
+): Promise<void> {
   const active = await runs.findActive(parts.db, thread);
   if (active === undefined) return;
-  const run = await settled(parts, active, now);
+  const run = await expireIfOver(parts, active, now);
   if (run.active === null) return;
   const message = `The run ${run.id} of this thread has not ended: it is ${run.status}`;
   throw new ObjectError('invalid_request', message);
 }
 
 /** The new metadata if the body contains any, else the stored metadata. */
-export function metadataOf(params: ObjectRequest['params'], before: string): string {
+export function updatedMetadata(params: ObjectRequest['params'], before: string): string {
   const { metadata } = readParams(MetadataUpdate, params);
   return metadata === undefined ? before : JSON.stringify(metadata ?? {});
 }

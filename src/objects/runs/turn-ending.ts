@@ -5,24 +5,24 @@ import type { ModelTurn } from './model-turn.ts';
 import type { PromptParts } from './prompt.ts';
 import type { RunFailure } from './run-failure.ts';
 import { callsIn, isSearch, type StepCall, stepCalls } from './step-calls.ts';
-import type { Saying } from './turn-rows.ts';
+import type { TurnMessageState } from './turn-rows.ts';
 
 /** Maximum searches of one run. */
 const searchesMax = 20;
 
 /** How a run ends. */
-export interface Ending {
-  readonly move: keyof typeof endedAs;
+export interface RunEnding {
+  readonly move: keyof typeof finalStatuses;
   readonly failure: RunFailure | { readonly reason: string } | null;
   /** The turn of the model; absent if the model was not called or has not finished. */
   readonly turn?: ModelTurn;
-  readonly reason?: Saying['reason'];
+  readonly reason?: TurnMessageState['reason'];
   readonly when?: { readonly expiredAt: number };
   /** Whether nothing more is tried if this ending fails. */
   readonly isLast?: boolean;
 }
 
-const endedAs = {
+const finalStatuses = {
   complete: 'completed',
   cut: 'incomplete',
   fail: 'failed',
@@ -31,7 +31,7 @@ const endedAs = {
 } as const;
 
 /** Reason of an incomplete message, by the move that ended the run. */
-const unsaid = {
+const incompleteReasons = {
   complete: null,
   cut: 'max_tokens',
   fail: 'run_failed',
@@ -39,23 +39,23 @@ const unsaid = {
   expire: 'run_expired',
 } as const;
 
-export function sayingOf(
-  { move, turn, reason = null }: Ending,
+export function messageState(
+  { move, turn, reason = null }: RunEnding,
   now: number,
   steps: readonly StoredStep[],
-): Saying {
-  const status = endedAs[move];
+): TurnMessageState {
+  const status = finalStatuses[move];
   return {
     // A message that a limit has cut short still counts as completed.
     status: status === 'incomplete' ? 'completed' : status,
     endedAt: now,
-    reason: turn === undefined ? unsaid[move] : reason,
+    reason: turn === undefined ? incompleteReasons[move] : reason,
     steps,
   };
 }
 
 /** Returns how the run ends after a turn; null if it continues. */
-export function endingOf(turn: ModelTurn): Ending | null {
+export function turnEnding(turn: ModelTurn): RunEnding | null {
   if (turn.finish === 'length') {
     const failure = { reason: 'max_completion_tokens' };
     return { move: 'cut', failure, turn, reason: 'max_tokens' };

@@ -35,7 +35,7 @@ export function newTurnIds(now: number): TurnIds {
 }
 
 /** State of the message of a turn. */
-export interface Saying {
+export interface TurnMessageState {
   readonly status: StepStatus;
   /** Milliseconds since the epoch; null for an open step. */
   readonly endedAt: number | null;
@@ -50,7 +50,7 @@ export function turnRows(
   turn: Pick<ModelTurn, 'text' | 'promptTokens' | 'completionTokens'> & {
     readonly calls: readonly StepCall[];
   },
-  saying: Saying,
+  saying: TurnMessageState,
 ): TurnRows {
   const hasMessage = turn.text !== '' || turn.calls.length === 0;
   const used = { prompt_tokens: turn.promptTokens, completion_tokens: turn.completionTokens };
@@ -88,7 +88,7 @@ function messageRow(
   run: StoredRun,
   ids: TurnIds,
   text: string,
-  { reason, steps }: Saying,
+  { reason, steps }: TurnMessageState,
 ): StoredMessage {
   const parts = [messageTextPart(text, citationsIn(text, steps))];
   return {

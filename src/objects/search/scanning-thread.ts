@@ -1,7 +1,7 @@
 /** Worker thread that holds embeddings and searches them; it processes orders in the order of arrival. */
 import { parentPort } from 'node:worker_threads';
 import { NearestRowCollector } from './nearest.ts';
-import type { ScanResult, ScanOrder } from './scans.ts';
+import type { ScanOrder, ScanResult } from './scans.ts';
 
 const matrices = new Map<number, Float32Array>();
 

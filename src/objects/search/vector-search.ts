@@ -1,7 +1,7 @@
 /** Searches a vector store: embeds the queries with the store's model and returns the nearest texts. */
 import {
-  matchesFilter,
   type HybridWeights,
+  matchesFilter,
   VectorStoreSearch,
 } from '../../model/objects/vector-store.ts';
 import type { Database } from '../../store/connection/db.ts';
@@ -11,7 +11,7 @@ import type * as storeFiles from '../../store/objects/vector-store-files.ts';
 import type { StoredVectorStore } from '../../store/objects/vector-stores.ts';
 import { EmbeddingError, embed } from '../ingestion/embeddings.ts';
 import { readParams } from '../object-params.ts';
-import { type ObjectResponse, ObjectError, type ObjectRequest } from '../object-request.ts';
+import { ObjectError, type ObjectRequest, type ObjectResponse } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
 import type { TextMatch, TextQuery } from '../store-search.ts';
 import { readEmbeddings } from './embedding-reads.ts';

@@ -5,8 +5,8 @@ import * as storeFiles from '../../store/objects/vector-store-files.ts';
 import type { StoredVectorStore } from '../../store/objects/vector-stores.ts';
 import { newObjectId } from '../object-id.ts';
 import { readParams } from '../object-params.ts';
-import { type ObjectResponse, ObjectError, type ObjectRequest } from '../object-request.ts';
-import { storeFileKey, type StoreFiles } from './store-files.ts';
+import { ObjectError, type ObjectRequest, type ObjectResponse } from '../object-request.ts';
+import { type StoreFiles, storeFileKey } from './store-files.ts';
 import { fileBatchRecord } from './vector-store-record.ts';
 
 export class FileBatches {
@@ -19,7 +19,7 @@ export class FileBatches {
   }
 
   /** Handles a request about batches of the store. @throws ObjectError */
-  async answer(store: StoredVectorStore, request: ObjectRequest): Promise<ObjectResponse> {
+  async handle(store: StoredVectorStore, request: ObjectRequest): Promise<ObjectResponse> {
     const [, id, ...rest] = request.rest;
     const operation = [request.method, ...rest].join(' ');
     if (id !== undefined) return this.#handleBatch(store, id, operation, request);

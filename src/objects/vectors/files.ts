@@ -5,15 +5,15 @@ import type { Database } from '../../store/connection/db.ts';
 import type { KeptBlobs, WrittenBlob } from '../../store/kept-blobs.ts';
 import * as files from '../../store/objects/files.ts';
 import { newObjectId } from '../object-id.ts';
-import { pageCursorNotFound, objectList, parseObjectPage } from '../object-page.ts';
+import { objectList, pageCursorNotFound, parseObjectPage } from '../object-page.ts';
 import { readParams } from '../object-params.ts';
 import {
   ByteStream,
-  type ObjectResponse,
   ObjectError,
   type ObjectFamily,
   type ObjectKind,
   type ObjectRequest,
+  type ObjectResponse,
 } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
 import { type FileForm, readFileForm } from './file-form.ts';

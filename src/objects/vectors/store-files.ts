@@ -12,9 +12,9 @@ import * as files from '../../store/objects/files.ts';
 import * as vectorChunks from '../../store/objects/vector-chunks.ts';
 import * as storeFiles from '../../store/objects/vector-store-files.ts';
 import type { StoredVectorStore } from '../../store/objects/vector-stores.ts';
-import { pageCursorNotFound, objectList, parseObjectPage } from '../object-page.ts';
+import { objectList, pageCursorNotFound, parseObjectPage } from '../object-page.ts';
 import { readParams } from '../object-params.ts';
-import { type ObjectResponse, ObjectError, type ObjectRequest } from '../object-request.ts';
+import { ObjectError, type ObjectRequest, type ObjectResponse } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
 import { vectorStoreFileRecord } from './vector-store-record.ts';
 
@@ -50,10 +50,7 @@ export class StoreFiles {
       if (id === undefined) return this.#handleCollection(store, request);
       return this.#handleFile(store, id, operation, request);
     }
-    throw new ObjectError(
-      'not_found',
-      `A vector store does not support ${request.rest.join('/')}`,
-    );
+    throw new ObjectError('not_found', `A vector store does not support ${request.rest.join('/')}`);
   }
 
   /** @throws ObjectError for a file that does not belong to the owner */
@@ -73,7 +70,10 @@ export class StoreFiles {
     }
   }
 
-  async #handleCollection(store: StoredVectorStore, request: ObjectRequest): Promise<ObjectResponse> {
+  async #handleCollection(
+    store: StoredVectorStore,
+    request: ObjectRequest,
+  ): Promise<ObjectResponse> {
     if (request.method === 'GET') return this.list(store, request, null);
     if (request.method !== 'POST') throw new ObjectError('not_found', 'Files are added by POST');
     const params = readParams(VectorStoreFileCreate, request.params);
@@ -109,7 +109,10 @@ export class StoreFiles {
       case 'GET content':
         return this.#content(place);
       default:
-        throw new ObjectError('not_found', `A file of a vector store does not support ${operation}`);
+        throw new ObjectError(
+          'not_found',
+          `A file of a vector store does not support ${operation}`,
+        );
     }
   }
 
@@ -156,7 +159,10 @@ export class StoreFiles {
   }
 }
 
-export function storeFileKey({ organisation_id, id: vectorStoreId }: StoredVectorStore, id: string) {
+export function storeFileKey(
+  { organisation_id, id: vectorStoreId }: StoredVectorStore,
+  id: string,
+) {
   return { organisationId: organisation_id, vectorStoreId, id };
 }
 

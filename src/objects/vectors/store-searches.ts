@@ -5,7 +5,7 @@ import { EmbeddingError } from '../ingestion/embeddings.ts';
 import { ObjectError } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
 import type { VectorSearch } from '../search/vector-search.ts';
-import type { TextMatch, StoreSearch, StoreSearchFailure, TextQuery } from '../store-search.ts';
+import type { StoreSearch, StoreSearchFailure, TextMatch, TextQuery } from '../store-search.ts';
 import { isExpired, recordUse } from './store-use.ts';
 
 export class StoreSearches implements StoreSearch {

@@ -1,8 +1,8 @@
 /** Assembles and disposes the object families for files and vector stores. */
 import type { Database } from '../../store/connection/db.ts';
 import type { KeptBlobs } from '../../store/kept-blobs.ts';
+import { FileReadPool } from '../ingestion/file-read-pool.ts';
 import { Ingestion } from '../ingestion/ingestion.ts';
-import { FileReadPool } from '../ingestion/readings.ts';
 import type { ObjectFamily } from '../object-request.ts';
 import { EngineRanking } from '../search/engine-ranking.ts';
 import { Scans } from '../search/scans.ts';

@@ -5,20 +5,20 @@ import * as storeFiles from '../../store/objects/vector-store-files.ts';
 import * as vectorStores from '../../store/objects/vector-stores.ts';
 import type { Ingestion } from '../ingestion/ingestion.ts';
 import { newObjectId } from '../object-id.ts';
-import { pageCursorNotFound, objectList, parseObjectPage } from '../object-page.ts';
+import { objectList, pageCursorNotFound, parseObjectPage } from '../object-page.ts';
 import { readParams } from '../object-params.ts';
 import {
-  type ObjectResponse,
   ObjectError,
   type ObjectFamily,
   type ObjectKind,
   type ObjectRequest,
+  type ObjectResponse,
 } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
 import type { VectorSearch } from '../search/vector-search.ts';
 import type { FileBatches } from './file-batches.ts';
 import type { StoreFiles } from './store-files.ts';
-import { msPerDay, isExpired, recordUse } from './store-use.ts';
+import { isExpired, msPerDay, recordUse } from './store-use.ts';
 import { vectorStoreRecord } from './vector-store-record.ts';
 
 export interface VectorStoresOptions {

@@ -1,10 +1,10 @@
 /** Guarantees what the checks of guardrails say of texts and requests, and what their guardrail makes of it. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { type AnsweredForm, answersIn } from '../../../src/guardrails/answer-passages.ts';
-import { judge } from '../../../src/guardrails/evaluate.ts';
-import { type CheckTools, readyGuardrail, writtenOut } from '../../../src/guardrails/guardrail.ts';
-import { type Json, withTexts } from '../../../src/guardrails/passages.ts';
-import { requestPassages } from '../../../src/guardrails/request-passages.ts';
+import { type ResponseForm, answersIn } from '../../../src/guardrails/answer-passages.ts';
+import { evaluateGuardrails } from '../../../src/guardrails/evaluate.ts';
+import { type CheckTools, buildGuardrail, readInlineGuardrail } from '../../../src/guardrails/guardrail.ts';
+import { type JsonObject, replaceTexts } from '../../../src/guardrails/passages.ts';
+import { findRequestPassages } from '../../../src/guardrails/request-passages.ts';
 import { Searches } from '../../../src/guardrails/searches.ts';
 import { streamAnswer } from '../../../src/guardrails/stream-answer.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
@@ -30,9 +30,9 @@ const subject = {
 
 /** What a guardrail that is written into a config says of one text. */
 function said(item: Record<string, unknown>, text: string, more: object = {}) {
-  const guardrail = readyGuardrail(writtenOut(item, 'one'), tools);
+  const guardrail = buildGuardrail(readInlineGuardrail(item, 'one'), tools);
   const passages = [{ path: ['messages', 0, 'content'], text }];
-  return judge([guardrail], { ...subject, ...more, passages, lastCount: 1 }, 0);
+  return evaluateGuardrails([guardrail], { ...subject, ...more, passages, lastCount: 1 }, 0);
 }
 
 const long = 'word '.repeat(2_000);
@@ -151,11 +151,11 @@ describe('a guardrail', () => {
       { role: 'system', content: 'first' },
       { role: 'user', content: [{ type: 'text', text: 'last' }, { type: 'image_url' }] },
     ];
-    const { passages, lastCount } = requestPassages('chat_completions', { messages });
+    const { passages, lastCount } = findRequestPassages('chat_completions', { messages });
     const item = { contains: { words: ['first'], operator: 'none' } };
     const by = async (one: object) =>
-      judge(
-        [readyGuardrail(writtenOut({ ...item, ...one }, 'one'), tools)],
+      evaluateGuardrails(
+        [buildGuardrail(readInlineGuardrail({ ...item, ...one }, 'one'), tools)],
         { ...subject, passages, lastCount },
         0,
       );
@@ -164,18 +164,18 @@ describe('a guardrail', () => {
   });
 });
 
-const textsIn = (form: AnsweredForm, json: Json): string[][] =>
+const textsIn = (form: ResponseForm, json: JsonObject): string[][] =>
   answersIn(form, json).map(({ passages }) => passages.map(({ text }) => text));
 
 it('puts other texts into a long list as fast as into many short ones', () => {
   const input = Array.from({ length: 100_000 }, (_, at) => `a${at}`);
-  const { passages } = requestPassages('embeddings', { input });
+  const { passages } = findRequestPassages('embeddings', { input });
   const texts = input.map((text) => `${text}!`);
-  expect(withTexts({ input, model: 'm' }, passages, texts)).toEqual({ input: texts, model: 'm' });
+  expect(replaceTexts({ input, model: 'm' }, passages, texts)).toEqual({ input: texts, model: 'm' });
 });
 
 describe('a stream that came whole', () => {
-  const streamOf = (form: AnsweredForm, events: readonly object[]) => {
+  const streamOf = (form: ResponseForm, events: readonly object[]) => {
     const bytes = events.map((event) => `data: ${JSON.stringify(event)}\n\n`);
     return streamAnswer(form, Buffer.from(bytes.join('')));
   };
@@ -199,7 +199,7 @@ describe('a stream that came whole', () => {
     ]);
     const said = ['said', 'refused', 'told at once', 'told last'];
     expect(textsIn('responses', stream.json)).toEqual([said]);
-    const told = stream.rewritten(['1', '2', '3', '4']).toString();
+    const told = stream.rewrite(['1', '2', '3', '4']).toString();
     for (const text of said) expect(told).not.toContain(`"${text}"`);
     expect(told).toContain('"thought"');
   });
@@ -209,10 +209,10 @@ describe('a stream that came whole', () => {
     const events = [delta('5-12'), delta('34'), { type: 'response.completed', response }];
     const stream = streamOf('responses', events);
     expect(textsIn('responses', stream.json)).toEqual([['call 555-1234']]);
-    const told = stream.rewritten(['call [phone]']).toString();
+    const told = stream.rewrite(['call [phone]']).toString();
     expect(told).not.toMatch(/5-12|34/);
     expect(told).toContain('"call [phone]"');
-    const [first, , last] = stream.rewritten(['call 555-1234']).toString().split('\n\n');
+    const [first, , last] = stream.rewrite(['call 555-1234']).toString().split('\n\n');
     expect([first, last]).toEqual(
       [events[0], events[2]].map((event) => `data: ${JSON.stringify(event)}`),
     );
@@ -229,7 +229,7 @@ describe('a stream that came whole', () => {
     const logs = { index: 0, type: 'logs', logs: 'logged' };
     const call = { index: 0, type: 'code_interpreter', code_interpreter: { outputs: [logs] } };
     const stepDelta = { step_details: { type: 'tool_calls', tool_calls: [call] } };
-    const stream = streamOf('kept', [
+    const stream = streamOf('stored', [
       { id: 'run', object: 'thread.run', status: 'queued', instructions: 'of the caller' },
       message('m0', 'user', part(0, 'asked')),
       message('m1', 'assistant'),
@@ -240,10 +240,10 @@ describe('a stream that came whole', () => {
       message('m1', 'assistant', part(0, 'one and'), part(1, 'more')),
       { event: 'x', data: message('m3', 'assistant', part(0, 'never told in pieces')) },
     ]);
-    expect(textsIn('kept', stream.json)).toEqual([
+    expect(textsIn('stored', stream.json)).toEqual([
       ...[['one and', 'more'], ['two'], ['logged'], ['never told in pieces']],
     ]);
-    const told = stream.rewritten(['1', 'more', '2', '3', '4']).toString();
+    const told = stream.rewrite(['1', 'more', '2', '3', '4']).toString();
     expect(told).not.toMatch(/one|and"|two|logged|never/);
     expect(told.match(/"value":"1"/g)).toHaveLength(2);
     expect(told.match(/"value":"more"/g)).toHaveLength(2);
@@ -259,7 +259,7 @@ describe('a stream that came whole', () => {
       const text = [...lines, 'data: [DONE]'].map((line) => line + newline + newline).join('');
       const stream = streamAnswer('chat_completions', Buffer.from(text));
       expect(textsIn('chat_completions', stream.json)).toEqual([['my word']]);
-      const told = stream.rewritten(['[...]']).toString();
+      const told = stream.rewrite(['[...]']).toString();
       expect(told).toBe(
         `${chunk({ role: 'assistant', content: '[...]' })}\n\n${chunk({ content: '' })}\n\ndata: [DONE]\n\n`,
       );
@@ -281,6 +281,6 @@ describe('a stream that came whole', () => {
     const bytes = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
     const stream = streamAnswer('responses', Buffer.from(bytes.join('')));
     expect(textsIn('responses', stream.json)).toEqual([['a secret']]);
-    expect(stream.rewritten(['a ***']).toString()).not.toContain('secret');
+    expect(stream.rewrite(['a ***']).toString()).not.toContain('secret');
   });
 });

@@ -1,13 +1,13 @@
 /** Guarantees that whoever brings little waits for one turn of another at most, and that no more work at once than may. */
 import { expect, it } from 'vitest';
-import { FairTurns } from '../../../src/objects/ingestion/fair-turns.ts';
+import { FairQueue } from '../../../src/objects/ingestion/fair-queue.ts';
 
 it('gives turns to all in turn, two at once, and goes on behind work that fails', async () => {
-  const turns = new FairTurns(2);
+  const turns = new FairQueue(2);
   const begun: string[] = [];
   const ends: PromiseWithResolvers<void>[] = [];
   const work = (whose: string, name: string) =>
-    turns.take(whose, () => {
+    turns.run(whose, () => {
       begun.push(name);
       const end = Promise.withResolvers<void>();
       ends.push(end);
@@ -29,7 +29,7 @@ it('gives turns to all in turn, two at once, and goes on behind work that fails'
 });
 
 it('gives turns again when nobody has waited', async () => {
-  const turns = new FairTurns(1);
-  expect(await turns.take('a', async () => 1)).toBe(1);
-  expect(await turns.take('b', async () => 2)).toBe(2);
+  const turns = new FairQueue(1);
+  expect(await turns.run('a', async () => 1)).toBe(1);
+  expect(await turns.run('b', async () => 2)).toBe(2);
 });

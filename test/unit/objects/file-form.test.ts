@@ -21,7 +21,7 @@ function fileFormOf(body: Buffer | null, contentType: string | null, bytesMax = 
     for (let at = 0; at < body!.length; at += 65_536) yield body!.subarray(at, at + 65_536);
   })();
   const upload = body && { bytes: null, pieces: Readable.from(pieces) };
-  return readFileForm({ upload, contentType, bytesMax, keep: keepWhole });
+  return readFileForm({ upload, contentType, bytesMax, consume: keepWhole });
 }
 
 const type = 'multipart/form-data; boundary=x';
@@ -130,7 +130,7 @@ describe('a file that is taken in as it comes', () => {
       }
     };
     await readFileForm({
-      ...{ upload: uploadOf(body, read), contentType: type, bytesMax: 4_000_000, keep },
+      ...{ upload: uploadOf(body, read), contentType: type, bytesMax: 4_000_000, consume: keep },
     });
     expect(taken).toBe(3_000_000);
     expect(aheadMax).toBeLessThan(500_000);
@@ -138,7 +138,7 @@ describe('a file that is taken in as it comes', () => {
 
   it('may have as many bytes as it may, and not one more', async () => {
     const exact = Buffer.concat([body]);
-    const form = { upload: uploadOf(exact), contentType: type, keep: keepWhole };
+    const form = { upload: uploadOf(exact), contentType: type, consume: keepWhole };
     expect((await readFileForm({ ...form, bytesMax: 3_000_000 })).content.length).toBe(3_000_000);
     const over = { ...form, upload: uploadOf(exact), bytesMax: 2_999_999 };
     await expect(readFileForm(over)).rejects.toMatchObject({ code: 'body_too_large' });
@@ -167,7 +167,7 @@ describe('a file that is taken in as it comes', () => {
       }
     };
     const upload = { bytes: null, pieces };
-    const reading = readFileForm({ upload, contentType: type, bytesMax: 4_000_000, keep });
+    const reading = readFileForm({ upload, contentType: type, bytesMax: 4_000_000, consume: keep });
     await expect(reading).rejects.toThrow(message);
     expect(isKept).toBe(false);
   });
@@ -178,7 +178,7 @@ describe('a file that is taken in as it comes', () => {
       Buffer.from('\r\ncontent-disposition: form-data; name=file\r\n\r\na\r\n--x--\r\n'),
     ]);
     const reading = readFileForm({
-      ...{ upload: uploadOf(twice), contentType: type, bytesMax: 4_000_000, keep: keepWhole },
+      ...{ upload: uploadOf(twice), contentType: type, bytesMax: 4_000_000, consume: keepWhole },
     });
     await expect(reading).rejects.toThrow(ObjectError);
   });

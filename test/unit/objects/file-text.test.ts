@@ -1,13 +1,13 @@
 /** Guarantees that text is read from files of every kind that is supported, and that no file harms the process. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Readings } from '../../../src/objects/ingestion/readings.ts';
+import { FileReadPool } from '../../../src/objects/ingestion/file-read-pool.ts';
 import { pdfOf, shownText } from '../../support/upstream/pdf.ts';
 
 const sizes = { tokensMax: 800, overlapTokens: 400 };
-let readings: Readings;
+let readings: FileReadPool;
 
 beforeAll(() => {
-  readings = new Readings();
+  readings = new FileReadPool();
 });
 afterAll(() => readings[Symbol.dispose]());
 

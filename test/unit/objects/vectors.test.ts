@@ -1,16 +1,16 @@
 /** Guarantees that chunks tell all of a text within their bounds, that the nearest rows are found, and that filters mean what they say. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { fulfils } from '../../../src/model/objects/vector-store.ts';
-import { bytesOf, numbersOf } from '../../../src/objects/ingestion/embeddings.ts';
-import { textChunks } from '../../../src/objects/ingestion/text-chunks.ts';
-import { NearestRows } from '../../../src/objects/search/nearest.ts';
+import { matchesFilter } from '../../../src/model/objects/vector-store.ts';
+import { vectorBytes, readVectors } from '../../../src/objects/ingestion/embeddings.ts';
+import { splitText } from '../../../src/objects/ingestion/text-chunks.ts';
+import { NearestRowCollector } from '../../../src/objects/search/nearest.ts';
 
 describe('chunks of a text', () => {
   it('without an overlap tell every word once, in its order, whatever the text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 2_000 }), (text) => {
-        const chunks = textChunks(text, { tokensMax: 100, overlapTokens: 0 });
+        const chunks = splitText(text, { tokensMax: 100, overlapTokens: 0 });
         expect(chunks.join('').replace(/\s/gu, '')).toBe(text.replace(/\s/gu, ''));
       }),
       { numRuns: 50 },
@@ -19,13 +19,13 @@ describe('chunks of a text', () => {
 
   it('come to an end where a piece has more tokens than a chunk may have', () => {
     const text = `${'\u2003'.repeat(24)}${'\u{1f9ff}'.repeat(24)}`.repeat(20);
-    const chunks = textChunks(text, { tokensMax: 100, overlapTokens: 50 });
+    const chunks = splitText(text, { tokensMax: 100, overlapTokens: 50 });
     expect(new Set(chunks.join('').replace(/\s/gu, ''))).toEqual(new Set(['\u{1f9ff}']));
   });
 
   it('begin with the end of the one before, as far as was said', () => {
     const words = Array.from({ length: 1_000 }, (_, n) => `w${n}`);
-    const chunks = textChunks(words.join(' '), { tokensMax: 100, overlapTokens: 50 });
+    const chunks = splitText(words.join(' '), { tokensMax: 100, overlapTokens: 50 });
     for (const [n, chunk] of chunks.slice(1).entries()) {
       const start = chunk.split(' ').slice(0, 10).join(' ');
       expect(chunks[n]).toContain(start);
@@ -42,20 +42,20 @@ describe('the nearest rows', () => {
     fc.assert(
       fc.property(fc.array(row, { maxLength: 40 }), row, fc.nat(5), (rows, query, more) => {
         const limit = more + 1;
-        const nearest = new NearestRows(limit, 0);
-        nearest.look(0, Float32Array.from(rows.flat()), Float32Array.from(query));
+        const nearest = new NearestRowCollector(limit, 0);
+        nearest.add(0, Float32Array.from(rows.flat()), Float32Array.from(query));
         const scores = rows
           .map((one) => one.reduce((sum, value, n) => sum + value * query[n]!, 0))
           .filter((score) => score >= 0)
           .sort((a, b) => b - a);
-        expect(nearest.found.map(({ score }) => score + 0)).toEqual(scores.slice(0, limit));
+        expect(nearest.rows.map(({ score }) => score + 0)).toEqual(scores.slice(0, limit));
       }),
     );
   });
 
   it('are looked for in numbers as they were written', () => {
     const numbers = Float32Array.of(0.5, -1, 3.25);
-    expect(numbersOf(Buffer.concat([bytesOf(numbers), bytesOf(numbers)]))).toEqual(
+    expect(readVectors(Buffer.concat([vectorBytes(numbers), vectorBytes(numbers)]))).toEqual(
       Float32Array.of(...numbers, ...numbers),
     );
   });
@@ -73,6 +73,6 @@ describe('a filter', () => {
     [{ type: 'and', filters: [] }, true],
     [{ type: 'or', filters: [] }, false],
   ] as const)('%j of {a: 1} is %s', (filter, expected) => {
-    expect(fulfils({ a: 1 }, filter)).toBe(expected);
+    expect(matchesFilter({ a: 1 }, filter)).toBe(expected);
   });
 });

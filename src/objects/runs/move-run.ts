@@ -14,7 +14,7 @@ import type { TurnRows } from './turn-rows.ts';
 
 type Transactions = Pick<Database, 'transaction'>;
 
-export interface Move {
+export interface RunTransition {
   readonly move: RunMove;
   readonly now: number;
   /** Further columns to change. */
@@ -41,7 +41,7 @@ const stepStatuses = new Map<RunStatus, runSteps.StepStatus>([
 export function moveRun(
   { transaction }: Transactions,
   run: StoredRun,
-  { move, now, set = {}, when = {}, rows, openStep }: Move,
+  { move, now, set = {}, when = {}, rows, openStep }: RunTransition,
 ): Promise<StoredRun | null> {
   const to = statusAfter(run.status, move);
   if (to === null) return Promise.resolve(null);
@@ -76,7 +76,7 @@ async function insertRows(tx: Db, { message, messageStep, callsStep }: TurnRows)
 }
 
 /** Returns the current run; a run whose time is over is marked as expired first. */
-export async function settled(
+export async function expireIfOver(
   database: Pick<Database, 'db' | 'transaction'>,
   run: StoredRun,
   now: number,

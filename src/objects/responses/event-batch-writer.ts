@@ -4,19 +4,19 @@ import type { Db } from '../../store/connection/db.ts';
 import * as responseEvents from '../../store/objects/response-events.ts';
 
 /** Minimum interval between two batches of one organisation; no event waits much longer. */
-const everyMs = 50;
+const batchIntervalMs = 50;
 /** Maximum size of one statement, unless a single row is larger. */
 const statementBytesMax = 1024 * 1024;
 
-interface Waiting {
+interface WaitingRow {
   readonly row: responseEvents.ResponseEventsRow;
   readonly written: PromiseWithResolvers<void>;
 }
 
-export class EventCommits {
+export class EventBatchWriter {
   readonly #db: Db;
   /** Rows by organisation; an organisation without recent rows has no entry. */
-  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #waiting = new Map<string, WaitingRow[]>();
 
   constructor(db: Db) {
     this.#db = db;
@@ -37,21 +37,21 @@ export class EventCommits {
   }
 
   /** The first row is written at once; rows that arrive meanwhile are written together. */
-  async #writeAll(organisationId: string, waiting: Waiting[]): Promise<void> {
+  async #writeAll(organisationId: string, waiting: WaitingRow[]): Promise<void> {
     while (waiting.length > 0) {
-      const rest = delay(everyMs);
+      const rest = delay(batchIntervalMs);
       const { length } = waiting;
       for (let taken = 0; taken < length; ) {
-        const batch = waiting.splice(0, fitting(waiting, length - taken));
+        const batch = waiting.splice(0, batchSize(waiting, length - taken));
         taken += batch.length;
-        await this.#writeSome(batch);
+        await this.#writeBatch(batch);
       }
       await rest;
     }
     this.#waiting.delete(organisationId);
   }
 
-  async #writeSome(batch: readonly Waiting[]): Promise<void> {
+  async #writeBatch(batch: readonly WaitingRow[]): Promise<void> {
     try {
       await responseEvents.put(
         this.#db,
@@ -66,7 +66,7 @@ export class EventCommits {
 }
 
 /** Number of rows at the start of the queue that fit into one statement. */
-function fitting(waiting: readonly Waiting[], countMax: number): number {
+function batchSize(waiting: readonly WaitingRow[], countMax: number): number {
   let bytes = waiting[0]!.row.events.length;
   let count = 1;
   for (; count < countMax; count += 1) {

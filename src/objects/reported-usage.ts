@@ -1,6 +1,10 @@
 /** Extracts id, completion and usage of responses and runs from what a provider reports about them. */
 import type { TokenUsage } from '../model/pricing/pricing.ts';
-import { addReportedUsage, newReportedUsage, completeUsage } from '../model/pricing/reported-usage.ts';
+import {
+  addReportedUsage,
+  completeUsage,
+  newReportedUsage,
+} from '../model/pricing/reported-usage.ts';
 
 export interface ReportedObjectUsage {
   /** Id of the response or run. */

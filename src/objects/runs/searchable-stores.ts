@@ -4,7 +4,7 @@ import { ObjectError, type ObjectRequest } from '../object-request.ts';
 import type { StoreSearch } from '../store-search.ts';
 
 /** @throws ObjectError that names a store which cannot be searched */
-export async function requireSearchable(
+export async function requireSearchableStores(
   search: StoreSearch,
   { owner, now }: ObjectRequest,
   resources: ToolResources | null | undefined,

@@ -1,6 +1,6 @@
 /** Extracts and splits texts of files in a worker thread with limits on time and memory. */
 import { TaskLost, TaskThread } from '../../task-thread.ts';
-import { FairQueue } from './fair-turns.ts';
+import { FairQueue } from './fair-queue.ts';
 import type { ChunkSizes } from './text-chunks.ts';
 
 export interface FileReadTask {
@@ -24,7 +24,10 @@ const filesInMemoryMax = 2;
 const readMsMax = 60_000;
 const memory = { maxOldGenerationSizeMb: 1_024, maxYoungGenerationSizeMb: 64 };
 const isSource = import.meta.url.endsWith('.ts');
-const threadUrl = new URL(isSource ? './reading-thread.ts' : '../reading-thread.js', import.meta.url);
+const threadUrl = new URL(
+  isSource ? './reading-thread.ts' : '../reading-thread.js',
+  import.meta.url,
+);
 
 /** Disposal rejects the files that are still waiting. */
 export class FileReadPool implements Disposable {

@@ -7,11 +7,11 @@ import { messageRecord, stepRecord } from './records.ts';
 import type { RunEvents } from './run-events.ts';
 import { newTurnIds, type TurnIds, type TurnRows, turnRows } from './turn-rows.ts';
 
-export class TurnTelling {
+export class TurnEvents {
   readonly ids: TurnIds;
   readonly #run: StoredRun;
   readonly #events: RunEvents | null;
-  #said = '';
+  #sentText = '';
   #isBegun = false;
 
   /** Without `events` nothing is emitted. */
@@ -22,17 +22,17 @@ export class TurnTelling {
   }
 
   /** The text emitted so far. */
-  get said(): string {
-    return this.#said;
+  get sentText(): string {
+    return this.#sentText;
   }
 
   /** Emits text that the model adds to its message. */
-  text(added: string): void {
+  addText(added: string): void {
     if (added === '' || this.#events === null) return;
     this.#begin();
-    this.#said += added;
+    this.#sentText += added;
     const content = [{ index: 0, type: 'text', text: { value: added, annotations: [] } }];
-    this.#events.tell('thread.message.delta', {
+    this.#events.emit('thread.message.delta', {
       id: this.ids.messageId,
       object: 'thread.message.delta',
       delta: { content },
@@ -40,25 +40,25 @@ export class TurnTelling {
   }
 
   /** Emits the rows that were stored. */
-  rows({ message, messageStep, callsStep }: TurnRows, turn: ModelTurn | null): void {
+  emitRows({ message, messageStep, callsStep }: TurnRows, turn: ModelTurn | null): void {
     const events = this.#events;
     if (events === null) return;
     if (message !== null && messageStep !== null) {
-      if (turn !== null) this.text(turn.text.slice(this.#said.length));
+      if (turn !== null) this.addText(turn.text.slice(this.#sentText.length));
       this.#begin();
       const record = messageRecord(message);
       this.#citations(record.content);
-      events.tell(`thread.message.${record.status}`, record);
-      events.tell(`thread.run.step.${messageStep.status}`, stepRecord(messageStep));
+      events.emit(`thread.message.${record.status}`, record);
+      events.emit(`thread.run.step.${messageStep.status}`, stepRecord(messageStep));
     }
     if (callsStep === null) return;
     const record = stepRecord(callsStep);
     const details = record.step_details as { readonly tool_calls?: readonly object[] };
     const calls = (details.tool_calls ?? []).map((call, index) => ({ index, ...call }));
     const begun = { ...record, step_details: { type: 'tool_calls', tool_calls: [] } };
-    events.tell('thread.run.step.created', begun);
-    events.tell('thread.run.step.in_progress', begun);
-    events.tell('thread.run.step.delta', {
+    events.emit('thread.run.step.created', begun);
+    events.emit('thread.run.step.in_progress', begun);
+    events.emit('thread.run.step.delta', {
       id: record.id,
       object: 'thread.run.step.delta',
       delta: { step_details: { type: 'tool_calls', tool_calls: calls } },
@@ -66,8 +66,8 @@ export class TurnTelling {
   }
 
   /** Emits the step of a completed search. */
-  searched(step: StoredStep): void {
-    this.#events?.tell('thread.run.step.completed', stepRecord(step));
+  emitSearch(step: StoredStep): void {
+    this.#events?.emit('thread.run.step.completed', stepRecord(step));
   }
 
   /** Emits all citations at once, when the message is complete. */
@@ -78,7 +78,7 @@ export class TurnTelling {
       ...annotation,
     }));
     const content = [{ index: 0, type: 'text', text: { value: '', annotations } }];
-    this.#events?.tell('thread.message.delta', {
+    this.#events?.emit('thread.message.delta', {
       id: this.ids.messageId,
       object: 'thread.message.delta',
       delta: { content },
@@ -92,11 +92,11 @@ export class TurnTelling {
     const open = { status: 'in_progress', endedAt: null, reason: null, steps: [] } as const;
     const { message, messageStep } = turnRows(this.#run, this.ids, noOutput, open);
     const step = stepRecord(messageStep!);
-    this.#events.tell('thread.run.step.created', step);
-    this.#events.tell('thread.run.step.in_progress', step);
+    this.#events.emit('thread.run.step.created', step);
+    this.#events.emit('thread.run.step.in_progress', step);
     const begun = { ...messageRecord(message!), content: [], completed_at: null };
     const opened = { ...begun, status: 'in_progress' };
-    this.#events.tell('thread.message.created', opened);
-    this.#events.tell('thread.message.in_progress', opened);
+    this.#events.emit('thread.message.created', opened);
+    this.#events.emit('thread.message.in_progress', opened);
   }
 }

@@ -4,8 +4,8 @@ import type { Database } from '../../store/connection/db.ts';
 import * as runSteps from '../../store/objects/run-steps.ts';
 import type { StoredRun } from '../../store/objects/runs.ts';
 import * as threadMessages from '../../store/objects/thread-messages.ts';
-import type { ModelResponse, ModelCalls } from '../model-calls.ts';
-import { type ModelTurn, TurnParts, turnOfAnswer } from './model-turn.ts';
+import type { ModelCalls, ModelResponse } from '../model-calls.ts';
+import { type ModelTurn, parseTurn, TurnAssembler } from './model-turn.ts';
 import { chatParams, type PromptParts } from './prompt.ts';
 import { failureOf, type RunFailure } from './run-failure.ts';
 
@@ -13,7 +13,7 @@ import { failureOf, type RunFailure } from './run-failure.ts';
 const messagesMax = 1_000;
 
 /** Reads the parts of the prompt from the database. */
-export async function promptParts(
+export async function readPromptParts(
   { db }: Pick<Database, 'db'>,
   run: StoredRun,
 ): Promise<PromptParts> {
@@ -25,7 +25,7 @@ export async function promptParts(
 }
 
 /** Wraps calls so that an abort resolves pending ones immediately with status 499. */
-export function wantedCalls(models: ModelCalls, signal: AbortSignal): ModelCalls {
+export function abortableCalls(models: ModelCalls, signal: AbortSignal): ModelCalls {
   const { promise: aborted, resolve } = Promise.withResolvers<ModelResponse>();
   const noResponse: ModelResponse = { status: 499, body: null };
   signal.addEventListener('abort', () => resolve(noResponse), { once: true });
@@ -45,21 +45,21 @@ export function wantedCalls(models: ModelCalls, signal: AbortSignal): ModelCalls
 }
 
 /** `onText` receives the text of the model as it arrives; null if no caller streams. */
-export async function askModel(
+export async function callModel(
   parts: PromptParts,
   models: ModelCalls,
   onText: ((text: string) => void) | null,
 ): Promise<ModelTurn | RunFailure> {
-  const stream = new TurnParts();
-  const onEvent = (data: string): void => onText?.(stream.event(data));
+  const stream = new TurnAssembler();
+  const onEvent = (data: string): void => onText?.(stream.addEvent(data));
   const options = onText === null ? {} : { onEvent };
   const response = await models.call(
     '/chat/completions',
     chatParams(parts, onText !== null),
     options,
   );
-  if (response.status !== 200) return refusal(response);
-  const whole = turnOfAnswer(response.body);
+  if (response.status !== 200) return failureOfResponse(response);
+  const whole = parseTurn(response.body);
   const isStreamed = whole === null && onText !== null;
   if (isStreamed && stream.fault !== null) {
     return failureOf({ status: null, message: stream.fault });
@@ -72,7 +72,7 @@ export async function askModel(
 }
 
 /** Converts an error response to the failure of the run. */
-function refusal({ status, body }: ModelResponse): RunFailure {
+function failureOfResponse({ status, body }: ModelResponse): RunFailure {
   const error = (body as { readonly error?: { readonly message?: unknown } } | null)?.error;
   const text =
     typeof error?.message === 'string' ? error.message : `The model returned status ${status}`;

@@ -12,18 +12,18 @@ import type { StoredRun } from '../../store/objects/runs.ts';
 import * as runs from '../../store/objects/runs.ts';
 import type { ModelCaller, ModelCalls, ModelCallsFactory } from '../model-calls.ts';
 import type { StoreSearch } from '../store-search.ts';
-import { askModel, promptParts, wantedCalls } from './ask-model.ts';
+import { abortableCalls, callModel, readPromptParts } from './call-model.ts';
 import { DrivenRun, type DrivenRunOptions } from './driven-run.ts';
-import { searchStep } from './file-search.ts';
+import { runSearches } from './file-search.ts';
 import type { ModelTurn } from './model-turn.ts';
-import { type PromptParts, usedUp } from './prompt.ts';
+import { exhaustedLimit, type PromptParts } from './prompt.ts';
 import { runRecord } from './records.ts';
 import type { RunEvents } from './run-events.ts';
 import { asFunction, callsDetails, isSearch, type StepCall } from './step-calls.ts';
-import { endingOf, turnCalls } from './turn-ending.ts';
+import { turnCalls, turnEnding } from './turn-ending.ts';
 import { turnRows } from './turn-rows.ts';
 
-export interface DriveOptions extends DrivenRunOptions {
+export interface RunDriverOptions extends DrivenRunOptions {
   readonly callsOf: ModelCallsFactory;
   readonly search: StoreSearch;
   readonly leaseMs: number;
@@ -32,37 +32,37 @@ export interface DriveOptions extends DrivenRunOptions {
 /** Maximum drivers of one run, because a run may kill its drivers. */
 const leasesMax = 5;
 
-export class Drive {
-  readonly #options: DriveOptions;
+export class RunDriver {
+  readonly #options: RunDriverOptions;
   readonly #owner: string;
   readonly #run: DrivenRun;
   readonly #abort = new AbortController();
 
   /** `run` as claimed by `owner`; `events` receives its progress. */
-  constructor(run: StoredRun, owner: string, options: DriveOptions, events: RunEvents | null) {
+  constructor(run: StoredRun, owner: string, options: RunDriverOptions, events: RunEvents | null) {
     this.#run = new DrivenRun(run, owner, options, events);
     this.#owner = owner;
     this.#options = options;
   }
 
   /** Ends when the run rests or belongs to another driver; rejects when the database fails. */
-  async go(): Promise<void> {
+  async run(): Promise<void> {
     const run = this.#run;
-    if (run.row.status === 'cancelling') return run.overtaken();
+    if (run.row.status === 'cancelling') return run.handleConflict();
     if (run.row.lease_count > leasesMax) {
       return run.fail({ code: 'server_error', message: 'Every process that drove the run died' });
     }
     const now = this.#options.now();
     const set = { started_at: run.row.started_at ?? now };
     if (!(await run.move({ move: 'begin', now, set, when: { aliveAt: now } }))) {
-      return run.overtaken();
+      return run.handleConflict();
     }
-    run.events?.tell('thread.run.in_progress', runRecord(run.row));
+    run.events?.emit('thread.run.in_progress', runRecord(run.row));
     const caller = JSON.parse(run.row.caller) as ModelCaller;
-    const models = wantedCalls(this.#options.callsOf(caller), this.#abort.signal);
+    const models = abortableCalls(this.#options.callsOf(caller), this.#abort.signal);
     let goesOn = true;
     while (goesOn) {
-      const parts = await promptParts(this.#options.database, run.row);
+      const parts = await readPromptParts(this.#options.database, run.row);
       run.beginTurn(parts.steps);
       const open = parts.steps.find(({ status }) => status === 'in_progress');
       goesOn = await (open === undefined
@@ -72,7 +72,7 @@ export class Drive {
   }
 
   /** Extends the lease; aborts the driver if the run must not continue. */
-  async giveSign(): Promise<void> {
+  async renewLease(): Promise<void> {
     const { database, now, leaseMs } = this.#options;
     const at = now();
     const goesOn = await runs.update(
@@ -85,7 +85,7 @@ export class Drive {
   }
 
   /** Releases the run for other processes at once. */
-  async leave(): Promise<void> {
+  async release(): Promise<void> {
     const { database, now } = this.#options;
     this.#abort.abort();
     await runs.update(
@@ -99,38 +99,43 @@ export class Drive {
   /** Returns whether the run continues without the caller. */
   async #turn(parts: PromptParts, models: ModelCalls): Promise<boolean> {
     const run = this.#run;
-    const bound = usedUp(parts);
+    const bound = exhaustedLimit(parts);
     if (bound !== null) return rest(run.end({ move: 'cut', failure: { reason: bound } }));
-    const onText = run.events === null ? null : (text: string) => run.telling.text(text);
-    const result = await askModel(parts, models, onText);
-    if (this.#abort.signal.aborted) return rest(run.overtaken());
+    const onText = run.events === null ? null : (text: string) => run.turnEvents.addText(text);
+    const result = await callModel(parts, models, onText);
+    if (this.#abort.signal.aborted) return rest(run.handleConflict());
     if ('code' in result) return rest(run.fail(result));
-    const ending = endingOf(result);
+    const ending = turnEnding(result);
     if (ending !== null) return rest(run.end(ending));
     const calls = turnCalls(result, parts);
-    return 'code' in calls ? rest(run.fail(calls)) : this.#called(result, calls);
+    return 'code' in calls ? rest(run.fail(calls)) : this.#recordCalls(result, calls);
   }
 
   /** Records the calls of the model, for the caller or for a search. */
-  async #called(turn: ModelTurn, calls: readonly StepCall[]): Promise<boolean> {
+  async #recordCalls(turn: ModelTurn, calls: readonly StepCall[]): Promise<boolean> {
     const run = this.#run;
     const now = this.#options.now();
-    const rows = turnRows(run.row, run.telling.ids, { ...turn, calls }, {
-      status: 'completed',
-      endedAt: now,
-      reason: null,
-      steps: run.steps,
-    });
+    const rows = turnRows(
+      run.row,
+      run.turnEvents.ids,
+      { ...turn, calls },
+      {
+        status: 'completed',
+        endedAt: now,
+        reason: null,
+        steps: run.steps,
+      },
+    );
     const isSearching = calls.some(isSearch);
     const moved = await run.move({
       move: isSearching ? 'search' : 'ask',
       now,
       rows,
-      set: { ...run.used(turn), ...(isSearching ? { lease_count: 1 } : waitingFor(calls)) },
+      set: { ...run.usageWith(turn), ...(isSearching ? { lease_count: 1 } : waitingFor(calls)) },
     });
-    if (!moved) return rest(run.overtaken());
-    run.telling.rows(rows, turn);
-    return isSearching || this.#asked();
+    if (!moved) return rest(run.handleConflict());
+    run.turnEvents.emitRows(rows, turn);
+    return isSearching || this.#waitForCaller();
   }
 
   async #search(
@@ -141,8 +146,8 @@ export class Drive {
     const run = this.#run;
     const { search, leaseMs } = this.#options;
     const options = { search, owner: caller, terms, models, now: this.#options.now() };
-    const calls = await searchStep(step, options);
-    if (this.#abort.signal.aborted) return rest(run.overtaken());
+    const calls = await runSearches(step, options);
+    if (this.#abort.signal.aborted) return rest(run.handleConflict());
     if ('code' in calls) return rest(run.fail(calls));
     const details = callsDetails(calls, new Map());
     const isWhole = calls.every(isSearch);
@@ -154,15 +159,15 @@ export class Drive {
       openStep: ended,
       set: isWhole ? { lease_until: now + leaseMs } : waitingFor(calls),
     });
-    if (!moved) return rest(run.overtaken());
-    if (!isWhole) return this.#asked();
-    run.telling.searched({ ...step, ...ended });
+    if (!moved) return rest(run.handleConflict());
+    if (!isWhole) return this.#waitForCaller();
+    run.turnEvents.emitSearch({ ...step, ...ended });
     return true;
   }
 
-  #asked(): false {
+  #waitForCaller(): false {
     const { events, row } = this.#run;
-    events?.tell('thread.run.requires_action', runRecord(row));
+    events?.emit('thread.run.requires_action', runRecord(row));
     events?.end();
     return false;
   }

@@ -2,10 +2,10 @@
 import { newId } from '../../model/wire/ids.ts';
 import type { Lease, StoredRun } from '../../store/objects/runs.ts';
 import * as runs from '../../store/objects/runs.ts';
-import { Drive, type DriveOptions } from './drive.ts';
+import { RunDriver, type RunDriverOptions } from './run-driver.ts';
 import type { RunEvents } from './run-events.ts';
 
-export interface RunDriversOptions extends Omit<DriveOptions, 'leaseMs'> {
+export interface RunDriverPoolOptions extends Omit<RunDriverOptions, 'leaseMs'> {
   /** Receives errors of background work. */
   readonly onFault: (error: unknown, runId: string) => void;
 }
@@ -13,24 +13,24 @@ export interface RunDriversOptions extends Omit<DriveOptions, 'leaseMs'> {
 /** A driver that does not renew its lease within this time counts as dead. */
 const leaseMs = 30_000;
 /** Renewal interval; also bounds the time until a cancellation elsewhere is noticed. */
-const signEveryMs = 2_000;
-const lookEveryMs = 5_000;
+const renewalMs = 2_000;
+const takeOverMs = 5_000;
 /** Maximum runs taken over at a time. */
 const takenOverMax = 20;
 
 interface ActiveDrive {
   readonly runId: string;
-  readonly drive: Drive;
+  readonly drive: RunDriver;
   readonly over: Promise<void>;
 }
 
-export class RunDrivers implements AsyncDisposable {
-  readonly #options: RunDriversOptions;
+export class RunDriverPool implements AsyncDisposable {
+  readonly #options: RunDriverPoolOptions;
   readonly #driven = new Set<ActiveDrive>();
   #timers: readonly NodeJS.Timeout[] = [];
   #isClosed = false;
 
-  constructor(options: RunDriversOptions) {
+  constructor(options: RunDriverPoolOptions) {
     this.#options = options;
   }
 
@@ -39,8 +39,8 @@ export class RunDrivers implements AsyncDisposable {
     const every = (ms: number, work: () => Promise<unknown>): NodeJS.Timeout =>
       setInterval(() => void work().catch(() => undefined), ms).unref();
     this.#timers = [
-      every(signEveryMs, () => this.giveSigns()),
-      every(lookEveryMs, async () => {
+      every(renewalMs, () => this.renewLeases()),
+      every(takeOverMs, async () => {
         requireConnection();
         await this.takeOver();
       }),
@@ -55,10 +55,10 @@ export class RunDrivers implements AsyncDisposable {
   /** Drives the run in the background; it must be leased to this process. */
   drive(run: StoredRun, events: RunEvents | null): void {
     const { onFault } = this.#options;
-    const drive = new Drive(run, run.lease_owner!, { ...this.#options, leaseMs }, events);
-    const ended = drive.go().catch((error: unknown) => {
+    const drive = new RunDriver(run, run.lease_owner!, { ...this.#options, leaseMs }, events);
+    const ended = drive.run().catch((error: unknown) => {
       onFault(error, run.id);
-      events?.tell('error', {
+      events?.emit('error', {
         error: { message: 'Internal Server Error', type: 'server_error' },
       });
       events?.end();
@@ -69,18 +69,18 @@ export class RunDrivers implements AsyncDisposable {
       over: ended.finally(() => this.#driven.delete(driven)),
     };
     this.#driven.add(driven);
-    if (this.#isClosed) void drive.leave().catch(() => undefined);
+    if (this.#isClosed) void drive.release().catch(() => undefined);
   }
 
   /** Renews the run's lease at once if this process drives it, which detects a cancellation. */
-  async look(runId: string): Promise<void> {
+  async renewLease(runId: string): Promise<void> {
     const driven = [...this.#driven].filter((entry) => entry.runId === runId);
-    await Promise.allSettled(driven.map(({ drive }) => drive.giveSign()));
+    await Promise.allSettled(driven.map(({ drive }) => drive.renewLease()));
   }
 
-  async giveSigns(): Promise<void> {
+  async renewLeases(): Promise<void> {
     const driven = [...this.#driven];
-    await Promise.allSettled(driven.map(({ drive }) => drive.giveSign()));
+    await Promise.allSettled(driven.map(({ drive }) => drive.renewLease()));
   }
 
   /** Takes over runs whose drivers are dead; returns their number. */
@@ -105,7 +105,7 @@ export class RunDrivers implements AsyncDisposable {
     this.#isClosed = true;
     for (const timer of this.#timers) clearInterval(timer);
     const driven = [...this.#driven];
-    await Promise.allSettled(driven.map(({ drive }) => drive.leave()));
+    await Promise.allSettled(driven.map(({ drive }) => drive.release()));
     await Promise.allSettled(driven.map(({ over }) => over));
   }
 }
