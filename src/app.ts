@@ -15,7 +15,7 @@ import { createSpanExport } from './app/span-export.ts';
 import { createWriteCheck } from './app/write-check.ts';
 import { createAccessTokens } from './auth/access-token.ts';
 import { authenticate, authorise, createAuthCaches } from './auth/authenticate.ts';
-import { findMissing } from './auth/data-keys.ts';
+import { findMissingMasterKey } from './auth/data-keys.ts';
 import { createFailureThrottle } from './auth/failure-throttle.ts';
 import { createKeyring, type Keyring } from './auth/keyring.ts';
 import { createMasterKeys, type MasterKeys, MissingMasterKey } from './auth/master-keys.ts';
@@ -31,16 +31,12 @@ import {
 import { Failure } from './failure.ts';
 import type { Gateway } from './gateway/gateway.ts';
 import type { SpanExport } from './gateway/logs/span-export.ts';
-import { openApiRoute } from './http/openapi.ts';
-import { tellRefusedBytes } from './http/refused-bytes.ts';
-import type { Route } from './http/route.ts';
-import {
-  createHttpServer,
-  type HttpServer,
-  type HttpServerOptions,
-  usualLimits,
-} from './http/server.ts';
-import type { Scheduler } from './jobs/scheduler.ts';
+import { createRefusedBytesReporter } from './http/connections/refused-bytes.ts';
+import { openApiRoute } from './http/openapi/openapi.ts';
+import type { Route } from './http/routes/route.ts';
+import { defaultHttpLimits, type HttpServerOptions } from './http/server/http-server-options.ts';
+import { createHttpServer, type HttpServer } from './http/server/server.ts';
+import type { Scheduler } from './jobs/runner/scheduler.ts';
 import { createLog, type Log } from './log.ts';
 import { packageVersion } from './package-root.ts';
 import type { Feature, Settings } from './settings.ts';
@@ -52,10 +48,10 @@ import {
   isUnavailable,
 } from './store/connection/unavailable.ts';
 import type { KeptBlobs } from './store/kept-blobs.ts';
-import { assertUsable } from './store/migrations/migration-state.ts';
+import { auditTrail } from './store/logs/audit-log.ts';
+import { assertUsableSchema } from './store/migrations/migration-state.ts';
+import { tryWrite } from './store/resources/deployment.ts';
 import { readSchemaStatus } from './store/schema-status.ts';
-import { auditTrail } from './store/tables/audit-log.ts';
-import { tryWrite } from './store/tables/deployment.ts';
 
 export interface AppOverrides {
   readonly clock?: ProcessClock;
@@ -137,7 +133,7 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
     signIn: createSignIn(settings, log),
     components: overrides.components ?? allComponents,
     prove: async () => {
-      assertUsable(await readSchemaStatus(database.db), name);
+      assertUsableSchema(await readSchemaStatus(database.db), name);
       await keyring.open();
       log.info({ tls: database.tls() }, 'connected to the database');
       const deviation = describeDeviation(await sharedClock.measure());
@@ -196,7 +192,7 @@ function assemble(parts: Parts): App {
   const jobs = createAppJobs(parts, metrics, asking);
   const drain = (): void => {
     isDraining = true;
-    for (const server of [admin, gateway.server]) server.takeLeave();
+    for (const server of [admin, gateway.server]) server.drain();
   };
   let measuring: Disposable | null = null;
   const startWork = (): void => {
@@ -252,7 +248,7 @@ function createListeners(
   const admin = createAdminServer(parts, shared, probes, asking, {
     passOn: runsGateway ? (...both) => gateway.server.takePrompt(...both) : null,
   });
-  const gateway = createAppGateway({ ...parts, ...shared, passOn: admin.take });
+  const gateway = createAppGateway({ ...parts, ...shared, passOn: admin.serve });
   return { admin, gateway };
 }
 
@@ -335,11 +331,11 @@ function createAdminServer(
     disabledFeatures: deps.disabledFeatures,
     classifyError,
     observe: metrics.observeRequest,
-    onRefusedBytes: tellRefusedBytes('admin', metrics.observeRefusedBytes, log),
+    onRefusedBytes: createRefusedBytesReporter('admin', metrics.observeRefusedBytes, log),
     now: () => clock.now(),
     log,
     passOn,
-    limits: { ...usualLimits, connectionsMax: settings.server.connectionsMax },
+    limits: { ...defaultHttpLimits, connectionsMax: settings.server.connectionsMax },
   });
 }
 
@@ -352,7 +348,7 @@ function createProbes(
     ping: () => database.ping(),
     isStoodIn: () => database.isStoodIn(),
     schemaState: async () => (await readSchemaStatus(database.db)).state,
-    missingMasterKey: () => findMissing(database.readable, masterKeys),
+    missingMasterKey: () => findMissingMasterKey(database.readable, masterKeys),
     takesWrites: createWriteCheck({
       writeRefusedAtMs: () => database.writeRefusedAtMs(),
       tryWrite: () => tryWrite(database.db, clock.now()),
@@ -379,7 +375,7 @@ function createMetricsServer(
     disabledFeatures: new Set(),
     classifyError,
     observe: () => {},
-    onRefusedBytes: tellRefusedBytes('metrics', observe, log),
+    onRefusedBytes: createRefusedBytesReporter('metrics', observe, log),
     now: () => clock.now(),
     log,
   });

@@ -5,7 +5,7 @@ import type { Db } from './connection/db.ts';
 import { DatabaseUnavailable } from './connection/unavailable.ts';
 import { readMigrations } from './migrations/migration-files.ts';
 import { databaseMissingErrno, errnoOf } from './migrations/migration-session.ts';
-import { judge, type SchemaStatus } from './migrations/migration-state.ts';
+import { compareSchema, type SchemaStatus } from './migrations/migration-state.ts';
 import { readAll } from './migrations/schema-migrations.ts';
 
 /** Compares the database with this build; a missing database counts as empty. */
@@ -19,5 +19,5 @@ export async function readSchemaStatus(db: Db): Promise<SchemaStatus> {
       throw error;
     }
   });
-  return judge(readMigrations(), applied);
+  return compareSchema(readMigrations(), applied);
 }

@@ -3,7 +3,7 @@ import type { EmbeddedConnection } from '../../embedded/embedded-database.ts';
 import { Failure } from '../../failure.ts';
 import type { DatabaseSettings, Settings } from '../../settings.ts';
 import { migrationStatus } from '../../store/migrations/migrate.ts';
-import { assertUsable } from '../../store/migrations/migration-state.ts';
+import { assertUsableSchema } from '../../store/migrations/migration-state.ts';
 
 /**
  * The database of the settings; where they name none, the embedded database of `home` (a folder)
@@ -43,7 +43,7 @@ export function embeddedSettings(
 
 /** Throws a Failure unless the database has the schema this build needs. */
 export async function assertMigrated(database: DatabaseSettings): Promise<void> {
-  assertUsable(await migrationStatus(database), database.name);
+  assertUsableSchema(await migrationStatus(database), database.name);
 }
 
 /** `user@host:port/name` or `user@socket/name`, for people. */

@@ -1,8 +1,8 @@
-/** Knows the leases table: who may do a thing now, on the database's own time, fenced by an epoch. */
+/** Table functions for leases, which expire by the clock of the database and are fenced by an epoch. */
 import type { Connection, ResultSetHeader, RowDataPacket } from 'mysql2/promise';
 import { retrying } from '../connection/retry.ts';
 
-/** Proof of holding: valid while the row still says this owner and epoch and has not expired. */
+/** Valid while the row has this owner and epoch and has not expired. */
 export interface Lease {
   readonly name: string;
   readonly owner: string;
@@ -20,9 +20,8 @@ export async function createTable(connection: Connection): Promise<void> {
 }
 
 /**
- * Takes the lease when nobody holds it or the holder's time is up; null when somebody does. One
- * conditional UPDATE decides, so of any number of callers at most one wins. `owner` must be unique
- * to the caller.
+ * Takes the lease when it is free or expired; null when it is held. One conditional UPDATE decides, so at
+ * most one of several callers succeeds. `owner` must be unique to the caller.
  */
 export async function acquire(
   connection: Connection,
@@ -50,7 +49,7 @@ export async function acquire(
   return rows[0] === undefined ? null : { name, owner, epoch: Number(rows[0].epoch) };
 }
 
-/** True when the lease is still ours and now lasts another `ttlMs`. */
+/** False when the lease is lost; otherwise it lasts another `ttlMs`. */
 export async function extend(
   connection: Connection,
   lease: Lease,
@@ -65,7 +64,7 @@ export async function extend(
   return extended === 1;
 }
 
-/** Lets the next one in at once; changes nothing when the lease is no longer ours. */
+/** Frees the lease at once; changes nothing when it is lost. */
 export async function release(connection: Connection, lease: Lease): Promise<void> {
   await change(
     connection,
@@ -74,7 +73,7 @@ export async function release(connection: Connection, lease: Lease): Promise<voi
   );
 }
 
-/** Rows changed. Two nodes of a cluster that took the lease at once both hear of it only here. */
+/** Returns the number of changed rows. Conflicts between nodes of a Galera cluster appear here and are retried. */
 async function change(
   connection: Connection,
   statement: string,
@@ -84,7 +83,7 @@ async function change(
   return result.affectedRows;
 }
 
-/** SQL that is true while `lease` is held, to guard another statement: `WHERE … AND EXISTS (…)`. */
+/** SQL condition that is true while `lease` is held; guards other statements: `WHERE … AND EXISTS (…)`. */
 export const heldCondition =
   'name = ? AND owner = ? AND epoch = ? AND expires_at > UTC_TIMESTAMP(6)';
 

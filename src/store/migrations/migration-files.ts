@@ -1,4 +1,4 @@
-/** Knows the migrations this build ships: where the files lie, their statements and checksums. */
+/** Reads the migration files of this build: their order, statements and checksums. */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,19 +10,19 @@ export interface Migration {
   /** File name without `.sql`; the order of migrations is the order of their names. */
   readonly name: string;
   readonly path: string;
-  /** SHA-256 of the text, hex, with line endings as `\n` so that a checkout setting cannot change it. */
+  /** SHA-256 in hex of the text with `\n` line endings, so that a checkout setting cannot change it. */
   readonly checksum: string;
-  /** The file opens with `-- breaking`: builds that do not know this migration must not run on it. */
+  /** The file starts with `-- breaking`: older builds must not run on the resulting schema. */
   readonly breaking: boolean;
-  /** Read when first wanted: throws a Failure, with the line, where the text is none that may run. */
+  /** Parsed on first access; throws a Failure with the line when a statement is not allowed. */
   readonly statements: readonly SqlStatement[];
 }
 
 const fileNamePattern = /^\d{4}_[a-z0-9_]+\.sql$/;
 
 /**
- * What a statement may begin with. Each must stand on its own, because a resumed run starts between
- * any two of them in a new session: no SET, no USE, no transaction control.
+ * Allowed first words of a statement. SET, USE and transaction control are missing, because a resumed run
+ * starts between any two statements in a new session.
  */
 const firstWords = [
   'CREATE',
@@ -36,12 +36,12 @@ const firstWords = [
   'DELETE',
 ];
 
-/** What `migrations/vschema.json` says of the tables that the migrations of the package make, as JSON text. */
+/** Reads `migrations/vschema.json`, which describes the tables of the package to Vitess, as JSON text. */
 export function readVschema(): string {
   return readFileSync(join(packageRoot(), 'migrations/vschema.json'), 'utf8');
 }
 
-/** Reads `directory`, or the migrations of the package itself, in order. */
+/** Reads the migrations of `directory`, by default those of the package, in order. */
 export function readMigrations(directory = join(packageRoot(), 'migrations')): Migration[] {
   const names = readdirSync(directory)
     .filter((name) => name.endsWith('.sql'))
@@ -96,17 +96,17 @@ function readStatements(path: string, text: string): SqlStatement[] {
   }
 }
 
-/** Upper case; '' when the statement does not begin with a word. */
+/** In upper case; the first 20 characters when the statement does not start with a word. */
 function firstWord(statement: SqlStatement): string {
   return (/^[a-z]+/i.exec(statement.text)?.[0] ?? statement.text.slice(0, 20)).toUpperCase();
 }
 
-/** Statements that change rows can share a transaction with the record of having run; the rest commit. */
+/** Whether the statement can share a transaction with its record; definitions commit by themselves. */
 export function changesRowsOnly(statement: SqlStatement): boolean {
   return ['INSERT', 'REPLACE', 'UPDATE', 'DELETE'].includes(firstWord(statement));
 }
 
-/** Hex digest of the first `count` statements: proves that what ran is still what the file says. */
+/** Digest in hex of the first `count` statements; detects edits to statements that have run. */
 export function checksumOfFirst(migration: Migration, count: number): string {
   return sha256(
     JSON.stringify(migration.statements.slice(0, count).map((statement) => statement.text)),

@@ -1,5 +1,4 @@
-/** Knows how one migration runs: statement by statement, each recorded, none without the lease. */
-
+/** Runs one migration statement by statement; records each, and runs none without the lease. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Connection } from 'mysql2/promise';
 import { Failure } from '../../failure.ts';
@@ -13,13 +12,13 @@ import type { SqlStatement } from './sql-statements.ts';
 
 const deadlockErrno = 1213;
 const lockWaitErrno = 1205;
-/** KILL QUERY was said to the connection. */
+/** The statement was ended by KILL QUERY. */
 const killedErrno = 1317;
 const lockTriesMax = 6;
 const lockRetryDelayMs = 500;
 /**
- * What the server says when a definition is there (or gone) already: table exists, unknown table,
- * duplicate column, duplicate key name, nothing to drop, duplicate foreign key, duplicate check.
+ * Errors of a definition that exists (or is gone) already: table exists, unknown table, duplicate column,
+ * duplicate key name, nothing to drop, duplicate foreign key, duplicate check.
  */
 const alreadyDoneErrnos = [1050, 1051, 1060, 1061, 1091, 1826, 3822];
 
@@ -30,10 +29,11 @@ interface RunOptions {
 }
 
 /**
- * Continues behind the last statement known to have run. Throws `Failure` whose cause is the reason of
- * the signal when that has ended it.
+ * Continues after the last statement that is recorded as done.
+ *
+ * @throws Failure; its cause is the reason of the signal when the signal ended the run
  */
-export async function runMigration(
+export async function runStatements(
   connection: Connection,
   lease: Lease,
   migration: Migration,
@@ -56,10 +56,6 @@ export async function runMigration(
     const run = { connection, lease, migration, step, ...options };
     await takeStep(run, row?.stepStarted === number);
   }
-  if (!(await schemaMigrations.finish(connection, lease, migration.name, total))) {
-    throw leaseLost(migration);
-  }
-  options.log.info({ migration: migration.name }, 'migration applied');
 }
 
 interface StepRun {
@@ -71,40 +67,41 @@ interface StepRun {
   readonly signal?: AbortSignal;
 }
 
-async function takeStep(run: StepRun, repeated: boolean): Promise<void> {
+async function takeStep(run: StepRun, isRepeated: boolean): Promise<void> {
   const { connection, lease, migration, step, signal } = run;
   try {
-    if (!(await schemaMigrations.startStep(connection, lease, step))) throw leaseLost(migration);
-    await runStep(run, repeated);
+    if (!(await schemaMigrations.startStep(connection, lease, step)))
+      throw leaseLost(migration.name);
+    await runStep(run, isRepeated);
   } catch (error) {
-    throw isStopped(error, signal) ? interrupted(migration, step.number, signal!) : error;
+    throw isAborted(error, signal) ? interrupted(migration, step.number, signal!) : error;
   }
 }
 
-/** Whatever ran when the signal came has been killed, or the wait for its next try was ended. */
-function isStopped(error: unknown, signal: AbortSignal | undefined): boolean {
+/** Whether the abort killed the statement or ended the wait for its retry. */
+function isAborted(error: unknown, signal: AbortSignal | undefined): boolean {
   if (signal?.aborted !== true) return false;
   return errnoOf(error) === killedErrno || (error as Error).name === 'AbortError';
 }
 
 /**
- * `repeated`: an earlier runner died while this statement ran, so that it may have taken effect. A
- * row change and its record share a transaction, so it has not; a definition change commits by
- * itself, and then the server's "is there already" is the answer that it has.
+ * @param isRepeated an earlier runner died while this statement ran, so it may have taken effect. A row
+ * change has not, because it shares a transaction with its record. A definition commits by itself: an
+ * error that it exists already proves that it has.
  */
-async function runStep(run: StepRun, repeated: boolean): Promise<void> {
+async function runStep(run: StepRun, isRepeated: boolean): Promise<void> {
   const statement = run.migration.statements[run.step.number - 1]!;
   for (let tries = 1; ; tries += 1) {
     try {
       if (changesRowsOnly(statement)) await runInTransaction(run, statement);
-      else await runDefinition(run, statement, repeated);
+      else await runDefinition(run, statement, isRepeated);
       return;
     } catch (error) {
-      // Not told to be without effect: a definition may have been through when it was killed.
-      if (isStopped(error, run.signal)) throw error;
+      // The step stays open: a definition may have completed when it was killed.
+      if (isAborted(error, run.signal)) throw error;
       const errno = errnoOf(error);
-      const blocked = errno === lockWaitErrno || errno === deadlockErrno;
-      if (!blocked || tries === lockTriesMax) throw await explain(run, statement, error);
+      const isBlocked = errno === lockWaitErrno || errno === deadlockErrno;
+      if (!isBlocked || tries === lockTriesMax) throw await explain(run, statement, error);
       run.log.warn({ migration: run.migration.name, statement: run.step.number, tries }, 'blocked');
       await delay(lockRetryDelayMs, undefined, { signal: run.signal });
     }
@@ -126,12 +123,12 @@ async function runInTransaction(run: StepRun, statement: SqlStatement): Promise<
 async function runDefinition(
   run: StepRun,
   statement: SqlStatement,
-  repeated: boolean,
+  isRepeated: boolean,
 ): Promise<void> {
   try {
     await run.connection.query(statement.text);
   } catch (error) {
-    if (!repeated || !alreadyDoneErrnos.includes(errnoOf(error) ?? 0)) throw error;
+    if (!isRepeated || !alreadyDoneErrnos.includes(errnoOf(error) ?? 0)) throw error;
     run.log.warn(
       { migration: run.migration.name, statement: run.step.number },
       'the statement had taken effect before its runner died',
@@ -143,23 +140,23 @@ async function runDefinition(
 async function finishStep(run: StepRun): Promise<void> {
   const doneChecksum = checksumOfFirst(run.migration, run.step.number);
   if (!(await schemaMigrations.finishStep(run.connection, run.lease, run.step, doneChecksum))) {
-    throw leaseLost(run.migration);
+    throw leaseLost(run.migration.name);
   }
 }
 
-/** Turns what the server or the connection said into a Failure that names the place and the fix. */
+/** Returns a Failure that names the position and the fix. */
 async function explain(run: StepRun, statement: SqlStatement, error: unknown): Promise<Error> {
   if (error instanceof Failure) return error;
   const { path } = run.migration;
   const { number, stepsTotal } = run.step;
-  const place = `${path}:${statement.line} (statement ${number} of ${stepsTotal})`;
-  const said = error instanceof Error ? error.message : String(error);
+  const position = `${path}:${statement.line} (statement ${number} of ${stepsTotal})`;
+  const message = error instanceof Error ? error.message : String(error);
   const errno = errnoOf(error);
   if (errno === undefined) {
     if ((error as { fatal?: unknown }).fatal !== true) return error as Error;
     return new Failure(
       'unreachable',
-      `The connection to the database broke at ${place}: ${said}. Run it again once the database ` +
+      `The connection to the database broke at ${position}: ${message}. Run it again once the database ` +
         'answers; it continues at this statement.',
       { cause: error },
     );
@@ -168,23 +165,23 @@ async function explain(run: StepRun, statement: SqlStatement, error: unknown): P
   if (errno === lockWaitErrno || errno === deadlockErrno) {
     return new Failure(
       'retryable',
-      `${place} waited in vain for a lock, ${lockTriesMax} times. End the long transaction that ` +
+      `${position} could not get a lock in ${lockTriesMax} attempts. End the long transaction that ` +
         'holds it (SHOW PROCESSLIST) and run it again; it continues at this statement.',
       { cause: error },
     );
   }
   const fix = isDenied(error)
     ? `The database user lacks a right. ${grantAdvice}`
-    : 'Run it again once the cause is gone; it continues at this statement.';
-  return new Failure('unexpected', `${place} failed: ${said} (error ${errno}). ${fix}`, {
+    : 'Run it again once the cause is fixed; it continues at this statement.';
+  return new Failure('unexpected', `${position} failed: ${message} (error ${errno}). ${fix}`, {
     cause: error,
   });
 }
 
-function leaseLost(migration: Migration): Failure {
+export function leaseLost(migration: string): Failure {
   return new Failure(
     'retryable',
-    `This process gave no sign of life for too long at migration ${migration.name}, so another may ` +
+    `This process did not extend its lease in time at migration ${migration}, so another process may ` +
       'have taken over. Run it again; it continues where that one is.',
   );
 }

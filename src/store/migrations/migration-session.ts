@@ -1,4 +1,4 @@
-/** Knows the two connections of a migration run: one that migrates, one that keeps the lease alive. */
+/** Opens the two connections of a migration run: one migrates, the other extends the lease. */
 import type { Connection, RowDataPacket } from 'mysql2/promise';
 import { Failure } from '../../failure.ts';
 import type { Log } from '../../log.ts';
@@ -9,11 +9,11 @@ import { isDenied } from '../connection/denied.ts';
 export const databaseMissingErrno = 1049;
 export const grantAdvice =
   'Grant it all rights on the database, or run `gatewright migrate` as a user who has them.';
-/** The server's own default is a day, during which every reader of the table would queue behind us. */
+/** The server's default is a day, during which all readers of the table would queue behind the migration. */
 const lockWaitSecondsDefault = 10;
 
 export interface MigrationSession extends AsyncDisposable {
-  /** Runs the migrations' statements, which may take as long as they need. */
+  /** Runs the statements of migrations, without a time limit. */
   readonly work: Connection;
   /** Takes, extends and releases the lease while `work` is busy. */
   readonly watch: Connection;
@@ -21,7 +21,7 @@ export interface MigrationSession extends AsyncDisposable {
   readonly databaseVersion: string;
 }
 
-/** Connects twice; makes the database first where it is missing and the user may. */
+/** Creates the database first when it is missing and the user may. */
 export async function openSession(
   settings: DatabaseSettings,
   options: { readonly log: Log; readonly lockWaitSeconds?: number },
@@ -75,10 +75,10 @@ async function openCreated(settings: DatabaseSettings, log: Log): Promise<Connec
     log.info({ database: settings.name }, 'database created');
   } catch (error) {
     if (!isDenied(error)) throw error;
-    const place = settings.socketPath ?? `${settings.host}:${settings.port}`;
+    const address = settings.socketPath ?? `${settings.host}:${settings.port}`;
     throw new Failure(
       'invalidInput',
-      `The server at ${place} has no database ${settings.name}, and user ${settings.user} may not ` +
+      `The server at ${address} has no database ${settings.name}, and user ${settings.user} may not ` +
         `create it. Have it created (${sql}) with all rights granted to that user, or correct DB_NAME.`,
       { cause: error },
     );
@@ -96,7 +96,7 @@ async function open(
   return connection.promise();
 }
 
-/** Ends politely, or drops a connection that is already broken. */
+/** Ends the connection, or destroys it when it is already broken. */
 export async function close(connection: Connection): Promise<void> {
   await connection.end().catch(() => connection.destroy());
 }
@@ -109,7 +109,7 @@ export async function readVersion(connection: Connection): Promise<string> {
   return `${/mariadb/i.test(version) ? 'MariaDB' : 'MySQL'} ${number}`;
 }
 
-/** The server's error number, or undefined when the error is not one of the server's answers. */
+/** Error number of the server; undefined for errors that did not come from the server. */
 export function errnoOf(error: unknown): number | undefined {
   const errno = (error as { errno?: unknown } | null | undefined)?.errno;
   return typeof errno === 'number' && errno >= 1000 ? errno : undefined;

@@ -1,68 +1,70 @@
-/** Knows how a database's schema relates to this build's: what is missing, unknown, edited or too new. */
+/** Compares the schema of a database with that of this build: missing, unknown, edited or too new migrations. */
 import { Failure } from '../../failure.ts';
 import { checksumOfFirst, type Migration } from './migration-files.ts';
 import type { AppliedMigration } from './schema-migrations.ts';
 
 /**
- * `empty`: nothing applied. `behind`: migrations are missing. `current`: exactly this build's.
- * `ahead`: also some this build does not know, which it can run on. `too-new`: one it cannot run on.
- * `edited`: the text of an applied migration is not what this build ships.
+ * - `empty`: no migration is applied.
+ * - `behind`: migrations are missing.
+ * - `current`: exactly the migrations of this build are applied.
+ * - `ahead`: newer migrations are applied too, and this build can run on them.
+ * - `too-new`: a newer migration is applied that this build cannot run on.
+ * - `edited`: the text of an applied migration differs from the file of this build.
  */
 export type SchemaState = 'empty' | 'behind' | 'current' | 'ahead' | 'too-new' | 'edited';
 
 interface MigrationState {
   readonly name: string;
-  /** `partial`: some statements ran. `unknown`: applied by a newer build, and harmless to this one. */
+  /** `partial`: some statements ran. `unknown`: applied by a newer build and compatible with this one. */
   readonly state: 'applied' | 'partial' | 'pending' | 'edited' | 'unknown' | 'unknown-breaking';
   readonly stepsDone: number;
   readonly stepsTotal: number;
   /** Milliseconds since the epoch; null unless finished. */
   readonly finishedAt: number | null;
-  /** File of this build; null when it has none. */
+  /** File of this build; null for a migration of a newer build. */
   readonly path: string | null;
 }
 
 export interface SchemaStatus {
   readonly state: SchemaState;
-  /** By name. */
+  /** Sorted by name. */
   readonly migrations: readonly MigrationState[];
 }
 
-/** Pure comparison of the files with the recorded rows. */
-export function judge(
+export function compareSchema(
   migrations: readonly Migration[],
   applied: readonly AppliedMigration[],
 ): SchemaStatus {
   const rows = new Map(applied.map((row) => [row.name, row]));
   const known = new Set(migrations.map((migration) => migration.name));
   const states = [
-    ...migrations.map((migration) => judgeKnown(migration, rows.get(migration.name))),
-    ...applied.filter((row) => !known.has(row.name)).map(judgeUnknown),
+    ...migrations.map((migration) => stateOfKnown(migration, rows.get(migration.name))),
+    ...applied.filter((row) => !known.has(row.name)).map(stateOfUnknown),
   ].sort((a, b) => (a.name < b.name ? -1 : 1));
   return { state: overall(states, applied.length), migrations: states };
 }
 
-function judgeKnown(migration: Migration, row: AppliedMigration | undefined): MigrationState {
+function stateOfKnown(migration: Migration, row: AppliedMigration | undefined): MigrationState {
   const isFinished = row !== undefined && row.finishedAt !== null;
   const common = {
     name: migration.name,
-    // The statements of what has run are not wanted any more: nothing is read to count them.
+    // Files of finished migrations are not parsed just to count their statements.
     stepsTotal: isFinished ? row.stepsTotal : migration.statements.length,
     stepsDone: row?.stepsDone ?? 0,
     finishedAt: row?.finishedAt ?? null,
     path: migration.path,
   };
   if (row === undefined) return { ...common, state: 'pending' };
-  // A migration that failed halfway may be mended, but only behind the statements that have run.
-  const edited =
+  // A migration that failed halfway may be edited after the statements that have run.
+  const isEdited =
     row.finishedAt === null
       ? row.doneChecksum !== checksumOfFirst(migration, row.stepsDone)
       : row.checksum !== migration.checksum;
-  if (edited) return { ...common, state: 'edited' };
+  if (isEdited) return { ...common, state: 'edited' };
   return { ...common, state: row.finishedAt === null ? 'partial' : 'applied' };
 }
 
-function judgeUnknown(row: AppliedMigration): MigrationState {
+function stateOfUnknown(row: AppliedMigration): MigrationState {
   return {
     name: row.name,
     state: row.breaking ? 'unknown-breaking' : 'unknown',
@@ -74,8 +76,8 @@ function judgeUnknown(row: AppliedMigration): MigrationState {
 }
 
 function overall(states: readonly MigrationState[], appliedCount: number): SchemaState {
-  const has = (...wanted: MigrationState['state'][]): boolean =>
-    states.some(({ state }) => wanted.includes(state));
+  const has = (...sought: MigrationState['state'][]): boolean =>
+    states.some(({ state }) => sought.includes(state));
   if (has('unknown-breaking')) return 'too-new';
   if (has('edited')) return 'edited';
   if (appliedCount === 0) return 'empty';
@@ -83,14 +85,14 @@ function overall(states: readonly MigrationState[], appliedCount: number): Schem
   return has('unknown') ? 'ahead' : 'current';
 }
 
-/** Throws a Failure when this build must not touch the database, or its files cannot be applied in order. */
+/** @throws Failure when this build must not touch the database, or its files cannot be applied in order */
 export function assertRunnable(status: SchemaStatus): void {
   for (const migration of status.migrations) {
     if (migration.state === 'unknown-breaking') {
       throw new Failure(
         'refusedByGuard',
-        `The database is newer than this build: it has migration ${migration.name}, which builds ` +
-          'without it cannot run on. Start the newer version of gatewright, or restore a backup ' +
+        `The database is newer than this build: it has migration ${migration.name}, which this ` +
+          'build cannot run on. Start the newer version of gatewright, or restore a backup ' +
           'from before the upgrade.',
       );
     }
@@ -106,8 +108,11 @@ export function assertRunnable(status: SchemaStatus): void {
   assertOrder(status.migrations);
 }
 
-/** Throws a Failure unless this build can work on a database of that state; `name` is the database's. */
-export function assertUsable(status: SchemaStatus, name: string): void {
+/**
+ * @param name of the database
+ * @throws Failure when this build cannot work on a database of that state
+ */
+export function assertUsableSchema(status: SchemaStatus, name: string): void {
   assertRunnable(status);
   if (status.state === 'current' || status.state === 'ahead') return;
   throw new Failure(
@@ -117,7 +122,7 @@ export function assertUsable(status: SchemaStatus, name: string): void {
   );
 }
 
-/** A file that sorts before one already applied was never tested in that order. */
+/** Rejects a pending file that sorts before an applied one: that order was never tested. */
 function assertOrder(migrations: readonly MigrationState[]): void {
   const last = migrations.findLastIndex((migration) => migration.state === 'applied');
   const late = migrations.find((migration, at) => migration.state === 'pending' && at < last);

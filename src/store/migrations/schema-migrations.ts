@@ -1,4 +1,4 @@
-/** Knows the schema_migrations table: which migration ran, how far, and that only the lease holder writes it. */
+/** Table functions for `schema_migrations`, which records the progress of each migration; only the lease holder writes. */
 import type { Connection, ResultSetHeader, RowDataPacket } from 'mysql2/promise';
 import { heldCondition, heldValues, type Lease } from './leases.ts';
 
@@ -9,13 +9,13 @@ export interface AppliedMigration {
   readonly checksum: string;
   readonly breaking: boolean;
   readonly stepsTotal: number;
-  /** Statements known to have taken effect, from the first. */
+  /** Number of leading statements that are recorded as done. */
   readonly stepsDone: number;
-  /** Digest of those statements, so that a resumed run can tell they were not edited since. */
+  /** Digest of those statements; a resumed run compares it to detect edits. */
   readonly doneChecksum: string;
   /** `stepsDone + 1` while a statement's outcome is unknown, otherwise `stepsDone`. */
   readonly stepStarted: number;
-  /** Milliseconds since the epoch on the database's clock. */
+  /** Milliseconds since the epoch by the clock of the database. */
   readonly startedAt: number;
   readonly finishedAt: number | null;
 }
@@ -40,12 +40,12 @@ export async function createTable(connection: Connection): Promise<void> {
   ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`);
 }
 
-/** Every recorded migration by name; empty too when the table does not exist yet. */
+/** All recorded migrations, sorted by name; empty when the table does not exist yet. */
 export function listAll(connection: Connection): Promise<AppliedMigration[]> {
   return readAll(async (statement) => (await connection.query<RowDataPacket[]>(statement))[0]);
 }
 
-/** The same by any way to have a statement answered. */
+/** Like {@link listAll}, with any function that runs a query. */
 export async function readAll(
   query: (statement: string) => Promise<readonly RowDataPacket[]>,
 ): Promise<AppliedMigration[]> {
@@ -80,8 +80,8 @@ export interface Step {
 }
 
 /**
- * Records that a statement is about to run; false when the lease is no longer ours, and then nothing
- * was written. Also renews what the row says of the file, which may have been mended since it failed.
+ * Records that a statement is about to run; false, and nothing written, when the lease is lost. Also
+ * updates the checksum of the file, which may have been corrected since it failed.
  */
 export async function startStep(
   connection: Connection,
@@ -113,7 +113,7 @@ export async function startStep(
   );
 }
 
-/** Records that the statement took effect. Runs in the statement's own transaction where it has one. */
+/** Records that the statement took effect, in the transaction of the statement if it has one. */
 export function finishStep(
   connection: Connection,
   lease: Lease,
@@ -130,7 +130,7 @@ export function finishStep(
   );
 }
 
-/** Records that the server refused the statement, so that its next run is not taken for a repetition. */
+/** Records that the server rejected the statement, so that its next run does not count as a repetition. */
 export function refuseStep(connection: Connection, lease: Lease, step: Step): Promise<boolean> {
   const before = step.number - 1;
   return update(connection, lease, 'step_started = ?', [before], step.migration, before);
@@ -145,7 +145,7 @@ export function finish(
   return update(connection, lease, `finished_at = ${serverNow}`, [], migration, stepsTotal);
 }
 
-/** One conditional UPDATE: only by the holder of the lease, only from the expected step. */
+/** One conditional UPDATE, which succeeds only for the lease holder and from the expected step. */
 async function update(
   connection: Connection,
   lease: Lease,

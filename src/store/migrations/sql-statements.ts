@@ -1,4 +1,8 @@
-/** Knows how a SQL file falls apart into single statements, without being fooled by comments and quotes. */
+/** Splits a SQL file into statements, with regard to comments and quotes. */
+/*
+ * Written here because SQL parsers on npm accept less than MariaDB and MySQL do, and the text must reach the
+ * server unchanged.
+ */
 
 export interface SqlStatement {
   /** Without the closing semicolon; comments inside it are kept. */
@@ -7,7 +11,7 @@ export interface SqlStatement {
   readonly line: number;
 }
 
-/** A quote or comment that never ends. `line` is where it opens, 1-based. */
+/** A quote or comment without an end. `line` is the line where it starts, 1-based. */
 export class UnterminatedSql extends Error {
   override name = 'UnterminatedSql';
   readonly line: number;
@@ -20,7 +24,7 @@ export class UnterminatedSql extends Error {
 
 /**
  * Splits at each semicolon outside quotes and comments. Pieces without a statement (blank, or
- * comments only) are left out. Knows the server's own forms: `-- ` and `#` to the end of the line,
+ * comments only) are omitted. Recognises the forms of the server: `-- ` and `#` to the end of the line,
  * `/* *\/`, quotes doubled or escaped by a backslash, backticks, and the executable comment `/*!`.
  */
 export function splitStatements(sql: string): SqlStatement[] {
@@ -49,7 +53,7 @@ export function splitStatements(sql: string): SqlStatement[] {
   return statements;
 }
 
-/** Index behind white space or a comment at `at`; `at` itself when there is neither. */
+/** Index after the white space or comment at `at`; `at` itself when there is neither. */
 function skipSpaceOrComment(sql: string, at: number): number {
   if (/\s/.test(sql[at]!)) return at + 1;
   if (sql[at] === '#' || /^--(\s|$)/.test(sql.slice(at, at + 3))) {
@@ -60,7 +64,7 @@ function skipSpaceOrComment(sql: string, at: number): number {
   return at;
 }
 
-/** Index behind one quoted text, one executable comment, or one character. */
+/** Index after one quoted text, one executable comment, or one character. */
 function skipToken(sql: string, at: number): number {
   if (sql.startsWith('/*', at)) return endOfBlock(sql, at);
   const quote = sql[at]!;
