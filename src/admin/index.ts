@@ -1,8 +1,9 @@
-/** Knows the whole Admin API: the routes of every resource, and those that belong to none. */
+/** Assembles the routes of the Admin API. */
 import type { AccessTokens } from '../auth/access-token.ts';
 import type { Principal } from '../auth/principal.ts';
-import type { Route } from '../http/route.ts';
+import type { Route } from '../http/routes/route.ts';
 import type { Feature } from '../settings.ts';
+import { enforceRights } from './access/visibility.ts';
 import { changeSetRoutes } from './changes/change-sets.ts';
 import { guardrailCatalogueRoutes } from './guardrails/guardrail-catalogue.ts';
 import { pluginRoutes } from './guardrails/plugins.ts';
@@ -11,17 +12,17 @@ import { accessPolicyRoutes } from './identity/access-policies.ts';
 import { iamScopeRoutes } from './identity/iam-scopes.ts';
 import { organisationRoutes } from './identity/organisations.ts';
 import { tokenRoutes } from './identity/tokens.ts';
-import { analyticsRoutes } from './logs/analytics.ts';
+import { analyticsRoutes } from './logs/analytics/analytics.ts';
+import { graphRoutes } from './logs/analytics/graphs.ts';
+import { requestGroupRoutes } from './logs/analytics/request-groups.ts';
 import { auditLogRoutes } from './logs/audit-logs.ts';
+import { logExportFileRoutes } from './logs/exports/log-export-file.ts';
+import { logExportRoutes } from './logs/exports/log-exports.ts';
 import { feedbackRoutes } from './logs/feedback.ts';
-import { graphRoutes } from './logs/graphs.ts';
-import { logExportFileRoutes } from './logs/log-export-file.ts';
-import { logExportRoutes } from './logs/log-exports.ts';
 import { reportedLogRoutes } from './logs/reported-logs.ts';
-import { requestGroupRoutes } from './logs/request-groups.ts';
 import { requestLogRoutes } from './logs/request-logs.ts';
-import { telemetryChartRoutes } from './logs/telemetry-charts.ts';
-import { telemetryLogRoutes } from './logs/telemetry-logs.ts';
+import { telemetryChartRoutes } from './logs/telemetry/telemetry-charts.ts';
+import { telemetryLogRoutes } from './logs/telemetry/telemetry-logs.ts';
 import { mcpCapabilityRoutes } from './mcp/mcp-capabilities.ts';
 import { mcpConnectionRoutes } from './mcp/mcp-connections.ts';
 import { mcpIntegrationWorkspaceRoutes } from './mcp/mcp-integration-workspaces.ts';
@@ -43,8 +44,7 @@ import { modelPricingRoutes } from './providers/model-pricing.ts';
 import { virtualKeyRoutes } from './providers/virtual-keys.ts';
 import type { AdminDeps } from './request/deps.ts';
 import { createIdempotency } from './request/idempotency.ts';
-import { placed } from './request/placed.ts';
-import { heedRights } from './request/visibility.ts';
+import { acceptWorkspaceInQuery } from './request/workspace-in-query.ts';
 import { resources } from './resources.ts';
 import { snapshotRoutes } from './snapshot.ts';
 import { keyProofRoutes } from './sync/key-proofs.ts';
@@ -56,24 +56,24 @@ import { syncStatusRoutes } from './sync/status.ts';
 import { syncSuspensionRoutes } from './sync/suspensions.ts';
 import { workspaceMemberRoutes } from './workspaces/workspace-members.ts';
 
-export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Principal>[] {
-  const { deps, heed } = createIdempotency(given);
+export function adminRoutes(adminDeps: AdminDeps, tokens: AccessTokens): Route<Principal>[] {
+  const { deps, wrap } = createIdempotency(adminDeps);
   const contents = resources.flatMap((resource) => resource.contents ?? []);
   const routes = [
     ...tokenRoutes(deps, tokens),
     ...accessPolicyRoutes(deps),
     ...iamScopeRoutes(deps),
     ...organisationRoutes(deps),
-    ...governed(['guardrails'], pluginRoutes()),
-    ...resources.flatMap(({ features, routes }) => governed(features, routes(deps, contents))),
-    ...governed(['guardrails'], workspaceExclusionRoutes(deps)),
-    ...governed(['mcp'], mcpCapabilityRoutes(deps)),
-    ...governed(['mcp'], mcpIntegrationWorkspaceRoutes(deps)),
-    ...governed(['mcp'], mcpMetadataRoutes(deps)),
-    ...governed(['mcp'], mcpRegistryRoutes(deps)),
-    ...governed(['mcp'], mcpSyncRoutes(deps)),
-    ...governed(['mcp'], mcpUserAccessRoutes(deps)),
-    ...governed(['mcp'], mcpConnectionRoutes(deps)),
+    ...withFeatures(['guardrails'], pluginRoutes()),
+    ...resources.flatMap(({ features, routes }) => withFeatures(features, routes(deps, contents))),
+    ...withFeatures(['guardrails'], workspaceExclusionRoutes(deps)),
+    ...withFeatures(['mcp'], mcpCapabilityRoutes(deps)),
+    ...withFeatures(['mcp'], mcpIntegrationWorkspaceRoutes(deps)),
+    ...withFeatures(['mcp'], mcpMetadataRoutes(deps)),
+    ...withFeatures(['mcp'], mcpRegistryRoutes(deps)),
+    ...withFeatures(['mcp'], mcpSyncRoutes(deps)),
+    ...withFeatures(['mcp'], mcpUserAccessRoutes(deps)),
+    ...withFeatures(['mcp'], mcpConnectionRoutes(deps)),
     ...integrationModelRoutes(deps),
     ...integrationWorkspaceRoutes(deps),
     ...aiProviderRoutes(),
@@ -82,9 +82,9 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...userRoutes(deps),
     ...inviteRoutes(deps),
     ...sessionRoutes(deps),
-    ...governed(['scim'], scimDiscoveryRoutes()),
-    ...governed(['scim'], scimUserRoutes(deps)),
-    ...governed(['scim'], scimGroupRoutes(deps)),
+    ...withFeatures(['scim'], scimDiscoveryRoutes()),
+    ...withFeatures(['scim'], scimUserRoutes(deps)),
+    ...withFeatures(['scim'], scimGroupRoutes(deps)),
     ...workspaceMemberRoutes(deps),
     ...requestLogRoutes(deps),
     ...reportedLogRoutes(deps),
@@ -106,10 +106,10 @@ export function adminRoutes(given: AdminDeps, tokens: AccessTokens): Route<Princ
     ...syncRevisionRoutes(deps),
     ...syncSuspensionRoutes(deps),
   ];
-  return routes.map((route) => placed(heed(heedRights(deps, route))));
+  return routes.map((route) => acceptWorkspaceInQuery(wrap(enforceRights(deps, route))));
 }
 
-function governed(
+function withFeatures(
   features: readonly Feature[],
   routes: readonly Route<Principal>[],
 ): Route<Principal>[] {
@@ -117,19 +117,22 @@ function governed(
 }
 
 /**
- * Where browsers come without a credential; no part of the API that programs use. `requireConnection`
- * throws until the database is known to be the right one.
+ * Routes that browsers call without a credential; no part of the API that programs use.
+ * `requireConnection` throws until the database is known to be the right one.
  */
 export function browserRoutes(deps: AdminDeps, requireConnection: () => void): Route<null>[] {
-  return connected(signInRoutes(deps), requireConnection);
+  return withConnection(signInRoutes(deps), requireConnection);
 }
 
-/** As {@link browserRoutes}, of the API: what a caller was told is proof enough there. */
+/** Like {@link browserRoutes}, for API routes whose URL or content needs no credential. */
 export function publicRoutes(deps: AdminDeps, requireConnection: () => void): Route<null>[] {
-  return [...connected(logExportFileRoutes(deps), requireConnection), ...modelPricingRoutes()];
+  return [...withConnection(logExportFileRoutes(deps), requireConnection), ...modelPricingRoutes()];
 }
 
-function connected(routes: readonly Route<null>[], requireConnection: () => void): Route<null>[] {
+function withConnection(
+  routes: readonly Route<null>[],
+  requireConnection: () => void,
+): Route<null>[] {
   return routes.map((route) => ({
     ...route,
     handle: async (request) => {

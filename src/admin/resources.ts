@@ -1,4 +1,4 @@
-/** Knows every resource, each after those that it refers to. */
+/** Lists every resource after those that it refers to. */
 import { apiKeyResource } from './api-keys/api-keys.ts';
 import { configResource } from './configs/configs.ts';
 import { deploymentResource } from './deployments/deployments.ts';

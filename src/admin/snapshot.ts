@@ -1,30 +1,30 @@
-/** Knows the snapshot: everything an organisation declares, in one answer, for sync (docs/api.md, Snapshot). */
+/** Serves the snapshot: everything an organisation declares, in one response, for sync (docs/reference/sync-api.md, Snapshot). */
 import { createHmac } from 'node:crypto';
 import { z } from 'zod';
 import type { Unsealer } from '../auth/keyring.ts';
 import type { Principal } from '../auth/principal.ts';
-import { chooseCoding, coded, streamCodings } from '../http/content-coding.ts';
-import { holdsTag } from '../http/entity-tag.ts';
-import { RawReply, type Route, route } from '../http/route.ts';
-import { SlicedText } from '../http/sliced-text.ts';
-import { changesMax } from '../model/change-set.ts';
-import type { KindName } from '../model/kinds.ts';
-import { LongList } from '../model/long-list.ts';
-import { ManagedName } from '../model/managed-by.ts';
-import { covers } from '../model/scopes.ts';
-import { Snapshot, type SnapshotResource } from '../model/snapshot.ts';
+import { SlicedText } from '../http/connections/sliced-text.ts';
+import { chooseCoding, compressStream, streamCodings } from '../http/responses/content-coding.ts';
+import { holdsTag } from '../http/responses/entity-tag.ts';
+import { RawReply, type Route, route } from '../http/routes/route.ts';
+import { changesMax } from '../model/kinds/change-set.ts';
+import type { KindName } from '../model/kinds/kinds.ts';
+import { Snapshot, type SnapshotResource } from '../model/kinds/snapshot.ts';
+import { ManagedName } from '../model/manifests/managed-by.ts';
+import { grantsScope } from '../model/people/scopes.ts';
+import { StreamedList } from '../model/wire/streamed-list.ts';
 import { packageVersion } from '../package-root.ts';
 import { featureSettings } from '../settings.ts';
 import { readConsistently } from '../store/consistent-read.ts';
-import type { ManagedResourceRow } from '../store/tables/managed-resources.ts';
-import * as managedResources from '../store/tables/managed-resources.ts';
-import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
+import * as snapshotMarks from '../store/rows/snapshot-marks.ts';
+import type { ManagedResourceRow } from '../store/sync/managed-resources.ts';
+import * as managedResources from '../store/sync/managed-resources.ts';
 import type { AdminDeps } from './request/deps.ts';
 import type { QueryRequest } from './request/frame-fields.ts';
-import type { ReadOfKind, Resource } from './request/resource.ts';
+import type { Resource, SnapshotRows } from './request/resource.ts';
 import { requireWholeOrganisation } from './request/scoping.ts';
 
-/** Whoever holds these may write every secret value, and is given what proves them unchanged. */
+/** A caller with all these scopes may write every secret value, so it receives the fingerprint key. */
 const secretWriters = [
   'managed_resources.claim',
   'organisation_mcp_integrations.update',
@@ -38,9 +38,9 @@ const namedMax = 50;
 
 const Query = z.object({
   owner: ManagedName,
-  /** `own` leaves out what other owners have declared, save workspaces and what is named. */
+  /** `own` leaves out resources that other owners declared, except workspaces and `named` ones. */
   view: z.enum(['whole', 'own']).default('whole'),
-  /** Ids and slugs of what others have declared and is asked for all the same, with commas between them. */
+  /** Ids and slugs, comma-separated, of resources of other owners to include. */
   named: z
     .string()
     .transform((text) => text.split(','))
@@ -58,7 +58,7 @@ export function snapshotRoutes(
       path: '/gatewright/snapshot',
       mounts: { admin: ['access-token'] },
       scope: 'organisation_settings.read',
-      summary: 'Get everything sync compares with its manifests, as of one moment',
+      summary: 'Get everything that sync compares with its manifests, as of one moment',
       query: Query,
       revalidated: true,
       response: Snapshot,
@@ -76,25 +76,25 @@ async function snapshot(
   const { organisationId } = caller;
   requireWholeOrganisation(caller);
   const view = viewOf(deps, resources, request);
-  // Who has it costs one look at the marks; whoever has not is told what belongs to its own tag.
+  // A caller with a current snapshot costs one query for the marks.
   const now = tagOf(view, await snapshotMarks.read(deps.database.readable, organisationId));
   if (holdsTag(ifNoneMatch, now)) return new RawReply(304, null, tagged(now));
   const unsealer = await deps.keyring.unsealerOf(organisationId);
   const read = await readAll(deps, resources, view);
-  return answer(view, read, unsealer, request);
+  return respond(view, read, unsealer, request);
 }
 
-/** What decides, beside the state of the organisation, what a caller is told. */
+/** Everything but the organisation's state that determines the response. */
 interface View {
   readonly organisationId: string;
   readonly owner: string;
-  /** Null: everything. */
-  readonly part: managedResources.OwnPart | null;
+  /** Null for everything. */
+  readonly part: managedResources.OwnerView | null;
   readonly callerId: string;
   /** Key of the owner's fingerprints. */
   readonly key: Buffer;
-  /** Whether the caller is told the key, and fingerprints. */
-  readonly tellsFingerprints: boolean;
+  /** Whether the response contains the key and fingerprints. */
+  readonly showsFingerprints: boolean;
   readonly apiKeyPrefix: string;
   readonly switchedOff: NonNullable<Snapshot['switched_off']>;
 }
@@ -107,24 +107,27 @@ function viewOf(
   const { owner, view, named = [] } = query;
   return {
     part: view === 'own' ? { owner, named } : null,
-    ...{ organisationId, owner, callerId: id, apiKeyPrefix },
+    organisationId,
+    owner,
+    callerId: id,
+    apiKeyPrefix,
     switchedOff: resources.flatMap(({ kind, features }) => {
       const off = features.find((feature) => disabledFeatures.has(feature));
       return off === undefined ? [] : [{ kind, setting: featureSettings[off] }];
     }),
     key: keyring.fingerprintKey(organisationId, owner),
-    tellsFingerprints: secretWriters.every((scope) => covers(scopes, scope)),
+    showsFingerprints: secretWriters.every((scope) => grantsScope(scopes, scope)),
   };
 }
 
 const version = packageVersion();
 
-/** Weak, because every coding bears it. Of the key it tells nothing. */
+/** Weak, because all codings share it; an HMAC, so that it reveals nothing of the key. */
 function tagOf(view: View, marks: string): string {
-  const { organisationId, owner, part, callerId, key, tellsFingerprints } = view;
-  const caller = [organisationId, owner, part, callerId, tellsFingerprints];
-  const said = [version, ...caller, view.apiKeyPrefix, view.switchedOff, marks];
-  const digest = createHmac('sha256', key).update(JSON.stringify(said)).digest('base64url');
+  const { organisationId, owner, part, callerId, key, showsFingerprints } = view;
+  const caller = [organisationId, owner, part, callerId, showsFingerprints];
+  const content = [version, ...caller, view.apiKeyPrefix, view.switchedOff, marks];
+  const digest = createHmac('sha256', key).update(JSON.stringify(content)).digest('base64url');
   return `W/"${digest}"`;
 }
 
@@ -132,21 +135,25 @@ function tagged(etag: string): Record<string, string> {
   return { etag, vary: 'accept-encoding' };
 }
 
-/** Made and compressed as it is read: what is held is the rows. */
-function answer(
+/** Converts and compresses while the client reads, so that only the rows are in memory. */
+function respond(
   view: View,
   read: Awaited<ReturnType<typeof readAll>>,
   unsealer: Unsealer,
   { acceptEncoding }: Pick<QueryRequest<unknown>, 'acceptEncoding'>,
 ): RawReply {
-  const { organisationId, callerId, key, tellsFingerprints, apiKeyPrefix } = view;
-  const fingerprintKey = tellsFingerprints ? key : null;
+  const { organisationId, callerId, key, showsFingerprints, apiKeyPrefix } = view;
+  const fingerprintKey = showsFingerprints ? key : null;
   const owners = new Map(read.managed.map((row) => [`${row.kind} ${row.resource_id}`, row]));
-  const items = function* (): Generator<ToldResource> {
-    for (const { kind, tell } of read.resources) {
-      for (const told of tell({ unsealer, fingerprintKey })) {
-        const managed_by = managedBy(owners.get(`${kind} ${told.id}`), callerId, tellsFingerprints);
-        yield { kind, ...told, managed_by };
+  const items = function* (): Generator<OpaqueSnapshotResource> {
+    for (const { kind, entries } of read.resources) {
+      for (const entry of entries({ unsealer, fingerprintKey })) {
+        const managed_by = managedBy(
+          owners.get(`${kind} ${entry.id}`),
+          callerId,
+          showsFingerprints,
+        );
+        yield { kind, ...entry, managed_by };
       }
     }
   };
@@ -158,26 +165,28 @@ function answer(
     changes_max: changesMax,
     switched_off: view.switchedOff,
   } satisfies Omit<Snapshot, 'resources'>;
-  const slices = new LongList<Snapshot>(frame, 'resources', items()).slices();
+  const slices = new StreamedList<Snapshot>(frame, 'resources', items()).slices();
   const headers = tagged(tagOf(view, read.marks));
   const coding = chooseCoding(acceptEncoding, streamCodings);
   if (coding === null) return new RawReply(200, new SlicedText(slices), headers);
-  const text = new SlicedText(coded(slices, coding));
+  const text = new SlicedText(compressStream(slices, coding));
   return new RawReply(200, text, { ...headers, 'content-encoding': coding });
 }
 
-/** A resource whose spec, which is JSON, is not looked into. */
-type ToldResource = Omit<SnapshotResource, 'spec'> & { readonly spec: Record<string, unknown> };
+/** A snapshot resource whose spec is opaque JSON. */
+type OpaqueSnapshotResource = Omit<SnapshotResource, 'spec'> & {
+  readonly spec: Record<string, unknown>;
+};
 
-/** All that is told as of one moment, with the marks of that moment; one query a table. */
+/** Reads all rows and the marks in one consistent snapshot, with one query per table. */
 function readAll(deps: AdminDeps, resources: readonly Resource[], { organisationId, part }: View) {
   return readConsistently(deps.database.readable, async (tx) => {
     const marks = await snapshotMarks.read(tx, organisationId);
-    const read: ({ readonly kind: KindName } & ReadOfKind)[] = [];
+    const read: ({ readonly kind: KindName } & SnapshotRows)[] = [];
     for (const { kind, snapshot: readFor } of resources) {
-      // Everything is told by its workspace.
+      // Other resources refer to their workspace, so all workspaces are included.
       const isWhole = part === null || kind === 'Workspace';
-      const which = isWhole ? null : managedResources.seenOf(kind, part);
+      const which = isWhole ? null : managedResources.visibleTo(kind, part);
       read.push({ kind, ...(await readFor(tx, organisationId, which)) });
     }
     const named = part?.named.length ? read.flatMap(({ ids }) => ids) : [];
@@ -189,7 +198,7 @@ function readAll(deps: AdminDeps, resources: readonly Resource[], { organisation
 function managedBy(
   row: ManagedResourceRow | undefined,
   callerId: string,
-  tellsFingerprints: boolean,
+  showsFingerprints: boolean,
 ): SnapshotResource['managed_by'] {
   if (row === undefined) return null;
   return {
@@ -198,11 +207,11 @@ function managedBy(
     name: row.name,
     source: JSON.parse(row.source),
     recorded_by_caller: row.recorded_by === callerId,
-    last_applied: JSON.parse(row.last_applied, tellsFingerprints ? undefined : hideFingerprint),
+    last_applied: JSON.parse(row.last_applied, showsFingerprints ? undefined : hideFingerprint),
   };
 }
 
-/** Reviver of JSON: the record of what was applied holds fingerprints too. */
+/** JSON reviver: the record of the last apply contains fingerprints too. */
 function hideFingerprint(_key: string, value: unknown): unknown {
   const isSecret = typeof value === 'object' && value !== null && '$secret' in value;
   return isSecret ? { ...value, fingerprint: '' } : value;

@@ -5,9 +5,9 @@ import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
-import { auditTrail } from '../store/tables/audit-log.ts';
-import { unlessDuplicate } from '../store/tables/duplicate.ts';
-import * as organisations from '../store/tables/organisations.ts';
+import { auditTrail } from '../store/logs/audit-log.ts';
+import * as organisations from '../store/resources/organisations.ts';
+import { unlessDuplicate } from '../store/rows/duplicate.ts';
 import type { Metrics, SecretReader } from './metrics.ts';
 
 /** Dispose writes what was counted; what cannot be within two seconds is lost. */
@@ -38,15 +38,15 @@ export function createCountedRows(
   requireConnection: () => void = () => {},
 ): CountedRows {
   const isKept = parts.settings.features.auditLogs;
-  const countsOf = (what: What, options: Pick<MinuteCountsOptions, 'words' | 'eachMax'>) =>
+  const countsOf = (what: What, options: Pick<MinuteCountsOptions, 'fields' | 'eachMax'>) =>
     isKept ? new MinuteCounts({ ...sinkOf(parts, requireConnection, what), ...options }) : null;
   const refused = countsOf(
     { action: 'refuse', resourceKind: 'Credential', actorId: 'authentication' },
-    { words: { count: 'failures', each: 'sources' }, eachMax: sourcesMax },
+    { fields: { count: 'failures', each: 'sources' }, eachMax: sourcesMax },
   );
   const reads = countsOf(
     { action: 'read', resourceKind: 'SecretReference', actorId: 'gateway' },
-    { words: { count: 'reads', each: 'references' }, eachMax: referencesMax },
+    { fields: { count: 'reads', each: 'references' }, eachMax: referencesMax },
   );
   return {
     refusals: new RefusedCredentials({

@@ -1,14 +1,14 @@
 /** Knows the figures this process shows to Prometheus. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { z } from 'zod';
-import type { RefusedCredential, ShownAt } from '../auth/refused-credentials.ts';
+import type { RefusedCredential, CredentialOrigin } from '../auth/refused-credentials.ts';
 import type { SharedClock } from '../clock.ts';
 import type { RequestLogFigures } from '../gateway/logs/request-log.ts';
 import type { RequestRecord } from '../gateway/logs/request-record.ts';
 import type { SpanFigures } from '../gateway/logs/span-export.ts';
-import type { Exchange } from '../http/access-log.ts';
-import { RawReply, type Route, route } from '../http/route.ts';
-import type { JobOutcome } from '../jobs/job-run.ts';
+import { RawReply, type Route, route } from '../http/routes/route.ts';
+import type { FinishedRequest } from '../http/server/access-log.ts';
+import type { JobOutcome } from '../jobs/runner/job-run.ts';
 import type { Database } from '../store/connection/db.ts';
 import { DurationHistogram } from './duration-histogram.ts';
 
@@ -18,9 +18,9 @@ export type SecretReader = 'inference' | 'mcp' | 'jobs';
 export interface Metrics {
   /** From now on there are figures of the process, too: they take a while to set up. */
   observeProcess(): void;
-  observeRequest(exchange: Exchange): void;
+  observeRequest(exchange: FinishedRequest): void;
   observeInference(entry: RequestRecord): void;
-  observeRefused(refused: RefusedCredential, server: ShownAt['server']): void;
+  observeRefused(refused: RefusedCredential, server: CredentialOrigin['server']): void;
   /** Bytes that are no request, or none that may be read, by the listener that they came to. */
   observeRefusedBytes(status: number, server: string): void;
   /** A value that was read from a secret manager. */

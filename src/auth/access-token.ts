@@ -1,4 +1,4 @@
-/** Knows access tokens: short-lived, signed here, naming one tenant and the roles held in it. */
+/** Issues and verifies access tokens: short-lived JWTs signed by this deployment for one tenant and its roles. */
 import {
   createHash,
   createPrivateKey,
@@ -13,10 +13,10 @@ import { CredentialRefused } from './refused-credentials.ts';
 /** Lifetime of a token in seconds. */
 export const tokenLifetimeSeconds = 900;
 
-/** What a token says. */
+/** Claims of a token. */
 export interface TokenGrant {
   readonly serviceAccountId: string;
-  /** Tenant the token is good for; not necessarily the one the service account lives in. */
+  /** Tenant the token is valid for; it may differ from the service account's own. */
   readonly tsgId: string;
   /** Workspace the roles are confined to, or null for the whole tenant. */
   readonly workspaceId: string | null;
@@ -26,7 +26,7 @@ export interface TokenGrant {
 export interface AccessTokens {
   /** `now` in milliseconds since the epoch. */
   issue(grant: TokenGrant, now: number): Promise<string>;
-  /** @throws CredentialRefused, which is answered alike for every reason. */
+  /** @throws CredentialRefused; the response is the same for every reason */
   verify(token: string, now: number): Promise<TokenGrant>;
 }
 
@@ -35,23 +35,23 @@ const issuer = 'gatewright';
 const audience = 'gatewright-admin';
 const tokenType = 'at+jwt';
 const tokenLengthMax = 8192;
-/** The last second counts: a token is good at 900 s and refused at 901 s. */
+/** Expiry is inclusive: a token is valid at 900 s and refused at 901 s. */
 const toleranceSeconds = 1;
 const verifiedTokensMax = 1000;
 /** PKCS #8 wrapping of a raw Ed25519 seed (RFC 8410). */
 const ed25519Header = Buffer.from('302e020100300506032b657004220420', 'hex');
 
-/** Every replica derives the same key from the deployment's, so any of them can verify. */
+/** Every replica derives the same key from the deployment key, so any replica can verify a token. */
 export function createAccessTokens(
   keyring: Pick<DeploymentKeys, 'tokenSigningSeed'>,
 ): AccessTokens {
   let pair: KeyPair | undefined;
-  // Made for the first token: who comes with an API key needs none.
+  // Derived on first use: API keys do not need it.
   const keys = (): KeyPair => {
     pair ??= makeKeyPair(keyring.tokenSigningSeed);
     return pair;
   };
-  /** By digest, so that no token is kept: a signature takes 300 times as long as a look here. */
+  /** Keyed by digest, so that no token is stored. Verifying a signature takes 300 times as long as this look-up. */
   const verified = new Map<string, { readonly grant: TokenGrant; readonly expiresAt: number }>();
   return {
     issue: ({ serviceAccountId, tsgId, workspaceId, roles }, now) => {
@@ -97,7 +97,7 @@ export function createAccessTokens(
         return grant;
       } catch (error) {
         if (error instanceof errors.JOSEError) {
-          throw refusalOf(error);
+          throw tokenRefusal(error);
         }
         throw error;
       }
@@ -107,8 +107,8 @@ export function createAccessTokens(
 
 const unknown = { credential: 'access_token', reason: 'unknown' } as const;
 
-function refusalOf(cause: errors.JOSEError): CredentialRefused {
-  // What it says is not judged by its age before its signature was found to be ours.
+function tokenRefusal(cause: errors.JOSEError): CredentialRefused {
+  // Claims are read only after the signature was found valid; an expired token is one such case.
   const { serviceAccountId: subjectId, tsgId } =
     cause instanceof errors.JWTExpired ? readClaims(cause.payload) : {};
   const refused = tsgId ? { ...unknown, reason: 'expired' as const, tsgId, subjectId } : unknown;
@@ -118,7 +118,7 @@ function refusalOf(cause: errors.JOSEError): CredentialRefused {
 interface KeyPair {
   readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;
-  /** Names the pair in the header of a token. */
+  /** Key id in the header of a token. */
   readonly kid: string;
 }
 
@@ -131,7 +131,7 @@ function makeKeyPair(seed: Buffer): KeyPair {
   return { privateKey, publicKey, kid };
 }
 
-/** A valid signature means that we wrote the claims, so their forms are ours. */
+/** The signature proves that this deployment wrote the claims, so they need no validation. */
 function readClaims(payload: Record<string, unknown>): TokenGrant {
   return {
     serviceAccountId: payload.sub as string,

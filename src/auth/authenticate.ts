@@ -1,32 +1,32 @@
-/** Knows who a request comes from: which credential it carried, and whether it is good on this route. */
+/** Authenticates the requests of the Admin API by API key, access token, client secret or session. */
 import { timingSafeEqual } from 'node:crypto';
-import { isWellFormedApiKey } from '../model/credentials.ts';
-import { ApiError } from '../model/errors.ts';
-import { covers, scopesOfRoles } from '../model/scopes.ts';
-import { validationError } from '../model/validation-error.ts';
+import { isWellFormedApiKey } from '../model/people/credentials.ts';
+import { grantsScope, scopesOfRoles } from '../model/people/scopes.ts';
+import { ApiError } from '../model/wire/errors.ts';
+import { validationError } from '../model/wire/validation-error.ts';
 import type { Db } from '../store/connection/db.ts';
-import * as apiKeys from '../store/tables/api-keys.ts';
-import * as organisations from '../store/tables/organisations.ts';
-import * as serviceAccounts from '../store/tables/service-accounts.ts';
-import * as usageBudgets from '../store/tables/usage-budgets.ts';
+import * as serviceAccounts from '../store/people/service-accounts.ts';
+import * as apiKeys from '../store/resources/api-keys.ts';
+import * as organisations from '../store/resources/organisations.ts';
+import * as usageBudgets from '../store/usage/usage-budgets.ts';
 import type { AccessTokens, TokenGrant } from './access-token.ts';
 import type { FailureThrottle } from './failure-throttle.ts';
 import { createFreshCache, type FreshCache } from './fresh-cache.ts';
-import { findGrants, rolesByWorkspace } from './grants.ts';
+import { findRoleGrants, rolesByWorkspace } from './grants.ts';
 import type { Person, Principal } from './principal.ts';
 import {
   CredentialRefused,
   type RefusedCredential,
   type RefusedCredentials,
 } from './refused-credentials.ts';
-import { bySession, type OfferedCookies, type SessionDeps } from './sessions.ts';
+import { bySession, type SessionCookies, type SessionDeps } from './sessions.ts';
 
-/** What a request carried, as the HTTP layer hands it over. */
-export interface OfferedCredentials {
+/** Credentials of a request as the HTTP layer extracts them. */
+export interface Credentials {
   readonly authorization: string | null;
   readonly gatewayKey: string | null;
-  /** Null where there are no cookies. Any other credential comes before them: browsers send them unasked. */
-  readonly browser: OfferedCookies | null;
+  /** Null without cookies. Any other credential takes precedence, because browsers send cookies unasked. */
+  readonly browser: SessionCookies | null;
   readonly remoteAddress: string;
 }
 
@@ -42,32 +42,32 @@ export interface AuthDeps extends SessionDeps {
   readonly tokens: AccessTokens;
   readonly throttle: FailureThrottle;
   readonly refusals: Pick<RefusedCredentials, 'record'>;
-  readonly standings: FreshCache<Standing>;
+  readonly standings: FreshCache<ServiceAccountGrants>;
 }
 
-/** Who a service account is in one tenant, and the roles that it holds there now. */
-interface Standing {
+/** Identity of a service account in one tenant and the roles it holds there now. */
+interface ServiceAccountGrants {
   readonly caller: Omit<Principal, 'scopes'>;
   readonly roles: readonly string[];
 }
 
-/** Longest that a role taken away, or an account deleted, may still be honoured. */
+/** Longest time for which a revoked role or a deleted account is still accepted. */
 const freshForMs = 2_000;
 const entriesMax = 10_000;
 
-/** The parts of authentication that remember; one of each a process. */
+/** Caches of authentication; create them once per process. */
 export function createAuthCaches(): Pick<AuthDeps, 'standings' | 'organisations' | 'uses'> {
   const bounds = { freshForMs, entriesMax };
-  const standings = createFreshCache<Standing>(bounds);
+  const standings = createFreshCache<ServiceAccountGrants>(bounds);
   return { standings, organisations: createFreshCache(bounds), uses: new Set() };
 }
 
 const secretHmacBytes = 32;
 
-/** Finds the caller. A credential that is refused is counted; who shows none has tried nothing. */
+/** Counts refused credentials. A request without a credential is not counted. */
 export async function authenticate(
   deps: AuthDeps,
-  offered: OfferedCredentials,
+  offered: Credentials,
   accepts: readonly AcceptedCredential[],
   now: number,
 ): Promise<Principal> {
@@ -83,12 +83,12 @@ export async function authenticate(
 }
 
 /**
- * Every refusal of a single credential is the same 401, whatever was wrong with
- * it; two credentials at once are 400, because nobody could say which of them counts.
+ * Every refusal of a single credential is the same 401, whatever the reason. Two credentials at once are
+ * 400, because it is unclear which one applies.
  */
 async function callerOf(
   deps: AuthDeps,
-  offered: OfferedCredentials,
+  offered: Credentials,
   accepts: readonly AcceptedCredential[],
   now: number,
 ): Promise<Principal> {
@@ -115,13 +115,13 @@ async function callerOf(
   throw new CredentialRefused({ credential: 'other', reason: 'not_accepted' });
 }
 
-/** Throws 403 unless the caller holds the scope. */
+/** @throws ApiError `forbidden` unless the caller holds the scope */
 export function authorise(caller: Principal, scope: string): void {
-  if (covers(caller.scopes, scope)) return;
+  if (grantsScope(caller.scopes, scope)) return;
   throw new ApiError('forbidden', `User not allowed to access the resource: ${scope} is missing`);
 }
 
-/** Scheme in lower case and value; one space between them, nothing else. */
+/** Splits into the scheme, in lower case, and the value; exactly one space separates them. */
 function splitAuthorization(header: string | null): [scheme: string, value: string] {
   const match = /^([A-Za-z]+) ([\w.~+/-]+=*)$/.exec(header ?? '');
   return match === null ? ['', ''] : [match[1]!.toLowerCase(), match[2]!];
@@ -132,7 +132,7 @@ async function byToken(deps: AuthDeps, token: string, now: number): Promise<Prin
   const key = [grant.serviceAccountId, grant.tsgId, grant.workspaceId].join();
   const standing = await deps.standings.get(key, now, () => findStanding(deps, grant));
   const roles = grant.roles.filter((role) => standing?.roles.includes(role));
-  // A token dies with the grants that it was made from, and gains nothing by new ones.
+  // A token loses its power with the grants it was issued for and gains nothing from new ones.
   if (standing === undefined || roles.length === 0) {
     const organisationId = standing?.caller.organisationId ?? null;
     const whose = { organisationId, subjectId: grant.serviceAccountId };
@@ -141,8 +141,11 @@ async function byToken(deps: AuthDeps, token: string, now: number): Promise<Prin
   return { ...standing.caller, scopes: scopesOfRoles(roles) };
 }
 
-/** What a token's claims rest on, as the database has it now; undefined where that is nothing any more. */
-async function findStanding(deps: AuthDeps, grant: TokenGrant): Promise<Standing | undefined> {
+/** Reads the current state behind a token's claims; undefined when account or organisation is gone. */
+async function findStanding(
+  deps: AuthDeps,
+  grant: TokenGrant,
+): Promise<ServiceAccountGrants | undefined> {
   const db = deps.database.readable;
   const { serviceAccountId, tsgId, workspaceId } = grant;
   const [account, organisation] = await Promise.all([
@@ -150,7 +153,7 @@ async function findStanding(deps: AuthDeps, grant: TokenGrant): Promise<Standing
     organisations.findByTsgId(db, tsgId),
   ]);
   if (account === undefined || organisation === undefined) return undefined;
-  const grants = await findGrants(db, { name: account.name, tsgId: account.tsg_id }, tsgId);
+  const grants = await findRoleGrants(db, { name: account.name, tsgId: account.tsg_id }, tsgId);
   const roles =
     workspaceId === null
       ? grants.roles
@@ -169,7 +172,7 @@ async function findStanding(deps: AuthDeps, grant: TokenGrant): Promise<Standing
   };
 }
 
-/** Asked at the moment of use: a limit raised, or a window begun, brings a key back by itself. */
+/** Evaluated on use, so that a raised limit or a new window makes the key valid again. */
 async function isExhausted(db: Db, row: apiKeys.StoredApiKey, now: number): Promise<boolean> {
   const key = { organisationId: row.organisation_id, kind: 'api_key', id: row.id } as const;
   return (await usageBudgets.findState(db, key, now))?.isExhausted ?? false;
@@ -180,8 +183,8 @@ async function byApiKey(deps: AuthDeps, key: string, now: number): Promise<Princ
   const db = deps.database.readable;
   const row = await apiKeys.findByHash(db, deps.keyring.hashCredential(key), now);
   if (row === undefined) throw refusedKey('unknown');
-  const isOver = row.expires_at !== null && row.expires_at <= now;
-  if (isOver || row.status !== 'active') throw refusedKey('expired', row);
+  const isExpired = row.expires_at !== null && row.expires_at <= now;
+  if (isExpired || row.status !== 'active') throw refusedKey('expired', row);
   if (row.usage_limits !== null && (await isExhausted(db, row, now)))
     throw refusedKey('exhausted', row, 'exhausted');
   const organisation = await deps.organisations.get(row.organisation_id, now, () =>
@@ -212,11 +215,11 @@ function refusedKey(
 
 function personOf(row: apiKeys.StoredApiKey): Person | null {
   const userId = apiKeys.personOf(row);
-  // What a key may do to others' keys, its scopes say.
+  // The scopes of a key decide what it may do to keys of others.
   return userId === null ? null : { userId, sessionId: null, actsForOthers: true };
 }
 
-/** Not waited for, and no reason to refuse: reads are answered while nothing can be written. */
+/** Runs in the background and never fails the request: reads work while nothing can be written. */
 function recordUse({ database, uses }: AuthDeps, row: apiKeys.StoredApiKey, now: number): void {
   if (!apiKeys.isUseNews(row, now) || uses.has(row.id)) return;
   uses.add(row.id);
@@ -226,23 +229,26 @@ function recordUse({ database, uses }: AuthDeps, row: apiKeys.StoredApiKey, now:
     .finally(() => uses.delete(row.id));
 }
 
-const keptScopesMax = 1_000;
-const keptScopes = new Map<string, { readonly text: string; readonly scopes: readonly string[] }>();
+const parsedScopesMax = 1_000;
+const parsedScopes = new Map<
+  string,
+  { readonly text: string; readonly scopes: readonly string[] }
+>();
 
-/** Parsed once for a key, as long as it holds the same: it sends many requests, and texts compare at once. */
+/** Caches the parsed scopes of a key while their text is unchanged. */
 function scopesOf({ id, scopes: text }: apiKeys.StoredApiKey): readonly string[] {
-  const known = keptScopes.get(id);
+  const known = parsedScopes.get(id);
   if (known?.text === text) return known.scopes;
   const scopes = JSON.parse(text) as string[];
-  if (keptScopes.size === keptScopesMax) keptScopes.clear();
-  keptScopes.set(id, { text, scopes });
+  if (parsedScopes.size === parsedScopesMax) parsedScopes.clear();
+  parsedScopes.set(id, { text, scopes });
   return scopes;
 }
 
 /**
- * A service account by its own secret, in its home TSG and without scopes: good for asking for a
- * token only. The same work is done for a client that does not exist, so that neither the answer
- * nor its time tells which ones do.
+ * Authenticates a service account by its own secret, in its home tenant and without scopes: it may only
+ * request a token. An unknown client costs the same work, so that neither the response nor its timing
+ * reveals which clients exist.
  */
 async function byClientSecret(
   deps: AuthDeps,
@@ -251,14 +257,14 @@ async function byClientSecret(
   now: number,
 ): Promise<Principal> {
   const db = deps.database.readable;
-  const clients = readingsOf(decodeBasic(encoded));
+  const clients = clientCandidates(decodeBasic(encoded));
   const found = await Promise.all(clients.map((client) => findClient(deps, db, client)));
-  const account = found.find(({ isProved }) => isProved)?.account;
+  const account = found.find(({ isProved: isVerified }) => isVerified)?.account;
   if (account === undefined) {
     const named = found.find((one) => one.account !== undefined)?.account;
     const wrong = { ...wrongSecret, tsgId: named?.tsg_id ?? null, subjectId: named?.id ?? null };
     const { clientId } = clients[0]!;
-    // Only wrong secrets count and only they are slowed, so nobody can lock out somebody else.
+    // Only wrong secrets are counted and slowed, so nobody can lock out somebody else.
     const allowed = deps.throttle.recordFailure(
       [remoteAddress, `${remoteAddress} ${clientId}`],
       now,
@@ -298,17 +304,17 @@ async function findClient(
 }
 
 /**
- * As it was sent and, where that is something else, as RFC 6749 2.3.1 reads it: some clients encode
- * both parts as forms are before they put them together, and most do not.
+ * The credentials as sent and, if different, decoded as RFC 6749 2.3.1 requires. Some clients
+ * form-encode both parts before they join them; most do not.
  */
-function readingsOf(sent: Client): Client[] {
-  const decoded = { clientId: formDecoded(sent.clientId), secret: formDecoded(sent.secret) };
+function clientCandidates(sent: Client): Client[] {
+  const decoded = { clientId: decodeFormText(sent.clientId), secret: decodeFormText(sent.secret) };
   const isSame = decoded.clientId === sent.clientId && decoded.secret === sent.secret;
   return isSame || !clientIdPattern.test(decoded.clientId) ? [sent] : [sent, decoded];
 }
 
-/** The text itself where it is no such encoding. */
-function formDecoded(text: string): string {
+/** Returns the text unchanged when it is not form-encoded. */
+function decodeFormText(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {
@@ -316,10 +322,10 @@ function formDecoded(text: string): string {
   }
 }
 
-/** Printable ASCII, because the column is; anything else cannot be a client of ours. */
+/** Printable ASCII, like the column; anything else cannot be a client id of this deployment. */
 const clientIdPattern = /^[\x21-\x7e]{1,255}$/;
 
-/** Client id up to the first colon; what follows is the secret and may hold more colons. */
+/** The client id ends at the first colon; the secret may contain more colons. */
 function decodeBasic(encoded: string): Client {
   const text = Buffer.from(encoded, 'base64').toString('utf8');
   const colon = text.indexOf(':');

@@ -1,6 +1,6 @@
-/** Knows how a header of cookies is read. */
+/** Reads cookies from a request header. */
 
-/** Null where it is not there, or there twice: nobody could say which of them counts. */
+/** Null when the cookie is absent or sent twice, as it is unclear which value applies. */
 export function readCookie(header: string, name: string): string | null {
   const found = header
     .split(';')

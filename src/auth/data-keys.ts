@@ -1,14 +1,14 @@
-/** Knows how the keys that the database keeps are made, opened and put under another master key. */
+/** Creates, opens and rewraps the data keys stored in the database. */
 import { randomBytes } from 'node:crypto';
 import { Failure } from '../failure.ts';
 import type { Db } from '../store/connection/db.ts';
-import * as dataKeys from '../store/tables/data-keys.ts';
+import * as dataKeys from '../store/resources/data-keys.ts';
 import type { MasterKeys, MissingMasterKey } from './master-keys.ts';
 
 const keyBytes = 32;
 const batchRows = 100;
 
-/** The key of an organisation; null where it has none yet. @throws MissingMasterKey */
+/** The key of an organisation; null when it has none yet. @throws MissingMasterKey */
 export async function findDataKey(
   db: Db,
   masterKeys: MasterKeys,
@@ -18,7 +18,7 @@ export async function findDataKey(
   return row === undefined ? null : masterKeys.unwrap(row.wrapped_key, organisationId);
 }
 
-/** As {@link findDataKey}, made where there is none: of all who make one at once, all get the same. */
+/** Like {@link findDataKey}, but creates a missing key. Concurrent calls all return the same key. */
 export async function ensureDataKey(
   db: Db,
   masterKeys: MasterKeys,
@@ -27,7 +27,7 @@ export async function ensureDataKey(
   for (;;) {
     const found = await findDataKey(db, masterKeys, organisationId);
     if (found !== null) return found;
-    // Read each time: a rotation may have begun since, and then nothing was inserted.
+    // Read on each attempt: if a rotation has begun meanwhile, the insert had no effect.
     const inUse = (await dataKeys.find(db, dataKeys.deploymentId))!.master_key_id;
     const wrapped_key = masterKeys.wrap(inUse, randomBytes(keyBytes), organisationId);
     const row = { organisation_id: organisationId, master_key_id: inUse, wrapped_key };
@@ -36,8 +36,8 @@ export async function ensureDataKey(
 }
 
 /**
- * The key of the deployment, made at its first start. It proves the master key: without the right one it
- * cannot be opened. @throws MissingMasterKey, also where that of any other key is not here
+ * Returns the key of the deployment, created at the first start. Opening it proves that the master key is
+ * the right one. @throws MissingMasterKey, also when the master key of any other data key is missing
  */
 export async function openDeploymentKey(db: Db, masterKeys: MasterKeys): Promise<Buffer> {
   const { deploymentId } = dataKeys;
@@ -47,17 +47,17 @@ export async function openDeploymentKey(db: Db, masterKeys: MasterKeys): Promise
     await dataKeys.insertFirst(db, { master_key_id, wrapped_key });
   }
   const key = (await findDataKey(db, masterKeys, deploymentId))!;
-  await assertAllHeld(db, masterKeys);
+  await requireAllMasterKeys(db, masterKeys);
   return key;
 }
 
-async function assertAllHeld(db: Db, masterKeys: MasterKeys): Promise<void> {
-  const fault = await findMissing(db, masterKeys);
+async function requireAllMasterKeys(db: Db, masterKeys: MasterKeys): Promise<void> {
+  const fault = await findMissingMasterKey(db, masterKeys);
   if (fault !== null) throw fault;
 }
 
-/** What to say of a master key that keys are under and that is not here; null where all are. */
-export async function findMissing(
+/** The error for a master key that wraps data keys but is not available; null when all are available. */
+export async function findMissingMasterKey(
   db: Db,
   masterKeys: MasterKeys,
 ): Promise<MissingMasterKey | null> {
@@ -65,26 +65,26 @@ export async function findMissing(
   return ids.map(masterKeys.faultOf).find((fault) => fault !== null) ?? null;
 }
 
-/** How far a rotation has come, in data keys. */
+/** Progress of a rotation, in data keys. */
 export interface RotationProgress {
-  /** Under the current master key, those made meanwhile included. */
+  /** Wrapped by the current master key, including keys created meanwhile. */
   readonly done: number;
   readonly total: number;
 }
 
 /**
- * Puts every data key under the current master key, that of the deployment first: from then on new ones
- * are made under it, wherever they are made. Secrets and credentials stay as they are. May be broken off
- * anywhere and called again, by several at once. Yields how many keys it found under another.
+ * Rewraps every data key with the current master key, starting with the deployment's: from then on every
+ * replica wraps new keys with it. Stored secrets and credentials do not change. Can be interrupted at any
+ * point and repeated, also concurrently. Resolves to the number of keys rewrapped.
  *
- * @throws MissingMasterKey before anything is changed, and Failure when another rotation has begun since
+ * @throws MissingMasterKey before anything is changed; Failure when another rotation begins meanwhile
  */
 export async function rotateMasterKey(
   db: Db,
   masterKeys: MasterKeys,
   { onProgress, signal }: { onProgress: (at: RotationProgress) => void; signal: AbortSignal },
 ): Promise<{ readonly rewrapped: number; readonly total: number }> {
-  await assertAllHeld(db, masterKeys);
+  await requireAllMasterKeys(db, masterKeys);
   const { currentId } = masterKeys;
   for (let rewrapped = 0; ; ) {
     signal.throwIfAborted();
@@ -92,7 +92,8 @@ export async function rotateMasterKey(
     const rows = await dataKeys.listNotUnder(db, currentId, rewrapped === 0 ? 1 : batchRows);
     const [first] = rows;
     if (first === undefined) return { rewrapped, total: progress.total };
-    if (rewrapped > 0 && first.organisation_id === dataKeys.deploymentId) throw overtaken();
+    if (rewrapped > 0 && first.organisation_id === dataKeys.deploymentId)
+      throw newerRotationFailure();
     onProgress(progress);
     for (const row of rows) {
       const key = masterKeys.unwrap(row.wrapped_key, row.organisation_id);
@@ -103,7 +104,7 @@ export async function rotateMasterKey(
   }
 }
 
-/** How many data keys are under the current master key. */
+/** Counts the data keys wrapped by the current master key. */
 export async function readProgress(
   db: Db,
   { currentId }: Pick<MasterKeys, 'currentId'>,
@@ -113,10 +114,10 @@ export async function readProgress(
   return { done: counts.get(currentId) ?? 0, total };
 }
 
-function overtaken(): Failure {
+function newerRotationFailure(): Failure {
   return new Failure(
     'retryable',
-    'Another rotation to another master key has begun meanwhile; this one has ended. Look at ' +
-      '`gatewright rotate-master-key --status`, and rotate again if that is meant.',
+    'Another rotation, to another master key, began meanwhile and this one was stopped. Check ' +
+      '`gatewright rotate-master-key --status` and rotate again if this key is the right one.',
   );
 }

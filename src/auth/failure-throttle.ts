@@ -1,8 +1,8 @@
-/** Knows how often somebody failed to prove who they are, in a bounded memory. */
+/** Limits failed authentication attempts, in bounded memory. */
 
 export interface FailureThrottle {
   /**
-   * Counts one failure under each name; false when one of them has had too many in this window.
+   * Counts one failure under each name; false when one of them exceeds the limit of this window.
    * `now` in milliseconds since the epoch.
    */
   recordFailure(names: readonly string[], now: number): boolean;
@@ -13,8 +13,8 @@ const failuresMax = 20;
 const namesMax = 10_000;
 
 /**
- * Allows 20 failures a minute and name. Remembers the 10,000 names that failed last; forgetting an
- * older one only gives it a fresh count.
+ * Allows 20 failures a minute and name. Remembers the 10,000 names that failed last; dropping an
+ * older one only resets its count.
  */
 export function createFailureThrottle(): FailureThrottle {
   const counts = new Map<string, { startedAt: number; failures: number }>();

@@ -1,15 +1,14 @@
-/** Knows answers of the database for a few seconds, in a bounded memory. */
+/** Caches results of database reads for a few seconds, in bounded memory. */
 
 export interface FreshCache<T> {
   /**
-   * What `load` yielded for this key at most `freshForMs` ago, else what it yields now. Callers that
-   * come while it loads share its answer; a failure and `undefined` are not kept.
-   * `now` in milliseconds since the epoch.
+   * Returns what `load` resolved to at most `freshForMs` ago, or calls it. Concurrent callers share one
+   * load; failures and `undefined` are not cached. `now` in milliseconds since the epoch.
    */
   get(key: string, now: number, load: () => Promise<T | undefined>): Promise<T | undefined>;
 }
 
-/** Forgets the oldest entries beyond `entriesMax`. */
+/** Drops the oldest entries beyond `entriesMax`. */
 export function createFreshCache<T>(bounds: {
   readonly freshForMs: number;
   readonly entriesMax: number;
@@ -37,7 +36,7 @@ export function createFreshCache<T>(bounds: {
     get: (key, now, read) => {
       const known = entries.get(key);
       const age = known === undefined ? -1 : now - known.at;
-      // A clock that was set back makes every entry stale, never fresh for longer.
+      // After the clock was set back every entry counts as stale, so none lives longer.
       if (known !== undefined && age >= 0 && age < bounds.freshForMs) return known.value;
       return load(key, now, read());
     },

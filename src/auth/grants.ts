@@ -1,24 +1,24 @@
-/** Knows which roles a service account holds in a TSG, by the access policies of it and those above. */
-import { parseResource, serviceAccountPrincipal } from '../model/access-policy.ts';
+/** Determines the roles of a service account in a tenant (TSG) from the access policies of it and its ancestors. */
+import { parseResource, serviceAccountPrincipal } from '../model/people/access-policy.ts';
 import type { Db } from '../store/connection/db.ts';
-import * as accessPolicies from '../store/tables/access-policies.ts';
-import * as organisations from '../store/tables/organisations.ts';
-import * as workspaces from '../store/tables/workspaces.ts';
+import * as accessPolicies from '../store/people/access-policies.ts';
+import * as organisations from '../store/resources/organisations.ts';
+import * as workspaces from '../store/resources/workspaces.ts';
 
 export interface RoleGrants {
-  /** Roles on the TSG or on one above it: they hold for the whole tenant. */
+  /** Roles on the TSG or on an ancestor; they apply to the whole tenant. */
   readonly roles: readonly string[];
-  /** Roles confined to one workspace each, named by id or slug. */
+  /** Roles confined to one workspace, by its id or slug. */
   readonly workspaces: ReadonlyMap<string, readonly string[]>;
-  /** Whether the account lives in the TSG or above it. */
+  /** Whether the account belongs to the TSG or to an ancestor. */
   readonly isWithinReach: boolean;
 }
 
 /**
- * A policy reaches the TSG it names and every TSG below, never one above or beside it; so a token
- * goes down the tree, and any other way only where a policy there says so.
+ * A policy applies to the TSG it names and to all its descendants, never to an ancestor or sibling. So
+ * an account acts downwards in the tree, and elsewhere only if a policy there allows it.
  */
-export async function findGrants(
+export async function findRoleGrants(
   db: Db,
   account: { readonly name: string; readonly tsgId: string },
   tsgId: string,
@@ -43,7 +43,7 @@ export async function findGrants(
   return { roles: [...roles], workspaces, isWithinReach: reaching.has(account.tsgId) };
 }
 
-/** Roles by the UUID of the workspace that they are confined to; references to none that exists fall away. */
+/** Roles by workspace id; references to workspaces that do not exist are dropped. */
 export async function rolesByWorkspace(
   db: Db,
   organisationId: string,

@@ -1,21 +1,21 @@
-/** Knows where the secrets of an integration are kept: its key, those of its configurations, headers of its models. */
-import { configurationSecrets } from '../model/configuration-secrets.ts';
-import type { SecretPlaces } from './secret-values.ts';
+/** Locates the secrets of an integration: its key, its configurations, the headers of its models. */
+import { configurationSecrets } from '../model/providers/configuration-secrets.ts';
+import type { SecretLocations } from './secret-values.ts';
 
-/** What the key of an integration is sealed to. */
+/** Context to which the key of an integration is sealed. */
 export function keyContext(integrationId: string): string {
   return `integrations|${integrationId}|key`;
 }
 
-export function configurationPlaces(integrationId: string): SecretPlaces {
+export function configurationSecretLocations(integrationId: string): SecretLocations {
   return {
     context: `integrations|${integrationId}|configurations`,
     secrets: configurationSecrets,
   };
 }
 
-/** Those of the configurations of one model. */
-export function modelPlaces(integrationId: string, modelSlug: string): SecretPlaces {
+/** Secrets in the configuration of one model. */
+export function modelSecretLocations(integrationId: string, modelSlug: string): SecretLocations {
   return {
     context: `integrations|${integrationId}|models.${encodeURIComponent(modelSlug)}`,
     secrets: ['custom_headers.*'],

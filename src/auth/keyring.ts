@@ -1,49 +1,49 @@
-/** Knows the keys of a deployment, one a purpose and one an organisation, and everything done with them. */
+/** Derives the keys of a deployment, one for each purpose, and seals values with the keys of organisations. */
 import { createHmac, createSecretKey } from 'node:crypto';
 import { Secret } from '../secret.ts';
 import type { Database } from '../store/connection/db.ts';
 import { ensureDataKey, findDataKey, openDeploymentKey } from './data-keys.ts';
 import type { MasterKeys } from './master-keys.ts';
-import { deriveKey, type SealingKey, seal, sealingKey, unseal } from './sealing.ts';
+import { deriveKey, type SealingKey, sealingKey, sealText, unsealText } from './sealing.ts';
 
 const tsgIdMin = 1_000_000_000n;
 const sealersMax = 10_000;
 
-/** Derived from the key of the deployment, which no rotation of the master key changes. */
+/** Derived from the deployment key, which no rotation of the master key changes. */
 export interface DeploymentKeys {
-  /** HMAC-SHA256 of an API key or client secret under the pepper; what the database stores. */
+  /** HMAC-SHA256 of an API key or client secret with the pepper; this is what the database stores. */
   hashCredential(credential: string): Buffer;
-  /** Which pepper that was, kept beside each hash, so that hashes of several can be told apart. */
+  /** Id of the pepper, stored with each hash to distinguish several peppers. */
   readonly pepperId: string;
-  /** Key of the HMAC that proves a write-only value unchanged without showing it; another for each organisation and owner. */
+  /** HMAC key that proves a write-only value unchanged without revealing it; differs by organisation and owner. */
   fingerprintKey(organisationId: string, owner: string): Buffer;
   /** Key of the HMACs that seal the audit log of an organisation. */
   auditKey(organisationId: string): Buffer;
-  /** HMAC-SHA256 that proves a link to be this deployment's own. */
+  /** HMAC-SHA256 that proves that a link was issued by this deployment. */
   signLink(link: string): Buffer;
   /** 32 bytes for the token signer. */
   readonly tokenSigningSeed: Buffer;
-  /** 32 bytes that seal what a browser keeps while its owner signs in. */
+  /** 32 bytes that seal the sign-in cookie of a browser. */
   readonly signInKey: Buffer;
-  /** Ten digits: the tenant that a deployment has before anybody names one. */
+  /** Ten digits: the tenant id of a deployment that is given none. */
   readonly derivedTsgId: string;
-  /** Secret of the service account that every replica can make anew. */
+  /** Secret of the built-in service account, which every replica can derive. */
   deriveClientSecret(clientId: string): Secret;
 }
 
-/** The keys that a database keeps. Nothing but {@link Keyring.open} may be asked for before that. */
+/** The deployment's keys. Only {@link Keyring.open} may be called before it has resolved. */
 export interface Keyring extends DeploymentKeys {
   /**
-   * Opens the key of the deployment, made where the database is used for the first time; proves the master
-   * keys. @throws MissingMasterKey where any key of the database is under another one
+   * Opens the deployment key, created when the database is used for the first time, and verifies the
+   * master keys. @throws MissingMasterKey when any data key is wrapped by a master key that is missing
    */
   open(): Promise<void>;
   /**
-   * What seals for an organisation. Its key is read, or made, on a connection of its own the first time:
-   * ask before a transaction begins. @throws MissingMasterKey
+   * Returns the sealer of an organisation. The first call reads or creates its key on a separate
+   * connection: call it before a transaction begins. @throws MissingMasterKey
    */
   sealerOf(organisationId: string): Promise<Sealer>;
-  /** As {@link sealerOf}, for those who only read: nothing is made. */
+  /** Like {@link sealerOf}, for readers: creates nothing. */
   unsealerOf(organisationId: string): Promise<Unsealer>;
 }
 
@@ -57,10 +57,10 @@ export interface Sealer extends Unsealer {
   seal(plaintext: string, place: string): string;
 }
 
-/** By HKDF-SHA256 with a label a purpose (docs/database.md, Master key). */
+/** Uses HKDF-SHA256 with one label per purpose (docs/guides/database.md, Master key). */
 export function deriveKeys(deploymentKey: Buffer): DeploymentKeys {
   const derive = (purpose: string): Buffer => deriveKey(deploymentKey, purpose);
-  // Read once: a raw key would be taken in anew for every credential.
+  // Imported once: a raw key would be imported again for every credential.
   const pepper = createSecretKey(derive('pepper'));
   const fingerprint = derive('fingerprint');
   const audit = derive('audit');
@@ -84,7 +84,7 @@ export function deriveKeys(deploymentKey: Buffer): DeploymentKeys {
   };
 }
 
-/** The keys that the database keeps under these master keys. */
+/** Creates the keyring over the data keys of the database. */
 export function createKeyring(
   { db, readable }: Pick<Database, 'db' | 'readable'>,
   masterKeys: MasterKeys,
@@ -134,7 +134,7 @@ export function createKeyring(
   };
 }
 
-/** For an organisation that has no key, and so nothing that was sealed. */
+/** For an organisation without a key, which therefore has no sealed values. */
 const nothingSealed: Unsealer = {
   unseal: () => {
     throw new TypeError('a value is sealed, but its organisation has no key');
@@ -143,7 +143,7 @@ const nothingSealed: Unsealer = {
 
 export function createSealer(key: SealingKey, organisationId: string): Sealer {
   return {
-    seal: (plaintext, place) => seal(key, plaintext, `${organisationId}|${place}`),
-    unseal: (sealed, place) => unseal(key, sealed, `${organisationId}|${place}`),
+    seal: (plaintext, place) => sealText(key, plaintext, `${organisationId}|${place}`),
+    unseal: (sealed, place) => unsealText(key, sealed, `${organisationId}|${place}`),
   };
 }

@@ -1,21 +1,21 @@
-/** Knows which values of secret managers the fields of an integration take, and where each lies. */
+/** Resolves which fields of an integration take values from secret managers, and where those values are. */
 import { createHash } from 'node:crypto';
-import { readDocument } from '../model/json-record.ts';
-import type { AuthConfig } from '../model/secret-manager.ts';
-import { readMappings } from '../model/secret-mapping.ts';
+import type { AuthConfig } from '../model/secrets/secret-manager.ts';
+import { readMappings } from '../model/secrets/secret-mapping.ts';
+import { readDocument } from '../model/wire/json-record.ts';
 import { Secret } from '../secret.ts';
 import { SecretUnreadable } from '../secret-managers/kept-secret.ts';
 import type { SecretPlace } from '../secret-managers/secret-managers.ts';
-import type { PlacedSecretReference } from '../store/tables/secret-references.ts';
+import type { SecretReferenceWithWorkspaces } from '../store/resources/secret-references.ts';
 import type { Unsealer } from './keyring.ts';
-import { authPlaces } from './reference-secrets.ts';
+import { authSecretLocations } from './reference-secrets.ts';
 import { openSecrets } from './secret-values.ts';
 
-/** A field that takes a value. */
+/** A field that takes its value from a secret manager. */
 export interface MappedField {
-  /** `key`, or a path below the configurations. */
+  /** `key`, or a path in the configurations. */
   readonly target: readonly string[];
-  /** Field of the secret; null for all of it. */
+  /** Field of the secret; null for the whole secret. */
   readonly secretKey: string | null;
   readonly isJson: boolean;
   readonly place: SecretPlace;
@@ -24,12 +24,12 @@ export interface MappedField {
 }
 
 /**
- * Of the workspace that asks, or of the organisation. References that are gone take no field: that they
- * are there is held by the database.
+ * `workspaceId` is the requesting workspace, or null for the organisation. A mapping without its
+ * reference is skipped; a foreign key makes sure that this does not happen.
  */
-export function readFields(
+export function resolveMappedFields(
   mappings: string | null,
-  references: readonly PlacedSecretReference[],
+  references: readonly SecretReferenceWithWorkspaces[],
   unsealer: Unsealer,
   workspaceId: string | null,
 ): MappedField[] {
@@ -55,10 +55,14 @@ export function readFields(
   );
 }
 
-function placeOf(row: PlacedSecretReference, unsealer: Unsealer): SecretPlace {
+function placeOf(row: SecretReferenceWithWorkspaces, unsealer: Unsealer): SecretPlace {
   const { id, manager_type: managerType, secret_path: path } = row;
   const mark = createHash('sha256').update(`${row.auth_config} ${path}`).digest('base64url');
-  const opened = openSecrets(unsealer, authPlaces(id), readDocument<AuthConfig>(row.auth_config)!);
+  const opened = openSecrets(
+    unsealer,
+    authSecretLocations(id),
+    readDocument<AuthConfig>(row.auth_config)!,
+  );
   const { organisation_id: organisationId } = row;
   return {
     id,
@@ -74,11 +78,11 @@ function placeOf(row: PlacedSecretReference, unsealer: Unsealer): SecretPlace {
 function pathOf(target: string): string[] {
   const [first = '', ...rest] = target.split('.');
   const path = first === 'configurations' && rest.length > 0 ? rest : [first, ...rest];
-  // Names of headers may have dots in them.
+  // Header names may contain dots.
   return path.length > 2 ? [path[0]!, path.slice(1).join('.')] : path;
 }
 
-/** @throws SecretUnreadable for a text that no header can be */
+/** @throws SecretUnreadable for a text that cannot be a header value */
 export function headerText(text: string): string {
   if (/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) return text;
   throw new SecretUnreadable('the value cannot be sent as a header', false);

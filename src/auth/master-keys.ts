@@ -1,34 +1,34 @@
-/** Knows the master keys that this process has: they wrap data keys, and nothing else. */
+/** Holds the master keys of this process; they wrap data keys and nothing else. */
 import { Failure } from '../failure.ts';
-import type { MasterKeySettings } from '../settings/master-keys.ts';
-import { keyIdOf, type SealingKey, seal, sealingKey, unseal } from './sealing.ts';
+import type { MasterKeySettings } from '../settings/groups/master-keys.ts';
+import { keyIdOf, type SealingKey, sealingKey, sealText, unsealText } from './sealing.ts';
 
-/** A data key stands under a master key that this process does not have. */
+/** A data key is wrapped by a master key that this process does not have. */
 export class MissingMasterKey extends Failure {
   override name = 'MissingMasterKey';
 
   constructor(id: string, held: readonly string[]) {
     super(
       'refusedByGuard',
-      `The master key is not the one that keys of this database are under: they are under ${id}, and here ` +
-        `is ${held.join(' and ')}. Without it no API key, client secret or stored secret can be used. Set ` +
+      `The data keys of this database are encrypted with master key ${id}, but this process has ` +
+        `${held.join(' and ')}. Without the right key no API key, client secret or stored secret works. Set ` +
         'GATEWRIGHT_MASTER_KEY to it, or GATEWRIGHT_MASTER_KEY_PREVIOUS while a rotation is not finished ' +
-        '(gatewright rotate-master-key), or point gatewright at another database.',
+        '(gatewright rotate-master-key), or connect gatewright to another database.',
     );
   }
 }
 
 export interface MasterKeys {
-  /** Names, without telling anything of it, the master key that data keys shall be under. */
+  /** Id of the master key that wraps new data keys; it reveals nothing of the key. */
   readonly currentId: string;
   /**
-   * Null where the master key is here, else what to say. Before that files are read again, because a
-   * rotation may have put it there.
+   * Null when the master key is available, otherwise the error. Reads key files again first, because a
+   * rotation may have added the key.
    */
   faultOf(id: string): MissingMasterKey | null;
-  /** The text that keeps a data key in the database. @throws MissingMasterKey */
+  /** Wraps a data key as the text stored in the database. @throws MissingMasterKey */
   wrap(id: string, dataKey: Buffer, organisationId: string): string;
-  /** Reverses {@link wrap}, whichever master key it was. @throws MissingMasterKey, and where it was altered or moved */
+  /** Reverses {@link wrap} for any master key. @throws MissingMasterKey; TypeError when the text was altered or moved */
   unwrap(wrapped: string, organisationId: string): Buffer;
 }
 
@@ -49,7 +49,7 @@ export function createMasterKeys(settings: MasterKeySettings): MasterKeys {
     try {
       learn(settings.refresh());
     } catch (error) {
-      // Half of a rotation is on the disk: what is known still holds.
+      // A rotation has written only part of the files; the keys read before stay valid.
       if (!(error instanceof Failure)) throw error;
     }
   };
@@ -66,9 +66,12 @@ export function createMasterKeys(settings: MasterKeySettings): MasterKeys {
     currentId,
     faultOf,
     wrap: (id, dataKey, organisationId) =>
-      seal(keyOf(id), dataKey.toString('base64url'), placeOf(organisationId)),
+      sealText(keyOf(id), dataKey.toString('base64url'), placeOf(organisationId)),
     unwrap: (wrapped, organisationId) =>
-      Buffer.from(unseal(keyOf(keyIdOf(wrapped)), wrapped, placeOf(organisationId)), 'base64url'),
+      Buffer.from(
+        unsealText(keyOf(keyIdOf(wrapped)), wrapped, placeOf(organisationId)),
+        'base64url',
+      ),
   };
 }
 

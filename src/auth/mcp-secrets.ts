@@ -1,14 +1,14 @@
-/** Knows where the secrets of MCP integrations and servers are kept: values of headers, tokens of people. */
-import { mcpSecrets } from '../model/mcp-secret-fields.ts';
-import type { ConnectionKey } from '../store/tables/mcp-connections.ts';
-import type { SecretPlaces } from './secret-values.ts';
+/** Locates the secrets of MCP integrations and servers: header values and users' tokens. */
+import { mcpSecrets } from '../model/mcp/mcp-secret-fields.ts';
+import type { ConnectionKey } from '../store/mcp/mcp-connections.ts';
+import type { SecretLocations } from './secret-values.ts';
 
-/** Those of the configurations of one integration. */
-export function headerPlaces(integrationId: string): SecretPlaces {
+/** Secrets in the configuration of one integration. */
+export function headerSecretLocations(integrationId: string): SecretLocations {
   return { context: `mcp_integrations|${integrationId}|configurations`, secrets: mcpSecrets };
 }
 
-/** What a token of a connection is sealed to. */
+/** Context to which a token of a connection is sealed. */
 export function connectionContext(
   { mcp_server_id: serverId, user_id: userId }: ConnectionKey,
   column: 'access_token' | 'refresh_token',

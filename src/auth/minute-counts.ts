@@ -1,63 +1,63 @@
-/** Knows what happens too often for a row of the audit log each: counted in a bounded memory, and written down once a minute. */
-import { newId } from '../model/ids.ts';
-import { formatTimestamp } from '../model/timestamp.ts';
+/** Aggregates events that are too frequent for one audit log row each and writes one row a minute. */
+import { newId } from '../model/wire/ids.ts';
+import { formatTimestamp } from '../model/wire/timestamp.ts';
 
-/** One row of the audit log; written again where the answer was lost, it is the same. */
+/** One row of the audit log. A retry after a lost response writes the same row. */
 export interface CountedRow {
   readonly id: string;
-  /** '' for what belongs to no organisation. */
+  /** Empty for events without an organisation. */
   readonly organisationId: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly changes: Record<string, unknown>;
 }
 
-/** Whose it is; null for nobody's. */
-export interface CountedOf {
+/** Owner of an event; null for none. */
+export interface EventOwner {
   readonly organisationId: string | null;
-  /** In place of that, where finding it would make an answer take longer than others. */
+  /** Set instead of `organisationId` when looking that up would make the response measurably slower. */
   readonly tsgId: string | null;
 }
 
 export interface MinuteCountsOptions {
-  /** Of figures in a row: how many in all and of each, and of those that are told apart. */
-  readonly words: { readonly count: string; readonly each: string };
-  /** What is told apart of each organisation; the rest is one figure. */
+  /** Field names in a row: of the counts, and of the list of distinct events. */
+  readonly fields: { readonly count: string; readonly each: string };
+  /** Distinct events listed for each organisation; the rest is one total. */
   readonly eachMax: number;
-  /** The organisation of a tenant; undefined where there is none. @throws where that cannot be known now */
+  /** Organisation of a tenant; undefined when there is none. @throws when it cannot be determined now */
   readonly findOrganisation: (tsgId: string) => Promise<string | undefined>;
-  /** @throws where it cannot be written now, or nobody knows whether it was */
+  /** @throws when the row cannot be written now or the outcome is unknown */
   readonly write: (row: CountedRow) => Promise<void>;
-  /** Rows that have to wait for the next minute. */
+  /** Called when rows have to wait for the next minute. */
   readonly onFailure: (error: unknown) => void;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-/** Beyond these, what is counted is nobody's. */
+/** Beyond this number, events are counted without an organisation. */
 const organisationsMax = 1_000;
 const everyMs = 60_000;
 
-interface Each {
-  readonly told: Readonly<Record<string, unknown>>;
+interface EventCount {
+  readonly details: Readonly<Record<string, unknown>>;
   count: number;
 }
 
 interface Counts {
   readonly organisationId: string;
-  /** Still to be looked for; null where it is known. */
+  /** Tenant whose organisation is still to be looked up; null when it is known. */
   readonly tsgId: string | null;
   since: number;
   count: number;
-  readonly each: Map<string, Each>;
+  readonly each: Map<string, EventCount>;
 }
 
-/** {@link add} takes what happened and costs no more than a look; {@link close} writes what is left. */
+/** {@link add} only updates a map; {@link close} writes the remaining counts. */
 export class MinuteCounts {
   readonly #options: MinuteCountsOptions;
   /** By organisation or tenant. */
   readonly #counts = new Map<string, Counts>();
-  /** Taken to be written; nothing else is taken before they are. */
+  /** Rows being written; no others are created before these are written. */
   #rows: CountedRow[] = [];
   #timer: NodeJS.Timeout | null = null;
   #writing: Promise<void> | null = null;
@@ -67,23 +67,23 @@ export class MinuteCounts {
     this.#options = options;
   }
 
-  /** What has the same `name` is counted as one, and told by `tell`. */
+  /** Events of the same `name` are counted together; `describe` returns their details. */
   add(
-    { organisationId, tsgId }: CountedOf,
+    { organisationId, tsgId }: EventOwner,
     name: string,
-    tell: () => Readonly<Record<string, unknown>>,
+    describe: () => Readonly<Record<string, unknown>>,
   ): void {
     const counts = this.#countsOf(organisationId ?? '', organisationId === null ? tsgId : null);
     counts.count += 1;
     const known = counts.each.get(name);
     if (known !== undefined) known.count += 1;
     else if (counts.each.size < this.#options.eachMax) {
-      counts.each.set(name, { told: tell(), count: 1 });
+      counts.each.set(name, { details: describe(), count: 1 });
     }
     this.#setTimer();
   }
 
-  /** Writes what was counted. Where that fails it goes on counting, and the next minute tries again. */
+  /** Writes the counts. After a failure counting goes on and the next minute retries. */
   flush(): Promise<void> {
     this.#writing ??= this.#write().finally(() => {
       this.#writing = null;
@@ -91,11 +91,11 @@ export class MinuteCounts {
     return this.#writing;
   }
 
-  /** What cannot be written within this time is lost. */
+  /** Counts that cannot be written within this time are lost. */
   async close(withinMs: number): Promise<void> {
     const { promise: isLate, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, withinMs);
-    // What came while an earlier writing was under way is taken by the second.
+    // The second flush writes what was counted while an earlier one was running.
     await Promise.race([this.flush().then(() => this.flush()), isLate]);
     clearTimeout(timer);
     this.#isClosed = true;
@@ -135,18 +135,20 @@ export class MinuteCounts {
     }
   }
 
-  /** Those of tenants that were looked for. */
+  /** Removes and returns the counts whose organisation is known. */
   #take(): CountedRow[] {
     const at = this.#options.now();
-    const { words } = this.#options;
+    const { fields } = this.#options;
     const taken = [...this.#counts].filter(([, { tsgId }]) => tsgId === null);
     for (const [name] of taken) this.#counts.delete(name);
     return taken.map(([, { organisationId, since, count, each }]) => {
-      const told = [...each.values()];
-      const elsewhere = told.reduce((left, one) => left - one.count, count);
+      const events = [...each.values()];
+      const elsewhere = events.reduce((left, event) => left - event.count, count);
       const changes = {
-        ...{ since: formatTimestamp(since), until: formatTimestamp(at), [words.count]: count },
-        [words.each]: told.map((one) => ({ ...one.told, [words.count]: one.count })),
+        since: formatTimestamp(since),
+        until: formatTimestamp(at),
+        [fields.count]: count,
+        [fields.each]: events.map((event) => ({ ...event.details, [fields.count]: event.count })),
         elsewhere,
       };
       return { id: newId(), organisationId, at, changes };

@@ -1,51 +1,51 @@
-/** Knows what a workspace lets somebody do in person (docs/api.md, Visibility), by the role of that moment. */
-import { readDocument } from '../model/json-record.ts';
-import { actsEverywhere, type WorkspaceRole } from '../model/person.ts';
+/** Determines what a workspace allows a user to do (docs/reference/access.md, Visibility), by the current role. */
+
+import { hasAccessEverywhere, type WorkspaceRole } from '../model/people/person.ts';
+import { readDocument } from '../model/wire/json-record.ts';
 import {
-  type Deed,
-  givesRight,
+  type ActionRight,
+  hasWorkspaceRight,
   type Right,
   type SecuritySettings,
-} from '../model/security-settings.ts';
+} from '../model/workspaces/security-settings.ts';
 import type { Db } from '../store/connection/db.ts';
-import * as users from '../store/tables/users.ts';
-import * as workspaceMembers from '../store/tables/workspace-members.ts';
-import type { StoredWorkspace } from '../store/tables/workspaces.ts';
+import * as users from '../store/people/users.ts';
+import * as workspaceMembers from '../store/people/workspace-members.ts';
+import type { StoredWorkspace } from '../store/resources/workspaces.ts';
 
-/** Null for all of the organisation. */
-export type Place = Pick<StoredWorkspace, 'id' | 'security_settings'> | null;
+/** Null for the whole organisation. */
+export type RightsScope = Pick<StoredWorkspace, 'id' | 'security_settings'> | null;
 
-export interface PersonOf {
+export interface UserReference {
   readonly organisationId: string;
   readonly userId: string;
 }
 
-/** The role is not read where people of every role have the right. */
+/** Skips reading the role when every role has the right. */
 export async function hasRight(
   db: Db,
-  person: PersonOf,
-  place: Place,
-  right: Deed,
+  person: UserReference,
+  place: RightsScope,
+  right: ActionRight,
 ): Promise<boolean> {
-  const isOpenToAll = isGiven(place, 'member', right) && isGiven(place, 'manager', right);
-  return isOpenToAll || isGiven(place, await roleOf(db, person, place), right);
+  const isOpenToAll = isGrantedTo(place, 'member', right) && isGrantedTo(place, 'manager', right);
+  return isOpenToAll || isGrantedTo(place, await roleOf(db, person, place), right);
 }
 
-/** Administrators of the organisation are those of each workspace; who is in it no more is a plain member. */
+/** Organisation administrators are administrators of each workspace; former members count as plain members. */
 export async function roleOf(
   db: Db,
-  { organisationId, userId }: PersonOf,
-  place: Place,
+  { organisationId, userId }: UserReference,
+  place: RightsScope,
 ): Promise<WorkspaceRole> {
   const user = await users.findById(db, organisationId, userId);
-  if (user !== undefined && actsEverywhere(user)) return 'admin';
+  if (user !== undefined && hasAccessEverywhere(user)) return 'admin';
   if (place === null) return 'member';
   const roles = await workspaceMembers.listRoles(db, organisationId, userId);
   return roles.get(place.id) ?? 'member';
 }
 
-/** Whether people of that role have the right there. */
-export function isGiven(place: Place, role: WorkspaceRole, right: Right): boolean {
-  const said = place === null ? null : readDocument<SecuritySettings>(place.security_settings);
-  return givesRight(said, role, right);
+export function isGrantedTo(place: RightsScope, role: WorkspaceRole, right: Right): boolean {
+  const settings = place === null ? null : readDocument<SecuritySettings>(place.security_settings);
+  return hasWorkspaceRight(settings, role, right);
 }

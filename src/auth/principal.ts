@@ -1,16 +1,16 @@
-/** Knows who is calling: the tenant, the workspace bound to the credential, and what it may do. */
+/** Defines the authenticated caller of the Admin API: tenant, workspace and scopes. */
 
 export interface Person {
   readonly userId: string;
-  /** Null where it is no session but a key. */
+  /** Null for a user's API key. */
   readonly sessionId: string | null;
-  /** False for who may see and change no user keys but their own. */
+  /** False for a user who may see and change only their own user keys. */
   readonly actsForOthers: boolean;
 }
 
 export interface Principal {
   readonly kind: 'service-account' | 'api-key' | 'user';
-  /** Whom the credential stands for, where it is somebody's own; null for one of nobody in person. */
+  /** User whom the credential represents; null for service accounts and workspace keys. */
   readonly person: Person | null;
   /** Id of the service account, API key or user (uuid); never the credential itself. */
   readonly id: string;
@@ -20,6 +20,6 @@ export interface Principal {
   readonly tsgId: string;
   /** Workspace (uuid) the credential is bound to; null when it may act on the whole organisation. */
   readonly workspaceId: string | null;
-  /** Effective scopes; model/scopes.ts decides coverage. */
+  /** Effective scopes; model/people/scopes.ts decides coverage. */
   readonly scopes: readonly string[];
 }

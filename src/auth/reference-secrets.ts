@@ -1,7 +1,7 @@
-/** Knows where the secrets of a secret reference are kept: what a secret manager is signed in to with. */
-import { authSecrets } from '../model/secret-fields.ts';
-import type { SecretPlaces } from './secret-values.ts';
+/** Locates the secrets of a secret reference: the credentials for its secret manager. */
+import { authSecrets } from '../model/secrets/secret-fields.ts';
+import type { SecretLocations } from './secret-values.ts';
 
-export function authPlaces(referenceId: string): SecretPlaces {
+export function authSecretLocations(referenceId: string): SecretLocations {
   return { context: `secret_references|${referenceId}|auth_config`, secrets: authSecrets };
 }

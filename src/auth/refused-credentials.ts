@@ -1,8 +1,7 @@
-/** Knows which credentials were refused, and counts them by where they came from. */
-import { ApiError, type ErrorKind } from '../model/errors.ts';
+/** Counts refused credentials by source and reason. */
+import { ApiError, type ErrorKind } from '../model/wire/errors.ts';
 import type { MinuteCounts } from './minute-counts.ts';
 
-/** Kinds of what somebody is known by. */
 type Credential =
   | 'api_key'
   | 'client_secret'
@@ -14,53 +13,53 @@ type Credential =
   | 'link'
   | 'other';
 
-/** A credential that was shown and is not good; nothing of its value. */
+/** A credential that was refused; contains nothing of its value. */
 export interface RefusedCredential {
   readonly credential: Credential;
   /**
-   * `unknown`: nobody's, or not as it should be. `not_accepted`: of a kind that the route does not take, or of
-   * somebody who is not let in.
+   * `unknown`: not issued here, or malformed. `not_accepted`: of a kind that the route does not accept, or
+   * of a user who may not sign in.
    */
   readonly reason: 'unknown' | 'expired' | 'inactive' | 'exhausted' | 'not_accepted';
-  /** Whose it is, where that was looked up; null for nobody's. */
+  /** Organisation of the credential, if it was looked up; otherwise null. */
   readonly organisationId: string | null;
-  /** In place of that, where finding it would make an answer take longer than others. */
+  /** Set instead of `organisationId` when looking that up would make the response measurably slower. */
   readonly tsgId: string | null;
-  /** Id of the key, account, user or export that it is for, where that is known. */
+  /** Id of the key, account, user or export, if known. */
   readonly subjectId: string | null;
 }
 
-/** Where it was shown: to which listener, and from which end of the connection. */
-export interface ShownAt {
+/** Listener and peer address of the request. */
+export interface CredentialOrigin {
   readonly server: 'admin' | 'inference';
   readonly remoteAddress: string;
 }
 
-/** The refusal that a caller is answered, with what is to be counted of it. */
+/** The refusal sent to the caller together with the details to count. */
 export class CredentialRefused extends ApiError {
   readonly refused: RefusedCredential;
 
   constructor(refused: Refusal, kind: ErrorKind = 'unauthorized', options?: ErrorOptions) {
     super(kind, undefined, '', options);
-    this.refused = refusalOf(refused);
+    this.refused = toRefusedCredential(refused);
   }
 }
 
-/** Left out is what is not known. */
+/** Fields that are left out are unknown. */
 type Refusal = Pick<RefusedCredential, 'credential' | 'reason'> & Partial<RefusedCredential>;
 
-export function refusalOf(refused: Refusal): RefusedCredential {
+export function toRefusedCredential(refused: Refusal): RefusedCredential {
   return { organisationId: null, tsgId: null, subjectId: null, ...refused };
 }
 
 export interface RefusedCredentialsOptions {
-  /** Null where there is no audit log: then they are only told to `observe`. */
+  /** Null without an audit log: refusals are then only reported to `observe`. */
   readonly counts: MinuteCounts | null;
-  /** Is told of each. */
-  readonly observe: (refused: RefusedCredential, server: ShownAt['server']) => void;
+  /** Called for each refusal. */
+  readonly observe: (refused: RefusedCredential, server: CredentialOrigin['server']) => void;
 }
 
-/** As long as the longest address with its zone. */
+/** Length of the longest IP address with its zone. */
 const sourceCharsMax = 64;
 
 export class RefusedCredentials {
@@ -70,20 +69,23 @@ export class RefusedCredentials {
     this.#options = options;
   }
 
-  record(refused: RefusedCredential, { server, remoteAddress }: ShownAt): void {
+  record(refused: RefusedCredential, { server, remoteAddress }: CredentialOrigin): void {
     const { counts, observe } = this.#options;
     observe(refused, server);
     const { credential, reason, subjectId } = refused;
-    const source = addressOf(remoteAddress);
+    const source = normaliseAddress(remoteAddress);
     counts?.add(refused, `${server} ${credential} ${reason} ${source} ${subjectId}`, () => ({
-      ...{ server, credential, reason, source },
+      server,
+      credential,
+      reason,
+      source,
       ...(subjectId === null ? {} : { subject_id: subjectId }),
     }));
   }
 }
 
-/** One of version 4 is told alike, however the listener was opened. */
-function addressOf(remoteAddress: string): string {
+/** Writes an IPv4 address the same way whether the listener uses IPv4 or IPv6. */
+function normaliseAddress(remoteAddress: string): string {
   const plain = remoteAddress.startsWith('::ffff:') ? remoteAddress.slice(7) : remoteAddress;
   return plain.slice(0, sourceCharsMax);
 }

@@ -1,4 +1,4 @@
-/** Knows how a text is sealed: under a key of its own, and bound to the place that it is made for. */
+/** Seals texts with AES-256-GCM under derived keys, bound to the place where they are stored. */
 import {
   createCipheriv,
   createDecipheriv,
@@ -8,7 +8,7 @@ import {
   randomBytes,
 } from 'node:crypto';
 
-/** A key that seals, and the name that stands in what it has sealed; the name tells nothing of the key. */
+/** A sealing key and its id. The id is part of every sealed text and reveals nothing of the key. */
 export interface SealingKey {
   readonly id: string;
   readonly key: KeyObject;
@@ -19,12 +19,12 @@ const saltBytes = 12;
 const nonceBytes = 12;
 const tagBytes = 16;
 
-/** 32 bytes for one purpose, by HKDF-SHA256. */
+/** Derives 32 bytes for one purpose by HKDF-SHA256. */
 export function deriveKey(from: Buffer, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', from, '', `gatewright/${purpose}/v1`, 32));
 }
 
-/** The key for a purpose, which keys for others tell nothing of. */
+/** Derives the sealing key for one purpose; keys of different purposes reveal nothing of each other. */
 export function sealingKey(from: Buffer, purpose: string): SealingKey {
   const id = deriveKey(from, `${purpose}-id`).toString('hex', 0, idBytes);
   return { id, key: createSecretKey(deriveKey(from, purpose)) };
@@ -32,12 +32,12 @@ export function sealingKey(from: Buffer, purpose: string): SealingKey {
 
 /**
  * AES-256-GCM, text form `v1.<key id>.<salt+nonce>.<ciphertext+tag>`; `place` is authenticated. Each
- * text is sealed under a key of its own, made of the salt, so that no number of texts wears a key out.
+ * text is sealed under its own key, derived with the salt, so that the number of texts is not limited.
  */
-export function seal({ id, key }: SealingKey, plaintext: string, place: string): string {
+export function sealText({ id, key }: SealingKey, plaintext: string, place: string): string {
   const salted = randomBytes(saltBytes + nonceBytes);
   const nonce = salted.subarray(saltBytes);
-  const cipher = createCipheriv('aes-256-gcm', ownKey(key, salted), nonce);
+  const cipher = createCipheriv('aes-256-gcm', valueKey(key, salted), nonce);
   cipher.setAAD(Buffer.from(place));
   const body = Buffer.concat([
     cipher.update(plaintext, 'utf8'),
@@ -47,14 +47,14 @@ export function seal({ id, key }: SealingKey, plaintext: string, place: string):
   return `v1.${id}.${salted.toString('base64url')}.${body.toString('base64url')}`;
 }
 
-/** Reverses {@link seal}; throws when the text was altered, moved or sealed under another key. */
-export function unseal({ id, key }: SealingKey, sealed: string, place: string): string {
+/** Reverses {@link sealText}; throws when the text was altered, moved or sealed under another key. */
+export function unsealText({ id, key }: SealingKey, sealed: string, place: string): string {
   const { keyId, salted, body } = partsOf(sealed);
   if (keyId !== id) throw new TypeError(`a value was sealed under the key ${keyId}, not ${id}`);
-  // Without its length a tag cut to four bytes would be taken, and four bytes can be guessed.
+  // Without `authTagLength` a tag cut to four bytes would be accepted, and four bytes can be guessed.
   const decipher = createDecipheriv(
     'aes-256-gcm',
-    ownKey(key, salted),
+    valueKey(key, salted),
     salted.subarray(saltBytes),
     { authTagLength: tagBytes },
   );
@@ -63,7 +63,6 @@ export function unseal({ id, key }: SealingKey, sealed: string, place: string): 
   return Buffer.concat(opened).toString('utf8');
 }
 
-/** Which key a text was sealed under. */
 export function keyIdOf(sealed: string): string {
   return partsOf(sealed).keyId;
 }
@@ -81,7 +80,7 @@ function partsOf(sealed: string): { keyId: string; salted: Buffer; body: Buffer 
   };
 }
 
-function ownKey(key: KeyObject, salted: Buffer): Buffer {
+function valueKey(key: KeyObject, salted: Buffer): Buffer {
   const salt = salted.subarray(0, saltBytes);
   return Buffer.from(hkdfSync('sha256', key, salt, 'gatewright/value/v1', 32));
 }

@@ -1,43 +1,44 @@
-/** Knows how write-only values within a document are kept: sealed at rest, masked or fingerprinted outside. */
-import type { Fault } from '../model/fault.ts';
-import { fingerprintOf } from '../model/fingerprint.ts';
-import { secretMask } from '../model/mcp-integration.ts';
-import { mapPlaces, matchesPattern } from '../model/place-patterns.ts';
+/** Handles write-only values in a document: seals them for storage, masks or fingerprints them in output. */
+
+import { fingerprintOf } from '../model/manifests/fingerprint.ts';
+import { matchesPattern, replaceValues } from '../model/manifests/path-patterns.ts';
+import { secretMask } from '../model/mcp/mcp-integration.ts';
+import type { Fault } from '../model/wire/fault.ts';
 import type { Sealer, Unsealer } from './keyring.ts';
 
 type Document = Readonly<Record<string, unknown>>;
 
-/** Where a document with secrets is kept. */
-export interface SecretPlaces {
-  /** `table|row|column`, and what else leads to the document: the secrets are sealed to it. */
+/** Locates the secrets of a stored document. */
+export interface SecretLocations {
+  /** `table|row|column`, plus the path to the document; the secrets are sealed to it. */
   readonly context: string;
-  /** Dotted patterns (model/place-patterns.ts) of what is secret in it. */
+  /** Dotted patterns (model/manifests/path-patterns.ts) of the secret fields. */
   readonly secrets: readonly string[];
 }
 
-export interface Sealing<D> {
+export interface SealedDocument<D> {
   readonly document: D;
-  /** Masks that stand for nothing stored; paths start at the document. */
+  /** Masks without a stored value; paths start at the document. */
   readonly faults: readonly Fault[];
 }
 
 /**
- * Seals every secret value; one that is no text is sealed as its JSON. The mask stands for the stored
- * value, and a value that equals the stored one keeps its sealed text, so that sending the same again
+ * Seals every secret value; a value that is not a string is sealed as JSON. The mask stands for the
+ * stored value. A value equal to the stored one keeps its sealed text, so that repeating a request
  * changes nothing.
  */
 export function sealSecrets<D extends Document>(
   sealer: Sealer,
-  places: SecretPlaces,
+  places: SecretLocations,
   sent: D,
   stored: Document | null,
-): Sealing<D> {
+): SealedDocument<D> {
   const faults: Fault[] = [];
   const document = mapSecrets(places, sent, (value, segments, context) => {
-    const before = ownText(stored, segments);
+    const before = storedText(stored, segments);
     if (value === secretMask) {
       if (before === undefined) {
-        faults.push({ path: [...segments], message: 'is the mask of a value that is not stored' });
+        faults.push({ path: [...segments], message: 'is a mask, but no value is stored' });
       }
       return before ?? '';
     }
@@ -48,32 +49,32 @@ export function sealSecrets<D extends Document>(
   return { document, faults };
 }
 
-/** For answers: the mask has one length, whatever it hides. */
-export function maskSecrets<D extends Document>(places: SecretPlaces, stored: D): D {
+/** For responses; the mask has the same length for every value. */
+export function maskSecrets<D extends Document>(places: SecretLocations, stored: D): D {
   return mapSecrets(places, stored, () => secretMask);
 }
 
-/** What stands in a spec for a write-only value: equal values have equal fingerprints. */
+/** Placeholder of a write-only value in a spec: equal values have equal fingerprints. */
 export interface SecretMark {
   readonly $secret: 'live';
-  /** Hex HMAC-SHA256 of the value; '' where none is told. */
+  /** Hex HMAC-SHA256 of the value; empty without a fingerprint key. */
   readonly fingerprint: string;
 }
 
-/** For the snapshot: proves values unchanged to whoever is given the key, without showing them. */
+/** For the snapshot: lets a holder of the key check values for changes without seeing them. */
 export function fingerprintSecrets(
   unsealer: Unsealer,
   fingerprintKey: Buffer | null,
-  places: SecretPlaces,
+  places: SecretLocations,
   stored: Document,
 ): Document {
   return mapSecrets(places, stored, (sealed, _, context) =>
-    markOf(unsealer, fingerprintKey, String(sealed), context),
+    fingerprintMark(unsealer, fingerprintKey, String(sealed), context),
   );
 }
 
-/** As {@link fingerprintSecrets}, of one sealed value. */
-export function markOf(
+/** Like {@link fingerprintSecrets}, for one sealed value. */
+export function fingerprintMark(
   unsealer: Unsealer,
   fingerprintKey: Buffer | null,
   sealed: string,
@@ -84,10 +85,10 @@ export function markOf(
   return { $secret: 'live', fingerprint: fingerprintOf(fingerprintKey, value) };
 }
 
-/** The document with its secrets readable, for whoever sends them where they belong. */
+/** Returns the document with its secrets in plain text. */
 export function openSecrets<D extends Document>(
   unsealer: Unsealer,
-  places: SecretPlaces,
+  places: SecretLocations,
   stored: D,
 ): D {
   return mapSecrets(places, stored, (sealed, _, context) =>
@@ -95,13 +96,13 @@ export function openSecrets<D extends Document>(
   );
 }
 
-/** A copy in which each secret value is replaced; null and what is not there stay. */
+/** Copies the document with each secret value replaced; null and absent values stay. */
 function mapSecrets<D extends Document>(
-  { context, secrets }: SecretPlaces,
+  { context, secrets }: SecretLocations,
   document: D,
   replace: (value: unknown, segments: readonly string[], context: string) => unknown,
 ): D {
-  return mapPlaces(document, (value, segments) => {
+  return replaceValues(document, (value, segments) => {
     if (value === null || !secrets.some((pattern) => matchesPattern(pattern, segments))) {
       return undefined;
     }
@@ -109,7 +110,7 @@ function mapSecrets<D extends Document>(
   }) as D;
 }
 
-function ownText(document: Document | null, segments: readonly string[]): string | undefined {
+function storedText(document: Document | null, segments: readonly string[]): string | undefined {
   const found = segments.reduce<unknown>((value, key) => {
     const isHolder = typeof value === 'object' && value !== null && Object.hasOwn(value, key);
     return isHolder ? (value as Document)[key] : undefined;

@@ -1,28 +1,28 @@
-/** Knows people who are signed in: the cookie that a browser sends, who that is now, and what they may do. */
+/** Authenticates signed-in users by their session cookie and determines what they may do. */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { ApiError } from '../model/errors.ts';
-import { actsEverywhere } from '../model/person.ts';
-import { allScopes, scopesOfMember } from '../model/scopes.ts';
-import { isUuid } from '../model/slug.ts';
-import type { SignInSettings } from '../settings/sign-in.ts';
+import { hasAccessEverywhere } from '../model/people/person.ts';
+import { allScopes, scopesOfMember } from '../model/people/scopes.ts';
+import { ApiError } from '../model/wire/errors.ts';
+import { isUuid } from '../model/wire/slug.ts';
+import type { SignInSettings } from '../settings/groups/sign-in.ts';
 import type { Database, Db } from '../store/connection/db.ts';
-import * as organisations from '../store/tables/organisations.ts';
-import * as userSessions from '../store/tables/user-sessions.ts';
-import * as workspaceMembers from '../store/tables/workspace-members.ts';
-import * as workspaces from '../store/tables/workspaces.ts';
+import * as userSessions from '../store/people/user-sessions.ts';
+import * as workspaceMembers from '../store/people/workspace-members.ts';
+import * as organisations from '../store/resources/organisations.ts';
+import * as workspaces from '../store/resources/workspaces.ts';
 import { readCookie } from './cookies.ts';
 import type { FreshCache } from './fresh-cache.ts';
 import type { DeploymentKeys } from './keyring.ts';
 import type { Principal } from './principal.ts';
 import { CredentialRefused } from './refused-credentials.ts';
 
-/** What a browser sent beside its cookies. */
-export interface OfferedCookies {
+/** Headers of a browser request with cookies. */
+export interface SessionCookies {
   /** The whole header. */
   readonly cookies: string;
   /** The `origin` header, or null. */
   readonly origin: string | null;
-  /** Whether it is more than a question. */
+  /** Whether the method is neither GET nor HEAD. */
   readonly isChange: boolean;
   /** The `gatewright-workspace` header: id or slug, or null. */
   readonly workspace: string | null;
@@ -31,20 +31,20 @@ export interface OfferedCookies {
 export interface SessionDeps {
   readonly database: Pick<Database, 'readable' | 'db'>;
   readonly keyring: Pick<DeploymentKeys, 'hashCredential'>;
-  readonly organisations: FreshCache<organisations.StoredRow>;
-  /** Ids of keys and sessions whose use is being written down. */
+  readonly organisations: FreshCache<organisations.StoredOrganisation>;
+  /** Ids of keys and sessions whose last use is being written. */
   readonly uses: Set<string>;
-  /** Null where nobody signs in. */
+  /** Null when sign-in is not configured. */
   readonly signIn: Pick<SignInSettings, 'publicUrl' | 'idleMs'> | null;
 }
 
 const cookieName = '__Host-gatewright-session';
 const secretBytes = 32;
 
-/** Less often than this a use is not written down. */
-const usesTellMs = 60_000;
+/** The last use is written at most this often. */
+const useWrittenEveryMs = 60_000;
 
-/** A new secret, and the cookie that carries it. */
+/** Creates a secret and the cookie that carries it. */
 export function makeSession(
   keyring: Pick<DeploymentKeys, 'hashCredential'>,
   { organisationId, id }: { readonly organisationId: string; readonly id: string },
@@ -59,27 +59,27 @@ export function makeSession(
   };
 }
 
-/** Makes a browser forget. */
-export const endedCookie = `${cookieName}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax`;
+/** Removes the cookie from the browser. */
+export const clearedSessionCookie = `${cookieName}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax`;
 
 /**
- * The user as of now: a session dies at once with its user's standing, and what it may do follows the
- * roles of this moment.
+ * Reads the user and their roles on each request, so that a deactivated user or a lost role takes effect
+ * at once.
  *
- * @throws ApiError `unauthorized`, a CredentialRefused where a session was shown; `forbidden` for a change that another site may have caused, or a
- *   workspace that the user is not in.
+ * @throws ApiError `unauthorized` (CredentialRefused when a session cookie was sent); `forbidden` for a
+ *   change that another site may have caused, or for a workspace of which the user is no member
  */
 export async function bySession(
   deps: SessionDeps,
-  offered: OfferedCookies,
+  offered: SessionCookies,
   now: number,
 ): Promise<Principal> {
   const { signIn, database } = deps;
-  const shown = readCookie(offered.cookies, cookieName);
-  if (signIn === null || shown === null) throw new ApiError('unauthorized');
-  const session = await findSession(deps, signIn, shown, now);
+  const token = readCookie(offered.cookies, cookieName);
+  if (signIn === null || token === null) throw new ApiError('unauthorized');
+  const session = await findSession(deps, signIn, token, now);
   if (offered.isChange && offered.origin !== signIn.publicUrl.origin) {
-    const message = 'A change by cookie must come from the page of this server: origin';
+    const message = 'A change with a session cookie must come from a page of this server: origin';
     throw new ApiError('forbidden', message, 'origin');
   }
   const { organisation_id: organisationId } = session;
@@ -88,28 +88,33 @@ export async function bySession(
   );
   if (organisation === undefined) throw new CredentialRefused(unknown);
   recordUse(deps, session, now);
-  const { scopes, workspaceId, actsForOthers } = await standingOf(
+  const { scopes, workspaceId, actsForOthers } = await sessionRightsOf(
     database.readable,
     session,
     offered.workspace,
   );
   return {
-    ...{ kind: 'user', id: session.user_id, name: session.email, organisationId, workspaceId },
-    ...{ tsgId: organisation.tsg_id, scopes },
+    kind: 'user',
+    id: session.user_id,
+    name: session.email,
+    organisationId,
+    workspaceId,
+    tsgId: organisation.tsg_id,
+    scopes,
     person: { userId: session.user_id, sessionId: session.id, actsForOthers },
   };
 }
 
 const unknown = { credential: 'session', reason: 'unknown' } as const;
 
-/** @throws CredentialRefused unless it is good, and its user is */
+/** @throws CredentialRefused unless the session is valid and its user active */
 async function findSession(
   { database, keyring }: SessionDeps,
   { idleMs }: Pick<SignInSettings, 'idleMs'>,
-  shown: string,
+  token: string,
   now: number,
 ): Promise<userSessions.SessionWithUser> {
-  const [organisationId = '', id = '', secret = ''] = shown.split('.');
+  const [organisationId = '', id = '', secret = ''] = token.split('.');
   if (!isUuid(organisationId) || !isUuid(id) || secret === '') throw new CredentialRefused(unknown);
   const row = await userSessions.findWithUser(database.readable, organisationId, id);
   if (row === undefined) throw new CredentialRefused(unknown);
@@ -123,13 +128,13 @@ async function findSession(
   throw new CredentialRefused({ ...unknown, ...whose, reason });
 }
 
-/** Not waited for, and no reason to refuse. */
+/** Runs in the background and never fails the request. */
 function recordUse(
   { database, uses }: SessionDeps,
   row: userSessions.SessionWithUser,
   now: number,
 ): void {
-  if (row.last_used_at > now - usesTellMs || uses.has(row.id)) return;
+  if (row.last_used_at > now - useWrittenEveryMs || uses.has(row.id)) return;
   uses.add(row.id);
   void userSessions
     .updateLastUsed(database.db, row, now)
@@ -137,21 +142,23 @@ function recordUse(
     .finally(() => uses.delete(row.id));
 }
 
-type Standing = Pick<Principal, 'scopes' | 'workspaceId'> & { readonly actsForOthers: boolean };
+type SessionRights = Pick<Principal, 'scopes' | 'workspaceId'> & {
+  readonly actsForOthers: boolean;
+};
 
 /**
- * Administrators act on the organisation, or on the workspace they name; anybody else in the workspace
- * they name, or in the only one they are in. Who is in several and names none may do nothing but ask which.
+ * Administrators act on the organisation, or on the workspace they name. Other users act in the workspace
+ * they name, or in their only one. With several workspaces and none named, the scopes are empty.
  */
-async function standingOf(
+async function sessionRightsOf(
   db: Db,
   user: userSessions.SessionWithUser,
   named: string | null,
-): Promise<Standing> {
+): Promise<SessionRights> {
   const { organisation_id: organisationId, user_id: userId } = user;
   const workspace =
     named === null ? undefined : await workspaces.findByIdOrSlug(db, organisationId, named);
-  if (actsEverywhere(user)) {
+  if (hasAccessEverywhere(user)) {
     if (named !== null && workspace === undefined) refuseWorkspace();
     return { scopes: allScopes, workspaceId: workspace?.id ?? null, actsForOthers: true };
   }
@@ -166,7 +173,7 @@ async function standingOf(
   return { scopes: [], workspaceId: null, actsForOthers: false };
 }
 
-/** Alike for one that is not there, so that nobody learns which are. */
+/** The same error for a workspace that does not exist, so that nobody learns which exist. */
 function refuseWorkspace(): never {
-  throw new ApiError('forbidden', 'You are in no such workspace', 'gatewright-workspace');
+  throw new ApiError('forbidden', 'You are not a member of this workspace', 'gatewright-workspace');
 }

@@ -1,11 +1,11 @@
-/** Knows what a browser keeps while its owner is with the identity provider: sealed, for ten minutes, in a cookie. */
+/** Stores the state of a sign-in in an encrypted browser cookie for ten minutes. */
 import { EncryptJWT, errors, jwtDecrypt } from 'jose';
 import { readCookie } from './cookies.ts';
 import type { SignInAttempt } from './identity-provider.ts';
 import type { DeploymentKeys } from './keyring.ts';
 
-/** Of whom somebody wants to become a user, and where they go afterwards. */
-export interface KeptAttempt extends SignInAttempt {
+/** `tsgId` is the tenant that the user signs in to; `returnTo` the page to open afterwards. */
+export interface StoredSignInAttempt extends SignInAttempt {
   readonly tsgId: string;
   readonly returnTo: string;
 }
@@ -18,9 +18,9 @@ const sealing = { alg: 'dir', enc: 'A256GCM' } as const;
 const flags = 'Path=/; HttpOnly; Secure; SameSite=Lax';
 
 /** `now` in milliseconds since the epoch. */
-export async function attemptCookie(
+export async function createAttemptCookie(
   { signInKey }: Keys,
-  attempt: KeptAttempt,
+  attempt: StoredSignInAttempt,
   now: number,
 ): Promise<string> {
   const sealed = await new EncryptJWT({ ...attempt })
@@ -30,14 +30,14 @@ export async function attemptCookie(
   return `${cookieName}=${sealed}; Max-Age=${lifetimeSeconds}; ${flags}`;
 }
 
-export const forgottenAttempt = `${cookieName}=; Max-Age=0; ${flags}`;
+export const clearedAttemptCookie = `${cookieName}=; Max-Age=0; ${flags}`;
 
-/** Null where the browser keeps none of ours that is still good. */
+/** Null when the browser sends no valid, unexpired cookie. */
 export async function readAttempt(
   { signInKey }: Keys,
   cookies: string | null,
   now: number,
-): Promise<KeptAttempt | null> {
+): Promise<StoredSignInAttempt | null> {
   const sealed = readCookie(cookies ?? '', cookieName);
   if (sealed === null) return null;
   try {
@@ -46,7 +46,7 @@ export async function readAttempt(
       keyManagementAlgorithms: [sealing.alg],
       contentEncryptionAlgorithms: [sealing.enc],
     });
-    return payload as unknown as KeptAttempt;
+    return payload as unknown as StoredSignInAttempt;
   } catch (error) {
     if (error instanceof errors.JOSEError) return null;
     throw error;

@@ -1,5 +1,6 @@
 /** Knows how API keys are made, changed and deleted: each in one transaction with its traces. */
 
+import type { UsageLimits } from '../../model/limits/key-limits.ts';
 import {
   type ApiKeyCreate,
   type ApiKeyDefaults,
@@ -8,18 +9,17 @@ import {
   type ApiKeyUpdate,
   apiKeyFaults,
   type RotationPolicy,
-} from '../../model/api-key.ts';
-import { isWellFormedApiKey, makeApiKey, maskApiKey } from '../../model/credentials.ts';
-import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
-import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
-import type { UsageLimits } from '../../model/key-limits.ts';
-import { covers } from '../../model/scopes.ts';
-import { parseTimestamp } from '../../model/timestamp.ts';
-import { refuseFaults, validationError } from '../../model/validation-error.ts';
+} from '../../model/people/api-key.ts';
+import { isWellFormedApiKey, makeApiKey, maskApiKey } from '../../model/people/credentials.ts';
+import { grantsScope } from '../../model/people/scopes.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { readDocument, rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
+import { parseTimestamp } from '../../model/wire/timestamp.ts';
+import { rejectFaults, validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as apiKeys from '../../store/tables/api-keys.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as apiKeys from '../../store/resources/api-keys.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
 import {
   type BudgetOwner,
   changeBudget,
@@ -27,21 +27,21 @@ import {
   openBudget,
   requireFutureReset,
   resetBudget,
-} from '../request/budgets.ts';
-import { resolveConfig } from '../request/config-access.ts';
+} from '../access/budgets.ts';
+import { resolveConfig } from '../access/config-access.ts';
+import { requireGrantable } from '../access/grantable.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import {
   type BodyRequest,
   type CreateFields,
   type ItemRequest,
-  sentFields,
+  namesOfSentFields,
   type UpdateFields,
 } from '../request/frame-fields.ts';
-import { requireGrantable } from '../request/grantable.ts';
 import {
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   updateResource,
 } from '../request/resource-change.ts';
 import { idOr404, requireOwnOrganisation } from '../request/scoping.ts';
@@ -56,7 +56,7 @@ type UpdateBody = ApiKeyUpdate & UpdateFields;
 
 export type KeyAction = 'create' | 'read' | 'update' | 'delete' | 'list' | 'rotate';
 
-/** `workspace_service_api_keys.create` (docs/api.md, Scopes). */
+/** `workspace_service_api_keys.create` (docs/reference/access.md, Scopes). */
 export function scopeOf(type: ApiKeyType, subType: ApiKeySubType, action: KeyAction): string {
   return `${type}_${subType}_api_keys.${action}`;
 }
@@ -71,7 +71,7 @@ export function authoriseType(
   action: KeyAction,
 ): void {
   const wanted = scopeOf(...kindOfKey(row), action);
-  if (!covers(caller.scopes, wanted)) throw new ApiError('forbidden');
+  if (!grantsScope(caller.scopes, wanted)) throw new ApiError('forbidden');
   const { person } = caller;
   if (person === null || person.actsForOthers || row.user_id === person.userId) return;
   throw new ApiError(action === 'create' ? 'forbidden' : 'notFound');
@@ -90,7 +90,7 @@ export async function create(
   authoriseType(caller, { type: `${type}-${subType}`, user_id: user_id ?? null }, 'create');
   if (type === 'organisation' && caller.workspaceId !== null) throw new ApiError('forbidden');
   const workspace_id = body.workspace_id ?? caller.workspaceId ?? undefined;
-  refuseFaults(apiKeyFaults({ type, sub_type: subType, workspace_id, user_id }));
+  rejectFaults(apiKeyFaults({ type, sub_type: subType, workspace_id, user_id }));
   requireGrantable(caller, body.scopes, []);
   const key = chooseKey(deps, body);
   const make = async (tx: Db, workspace: workspaces.StoredWorkspace | null) => {
@@ -98,7 +98,7 @@ export async function create(
       ...{ key, type: `${type}-${subType}` as const, workspace },
       userId: user_id ?? null,
     });
-    return { row, changes: { fields: sentFields(body) } };
+    return { row, changes: { fields: namesOfSentFields(body) } };
   };
   // Keys of people are counted before one more is made.
   const hold = type === 'workspace' && subType === 'user' ? 'alone' : 'shared';
@@ -116,7 +116,7 @@ function userOf(
 }
 
 /**
- * The caller's own value is for crash-safe delivery by sync only (docs/sync.md, Delivery of keys).
+ * The caller's own value is for crash-safe delivery by sync only (docs/guides/key-delivery.md, Delivery of keys).
  *
  * @throws ApiError `invalid` for a value without an owner, or of another form.
  */
@@ -184,7 +184,7 @@ async function insertKey(
   return row;
 }
 
-function changing(subTypes: readonly ApiKeySubType[]): Changing<apiKeys.StoredApiKey> {
+function changing(subTypes: readonly ApiKeySubType[]): ResourceWriter<apiKeys.StoredApiKey> {
   return {
     kind: 'ApiKey',
     param: 'id',

@@ -1,22 +1,22 @@
 /** Knows what the API tells about an API key: the record, and the body that would make it again. */
 import { z } from 'zod';
+import type { SnapshotResource } from '../../model/kinds/snapshot.ts';
+import { RateLimits, UsageLimits } from '../../model/limits/key-limits.ts';
 import {
   type ApiKeySubType,
   type ApiKeyType,
   hasPeriod,
   RotationPolicy,
-} from '../../model/api-key.ts';
-import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
-import { RateLimits, UsageLimits } from '../../model/key-limits.ts';
-import { Flag } from '../../model/resource-fields.ts';
-import type { SnapshotResource } from '../../model/snapshot.ts';
+} from '../../model/people/api-key.ts';
+import { JsonRecord, readDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { Flag } from '../../model/wire/resource-fields.ts';
 import {
-  AnsweredTimestamp,
   formatTimestamp,
   formatTimestampOrNull,
-} from '../../model/timestamp.ts';
-import type { StoredApiKey } from '../../store/tables/api-keys.ts';
-import type { BudgetState } from '../../store/tables/usage-budgets.ts';
+  ResponseTimestamp,
+} from '../../model/wire/timestamp.ts';
+import type { StoredApiKey } from '../../store/resources/api-keys.ts';
+import type { BudgetState } from '../../store/usage/usage-budgets.ts';
 
 /** Response of get, and items of the list. */
 export const ApiKeyRecord = z.object({
@@ -36,15 +36,15 @@ export const ApiKeyRecord = z.object({
   user_id: z.uuid().nullable(),
   status: z.enum(['active', 'exhausted', 'expired']),
   creation_mode: z.enum(['ui', 'api', 'auto']),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   scopes: z.array(z.string()),
   rate_limits: RateLimits,
   usage_limits: UsageLimits.nullable(),
   reset_usage: z.null(),
-  expires_at: AnsweredTimestamp.nullable(),
-  last_reset_at: AnsweredTimestamp.nullable(),
-  next_usage_reset_at: AnsweredTimestamp.nullable(),
+  expires_at: ResponseTimestamp.nullable(),
+  last_reset_at: ResponseTimestamp.nullable(),
+  next_usage_reset_at: ResponseTimestamp.nullable(),
   alert_emails: z.array(z.string()).nullable(),
   expiry_enforced: z.literal(0),
   allow_config_override: Flag.nullable(),
@@ -56,9 +56,9 @@ export const ApiKeyRecord = z.object({
   }),
   rotation_policy: RotationPolicy.nullable(),
   /** Of a key that was rotated. */
-  rotated_at: AnsweredTimestamp.optional(),
+  rotated_at: ResponseTimestamp.optional(),
   /** When the value before ends, or ended; null while the present one waits for its delivery. */
-  key_transition_expires_at: AnsweredTimestamp.nullable().optional(),
+  key_transition_expires_at: ResponseTimestamp.nullable().optional(),
   object: z.literal('api-key'),
 });
 
@@ -116,12 +116,12 @@ export function toRecord(
  */
 export function toSpec(row: StoredApiKey): Record<string, unknown> {
   const [type, subType] = kindOfKey(row);
-  const defaults = sparse({
+  const defaults = withoutNulls({
     metadata: readDocument<JsonRecord>(row.metadata),
     config_id: row.config_id,
     allow_config_override: row.allow_config_override === null ? null : flagOf(row) === 1,
   });
-  return sparse({
+  return withoutNulls({
     type,
     sub_type: subType,
     name: row.name,
@@ -157,7 +157,7 @@ export function kindOfKey(row: Pick<StoredApiKey, 'type'>): [ApiKeyType, ApiKeyS
 }
 
 function sparseOrNull(fields: object | null): Record<string, unknown> | null {
-  return fields === null ? null : sparse(fields as Record<string, unknown>);
+  return fields === null ? null : withoutNulls(fields as Record<string, unknown>);
 }
 
 /** With a period, `next_rotation_at` is ours and no part of what was sent. */

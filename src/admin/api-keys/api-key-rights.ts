@@ -1,12 +1,12 @@
 /** Knows that nobody comes by an API key to more than they may do themselves: by its scopes, and by what their workspace withholds from them. */
-import { isGiven, roleOf } from '../../auth/person-rights.ts';
+import { isGrantedTo, roleOf } from '../../auth/person-rights.ts';
 import type { Principal } from '../../auth/principal.ts';
-import { ApiError } from '../../model/errors.ts';
-import { scopesBeyond } from '../../model/scopes.ts';
-import { rightsBehind } from '../../model/security-settings.ts';
+import { scopesBeyond } from '../../model/people/scopes.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { rightsOfScope } from '../../model/workspaces/security-settings.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as apiKeys from '../../store/tables/api-keys.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as apiKeys from '../../store/resources/api-keys.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
 
 type KeyOf = Pick<apiKeys.StoredApiKey, 'type' | 'user_id' | 'organisation_id' | 'workspace_id'>;
 
@@ -32,10 +32,10 @@ export async function requireOwnRights(
   const role = await roleOf(tx, { organisationId, userId: person.userId }, place);
   if (role === 'admin') return;
   const beyond = scopes.filter((scope) =>
-    rightsBehind(scope).some((right) => {
+    rightsOfScope(scope).some((right) => {
       // Of all workspaces people see what their own keys did.
       const isNobodys = place === null && right === 'ViewAllData';
-      return isNobodys || !isGiven(place, role, right);
+      return isNobodys || !isGrantedTo(place, role, right);
     }),
   );
   if (beyond.length === 0) return;

@@ -1,15 +1,15 @@
 /** Knows how the value of an API key is replaced: the new one and the one before are good together for a while. */
 import { z } from 'zod';
-import type { ApiKeyRotate, ApiKeySubType, RotationPolicy } from '../../model/api-key.ts';
-import { maskApiKey } from '../../model/credentials.ts';
-import { ApiError } from '../../model/errors.ts';
-import { readDocument, rewriteDocument } from '../../model/json-record.ts';
-import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
-import { validationError } from '../../model/validation-error.ts';
+import type { ApiKeyRotate, ApiKeySubType, RotationPolicy } from '../../model/people/api-key.ts';
+import { maskApiKey } from '../../model/people/credentials.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { readDocument, rewriteDocument } from '../../model/wire/json-record.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../model/wire/timestamp.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import type { StoredValue } from '../../store/tables/api-key-values.ts';
-import * as apiKeyValues from '../../store/tables/api-key-values.ts';
-import * as apiKeys from '../../store/tables/api-keys.ts';
+import type { StoredValue } from '../../store/resources/api-key-values.ts';
+import * as apiKeyValues from '../../store/resources/api-key-values.ts';
+import * as apiKeys from '../../store/resources/api-keys.ts';
 import { recordChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { createFields, type WorkspaceQuery } from '../request/frame-fields.ts';

@@ -1,18 +1,18 @@
 /** Knows what a key may be given: a life within bounds, and when its value is replaced. */
 
+import { nextResetAt } from '../../model/limits/periods.ts';
 import {
   hasPeriod,
   type RotationPolicy,
-  severalSchedules,
+  severalSchedulesFault,
   shortestPeriodMs,
   transitionMsMin,
-} from '../../model/api-key.ts';
-import { nextResetAt } from '../../model/periods.ts';
-import { formatTimestamp, parseTimestamp } from '../../model/timestamp.ts';
-import { validationError } from '../../model/validation-error.ts';
+} from '../../model/people/api-key.ts';
+import { formatTimestamp, parseTimestamp } from '../../model/wire/timestamp.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as organisations from '../../store/tables/organisations.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+import * as organisations from '../../store/resources/organisations.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 import type { AdminRequest } from '../request/deps.ts';
 
 const dayMs = 86_400_000;
@@ -68,7 +68,7 @@ export function plannedRotation(
   }
   const told = before !== null && hasPeriod(before) ? before.next_rotation_at : undefined;
   if (typeof sent.next_rotation_at === 'string' && sent.next_rotation_at !== told) {
-    throw validationError({ path: ['rotation_policy'], message: severalSchedules });
+    throw validationError({ path: ['rotation_policy'], message: severalSchedulesFault });
   }
   const kept = before !== null && samePeriod(sent, before) ? before.next_rotation_at : undefined;
   return { ...sent, next_rotation_at: kept ?? formatTimestamp(nextRotationAt(sent, now)) };

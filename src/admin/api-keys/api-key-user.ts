@@ -1,12 +1,13 @@
 /** Knows whose a key may be: a person of the organisation, who is in its workspace, and while there is room. */
-import { ApiError } from '../../model/errors.ts';
-import { actsEverywhere } from '../../model/person.ts';
-import { validationError } from '../../model/validation-error.ts';
+
+import { hasAccessEverywhere } from '../../model/people/person.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as users from '../../store/tables/users.ts';
-import * as workspaceMembers from '../../store/tables/workspace-members.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
-import { hasRoomForUserKey } from '../request/user-keys.ts';
+import * as users from '../../store/people/users.ts';
+import * as workspaceMembers from '../../store/people/workspace-members.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
+import { hasRoomForUserKey } from '../access/user-keys.ts';
 
 /**
  * Holds the person until the transaction ends. Where nobody but the owner was ever brought in, people
@@ -23,7 +24,7 @@ export async function requireUser(
   if (userId === null || !(await users.areManaged(tx, organisationId))) return;
   const user = await users.findByIdForShare(tx, organisationId, userId);
   if (user?.status !== 'active') refuse('names no active user of the organisation');
-  if (workspace === null || actsEverywhere(user)) return;
+  if (workspace === null || hasAccessEverywhere(user)) return;
   const place = { organisation_id: organisationId, workspace_id: workspace.id };
   const member = await workspaceMembers.findForUpdate(tx, { ...place, user_id: userId });
   if (member === undefined) refuse('names nobody who is a member of the workspace');

@@ -1,24 +1,24 @@
-/** Knows API keys over HTTP (docs/api.md, API keys): routes, lists and look-ups. */
+/** Knows API keys over HTTP (docs/reference/resources.md, API keys): routes, lists and look-ups. */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
+import { type Route, route } from '../../http/routes/route.ts';
 import {
   ApiKeyCreate,
   ApiKeyRotate,
   ApiKeySubType,
   ApiKeyType,
   ApiKeyUpdate,
-} from '../../model/api-key.ts';
-import { commaList } from '../../model/comma-list.ts';
-import { mapItems } from '../../model/long-list.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { covers } from '../../model/scopes.ts';
-import { isUuid } from '../../model/slug.ts';
-import { AnsweredTimestamp } from '../../model/timestamp.ts';
-import { validationError } from '../../model/validation-error.ts';
-import * as apiKeys from '../../store/tables/api-keys.ts';
-import * as usageBudgets from '../../store/tables/usage-budgets.ts';
+} from '../../model/people/api-key.ts';
+import { grantsScope } from '../../model/people/scopes.ts';
+import { commaList } from '../../model/wire/comma-list.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import { isUuid } from '../../model/wire/slug.ts';
+import { mapItems } from '../../model/wire/streamed-list.ts';
+import { ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
+import * as apiKeys from '../../store/resources/api-keys.ts';
+import * as usageBudgets from '../../store/usage/usage-budgets.ts';
 import { type AdminDeps, type AdminRequest, everyMount, forOwners } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -31,7 +31,7 @@ import {
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { findOr404, idOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import {
   authoriseType,
   create,
@@ -54,7 +54,7 @@ const RotateReply = z.object({
   id: z.uuid(),
   key: z.string(),
   /** Null for as long as the value before waits for the delivery of this one. */
-  key_transition_expires_at: AnsweredTimestamp.nullable(),
+  key_transition_expires_at: ResponseTimestamp.nullable(),
 });
 const ListQuery = WorkspaceQuery.extend({
   ...pageQuery(),
@@ -117,7 +117,7 @@ function itemRoutes(
     route({
       ...forOwners,
       method: 'POST',
-      tellsCredentialOf: 'ApiKey',
+      returnsCredentialOf: 'ApiKey',
       path: `${path}/rotate`,
       mounts: everyMount,
       scope: anyScope('rotate', subTypes),
@@ -138,7 +138,7 @@ function createRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...forOwners,
       method: 'POST',
-      tellsCredentialOf: 'ApiKey',
+      returnsCredentialOf: 'ApiKey',
       path: '/api-keys/:type/:subType',
       mounts: everyMount,
       scope: ({ type, subType }) => scopeOf(type as ApiKeyType, subType as ApiKeySubType, 'create'),
@@ -153,7 +153,7 @@ function createRoutes(deps: AdminDeps): Route<Principal>[] {
       route({
         ...forOwners,
         method: 'POST',
-        tellsCredentialOf: 'ApiKey',
+        returnsCredentialOf: 'ApiKey',
         path: `/api-keys/${subType}`,
         mounts: { v2: everyMount.v2 },
         scope: anyScope('create', [subType]),
@@ -185,7 +185,7 @@ function listRoutes(deps: AdminDeps): Route<Principal>[] {
     method: 'GET',
     summary: 'List API keys',
     query: ListQuery,
-    response: listOf(ApiKeyRecord),
+    response: listSchema(ApiKeyRecord),
   } as const;
   return [
     route({
@@ -226,7 +226,7 @@ async function list(
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const types = ApiKeyType.options.flatMap((type) =>
     subTypes
-      .filter((subType) => covers(caller.scopes, scopeOf(type, subType, 'list')))
+      .filter((subType) => grantsScope(caller.scopes, scopeOf(type, subType, 'list')))
       .map((subType) => `${type}-${subType}` as const),
   );
   const isOwnOnly = caller.person?.actsForOthers === false;
@@ -261,5 +261,5 @@ async function get(deps: AdminDeps, request: ItemRequest, subTypes: readonly Api
   authoriseType(caller, row, 'read');
   const subject = { organisationId: caller.organisationId, kind: 'api_key', id } as const;
   const record = toRecord(row, await usageBudgets.findState(db, subject, now), now);
-  return versioned(record, row);
+  return withVersionTag(record, row);
 }

@@ -1,10 +1,10 @@
 /** Knows which single request a change of a set stands for, once what it refers to is there. */
-import type { InnerAnswer, InnerRequest } from '../../http/route.ts';
-import type { Change } from '../../model/change-set.ts';
-import { ApiError } from '../../model/errors.ts';
-import { type KindName, kinds } from '../../model/kinds.ts';
-import { mapPlaces, matchesPattern } from '../../model/place-patterns.ts';
-import { validationError } from '../../model/validation-error.ts';
+import type { InnerRequest, InnerResult } from '../../http/routes/route.ts';
+import type { ChangeRequest } from '../../model/kinds/change-set.ts';
+import { type KindName, kinds } from '../../model/kinds/kinds.ts';
+import { matchesPattern, replaceValues } from '../../model/manifests/path-patterns.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 
 /** What became of the earlier changes of a set, by label; null for those that were not carried out. */
 export type Outcomes = ReadonlyMap<string, Made | null>;
@@ -20,7 +20,7 @@ interface Made {
  * @throws ApiError `invalid` for a change that says too little, or refers to no earlier one;
  *   `dependency` for one that goes with a change that was not carried out
  */
-export function requestOf(change: Change, outcomes: Outcomes): InnerRequest {
+export function requestOf(change: ChangeRequest, outcomes: Outcomes): InnerRequest {
   for (const label of change.after ?? []) requireDone(outcomes, label, ['after']);
   const { kind, action, id } = change;
   const { create, item, pathFields } = kinds[kind];
@@ -44,7 +44,7 @@ export function requestOf(change: Change, outcomes: Outcomes): InnerRequest {
 }
 
 /** What later changes may refer to; null where nothing was made. */
-export function madeBy({ body }: InnerAnswer): Made | null {
+export function madeBy({ body }: InnerResult): Made | null {
   const { id, map_id: mapId, slug } = body as { id?: unknown; map_id?: unknown; slug?: unknown };
   const own = id ?? mapId;
   if (typeof own !== 'string') return null;
@@ -58,7 +58,7 @@ function resolved(
   outcomes: Outcomes,
 ): Record<string, unknown> {
   const { references } = kinds[kind];
-  return mapPlaces(body, (value, segments) => {
+  return replaceValues(body, (value, segments) => {
     const label = labelIn(value);
     if (label === null) return undefined;
     const field = references.find(({ path }) => matchesPattern(path, segments));
@@ -83,7 +83,7 @@ function requireDone(outcomes: Outcomes, label: string, path: readonly string[])
 }
 
 /** What stands in the path of the single request is there. */
-function requirePlace({ kind, action, id }: Change, body: Record<string, unknown>): void {
+function requirePlace({ kind, action, id }: ChangeRequest, body: Record<string, unknown>): void {
   const { pathFields, isNamedByPathFields } = kinds[kind];
   const needed = isNamedByPathFields || action === 'create' ? pathFields : [];
   const missing = needed.find((field) => typeof body[field] !== 'string');

@@ -1,18 +1,18 @@
-/** Knows how many changes are made by one request (docs/api.md, Change sets): each for itself, or all or none. */
+/** Knows how many changes are made by one request (docs/reference/api.md, Change sets): each for itself, or all or none. */
 import type { Principal } from '../../auth/principal.ts';
-import { Reply, type Route, route } from '../../http/route.ts';
-import { changeSetBody } from '../../model/body-limits.ts';
+import { Reply, type Route, route } from '../../http/routes/route.ts';
+import { changeSetBodyLimits } from '../../model/json/body-limits.ts';
 import {
-  type Change,
+  type ChangeRequest,
   type ChangeResult,
   ChangeSet,
   ChangeSetResult,
-} from '../../model/change-set.ts';
-import { ApiError, errorBody } from '../../model/errors.ts';
-import { allScopes } from '../../model/scopes.ts';
-import { validationError } from '../../model/validation-error.ts';
+} from '../../model/kinds/change-set.ts';
+import { allScopes } from '../../model/people/scopes.ts';
+import { ApiError, errorBody } from '../../model/wire/errors.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import { undoable } from '../../store/connection/savepoint.ts';
-import * as organisationLocks from '../../store/tables/organisation-locks.ts';
+import * as organisationLocks from '../../store/rows/organisation-locks.ts';
 import { type AdminDeps, forOwners } from '../request/deps.ts';
 import type { BodyRequest } from '../request/frame-fields.ts';
 import { madeBy, type Outcomes, requestOf } from './change-request.ts';
@@ -39,7 +39,7 @@ export function changeSetRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: scopes,
       summary: 'Make many changes of resources, each for itself or all or none',
       body: ChangeSet,
-      bodyLimits: changeSetBody,
+      bodyLimits: changeSetBodyLimits,
       response: ChangeSetResult,
       failureStatus: 422,
       handle: (request) => carryOut(deps, request),
@@ -121,7 +121,7 @@ class Course {
   }
 
   /** @throws what is no refusal of this change alone */
-  async next(change: Change, within: Within = (work) => work()): Promise<void> {
+  async next(change: ChangeRequest, within: Within = (work) => work()): Promise<void> {
     if (this.#isOver) return this.refuse(change, notBegun());
     try {
       const answer = await within(async () => {
@@ -136,12 +136,12 @@ class Course {
     }
   }
 
-  refuse(change: Change, error: ApiError): void {
+  refuse(change: ChangeRequest, error: ApiError): void {
     this.#note(change, null);
     this.results.push({ status: error.status, body: { ...errorBody(error) } });
   }
 
-  #note({ label }: Change, made: ReturnType<typeof madeBy>): void {
+  #note({ label }: ChangeRequest, made: ReturnType<typeof madeBy>): void {
     if (label !== undefined) this.#outcomes.set(label, made);
   }
 }
@@ -172,7 +172,7 @@ function notBegun(): ApiError {
   return new ApiError('unavailable', 'Not begun within this request: send it again in another one');
 }
 
-function refuseRepeatedLabels(changes: readonly Change[]): void {
+function refuseRepeatedLabels(changes: readonly ChangeRequest[]): void {
   const seen = new Set<string>();
   for (const [at, { label }] of changes.entries()) {
     if (label === undefined) continue;

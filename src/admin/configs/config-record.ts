@@ -1,9 +1,9 @@
 /** Knows what the API tells about a config: the record, the list item, and the body that would make it again. */
 import { z } from 'zod';
-import { ConfigStatus } from '../../model/config.ts';
-import { Flag } from '../../model/resource-fields.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { StoredConfig, StoredConfigVersion } from '../../store/tables/configs.ts';
+import { ConfigStatus } from '../../model/configs/config.ts';
+import { Flag } from '../../model/wire/resource-fields.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredConfig, StoredConfigVersion } from '../../store/resources/configs.ts';
 
 /** Items of the list. */
 export const ConfigListItem = z.object({
@@ -17,8 +17,8 @@ export const ConfigListItem = z.object({
   status: ConfigStatus,
   owner_id: z.uuid(),
   updated_by: z.uuid(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   object: z.literal('config'),
 });
 
@@ -31,7 +31,7 @@ export const ConfigRecord = ConfigListItem.extend({
 });
 
 export const ConfigVersionRecord = ConfigRecord.extend({
-  version_created_at: AnsweredTimestamp,
+  version_created_at: ResponseTimestamp,
   version_owner_id: z.uuid(),
 });
 

@@ -1,23 +1,24 @@
-/** Knows gateway configs over HTTP (docs/api.md, Configs). */
+/** Knows gateway configs over HTTP (docs/reference/resources.md, Configs). */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { documentBody } from '../../model/body-limits.ts';
-import { ConfigCreate, type ConfigDocument, ConfigUpdate } from '../../model/config.ts';
-import { configFaults, guardrailReferences } from '../../model/config-document.ts';
-import { ApiError } from '../../model/errors.ts';
-import { below } from '../../model/fault.ts';
-import { newId } from '../../model/ids.ts';
-import { rewriteDocument } from '../../model/json-record.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { ConfigCreate, type ConfigDocument, ConfigUpdate } from '../../model/configs/config.ts';
+import { configFaults, guardrailReferences } from '../../model/configs/config-document.ts';
+import { documentBodyLimits } from '../../model/json/body-limits.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { prefixFaults } from '../../model/wire/fault.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { rewriteDocument } from '../../model/wire/json-record.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as apiKeys from '../../store/tables/api-keys.ts';
-import * as configs from '../../store/tables/configs.ts';
-import * as organisationLocks from '../../store/tables/organisation-locks.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as apiKeys from '../../store/resources/api-keys.ts';
+import * as configs from '../../store/resources/configs.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
+import * as organisationLocks from '../../store/rows/organisation-locks.ts';
+import { reachableStatuses } from '../access/guardrail-access.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -27,19 +28,18 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { statusOfReachable } from '../request/guardrail-access.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   baseColumns,
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { findIn, requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import {
   ConfigListItem,
   ConfigRecord,
@@ -69,7 +69,7 @@ const Receipt = Ids.extend({
   data: Ids,
 });
 
-const changing: Changing<configs.StoredConfig> = {
+const changing: ResourceWriter<configs.StoredConfig> = {
   kind: 'Config',
   param: 'configId',
   lock: configs.findByIdOrSlugForUpdate,
@@ -77,7 +77,7 @@ const changing: Changing<configs.StoredConfig> = {
 };
 
 /** For an update that makes a config the default and so decides about the others beside it. */
-const deciding: Changing<configs.StoredConfig> = {
+const deciding: ResourceWriter<configs.StoredConfig> = {
   ...changing,
   lock: async (tx, organisationId, reference) => {
     await organisationLocks.lock(tx, organisationId);
@@ -99,14 +99,14 @@ function configRoutes(deps: AdminDeps): Route<Principal>[] {
     on.create({
       summary: 'Create a config',
       body: CreateBody,
-      bodyLimits: documentBody,
+      bodyLimits: documentBodyLimits,
       response: Receipt,
       handle: (request) => create(deps, request),
     }),
     on.list({
       summary: 'List configs without their content',
       query: ListQuery,
-      response: listOf(ConfigListItem),
+      response: listSchema(ConfigListItem),
       handle: (request) => list(deps, request),
     }),
     on.get({
@@ -122,13 +122,13 @@ function configRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: 'configs.read',
       summary: 'List what a config once said, newest first',
       query: VersionsQuery,
-      response: listOf(ConfigVersionRecord),
+      response: listSchema(ConfigVersionRecord),
       handle: (request) => listVersions(deps, request),
     }),
     on.update({
       summary: 'Replace the fields sent of a config',
       body: UpdateBody,
-      bodyLimits: documentBody,
+      bodyLimits: documentBodyLimits,
       ignoredFields: ['id', 'slug'],
       response: Receipt,
       handle: (request) => update(deps, request),
@@ -142,7 +142,7 @@ function configRoutes(deps: AdminDeps): Route<Principal>[] {
 
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { caller, body } = request;
-  refuseFaults(documentFaults(deps, body.config));
+  rejectFaults(documentFaults(deps, body.config));
   const make = async (tx: Db, workspace: StoredWorkspace | null) => {
     const unnamed = {
       ...baseColumns(request, workspace),
@@ -182,7 +182,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
 
 async function get(deps: AdminDeps, request: ItemRequest) {
   const row = await find(deps.database.readable, request);
-  return versioned(toRecord(row), row);
+  return withVersionTag(toRecord(row), row);
 }
 
 async function listVersions(deps: AdminDeps, request: QueryRequest<z.infer<typeof VersionsQuery>>) {
@@ -202,7 +202,7 @@ async function* versionRecords(
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { caller, body } = request;
-  if (body.config !== undefined) refuseFaults(documentFaults(deps, body.config));
+  if (body.config !== undefined) rejectFaults(documentFaults(deps, body.config));
   const course = body.isDefault === 1 ? deciding : changing;
   const updated = await updateResource(deps, request, course, {
     columns: async (tx, row) => {
@@ -258,7 +258,7 @@ async function insertVersion(
 }
 
 function documentFaults(deps: AdminDeps, document: ConfigDocument) {
-  return below(['config'], configFaults(document, deps.configTargets, deps.trustedHosts));
+  return prefixFaults(['config'], configFaults(document, deps.configTargets, deps.trustedHosts));
 }
 
 /**
@@ -272,8 +272,8 @@ async function requireGuardrails(
 ): Promise<void> {
   const references = guardrailReferences(document);
   const names = [...new Set(references.map(({ guardrail }) => guardrail))];
-  const statusOf = await statusOfReachable(tx, config, names);
-  refuseFaults(
+  const statusOf = await reachableStatuses(tx, config, names);
+  rejectFaults(
     references.flatMap(({ path, guardrail }) => {
       const status = statusOf(guardrail);
       if (status === 'active') return [];
@@ -289,7 +289,7 @@ async function refuseWhilePinned(tx: Db, row: configs.StoredConfig): Promise<voi
   if (key !== undefined) {
     throw new ApiError('conflict', `The API key ${key.name} is pinned to this config`);
   }
-  const slug = await workspaces.findNamingUserKeyConfig(tx, row.organisation_id, row.id);
+  const slug = await workspaces.findByUserKeyConfig(tx, row.organisation_id, row.id);
   if (slug === undefined) return;
   throw new ApiError('conflict', `User keys of the workspace ${slug} go by this config`);
 }

@@ -1,39 +1,39 @@
 /** Knows how deployments are made, changed and archived: each in one transaction with its traces. */
 
-import { makeApiKey, maskApiKey } from '../../model/credentials.ts';
+import { makeApiKey, maskApiKey } from '../../model/people/credentials.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import {
-  declaredAfter,
-  type Settled,
-  settingsAfter,
-  stillDeclared,
-  unsettled,
-  withWorkspaces,
-} from '../../model/deployment-settings.ts';
+  applyDeclaredSettings,
+  applySettings,
+  type DeploymentState,
+  initialDeploymentState,
+  mapWorkspaceReferences,
+  retainDeclaration,
+} from '../../model/workspaces/deployment-settings.ts';
 import {
-  type AuthSettingsUpdate,
+  type DeploymentAuthSettingsUpdate,
   type DeploymentCreate,
   type DeploymentUpdate,
   deploymentSlugForm,
-} from '../../model/gateway-deployment.ts';
-import { newId } from '../../model/ids.ts';
-import { rewriteDocument, writeDocument } from '../../model/json-record.ts';
-import { validationError } from '../../model/validation-error.ts';
+} from '../../model/workspaces/gateway-deployment.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as gatewayDeployments from '../../store/tables/gateway-deployments.ts';
-import * as managedResources from '../../store/tables/managed-resources.ts';
-import * as organisationLocks from '../../store/tables/organisation-locks.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as gatewayDeployments from '../../store/resources/gateway-deployments.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
+import * as organisationLocks from '../../store/rows/organisation-locks.ts';
+import * as managedResources from '../../store/sync/managed-resources.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   type BodyRequest,
   type CreateFields,
-  sentFields,
+  namesOfSentFields,
   type UpdateFields,
 } from '../request/frame-fields.ts';
 import {
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   updateResource,
 } from '../request/resource-change.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
@@ -55,10 +55,16 @@ export async function create(
   const isDeclared = body.managed_by !== undefined;
   const row = await createResource(deps, request, 'Deployment', async (tx) => {
     if (body.is_default === true) await organisationLocks.lock(tx, organisationId);
-    const settled = await settle(tx, organisationId, unsettled, body.auth_settings ?? {}, {
-      replaces: true,
-      isDeclared,
-    });
+    const settled = await settle(
+      tx,
+      organisationId,
+      initialDeploymentState,
+      body.auth_settings ?? {},
+      {
+        replaces: true,
+        isDeclared,
+      },
+    );
     const unnamed = {
       ...{ id: newId(), organisation_id: organisationId, name: body.name },
       type: body.type ?? ('production' as const),
@@ -86,7 +92,7 @@ export async function create(
         body.managed_by?.owner ?? null,
       );
     }
-    return { row: { ...placed, workspace_id: null }, changes: { fields: sentFields(body) } };
+    return { row: { ...placed, workspace_id: null }, changes: { fields: namesOfSentFields(body) } };
   });
   const { id, slug } = row;
   const made = { id, slug, organisation_id: organisationId, object: 'deployment' as const };
@@ -94,7 +100,7 @@ export async function create(
 }
 
 /** How one is changed; who becomes the default decides about the others, and does so alone. */
-function changingAs({ isAlone = false } = {}): Changing<Placed> {
+function changingAs({ isAlone = false } = {}): ResourceWriter<Placed> {
   return {
     kind: 'Deployment',
     param: 'deploymentId',
@@ -185,8 +191,8 @@ function newAuth({ keyring, apiKeyPrefix }: AdminDeps) {
 async function settle(
   tx: Db,
   organisationId: string,
-  before: Settled,
-  sent: AuthSettingsUpdate | null,
+  before: DeploymentState,
+  sent: DeploymentAuthSettingsUpdate | null,
   { replaces, isDeclared }: { readonly replaces: boolean; readonly isDeclared: boolean },
 ) {
   const { workspaces_allowed: allowed, remove_workspaces_allowed: removed } = sent ?? {};
@@ -201,8 +207,8 @@ async function settle(
     throw validationError({ path: ['auth_settings'], message });
   };
   const after = isDeclared
-    ? declaredAfter(before, sent && withWorkspaces(sent, idOf))
-    : stillDeclared(before, settingsAfter(before, sent ?? cleared, replaces, idOf));
+    ? applyDeclaredSettings(before, sent && mapWorkspaceReferences(sent, idOf))
+    : retainDeclaration(before, applySettings(before, sent ?? cleared, replaces, idOf));
   return {
     auth_settings: rewriteDocument(JSON.stringify(before.settings), after.settings),
     allow_all_workspaces: Number(after.served.isOpen),
@@ -211,7 +217,7 @@ async function settle(
 }
 
 /** What null says of all settings at once. */
-const cleared: AuthSettingsUpdate = {
+const cleared: DeploymentAuthSettingsUpdate = {
   ...{ gateway_base_url: null, mcp_gateway_base_url: null },
   ...{ is_dataservice_hosted: null, is_playground_proxy_allowed: null },
   ...{ workspaces_allowed: null, jwt_subs_allowed: null, jwt_sub_workspace_mapping: null },

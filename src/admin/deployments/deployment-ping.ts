@@ -1,8 +1,8 @@
-/** Knows how it is found out whether a deployment answers where it says it is (docs/api.md, Deployments). */
+/** Knows how it is found out whether a deployment answers where it says it is (docs/reference/resources.md, Deployments). */
 import { z } from 'zod';
-import { ApiError } from '../../model/errors.ts';
-import { validationError } from '../../model/validation-error.ts';
-import type { StoredGatewayDeployment } from '../../store/tables/gateway-deployments.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
+import type { StoredGatewayDeployment } from '../../store/resources/gateway-deployments.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { readSettings } from './deployment-record.ts';
 

@@ -1,16 +1,16 @@
 /** Knows what the API tells about a deployment; what it says who it is by is shown once, and then masked. */
 import { z } from 'zod';
+import { JsonRecord, readDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import {
-  type Settled,
+  type DeploymentState,
+  declarableSettings,
+  mapWorkspaceReferences,
   type StoredSettings,
-  saidOf,
-  withWorkspaces,
-} from '../../model/deployment-settings.ts';
-import { DeploymentStatus, DeploymentType } from '../../model/gateway-deployment.ts';
-import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { StoredGatewayDeployment } from '../../store/tables/gateway-deployments.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+} from '../../model/workspaces/deployment-settings.ts';
+import { DeploymentStatus, DeploymentType } from '../../model/workspaces/gateway-deployment.ts';
+import type { StoredGatewayDeployment } from '../../store/resources/gateway-deployments.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 
 const Flag = z.literal([0, 1]);
 
@@ -27,10 +27,10 @@ export const DeploymentItem = z.object({
   tags: JsonRecord.nullable(),
   connection_status: z.literal('unknown'),
   created_by: z.string(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
-  last_synced_at: AnsweredTimestamp.nullable(),
-  last_resynced_at: AnsweredTimestamp.nullable(),
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
+  last_synced_at: ResponseTimestamp.nullable(),
+  last_resynced_at: ResponseTimestamp.nullable(),
   object: z.literal('deployment'),
 });
 
@@ -130,7 +130,7 @@ export function readWorkspaceIds(row: Pick<StoredGatewayDeployment, 'workspace_i
   return readDocument<string[]>(row.workspace_ids)!;
 }
 
-export function readSettled(row: StoredGatewayDeployment): Settled {
+export function readSettled(row: StoredGatewayDeployment): DeploymentState {
   const isOpen = row.allow_all_workspaces !== 0;
   return {
     settings: readSettings(row),
@@ -143,8 +143,10 @@ export function toSpec(
   row: StoredGatewayDeployment,
   active: ReadonlySet<string>,
 ): Record<string, unknown> {
-  const said = withWorkspaces(saidOf(readSettled(row)), (id) => (active.has(id) ? id : undefined));
-  return sparse({
+  const said = mapWorkspaceReferences(declarableSettings(readSettled(row)), (id) =>
+    active.has(id) ? id : undefined,
+  );
+  return withoutNulls({
     ...{ name: row.name, slug: row.slug, type: row.type, source_type: row.source_type },
     is_default: row.is_default !== 0,
     tags: readDocument<JsonRecord>(row.tags),

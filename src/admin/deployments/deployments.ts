@@ -1,30 +1,30 @@
-/** Knows deployments over HTTP: gateways that an organisation runs (docs/api.md, Deployments). */
+/** Knows deployments over HTTP: gateways that an organisation runs (docs/reference/resources.md, Deployments). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { commaList } from '../../model/comma-list.ts';
-import { ApiError } from '../../model/errors.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { commaList } from '../../model/wire/comma-list.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
 import {
   DeploymentCreate,
   DeploymentStatus,
   DeploymentType,
   DeploymentUpdate,
-} from '../../model/gateway-deployment.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+} from '../../model/workspaces/gateway-deployment.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as gatewayDeployments from '../../store/tables/gateway-deployments.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as gatewayDeployments from '../../store/resources/gateway-deployments.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
 import { type AdminDeps, everyMountByKeys, forOwners } from '../request/deps.ts';
 import {
   createFields,
   type QueryRequest,
-  someField,
+  updateBodyMeta,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { TagsQuery } from '../request/tags-query.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { archive, create, update } from './deployment-changes.ts';
 import { DeploymentPing, DeploymentPings } from './deployment-ping.ts';
 import {
@@ -40,7 +40,7 @@ import {
 
 const { organisation_id, managed_by } = createFields;
 const CreateBody = DeploymentCreate.extend(createFields);
-const UpdateBody = DeploymentUpdate.extend({ managed_by }).meta(someField);
+const UpdateBody = DeploymentUpdate.extend({ managed_by }).meta(updateBodyMeta);
 const workspaceSlugsMax = 100;
 
 const ListQuery = WorkspaceQuery.extend({
@@ -83,7 +83,7 @@ function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
       ...all,
       ...forOwners,
       method: 'POST',
-      tellsCredentialOf: 'Deployment',
+      returnsCredentialOf: 'Deployment',
       scope: 'deployments.create',
       summary: 'Register a deployment; what it says who it is by is told this once',
       body: CreateBody,
@@ -96,7 +96,7 @@ function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: 'deployments.list',
       summary: 'List deployments',
       query: ListQuery,
-      response: listOf(DeploymentItem),
+      response: listSchema(DeploymentItem),
       handle: (request) => list(deps, request),
     }),
     route({
@@ -180,7 +180,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const named =
     ids.length === 0 ? [] : await workspaces.listByIds(db, request.caller.organisationId, ids);
-  return versioned(toRecord(row, named), row);
+  return withVersionTag(toRecord(row, named), row);
 }
 
 /** Whoever is bound to a workspace finds what serves that. */

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
 import { checkKinds } from '../../model/guardrails/guardrail-check-kinds.ts';
-import { everyMount } from '../request/deps.ts';
 import { guardrailScopes } from '../access/guardrail-access.ts';
+import { everyMount } from '../request/deps.ts';
 
 const CatalogueQuery = z.object({ resource: z.literal('guardrails') });
 const Catalogue = z.object({

@@ -2,22 +2,22 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
-import { withoutNulls } from '../../model/wire/json-record.ts';
-import { guardrailFields } from '../../model/manifests/kind-references.ts';
 import { singletonName } from '../../model/kinds/kinds.ts';
 import { ExportSettings } from '../../model/logs/log-export.ts';
-import { OrganisationDefaults } from '../../model/workspaces/organisation-defaults.ts';
+import { guardrailFields } from '../../model/manifests/kind-references.ts';
+import { withoutNulls } from '../../model/wire/json-record.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
+import { OrganisationDefaults } from '../../model/workspaces/organisation-defaults.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrails from '../../store/resources/guardrails.ts';
 import * as organisationDefaults from '../../store/resources/organisation-defaults.ts';
 import { type AdminDeps, type AdminRequest, everyMountByKeys } from '../request/deps.ts';
 import { type BodyRequest, type ItemRequest, updateFields } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
-import { type Changing, deleteResource, updateResource } from '../request/resource-change.ts';
+import { deleteResource, type ResourceWriter, updateResource } from '../request/resource-change.ts';
 import { itemRoutes } from '../request/resource-routes.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 
 type Side = (typeof guardrailFields)[number];
 
@@ -84,13 +84,13 @@ async function get(deps: AdminDeps, { caller }: AdminRequest) {
       ) as ExportSettings['deniedFields'],
     },
   };
-  return versioned(record, stored);
+  return withVersionTag(record, stored);
 }
 
 type Placed = organisationDefaults.StoredOrganisationDefaults & { readonly workspace_id: null };
 
 /** There is one, whatever the path says. */
-function changingAt(now: number): Changing<Placed> {
+function changingAt(now: number): ResourceWriter<Placed> {
   return {
     kind: 'OrganisationDefaults',
     param: '',

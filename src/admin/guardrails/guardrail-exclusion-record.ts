@@ -1,6 +1,6 @@
 /** Knows what the API tells of a workspace that goes without the guardrails of its organisation. */
 import { z } from 'zod';
-import { ResponseTimestamp, formatTimestamp } from '../../model/wire/timestamp.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredGuardrailExclusion } from '../../store/resources/guardrail-exclusions.ts';
 
 export const GuardrailExclusionRecord = z.object({

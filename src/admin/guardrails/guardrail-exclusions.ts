@@ -7,7 +7,7 @@ import {
   GuardrailExclusionUpdate,
 } from '../../model/guardrails/guardrail-exclusion.ts';
 import { singletonName } from '../../model/kinds/kinds.ts';
-import { listSchema, listReply, pageQuery, toPage } from '../../model/wire/paging.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrailExclusions from '../../store/resources/guardrail-exclusions.ts';
 import * as organisationDefaults from '../../store/resources/organisation-defaults.ts';
@@ -24,9 +24,9 @@ import {
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   baseColumns,
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
@@ -38,7 +38,7 @@ import {
   resolveWorkspace,
 } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { GuardrailExclusionRecord, toRecord, toSpec } from './guardrail-exclusion-record.ts';
 
 const CreateBody = GuardrailExclusionCreate.extend(createFields);
@@ -51,7 +51,7 @@ const ListQuery = WorkspaceQuery.extend({
 type Stored = guardrailExclusions.StoredGuardrailExclusion;
 
 /** Alone in the organisation, as what is said of many workspaces at once is. */
-const changing: Changing<Stored> = {
+const changing: ResourceWriter<Stored> = {
   kind: 'GuardrailExclusion',
   param: 'guardrailExclusionId',
   lock: async (tx, organisationId, id) => {
@@ -170,7 +170,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const id = idOr404(params.guardrailExclusionId!);
   const finding = guardrailExclusions.findById(db, caller.organisationId, id);
   const row = await findIn(db, caller, query.workspace_id, finding);
-  return versioned(toRecord(row), row);
+  return withVersionTag(toRecord(row), row);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {

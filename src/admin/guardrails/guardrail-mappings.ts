@@ -3,25 +3,26 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
-import { documentBodyLimits } from '../../model/json/body-limits.ts';
-import { ApiError } from '../../model/wire/errors.ts';
-import type { Fault } from '../../model/wire/fault.ts';
 import {
-  readMappingContent,
   GuardrailMappingPut,
   GuardrailMappingSync,
-  type MappingContent,
   isSameMapping,
+  type MappingContent,
+  readMappingContent,
 } from '../../model/guardrails/guardrail-mapping.ts';
-import { newId } from '../../model/wire/ids.ts';
-import { StreamedList, mapItems } from '../../model/wire/streamed-list.ts';
+import { documentBodyLimits } from '../../model/json/body-limits.ts';
 import type { ManagedBy } from '../../model/manifests/managed-by.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import type { Fault } from '../../model/wire/fault.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { mapItems, StreamedList } from '../../model/wire/streamed-list.ts';
 import { rejectFaults, validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as guardrailMappings from '../../store/resources/guardrail-mappings.ts';
-import * as guardrails from '../../store/resources/guardrails.ts';
 import * as mcpCapabilities from '../../store/mcp/mcp-capabilities.ts';
 import * as mcpServers from '../../store/mcp/mcp-servers.ts';
+import * as guardrailMappings from '../../store/resources/guardrail-mappings.ts';
+import * as guardrails from '../../store/resources/guardrails.ts';
+import { findGuardrailOfPath, guardrailScopes } from '../access/guardrail-access.ts';
 import { recordChange } from '../request/change.ts';
 import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
@@ -30,10 +31,9 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { findGuardrail, guardrailScopes } from '../access/guardrail-access.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { findOr404 } from '../request/scoping.ts';
-import { requireVersion, versioned } from '../request/version.ts';
+import { requireVersion, withVersionTag } from '../request/version.ts';
 import { GuardrailMapping, toRecord, toSpec } from './guardrail-mapping-record.ts';
 
 const PutBody = GuardrailMappingPut.extend(updateFields);
@@ -121,16 +121,20 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
 
 async function list(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
-  const guardrail = await findGuardrail(db, request, request.query.workspace_id, 'read');
+  const guardrail = await findGuardrailOfPath(db, request, request.query.workspace_id, 'read');
   const { organisationId } = request.caller;
   const rows = guardrailMappings.readByGuardrail(db, organisationId, guardrail.id);
-  const told = new StreamedList<z.infer<typeof GuardrailMapping>[]>({}, null, mapItems(rows, toRecord));
-  return versioned(told, { version: guardrail.mappings_version });
+  const told = new StreamedList<z.infer<typeof GuardrailMapping>[]>(
+    {},
+    null,
+    mapItems(rows, toRecord),
+  );
+  return withVersionTag(told, { version: guardrail.mappings_version });
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
   const { row } = await findMapping(deps.database.readable, request, 'read');
-  return versioned(toRecord(row), row);
+  return withVersionTag(toRecord(row), row);
 }
 
 async function put(deps: AdminDeps, request: PutRequest) {
@@ -166,7 +170,7 @@ async function remove(deps: AdminDeps, request: ItemRequest) {
 /** How the guardrail that the path names is on the server that it names. */
 async function findMapping(db: Db, request: ItemRequest, action: 'read' | 'update') {
   const { caller, params, query } = request;
-  const guardrail = await findGuardrail(db, request, query.workspace_id, action);
+  const guardrail = await findGuardrailOfPath(db, request, query.workspace_id, action);
   const finding = mcpServers.findByIdOrSlug(db, caller.organisationId, params.mcpServerId!);
   const row = await mappingOf(db, guardrail, findOr404(caller, await finding));
   if (row === undefined) throw new ApiError('notFound');
@@ -215,7 +219,7 @@ async function findToolGuardrail(
   tx: Db,
   request: PutRequest | SyncRequest,
 ): Promise<guardrails.StoredGuardrail> {
-  const guardrail = await findGuardrail(tx, request, request.body.workspace_id, 'update');
+  const guardrail = await findGuardrailOfPath(tx, request, request.body.workspace_id, 'update');
   if (guardrail.target !== 'mcp_tools') {
     const message = 'must be mcp_tools for a guardrail on MCP servers';
     throw validationError({ path: ['target'], message });

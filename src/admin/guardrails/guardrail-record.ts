@@ -1,8 +1,12 @@
 /** Knows what the API tells about a guardrail: the record, the list item, and the body that would make it again. */
 import { z } from 'zod';
-import { GuardrailActions, GuardrailCheck, GuardrailTarget } from '../../model/guardrails/guardrail.ts';
+import {
+  GuardrailActions,
+  GuardrailCheck,
+  GuardrailTarget,
+} from '../../model/guardrails/guardrail.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
-import { ResponseTimestamp, formatTimestamp } from '../../model/wire/timestamp.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredGuardrail } from '../../store/resources/guardrails.ts';
 import { GuardrailMapping } from './guardrail-mapping-record.ts';
 

@@ -3,9 +3,7 @@
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
-import { documentBodyLimits } from '../../model/json/body-limits.ts';
 import { guardrailReferences } from '../../model/configs/config-document.ts';
-import { ApiError } from '../../model/wire/errors.ts';
 import {
   type GuardrailCheck,
   GuardrailCreate,
@@ -13,11 +11,13 @@ import {
   GuardrailUpdate,
 } from '../../model/guardrails/guardrail.ts';
 import { guardrailFaults } from '../../model/guardrails/guardrail-checks.ts';
+import { documentBodyLimits } from '../../model/json/body-limits.ts';
+import { ApiError } from '../../model/wire/errors.ts';
 import { newId } from '../../model/wire/ids.ts';
 import { readDocument, rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
-import { StreamedList, mapItems } from '../../model/wire/streamed-list.ts';
-import { listSchema, listReply, pageQuery, toPage } from '../../model/wire/paging.ts';
-import { ResponseTimestamp, formatTimestamp } from '../../model/wire/timestamp.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import { mapItems, StreamedList } from '../../model/wire/streamed-list.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import { rejectFaults, validationError } from '../../model/wire/validation-error.ts';
 import type { WorkspaceDefaults } from '../../model/workspaces/workspace.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -25,6 +25,7 @@ import * as configs from '../../store/resources/configs.ts';
 import * as guardrailMappings from '../../store/resources/guardrail-mappings.ts';
 import * as guardrails from '../../store/resources/guardrails.ts';
 import * as workspaces from '../../store/resources/workspaces.ts';
+import { findGuardrailOfPath, guardrailScopes } from '../access/guardrail-access.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -34,20 +35,19 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { findGuardrail, guardrailScopes } from '../access/guardrail-access.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   baseColumns,
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   requireUnchanged,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { isDefault } from './guardrail-defaults.ts';
 import { toRecord as toMappingRecord } from './guardrail-mapping-record.ts';
 import {
@@ -78,7 +78,7 @@ const CreateReceipt = Receipt.extend({
   created_by: z.uuid(),
 });
 
-const changing: Changing<guardrails.StoredGuardrail> = {
+const changing: ResourceWriter<guardrails.StoredGuardrail> = {
   kind: 'Guardrail',
   param: 'guardrailId',
   lock: guardrails.findByIdOrSlugForUpdate,
@@ -183,13 +183,17 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
 async function get(deps: AdminDeps, request: ItemRequest) {
   const { caller, query, mount } = request;
   const db = deps.database.readable;
-  const row = await findGuardrail(db, request, query.workspace_id, 'read');
+  const row = await findGuardrailOfPath(db, request, query.workspace_id, 'read');
   // v1 clients compare with what they sent; the newer ones need every field (docs/reference/resources.md, Guardrails).
   const frame = toFrame(row, mount === 'v1' ? 'as sent' : 'complete');
   const mappings = guardrailMappings.readByGuardrail(db, caller.organisationId, row.id);
   const items = mapItems(mappings, toMappingRecord);
-  const record = new StreamedList<z.infer<typeof GuardrailRecord>>(frame, 'mcp_server_mappings', items);
-  return versioned(record, row);
+  const record = new StreamedList<z.infer<typeof GuardrailRecord>>(
+    frame,
+    'mcp_server_mappings',
+    items,
+  );
+  return withVersionTag(record, row);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {

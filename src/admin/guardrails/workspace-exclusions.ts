@@ -7,13 +7,13 @@ import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as guardrailExclusions from '../../store/resources/guardrail-exclusions.ts';
 import * as organisationDefaults from '../../store/resources/organisation-defaults.ts';
-import * as organisationLocks from '../../store/rows/organisation-locks.ts';
 import * as workspaces from '../../store/resources/workspaces.ts';
+import * as organisationLocks from '../../store/rows/organisation-locks.ts';
 import { recordChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import type { BodyRequest } from '../request/frame-fields.ts';
 import { requireOwnOrganisation, requireWholeOrganisation } from '../request/scoping.ts';
-import { requireVersion, versioned } from '../request/version.ts';
+import { requireVersion, withVersionTag } from '../request/version.ts';
 
 const workspacesMax = 1_000;
 const organisation_id = z.string().min(1).max(255).optional();
@@ -92,7 +92,7 @@ async function tell(deps: AdminDeps, { caller }: Pick<AdminRequest, 'caller'>, s
     workspace_id: id,
     excluded: exclusions.get(id)?.[at.column] === 1,
   }));
-  return versioned({ workspaces: told }, { version });
+  return withVersionTag({ workspaces: told }, { version });
 }
 
 async function exclusionsByWorkspace(

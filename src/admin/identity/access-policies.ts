@@ -1,15 +1,15 @@
-/** Knows access policies over HTTP: who is granted which role in the caller's tenant (docs/api.md, Access policies). */
+/** Knows access policies over HTTP: who is granted which role in the caller's tenant (docs/reference/access.md, Access policies). */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { AccessPolicyCreate, parseResource } from '../../model/access-policy.ts';
-import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
-import { listOf, listReply } from '../../model/paging.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { AccessPolicyRow } from '../../store/tables/access-policies.ts';
-import * as accessPolicies from '../../store/tables/access-policies.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { AccessPolicyCreate, parseResource } from '../../model/people/access-policy.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { listReply, listSchema } from '../../model/wire/paging.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { AccessPolicyRow } from '../../store/people/access-policies.ts';
+import * as accessPolicies from '../../store/people/access-policies.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
@@ -20,7 +20,7 @@ const AccessPolicy = z.object({
   principal: z.string(),
   resource: z.string(),
   role: z.string(),
-  created_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
   object: z.literal('access-policy'),
 });
 
@@ -46,7 +46,7 @@ export function accessPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
       mounts,
       scope: 'access_policies.list',
       summary: 'List the access policies of the tenant',
-      response: listOf(AccessPolicy),
+      response: listSchema(AccessPolicy),
       handle: async ({ caller }) => {
         requireWholeOrganisation(caller);
         const rows = await accessPolicies.listByTsg(deps.database.readable, caller.tsgId);

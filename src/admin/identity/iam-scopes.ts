@@ -1,18 +1,18 @@
-/** Knows scopes of the access service over HTTP (docs/api.md, Scopes of the access service). */
+/** Knows scopes of the access service over HTTP (docs/reference/access.md, Scopes of the access service). */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { IamScopeCreate, IamScopeReplace, IamScopeResource } from '../../model/iam-scope.ts';
-import { LongList } from '../../model/long-list.ts';
-import * as iamScopes from '../../store/tables/iam-scopes.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { IamScopeCreate, IamScopeReplace, IamScopeResource } from '../../model/people/iam-scope.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { StreamedList } from '../../model/wire/streamed-list.ts';
+import * as iamScopes from '../../store/people/iam-scopes.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import type { BodyRequest } from '../request/frame-fields.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
-import { requireVersion, versioned } from '../request/version.ts';
+import { requireVersion, withVersionTag } from '../request/version.ts';
 
 const IamScope = z.object({
   /** `<name>:<tsg_id>`. */
@@ -47,7 +47,11 @@ export function iamScopeRoutes(deps: AdminDeps): Route<Principal>[] {
         requireWholeOrganisation(caller);
         const rows = await iamScopes.list(deps.database.readable, caller.organisationId);
         const items = rows.values().map((row) => present(caller, row));
-        return new LongList<z.infer<typeof IamScopeList>>({ count: rows.length }, 'items', items);
+        return new StreamedList<z.infer<typeof IamScopeList>>(
+          { count: rows.length },
+          'items',
+          items,
+        );
       },
     }),
     route({
@@ -61,7 +65,7 @@ export function iamScopeRoutes(deps: AdminDeps): Route<Principal>[] {
         const db = deps.database.readable;
         const row = await iamScopes.find(db, caller.organisationId, params.name!);
         if (row === undefined) throw new ApiError('notFound');
-        return versioned(present(caller, row), row);
+        return withVersionTag(present(caller, row), row);
       },
     }),
     route({

@@ -1,23 +1,23 @@
-/** Knows the caller's organisation over HTTP (docs/api.md, Organisations). */
+/** Knows the caller's organisation over HTTP (docs/reference/resources.md, Organisations). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import {
-  AuthSettings,
+  OrganisationAuthSettings,
   OrganisationInfo,
   OrganisationRecord,
   OrganisationUpdate,
-} from '../../model/organisation.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
-import * as organisations from '../../store/tables/organisations.ts';
-import { isAnyCounted } from '../../store/tables/request-totals.ts';
+} from '../../model/workspaces/organisation.ts';
+import { isAnyCounted } from '../../store/logs/request-totals.ts';
+import * as organisations from '../../store/resources/organisations.ts';
 import { auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import { featureFlags } from '../request/feature-flags.ts';
-import { type BodyRequest, requireUpdate, someField } from '../request/frame-fields.ts';
+import { type BodyRequest, requireUpdate, updateBodyMeta } from '../request/frame-fields.ts';
 import { requireOwnOrganisation, requireWholeOrganisation } from '../request/scoping.ts';
-import { requireVersion, versioned } from '../request/version.ts';
+import { requireVersion, withVersionTag } from '../request/version.ts';
 
 /** Where clients ask for it. */
 const mounts = { v1: everyMount.v1, admin: everyMount.admin } as const;
@@ -33,7 +33,7 @@ export function organisationRoutes(deps: AdminDeps): Route<Principal>[] {
       response: z.object({ success, data: OrganisationRecord }),
       handle: async (request) => {
         const row = await find(deps, request);
-        return versioned({ success: true as const, data: toRecord(row) }, row);
+        return withVersionTag({ success: true as const, data: toRecord(row) }, row);
       },
     }),
     route({
@@ -43,7 +43,7 @@ export function organisationRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: 'organisation_settings.update',
       versioned: true,
       summary: 'Give the organisation of the caller another name',
-      body: OrganisationUpdate.meta(someField),
+      body: OrganisationUpdate.meta(updateBodyMeta),
       response: z.object({ success, data: z.object({ id: z.uuid() }) }),
       handle: (request) => update(deps, request),
     }),
@@ -58,7 +58,7 @@ export function organisationRoutes(deps: AdminDeps): Route<Principal>[] {
       ...read,
       path: '/organisations/:tsgId/auth-settings',
       summary: 'Tell how people sign in to the organisation of the caller',
-      response: z.object({ success, data: AuthSettings }),
+      response: z.object({ success, data: OrganisationAuthSettings }),
       handle: async (request) => {
         await find(deps, request);
         return { success: true as const, data: authSettings(deps) };
@@ -75,7 +75,10 @@ function refuseOthers({ caller, params }: Asked): void {
   requireOwnOrganisation(caller, params.tsgId);
 }
 
-async function find({ database }: AdminDeps, asked: Asked): Promise<organisations.StoredRow> {
+async function find(
+  { database }: AdminDeps,
+  asked: Asked,
+): Promise<organisations.StoredOrganisation> {
   refuseOthers(asked);
   const row = await organisations.findById(database.readable, asked.caller.organisationId);
   if (row === undefined) throw new ApiError('notFound');
@@ -103,7 +106,7 @@ async function update(deps: AdminDeps, request: BodyRequest<OrganisationUpdate>)
   return { success: true as const, data: { id } };
 }
 
-function sharedOf(row: organisations.StoredRow) {
+function sharedOf(row: organisations.StoredOrganisation) {
   return {
     ...{ id: row.id, object: 'organisation' as const, name: row.name },
     created_at: formatTimestamp(row.created_at),
@@ -111,7 +114,7 @@ function sharedOf(row: organisations.StoredRow) {
   };
 }
 
-function toRecord(row: organisations.StoredRow): OrganisationRecord {
+function toRecord(row: organisations.StoredOrganisation): OrganisationRecord {
   const { tsg_id, api_key_max_ttl_days } = row;
   return { ...sharedOf(row), tsg_id, api_key_max_ttl_days };
 }
@@ -136,7 +139,7 @@ async function info(deps: AdminDeps, request: Asked): Promise<OrganisationInfo> 
   };
 }
 
-function authSettings({ signIn }: AdminDeps): AuthSettings {
+function authSettings({ signIn }: AdminDeps): OrganisationAuthSettings {
   const none = { domains: [], scim_token: null };
   if (signIn === null) return { auth_settings: {}, ...none };
   const { issuer, clientId, scopes, roles, groupsClaim, provisions, proof } = signIn.settings;

@@ -5,11 +5,11 @@ import {
   type TokenGrant,
   tokenLifetimeSeconds,
 } from '../../auth/access-token.ts';
-import { findGrants, rolesByWorkspace } from '../../auth/grants.ts';
+import { findRoleGrants, rolesByWorkspace } from '../../auth/grants.ts';
 import type { Principal } from '../../auth/principal.ts';
-import { RawReply, Reply, type Route, route } from '../../http/route.ts';
+import { RawReply, Reply, type Route, route } from '../../http/routes/route.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as organisations from '../../store/tables/organisations.ts';
+import * as organisations from '../../store/resources/organisations.ts';
 import type { AdminDeps } from '../request/deps.ts';
 
 const scopePattern = /^tsg_id:(\d{10})$/;
@@ -70,7 +70,7 @@ async function findAccess(
   tsgId: string,
 ): Promise<Pick<TokenGrant, 'roles' | 'workspaceId'> | RawReply> {
   const [grants, organisation] = await Promise.all([
-    findGrants(db, caller, tsgId),
+    findRoleGrants(db, caller, tsgId),
     organisations.findByTsgId(db, tsgId),
   ]);
   if (organisation !== undefined && grants.roles.length > 0) {

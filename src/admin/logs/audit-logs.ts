@@ -1,22 +1,22 @@
-/** Knows the audit log over HTTP (docs/api.md, Audit): a page of changes, newest first. */
+/** Knows the audit log over HTTP (docs/reference/access.md, Audit): a page of changes, newest first. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
+import { type Route, route } from '../../http/routes/route.ts';
 import {
   AuditLogPage,
   methodOfAction,
   toAuditEvent,
   toAuditRecord,
-} from '../../model/audit-log.ts';
-import { wholeNumber } from '../../model/paging.ts';
-import { StretchEnd, StretchStart } from '../../model/timestamp.ts';
-import * as auditLog from '../../store/tables/audit-log.ts';
-import { listNumbered } from '../../store/tables/audit-pages.ts';
+} from '../../model/logs/audit-log.ts';
+import { wholeNumberParameter } from '../../model/wire/paging.ts';
+import { RangeEnd, RangeStart } from '../../model/wire/timestamp.ts';
+import * as auditLog from '../../store/logs/audit-log.ts';
+import { listNumbered } from '../../store/logs/audit-pages.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
+import { stretchOf } from './analytics/time-range.ts';
 import { cursorOf, placeOf } from './cursor.ts';
-import { stretchOf } from './range.ts';
 
 const daysMax = 366;
 const daysUsual = 31;
@@ -27,7 +27,7 @@ const currentPageMax = 1_000;
 const text = z.string().min(1).max(255).optional();
 
 const AuditLogsQuery = WorkspaceQuery.extend({
-  ...{ start_time: StretchStart.optional(), end_time: StretchEnd.optional() },
+  ...{ start_time: RangeStart.optional(), end_time: RangeEnd.optional() },
   organisation_id: z.string().max(64).optional(),
   ...{
     user_id: text,
@@ -38,8 +38,8 @@ const AuditLogsQuery = WorkspaceQuery.extend({
     method: z.enum(['GET', 'POST', 'PUT', 'DELETE']).optional(),
   },
   ...{ resource_type: text, resource_id: text, request_id: text },
-  page_size: wholeNumber(1, pageSizeMax).default(pageSizeDefault),
-  current_page: wholeNumber(0, currentPageMax).default(0),
+  page_size: wholeNumberParameter(1, pageSizeMax).default(pageSizeDefault),
+  current_page: wholeNumberParameter(0, currentPageMax).default(0),
   cursor: z.string().max(64).optional(),
 });
 

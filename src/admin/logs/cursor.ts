@@ -1,7 +1,7 @@
 /** Knows how a page of a log says where the next one begins: by the moment and the id of its last row. */
-import { idFromBytes, idToBytes } from '../../model/ids.ts';
-import { isUuid } from '../../model/slug.ts';
-import { validationError } from '../../model/validation-error.ts';
+import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
+import { isUuid } from '../../model/wire/slug.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 
 interface Place {
   /** Milliseconds since the epoch. */

@@ -1,22 +1,22 @@
-/** Knows feedback over HTTP (docs/api.md, Feedback): it is given by trace, and can be changed. */
+/** Knows feedback over HTTP (docs/reference/analytics.md, Feedback): it is given by trace, and can be changed. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
+import { type Route, route } from '../../http/routes/route.ts';
 import {
   FeedbackCreate,
   FeedbackRecord,
   FeedbackUpdate,
   weightUnit,
-} from '../../model/feedback.ts';
-import { newId } from '../../model/ids.ts';
-import { rewriteDocument } from '../../model/json-record.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
+} from '../../model/logs/feedback.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { rewriteDocument } from '../../model/wire/json-record.ts';
+import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as feedback from '../../store/tables/feedback.ts';
+import * as feedback from '../../store/logs/feedback.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
-import { type BodyRequest, requireUpdate, someField } from '../request/frame-fields.ts';
+import { type BodyRequest, requireUpdate, updateBodyMeta } from '../request/frame-fields.ts';
 import { findOr404, idOr404 } from '../request/scoping.ts';
-import { requireVersion, versioned } from '../request/version.ts';
+import { requireVersion, withVersionTag } from '../request/version.ts';
 
 const Receipt = z.object({
   status: z.literal('success'),
@@ -47,7 +47,7 @@ export function feedbackRoutes(deps: AdminDeps): Route<Principal>[] {
       response: FeedbackRecord,
       handle: async (request) => {
         const row = await find(deps.database.readable, request, feedback.find);
-        return versioned(toRecord(row), row);
+        return withVersionTag(toRecord(row), row);
       },
     }),
     route({
@@ -56,7 +56,7 @@ export function feedbackRoutes(deps: AdminDeps): Route<Principal>[] {
       scope,
       versioned: true,
       summary: 'Replace the fields sent of feedback',
-      body: FeedbackUpdate.meta(someField),
+      body: FeedbackUpdate.meta(updateBodyMeta),
       ignoredFields: ['id', 'feedbackID', 'trace_id', 'traceID'],
       response: Receipt,
       handle: (request) => update(deps, request),

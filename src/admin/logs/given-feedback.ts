@@ -1,9 +1,9 @@
 /** Knows which feedback belongs to which rows of the log. */
-import { weightUnit } from '../../model/feedback.ts';
-import type { GivenFeedback } from '../../model/request-log.ts';
+import { weightUnit } from '../../model/logs/feedback.ts';
+import type { TraceFeedback } from '../../model/logs/request-log.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as feedback from '../../store/tables/feedback.ts';
-import type { RequestLogRow } from '../../store/tables/request-logs.ts';
+import * as feedback from '../../store/logs/feedback.ts';
+import type { RequestLogRow } from '../../store/logs/request-logs.ts';
 
 /** Of a page of the log; the oldest count. */
 const givenMax = 1_000;
@@ -14,7 +14,7 @@ type Row = Pick<RequestLogRow, 'organisation_id' | 'workspace_id' | 'trace_id'>;
 export async function feedbackOf(
   db: Db,
   rows: readonly Row[],
-): Promise<(row: Row) => GivenFeedback[]> {
+): Promise<(row: Row) => TraceFeedback[]> {
   const [first] = rows;
   if (first === undefined) return () => [];
   const traceIds = [...new Set(rows.map(({ trace_id }) => trace_id))];

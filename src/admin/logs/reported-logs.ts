@@ -1,13 +1,13 @@
-/** Knows requests that callers tell the log of over HTTP (docs/api.md, Reported requests). */
+/** Knows requests that callers tell the log of over HTTP (docs/reference/analytics.md, Reported requests). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { idFromBytes, newIdBytesAt } from '../../model/ids.ts';
-import { priceOf } from '../../model/price-table.ts';
-import { costUnits } from '../../model/pricing.ts';
-import { keptOf, type ReportedLog, ReportedLogs } from '../../model/reported-log.ts';
-import { writeBatch } from '../../store/tables/logged-requests.ts';
-import { type RequestLogRow, writeRow } from '../../store/tables/request-logs.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { type ReportedLog, ReportedLogs, toLogValues } from '../../model/logs/reported-log.ts';
+import { lookUpPrice } from '../../model/pricing/price-table.ts';
+import { costUnits } from '../../model/pricing/pricing.ts';
+import { idFromBytes, newIdBytesAt } from '../../model/wire/ids.ts';
+import { writeBatch } from '../../store/logs/logged-requests.ts';
+import { type RequestLogRow, writeRow } from '../../store/logs/request-logs.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import type { BodyRequest } from '../request/frame-fields.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
@@ -60,9 +60,9 @@ async function rowOf(
   entry: ReportedLog,
   workspaceId: string | null,
 ): Promise<RequestLogRow> {
-  const kept = keptOf(entry);
+  const kept = toLogValues(entry);
   const { service, model, usage } = kept;
-  const price = service === null || usage === null ? null : await priceOf(service, model, now);
+  const price = service === null || usage === null ? null : await lookUpPrice(service, model, now);
   const id = newIdBytesAt(now);
   return {
     ...{ organisation_id: caller.organisationId, ended_at: now, id },

@@ -1,20 +1,21 @@
 /** Knows what the API shows of requests for models: rows of the log, and sums of totals. */
-import { idFromBytes } from '../../model/ids.ts';
-import { fromUnits } from '../../model/limits.ts';
+
+import { fromUnits } from '../../model/limits/limits.ts';
 import {
-  durationAt,
   type EarlierAttemptRecord,
-  type GivenFeedback,
+  estimatePercentile,
   latencyBoundsMs,
   type RequestFigures,
   type RequestLogRecord,
-} from '../../model/request-log.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
-import type { EarlierAttempt, RequestLogRow } from '../../store/tables/request-logs.ts';
-import type { SharedSums } from '../../store/tables/request-sums.ts';
-import { countsByProtocol, errorsByProtocol } from './sums-figures.ts';
+  type TraceFeedback,
+} from '../../model/logs/request-log.ts';
+import { idFromBytes } from '../../model/wire/ids.ts';
+import { formatTimestamp } from '../../model/wire/timestamp.ts';
+import type { EarlierAttempt, RequestLogRow } from '../../store/logs/request-logs.ts';
+import type { SharedSums } from '../../store/logs/request-sums.ts';
+import { countsByProtocol, errorsByProtocol } from './analytics/sums-figures.ts';
 
-export function toRecord(row: RequestLogRow, feedback: readonly GivenFeedback[]): RequestLogRecord {
+export function toRecord(row: RequestLogRow, feedback: readonly TraceFeedback[]): RequestLogRecord {
   const { organisation_id: _, id, ended_at, cost_units, metadata, ...rest } = row;
   const { earlier_attempts: attempts } = row;
   return {
@@ -56,9 +57,9 @@ export function toFigures(sums: SharedSums | undefined): RequestFigures {
     cached_input_tokens: sums.cached_input_tokens,
     cost: fromUnits(sums.cost_units, 'cost'),
     duration_ms_average: requests === 0 ? null : Math.round(duration_ms / requests),
-    duration_ms_p50: durationAt(0.5, within, requests),
-    duration_ms_p90: durationAt(0.9, within, requests),
-    duration_ms_p99: durationAt(0.99, within, requests),
+    duration_ms_p50: estimatePercentile(0.5, within, requests),
+    duration_ms_p90: estimatePercentile(0.9, within, requests),
+    duration_ms_p99: estimatePercentile(0.99, within, requests),
     unlogged_requests: sums.unlogged_requests,
   };
 }

@@ -1,20 +1,24 @@
-/** Knows the log of requests over HTTP (docs/api.md, Logs and analytics): a page of rows, newest first, and one by its id. */
+/** Knows the log of requests over HTTP (docs/reference/analytics.md, Logs and analytics): a page of rows, newest first, and one by its id. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { idToBytes } from '../../model/ids.ts';
-import { wholeNumber } from '../../model/paging.ts';
-import { guardrailVerdicts, RequestLogPage, RequestLogRecord } from '../../model/request-log.ts';
-import * as requestLogs from '../../store/tables/request-logs.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import {
+  guardrailVerdicts,
+  RequestLogPage,
+  RequestLogRecord,
+} from '../../model/logs/request-log.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { idToBytes } from '../../model/wire/ids.ts';
+import { wholeNumberParameter } from '../../model/wire/paging.ts';
+import * as requestLogs from '../../store/logs/request-logs.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
+import { requireRight, visibleKeys } from '../access/visibility.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { type ItemRequest, type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { findIn, idOr404, resolveWorkspace } from '../request/scoping.ts';
-import { requireRight, visibleKeys } from '../request/visibility.ts';
+import { rangeOf, rangeQuery } from './analytics/time-range.ts';
 import { cursorOf, placeOf } from './cursor.ts';
 import { feedbackOf } from './given-feedback.ts';
-import { rangeOf, rangeQuery } from './range.ts';
 import { toRecord } from './request-log-record.ts';
 
 const daysMax = 31;
@@ -31,7 +35,7 @@ const LogsQuery = WorkspaceQuery.extend({
     .string()
     .regex(/^[1-9](?:\d\d|xx)$/, 'must be a status such as 429, or a class such as 4xx')
     .optional(),
-  page_size: wholeNumber(1, pageSizeMax).default(pageSizeDefault),
+  page_size: wholeNumberParameter(1, pageSizeMax).default(pageSizeDefault),
   cursor: z.string().max(64).optional(),
 });
 

@@ -1,25 +1,25 @@
 /** Knows how requests find MCP integrations and servers, and which scope an integration asks for. */
 
-import { ApiError } from '../../model/errors.ts';
-import { isGranted } from '../../model/integration-access.ts';
+import { isGranted } from '../../model/providers/integration-access.ts';
+import { ApiError } from '../../model/wire/errors.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as mcpIntegrationWorkspaces from '../../store/tables/mcp-integration-workspaces.ts';
-import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
-import * as mcpServers from '../../store/tables/mcp-servers.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as mcpIntegrationWorkspaces from '../../store/mcp/mcp-integration-workspaces.ts';
+import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
+import * as mcpServers from '../../store/mcp/mcp-servers.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
+import { createLocationScopes } from '../access/location-scopes.ts';
 import type { AdminRequest } from '../request/deps.ts';
-import { placedScopes } from '../request/placed-scopes.ts';
-import type { Changing } from '../request/resource-change.ts';
+import type { ResourceWriter } from '../request/resource-change.ts';
 import { findIn } from '../request/scoping.ts';
 
 type Named = Pick<AdminRequest, 'caller' | 'params'>;
 
-export const mcpScopes = placedScopes({
+export const mcpScopes = createLocationScopes({
   organisation: 'organisation_mcp_integrations',
   workspace: 'workspace_mcp_integrations',
 });
 
-export const integrationChanging: Changing<mcpIntegrations.StoredMcpIntegration> = {
+export const integrationChanging: ResourceWriter<mcpIntegrations.StoredMcpIntegration> = {
   kind: 'McpIntegration',
   param: 'mcpIntegrationId',
   lock: mcpIntegrations.findByIdOrSlugForUpdate,
@@ -27,7 +27,7 @@ export const integrationChanging: Changing<mcpIntegrations.StoredMcpIntegration>
   admit: mcpScopes.require,
 };
 
-export const serverChanging: Changing<mcpServers.StoredMcpServer> = {
+export const serverChanging: ResourceWriter<mcpServers.StoredMcpServer> = {
   kind: 'McpServer',
   param: 'mcpServerId',
   lock: mcpServers.findByIdOrSlugForUpdate,

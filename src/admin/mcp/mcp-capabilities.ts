@@ -1,17 +1,17 @@
-/** Knows the capabilities of MCP integrations and servers over HTTP (docs/api.md, MCP integrations). */
+/** Knows the capabilities of MCP integrations and servers over HTTP (docs/reference/resources.md, MCP integrations). */
 
 import type { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { documentBody } from '../../model/body-limits.ts';
-import { McpCapabilitiesPut } from '../../model/mcp-integration.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
-import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
-import * as serverCapabilities from '../../store/tables/mcp-server-capabilities.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { documentBodyLimits } from '../../model/json/body-limits.ts';
+import { McpCapabilitiesPut } from '../../model/mcp/mcp-integration.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
+import * as mcpCapabilities from '../../store/mcp/mcp-capabilities.ts';
+import * as serverCapabilities from '../../store/mcp/mcp-server-capabilities.ts';
 import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import { type BodyRequest, type QueryRequest, updateFields } from '../request/frame-fields.ts';
 import { updateResource } from '../request/resource-change.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import {
   findIntegration,
   findServer,
@@ -52,7 +52,7 @@ export function mcpCapabilityRoutes(deps: AdminDeps): Route<Principal>[] {
     method: 'PUT',
     versioned: true,
     body: PutBody,
-    bodyLimits: documentBody,
+    bodyLimits: documentBodyLimits,
     response: CapabilityReceipt,
   } as const;
   return [
@@ -91,15 +91,15 @@ async function list(deps: AdminDeps, request: ListRequest) {
   const { rows, total } = await mcpCapabilities.list(db, organisationId, filter, page);
   const counts = toCounts(await mcpCapabilities.listCounts(db, organisationId, row.id));
   const found = { length: rows.length, total };
-  return versioned(capabilityReply(rows.values().map(toRecord), found, page, counts), row);
+  return withVersionTag(capabilityReply(rows.values().map(toRecord), found, page, counts), row);
 }
 
 async function put(deps: AdminDeps, request: PutRequest) {
   const { body, now } = request;
-  refuseFaults(repeatedFaults(body.capabilities));
+  rejectFaults(repeatedFaults(body.capabilities));
   await updateResource(deps, request, integrationChanging, {
     columns: () => ({}),
-    elsewhere: async (tx, row) =>
+    writeElsewhere: async (tx, row) =>
       (await putAtIntegration(tx, row, body.capabilities, now)) > 0 ? ['capabilities'] : [],
   });
   return { success: true as const };
@@ -130,15 +130,15 @@ async function listServed(deps: AdminDeps, request: ListRequest) {
     ...others.map(toUnknownRecord),
   ];
   const found = { length: data.length, total: total + unknownTotal };
-  return versioned(capabilityReply(data, found, page, toCounts([...known, ...unknown])), row);
+  return withVersionTag(capabilityReply(data, found, page, toCounts([...known, ...unknown])), row);
 }
 
 async function putServed(deps: AdminDeps, request: PutRequest) {
   const { body, now } = request;
-  refuseFaults(repeatedFaults(body.capabilities));
+  rejectFaults(repeatedFaults(body.capabilities));
   await updateResource(deps, request, serverChanging, {
     columns: () => ({}),
-    elsewhere: async (tx, row) =>
+    writeElsewhere: async (tx, row) =>
       (await putAtServer(tx, row, body.capabilities, now)) > 0 ? ['capabilities'] : [],
   });
   return { success: true as const };

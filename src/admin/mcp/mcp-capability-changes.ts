@@ -1,14 +1,15 @@
 /** Knows how it is written which capabilities of MCP integrations and servers may be used. */
-import { newId } from '../../model/ids.ts';
-import { writeDocument } from '../../model/json-record.ts';
-import { capabilitiesKeptMax, type FoundCapability } from '../../model/mcp-found.ts';
-import type { McpCapabilityType } from '../../model/mcp-integration.ts';
-import { validationError } from '../../model/validation-error.ts';
+
+import { type DiscoveredCapability, storedCapabilitiesMax } from '../../model/mcp/mcp-discovery.ts';
+import type { McpCapabilityType } from '../../model/mcp/mcp-integration.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { writeDocument } from '../../model/wire/json-record.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
-import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
-import * as serverCapabilities from '../../store/tables/mcp-server-capabilities.ts';
-import type { StoredMcpServer } from '../../store/tables/mcp-servers.ts';
+import * as mcpCapabilities from '../../store/mcp/mcp-capabilities.ts';
+import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
+import * as serverCapabilities from '../../store/mcp/mcp-server-capabilities.ts';
+import type { StoredMcpServer } from '../../store/mcp/mcp-servers.ts';
 import { identityOf } from './mcp-capability-record.ts';
 
 /** Of one statement; each may hold a schema. */
@@ -57,7 +58,7 @@ export async function putAtIntegration(
 export async function keepFound(
   tx: Db,
   { id, organisation_id }: Pick<StoredMcpIntegration, 'id' | 'organisation_id'>,
-  found: readonly FoundCapability[],
+  found: readonly DiscoveredCapability[],
   now: number,
 ): Promise<void> {
   const rows = found.map(({ type, name, facts }) => ({
@@ -122,8 +123,8 @@ function countOfAll(changed: readonly Named[], known: readonly Known[]): number 
 
 /** @throws ApiError `invalid` where there are to be more than are kept */
 export function requireRoom(count: number): void {
-  if (count <= capabilitiesKeptMax) return;
-  const message = `there are ${capabilitiesKeptMax} capabilities at most, those that are offered no more among them; make a new one`;
+  if (count <= storedCapabilitiesMax) return;
+  const message = `there are ${storedCapabilitiesMax} capabilities at most, those that are offered no more among them; make a new one`;
   throw validationError({ path: [], message });
 }
 

@@ -1,7 +1,7 @@
 /** Knows how many capabilities of each type there are, and how many of them are enabled. */
 
 import { z } from 'zod';
-import type { CapabilityCount } from '../../store/tables/mcp-capabilities.ts';
+import type { CapabilityCount } from '../../store/mcp/mcp-capabilities.ts';
 
 const Count = z.object({ total: z.int().min(0), enabled: z.int().min(0) });
 export const CapabilityCounts = z.object({

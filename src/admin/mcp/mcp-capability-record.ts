@@ -1,18 +1,18 @@
 /** Knows what the API tells about a capability of an MCP integration or server, and how lists of them are put. */
 import { z } from 'zod';
-import type { Fault } from '../../model/fault.ts';
-import { readDocument } from '../../model/json-record.ts';
-import { LongList } from '../../model/long-list.ts';
-import type { McpCapabilityFacts } from '../../model/mcp-found.ts';
-import { type McpCapabilitiesPut, McpCapabilityType } from '../../model/mcp-integration.ts';
-import { type Page, wholeNumber } from '../../model/paging.ts';
+import type { McpCapabilityFacts } from '../../model/mcp/mcp-discovery.ts';
+import { type McpCapabilitiesPut, McpCapabilityType } from '../../model/mcp/mcp-integration.ts';
+import type { Fault } from '../../model/wire/fault.ts';
+import { readDocument } from '../../model/wire/json-record.ts';
+import { type Page, wholeNumberParameter } from '../../model/wire/paging.ts';
+import { StreamedList } from '../../model/wire/streamed-list.ts';
 import {
-  AnsweredTimestamp,
   formatTimestamp,
   formatTimestampOrNull,
-} from '../../model/timestamp.ts';
-import type { StoredMcpCapability } from '../../store/tables/mcp-capabilities.ts';
-import type { ServerCapability } from '../../store/tables/mcp-server-capabilities.ts';
+  ResponseTimestamp,
+} from '../../model/wire/timestamp.ts';
+import type { StoredMcpCapability } from '../../store/mcp/mcp-capabilities.ts';
+import type { ServerCapability } from '../../store/mcp/mcp-server-capabilities.ts';
 import { WorkspaceQuery } from '../request/frame-fields.ts';
 import { CapabilityCounts } from './mcp-capability-counts.ts';
 
@@ -20,9 +20,9 @@ const pageSizeMax = 500;
 
 export const CapabilityQuery = WorkspaceQuery.extend({
   type: McpCapabilityType.optional(),
-  /** Counted from 1, unlike other lists (docs/api.md, Paging). */
-  page: wholeNumber(1, 1_000_000).default(1),
-  page_size: wholeNumber(1, pageSizeMax).default(100),
+  /** Counted from 1, unlike other lists (docs/reference/api.md, Paging). */
+  page: wholeNumberParameter(1, 1_000_000).default(1),
+  page_size: wholeNumberParameter(1, pageSizeMax).default(100),
 });
 
 export const CapabilityReceipt = z.object({ success: z.literal(true) });
@@ -34,10 +34,10 @@ const shape = {
   name: z.string(),
   type: McpCapabilityType,
   enabled: z.boolean(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   /** When the server last offered it. */
-  last_seen_at: AnsweredTimestamp.nullable(),
+  last_seen_at: ResponseTimestamp.nullable(),
   /** From here on what the server says of it. */
   title: z.string().nullable(),
   description: z.string().nullable(),
@@ -85,7 +85,7 @@ export function capabilityReply<T>(
 ) {
   const { total } = found;
   const has_more = page.offset + found.length < total;
-  return new LongList<{
+  return new StreamedList<{
     object: 'list';
     data: T[];
     total: number;

@@ -2,15 +2,15 @@
 import { z } from 'zod';
 import { connectionContext } from '../../auth/mcp-secrets.ts';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { secretMask } from '../../model/mcp-integration.ts';
-import { McpTokensPut } from '../../model/mcp-server.ts';
-import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { secretMask } from '../../model/mcp/mcp-integration.ts';
+import { McpTokensPut } from '../../model/mcp/mcp-server.ts';
+import { pageQuery, pageReply, pageSchema, toPage } from '../../model/wire/paging.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as mcpConnections from '../../store/tables/mcp-connections.ts';
-import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
-import * as mcpServers from '../../store/tables/mcp-servers.ts';
+import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
+import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
+import * as mcpServers from '../../store/mcp/mcp-servers.ts';
 import { auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import {
@@ -21,7 +21,7 @@ import {
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { findOr404 } from '../request/scoping.ts';
-import { requireVersion, versioned } from '../request/version.ts';
+import { requireVersion, withVersionTag } from '../request/version.ts';
 import { findServer } from './mcp-access.ts';
 import { readConfigurations } from './mcp-integration-record.ts';
 
@@ -32,16 +32,16 @@ const ListQuery = OfUser.extend(pageQuery());
 const Connection = z.object({
   user_id: z.uuid(),
   connected: z.literal(true),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
 });
 /** Tokens stand in it as a mask. */
 const Tokens = z.object({
   connected: z.boolean(),
   access_token: z.string().nullable(),
   refresh_token: z.string().nullable(),
-  created_at: AnsweredTimestamp.nullable(),
-  last_updated_at: AnsweredTimestamp.nullable(),
+  created_at: ResponseTimestamp.nullable(),
+  last_updated_at: ResponseTimestamp.nullable(),
   object: z.literal('mcp-tokens'),
 });
 const ClientInfo = z.object({
@@ -67,7 +67,7 @@ export function mcpConnectionRoutes(deps: AdminDeps): Route<Principal>[] {
       ...{ ...connections, method: 'GET', scope: 'mcp_servers.read' },
       summary: 'List who has tokens for an MCP server',
       query: ListQuery,
-      response: pageOf(Connection),
+      response: pageSchema(Connection),
       handle: (request) => list(deps, request),
     }),
     route({
@@ -153,7 +153,7 @@ async function getTokens(deps: AdminDeps, request: ItemRequest) {
     last_updated_at: kept === undefined ? null : formatTimestamp(kept.last_updated_at),
     object: 'mcp-tokens',
   };
-  return versioned(told, kept ?? noTokens);
+  return withVersionTag(told, kept ?? noTokens);
 }
 
 async function putTokens(

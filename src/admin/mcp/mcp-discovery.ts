@@ -1,15 +1,19 @@
 /** Knows how what an MCP server says of itself is found out, or taken from a client, and kept. */
 import { isDeepStrictEqual } from 'node:util';
 import { connectionContext } from '../../auth/mcp-secrets.ts';
-import { ApiError } from '../../model/errors.ts';
-import { readDocument, writeDocument } from '../../model/json-record.ts';
-import { type McpFound, type McpServerFacts, McpUnreachable } from '../../model/mcp-found.ts';
+import {
+  type McpDiscovery,
+  type McpServerFacts,
+  McpUnreachableError,
+} from '../../model/mcp/mcp-discovery.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { readDocument, writeDocument } from '../../model/wire/json-record.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
-import * as mcpConnections from '../../store/tables/mcp-connections.ts';
-import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
-import * as mcpMetadata from '../../store/tables/mcp-metadata.ts';
-import type { StoredMcpServer } from '../../store/tables/mcp-servers.ts';
+import * as mcpCapabilities from '../../store/mcp/mcp-capabilities.ts';
+import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
+import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
+import * as mcpMetadata from '../../store/mcp/mcp-metadata.ts';
+import type { StoredMcpServer } from '../../store/mcp/mcp-servers.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { keepFound, requireRoom } from './mcp-capability-changes.ts';
@@ -25,7 +29,7 @@ export interface Asked {
 
 /** What came of asking a server. */
 export type Outcome =
-  | { readonly found: McpFound & { readonly status: number | null } }
+  | { readonly found: McpDiscovery & { readonly status: number | null } }
   | { readonly error: string; readonly status: number | null };
 
 /** Asks, with the tokens that the caller has for the server. */
@@ -41,7 +45,7 @@ export async function ask(
     const asked = { integration, workspaceId, accessToken, wantsLists };
     return { found: await deps.mcp.explore(asked) };
   } catch (error) {
-    if (!(error instanceof McpUnreachable)) throw error;
+    if (!(error instanceof McpUnreachableError)) throw error;
     return { error: error.message, status: error.status };
   }
 }
@@ -65,7 +69,7 @@ export async function keep(
   deps: AdminDeps,
   request: Asking,
   asked: mcpIntegrations.StoredMcpIntegration,
-  outcome: Outcome | { readonly found: Partial<McpFound> },
+  outcome: Outcome | { readonly found: Partial<McpDiscovery> },
 ): Promise<string | null> {
   return deps.database.transaction(async (tx) => {
     const { organisation_id: organisationId, id } = asked;
@@ -88,7 +92,7 @@ async function keepIn(
   deps: AdminDeps,
   request: Asking,
   row: mcpIntegrations.StoredMcpIntegration,
-  { server, capabilities = null }: Partial<McpFound>,
+  { server, capabilities = null }: Partial<McpDiscovery>,
 ): Promise<null> {
   const { organisation_id, id, workspace_id: workspaceId } = row;
   if (capabilities !== null) {

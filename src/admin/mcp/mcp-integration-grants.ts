@@ -1,8 +1,8 @@
 /** Knows how it is written which workspaces may use an MCP integration of the organisation. */
-import { newId } from '../../model/ids.ts';
+import { newId } from '../../model/wire/ids.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as grants from '../../store/tables/mcp-integration-workspaces.ts';
-import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
+import * as grants from '../../store/mcp/mcp-integration-workspaces.ts';
+import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
 
 /** Of one workspace, by its id. */
 export interface FoundGrant {
@@ -38,7 +38,6 @@ export async function writeGrants(
   const left = isWhole ? stored.filter((row) => !named.has(row.workspace_id)) : [];
   await grants.insertMany(
     tx,
-    organisationId,
     added.map(({ workspaceId, enabled }) => ({
       id: newId(),
       organisation_id: organisationId,

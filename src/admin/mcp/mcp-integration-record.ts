@@ -1,16 +1,20 @@
 /** Knows what the API tells about an MCP integration, and the body that would make it again. */
 import { z } from 'zod';
-import { headerPlaces } from '../../auth/mcp-secrets.ts';
+import { headerSecretLocations } from '../../auth/mcp-secrets.ts';
 import { fingerprintSecrets, maskSecrets } from '../../auth/secret-values.ts';
-import { isOpenToAll } from '../../model/integration-access.ts';
-import { readDocument, sparse } from '../../model/json-record.ts';
-import { McpConfigurations } from '../../model/mcp-integration.ts';
-import { SecretMapping, specMappings, toldMappings } from '../../model/secret-mapping.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { StoredMcpIntegrationWorkspace } from '../../store/tables/mcp-integration-workspaces.ts';
-import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
-import type { StoredMcpMetadata } from '../../store/tables/mcp-metadata.ts';
-import type { CapabilityName } from '../../store/tables/mcp-server-capabilities.ts';
+import { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
+import { isOpenToAll } from '../../model/providers/integration-access.ts';
+import {
+  mappingsAsSent,
+  mappingsForSnapshot,
+  SecretMapping,
+} from '../../model/secrets/secret-mapping.ts';
+import { readDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredMcpIntegrationWorkspace } from '../../store/mcp/mcp-integration-workspaces.ts';
+import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
+import type { StoredMcpMetadata } from '../../store/mcp/mcp-metadata.ts';
+import type { CapabilityName } from '../../store/mcp/mcp-server-capabilities.ts';
 import type { SpecSecrets } from '../request/resource.ts';
 import { ShortMetadata, toShortMetadata } from './mcp-metadata-record.ts';
 import type { SealedConfigurations } from './mcp-secrets.ts';
@@ -32,8 +36,8 @@ export const McpIntegrationRecord = z.object({
   global_workspace_access: z.object({ enabled: z.boolean() }),
   status: z.enum(['active', 'archived']),
   owner_id: z.uuid(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   object: z.literal('mcp-integration'),
 });
 
@@ -53,8 +57,8 @@ export function toRecord(row: StoredMcpIntegration) {
     url: row.url,
     auth_type: row.auth_type,
     transport: row.transport,
-    configurations: maskSecrets(headerPlaces(row.id), readConfigurations(row) ?? {}),
-    secret_mappings: toldMappings(row.secret_mappings),
+    configurations: maskSecrets(headerSecretLocations(row.id), readConfigurations(row) ?? {}),
+    secret_mappings: mappingsAsSent(row.secret_mappings),
     global_workspace_access: { enabled: row.workspace_id === null && isOpenToAll(row) },
     status: row.status,
     owner_id: row.owner_id,
@@ -91,7 +95,7 @@ export function toSpec(
     id,
     enabled: enabled !== 0,
   }));
-  return sparse({
+  return withoutNulls({
     name: row.name,
     slug: row.slug,
     url: row.url,
@@ -100,8 +104,8 @@ export function toSpec(
     description: row.description,
     workspace_id: row.workspace_id,
     configurations:
-      stored && fingerprintSecrets(unsealer, fingerprintKey, headerPlaces(row.id), stored),
-    secret_mappings: specMappings(row.secret_mappings),
+      stored && fingerprintSecrets(unsealer, fingerprintKey, headerSecretLocations(row.id), stored),
+    secret_mappings: mappingsForSnapshot(row.secret_mappings),
     global_workspace_access: readDocument(row.global_workspace_access),
     workspaces: grants.length === 0 ? null : grants,
     disabled_capabilities: specCapabilities(row.disabled),

@@ -1,16 +1,20 @@
 /** Knows over HTTP which workspaces may use an MCP integration of the organisation. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Reply, type Route, route } from '../../http/route.ts';
-import { isOpenToAll, ownedFaults } from '../../model/integration-access.ts';
-import { rewriteDocument } from '../../model/json-record.ts';
-import { McpIntegrationWorkspacesPut } from '../../model/mcp-integration.ts';
-import { pageQuery, toPage } from '../../model/paging.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
+import { type Reply, type Route, route } from '../../http/routes/route.ts';
+import { McpIntegrationWorkspacesPut } from '../../model/mcp/mcp-integration.ts';
+import {
+  isOpenToAll,
+  workspaceIntegrationFaults,
+} from '../../model/providers/integration-access.ts';
+import { rewriteDocument } from '../../model/wire/json-record.ts';
+import { pageQuery, toPage } from '../../model/wire/paging.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as grants from '../../store/tables/mcp-integration-workspaces.ts';
-import type * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
+import * as grants from '../../store/mcp/mcp-integration-workspaces.ts';
+import type * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
+import { resolveWorkspaceGrants } from '../access/granted-workspaces.ts';
 import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -18,9 +22,8 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { findGrants } from '../request/granted-workspaces.ts';
 import { updateResource } from '../request/resource-change.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { findIntegration, integrationChanging, mcpScopes } from './mcp-access.ts';
 import { type FoundGrant, writeGrants } from './mcp-integration-grants.ts';
 
@@ -40,8 +43,8 @@ const Grant = z.object({
   id: z.uuid(),
   enabled: z.boolean(),
   status: z.literal('active'),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
 });
 const frame = {
   object: z.literal('list'),
@@ -102,19 +105,19 @@ async function list(
     global_workspace_access: { enabled: row.workspace_id === null && isOpenToAll(row) },
   };
   const isOlder = query.version === undefined;
-  return versioned(isOlder ? { ...shared, workspaces: told } : { ...shared, data: told }, row);
+  return withVersionTag(isOlder ? { ...shared, workspaces: told } : { ...shared, data: told }, row);
 }
 
 async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string, never>> {
   const { body, now } = request;
   await updateResource(deps, request, integrationChanging, {
     columns: (_, row) => {
-      if (row.workspace_id !== null) refuseFaults(ownedFaults(body));
+      if (row.workspace_id !== null) rejectFaults(workspaceIntegrationFaults(body));
       const { global_workspace_access: access } = body;
       return { global_workspace_access: rewriteDocument(row.global_workspace_access, access) };
     },
-    elsewhere: async (tx, row) => {
-      const sent = await findGrants(tx, row.organisation_id, body.workspaces ?? []);
+    writeElsewhere: async (tx, row) => {
+      const sent = await resolveWorkspaceGrants(tx, row.organisation_id, body.workspaces ?? []);
       const all = [...(await overridden(tx, row, body, sent)), ...sent];
       const writing = { integration: row, isWhole: false, now };
       return (await writeGrants(tx, writing, all)) ? ['workspaces'] : [];

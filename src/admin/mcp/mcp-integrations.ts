@@ -1,30 +1,32 @@
-/** Knows MCP integrations over HTTP (docs/api.md, MCP integrations). */
+/** Knows MCP integrations over HTTP (docs/reference/resources.md, MCP integrations). */
 
 import { z } from 'zod';
 import type { Sealer } from '../../auth/keyring.ts';
-import { headerPlaces } from '../../auth/mcp-secrets.ts';
+import { headerSecretLocations } from '../../auth/mcp-secrets.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { sealSecrets } from '../../auth/secret-values.ts';
-import type { Route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { below } from '../../model/fault.ts';
-import { newId } from '../../model/ids.ts';
-import { ownedFaults } from '../../model/integration-access.ts';
-import { rewriteDocument, writeDocument } from '../../model/json-record.ts';
-import { mapItems } from '../../model/long-list.ts';
-import { mcpIntegrationFaults } from '../../model/mcp-configurations.ts';
-import { McpIntegrationCreate, McpIntegrationUpdate } from '../../model/mcp-integration.ts';
-import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
-import { emptyToNull } from '../../model/resource-fields.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
+import type { Route } from '../../http/routes/route.ts';
+import { mcpIntegrationFaults } from '../../model/mcp/mcp-configurations.ts';
+import { McpIntegrationCreate, McpIntegrationUpdate } from '../../model/mcp/mcp-integration.ts';
+import { workspaceIntegrationFaults } from '../../model/providers/integration-access.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { prefixFaults } from '../../model/wire/fault.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
+import { pageQuery, pageReply, pageSchema, toPage } from '../../model/wire/paging.ts';
+import { emptyToNull } from '../../model/wire/resource-fields.ts';
+import { mapItems } from '../../model/wire/streamed-list.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
-import * as mcpConnections from '../../store/tables/mcp-connections.ts';
-import * as mcpIntegrationWorkspaces from '../../store/tables/mcp-integration-workspaces.ts';
-import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
-import * as mcpMetadata from '../../store/tables/mcp-metadata.ts';
-import * as mcpServers from '../../store/tables/mcp-servers.ts';
-import type { Which } from '../../store/tables/resource-table.ts';
+import * as mcpCapabilities from '../../store/mcp/mcp-capabilities.ts';
+import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
+import * as mcpIntegrationWorkspaces from '../../store/mcp/mcp-integration-workspaces.ts';
+import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
+import * as mcpMetadata from '../../store/mcp/mcp-metadata.ts';
+import * as mcpServers from '../../store/mcp/mcp-servers.ts';
+import type { RowCondition } from '../../store/rows/resource-table.ts';
+import { resolveWorkspaceGrants } from '../access/granted-workspaces.ts';
+import { resolveSecretMappings } from '../access/secret-mappings.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -34,7 +36,6 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { findGrants } from '../request/granted-workspaces.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   baseColumns,
@@ -45,9 +46,8 @@ import {
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
-import { findMappings } from '../request/secret-mappings.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { findIntegration, integrationChanging, mcpScopes } from './mcp-access.ts';
 import { disableAtIntegration } from './mcp-capability-changes.ts';
 import { writeGrants } from './mcp-integration-grants.ts';
@@ -98,7 +98,7 @@ export const mcpIntegrationResource: Resource = {
 async function listGranted(
   tx: Db,
   organisationId: string,
-  which: Which | null,
+  which: RowCondition | null,
 ): Promise<GrantedMcpIntegration[]> {
   const rows = await mcpIntegrations.listAllForOrganisation(tx, organisationId, which);
   const grants = await mcpIntegrationWorkspaces.listAllForOrganisation(tx, organisationId);
@@ -124,7 +124,7 @@ function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
     on.list({
       summary: 'List MCP integrations',
       query: ListQuery,
-      response: pageOf(McpIntegrationItem),
+      response: pageSchema(McpIntegrationItem),
       handle: (request) => list(deps, request),
     }),
     on.get({
@@ -149,7 +149,7 @@ function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
 
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { caller, body, now } = request;
-  refuseFaults(mcpIntegrationFaults(body, deps.trustedHosts));
+  rejectFaults(mcpIntegrationFaults(body, deps.trustedHosts));
   const id = newId();
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   const configurations = sealed(sealer, id, body.configurations, null);
@@ -168,13 +168,13 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       owner_id: caller.id,
     };
     mcpScopes.require(caller, placeless, 'create');
-    if (workspace !== null) refuseFaults(ownedFaults(body));
-    const mappings = await findMappings(tx, placeless, body.secret_mappings);
+    if (workspace !== null) rejectFaults(workspaceIntegrationFaults(body));
+    const mappings = await resolveSecretMappings(tx, placeless, body.secret_mappings);
     const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
     const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
       mcpIntegrations.insert(tx, given),
     );
-    const grants = await findGrants(tx, caller.organisationId, body.workspaces ?? []);
+    const grants = await resolveWorkspaceGrants(tx, caller.organisationId, body.workspaces ?? []);
     await writeGrants(tx, { integration: row, isWhole: true, now }, grants);
     await disableAtIntegration(tx, row, body.disabled_capabilities ?? [], now);
     return { row, changes: { name: body.name } };
@@ -204,28 +204,28 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
 async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const row = await findIntegration(db, request, request.query.workspace_id);
-  return versioned(toRecord(row), row);
+  return withVersionTag(toRecord(row), row);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { caller, body, now } = request;
-  refuseFaults(mcpIntegrationFaults(body, deps.trustedHosts));
+  rejectFaults(mcpIntegrationFaults(body, deps.trustedHosts));
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   await updateResource(deps, request, integrationChanging, {
     columns: async (tx, row) => {
       requireUnchanged('slug', body.slug, row.slug);
-      if (row.workspace_id !== null) refuseFaults(ownedFaults(body));
+      if (row.workspace_id !== null) rejectFaults(workspaceIntegrationFaults(body));
       const stored = readConfigurations(row);
       const isOther =
         body.url !== undefined && new URL(body.url).origin !== new URL(row.url).origin;
-      refuseFaults(keptClientSecretFaults(body.configurations, stored, isOther));
+      rejectFaults(keptClientSecretFaults(body.configurations, stored, isOther));
       if (isOther) {
-        refuseFaults(keptSecretFaults(body.configurations, stored));
+        rejectFaults(keptSecretFaults(body.configurations, stored));
         await mcpConnections.deleteByIntegration(tx, row.organisation_id, row.id);
         await mcpMetadata.deleteByIntegration(tx, row.organisation_id, row.id);
       }
       const configurations = sealed(sealer, row.id, body.configurations, stored);
-      const mappings = await findMappings(tx, row, body.secret_mappings);
+      const mappings = await resolveSecretMappings(tx, row, body.secret_mappings);
       return {
         name: body.name,
         description:
@@ -241,10 +241,10 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
         ),
       };
     },
-    elsewhere: async (tx, row) => {
+    writeElsewhere: async (tx, row) => {
       const fields: string[] = [];
       if (body.workspaces !== undefined) {
-        const grants = await findGrants(tx, caller.organisationId, body.workspaces);
+        const grants = await resolveWorkspaceGrants(tx, caller.organisationId, body.workspaces);
         const writing = { integration: row, isWhole: true, now };
         if (await writeGrants(tx, writing, grants)) fields.push('workspaces');
       }
@@ -278,7 +278,7 @@ function sealed(
   stored: SealedConfigurations | null,
 ): SealedConfigurations | null | undefined {
   if (sent === undefined || sent === null) return sent;
-  const sealing = sealSecrets(sealer, headerPlaces(integrationId), sent, stored);
-  refuseFaults(below(['configurations'], sealing.faults));
+  const sealing = sealSecrets(sealer, headerSecretLocations(integrationId), sent, stored);
+  rejectFaults(prefixFaults(['configurations'], sealing.faults));
   return sealing.document;
 }

@@ -1,9 +1,9 @@
 /** Knows what the API tells of what an MCP server says of itself. */
 import { z } from 'zod';
-import { readDocument } from '../../model/json-record.ts';
-import type { McpServerFacts } from '../../model/mcp-found.ts';
-import { AnsweredTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
-import type { StoredMcpMetadata } from '../../store/tables/mcp-metadata.ts';
+import type { McpServerFacts } from '../../model/mcp/mcp-discovery.ts';
+import { readDocument } from '../../model/wire/json-record.ts';
+import { formatTimestampOrNull, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredMcpMetadata } from '../../store/mcp/mcp-metadata.ts';
 import type { CapabilityCounts } from './mcp-capability-counts.ts';
 
 const shape = {
@@ -14,7 +14,7 @@ const shape = {
   icons: z.array(z.unknown()).nullable(),
   protocol_version: z.string().nullable(),
   sync_status: z.enum(['pending', 'synced', 'failed']),
-  last_synced_at: AnsweredTimestamp.nullable(),
+  last_synced_at: ResponseTimestamp.nullable(),
 };
 
 /** In lists of servers. */

@@ -1,11 +1,11 @@
-/** Knows what is known of the MCP server behind an integration, over HTTP (docs/api.md, MCP integrations). */
+/** Knows what is known of the MCP server behind an integration, over HTTP (docs/reference/resources.md, MCP integrations). */
 
 import type { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
+import { type Route, route } from '../../http/routes/route.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
-import * as mcpMetadata from '../../store/tables/mcp-metadata.ts';
+import * as mcpCapabilities from '../../store/mcp/mcp-capabilities.ts';
+import * as mcpMetadata from '../../store/mcp/mcp-metadata.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { WorkspaceQuery } from '../request/frame-fields.ts';
 import { findIntegration, findServer, mcpScopes } from './mcp-access.ts';

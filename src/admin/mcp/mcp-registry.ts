@@ -1,23 +1,23 @@
-/** Knows the MCP servers of a caller as clients of the MCP registry read them (docs/api.md, MCP registry). */
+/** Knows the MCP servers of a caller as clients of the MCP registry read them (docs/reference/resources.md, MCP registry). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { isGranted } from '../../model/integration-access.ts';
-import { readDocument } from '../../model/json-record.ts';
-import type { McpServerFacts } from '../../model/mcp-found.ts';
-import { wholeNumber } from '../../model/paging.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import type { McpServerFacts } from '../../model/mcp/mcp-discovery.ts';
+import { isGranted } from '../../model/providers/integration-access.ts';
+import { readDocument } from '../../model/wire/json-record.ts';
+import { wholeNumberParameter } from '../../model/wire/paging.ts';
 import {
-  AnsweredTimestamp,
   formatTimestamp,
   parseTimestamp,
+  ResponseTimestamp,
   Timestamp,
-} from '../../model/timestamp.ts';
+} from '../../model/wire/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as mcpIntegrationWorkspaces from '../../store/tables/mcp-integration-workspaces.ts';
-import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
-import * as mcpMetadata from '../../store/tables/mcp-metadata.ts';
-import * as serverUsers from '../../store/tables/mcp-server-users.ts';
-import * as mcpServers from '../../store/tables/mcp-servers.ts';
+import * as mcpIntegrationWorkspaces from '../../store/mcp/mcp-integration-workspaces.ts';
+import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
+import * as mcpMetadata from '../../store/mcp/mcp-metadata.ts';
+import * as serverUsers from '../../store/mcp/mcp-server-users.ts';
+import * as mcpServers from '../../store/mcp/mcp-servers.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
@@ -30,7 +30,7 @@ const descriptionLengthMax = 100;
 const versionUnknown = '0.0.0';
 
 const ListQuery = WorkspaceQuery.extend({
-  limit: wholeNumber(1, 100).default(50),
+  limit: wholeNumberParameter(1, 100).default(50),
   /** What the page before has told as `nextCursor`. */
   cursor: z.uuid().optional(),
   search: z.string().max(255).optional(),
@@ -50,8 +50,8 @@ const Entry = z.object({
   _meta: z.object({
     [official]: z.object({
       status: z.literal('active'),
-      publishedAt: AnsweredTimestamp,
-      updatedAt: AnsweredTimestamp,
+      publishedAt: ResponseTimestamp,
+      updatedAt: ResponseTimestamp,
       isLatest: z.literal(true),
     }),
   }),

@@ -1,7 +1,8 @@
 /** Knows which values of MCP integrations are secrets, and which of them an update may keep. */
-import type { Fault } from '../../model/fault.ts';
-import { type McpConfigurations, secretMask } from '../../model/mcp-integration.ts';
-import { secretHeaderMaps } from '../../model/mcp-secret-fields.ts';
+
+import { type McpConfigurations, secretMask } from '../../model/mcp/mcp-integration.ts';
+import { secretHeaderMaps } from '../../model/mcp/mcp-secret-fields.ts';
+import type { Fault } from '../../model/wire/fault.ts';
 
 /** Configurations as stored: the values of secret header maps are sealed texts. */
 export type SealedConfigurations = McpConfigurations;

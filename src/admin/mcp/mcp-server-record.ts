@@ -1,15 +1,15 @@
 /** Knows what the API tells about an MCP server, and the body that would make it again. */
 import { z } from 'zod';
-import { sparse } from '../../model/json-record.ts';
-import { McpConfigurations } from '../../model/mcp-integration.ts';
-import { DefaultUserAccess } from '../../model/mcp-server.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { StoredMcpIntegration } from '../../store/tables/mcp-integrations.ts';
-import type { StoredMcpMetadata } from '../../store/tables/mcp-metadata.ts';
-import type { CapabilityName } from '../../store/tables/mcp-server-capabilities.ts';
-import type { StoredMcpServerUser } from '../../store/tables/mcp-server-users.ts';
-import type { StoredMcpServer } from '../../store/tables/mcp-servers.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+import { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
+import { DefaultUserAccess } from '../../model/mcp/mcp-server.ts';
+import { withoutNulls } from '../../model/wire/json-record.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
+import type { StoredMcpMetadata } from '../../store/mcp/mcp-metadata.ts';
+import type { CapabilityName } from '../../store/mcp/mcp-server-capabilities.ts';
+import type { StoredMcpServerUser } from '../../store/mcp/mcp-server-users.ts';
+import type { StoredMcpServer } from '../../store/mcp/mcp-servers.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 import { specCapabilities, toRecord as toIntegrationRecord } from './mcp-integration-record.ts';
 import { ShortMetadata, toShortMetadata } from './mcp-metadata-record.ts';
 
@@ -23,8 +23,8 @@ const shape = {
   workspace_id: z.uuid(),
   mcp_integration_id: z.uuid(),
   default_user_access: DefaultUserAccess,
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   object: z.literal('mcp-server'),
 };
 
@@ -98,7 +98,7 @@ export interface OpenedMcpServer extends StoredMcpServer {
 /** The body that would create this server, for the snapshot that sync compares with its manifests. */
 export function toSpec(row: OpenedMcpServer): Record<string, unknown> {
   const people = row.people.map(({ user_id, enabled }) => ({ user_id, enabled: enabled !== 0 }));
-  return sparse({
+  return withoutNulls({
     name: row.name,
     slug: row.slug,
     mcp_integration_id: row.mcp_integration_id,

@@ -1,25 +1,25 @@
-/** Knows MCP servers over HTTP: integrations as workspaces use them (docs/api.md, MCP servers). */
+/** Knows MCP servers over HTTP: integrations as workspaces use them (docs/reference/resources.md, MCP servers). */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
-import { commaList } from '../../model/comma-list.ts';
-import { ApiError } from '../../model/errors.ts';
-import { McpServerCreate, McpServerUpdate } from '../../model/mcp-server.ts';
-import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
-import { emptyToNull } from '../../model/resource-fields.ts';
-import { isUuid } from '../../model/slug.ts';
-import { validationError } from '../../model/validation-error.ts';
+import type { Route } from '../../http/routes/route.ts';
+import { McpServerCreate, McpServerUpdate } from '../../model/mcp/mcp-server.ts';
+import { commaList } from '../../model/wire/comma-list.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { pageQuery, pageReply, pageSchema, toPage } from '../../model/wire/paging.ts';
+import { emptyToNull } from '../../model/wire/resource-fields.ts';
+import { isUuid } from '../../model/wire/slug.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as guardrailMappings from '../../store/tables/guardrail-mappings.ts';
-import * as mcpConnections from '../../store/tables/mcp-connections.ts';
-import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
-import * as mcpMetadata from '../../store/tables/mcp-metadata.ts';
-import * as serverCapabilities from '../../store/tables/mcp-server-capabilities.ts';
-import * as serverUsers from '../../store/tables/mcp-server-users.ts';
-import * as mcpServers from '../../store/tables/mcp-servers.ts';
-import type { Which } from '../../store/tables/resource-table.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
+import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
+import * as mcpMetadata from '../../store/mcp/mcp-metadata.ts';
+import * as serverCapabilities from '../../store/mcp/mcp-server-capabilities.ts';
+import * as serverUsers from '../../store/mcp/mcp-server-users.ts';
+import * as mcpServers from '../../store/mcp/mcp-servers.ts';
+import * as guardrailMappings from '../../store/resources/guardrail-mappings.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
+import type { RowCondition } from '../../store/rows/resource-table.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -43,7 +43,7 @@ import {
   resolveWorkspaceForWrite,
 } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { findServer, listGranted, requireGranted, serverChanging } from './mcp-access.ts';
 import { disableAtServer } from './mcp-capability-changes.ts';
 import {
@@ -85,7 +85,7 @@ export const mcpServerResource: Resource = {
 async function listOpened(
   tx: Db,
   organisationId: string,
-  which: Which | null,
+  which: RowCondition | null,
 ): Promise<OpenedMcpServer[]> {
   const rows = await mcpServers.listAllForOrganisation(tx, organisationId, which);
   const disabled = await serverCapabilities.listDisabled(tx, organisationId);
@@ -111,7 +111,7 @@ function mcpServerRoutes(deps: AdminDeps): Route<Principal>[] {
     on.list({
       summary: 'List MCP servers',
       query: ListQuery,
-      response: pageOf(McpServerListItem),
+      response: pageSchema(McpServerListItem),
       handle: (request) => list(deps, request),
     }),
     on.get({
@@ -237,7 +237,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
     row.mcp_integration_id,
   );
   if (integration === undefined) throw new ApiError('notFound');
-  return versioned(toRecord(row, integration), row);
+  return withVersionTag(toRecord(row, integration), row);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
@@ -249,7 +249,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       description: description === undefined ? row.description : emptyToNull(description),
       default_user_access,
     }),
-    elsewhere: async (tx, row) => {
+    writeElsewhere: async (tx, row) => {
       const fields: string[] = [];
       const { disabled_capabilities: disabled, user_access: people } = body;
       if (disabled !== undefined && (await disableAtServer(tx, row, disabled, now)) > 0) {

@@ -1,20 +1,20 @@
-/** Knows over HTTP how MCP servers are asked whether they answer, and what they offer (docs/api.md, MCP integrations). */
+/** Knows over HTTP how MCP servers are asked whether they answer, and what they offer (docs/reference/resources.md, MCP integrations). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { documentBody } from '../../model/body-limits.ts';
-import { ApiError } from '../../model/errors.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { documentBodyLimits } from '../../model/json/body-limits.ts';
 import {
   McpCapabilitiesSync,
-  type McpFound,
+  type McpDiscovery,
   McpIntegrationSync,
   McpServerFacts,
-  pushedFound,
-} from '../../model/mcp-found.ts';
-import { AnsweredTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
-import * as mcpCapabilities from '../../store/tables/mcp-capabilities.ts';
-import * as mcpIntegrations from '../../store/tables/mcp-integrations.ts';
-import * as mcpMetadata from '../../store/tables/mcp-metadata.ts';
+  readPushedDiscovery,
+} from '../../model/mcp/mcp-discovery.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { formatTimestampOrNull, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import * as mcpCapabilities from '../../store/mcp/mcp-capabilities.ts';
+import * as mcpIntegrations from '../../store/mcp/mcp-integrations.ts';
+import * as mcpMetadata from '../../store/mcp/mcp-metadata.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import { type BodyRequest, updateFields } from '../request/frame-fields.ts';
 import { findIntegration, findServer, mcpScopes, requireGranted } from './mcp-access.ts';
@@ -41,7 +41,7 @@ const SyncAnswer = z.object({
   success: z.boolean(),
   sync_status: z.enum(['pending', 'synced', 'failed']),
   sync_error: z.string().nullable(),
-  last_synced_at: AnsweredTimestamp.nullable(),
+  last_synced_at: ResponseTimestamp.nullable(),
   counts: CapabilityCounts,
   object: z.literal('mcp-sync'),
 });
@@ -49,9 +49,9 @@ const SyncAnswer = z.object({
 type Placed = { readonly workspace_id?: string | null | undefined };
 
 export function mcpSyncRoutes(deps: AdminDeps): Route<Principal>[] {
-  const shared = { mounts: everyMount, method: 'POST', repeatable: true } as const;
+  const shared = { mounts: everyMount, method: 'POST', isRepeatable: true } as const;
   const testing = { ...shared, body: TestBody, response: TestAnswer } as const;
-  const syncing = { ...shared, bodyLimits: documentBody, response: SyncAnswer } as const;
+  const syncing = { ...shared, bodyLimits: documentBodyLimits, response: SyncAnswer } as const;
   const integration = '/mcp-integrations/:mcpIntegrationId';
   const server = '/mcp-servers/:mcpServerId';
   return [
@@ -69,7 +69,7 @@ export function mcpSyncRoutes(deps: AdminDeps): Route<Principal>[] {
           deps,
           request,
           await integrationOf(deps, request, 'update'),
-          pushedFound(request.body),
+          readPushedDiscovery(request.body),
         ),
     }),
     route({
@@ -82,7 +82,7 @@ export function mcpSyncRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Ask an MCP server what it offers, or take it from the body',
       body: CapabilitiesSyncBody,
       handle: async (request) => {
-        const found = pushedFound(request.body);
+        const found = readPushedDiscovery(request.body);
         return sync(deps, request, await serverOf(deps, request, found !== undefined), found);
       },
     }),
@@ -151,7 +151,7 @@ async function sync(
   deps: AdminDeps,
   request: AdminRequest,
   asked: Asked,
-  pushed: Partial<McpFound> | undefined,
+  pushed: Partial<McpDiscovery> | undefined,
 ): Promise<z.infer<typeof SyncAnswer>> {
   const outcome = pushed === undefined ? await ask(deps, request, asked, true) : { found: pushed };
   const { integration } = asked;

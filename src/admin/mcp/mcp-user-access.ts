@@ -2,13 +2,13 @@
 import { z } from 'zod';
 import { authorise } from '../../auth/authenticate.ts';
 import type { Principal } from '../../auth/principal.ts';
-import { type Reply, type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { DefaultUserAccess, McpUserAccessPut } from '../../model/mcp-server.ts';
-import { wholeNumber } from '../../model/paging.ts';
+import { type Reply, type Route, route } from '../../http/routes/route.ts';
+import { DefaultUserAccess, McpUserAccessPut } from '../../model/mcp/mcp-server.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { wholeNumberParameter } from '../../model/wire/paging.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as serverUsers from '../../store/tables/mcp-server-users.ts';
-import * as users from '../../store/tables/users.ts';
+import * as serverUsers from '../../store/mcp/mcp-server-users.ts';
+import * as users from '../../store/people/users.ts';
 import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -17,7 +17,7 @@ import {
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { updateResource } from '../request/resource-change.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { findServer, serverChanging } from './mcp-access.ts';
 import { writeUserAccess } from './mcp-user-changes.ts';
 
@@ -27,9 +27,9 @@ const pageSizeMax = 500;
 const PutBody = McpUserAccessPut.extend({ workspace_id: updateFields.workspace_id });
 const ListQuery = WorkspaceQuery.extend({
   search: z.string().max(255).optional(),
-  /** Counted from 1, unlike other lists (docs/api.md, Paging). */
-  page: wholeNumber(1, 1_000_000).default(1),
-  page_size: wholeNumber(1, pageSizeMax).default(100),
+  /** Counted from 1, unlike other lists (docs/reference/api.md, Paging). */
+  page: wholeNumberParameter(1, 1_000_000).default(1),
+  page_size: wholeNumberParameter(1, pageSizeMax).default(100),
 });
 const CheckQuery = WorkspaceQuery.extend({ user_id: z.uuid().optional() });
 
@@ -112,14 +112,14 @@ async function list(
     has_more: page.offset + rows.length < total,
     default_user_access,
   };
-  return versioned(told, row);
+  return withVersionTag(told, row);
 }
 
 async function put(deps: AdminDeps, request: PutRequest) {
   const { body, now } = request;
   await updateResource(deps, request, serverChanging, {
     columns: () => ({ default_user_access: body.default_user_access }),
-    elsewhere: async (tx, row) => {
+    writeElsewhere: async (tx, row) => {
       const sent = (body.user_access ?? []).map((one) => ({
         userId: (one.user_id ?? one.id!).toLowerCase(),
         enabled: one.enabled,

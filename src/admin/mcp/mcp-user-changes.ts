@@ -1,10 +1,10 @@
 /** Knows how it is written whom MCP servers are open to. */
-import { below, faultAt } from '../../model/fault.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
+import { faultAt, prefixFaults } from '../../model/wire/fault.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as serverUsers from '../../store/tables/mcp-server-users.ts';
-import type { StoredMcpServer } from '../../store/tables/mcp-servers.ts';
-import * as users from '../../store/tables/users.ts';
+import * as serverUsers from '../../store/mcp/mcp-server-users.ts';
+import type { StoredMcpServer } from '../../store/mcp/mcp-servers.ts';
+import * as users from '../../store/people/users.ts';
 
 interface Writing {
   readonly server: Pick<StoredMcpServer, 'id' | 'organisation_id'>;
@@ -30,9 +30,9 @@ export async function writeUserAccess(
     if (!there.has(userId)) return 'names no user of the organisation';
     return sent.findIndex((one) => one.userId === userId) < at ? 'is named twice' : null;
   };
-  refuseFaults(
+  rejectFaults(
     sent.flatMap(({ userId }, at) =>
-      below(['user_access', at], faultAt('user_id', faultOf(userId, at))),
+      prefixFaults(['user_access', at], faultAt('user_id', faultOf(userId, at))),
     ),
   );
   const stored = await serverUsers.listByServer(tx, organisationId, id);

@@ -1,14 +1,14 @@
 /** Knows what becomes of an open invite once its address is a user's. */
 
-import type { InvitedInto } from '../../model/invite.ts';
-import { readDocument } from '../../model/json-record.ts';
+import type { InvitedInto } from '../../model/people/invite.ts';
+import { readDocument } from '../../model/wire/json-record.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as userInvites from '../../store/tables/user-invites.ts';
-import type { StoredUser } from '../../store/tables/users.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as userInvites from '../../store/people/user-invites.ts';
+import type { StoredUser } from '../../store/people/users.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
+import { addMember } from '../access/membership.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
-import { admitMember } from '../request/membership.ts';
 
 /** The user becomes a member of the workspaces that are still there; the invite is held already. */
 export async function acceptInvite(
@@ -31,6 +31,6 @@ export async function acceptInvite(
   for (const { id, role } of readDocument<InvitedInto[]>(invite.workspaces) ?? []) {
     const workspace = await workspaces.findByIdOrSlugForShare(tx, invite.organisation_id, id);
     if (workspace === undefined) continue;
-    await admitMember(tx, deps, author, { workspace, user, role, source: 'manual', scopes });
+    await addMember(tx, deps, author, { workspace, user, role, source: 'manual', scopes });
   }
 }

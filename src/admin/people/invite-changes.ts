@@ -1,19 +1,24 @@
 /** Knows how somebody is invited, invited again, and no longer invited. */
+
+import {
+  type InviteCreate,
+  type InvitedInto,
+  inviteLifetimeMs,
+} from '../../model/people/invite.ts';
+import { emailKey } from '../../model/people/person.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import type { Fault } from '../../model/wire/fault.ts';
 import { newId } from '../../model/wire/ids.ts';
-import { type InviteCreate, type InvitedInto, inviteLifetimeMs } from '../../model/people/invite.ts';
 import { writeDocument } from '../../model/wire/json-record.ts';
-import { emailKey } from '../../model/people/person.ts';
 import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as userInvites from '../../store/people/user-invites.ts';
 import * as users from '../../store/people/users.ts';
 import * as workspaces from '../../store/resources/workspaces.ts';
+import { requireGrantable, requireGrantableRole } from '../access/grantable.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { type BodyRequest, sentFields } from '../request/frame-fields.ts';
-import { requireGrantable, requireGrantableRole } from '../access/grantable.ts';
+import { type BodyRequest, namesOfSentFields } from '../request/frame-fields.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
 import { requireVersion } from '../request/version.ts';
@@ -48,7 +53,7 @@ export async function create(
     }
     await userInvites.releaseExpired(tx, caller.organisationId, key, now);
     await refusingSecond(userInvites.insert(tx, row));
-    await auditInvite(tx, deps, request, 'create', row.id, { fields: sentFields(body) });
+    await auditInvite(tx, deps, request, 'create', row.id, { fields: namesOfSentFields(body) });
   });
   return row;
 }

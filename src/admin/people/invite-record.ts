@@ -1,14 +1,14 @@
 /** Knows what the API tells about an invite; scopes are told by none of it. */
 import { z } from 'zod';
-import { InvitedInto, InviteStatus, statusOfInvite } from '../../model/invite.ts';
-import { readDocument } from '../../model/json-record.ts';
-import { AssignedRole } from '../../model/person.ts';
+import { InvitedInto, InviteStatus, inviteStatus } from '../../model/people/invite.ts';
+import { AssignedRole } from '../../model/people/person.ts';
+import { readDocument } from '../../model/wire/json-record.ts';
 import {
-  AnsweredTimestamp,
   formatTimestamp,
   formatTimestampOrNull,
-} from '../../model/timestamp.ts';
-import type { StoredInvite } from '../../store/tables/user-invites.ts';
+  ResponseTimestamp,
+} from '../../model/wire/timestamp.ts';
+import type { StoredInvite } from '../../store/people/user-invites.ts';
 
 /** Response of get, and items of the list. */
 export const InviteRecord = z.object({
@@ -17,9 +17,9 @@ export const InviteRecord = z.object({
   role: AssignedRole,
   status: InviteStatus,
   workspaces: z.array(InvitedInto),
-  created_at: AnsweredTimestamp,
-  expires_at: AnsweredTimestamp,
-  accepted_at: AnsweredTimestamp.nullable(),
+  created_at: ResponseTimestamp,
+  expires_at: ResponseTimestamp,
+  accepted_at: ResponseTimestamp.nullable(),
   invited_by: z.string(),
   object: z.literal('invite'),
 });
@@ -32,7 +32,7 @@ export function toRecord(row: StoredInvite, now: number): z.infer<typeof InviteR
     id: row.id,
     email: row.email,
     role: row.role,
-    status: statusOfInvite(row, now),
+    status: inviteStatus(row, now),
     workspaces: readDocument<InvitedInto[]>(row.workspaces) ?? [],
     created_at: formatTimestamp(row.created_at),
     expires_at: formatTimestamp(row.expires_at),

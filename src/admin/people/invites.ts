@@ -1,21 +1,26 @@
-/** Knows invites over HTTP (docs/api.md, Invites): routes, lists and look-ups. */
+/** Knows invites over HTTP (docs/reference/access.md, Invites): routes, lists and look-ups. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { InviteCreate, InviteStatus } from '../../model/invite.ts';
-import { listOf, listReply, pageQueryEitherWay, toPageEitherWay } from '../../model/paging.ts';
-import { AssignedRole, emailKey } from '../../model/person.ts';
-import * as userInvites from '../../store/tables/user-invites.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { InviteCreate, InviteStatus } from '../../model/people/invite.ts';
+import { AssignedRole, emailKey } from '../../model/people/person.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import {
+  listReply,
+  listSchema,
+  pageQueryInBothSpellings,
+  toPageFromBothSpellings,
+} from '../../model/wire/paging.ts';
+import * as userInvites from '../../store/people/user-invites.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { cancel, create, resend } from './invite-changes.ts';
 import { InviteCreated, InviteRecord, linkOf, toRecord } from './invite-record.ts';
 
 const ListQuery = z.object({
-  ...pageQueryEitherWay(),
+  ...pageQueryInBothSpellings(),
   status: InviteStatus.optional(),
   role: AssignedRole.optional(),
   /** The whole address. */
@@ -44,7 +49,7 @@ export function inviteRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: 'organisation_users.list',
       summary: 'List invites',
       query: ListQuery,
-      response: listOf(InviteRecord),
+      response: listSchema(InviteRecord),
       handle: (request) => list(deps, request),
     }),
     route({
@@ -87,7 +92,7 @@ async function list(
   const { status, role, email } = query;
   const filter = { status, role, emailKey: email === undefined ? undefined : emailKey(email) };
   const db = deps.database.readable;
-  const page = toPageEitherWay(query);
+  const page = toPageFromBothSpellings(query);
   const { rows, total } = await userInvites.list(db, caller.organisationId, filter, page, now);
   return listReply(
     rows.values().map((row) => toRecord(row, now)),
@@ -100,5 +105,5 @@ async function get(deps: AdminDeps, { caller, params, now }: AdminRequest) {
   const db = deps.database.readable;
   const row = await userInvites.findById(db, caller.organisationId, idOr404(params.id!));
   if (row === undefined) throw new ApiError('notFound');
-  return versioned(toRecord(row, now), row);
+  return withVersionTag(toRecord(row, now), row);
 }

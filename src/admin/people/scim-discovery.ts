@@ -1,8 +1,8 @@
 /** Knows what a directory is told of this service before it brings anybody (RFC 7644, 4). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { ApiError } from '../../model/wire/errors.ts';
 import { resultsMax, scimList, scimListOf, scimRoute } from './scim-routes.ts';
 
 const base = '/v1/scim/v2';

@@ -1,7 +1,8 @@
 /** Knows how a directory brings groups, changes them and takes them away, with what follows in workspaces. */
+
+import type { ScimGroupState } from '../../model/people/scim.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { newId } from '../../model/wire/ids.ts';
-import type { ScimGroupState } from '../../model/people/scim.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as scimGroups from '../../store/people/scim-groups.ts';

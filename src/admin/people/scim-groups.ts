@@ -1,20 +1,20 @@
-/** Knows groups as a directory provisions them, over SCIM 2.0 (docs/api.md, Provisioning). */
+/** Knows groups as a directory provisions them, over SCIM 2.0 (docs/reference/access.md, Provisioning). */
 import type { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
+import { type Route, route } from '../../http/routes/route.ts';
 import {
   groupStateOf,
   patchedGroup,
   readScimFilter,
   ScimGroupBody,
   ScimPatch,
-} from '../../model/scim.ts';
-import * as scimGroups from '../../store/tables/scim-groups.ts';
+} from '../../model/people/scim.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import * as scimGroups from '../../store/people/scim-groups.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { change, create, type GroupWithMembers, remove } from './scim-group-changes.ts';
 import { ScimGroup, toGroupState, toScimGroup } from './scim-record.ts';
 import {
@@ -130,7 +130,7 @@ async function get(
   const members = leavesMembersOut(query)
     ? undefined
     : await scimGroups.listMembers(db, caller.organisationId, { groupIds: [id] });
-  return versioned(
+  return withVersionTag(
     toScimGroup(
       row,
       members?.map(({ user_id }) => user_id),

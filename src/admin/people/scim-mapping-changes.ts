@@ -1,20 +1,21 @@
 /** Knows how groups are mapped to workspaces, in which role, and unmapped, with the members that come and go by it. */
-import { newId } from '../../model/ids.ts';
-import type { ScimMappingCreate, ScimMappingUpdate } from '../../model/scim-mapping.ts';
-import { validationError } from '../../model/validation-error.ts';
+
+import type { ScimMappingCreate, ScimMappingUpdate } from '../../model/people/scim-mapping.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
-import * as scimGroups from '../../store/tables/scim-groups.ts';
-import * as scimMappings from '../../store/tables/scim-mappings.ts';
+import * as scimGroups from '../../store/people/scim-groups.ts';
+import * as scimMappings from '../../store/people/scim-mappings.ts';
+import { isDuplicateEntry } from '../../store/rows/duplicate.ts';
+import { requireGrantableRole } from '../access/grantable.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import type { BodyRequest, CreateFields, UpdateFields } from '../request/frame-fields.ts';
-import { requireGrantableRole } from '../request/grantable.ts';
 import {
   baseColumns,
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   updateResource,
 } from '../request/resource-change.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
@@ -64,7 +65,7 @@ async function requireOneRole(
 }
 
 /** Who changes a mapping has its group, and so what follows of it, alone. */
-const changing: Changing<scimMappings.StoredScimMapping> = {
+const changing: ResourceWriter<scimMappings.StoredScimMapping> = {
   kind: 'ScimMapping',
   param: 'id',
   lock: async (tx, organisationId, reference) => {

@@ -1,15 +1,19 @@
-/** Knows over HTTP which groups of a directory lead into which workspaces (docs/api.md, Groups of a directory). */
+/** Knows over HTTP which groups of a directory lead into which workspaces (docs/reference/access.md, Groups of a directory). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { pageQuery, toPage, wholeNumber } from '../../model/paging.ts';
-import { WorkspaceRole } from '../../model/person.ts';
-import { WorkspaceReference } from '../../model/resource-fields.ts';
-import { MappedRole, ScimMappingCreate, ScimMappingUpdate } from '../../model/scim-mapping.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import * as scimGroups from '../../store/tables/scim-groups.ts';
-import * as scimMappings from '../../store/tables/scim-mappings.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { WorkspaceRole } from '../../model/people/person.ts';
+import {
+  MappedRole,
+  ScimMappingCreate,
+  ScimMappingUpdate,
+} from '../../model/people/scim-mapping.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { pageQuery, toPage, wholeNumberParameter } from '../../model/wire/paging.ts';
+import { WorkspaceReference } from '../../model/wire/resource-fields.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import * as scimGroups from '../../store/people/scim-groups.ts';
+import * as scimMappings from '../../store/people/scim-mappings.ts';
 import {
   type AdminDeps,
   type AdminRequest,
@@ -20,12 +24,12 @@ import {
 import {
   createFields,
   type QueryRequest,
-  someField,
+  updateBodyMeta,
   updateFields,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { idOr404, requireWholeOrganisation, resolveWorkspace } from '../request/scoping.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { create, remove, update } from './scim-mapping-changes.ts';
 
 const ScimMapping = z.object({
@@ -38,14 +42,14 @@ const ScimMapping = z.object({
 const ScimGroup = z.object({
   id: z.uuid(),
   name: z.string(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
 });
 
 /** Here the page is called plainly. */
 const paged = {
   page_size: pageQuery().page_size,
-  page: wholeNumber(0, 999_999_999).default(0),
+  page: wholeNumberParameter(0, 999_999_999).default(0),
 };
 const MappingQuery = z.object({
   ...paged,
@@ -70,7 +74,7 @@ const GroupList = z.object({ groups: z.array(ScimGroup), total_count: z.int().mi
 const scope = 'organisation_users.update';
 
 const CreateBody = ScimMappingCreate.safeExtend(createFields);
-const UpdateBody = ScimMappingUpdate.extend(updateFields).meta(someField);
+const UpdateBody = ScimMappingUpdate.extend(updateFields).meta(updateBodyMeta);
 
 export const scimMappingResource: Resource = {
   kind: 'ScimMapping',
@@ -150,7 +154,7 @@ async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
   const { readable } = deps.database;
   const row = await scimMappings.findNamed(readable, caller.organisationId, idOr404(params.id!));
   if (row === undefined) throw new ApiError('notFound');
-  return versioned(present(row), row);
+  return withVersionTag(present(row), row);
 }
 
 async function listMappings(

@@ -1,13 +1,13 @@
 /** Knows what follows from a directory's groups: who is in which workspace, in which role, and who no longer. */
-import { highestRole } from '../../model/scim-mapping.ts';
+import { highestRole } from '../../model/people/scim-mapping.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as scimMappings from '../../store/tables/scim-mappings.ts';
-import * as users from '../../store/tables/users.ts';
-import * as workspaceMembers from '../../store/tables/workspace-members.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as scimMappings from '../../store/people/scim-mappings.ts';
+import * as users from '../../store/people/users.ts';
+import * as workspaceMembers from '../../store/people/workspace-members.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
+import { addMember, removeMember } from '../access/membership.ts';
 import type { Author } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
-import { admitMember, dismissMember } from '../request/membership.ts';
 
 /**
  * Brings a membership in line with the groups that the user is in now. One that somebody has made by
@@ -33,8 +33,8 @@ export async function settle(
   const roles = await scimMappings.listRoles(tx, organisationId, userId, workspaceId);
   const role = user.status === 'active' ? highestRole(roles) : undefined;
   if (role !== undefined) {
-    await admitMember(tx, deps, author, { workspace, user, role, source: 'scim' });
+    await addMember(tx, deps, author, { workspace, user, role, source: 'scim' });
   } else if (member !== undefined) {
-    await dismissMember(tx, deps, author, key);
+    await removeMember(tx, deps, author, key);
   }
 }

@@ -1,14 +1,14 @@
 /** Knows how users and groups are told to a directory. */
 import { z } from 'zod';
-import type { ScimGroupState, ScimUserState } from '../../model/scim.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { StoredScimGroup } from '../../store/tables/scim-groups.ts';
-import type { StoredUser } from '../../store/tables/users.ts';
+import type { ScimGroupState, ScimUserState } from '../../model/people/scim.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredScimGroup } from '../../store/people/scim-groups.ts';
+import type { StoredUser } from '../../store/people/users.ts';
 
 const Meta = z.object({
   resourceType: z.enum(['User', 'Group']),
-  created: AnsweredTimestamp,
-  lastModified: AnsweredTimestamp,
+  created: ResponseTimestamp,
+  lastModified: ResponseTimestamp,
   version: z.string(),
   location: z.string(),
 });

@@ -1,8 +1,8 @@
 /** Knows what the routes of SCIM 2.0 have in common: mount, credentials, errors, lists. */
 import { z } from 'zod';
-import { RawReply } from '../../http/route.ts';
-import type { Page } from '../../model/paging.ts';
-import { wholeNumber } from '../../model/paging.ts';
+import { RawReply } from '../../http/routes/route.ts';
+import type { Page } from '../../model/wire/paging.ts';
+import { wholeNumberParameter } from '../../model/wire/paging.ts';
 
 /** Directories send one fixed token, and nothing but `Authorization`. */
 export const scimRoute = {
@@ -30,8 +30,8 @@ const numberMax = 999_999_999;
 /** Lists count from 1; more than {@link resultsMax} are answered on several pages. */
 export const ScimListQuery = z.object({
   filter: z.string().max(1024).optional(),
-  startIndex: wholeNumber(0, numberMax).default(1),
-  count: wholeNumber(0, numberMax).default(resultsMax),
+  startIndex: wholeNumberParameter(0, numberMax).default(1),
+  count: wholeNumberParameter(0, numberMax).default(resultsMax),
   /** Comma-separated; `members` is the one that is heeded. */
   excludedAttributes: z.string().max(1024).optional(),
 });

@@ -1,19 +1,20 @@
 /** Knows how a directory brings users, changes them and takes them away, with what follows in workspaces. */
-import { ApiError } from '../../model/wire/errors.ts';
-import { newId } from '../../model/wire/ids.ts';
+
 import { emailKey } from '../../model/people/person.ts';
 import type { ScimUserState } from '../../model/people/scim.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { newId } from '../../model/wire/ids.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as scimGroups from '../../store/people/scim-groups.ts';
 import * as scimMappings from '../../store/people/scim-mappings.ts';
 import * as userInvites from '../../store/people/user-invites.ts';
 import * as userSessions from '../../store/people/user-sessions.ts';
 import * as users from '../../store/people/users.ts';
+import { deleteUserKeys } from '../access/user-keys.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
-import { deleteUserKeys } from '../access/user-keys.ts';
 import { requireVersion } from '../request/version.ts';
 import { acceptInvite } from './invite-acceptance.ts';
 import { settle } from './scim-membership.ts';

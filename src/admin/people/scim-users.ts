@@ -1,20 +1,20 @@
-/** Knows users as a directory provisions them, over SCIM 2.0 (docs/api.md, Provisioning). */
+/** Knows users as a directory provisions them, over SCIM 2.0 (docs/reference/access.md, Provisioning). */
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { emailKey } from '../../model/person.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { emailKey } from '../../model/people/person.ts';
 import {
   patchedUser,
   readScimFilter,
   ScimPatch,
   ScimUserBody,
   userStateOf,
-} from '../../model/scim.ts';
-import * as users from '../../store/tables/users.ts';
+} from '../../model/people/scim.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import * as users from '../../store/people/users.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { ScimUser, toScimUser, toUserState } from './scim-record.ts';
 import {
   pageOfScim,
@@ -107,5 +107,5 @@ async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
   const id = idOr404(params.id!);
   const row = await users.findById(deps.database.readable, caller.organisationId, id);
   if (row === undefined) throw new ApiError('notFound');
-  return versioned(toScimUser(row), row);
+  return withVersionTag(toScimUser(row), row);
 }

@@ -1,28 +1,28 @@
-/** Knows sessions of people over HTTP (docs/api.md, Sign-in): one's own, and those of others for who looks after them. */
+/** Knows sessions of people over HTTP (docs/reference/access.md, Sign-in): one's own, and those of others for who looks after them. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { endedCookie } from '../../auth/sessions.ts';
-import { RawReply, type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { listOf, listReply } from '../../model/paging.ts';
-import { OrganisationRole, WorkspaceRole } from '../../model/person.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import { clearedSessionCookie } from '../../auth/sessions.ts';
+import { RawReply, type Route, route } from '../../http/routes/route.ts';
+import { OrganisationRole, WorkspaceRole } from '../../model/people/person.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { listReply, listSchema } from '../../model/wire/paging.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as userIdentities from '../../store/tables/user-identities.ts';
-import * as userSessions from '../../store/tables/user-sessions.ts';
-import * as users from '../../store/tables/users.ts';
-import * as workspaceMembers from '../../store/tables/workspace-members.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as userIdentities from '../../store/people/user-identities.ts';
+import * as userSessions from '../../store/people/user-sessions.ts';
+import * as users from '../../store/people/users.ts';
+import * as workspaceMembers from '../../store/people/workspace-members.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 
 const SessionRecord = z.object({
   id: z.uuid(),
-  created_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
   /** To the minute. */
-  last_used_at: AnsweredTimestamp,
-  expires_at: AnsweredTimestamp,
+  last_used_at: ResponseTimestamp,
+  expires_at: ResponseTimestamp,
   object: z.literal('session'),
 });
 
@@ -67,7 +67,7 @@ export function sessionRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'GET',
       scope: 'organisation_users.read',
       summary: 'List the sessions of a user',
-      response: listOf(SessionRecord),
+      response: listSchema(SessionRecord),
       handle: async ({ caller, params }) => {
         const db = deps.database.readable;
         const { id } = await requireUser(db, caller, params.id!);
@@ -130,7 +130,7 @@ async function endOwn(deps: AdminDeps, request: AdminRequest) {
   const answer: z.infer<typeof Ended> = {
     end_session_url: (await deps.signIn?.provider.endAddress()) ?? null,
   };
-  return new RawReply(200, JSON.stringify(answer), { 'set-cookie': endedCookie });
+  return new RawReply(200, JSON.stringify(answer), { 'set-cookie': clearedSessionCookie });
 }
 
 /** Answers `{}`. @throws ApiError `notFound` for a user or a session that is not there */

@@ -1,7 +1,7 @@
 /** Knows how groups that the identity provider names at a sign-in become those that somebody is in. */
 import type { Db } from '../../store/connection/db.ts';
-import * as scimGroups from '../../store/tables/scim-groups.ts';
-import * as scimMappings from '../../store/tables/scim-mappings.ts';
+import * as scimGroups from '../../store/people/scim-groups.ts';
+import * as scimMappings from '../../store/people/scim-mappings.ts';
 import type { Author } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { settle } from './scim-membership.ts';

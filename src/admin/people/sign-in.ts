@@ -1,15 +1,19 @@
-/** Knows how a browser signs somebody in (docs/api.md, Sign-in): off to the identity provider, and back with a session. */
+/** Knows how a browser signs somebody in (docs/reference/access.md, Sign-in): off to the identity provider, and back with a session. */
 import { z } from 'zod';
 import type { ProvenIdentity } from '../../auth/identity-provider.ts';
 import { ProviderUnavailable, SignInRefused } from '../../auth/identity-provider.ts';
-import { refusalOf } from '../../auth/refused-credentials.ts';
-import { attemptCookie, forgottenAttempt, readAttempt } from '../../auth/sign-in-attempts.ts';
-import { RawReply, type Route, type RouteRequest, route } from '../../http/route.ts';
-import { tsgIdPattern } from '../../model/access-policy.ts';
-import { ApiError } from '../../model/errors.ts';
-import { validationError } from '../../model/validation-error.ts';
-import * as organisations from '../../store/tables/organisations.ts';
-import * as userSessions from '../../store/tables/user-sessions.ts';
+import { toRefusedCredential } from '../../auth/refused-credentials.ts';
+import {
+  clearedAttemptCookie,
+  createAttemptCookie,
+  readAttempt,
+} from '../../auth/sign-in-attempts.ts';
+import { RawReply, type Route, type RouteRequest, route } from '../../http/routes/route.ts';
+import { tsgIdPattern } from '../../model/people/access-policy.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
+import * as userSessions from '../../store/people/user-sessions.ts';
+import * as organisations from '../../store/resources/organisations.ts';
 import type { AdminDeps, SignIn } from '../request/deps.ts';
 import { openSession } from './sign-in-changes.ts';
 
@@ -79,7 +83,7 @@ async function begin(deps: AdminDeps, { query, now }: Asked<z.infer<typeof Begin
   }
   const { address, attempt } = await proven(signIn, () => signIn.provider.begin(now));
   const kept = { ...attempt, tsgId, returnTo: query.return_to ?? usualReturn };
-  return redirect(address.href, [await attemptCookie(deps.keyring, kept, now)]);
+  return redirect(address.href, [await createAttemptCookie(deps.keyring, kept, now)]);
 }
 
 async function finish(deps: AdminDeps, request: Asked<z.infer<typeof FinishQuery>>) {
@@ -110,7 +114,7 @@ async function finish(deps: AdminDeps, request: Asked<z.infer<typeof FinishQuery
     }
     throw error;
   });
-  return redirect(attempt.returnTo, [cookie, forgottenAttempt]);
+  return redirect(attempt.returnTo, [cookie, clearedAttemptCookie]);
 }
 
 /** As a provider asks, for all organisations at once: it knows nothing of tenants. */
@@ -122,9 +126,9 @@ async function endFromAfar(
   const signIn = requireSignIn(deps);
   const subject = await proven(
     signIn,
-    () => signIn.provider.judgeLogout(body.logout_token, now),
+    () => signIn.provider.verifyLogoutToken(body.logout_token, now),
     () => {
-      const refused = refusalOf({ credential: 'logout_token', reason: 'unknown' });
+      const refused = toRefusedCredential({ credential: 'logout_token', reason: 'unknown' });
       deps.refusals.record(refused, { server: 'admin', remoteAddress });
     },
   );
@@ -149,7 +153,7 @@ function refuse(
   tsgId: string | null,
   reason: 'unknown' | 'not_accepted' = 'unknown',
 ): void {
-  const refused = refusalOf({ credential: 'sign_in', reason, tsgId });
+  const refused = toRefusedCredential({ credential: 'sign_in', reason, tsgId });
   refusals.record(refused, { server: 'admin', remoteAddress });
 }
 

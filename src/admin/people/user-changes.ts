@@ -1,18 +1,18 @@
 /** Knows how users are held while they are changed, and what goes along when one is deleted. */
-import { ApiError } from '../../model/errors.ts';
+import { ApiError } from '../../model/wire/errors.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as mcpConnections from '../../store/tables/mcp-connections.ts';
-import * as mcpServerUsers from '../../store/tables/mcp-server-users.ts';
-import * as scimGroups from '../../store/tables/scim-groups.ts';
-import * as userIdentities from '../../store/tables/user-identities.ts';
-import * as userSessions from '../../store/tables/user-sessions.ts';
-import * as users from '../../store/tables/users.ts';
-import * as workspaceMembers from '../../store/tables/workspace-members.ts';
+import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
+import * as mcpServerUsers from '../../store/mcp/mcp-server-users.ts';
+import * as scimGroups from '../../store/people/scim-groups.ts';
+import * as userIdentities from '../../store/people/user-identities.ts';
+import * as userSessions from '../../store/people/user-sessions.ts';
+import * as users from '../../store/people/users.ts';
+import * as workspaceMembers from '../../store/people/workspace-members.ts';
+import { removeMember } from '../access/membership.ts';
+import { deleteUserKeys } from '../access/user-keys.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { dismissMember } from '../request/membership.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
-import { deleteUserKeys } from '../request/user-keys.ts';
 import { requireVersion } from '../request/version.ts';
 
 /**
@@ -48,7 +48,7 @@ export async function deleteUser(
   await deleteUserKeys(tx, deps, author, { userId: id });
   const workspaceIds = await workspaceMembers.listWorkspaceIds(tx, organisation_id, [id]);
   for (const workspace_id of workspaceIds.get(id) ?? []) {
-    await dismissMember(tx, deps, author, { organisation_id, workspace_id, user_id: id });
+    await removeMember(tx, deps, author, { organisation_id, workspace_id, user_id: id });
   }
   await scimGroups.deleteMembershipsOf(tx, organisation_id, id);
   await mcpServerUsers.deleteByUser(tx, organisation_id, id);

@@ -1,8 +1,8 @@
 /** Knows what the API tells about a user. */
 import { z } from 'zod';
-import { OrganisationRole } from '../../model/person.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { StoredUser } from '../../store/tables/users.ts';
+import { OrganisationRole } from '../../model/people/person.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredUser } from '../../store/people/users.ts';
 
 /** Response of get, and items of the list. */
 export const UserRecord = z.object({
@@ -12,8 +12,8 @@ export const UserRecord = z.object({
   role: OrganisationRole,
   email: z.string(),
   status: z.enum(['active', 'inactive']),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   workspace_ids: z.array(z.uuid()),
   object: z.literal('user'),
 });

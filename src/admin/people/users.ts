@@ -1,30 +1,35 @@
-/** Knows users over HTTP (docs/api.md, People): routes, lists and changes. */
+/** Knows users over HTTP (docs/reference/access.md, People): routes, lists and changes. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { listOf, listReply, pageQueryEitherWay, toPageEitherWay } from '../../model/paging.ts';
-import { emailKey, OrganisationRole, UserUpdate } from '../../model/person.ts';
-import { validationError } from '../../model/validation-error.ts';
-import * as users from '../../store/tables/users.ts';
-import * as workspaceMembers from '../../store/tables/workspace-members.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { emailKey, OrganisationRole, UserUpdate } from '../../model/people/person.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import {
+  listReply,
+  listSchema,
+  pageQueryInBothSpellings,
+  toPageFromBothSpellings,
+} from '../../model/wire/paging.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
+import * as users from '../../store/people/users.ts';
+import * as workspaceMembers from '../../store/people/workspace-members.ts';
+import { requireGrantableRole } from '../access/grantable.ts';
 import { auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import {
   type BodyRequest,
   type QueryRequest,
   requireUpdate,
-  someField,
+  updateBodyMeta,
 } from '../request/frame-fields.ts';
-import { requireGrantableRole } from '../request/grantable.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { deleteUser, lockUser } from './user-changes.ts';
 import { toRecord, UserRecord } from './user-record.ts';
 
 const NamePart = z.string().min(1).max(255).optional();
 const ListQuery = z.object({
-  ...pageQueryEitherWay(),
+  ...pageQueryInBothSpellings(),
   role: OrganisationRole.optional(),
   /** The whole address. */
   email: z.string().min(1).max(254).optional(),
@@ -44,7 +49,7 @@ export function userRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: 'organisation_users.list',
       summary: 'List users',
       query: ListQuery,
-      response: listOf(UserRecord),
+      response: listSchema(UserRecord),
       handle: (request) => list(deps, request),
     }),
     route({
@@ -62,7 +67,7 @@ export function userRoutes(deps: AdminDeps): Route<Principal>[] {
       versioned: true,
       summary: 'Give a user another role or name',
       refusals: ['conflict'],
-      body: UserUpdate.meta(someField),
+      body: UserUpdate.meta(updateBodyMeta),
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),
@@ -90,7 +95,12 @@ async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typ
     lastName: query.last_name,
     name: query.search,
   };
-  const { rows, total } = await users.list(db, organisationId, filter, toPageEitherWay(query));
+  const { rows, total } = await users.list(
+    db,
+    organisationId,
+    filter,
+    toPageFromBothSpellings(query),
+  );
   const ids = rows.map(({ id }) => id);
   const workspaceIds = await workspaceMembers.listWorkspaceIds(db, organisationId, ids);
   return listReply(
@@ -106,7 +116,7 @@ async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
   const row = await users.findById(db, caller.organisationId, id);
   if (row === undefined) throw new ApiError('notFound');
   const workspaceIds = await workspaceMembers.listWorkspaceIds(db, caller.organisationId, [id]);
-  return versioned(toRecord(row, workspaceIds.get(id) ?? []), row);
+  return withVersionTag(toRecord(row, workspaceIds.get(id) ?? []), row);
 }
 
 /** Answers `{}`. The role that the user has already is refused, as clients of this API know it. */

@@ -1,12 +1,12 @@
 /** Knows what reads and changes of every policy have alike: its workspace, its columns, which are found. */
 import { z } from 'zod';
-import { rewriteDocument } from '../../model/json-record.ts';
-import { pageQuery } from '../../model/paging.ts';
-import type { Condition, GroupBy } from '../../model/policy.ts';
-import { validationError } from '../../model/validation-error.ts';
+import type { Condition, GroupBy } from '../../model/limits/policy.ts';
+import { rewriteDocument } from '../../model/wire/json-record.ts';
+import { pageQuery } from '../../model/wire/paging.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import type { StoredPolicy } from '../../store/tables/policy-table.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
+import type { StoredPolicy } from '../../store/rows/policy-table.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { type BodyRequest, type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { baseColumns } from '../request/resource-change.ts';

@@ -1,9 +1,14 @@
 /** Knows what the API tells alike of every policy, and the part of the body that would make it. */
 import { z } from 'zod';
-import { type Condition, conditionsOf, type GroupBy, groupingOf } from '../../model/policy.ts';
-import { rateKeys } from '../../model/rate-limit-policy.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { StoredPolicy } from '../../store/tables/policy-table.ts';
+import {
+  type Condition,
+  conditionsSchema,
+  type GroupBy,
+  groupBySchema,
+} from '../../model/limits/policy.ts';
+import { rateKeys } from '../../model/limits/rate-limit-policy.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredPolicy } from '../../store/rows/policy-table.ts';
 
 /** Spread into the schema of a record. */
 export const policyRecordFields = {
@@ -12,11 +17,11 @@ export const policyRecordFields = {
   description: z.string().nullable(),
   organisation_id: z.uuid(),
   workspace_id: z.uuid().nullable(),
-  conditions: conditionsOf(rateKeys),
-  group_by: groupingOf(rateKeys),
+  conditions: conditionsSchema(rateKeys),
+  group_by: groupBySchema(rateKeys),
   status: z.enum(['active', 'archived']),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
 };
 
 /** The values of {@link policyRecordFields}. */

@@ -1,42 +1,42 @@
-/** Knows rate-limit policies over HTTP (docs/api.md, Rate-limit policies): routes, lists, changes. */
+/** Knows rate-limit policies over HTTP (docs/reference/resources.md, Rate-limit policies): routes, lists, changes. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
-import { documentBody } from '../../model/body-limits.ts';
-import { ApiError } from '../../model/errors.ts';
-import { RateLimit } from '../../model/limits.ts';
-import { mapItems } from '../../model/long-list.ts';
-import { listOf, listReply, toPage } from '../../model/paging.ts';
+import type { Route } from '../../http/routes/route.ts';
+import { documentBodyLimits } from '../../model/json/body-limits.ts';
+import { RateLimit } from '../../model/limits/limits.ts';
 import {
+  checkTargetRules,
   RateLimitPolicyCreate,
   RateLimitPolicyUpdate,
   RateTarget,
   targetFaults,
-  targetRules,
-} from '../../model/rate-limit-policy.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
-import { listPolicies } from '../../store/tables/policy-table.ts';
-import * as policies from '../../store/tables/rate-limit-policies.ts';
+} from '../../model/limits/rate-limit-policy.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { listReply, listSchema, toPage } from '../../model/wire/paging.ts';
+import { mapItems } from '../../model/wire/streamed-list.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
+import * as policies from '../../store/resources/rate-limit-policies.ts';
+import { listPolicies } from '../../store/rows/policy-table.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   type BodyRequest,
   createFields,
   type ItemRequest,
+  namesOfSentFields,
   type QueryRequest,
-  sentFields,
   updateFields,
 } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   requireUnchanged,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import {
   activeOnly,
   changedPolicy,
@@ -47,7 +47,7 @@ import {
 } from './policy-course.ts';
 import { RateLimitPolicyRecord, toRecord, toSpec } from './rate-limit-policy-record.ts';
 
-const CreateBody = RateLimitPolicyCreate.extend(createFields).superRefine(targetRules);
+const CreateBody = RateLimitPolicyCreate.extend(createFields).superRefine(checkTargetRules);
 /** `target` is fixed when a policy is made; the same again is no change. */
 const UpdateBody = RateLimitPolicyUpdate.extend({
   ...updateFields,
@@ -73,14 +73,14 @@ function rateLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
     on.create({
       summary: 'Create a rate-limit policy',
       body: CreateBody,
-      bodyLimits: documentBody,
+      bodyLimits: documentBodyLimits,
       response: z.object({ id: z.uuid(), object: z.literal('rate-limits-policy') }),
       handle: (request) => create(deps, request),
     }),
     on.list({
       summary: 'List rate-limit policies',
       query: ListQuery,
-      response: listOf(RateLimitPolicyRecord),
+      response: listSchema(RateLimitPolicyRecord),
       handle: (request) => list(deps, request),
     }),
     on.get({
@@ -92,7 +92,7 @@ function rateLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
     on.update({
       summary: 'Update a rate-limit policy',
       body: UpdateBody,
-      bodyLimits: documentBody,
+      bodyLimits: documentBodyLimits,
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),
@@ -110,7 +110,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   const { id } = await createResource(deps, request, 'RateLimitPolicy', async (tx, workspace) => {
     const row = { ...newPolicy(request, workspace), type, unit, value, target };
     await policies.insert(tx, row);
-    return { row, changes: { fields: sentFields(body) } };
+    return { row, changes: { fields: namesOfSentFields(body) } };
   });
   return { id, object: 'rate-limits-policy' as const };
 }
@@ -135,10 +135,10 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
 async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof PolicyQuery>>) {
   const row = await findPolicy(deps, request, policies.findById);
   if (row.status !== request.query.status) throw new ApiError('notFound');
-  return versioned(toRecord(row), row);
+  return withVersionTag(toRecord(row), row);
 }
 
-const changing: Changing<policies.StoredRateLimitPolicy> = {
+const changing: ResourceWriter<policies.StoredRateLimitPolicy> = {
   kind: 'RateLimitPolicy',
   param: 'id',
   lock: activeOnly(policies.findByIdForUpdate),
@@ -154,7 +154,7 @@ async function update(
   await updateResource(deps, request, changing, {
     columns: (_, row) => {
       requireUnchanged('target', body.target, row.target);
-      refuseFaults(targetFaults({ ...body, target: row.target }));
+      rejectFaults(targetFaults({ ...body, target: row.target }));
       const { type, unit, value } = body;
       return { ...changedPolicy(body, row), type, unit, value };
     },

@@ -1,9 +1,9 @@
 /** Knows what the API tells about a rate-limit policy, and the body that would make it. */
 import { z } from 'zod';
-import { sparse } from '../../model/json-record.ts';
-import { RateLimit } from '../../model/limits.ts';
-import { RateTarget } from '../../model/rate-limit-policy.ts';
-import type { StoredRateLimitPolicy } from '../../store/tables/rate-limit-policies.ts';
+import { RateLimit } from '../../model/limits/limits.ts';
+import { RateTarget } from '../../model/limits/rate-limit-policy.ts';
+import { withoutNulls } from '../../model/wire/json-record.ts';
+import type { StoredRateLimitPolicy } from '../../store/resources/rate-limit-policies.ts';
 import { policyRecordFields, toPolicyRecord, toPolicySpec } from './policy-record.ts';
 
 /** Items of the list, and the response of get. */
@@ -22,7 +22,7 @@ export function toRecord(row: StoredRateLimitPolicy): z.infer<typeof RateLimitPo
 
 /** The body that would create this policy, sparse: what the snapshot shows to sync. */
 export function toSpec(row: StoredRateLimitPolicy): Record<string, unknown> {
-  return sparse({ ...toPolicySpec(row), ...termsOf(row) });
+  return withoutNulls({ ...toPolicySpec(row), ...termsOf(row) });
 }
 
 function termsOf({ type, unit, value, target }: StoredRateLimitPolicy) {

@@ -1,18 +1,21 @@
-/** Knows usage-limit policies over HTTP (docs/api.md, Usage-limit policies): routes, lists, look-ups. */
+/** Knows usage-limit policies over HTTP (docs/reference/resources.md, Usage-limit policies): routes, lists, look-ups. */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { documentBody } from '../../model/body-limits.ts';
-import { ApiError } from '../../model/errors.ts';
-import { limitRules } from '../../model/limits.ts';
-import { mapItems } from '../../model/long-list.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { UsageLimitPolicyCreate, UsageLimitPolicyUpdate } from '../../model/usage-limit-policy.ts';
-import { listPolicies } from '../../store/tables/policy-table.ts';
-import { termsOf } from '../../store/tables/usage-budgets.ts';
-import * as usageCounters from '../../store/tables/usage-counters.ts';
-import * as policies from '../../store/tables/usage-limit-policies.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { documentBodyLimits } from '../../model/json/body-limits.ts';
+import { checkLimitRules } from '../../model/limits/limits.ts';
+import {
+  UsageLimitPolicyCreate,
+  UsageLimitPolicyUpdate,
+} from '../../model/limits/usage-limit-policy.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import { mapItems } from '../../model/wire/streamed-list.ts';
+import * as policies from '../../store/resources/usage-limit-policies.ts';
+import { listPolicies } from '../../store/rows/policy-table.ts';
+import { termsOf } from '../../store/usage/usage-budgets.ts';
+import * as usageCounters from '../../store/usage/usage-counters.ts';
 import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
   createFields,
@@ -23,7 +26,7 @@ import {
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { findPolicy, PolicyListQuery, PolicyQuery } from './policy-course.ts';
 import { create, remove, resetEntity, update, windowOf } from './usage-limit-policy-changes.ts';
 import {
@@ -63,15 +66,15 @@ function usageLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
   return [
     on.create({
       summary: 'Create a usage-limit policy',
-      body: UsageLimitPolicyCreate.extend(createFields).superRefine(limitRules),
-      bodyLimits: documentBody,
+      body: UsageLimitPolicyCreate.extend(createFields).superRefine(checkLimitRules),
+      bodyLimits: documentBodyLimits,
       response: z.object({ id: z.uuid(), object: z.literal('usage-limits-policy') }),
       handle: (request) => create(deps, request),
     }),
     on.list({
       summary: 'List usage-limit policies',
       query: ListQuery,
-      response: listOf(UsageLimitPolicyRecord),
+      response: listSchema(UsageLimitPolicyRecord),
       handle: (request) => list(deps, request),
     }),
     on.get({
@@ -83,7 +86,7 @@ function usageLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
     on.update({
       summary: 'Update a usage-limit policy',
       body: UsageLimitPolicyUpdate.extend(updateFields),
-      bodyLimits: documentBody,
+      bodyLimits: documentBodyLimits,
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),
@@ -104,7 +107,7 @@ function entityRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: 'policies.read',
       summary: 'List the counters of a usage-limit policy',
       query: EntitiesQuery,
-      response: listOf(UsageEntity),
+      response: listSchema(UsageEntity),
       handle: (request) => listEntities(deps, request),
     }),
     route({
@@ -148,10 +151,10 @@ async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof GetQuer
   const row = await findPolicy(deps, request, policies.findById);
   if (row.status !== query.status) throw new ApiError('notFound');
   const record = toRecord(row, now);
-  if (query.include_usage !== 'true') return versioned(record, row);
+  if (query.include_usage !== 'true') return withVersionTag(record, row);
   const all = { limit: usageMapMax, offset: 0 };
   const { rows: counters } = await usageCounters.list(db, windowOf(row, now), {}, all);
-  return versioned({ ...record, value_key_usage_map: toUsageMap(row, counters) }, row);
+  return withVersionTag({ ...record, value_key_usage_map: toUsageMap(row, counters) }, row);
 }
 
 async function listEntities(deps: AdminDeps, request: QueryRequest<z.infer<typeof EntitiesQuery>>) {

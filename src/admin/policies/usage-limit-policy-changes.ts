@@ -1,37 +1,37 @@
 /** Knows how usage-limit policies are made, changed and archived: each in one transaction with its traces. */
 
-import { ApiError } from '../../model/errors.ts';
-import { findLimitFault, fromUnits, type LimitTerms } from '../../model/limits.ts';
-import { formatTimestampOrNull, parseTimestamp } from '../../model/timestamp.ts';
+import { findLimitFault, fromUnits, type LimitTerms } from '../../model/limits/limits.ts';
 import type {
   UsageLimitPolicyCreate,
   UsageLimitPolicyUpdate,
-} from '../../model/usage-limit-policy.ts';
-import { validationError } from '../../model/validation-error.ts';
-import { windowAt } from '../../store/tables/usage-budgets.ts';
-import * as usageCounters from '../../store/tables/usage-counters.ts';
-import * as policies from '../../store/tables/usage-limit-policies.ts';
-import * as usageWindows from '../../store/tables/usage-windows.ts';
+} from '../../model/limits/usage-limit-policy.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { formatTimestampOrNull, parseTimestamp } from '../../model/wire/timestamp.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
+import * as policies from '../../store/resources/usage-limit-policies.ts';
+import { windowAt } from '../../store/usage/usage-budgets.ts';
+import * as usageCounters from '../../store/usage/usage-counters.ts';
+import * as usageWindows from '../../store/usage/usage-windows.ts';
 import {
-  type Budget,
-  catchUp,
+  type BudgetTerms,
+  moveToCurrentWindow,
   requireFutureReset,
   scheduleOf,
   termColumnsOf,
-} from '../request/budgets.ts';
+} from '../access/budgets.ts';
 import { recordChange } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   type BodyRequest,
   type CreateFields,
   type ItemRequest,
-  sentFields,
+  namesOfSentFields,
   type UpdateFields,
 } from '../request/frame-fields.ts';
 import {
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   updateResource,
 } from '../request/resource-change.ts';
 import { findOr404, idOr404 } from '../request/scoping.ts';
@@ -56,14 +56,14 @@ export async function create(
       last_reset_at: null,
     };
     await policies.insert(tx, row);
-    return { row, changes: { fields: sentFields(body) } };
+    return { row, changes: { fields: namesOfSentFields(body) } };
   });
   return { id, object: 'usage-limits-policy' };
 }
 
 const findActive = activeOnly(policies.findByIdForUpdate);
 
-const changing: Changing<policies.StoredUsageLimitPolicy> = {
+const changing: ResourceWriter<policies.StoredUsageLimitPolicy> = {
   kind: 'UsageLimitPolicy',
   param: 'id',
   lock: findActive,
@@ -79,7 +79,11 @@ export async function update(
   const { reset_usage_for_value: valueKey } = body;
   await updateResource(deps, request, changing, {
     columns: async (tx, row) => {
-      await catchUp(tx, { deps, author: request }, { table, subject: subjectOf(row), row });
+      await moveToCurrentWindow(
+        tx,
+        { deps, author: request },
+        { table, subject: subjectOf(row), row },
+      );
       return columnsOf(body, row, now);
     },
     triggers: typeof valueKey === 'string' ? ['reset_usage_for_value'] : [],
@@ -170,7 +174,10 @@ function columnsOf(
  *
  * @throws ApiError `invalid` when the whole breaks a rule that the sent part alone does not.
  */
-function mergedBudget(body: UsageLimitPolicyUpdate, row: policies.StoredUsageLimitPolicy): Budget {
+function mergedBudget(
+  body: UsageLimitPolicyUpdate,
+  row: policies.StoredUsageLimitPolicy,
+): BudgetTerms {
   const sent = definedFields({
     type: body.type,
     credit_limit: body.credit_limit,
@@ -182,7 +189,7 @@ function mergedBudget(body: UsageLimitPolicyUpdate, row: policies.StoredUsageLim
   const stored = storedBudget(row);
   if (typeof sent.periodic_reset === 'string') stored.periodic_reset_days = null;
   if (typeof sent.periodic_reset_days === 'number') stored.periodic_reset = null;
-  const merged: Budget = { ...stored, ...sent };
+  const merged: BudgetTerms = { ...stored, ...sent };
   const endless = (merged.periodic_reset ?? merged.periodic_reset_days ?? null) === null;
   const budget =
     endless && body.next_usage_reset_at === undefined
@@ -206,7 +213,7 @@ function storedBudget(row: policies.StoredUsageLimitPolicy) {
 }
 
 /** Repeating the present schedule must not postpone the next reset. */
-function changesSchedule(budget: Budget, row: policies.StoredUsageLimitPolicy): boolean {
+function changesSchedule(budget: BudgetTerms, row: policies.StoredUsageLimitPolicy): boolean {
   const stored = storedBudget(row);
   return (
     (budget.periodic_reset ?? null) !== stored.periodic_reset ||

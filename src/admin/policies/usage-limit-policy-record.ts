@@ -1,12 +1,16 @@
 /** Knows what the API tells about a usage-limit policy: record, counters, and the body that would make it. */
 import { z } from 'zod';
-import { sparse } from '../../model/json-record.ts';
-import { Amount, fromUnits, scheduleFields } from '../../model/limits.ts';
-import { AnsweredTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
-import { isExhausted, isExhaustedAlertSent, isThresholdAlertSent } from '../../model/usage.ts';
-import { termsOf, windowAt } from '../../store/tables/usage-budgets.ts';
-import type { UsageCounter } from '../../store/tables/usage-counters.ts';
-import type { StoredUsageLimitPolicy } from '../../store/tables/usage-limit-policies.ts';
+import {
+  isExhausted,
+  isExhaustedAlertSent,
+  isThresholdAlertSent,
+} from '../../model/limits/counter-state.ts';
+import { Amount, fromUnits, scheduleFields } from '../../model/limits/limits.ts';
+import { withoutNulls } from '../../model/wire/json-record.ts';
+import { formatTimestampOrNull, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredUsageLimitPolicy } from '../../store/resources/usage-limit-policies.ts';
+import { termsOf, windowAt } from '../../store/usage/usage-budgets.ts';
+import type { UsageCounter } from '../../store/usage/usage-counters.ts';
 import { policyRecordFields, toPolicyRecord, toPolicySpec } from './policy-record.ts';
 
 const EntityStatus = z.enum(['active', 'exhausted']);
@@ -19,8 +23,8 @@ export const UsageLimitPolicyRecord = z.object({
   alert_threshold: Amount.nullable(),
   periodic_reset: z.enum(['weekly', 'monthly']).nullable(),
   periodic_reset_days: scheduleFields.periodic_reset_days.unwrap(),
-  next_usage_reset_at: AnsweredTimestamp.nullable(),
-  last_reset_at: AnsweredTimestamp.nullable(),
+  next_usage_reset_at: ResponseTimestamp.nullable(),
+  last_reset_at: ResponseTimestamp.nullable(),
   /** With `include_usage=true` only. */
   value_key_usage_map: z
     .record(
@@ -98,7 +102,7 @@ export function toEntity(
  * is told as it was given, because the next one moves on.
  */
 export function toSpec(row: StoredUsageLimitPolicy): Record<string, unknown> {
-  return sparse({
+  return withoutNulls({
     ...toPolicySpec(row),
     type: row.type,
     credit_limit: fromUnits(row.credit_limit_units, row.type),

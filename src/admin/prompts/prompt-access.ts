@@ -1,11 +1,11 @@
 /** Knows which prompts, partials, collections and labels a caller sees and may change: all of their routes ask here. */
 import type { Principal } from '../../auth/principal.ts';
 import type { Db } from '../../store/connection/db.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
+import { requireRight } from '../access/visibility.ts';
 import type { ItemRequest } from '../request/frame-fields.ts';
 import { findIn, resolveWorkspace } from '../request/scoping.ts';
-import { requireRight } from '../request/visibility.ts';
 
 /**
  * The one that a path names.

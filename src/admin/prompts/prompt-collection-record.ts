@@ -1,18 +1,18 @@
 /** Knows what the API tells about a collection of prompts, and the body that would make it again. */
 import { z } from 'zod';
-import { sparse } from '../../model/json-record.ts';
-import { Flag } from '../../model/resource-fields.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import { withoutNulls } from '../../model/wire/json-record.ts';
+import { Flag } from '../../model/wire/resource-fields.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type {
   CollectionDetails,
   StoredPromptCollection,
-} from '../../store/tables/prompt-collections.ts';
+} from '../../store/prompts/prompt-collections.ts';
 
 const Details = z.object({
   child_collections_count: z.int(),
   prompts_count: z.int(),
-  child_collections_last_updated_at: AnsweredTimestamp.nullable(),
-  prompts_last_updated_at: AnsweredTimestamp.nullable(),
+  child_collections_last_updated_at: ResponseTimestamp.nullable(),
+  prompts_last_updated_at: ResponseTimestamp.nullable(),
 });
 
 const shape = {
@@ -25,8 +25,8 @@ const shape = {
   /** An integer: clients of this API cannot read a boolean here. */
   is_default: Flag,
   status: z.literal('active'),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   object: z.literal('collection'),
 };
 
@@ -36,7 +36,7 @@ export const PromptCollectionRecord = z.object({
   ...shape,
   child_collections: z.array(
     z.object({
-      ...{ id: z.uuid(), name: z.string(), slug: z.string(), last_updated_at: AnsweredTimestamp },
+      ...{ id: z.uuid(), name: z.string(), slug: z.string(), last_updated_at: ResponseTimestamp },
       collection_details: Details,
     }),
   ),
@@ -70,7 +70,7 @@ export function toSpec({
   workspace_id,
   parent_collection_id,
 }: StoredPromptCollection): Record<string, unknown> {
-  return sparse({ name, slug, workspace_id, parent_collection_id });
+  return withoutNulls({ name, slug, workspace_id, parent_collection_id });
 }
 
 function toDetails(details: CollectionDetails): z.infer<typeof Details> {

@@ -1,18 +1,18 @@
-/** Knows collections of prompts over HTTP (docs/api.md, Prompts). */
+/** Knows collections of prompts over HTTP (docs/reference/resources.md, Prompts). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import type { Route } from '../../http/routes/route.ts';
 import {
   collectionSlugForm,
   PromptCollectionCreate,
   PromptCollectionUpdate,
-} from '../../model/prompt-collection.ts';
-import { validationError } from '../../model/validation-error.ts';
+} from '../../model/prompts/prompt-collection.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as organisationLocks from '../../store/tables/organisation-locks.ts';
-import * as promptCollections from '../../store/tables/prompt-collections.ts';
+import * as promptCollections from '../../store/prompts/prompt-collections.ts';
+import * as organisationLocks from '../../store/rows/organisation-locks.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -25,14 +25,14 @@ import {
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   baseColumns,
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { findVisible, placeOfList, requireWriter } from './prompt-access.ts';
 import {
   PromptCollectionListItem,
@@ -51,7 +51,7 @@ const ListQuery = WorkspaceQuery.extend({
 
 type Stored = promptCollections.StoredPromptCollection;
 
-const changing: Changing<Stored> = {
+const changing: ResourceWriter<Stored> = {
   kind: 'PromptCollection',
   param: 'collectionId',
   lock: promptCollections.findByIdOrSlugForUpdate,
@@ -63,7 +63,7 @@ const changing: Changing<Stored> = {
 };
 
 /** Who moves one decides alone where all of them lie, so that no two end in each other. */
-const moving: Changing<Stored> = {
+const moving: ResourceWriter<Stored> = {
   ...changing,
   lock: async (tx, organisationId, reference) => {
     await organisationLocks.lock(tx, organisationId);
@@ -75,7 +75,7 @@ export const promptCollectionResource: Resource = {
   kind: 'PromptCollection',
   features: [],
   routes: promptCollectionRoutes,
-  snapshot: snapshotOf(promptCollections.listMade, toSpec),
+  snapshot: snapshotOf(promptCollections.listCreated, toSpec),
   contents: promptCollections.contents,
 };
 
@@ -91,7 +91,7 @@ function promptCollectionRoutes(deps: AdminDeps): Route<Principal>[] {
     on.list({
       summary: 'List collections, with what lies in each',
       query: ListQuery,
-      response: listOf(PromptCollectionListItem),
+      response: listSchema(PromptCollectionListItem),
       handle: (request) => list(deps, request),
     }),
     on.get({
@@ -174,7 +174,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const children = await promptCollections.listChildren(db, organisationId, row.id);
   const ids = children.map(({ id }) => id);
   const details = await promptCollections.detailsOf(db, organisationId, ids);
-  return versioned(toRecord(row, children, details), row);
+  return withVersionTag(toRecord(row, children, details), row);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {

@@ -1,8 +1,8 @@
 /** Knows what the API tells about a label of prompts, and the body that would make it again. */
 import { z } from 'zod';
-import { sparse } from '../../model/json-record.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { StoredPromptLabel } from '../../store/tables/prompt-labels.ts';
+import { withoutNulls } from '../../model/wire/json-record.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredPromptLabel } from '../../store/prompts/prompt-labels.ts';
 
 export const PromptLabelRecord = z.object({
   id: z.uuid(),
@@ -14,8 +14,8 @@ export const PromptLabelRecord = z.object({
   /** Whether prompts of every workspace can bear it. */
   is_universal: z.boolean(),
   status: z.literal('active'),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   object: z.literal('label'),
 });
 
@@ -38,5 +38,5 @@ export function toRecord(row: StoredPromptLabel): z.infer<typeof PromptLabelReco
 /** The body that would create this label, for the snapshot that sync compares with its manifests. */
 export function toSpec(row: StoredPromptLabel): Record<string, unknown> {
   const { name, workspace_id, description, color_code } = row;
-  return sparse({ name, workspace_id, description, color_code });
+  return withoutNulls({ name, workspace_id, description, color_code });
 }

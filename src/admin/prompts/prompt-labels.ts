@@ -1,11 +1,11 @@
-/** Knows labels over HTTP: names that versions of prompts bear (docs/api.md, Prompts). */
+/** Knows labels over HTTP: names that versions of prompts bear (docs/reference/resources.md, Prompts). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { PromptLabelCreate, PromptLabelUpdate } from '../../model/prompt-label.ts';
-import * as promptLabels from '../../store/tables/prompt-labels.ts';
-import * as promptVersions from '../../store/tables/prompt-versions.ts';
+import type { Route } from '../../http/routes/route.ts';
+import { PromptLabelCreate, PromptLabelUpdate } from '../../model/prompts/prompt-label.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import * as promptLabels from '../../store/prompts/prompt-labels.ts';
+import * as promptVersions from '../../store/prompts/prompt-versions.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -18,15 +18,15 @@ import {
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   baseColumns,
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { idOr404, requireOwnOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { findVisible, placeOfList, requireWriter } from './prompt-access.ts';
 import { PromptLabelRecord, toRecord, toSpec } from './prompt-label-record.ts';
 
@@ -38,7 +38,7 @@ const ListQuery = WorkspaceQuery.extend({
   ...pageQuery(),
 });
 
-const changing: Changing<promptLabels.StoredPromptLabel> = {
+const changing: ResourceWriter<promptLabels.StoredPromptLabel> = {
   kind: 'PromptLabel',
   param: 'labelId',
   lock: (tx, organisationId, id) => promptLabels.findByIdForUpdate(tx, organisationId, idOr404(id)),
@@ -66,7 +66,7 @@ function promptLabelRoutes(deps: AdminDeps): Route<Principal>[] {
     on.list({
       summary: 'List labels; with a workspace, those that its prompts can bear',
       query: ListQuery,
-      response: listOf(PromptLabelRecord),
+      response: listSchema(PromptLabelRecord),
       handle: (request) => list(deps, request),
     }),
     on.get({
@@ -123,7 +123,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const finding = promptLabels.findById(db, caller.organisationId, idOr404(params.labelId!));
   const row = await findVisible(db, request, finding);
-  return versioned(toRecord(row), row);
+  return withVersionTag(toRecord(row), row);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {

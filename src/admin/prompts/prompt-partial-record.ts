@@ -1,10 +1,10 @@
 /** Knows what the API tells about a partial and its versions, and the body that would make it again. */
 import { z } from 'zod';
-import { sparse } from '../../model/json-record.ts';
-import { type PartialContent, PartialStatus } from '../../model/prompt-partial.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { StoredPromptPartial } from '../../store/tables/prompt-partials.ts';
-import type { StoredPromptVersion } from '../../store/tables/prompt-versions.ts';
+import { type PartialContent, PartialStatus } from '../../model/prompts/prompt-partial.ts';
+import { withoutNulls } from '../../model/wire/json-record.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredPromptPartial } from '../../store/prompts/prompt-partials.ts';
+import type { StoredPromptVersion } from '../../store/prompts/prompt-versions.ts';
 
 /** Items of the list. */
 export const PromptPartialListItem = z.object({
@@ -13,8 +13,8 @@ export const PromptPartialListItem = z.object({
   name: z.string(),
   workspace_id: z.uuid().nullable(),
   status: PartialStatus,
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   object: z.literal('partial'),
 });
 
@@ -37,7 +37,7 @@ export const PromptPartialVersionItem = z.object({
   string: z.string(),
   description: z.string().optional(),
   prompt_version_status: z.literal('active'),
-  created_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
   object: z.literal('partial'),
 });
 
@@ -92,5 +92,5 @@ export function toVersionItem(
 export function toSpec(row: StoredPromptPartial): Record<string, unknown> {
   const { name, slug, workspace_id } = row;
   const content = JSON.parse(row.content) as PartialContent;
-  return sparse({ name, slug, workspace_id, ...content });
+  return withoutNulls({ name, slug, workspace_id, ...content });
 }

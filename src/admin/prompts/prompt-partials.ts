@@ -1,20 +1,20 @@
-/** Knows partials over HTTP: templates that prompts include (docs/api.md, Prompts). */
+/** Knows partials over HTTP: templates that prompts include (docs/reference/resources.md, Prompts). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { Publication } from '../../model/prompt.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { PromptPublish } from '../../model/prompts/prompt.ts';
 import {
   type PartialContent,
   PromptPartialCreate,
   PromptPartialUpdate,
-} from '../../model/prompt-partial.ts';
-import { templateFaults } from '../../model/prompt-rendering.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
-import * as promptPartials from '../../store/tables/prompt-partials.ts';
-import * as promptVersions from '../../store/tables/prompt-versions.ts';
+} from '../../model/prompts/prompt-partial.ts';
+import { templateFaults } from '../../model/prompts/prompt-rendering.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
+import * as promptPartials from '../../store/prompts/prompt-partials.ts';
+import * as promptVersions from '../../store/prompts/prompt-versions.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -27,14 +27,14 @@ import {
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   baseColumns,
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { findVisible, placeOfList, requireWriter } from './prompt-access.ts';
 import {
   PromptPartialListItem,
@@ -57,7 +57,7 @@ const ListQuery = WorkspaceQuery.extend({
   ...pageQuery(),
 });
 const PageQuery = WorkspaceQuery.extend(pageQuery());
-const PublicationBody = Publication.extend({ workspace_id: updateFields.workspace_id });
+const PublicationBody = PromptPublish.extend({ workspace_id: updateFields.workspace_id });
 
 const Created = z.object({ id: z.uuid(), slug: z.string(), version_id: z.uuid() });
 /** Empty where nothing was sent that a version says. */
@@ -66,7 +66,7 @@ const Updated = z.object({
   prompt_partial_version_id: z.uuid().optional(),
 });
 
-const changing: Changing<promptPartials.StoredPromptPartial> = {
+const changing: ResourceWriter<promptPartials.StoredPromptPartial> = {
   kind: 'PromptPartial',
   param: 'partialId',
   lock: promptPartials.findByIdOrSlugForUpdate,
@@ -94,7 +94,7 @@ function promptPartialRoutes(deps: AdminDeps): Route<Principal>[] {
     on.list({
       summary: 'List partials without their templates',
       query: ListQuery,
-      response: listOf(PromptPartialListItem),
+      response: listSchema(PromptPartialListItem),
       handle: (request) => list(deps, request),
     }),
     on.get({
@@ -120,7 +120,7 @@ function promptPartialRoutes(deps: AdminDeps): Route<Principal>[] {
       ...{ method: 'GET', scope: 'prompts.read' },
       summary: 'List the versions of a partial, newest first',
       query: PageQuery,
-      response: listOf(PromptPartialVersionItem),
+      response: listSchema(PromptPartialVersionItem),
       handle: (request) => listVersions(deps, request),
     }),
     route({
@@ -162,7 +162,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
 
 /** @throws ApiError `invalid` where a content has no sound template */
 function sound(content: PartialContent): PartialContent {
-  refuseFaults(templateFaults({ string: content.string, is_raw_template: 1 }));
+  rejectFaults(templateFaults({ string: content.string, is_raw_template: 1 }));
   return content;
 }
 
@@ -183,7 +183,7 @@ async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof Version
   const row = await find(deps, request, name);
   const version = await promptVersions.find(db, row, reference);
   if (version === undefined) throw new ApiError('notFound', undefined, 'version');
-  return versioned(toRecord(row, version), row);
+  return withVersionTag(toRecord(row, version), row);
 }
 
 async function listVersions(deps: AdminDeps, request: QueryRequest<z.infer<typeof PageQuery>>) {
@@ -219,7 +219,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       });
       return { name, status, ...plan.columns };
     },
-    elsewhere: (tx, row) => plan!.follow(tx, row),
+    writeElsewhere: (tx, row) => plan!.follow(tx, row),
   });
   if (string === undefined) return {};
   return { id, slug, prompt_partial_version_id: plan!.versionId };

@@ -1,11 +1,11 @@
 /** Knows where a prompt lies and whom it asks: its collection, workspace and provider. */
 import type { Principal } from '../../auth/principal.ts';
-import { ApiError } from '../../model/errors.ts';
-import { isUuid } from '../../model/slug.ts';
-import { validationError } from '../../model/validation-error.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { isUuid } from '../../model/wire/slug.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as promptCollections from '../../store/tables/prompt-collections.ts';
-import * as providers from '../../store/tables/providers.ts';
+import * as promptCollections from '../../store/prompts/prompt-collections.ts';
+import * as providers from '../../store/resources/providers.ts';
 import { resolveWorkspaceForWrite } from '../request/scoping.ts';
 
 type Collection = promptCollections.StoredPromptCollection;

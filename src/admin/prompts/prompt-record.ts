@@ -1,12 +1,17 @@
 /** Knows what the API tells about a prompt and its versions, and the body that would make it again. */
 import { z } from 'zod';
-import { JsonRecord, sparse } from '../../model/json-record.ts';
-import { isRaw, modelOf, type PromptContent, parametersOf } from '../../model/prompt-content.ts';
-import { Flag } from '../../model/resource-fields.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { StoredPromptLabel } from '../../store/tables/prompt-labels.ts';
-import type { StoredPromptVersion } from '../../store/tables/prompt-versions.ts';
-import type { StoredPrompt } from '../../store/tables/prompts.ts';
+import {
+  isRaw,
+  type PromptContent,
+  promptModel,
+  promptParameters,
+} from '../../model/prompts/prompt-content.ts';
+import { JsonRecord, withoutNulls } from '../../model/wire/json-record.ts';
+import { Flag } from '../../model/wire/resource-fields.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredPromptLabel } from '../../store/prompts/prompt-labels.ts';
+import type { StoredPromptVersion } from '../../store/prompts/prompt-versions.ts';
+import type { StoredPrompt } from '../../store/prompts/prompts.ts';
 
 /** Items of the list. `model` is left out where none is named: clients take no null for it. */
 export const PromptListItem = z.object({
@@ -17,8 +22,8 @@ export const PromptListItem = z.object({
   slug: z.string(),
   status: z.literal('active'),
   model: z.string().optional(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   object: z.literal('prompt'),
 });
 
@@ -55,7 +60,7 @@ export const PromptVersionItem = z.object({
   label_id: z.uuid().optional(),
   is_raw_template: Flag,
   status: z.literal('active'),
-  created_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
   object: z.literal('prompt'),
 });
 
@@ -83,7 +88,7 @@ export function toRecord(
   const content = JSON.parse(version.content) as PromptContent;
   const { functions, tools, tool_choice, template_metadata, virtual_key } = content;
   return {
-    ...toListItem({ ...row, model: modelOf(content) }),
+    ...toListItem({ ...row, model: promptModel(content) }),
     organisation_id: row.organisation_id,
     prompt_version: version.number,
     prompt_version_id: version.id,
@@ -93,7 +98,7 @@ export function toRecord(
     prompt_version_label_name: label?.name ?? null,
     prompt_version_labels: label === undefined ? [] : [{ id: label.id, name: label.name }],
     string: content.string,
-    parameters: parametersOf(content),
+    parameters: promptParameters(content),
     functions: functions === null ? null : [...functions],
     tools: tools === null ? null : [...tools],
     ...{ tool_choice, template_metadata, virtual_key },
@@ -132,6 +137,6 @@ export function toSpec(row: DeclaredPrompt): Record<string, unknown> {
   return {
     ...{ name, slug, workspace_id },
     ...(isInDefault ? {} : { collection_id }),
-    ...sparse(JSON.parse(row.content)),
+    ...withoutNulls(JSON.parse(row.content)),
   };
 }

@@ -1,12 +1,12 @@
-/** Knows how a prompt is filled in over the Admin API, without a model being asked (docs/api.md, Templates). */
+/** Knows how a prompt is filled in over the Admin API, without a model being asked (docs/reference/resources.md, Templates). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { JsonRecord } from '../../model/json-record.ts';
-import { PromptRender } from '../../model/prompt.ts';
-import { TemplateError } from '../../model/template-text.ts';
-import { validationError } from '../../model/validation-error.ts';
-import * as promptReads from '../../store/tables/prompt-reads.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { PromptRender } from '../../model/prompts/prompt.ts';
+import { TemplateError } from '../../model/prompts/template-parser.ts';
+import { JsonRecord } from '../../model/wire/json-record.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
+import * as promptReads from '../../store/reads/prompt-reads.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import type { BodyRequest } from '../request/frame-fields.ts';
 import { findVisible } from './prompt-access.ts';
@@ -28,7 +28,7 @@ export function promptRenderRoutes(deps: AdminDeps): Route<Principal>[] {
 async function render(deps: AdminDeps, request: BodyRequest<z.infer<typeof PromptRender>>) {
   const { caller, params, body } = request;
   const db = deps.database.readable;
-  const found = await promptReads.findToUse(db, caller.organisationId, params.promptId!);
+  const found = await promptReads.findRenderable(db, caller.organisationId, params.promptId!);
   const row = found && { ...found, workspace_id: found.workspaceId };
   const asked = { caller, query: {} };
   const { template, partials } = await findVisible(db, asked, Promise.resolve(row));

@@ -1,17 +1,17 @@
 /** Knows the versions of prompts over HTTP: which there are, which is in use, what labels they bear, what they render to. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { PromptVersionUpdate, Publication } from '../../model/prompt.ts';
-import { modelOf } from '../../model/prompt-content.ts';
-import { splitReference } from '../../model/prompt-reference.ts';
-import { validationError } from '../../model/validation-error.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { PromptPublish, PromptVersionUpdate } from '../../model/prompts/prompt.ts';
+import { promptModel } from '../../model/prompts/prompt-content.ts';
+import { splitReference } from '../../model/prompts/prompt-reference.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as promptLabels from '../../store/tables/prompt-labels.ts';
-import * as promptVersions from '../../store/tables/prompt-versions.ts';
-import * as prompts from '../../store/tables/prompts.ts';
+import * as promptLabels from '../../store/prompts/prompt-labels.ts';
+import * as promptVersions from '../../store/prompts/prompt-versions.ts';
+import * as prompts from '../../store/prompts/prompts.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -19,8 +19,8 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { type Changing, updateResource } from '../request/resource-change.ts';
-import { versioned } from '../request/version.ts';
+import { type ResourceWriter, updateResource } from '../request/resource-change.ts';
+import { withVersionTag } from '../request/version.ts';
 import { findVisible, requireWriter } from './prompt-access.ts';
 import { PromptRecord, PromptVersionItem, toRecord, toVersionItem } from './prompt-record.ts';
 
@@ -32,12 +32,12 @@ export const VersionQuery = WorkspaceQuery.extend({
   version: z.string().min(1).max(255).optional(),
 });
 const PageQuery = WorkspaceQuery.extend(pageQuery());
-const PublicationBody = Publication.extend({ workspace_id });
+const PublicationBody = PromptPublish.extend({ workspace_id });
 const VersionBody = PromptVersionUpdate.extend({ workspace_id });
 
 export function promptVersionRoutes(
   deps: AdminDeps,
-  changing: Changing<prompts.StoredPrompt>,
+  changing: ResourceWriter<prompts.StoredPrompt>,
 ): Route<Principal>[] {
   const versions = { ...item, path: `${item.path}/versions` };
   const version = { ...item, path: `${versions.path}/:versionId` };
@@ -47,7 +47,7 @@ export function promptVersionRoutes(
       ...{ method: 'GET', scope: 'prompts.read' },
       summary: 'List the versions of a prompt, newest first',
       query: PageQuery,
-      response: listOf(PromptVersionItem),
+      response: listSchema(PromptVersionItem),
       handle: (request) => list(deps, request),
     }),
     route({
@@ -128,7 +128,7 @@ export async function answerVersion(
   const { label_id: labelId } = version;
   const bears =
     labelId === null ? undefined : await promptLabels.findById(db, row.organisation_id, labelId);
-  return versioned(toRecord(row, version, bears), row);
+  return withVersionTag(toRecord(row, version, bears), row);
 }
 
 function find(db: Db, request: QueryRequest<z.infer<typeof WorkspaceQuery>>, name: string) {
@@ -139,13 +139,13 @@ function find(db: Db, request: QueryRequest<z.infer<typeof WorkspaceQuery>>, nam
 async function label(
   deps: AdminDeps,
   request: BodyRequest<z.infer<typeof VersionBody>>,
-  changing: Changing<prompts.StoredPrompt>,
+  changing: ResourceWriter<prompts.StoredPrompt>,
 ) {
   const { body, params } = request;
   const { label_id: labelId } = body;
   await updateResource(deps, request, changing, {
     columns: () => ({}),
-    elsewhere: async (tx, row) => {
+    writeElsewhere: async (tx, row) => {
       await requireWriter(tx, request.caller, row);
       const version = await promptVersions.find(tx, row, params.versionId!);
       if (version === undefined) throw new ApiError('notFound', undefined, 'versionId');
@@ -168,7 +168,7 @@ async function requireLabel(tx: Db, row: prompts.StoredPrompt, labelId: string):
 async function publish(
   deps: AdminDeps,
   request: BodyRequest<z.infer<typeof PublicationBody>>,
-  changing: Changing<prompts.StoredPrompt>,
+  changing: ResourceWriter<prompts.StoredPrompt>,
 ) {
   const { version: number } = request.body;
   await updateResource(deps, request, changing, {
@@ -177,7 +177,7 @@ async function publish(
       const version = await promptVersions.find(tx, row, String(number));
       if (version === undefined) throw new ApiError('notFound', undefined, 'version');
       return {
-        ...{ content: version.content, model: modelOf(JSON.parse(version.content)) },
+        ...{ content: version.content, model: promptModel(JSON.parse(version.content)) },
         ...{ version_id: version.id, version_number: version.number },
       };
     },

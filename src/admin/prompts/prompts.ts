@@ -1,24 +1,24 @@
-/** Knows prompts over HTTP (docs/api.md, Prompts). */
+/** Knows prompts over HTTP (docs/reference/resources.md, Prompts). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
-import { JsonRecord } from '../../model/json-record.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { PromptCreate, PromptUpdate } from '../../model/prompt.ts';
+import type { Route } from '../../http/routes/route.ts';
+import { PromptCreate, PromptUpdate } from '../../model/prompts/prompt.ts';
 import {
-  contentWith,
-  modelOf,
+  hasSameContent,
+  mergeContent,
   type PromptContent,
-  saysTheSame,
-} from '../../model/prompt-content.ts';
-import { templateFaults } from '../../model/prompt-rendering.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
+  promptModel,
+} from '../../model/prompts/prompt-content.ts';
+import { templateFaults } from '../../model/prompts/prompt-rendering.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { JsonRecord } from '../../model/wire/json-record.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as promptCollections from '../../store/tables/prompt-collections.ts';
-import * as promptVersions from '../../store/tables/prompt-versions.ts';
-import * as prompts from '../../store/tables/prompts.ts';
+import * as promptCollections from '../../store/prompts/prompt-collections.ts';
+import * as promptVersions from '../../store/prompts/prompt-versions.ts';
+import * as prompts from '../../store/prompts/prompts.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -31,9 +31,9 @@ import {
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import {
   baseColumns,
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   updateResource,
 } from '../request/resource-change.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
@@ -74,7 +74,7 @@ const Updated = z.object({
   object: z.literal('prompt').optional(),
 });
 
-const changing: Changing<prompts.StoredPrompt> = {
+const changing: ResourceWriter<prompts.StoredPrompt> = {
   kind: 'Prompt',
   param: 'promptId',
   lock: prompts.findByIdOrSlugForUpdate,
@@ -105,7 +105,7 @@ function promptRoutes(deps: AdminDeps): Route<Principal>[] {
     on.list({
       summary: 'List prompts without their templates',
       query: ListQuery,
-      response: listOf(PromptListItem),
+      response: listSchema(PromptListItem),
       handle: (request) => list(deps, request),
     }),
     on.get({
@@ -137,12 +137,12 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
     const collection = await collectionFor(tx, caller, named, body.collection_id);
     const { workspace_id } = collection;
     const virtual_key = await providerSlug(tx, organisationId, workspace_id, body.virtual_key);
-    const content = sound(contentWith({ ...body, virtual_key }));
+    const content = sound(mergeContent({ ...body, virtual_key }));
     const unnamed = {
       ...baseColumns(request, { id: workspace_id }),
       collection_id: collection.id,
       name: body.name,
-      ...{ content: JSON.stringify(content), model: modelOf(content) },
+      ...{ content: JSON.stringify(content), model: promptModel(content) },
       ...{ version_id: newId(), version_number: 1 },
     };
     await requireWriter(tx, caller, unnamed);
@@ -161,7 +161,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
 
 /** @throws ApiError `invalid` where a content has no sound template */
 function sound(content: PromptContent): PromptContent {
-  refuseFaults(templateFaults(content));
+  rejectFaults(templateFaults(content));
   return content;
 }
 
@@ -196,8 +196,8 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       const { organisation_id, workspace_id } = row;
       const key = await providerSlug(tx, organisation_id, workspace_id, sent.virtual_key);
       plan = await planVersions<PromptContent>(tx, request, row, {
-        next: (before) => sound(contentWith({ ...sent, virtual_key: key }, before)),
-        saysTheSame,
+        next: (before) => sound(mergeContent({ ...sent, virtual_key: key }, before)),
+        saysTheSame: hasSameContent,
         corrected: (published, { virtual_key }) =>
           sent.virtual_key === undefined ? published : { ...published, virtual_key },
       });
@@ -206,10 +206,10 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
         name: body.name,
         ...(await movedTo(tx, row, body.collection_id)),
         ...plan.columns,
-        ...(content === undefined ? {} : { model: modelOf(JSON.parse(content)) }),
+        ...(content === undefined ? {} : { model: promptModel(JSON.parse(content)) }),
       };
     },
-    elsewhere: (tx, row) => plan!.follow(tx, row),
+    writeElsewhere: (tx, row) => plan!.follow(tx, row),
   });
   if (!speaksOfVersion(sent)) return {};
   return { id, slug, prompt_version_id: plan!.versionId, object: 'prompt' as const };

@@ -1,9 +1,9 @@
 /** Knows what an update makes of the versions of a prompt or partial: another one, a correction, or nothing. */
 import { isDeepStrictEqual } from 'node:util';
 import { authorise } from '../../auth/authenticate.ts';
-import { newId } from '../../model/ids.ts';
+import { newId } from '../../model/wire/ids.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as promptVersions from '../../store/tables/prompt-versions.ts';
+import * as promptVersions from '../../store/prompts/prompt-versions.ts';
 import type { AdminRequest } from '../request/deps.ts';
 
 /** A prompt or partial as stored: what it says is that of its published version. */

@@ -1,8 +1,8 @@
 /** Knows over HTTP which services an integration may be an account at. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { aiProviders } from '../../model/ai-providers.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { aiProviders } from '../../model/services/ai-providers.ts';
 import { everyMount } from '../request/deps.ts';
 import { integrationScopes } from './integration-access.ts';
 

@@ -1,9 +1,9 @@
 /** Knows the provider that a workspace gets with its access to an integration, so that it can begin at once. */
-import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { newId } from '../../model/wire/ids.ts';
 import type { Db } from '../../store/connection/db.ts';
-import type { StoredIntegration } from '../../store/tables/integrations.ts';
-import * as providers from '../../store/tables/providers.ts';
+import type { StoredIntegration } from '../../store/resources/integrations.ts';
+import * as providers from '../../store/resources/providers.ts';
 import { type Author, recordChange } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { insertUnderSlug } from '../request/slugs.ts';

@@ -1,11 +1,11 @@
 /** Knows how requests find integrations, and which scope one asks for. */
 import type { Db } from '../../store/connection/db.ts';
-import * as integrations from '../../store/tables/integrations.ts';
+import * as integrations from '../../store/resources/integrations.ts';
+import { createLocationScopes } from '../access/location-scopes.ts';
 import type { ItemRequest } from '../request/frame-fields.ts';
-import { placedScopes } from '../request/placed-scopes.ts';
 import { findIn } from '../request/scoping.ts';
 
-export const integrationScopes = placedScopes({
+export const integrationScopes = createLocationScopes({
   organisation: 'organisation_integrations',
   workspace: 'workspace_integrations',
 });

@@ -1,23 +1,25 @@
 /** Knows how integrations are made, changed and deleted: each in one transaction with its traces. */
 import type { Sealer } from '../../auth/keyring.ts';
-import { findAiProvider } from '../../model/ai-providers.ts';
-import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
 import type {
   DefaultProvider,
   IntegrationCreate,
   IntegrationUpdate,
-} from '../../model/integration.ts';
-import { ownedFaults } from '../../model/integration-access.ts';
-import { integrationFaults } from '../../model/integration-faults.ts';
-import { rewriteDocument, writeDocument } from '../../model/json-record.ts';
-import { emptyToNull } from '../../model/resource-fields.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
+} from '../../model/providers/integration.ts';
+import { workspaceIntegrationFaults } from '../../model/providers/integration-access.ts';
+import { integrationFaults } from '../../model/providers/integration-faults.ts';
+import { findAiProvider } from '../../model/services/ai-providers.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
+import { emptyToNull } from '../../model/wire/resource-fields.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as integrationWorkspaces from '../../store/tables/integration-workspaces.ts';
-import * as integrations from '../../store/tables/integrations.ts';
-import * as providers from '../../store/tables/providers.ts';
-import { closeBudget } from '../request/budgets.ts';
+import * as integrationWorkspaces from '../../store/resources/integration-workspaces.ts';
+import * as integrations from '../../store/resources/integrations.ts';
+import * as providers from '../../store/resources/providers.ts';
+import { closeBudget } from '../access/budgets.ts';
+import { resolveWorkspaceGrants } from '../access/granted-workspaces.ts';
+import { resolveSecretMappings } from '../access/secret-mappings.ts';
 import { type Author, recordChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import type {
@@ -26,15 +28,13 @@ import type {
   ItemRequest,
   UpdateFields,
 } from '../request/frame-fields.ts';
-import { findGrants } from '../request/granted-workspaces.ts';
 import {
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   requireUnchanged,
   updateResource,
 } from '../request/resource-change.ts';
-import { findMappings } from '../request/secret-mappings.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { ensureProvider, providerSlugForm } from './default-provider.ts';
 import { integrationScopes } from './integration-access.ts';
@@ -52,7 +52,7 @@ type UpdateRequest = BodyRequest<
   IntegrationUpdate & UpdateFields & { readonly slug?: string | undefined }
 >;
 
-export const changing: Changing<integrations.StoredIntegration> = {
+export const changing: ResourceWriter<integrations.StoredIntegration> = {
   kind: 'Integration',
   param: 'integrationId',
   lock: integrations.findByIdOrSlugForUpdate,
@@ -70,10 +70,10 @@ export async function create(
   const row = newRow(deps, sealer, request);
   const { id, slug } = await createResource(deps, request, 'Integration', async (tx, workspace) => {
     const placeless = { ...row, workspace_id: workspace?.id ?? null };
-    const mappings = await findMappings(tx, placeless, body.secret_mappings);
+    const mappings = await resolveSecretMappings(tx, placeless, body.secret_mappings);
     const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
     const { workspaces } = body;
-    if (workspace !== null) refuseFaults(ownedFaults(body));
+    if (workspace !== null) rejectFaults(workspaceIntegrationFaults(body));
     integrationScopes.require(caller, unnamed, 'create');
     const placed = await insertUnderSlug(providerSlugForm, body.slug, unnamed, (given) =>
       integrations.insert(tx, given),
@@ -82,7 +82,7 @@ export async function create(
     const stored = { before: null, after: placed.global_workspace_access };
     await changeAccessBudget(tx, { deps, author: request, integration: placed }, stored);
     if (workspaces !== undefined) {
-      const grants = await findGrants(tx, caller.organisationId, workspaces);
+      const grants = await resolveWorkspaceGrants(tx, caller.organisationId, workspaces);
       const writing = { deps, author: request, integration: placed, isWhole: true };
       await writeGrants(tx, writing, grants);
     }
@@ -115,7 +115,7 @@ export function newRow(
     now,
   }: Pick<AdminRequest, 'caller' | 'now'> & { readonly body: IntegrationCreate },
 ) {
-  refuseFaults(integrationFaults(body, deps.trustedHosts));
+  rejectFaults(integrationFaults(body, deps.trustedHosts));
   const id = newId();
   const none = { sealed_key: null, key_mask: null };
   return {
@@ -146,19 +146,19 @@ export async function update(
   request: UpdateRequest,
 ): Promise<Record<string, never>> {
   const { body, caller } = request;
-  refuseFaults(integrationFaults(body, deps.trustedHosts));
+  rejectFaults(integrationFaults(body, deps.trustedHosts));
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   await updateResource(deps, request, changing, {
     columns: async (tx, row) => {
       requireUnchanged('slug', body.slug, row.slug);
-      if (row.workspace_id !== null) refuseFaults(ownedFaults(body));
-      const mappings = await findMappings(tx, row, body.secret_mappings);
+      if (row.workspace_id !== null) rejectFaults(workspaceIntegrationFaults(body));
+      const mappings = await resolveSecretMappings(tx, row, body.secret_mappings);
       const secret_mappings = rewriteDocument(row.secret_mappings, mappings);
       return { ...columnsOf(sealer, body, row), secret_mappings };
     },
-    elsewhere: async (tx, row) => {
+    writeElsewhere: async (tx, row) => {
       if (body.workspaces === undefined) return [];
-      const grants = await findGrants(tx, caller.organisationId, body.workspaces);
+      const grants = await resolveWorkspaceGrants(tx, caller.organisationId, body.workspaces);
       const writing = { deps, author: request, integration: row, isWhole: true };
       return (await writeGrants(tx, writing, grants)) ? ['workspaces'] : [];
     },

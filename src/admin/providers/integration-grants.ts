@@ -1,21 +1,21 @@
 /** Knows how it is written what single workspaces may do with an integration of the organisation. */
 import { isDeepStrictEqual } from 'node:util';
-import { newId } from '../../model/ids.ts';
-import type { WorkspaceGrant } from '../../model/integration.ts';
-import { accessValueKey, readAccess } from '../../model/integration-access.ts';
-import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
+import type { WorkspaceGrant } from '../../model/providers/integration.ts';
+import { accessValueKey, readAccess } from '../../model/providers/integration-access.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { readDocument, rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as integrationWorkspaces from '../../store/tables/integration-workspaces.ts';
-import type { StoredIntegration } from '../../store/tables/integrations.ts';
+import * as integrationWorkspaces from '../../store/resources/integration-workspaces.ts';
+import type { StoredIntegration } from '../../store/resources/integrations.ts';
 import {
-  type Budget,
   type BudgetOwner,
+  type BudgetTerms,
   changeBudget,
   closeBudget,
   openBudget,
   requireFutureReset,
   resetBudget,
-} from '../request/budgets.ts';
+} from '../access/budgets.ts';
 import type { Author } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
 
@@ -156,7 +156,7 @@ async function changeGrant(
   return true;
 }
 
-function budgetOf(limits: WorkspaceGrant['usage_limits']): Budget | null {
+function budgetOf(limits: WorkspaceGrant['usage_limits']): BudgetTerms | null {
   return limits?.[0] ?? null;
 }
 

@@ -1,24 +1,24 @@
 /** Knows the models of an integration over HTTP: those of the catalogue, and what is said of single ones. */
 import { z } from 'zod';
-import { modelPlaces } from '../../auth/integration-secrets.ts';
+import { modelSecretLocations } from '../../auth/integration-secrets.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { maskSecrets } from '../../auth/secret-values.ts';
-import { type Route, route } from '../../http/route.ts';
-import { aiProviders } from '../../model/ai-providers.ts';
-import { documentBody } from '../../model/body-limits.ts';
-import { commaList } from '../../model/comma-list.ts';
-import { below } from '../../model/fault.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { documentBodyLimits } from '../../model/json/body-limits.ts';
 import {
   IntegrationModelsPut,
   type ModelSetting,
   modelsMax,
   PricingAdjustments,
   PricingConfig,
-} from '../../model/integration.ts';
-import { modelsFaults } from '../../model/integration-faults.ts';
-import { JsonRecord, rewriteDocument } from '../../model/json-record.ts';
-import { refuseFaults, validationError } from '../../model/validation-error.ts';
-import type * as integrations from '../../store/tables/integrations.ts';
+} from '../../model/providers/integration.ts';
+import { modelsFaults } from '../../model/providers/integration-faults.ts';
+import { aiProviders } from '../../model/services/ai-providers.ts';
+import { commaList } from '../../model/wire/comma-list.ts';
+import { prefixFaults } from '../../model/wire/fault.ts';
+import { JsonRecord, rewriteDocument } from '../../model/wire/json-record.ts';
+import { rejectFaults, validationError } from '../../model/wire/validation-error.ts';
+import type * as integrations from '../../store/resources/integrations.ts';
 import { type AdminDeps, type AdminRequest, everyMount, forOwners } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -28,7 +28,7 @@ import {
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
 import { updateResource } from '../request/resource-change.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { findReadable, integrationScopes } from './integration-access.ts';
 import { changing } from './integration-changes.ts';
 import { readModels } from './integration-record.ts';
@@ -76,7 +76,7 @@ export function integrationModelRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: integrationScopes.either('update'),
       summary: 'Say something of models of an integration; others stay',
       body: PutBody,
-      bodyLimits: documentBody,
+      bodyLimits: documentBodyLimits,
       response: z.object({}),
       handle: (request) => merge(deps, request),
     });
@@ -123,7 +123,7 @@ async function list(deps: AdminDeps, request: ItemRequest) {
     allow_all_models: all,
     models: models.map((model) => toModel(row.id, model)),
   };
-  return versioned(told, row);
+  return withVersionTag(told, row);
 }
 
 function toModel(integrationId: string, setting: ModelSetting): z.infer<typeof Model> {
@@ -136,7 +136,7 @@ function toModel(integrationId: string, setting: ModelSetting): z.infer<typeof M
     is_finetune: Boolean(setting.is_finetune),
     base_model_slug: setting.base_model_slug ?? null,
     configurations: configurations
-      ? (maskSecrets(modelPlaces(integrationId, slug), configurations) as JsonRecord)
+      ? (maskSecrets(modelSecretLocations(integrationId, slug), configurations) as JsonRecord)
       : null,
     pricing_config: setting.pricing_config ?? null,
     pricing_adjustments: setting.pricing_adjustments ?? null,
@@ -150,7 +150,7 @@ function catalogueOf({ ai_provider: service }: integrations.StoredIntegration): 
 async function merge(deps: AdminDeps, request: PutRequest): Promise<Record<string, never>> {
   const { models, allow_all_models: all } = request.body;
   const sent = models.map(plainSetting);
-  refuseFaults(below(['models'], modelsFaults(sent, deps.trustedHosts)));
+  rejectFaults(prefixFaults(['models'], modelsFaults(sent, deps.trustedHosts)));
   const sealer = await deps.keyring.sealerOf(request.caller.organisationId);
   await updateModels(deps, request, request.body, (row) => {
     const stored = readModels(row);

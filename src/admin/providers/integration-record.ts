@@ -1,23 +1,31 @@
 /** Knows what the API tells about an integration, and the body that would make it again. */
 import { z } from 'zod';
-import { configurationPlaces, keyContext, modelPlaces } from '../../auth/integration-secrets.ts';
-import { fingerprintSecrets, markOf, maskSecrets } from '../../auth/secret-values.ts';
-import { aiProviders } from '../../model/ai-providers.ts';
-import { Capabilities } from '../../model/capabilities.ts';
+import {
+  configurationSecretLocations,
+  keyContext,
+  modelSecretLocations,
+} from '../../auth/integration-secrets.ts';
+import { fingerprintMark, fingerprintSecrets, maskSecrets } from '../../auth/secret-values.ts';
+import { GrantUsageLimits, WorkspaceRateLimits } from '../../model/limits/workspace-limits.ts';
 import {
   IntegrationConfigurations as Configurations,
   type IntegrationConfigurations,
   type ModelSetting,
   PricingAdjustments,
   type WorkspaceGrant,
-} from '../../model/integration.ts';
-import { readAccess } from '../../model/integration-access.ts';
-import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
-import { SecretMapping, specMappings, toldMappings } from '../../model/secret-mapping.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import { GrantUsageLimits, WorkspaceRateLimits } from '../../model/workspace-limits.ts';
-import type { StoredIntegrationWorkspace } from '../../store/tables/integration-workspaces.ts';
-import type { StoredIntegration } from '../../store/tables/integrations.ts';
+} from '../../model/providers/integration.ts';
+import { readAccess } from '../../model/providers/integration-access.ts';
+import {
+  mappingsAsSent,
+  mappingsForSnapshot,
+  SecretMapping,
+} from '../../model/secrets/secret-mapping.ts';
+import { aiProviders } from '../../model/services/ai-providers.ts';
+import { Capabilities } from '../../model/services/capabilities.ts';
+import { JsonRecord, readDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { StoredIntegrationWorkspace } from '../../store/resources/integration-workspaces.ts';
+import type { StoredIntegration } from '../../store/resources/integrations.ts';
 import type { SpecSecrets } from '../request/resource.ts';
 
 /** What holds of workspaces that are not named. */
@@ -43,8 +51,8 @@ export const IntegrationItem = z.object({
   /** Of workspaces that are let in by name. */
   workspaces_count: z.int().min(0),
   owner_id: z.uuid(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   object: z.literal('integration'),
 });
 
@@ -99,11 +107,14 @@ export function toRecord(
   return {
     ...item,
     masked_key: row.key_mask,
-    configurations: maskSecrets(configurationPlaces(row.id), readConfigurations(row) ?? {}),
+    configurations: maskSecrets(
+      configurationSecretLocations(row.id),
+      readConfigurations(row) ?? {},
+    ),
     global_workspace_access_settings: toldAccess(row),
     allow_all_models: row.allow_all_models !== 0,
     workspace_count: item.workspaces_count,
-    secret_mappings: toldMappings(row.secret_mappings),
+    secret_mappings: mappingsAsSent(row.secret_mappings),
     pricing_adjustments: readDocument<PricingAdjustments>(row.pricing_adjustments),
     capabilities: readDocument<Capabilities>(row.capabilities),
   };
@@ -131,17 +142,22 @@ export function toSpec(row: GrantedIntegration, secrets: SpecSecrets): Record<st
   const configurations = readConfigurations(row);
   const models = readModels(row).map((model) => modelSpec(id, model, secrets));
   const grants = row.grants.map(grantSpec);
-  return sparse({
+  return withoutNulls({
     name: row.name,
     slug: row.slug,
     ai_provider_id: row.ai_provider,
     workspace_id: row.workspace_id,
     description: row.description,
-    key: key === null ? null : markOf(unsealer, fingerprintKey, key, keyContext(id)),
+    key: key === null ? null : fingerprintMark(unsealer, fingerprintKey, key, keyContext(id)),
     configurations:
       configurations &&
-      fingerprintSecrets(unsealer, fingerprintKey, configurationPlaces(id), configurations),
-    secret_mappings: specMappings(row.secret_mappings),
+      fingerprintSecrets(
+        unsealer,
+        fingerprintKey,
+        configurationSecretLocations(id),
+        configurations,
+      ),
+    secret_mappings: mappingsForSnapshot(row.secret_mappings),
     pricing_adjustments: readDocument(row.pricing_adjustments),
     tags: readDocument(row.tags),
     capabilities: readDocument(row.capabilities),
@@ -157,8 +173,8 @@ function modelSpec(
   { configurations, ...setting }: ModelSetting,
   { unsealer, fingerprintKey }: SpecSecrets,
 ): Record<string, unknown> {
-  const places = modelPlaces(integrationId, setting.slug);
-  return sparse({
+  const places = modelSecretLocations(integrationId, setting.slug);
+  return withoutNulls({
     ...setting,
     configurations:
       configurations && fingerprintSecrets(unsealer, fingerprintKey, places, configurations),
@@ -170,15 +186,18 @@ function accessSpec({
 }: StoredIntegration): Record<string, unknown> | null {
   if (stored === null) return null;
   const { usage_limits: usageLimits = null, ...rest } = readAccess(stored);
-  return sparse({ ...rest, usage_limits: usageLimits?.map((limits) => sparse(limits)) ?? null });
+  return withoutNulls({
+    ...rest,
+    usage_limits: usageLimits?.map((limits) => withoutNulls(limits)) ?? null,
+  });
 }
 
 function grantSpec(row: StoredIntegrationWorkspace): Record<string, unknown> {
   const usageLimits = readDocument<NonNullable<WorkspaceGrant['usage_limits']>>(row.usage_limits);
-  return sparse({
+  return withoutNulls({
     id: row.workspace_id,
     enabled: row.enabled !== 0,
-    usage_limits: usageLimits === null ? null : usageLimits.map((limits) => sparse(limits)),
+    usage_limits: usageLimits === null ? null : usageLimits.map((limits) => withoutNulls(limits)),
     rate_limits: readDocument(row.rate_limits),
   });
 }

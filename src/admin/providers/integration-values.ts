@@ -1,13 +1,17 @@
 /** Knows how what is sent of an integration becomes its columns: secrets sealed, lists whole. */
-import { configurationPlaces, keyContext, modelPlaces } from '../../auth/integration-secrets.ts';
+import {
+  configurationSecretLocations,
+  keyContext,
+  modelSecretLocations,
+} from '../../auth/integration-secrets.ts';
 import type { Sealer } from '../../auth/keyring.ts';
 import { sealSecrets } from '../../auth/secret-values.ts';
-import { maskApiKey } from '../../model/credentials.ts';
-import { below, type Fault } from '../../model/fault.ts';
-import type { IntegrationConfigurations, ModelSetting } from '../../model/integration.ts';
-import { secretMask } from '../../model/mcp-integration.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
-import type { StoredIntegration } from '../../store/tables/integrations.ts';
+import { secretMask } from '../../model/mcp/mcp-integration.ts';
+import { maskApiKey } from '../../model/people/credentials.ts';
+import type { IntegrationConfigurations, ModelSetting } from '../../model/providers/integration.ts';
+import { type Fault, prefixFaults } from '../../model/wire/fault.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
+import type { StoredIntegration } from '../../store/resources/integrations.ts';
 
 type KeyColumns = Pick<StoredIntegration, 'sealed_key' | 'key_mask'>;
 
@@ -42,8 +46,8 @@ export function sealedConfigurations(
   stored: IntegrationConfigurations | null,
 ): IntegrationConfigurations | null | undefined {
   if (sent === undefined || sent === null) return sent;
-  const sealing = sealSecrets(sealer, configurationPlaces(integrationId), sent, stored);
-  refuseFaults(below(['configurations'], sealing.faults));
+  const sealing = sealSecrets(sealer, configurationSecretLocations(integrationId), sent, stored);
+  rejectFaults(prefixFaults(['configurations'], sealing.faults));
   return sealing.document;
 }
 
@@ -60,11 +64,11 @@ export function sealedModels(
     const { configurations } = model;
     if (configurations === undefined || configurations === null) return model;
     const before = storedBySlug.get(model.slug)?.configurations ?? null;
-    const places = modelPlaces(integrationId, model.slug);
+    const places = modelSecretLocations(integrationId, model.slug);
     const sealing = sealSecrets(sealer, places, configurations, before);
-    faults.push(...below(['models', at, 'configurations'], sealing.faults));
+    faults.push(...prefixFaults(['models', at, 'configurations'], sealing.faults));
     return { ...model, configurations: sealing.document };
   });
-  refuseFaults(faults);
+  rejectFaults(faults);
   return sealed;
 }

@@ -1,31 +1,35 @@
 /** Knows over HTTP which workspaces may use an integration of the organisation, and how much. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { type DefaultProvider, IntegrationWorkspacesPut } from '../../model/integration.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { GrantUsageLimits, WorkspaceRateLimits } from '../../model/limits/workspace-limits.ts';
+import {
+  type DefaultProvider,
+  IntegrationWorkspacesPut,
+} from '../../model/providers/integration.ts';
 import {
   accessValueKey,
   hasLimits,
   type IntegrationAccess,
-  ownedFaults,
-} from '../../model/integration-access.ts';
-import { readDocument, rewriteDocument } from '../../model/json-record.ts';
-import { pageQuery, toPage } from '../../model/paging.ts';
+  workspaceIntegrationFaults,
+} from '../../model/providers/integration-access.ts';
+import { readDocument, rewriteDocument } from '../../model/wire/json-record.ts';
+import { pageQuery, toPage } from '../../model/wire/paging.ts';
 import {
-  AnsweredTimestamp,
   formatTimestamp,
   formatTimestampOrNull,
-} from '../../model/timestamp.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
-import { GrantUsageLimits, WorkspaceRateLimits } from '../../model/workspace-limits.ts';
+  ResponseTimestamp,
+} from '../../model/wire/timestamp.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as integrationWorkspaces from '../../store/tables/integration-workspaces.ts';
-import type * as integrations from '../../store/tables/integrations.ts';
+import * as integrationWorkspaces from '../../store/resources/integration-workspaces.ts';
+import type * as integrations from '../../store/resources/integrations.ts';
 import {
   type BudgetState,
   listStates,
   listStatesByValue,
-} from '../../store/tables/usage-budgets.ts';
+} from '../../store/usage/usage-budgets.ts';
+import { resolveWorkspaceGrants } from '../access/granted-workspaces.ts';
 import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -33,9 +37,8 @@ import {
   updateFields,
   WorkspaceQuery,
 } from '../request/frame-fields.ts';
-import { findGrants } from '../request/granted-workspaces.ts';
 import { updateResource } from '../request/resource-change.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { ensureProvider } from './default-provider.ts';
 import { findReadable, integrationScopes } from './integration-access.ts';
 import { changing, followAccess } from './integration-changes.ts';
@@ -59,9 +62,9 @@ const Grant = z.object({
   usage_limits: GrantUsageLimits.nullable(),
   rate_limits: WorkspaceRateLimits.nullable(),
   status: z.enum(['active', 'exhausted']),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
-  last_reset_at: AnsweredTimestamp.nullable(),
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
+  last_reset_at: ResponseTimestamp.nullable(),
 });
 const GrantList = z.object({
   object: z.literal('list'),
@@ -101,7 +104,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const { organisationId } = caller;
   const db = deps.database.readable;
   const row = await findReadable(db, request);
-  if (row.workspace_id !== null) return versioned(ownWorkspace(row, row.workspace_id), row);
+  if (row.workspace_id !== null) return withVersionTag(ownWorkspace(row, row.workspace_id), row);
   const { rows, total } = await integrationWorkspaces.list(
     db,
     organisationId,
@@ -115,7 +118,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
     workspaces: rows.map((grant) => toGrant(grant, states.get(grant.id))),
     global_workspace_access: toldAccess(row),
   };
-  return versioned(told, row);
+  return withVersionTag(told, row);
 }
 
 /** By the ids of the rows: of their own budgets, else of the one that is said of all workspaces. */
@@ -187,7 +190,7 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string,
   const { body } = request;
   await updateResource(deps, request, changing, {
     columns: (_, row) => {
-      if (row.workspace_id !== null) refuseFaults(ownedFaults(body));
+      if (row.workspace_id !== null) rejectFaults(workspaceIntegrationFaults(body));
       const stored = row.global_workspace_access;
       const access = body.global_workspace_access && {
         ...readDocument<IntegrationAccess>(stored),
@@ -195,9 +198,9 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string,
       };
       return { global_workspace_access: rewriteDocument(stored, access) };
     },
-    elsewhere: async (tx, row) => {
+    writeElsewhere: async (tx, row) => {
       const { organisation_id: organisationId } = row;
-      const sent = await findGrants(tx, organisationId, body.workspaces ?? []);
+      const sent = await resolveWorkspaceGrants(tx, organisationId, body.workspaces ?? []);
       const grants = [...(await overridden(tx, row, body, sent)), ...sent.map(toFoundGrant)];
       const writing = { deps, author: request, integration: row, isWhole: false };
       const isChanged = await writeGrants(tx, writing, grants);

@@ -1,15 +1,19 @@
-/** Knows integrations over HTTP (docs/api.md, Integrations). */
+/** Knows integrations over HTTP (docs/reference/resources.md, Integrations). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
-import { documentBody } from '../../model/body-limits.ts';
-import { DefaultProvider, IntegrationCreate, IntegrationUpdate } from '../../model/integration.ts';
-import { mapItems } from '../../model/long-list.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
+import type { Route } from '../../http/routes/route.ts';
+import { documentBodyLimits } from '../../model/json/body-limits.ts';
+import {
+  DefaultProvider,
+  IntegrationCreate,
+  IntegrationUpdate,
+} from '../../model/providers/integration.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import { mapItems } from '../../model/wire/streamed-list.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as integrationWorkspaces from '../../store/tables/integration-workspaces.ts';
-import * as integrations from '../../store/tables/integrations.ts';
-import type { Which } from '../../store/tables/resource-table.ts';
+import * as integrationWorkspaces from '../../store/resources/integration-workspaces.ts';
+import * as integrations from '../../store/resources/integrations.ts';
+import type { RowCondition } from '../../store/rows/resource-table.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import {
   createFields,
@@ -21,7 +25,7 @@ import {
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { findReadable, integrationScopes } from './integration-access.ts';
 import { create, remove, update } from './integration-changes.ts';
 import {
@@ -57,7 +61,7 @@ export const integrationResource: Resource = {
 async function listGranted(
   tx: Db,
   organisationId: string,
-  which: Which | null,
+  which: RowCondition | null,
 ): Promise<GrantedIntegration[]> {
   const rows = await integrations.listAllForOrganisation(tx, organisationId, which);
   const grants = await integrationWorkspaces.listAllForOrganisation(tx, organisationId);
@@ -71,14 +75,14 @@ function integrationRoutes(deps: AdminDeps): Route<Principal>[] {
     on.create({
       summary: 'Create an integration; nobody is contacted',
       body: CreateBody,
-      bodyLimits: documentBody,
+      bodyLimits: documentBodyLimits,
       response: z.object({ id: z.uuid(), slug: z.string() }),
       handle: (request) => create(deps, request),
     }),
     on.list({
       summary: 'List integrations',
       query: ListQuery,
-      response: listOf(IntegrationItem),
+      response: listSchema(IntegrationItem),
       handle: (request) => list(deps, request),
     }),
     on.get({
@@ -90,7 +94,7 @@ function integrationRoutes(deps: AdminDeps): Route<Principal>[] {
     on.update({
       summary: 'Replace the fields sent of an integration; a masked secret keeps its value',
       body: UpdateBody,
-      bodyLimits: documentBody,
+      bodyLimits: documentBodyLimits,
       ignoredFields: ['id', 'ai_provider_id', 'organisation_id'],
       response: z.object({}),
       handle: (request) => update(deps, request),
@@ -124,7 +128,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const row = await findReadable(db, request);
   const counts = await integrationWorkspaces.countEnabled(db, caller.organisationId, [row.id]);
-  return versioned(toRecord(row, counts.get(row.id) ?? 0, serviceForm(request)), row);
+  return withVersionTag(toRecord(row, counts.get(row.id) ?? 0, serviceForm(request)), row);
 }
 
 /** Clients of v1 name services by slug, those of the admin planes by id. */

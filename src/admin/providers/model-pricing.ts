@@ -1,9 +1,9 @@
-/** Knows over HTTP what models cost that nobody has told the price of (docs/api.md, Prices of models). */
+/** Knows over HTTP what models cost that nobody has told the price of (docs/reference/resources.md, Prices of models). */
 import { z } from 'zod';
-import { type Route, route } from '../../http/route.ts';
-import { findAiProvider } from '../../model/ai-providers.ts';
-import { ApiError } from '../../model/errors.ts';
-import { publishedPriceOf, publishedUnits } from '../../model/published-price.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { publishedPrice, publishedUnits } from '../../model/pricing/published-price.ts';
+import { findAiProvider } from '../../model/services/ai-providers.ts';
+import { ApiError } from '../../model/wire/errors.ts';
 
 const Price = z.object({ price: z.number() });
 const PayAsYouGo = z.object({
@@ -30,7 +30,7 @@ export function modelPricingRoutes(): Route<null>[] {
       refusals: ['notFound'],
       handle: async ({ params, now }) => {
         const service = findAiProvider(params.provider!)?.slug;
-        const price = service && (await publishedPriceOf(service, params.model!, now));
+        const price = service && (await publishedPrice(service, params.model!, now));
         if (!price) throw new ApiError('notFound', 'The public list has no price of this model');
         return { currency: 'USD' as const, ...price };
       },

@@ -1,17 +1,18 @@
 /** Knows how providers are made, changed and deleted: each in one transaction with its traces. */
-import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
-import { isGranted } from '../../model/integration-access.ts';
-import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
-import type { UsageLimits } from '../../model/key-limits.ts';
-import type { ProviderCreate, ProviderUpdate } from '../../model/provider.ts';
-import { emptyToNull } from '../../model/resource-fields.ts';
-import { parseTimestamp } from '../../model/timestamp.ts';
-import { validationError } from '../../model/validation-error.ts';
+
+import type { UsageLimits } from '../../model/limits/key-limits.ts';
+import { isGranted } from '../../model/providers/integration-access.ts';
+import type { ProviderCreate, ProviderUpdate } from '../../model/providers/provider.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { readDocument, rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
+import { emptyToNull } from '../../model/wire/resource-fields.ts';
+import { parseTimestamp } from '../../model/wire/timestamp.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as integrations from '../../store/tables/integrations.ts';
-import * as providers from '../../store/tables/providers.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+import * as integrations from '../../store/resources/integrations.ts';
+import * as providers from '../../store/resources/providers.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 import {
   type BudgetOwner,
   changeBudget,
@@ -19,20 +20,20 @@ import {
   openBudget,
   requireFutureReset,
   resetBudget,
-} from '../request/budgets.ts';
+} from '../access/budgets.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import {
   type BodyRequest,
   type CreateFields,
   type ItemRequest,
-  sentFields,
+  namesOfSentFields,
   type UpdateFields,
 } from '../request/frame-fields.ts';
 import {
-  type Changing,
   createResource,
   deleteResource,
-  type Update,
+  type ResourceUpdate,
+  type ResourceWriter,
   updateResource,
 } from '../request/resource-change.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
@@ -63,7 +64,10 @@ export async function findProvider(
   return found[0];
 }
 
-export function changing(caller: Caller, workspace: Reference): Changing<providers.StoredProvider> {
+export function changing(
+  caller: Caller,
+  workspace: Reference,
+): ResourceWriter<providers.StoredProvider> {
   return {
     kind: 'Provider',
     param: 'providerId',
@@ -87,7 +91,7 @@ export async function create(
     const integration = await findUsable(tx, caller, workspaceId, body.integration_id);
     const place = { workspaceId, integration };
     const row = await insertProvider(tx, place, { ...body, ...terms }, now);
-    return { row, changes: { fields: sentFields(body), integration: integration.slug } };
+    return { row, changes: { fields: namesOfSentFields(body), integration: integration.slug } };
   });
 }
 
@@ -97,7 +101,7 @@ export function requirePlace(workspace: StoredWorkspace | null): StoredWorkspace
   throw validationError({ path: ['workspace_id'], message: 'is required' });
 }
 
-/** Budget and expiry of a new provider. */
+/** BudgetTerms and expiry of a new provider. */
 interface NewTerms {
   readonly budget: UsageLimits | null;
   /** Milliseconds since the epoch. */
@@ -176,7 +180,7 @@ type UpdateRequest = BodyRequest<ProviderUpdate & UpdateFields>;
 export async function update(
   deps: AdminDeps,
   request: UpdateRequest,
-  elsewhere: Update<providers.StoredProvider>['elsewhere'] = async () => [],
+  writeElsewhere: ResourceUpdate<providers.StoredProvider>['writeElsewhere'] = async () => [],
 ): Promise<providers.StoredProvider> {
   const { body, caller, now } = request;
   return updateResource(deps, request, changing(caller, body.workspace_id), {
@@ -191,7 +195,7 @@ export async function update(
       }
       if (resetsUsage(body)) await resetBudget(tx, ownerOf(row), now);
     },
-    elsewhere,
+    writeElsewhere,
   });
 }
 

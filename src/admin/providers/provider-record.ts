@@ -1,17 +1,17 @@
 /** Knows what the API tells about a provider, and the body that would make it again. */
 import { z } from 'zod';
-import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
-import { RateLimits, UsageLimits } from '../../model/key-limits.ts';
-import { SecretMapping, toldMappings } from '../../model/secret-mapping.ts';
+import { RateLimits, UsageLimits } from '../../model/limits/key-limits.ts';
+import { mappingsAsSent, SecretMapping } from '../../model/secrets/secret-mapping.ts';
+import { JsonRecord, readDocument, withoutNulls } from '../../model/wire/json-record.ts';
 import {
-  AnsweredTimestamp,
   formatTimestamp,
   formatTimestampOrNull,
-} from '../../model/timestamp.ts';
+  ResponseTimestamp,
+} from '../../model/wire/timestamp.ts';
 
-import type { StoredIntegration } from '../../store/tables/integrations.ts';
-import type { StoredProvider } from '../../store/tables/providers.ts';
-import type { BudgetState } from '../../store/tables/usage-budgets.ts';
+import type { StoredIntegration } from '../../store/resources/integrations.ts';
+import type { StoredProvider } from '../../store/resources/providers.ts';
+import type { BudgetState } from '../../store/usage/usage-budgets.ts';
 
 const shape = {
   id: z.uuid(),
@@ -33,11 +33,11 @@ const shape = {
   usage_limits: UsageLimits.nullable(),
   rate_limits: RateLimits,
   reset_usage: z.null(),
-  next_usage_reset_at: AnsweredTimestamp.nullable(),
-  last_reset_at: AnsweredTimestamp.nullable(),
-  expires_at: AnsweredTimestamp.nullable(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  next_usage_reset_at: ResponseTimestamp.nullable(),
+  last_reset_at: ResponseTimestamp.nullable(),
+  expires_at: ResponseTimestamp.nullable(),
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
 };
 
 /** Response of get. */
@@ -71,7 +71,7 @@ export function toFields(
     key: '' as const,
     masked_api_key: integration.key_mask ?? '',
     model_config: {},
-    secret_mappings: toldMappings(integration.secret_mappings),
+    secret_mappings: mappingsAsSent(integration.secret_mappings),
     tags: readDocument<JsonRecord>(integration.tags),
     usage_limits: readDocument<UsageLimits>(row.usage_limits),
     rate_limits: readDocument<RateLimits>(row.rate_limits) ?? [],
@@ -87,13 +87,13 @@ export function toFields(
 /** The body that would create this provider, sparse: what the snapshot shows to sync. */
 export function toSpec(row: StoredProvider): Record<string, unknown> {
   const usageLimits = readDocument<UsageLimits>(row.usage_limits);
-  return sparse({
+  return withoutNulls({
     name: row.name,
     slug: row.slug,
     integration_id: row.integration_id,
     workspace_id: row.workspace_id,
     note: row.note,
-    usage_limits: usageLimits === null ? null : sparse(usageLimits),
+    usage_limits: usageLimits === null ? null : withoutNulls(usageLimits),
     rate_limits: readDocument<RateLimits>(row.rate_limits),
     expires_at: formatTimestampOrNull(row.expires_at),
   });

@@ -1,13 +1,13 @@
-/** Knows providers over HTTP: integrations as workspaces use them (docs/api.md, Providers). */
+/** Knows providers over HTTP: integrations as workspaces use them (docs/reference/resources.md, Providers). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { ProviderCreate, ProviderUpdate, SentRateLimits } from '../../model/provider.ts';
-import * as integrations from '../../store/tables/integrations.ts';
-import * as providers from '../../store/tables/providers.ts';
-import * as usageBudgets from '../../store/tables/usage-budgets.ts';
+import type { Route } from '../../http/routes/route.ts';
+import { ProviderCreate, ProviderUpdate, RateLimitsInput } from '../../model/providers/provider.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import * as integrations from '../../store/resources/integrations.ts';
+import * as providers from '../../store/resources/providers.ts';
+import * as usageBudgets from '../../store/usage/usage-budgets.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   createFields,
@@ -19,11 +19,11 @@ import {
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { findOr404, resolveWorkspace } from '../request/scoping.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { create, findProvider, remove, update } from './provider-changes.ts';
 import { ProviderItem, ProviderRecord, toFields, toItem, toSpec } from './provider-record.ts';
 
-const rate_limits = SentRateLimits.nullable().optional();
+const rate_limits = RateLimitsInput.nullable().optional();
 const CreateBody = ProviderCreate.extend({ ...createFields, rate_limits });
 const UpdateBody = ProviderUpdate.extend({ ...updateFields, rate_limits });
 export const ProviderListQuery = WorkspaceQuery.extend(pageQuery({ sizeDefault: 50 }));
@@ -50,7 +50,7 @@ function providerRoutes(deps: AdminDeps): Route<Principal>[] {
     on.list({
       summary: 'List providers',
       query: ProviderListQuery,
-      response: listOf(ProviderItem),
+      response: listSchema(ProviderItem),
       handle: (request) => listProviders(deps, request, (fields) => toItem(toRecord(fields))),
     }),
     on.get({
@@ -124,5 +124,5 @@ export async function getProvider<Told extends object>(
   if (integration === undefined) throw new ApiError('notFound');
   const subject = { organisationId, kind: 'provider', id: row.id } as const;
   const budget = await usageBudgets.findState(db, subject, now);
-  return versioned(tell(toFields(row, integration, budget, now)), row);
+  return withVersionTag(tell(toFields(row, integration, budget, now)), row);
 }

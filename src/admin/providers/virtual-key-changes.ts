@@ -1,29 +1,29 @@
 /** Knows how virtual keys are made, changed and deleted: a provider, and the integration that is its own. */
 import type { Sealer } from '../../auth/keyring.ts';
-import { ApiError } from '../../model/errors.ts';
-import { faultAt } from '../../model/fault.ts';
-import { aiProviderFault } from '../../model/integration-faults.ts';
-import { rewriteDocument, writeDocument } from '../../model/json-record.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
+import { aiProviderFault } from '../../model/providers/integration-faults.ts';
 import {
-  configurationsOf,
+  accountConfigurations,
   type VirtualKeyCreate,
   type VirtualKeyUpdate,
-} from '../../model/virtual-key.ts';
+} from '../../model/providers/virtual-key.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { faultAt } from '../../model/wire/fault.ts';
+import { rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as integrations from '../../store/tables/integrations.ts';
-import * as providers from '../../store/tables/providers.ts';
+import * as integrations from '../../store/resources/integrations.ts';
+import * as providers from '../../store/resources/providers.ts';
+import { resolveSecretMappings } from '../access/secret-mappings.ts';
 import { recordChange } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   type BodyRequest,
   type CreateFields,
   type ItemRequest,
-  sentFields,
+  namesOfSentFields,
   type UpdateFields,
 } from '../request/frame-fields.ts';
 import { createResource, deleteResource } from '../request/resource-change.ts';
-import { findMappings } from '../request/secret-mappings.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { providerSlugForm } from './default-provider.ts';
 import { newRow, unowned } from './integration-changes.ts';
@@ -45,16 +45,16 @@ export async function create(
 ): Promise<{ id: string; slug: string }> {
   const { caller, body, now } = request;
   const { name, provider, key, secret_mappings } = body;
-  refuseFaults(faultAt('provider', aiProviderFault(provider)));
+  rejectFaults(faultAt('provider', aiProviderFault(provider)));
   const terms = newTerms(body, now);
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
-  const configurations = configurationsOf(body);
+  const configurations = accountConfigurations(body);
   const account = { name, ai_provider_id: provider, key, configurations };
   const unplaced = { ...newRow(deps, sealer, { caller, now, body: account }), ...ofKey };
   return createResource(deps, request, 'Provider', async (tx, workspace) => {
     const { id: workspaceId } = requirePlace(workspace);
     const placeless = { ...unplaced, workspace_id: workspaceId };
-    const mappings = await findMappings(tx, placeless, secret_mappings);
+    const mappings = await resolveSecretMappings(tx, placeless, secret_mappings);
     const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
     const integration = await insertUnderSlug(providerSlugForm, undefined, unnamed, (given) =>
       integrations.insert(tx, given),
@@ -63,7 +63,7 @@ export async function create(
     await recordIntegration(tx, deps, request, { action: 'create', integration, changes });
     const place = { workspaceId, integration };
     const row = await insertProvider(tx, place, { ...body, ...terms }, now);
-    return { row, changes: { fields: sentFields(body), integration: integration.slug } };
+    return { row, changes: { fields: namesOfSentFields(body), integration: integration.slug } };
   });
 }
 
@@ -78,7 +78,9 @@ export async function update(
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   return updateProvider(deps, request, async (tx, row) => {
     const { key, secret_mappings: mappings } = body;
-    const saysNothing = [key, mappings, configurationsOf(body)].every((one) => one === undefined);
+    const saysNothing = [key, mappings, accountConfigurations(body)].every(
+      (one) => one === undefined,
+    );
     if (saysNothing) return [];
     const integration = await ownIntegration(tx, row);
     if (integration === undefined) {
@@ -99,10 +101,10 @@ async function changeAccount(
   const { body, now } = request;
   const { sealer, integration } = on;
   const stored = readConfigurations(integration);
-  const given = configurationsOf(body);
+  const given = accountConfigurations(body);
   const merged = given === undefined ? undefined : { ...stored, ...given };
   const configurations = sealedConfigurations(sealer, integration.id, merged, stored);
-  const mappings = await findMappings(tx, integration, body.secret_mappings);
+  const mappings = await resolveSecretMappings(tx, integration, body.secret_mappings);
   const wanted = {
     ...keyColumns(sealer, integration.id, body.key, integration),
     configurations: rewriteDocument(integration.configurations, configurations),

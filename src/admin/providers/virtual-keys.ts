@@ -1,10 +1,10 @@
-/** Knows virtual keys over HTTP: providers, each with an account of its own in one request (docs/api.md, Virtual keys). */
+/** Knows virtual keys over HTTP: providers, each with an account of its own in one request (docs/reference/resources.md, Virtual keys). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
-import { listOf } from '../../model/paging.ts';
-import { SentRateLimits } from '../../model/provider.ts';
-import { VirtualKeyCreate, VirtualKeyUpdate } from '../../model/virtual-key.ts';
+import type { Route } from '../../http/routes/route.ts';
+import { RateLimitsInput } from '../../model/providers/provider.ts';
+import { VirtualKeyCreate, VirtualKeyUpdate } from '../../model/providers/virtual-key.ts';
+import { listSchema } from '../../model/wire/paging.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { createFields, updateFields, WorkspaceQuery } from '../request/frame-fields.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
@@ -15,7 +15,7 @@ import { create, remove, update } from './virtual-key-changes.ts';
 const object = z.literal('virtual-key');
 const VirtualKeyRecord = ProviderRecord.extend({ object });
 const VirtualKeyItem = ProviderItem.extend({ object });
-const rate_limits = SentRateLimits.nullable().optional();
+const rate_limits = RateLimitsInput.nullable().optional();
 const CreateBody = VirtualKeyCreate.extend({ ...createFields, rate_limits });
 const UpdateBody = VirtualKeyUpdate.extend({ ...updateFields, rate_limits });
 const Ids = z.object({ id: z.uuid(), slug: z.string() });
@@ -35,7 +35,7 @@ export function virtualKeyRoutes(deps: AdminDeps): Route<Principal>[] {
     on.list({
       summary: 'List providers as virtual keys',
       query: ProviderListQuery,
-      response: listOf(VirtualKeyItem),
+      response: listSchema(VirtualKeyItem),
       handle: (request) => listProviders(deps, request, (fields) => toItem(toRecord(fields))),
     }),
     on.get({

@@ -1,10 +1,10 @@
-/** Knows how the switches of a deployment are told. */
+/** Lists the feature flags of a deployment. */
 import { type Feature, featureSettings } from '../../settings.ts';
 import type { AdminDeps } from './deps.ts';
 
 const features = Object.keys(featureSettings) as Feature[];
 
-/** By feature, 1 where it is on. */
+/** 1 for each feature that is on, else 0. */
 export function featureFlags({
   disabledFeatures,
 }: Pick<AdminDeps, 'disabledFeatures'>): Record<string, number> {

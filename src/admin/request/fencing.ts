@@ -1,38 +1,38 @@
-/** Knows who may write for an owner: only who holds its lease, told by the fence that every write carries. */
+/** Requires the lease of an owner for changes made on its behalf, checked by the fence number. */
 import type { Principal } from '../../auth/principal.ts';
-import { ApiError } from '../../model/errors.ts';
-import { covers } from '../../model/scopes.ts';
-import { formatTimestamp } from '../../model/timestamp.ts';
-import { validationError } from '../../model/validation-error.ts';
+import { grantsScope } from '../../model/people/scopes.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { formatTimestamp } from '../../model/wire/timestamp.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as syncLeases from '../../store/tables/sync-leases.ts';
+import * as syncLeases from '../../store/sync/sync-leases.ts';
 import type { AdminRequest } from './deps.ts';
 
-/** What a caller needs to take leases, and so to write `managed_by` at all. */
+/** Scope needed to take leases, and therefore to write `managed_by`. */
 export const claimScope = 'managed_resources.claim';
 
 /**
- * Lets a write in the name of `owner` pass, and keeps the lease from changing hands until its
- * transaction ends. Call it last, so that whoever waits for it holds up nobody else.
+ * Requires the lease of `owner` and locks it until the transaction ends, so that it cannot change hands.
+ * Call it last, so that a wait for the lease blocks nobody else.
  *
- * @throws ApiError `forbidden` without the scope; `invalid` where the fence or the owner is missing;
- *   `conflict` with param `gatewright-fence` once another run, or nobody, holds the lease.
+ * @throws ApiError `forbidden` without the scope; `invalid` when the fence or the owner is missing;
+ *   `conflict` with param `gatewright-fence` when another run, or nobody, holds the lease
  */
 export async function requireLease(tx: Db, author: LeaseAuthor, owner: string): Promise<void> {
   await requireHeld(tx, author, owner, syncLeases.findForShare);
 }
 
-/** As {@link requireLease}, and no other write for the owner passes until the transaction ends. */
+/** Like {@link requireLease}, but also blocks all other changes for the owner until the transaction ends. */
 export async function requireLeaseAlone(tx: Db, author: LeaseAuthor, owner: string): Promise<void> {
   await requireHeld(tx, author, owner, syncLeases.findForUpdate);
 }
 
 type LeaseAuthor = Pick<AdminRequest, 'caller' | 'owner' | 'fence'>;
 
-/** The owner that the lease's headers name, for a write that is about the owner itself. */
+/** The owner in the lease headers, for a change that concerns the owner itself. */
 export function ownerOfLease(author: LeaseAuthor): string {
   if (author.owner !== null) return author.owner;
-  const message = 'is required: whose lease this run holds';
+  const message = 'is required: the owner whose lease this run holds';
   throw validationError({ path: ['gatewright-owner'], message });
 }
 
@@ -43,12 +43,12 @@ async function requireHeld(
   find: typeof syncLeases.findForShare,
 ): Promise<void> {
   const { caller, fence } = author;
-  if (!covers(caller.scopes, claimScope)) {
+  if (!grantsScope(caller.scopes, claimScope)) {
     const message = `User not allowed to access the resource: ${claimScope} is missing`;
     throw new ApiError('forbidden', message, 'managed_by');
   }
   if (author.owner !== owner || fence === null) {
-    const message = `a write for owner "${owner}" carries the headers gatewright-owner and \
+    const message = `a change for owner "${owner}" requires the headers gatewright-owner and \
 gatewright-fence of its lease: take it with PUT /admin/v2/gatewright/leases/${owner}`;
     throw validationError({ path: ['gatewright-fence'], message });
   }

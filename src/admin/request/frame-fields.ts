@@ -1,8 +1,8 @@
-/** Knows the fields that stand around a resource's own in bodies and queries: whose it is, and where. */
+/** Defines the fields that surround a resource's own fields in bodies and queries: owner and location. */
 import { z } from 'zod';
-import { ManagedBy } from '../../model/managed-by.ts';
-import { WorkspaceReference } from '../../model/resource-fields.ts';
-import { validationError } from '../../model/validation-error.ts';
+import { ManagedBy } from '../../model/manifests/managed-by.ts';
+import { WorkspaceReference } from '../../model/wire/resource-fields.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { AdminRequest } from './deps.ts';
 
 /** Spread into the body schema of a create. */
@@ -15,46 +15,40 @@ export const createFields = {
 /** Spread into the body schema of an update. */
 export const updateFields = {
   managed_by: ManagedBy.optional(),
-  /** Where the resource is; it cannot be moved. */
+  /** Workspace of the resource; it cannot be moved. */
   workspace_id: WorkspaceReference.nullable().optional(),
 };
 
-/** Described of the body of an update: it says something (see {@link requireUpdate}). */
-export const someField = { minProperties: 1 };
+/** OpenAPI metadata of update bodies: at least one field (see {@link requireUpdate}). */
+export const updateBodyMeta = { minProperties: 1 };
 
-/** Query of operations on one resource: the workspace it must be in. */
+/** Query of operations on one resource: the workspace that it must belong to. */
 export const WorkspaceQuery = z.object({ workspace_id: WorkspaceReference.optional() });
 
 export type CreateFields = z.infer<z.ZodObject<typeof createFields>>;
 export type UpdateFields = z.infer<z.ZodObject<typeof updateFields>>;
 
-/** Parameters of a path, by name. */
 type Params = Record<string, string>;
 
-/** A create or update. */
 export type BodyRequest<Body> = AdminRequest<Params, undefined, Body>;
 
-/** A list, or anything else that is asked with a query. */
+/** A list or another request with a query. */
 export type QueryRequest<Query> = AdminRequest<Params, Query, undefined>;
 
 /** A get or delete of the resource a path names. */
 export type ItemRequest = QueryRequest<z.infer<typeof WorkspaceQuery>>;
 
-/**
- * Refuses an update that says nothing.
- *
- * @throws ApiError `invalid`.
- */
+/** @throws ApiError `invalid` when an update contains no field */
 export function requireUpdate(body: object): void {
-  const said = Object.entries(body).filter(([field]) => field !== 'workspace_id');
-  if (said.some(([, value]) => value !== undefined)) return;
+  const fields = Object.entries(body).filter(([field]) => field !== 'workspace_id');
+  if (fields.some(([, value]) => value !== undefined)) return;
   throw validationError({ path: [], message: 'No update fields provided' });
 }
 
 const frame = new Set([...Object.keys(createFields), ...Object.keys(updateFields), 'key']);
 
-/** Names of the resource's own fields that a body sets, for the audit row; never their values. */
-export function sentFields(body: object): string[] {
+/** Names of the resource's own fields in a body, for the audit row; never their values. */
+export function namesOfSentFields(body: object): string[] {
   return Object.entries(body)
     .filter(([field, value]) => value !== undefined && !frame.has(field))
     .map(([field]) => field);

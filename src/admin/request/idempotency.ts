@@ -1,28 +1,28 @@
-/** Knows how a change sent twice is made once: its answer is kept in the transaction that made it. */
+/** Carries out a repeated create only once: stores its response in the transaction that made the change. */
 import { createHash } from 'node:crypto';
 import type { Sealer } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
-import { answerOf } from '../../http/respond.ts';
-import { RawReply, type Route, type RouteRequest } from '../../http/route.ts';
-import { isIdempotent } from '../../http/route-errors.ts';
-import { ApiError } from '../../model/errors.ts';
-import { answersKeptMs } from '../../model/idempotency.ts';
+import { renderResult } from '../../http/responses/respond.ts';
+import { RawReply, type Route, type RouteRequest } from '../../http/routes/route.ts';
+import { isIdempotent } from '../../http/routes/route-errors.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { idempotentResponseTtlMs } from '../../model/wire/idempotency.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as idempotencyKeys from '../../store/tables/idempotency-keys.ts';
+import * as idempotencyKeys from '../../store/resources/idempotency-keys.ts';
 import { auditChange } from './change.ts';
 import type { AdminDeps } from './deps.ts';
-import { joining } from './joining.ts';
+import { joinTransactions } from './join-transactions.ts';
 
 export interface Idempotency {
-  /** For the handlers: their transactions become part of the one that keeps the answer. */
+  /** Dependencies for the handlers: their transactions join the one that stores the response. */
   readonly deps: AdminDeps;
-  /** Makes a route that creates heed `Idempotency-Key`; any other stays as it is. */
-  readonly heed: (route: Route<Principal>) => Route<Principal>;
+  /** Makes a create route support `Idempotency-Key`; returns other routes unchanged. */
+  readonly wrap: (route: Route<Principal>) => Route<Principal>;
 }
 
-export function createIdempotency(given: AdminDeps): Idempotency {
-  const deps: AdminDeps = { ...given, database: joining(given.database) };
-  const keeping = (
+export function createIdempotency(original: AdminDeps): Idempotency {
+  const deps: AdminDeps = { ...original, database: joinTransactions(original.database) };
+  const handleInTransaction = (
     sealer: Sealer,
     route: Route<Principal>,
     request: RouteRequest<Principal>,
@@ -34,65 +34,64 @@ export function createIdempotency(given: AdminDeps): Idempotency {
         principal_id: request.caller.id,
         idempotency_key: key,
       };
-      const made = { request_hash: hashOf(route, request), created_at: request.now };
-      const kept = await idempotencyKeys.lock(tx, identity, made);
+      const attempt = { request_hash: hashOf(route, request), created_at: request.now };
+      const stored = await idempotencyKeys.lock(tx, identity, attempt);
       const place = ['idempotency_keys', ...Object.values(identity), 'answer'].join('|');
-      if (kept.answer !== null && kept.created_at > request.now - answersKeptMs) {
-        if (!kept.request_hash.equals(made.request_hash)) throw otherRequest();
-        const replayed = replay(sealer.unseal(kept.answer, place));
+      if (stored.answer !== null && stored.created_at > request.now - idempotentResponseTtlMs) {
+        if (!stored.request_hash.equals(attempt.request_hash)) throw otherRequest();
+        const replayed = replay(sealer.unseal(stored.answer, place));
         await recordRead(tx, deps, route, { request, text: String(replayed.text) });
         return replayed;
       }
       const result = await route.handle(request);
-      const { status, text, headers } = await answerOf(result, route.successStatus ?? 200);
-      if (status >= 400) throw new NotKept(result);
+      const { status, text, headers } = await renderResult(result, route.successStatus ?? 200);
+      if (status >= 400) throw new HandledRefusal(result);
       const answer = sealer.seal(JSON.stringify({ status, text, headers }), place);
-      await idempotencyKeys.update(tx, identity, { ...made, answer });
+      await idempotencyKeys.update(tx, identity, { ...attempt, answer });
       return result;
     });
-  const once = async (
+  const handleOnce = async (
     route: Route<Principal>,
     request: RouteRequest<Principal>,
     key: string,
   ): Promise<unknown> => {
-    const sealer = await given.keyring.sealerOf(request.caller.organisationId);
+    const sealer = await original.keyring.sealerOf(request.caller.organisationId);
     try {
-      return await keeping(sealer, route, request, key);
+      return await handleInTransaction(sealer, route, request, key);
     } catch (error) {
-      if (error instanceof NotKept) return error.answer;
+      if (error instanceof HandledRefusal) return error.result;
       throw error;
     }
   };
-  const heed = (route: Route<Principal>): Route<Principal> => {
-    // The token service makes nothing that a second request would double.
+  const wrap = (route: Route<Principal>): Route<Principal> => {
     if (!isIdempotent(route)) return route;
     const handle: Route<Principal>['handle'] = (request) =>
       request.idempotencyKey === null
         ? route.handle(request)
-        : once(route, request, request.idempotencyKey);
+        : handleOnce(route, request, request.idempotencyKey);
     return { ...route, handle };
   };
-  return { deps, heed };
+  return { deps, wrap };
 }
 
-/** Undoes what has led to a refusal that a handler has answered rather than thrown. */
-class NotKept extends Error {
-  readonly answer: unknown;
+/** Rolls back the transaction when a handler returns an error response instead of throwing. */
+class HandledRefusal extends Error {
+  readonly result: unknown;
 
-  constructor(answer: unknown) {
+  constructor(result: unknown) {
     super('a refusal');
-    this.answer = answer;
+    this.result = result;
   }
 }
 
 /**
- * Of all that decides what the request does, as it was understood, and whether it may: the place and
- * the scopes of the credential too, because one account is given tokens for other workspaces and roles.
+ * Hash of everything that determines what the parsed request does and whether it may. It includes the
+ * credential's workspace and scopes, because one account may hold tokens for several of them.
  */
 function hashOf(route: Route<Principal>, request: RouteRequest<Principal>): Buffer {
   const { mount, params, query, body, owner, caller } = request;
-  const asked = [route.method, route.path, mount, params, query, body, owner];
-  const text = JSON.stringify([asked, caller.workspaceId, caller.scopes.toSorted()]);
+  const input = [route.method, route.path, mount, params, query, body, owner];
+  const text = JSON.stringify([input, caller.workspaceId, caller.scopes.toSorted()]);
   return createHash('sha256').update(text).digest();
 }
 
@@ -104,11 +103,11 @@ function replay(unsealed: string): RawReply {
   return new RawReply(status, text, { ...headers, 'idempotency-replayed': 'true' });
 }
 
-/** In the transaction that found the answer: it is not told without its row. */
+/** Audits a repeated credential in the transaction that read it, so that none is returned without a row. */
 async function recordRead(
   tx: Db,
   deps: Pick<AdminDeps, 'audit'>,
-  { tellsCredentialOf: kind }: Route<Principal>,
+  { returnsCredentialOf: kind }: Route<Principal>,
   { request, text }: { readonly request: RouteRequest<Principal>; readonly text: string },
 ): Promise<void> {
   if (kind === undefined) return;

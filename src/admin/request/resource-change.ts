@@ -1,10 +1,10 @@
-/** Knows the course of every change of a resource: one transaction, the right row, its version, its traces. */
+/** Carries out creates, updates and deletes of resources: transaction, row lock, version check, records. */
 import type { Principal } from '../../auth/principal.ts';
-import { newId } from '../../model/ids.ts';
-import type { KindName } from '../../model/kinds.ts';
-import { validationError } from '../../model/validation-error.ts';
+import type { KindName } from '../../model/kinds/kinds.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 import { recordChange } from './change.ts';
 import type { AdminDeps, AdminRequest } from './deps.ts';
 import {
@@ -16,7 +16,7 @@ import {
 import { findIn, type Hold, requireOwnOrganisation, resolveWorkspaceForWrite } from './scoping.ts';
 import { requireVersion } from './version.ts';
 
-/** A row as the course needs it; for a workspace `workspace_id` is its own id. */
+/** Columns that this module needs; for a workspace `workspace_id` is its own id. */
 interface StoredResource {
   readonly id: string;
   readonly organisation_id: string;
@@ -25,41 +25,41 @@ interface StoredResource {
   readonly last_updated_at: number;
 }
 
-/** What a kind of resource brings to its updates and deletes. */
-export interface Changing<Row extends StoredResource> {
+/** Describes how rows of one kind are locked, written and protected. */
+export interface ResourceWriter<Row extends StoredResource> {
   readonly kind: KindName;
-  /** The parameter of its paths that names it. */
+  /** Path parameter with the id or slug. */
   readonly param: string;
-  /** Finds the row a path names and holds it until the transaction ends. */
+  /** Finds the row by id or slug and locks it until the transaction ends. */
   readonly lock: (tx: Db, organisationId: string, reference: string) => Promise<Row | undefined>;
-  /** Writes columns and counts the write. */
+  /** Writes columns and increments the version. */
   readonly write: (
     tx: Db,
     organisationId: string,
     id: string,
     columns: Partial<Row>,
   ) => Promise<void>;
-  /** Refuses what this caller may not do with this row; asked before the row's version is. */
+  /** Refuses actions that the caller may not do with this row; runs before the version check. */
   readonly admit?: (caller: Principal, row: Row, action: 'update' | 'delete') => void;
 }
 
-/** What an update does once its row is found and held. */
-export interface Update<Row extends StoredResource> {
-  /** Columns as they are to be; undefined, and what is stored already, stays. */
+/** Describes what an update writes. */
+export interface ResourceUpdate<Row extends StoredResource> {
+  /** New column values; undefined and unchanged values are not written. */
   readonly columns: (tx: Db, row: Row) => Partial<Row> | Promise<Partial<Row>>;
-  /** Columns that are written together with any other. */
+  /** Columns that are written together with any other column. */
   readonly stamp?: Partial<Row>;
-  /** Names of fields of the body that are no state but an order to do something. */
+  /** Body fields that trigger an action rather than set a value. */
   readonly triggers?: readonly string[];
-  /** What changes in other tables, given the columns that did here. */
+  /** Changes other tables, given the changed columns. */
   readonly follow?: (tx: Db, row: Row, changed: Partial<Row>) => Promise<void>;
-  /** Fields that are kept in other tables: writes them, and yields the names of those that changed. */
-  readonly elsewhere?: (tx: Db, row: Row) => Promise<readonly string[]>;
+  /** Writes fields stored in other tables and returns the names of those that changed. */
+  readonly writeElsewhere?: (tx: Db, row: Row) => Promise<readonly string[]>;
 }
 
 /**
- * Yields the row that `make` has inserted, once it is recorded; `changes` are facts for the audit
- * row. A `make` that decides about other rows of the place than its own has it `alone`.
+ * Returns the row that `insert` has inserted, after recording it; `changes` are facts for the audit row.
+ * An `insert` that decides about other rows of its workspace or organisation needs the hold `alone`.
  */
 export async function createResource<
   Row extends { readonly id: string; readonly workspace_id: string | null },
@@ -67,7 +67,7 @@ export async function createResource<
   deps: AdminDeps,
   request: BodyRequest<CreateFields & { readonly workspace_id?: string | undefined }>,
   kind: KindName,
-  make: (
+  insert: (
     tx: Db,
     workspace: StoredWorkspace | null,
   ) => Promise<{ row: Row; changes: Record<string, unknown> }>,
@@ -77,7 +77,7 @@ export async function createResource<
   requireOwnOrganisation(caller, body.organisation_id);
   return deps.database.transaction(async (tx) => {
     const workspace = await resolveWorkspaceForWrite(tx, caller, body.workspace_id, hold);
-    const { row, changes } = await make(tx, workspace);
+    const { row, changes } = await insert(tx, workspace);
     await recordChange(tx, deps, request, {
       action: 'create',
       kind,
@@ -90,7 +90,7 @@ export async function createResource<
   });
 }
 
-/** Columns that every new row has. */
+/** Columns common to all new rows. */
 export function baseColumns<W extends { readonly id: string } | null>(
   { caller, now }: Pick<AdminRequest, 'caller' | 'now'>,
   workspace: W,
@@ -104,12 +104,12 @@ export function baseColumns<W extends { readonly id: string } | null>(
   };
 }
 
-/** Yields the row as it is now. An update that changes nothing writes nothing, not even a version. */
+/** Returns the row after the update. An update that changes nothing writes nothing and keeps the version. */
 export async function updateResource<Row extends StoredResource>(
   deps: AdminDeps,
   request: BodyRequest<UpdateFields>,
-  { kind, param, lock, write, admit }: Changing<Row>,
-  { columns, stamp, triggers = [], follow, elsewhere }: Update<Row>,
+  { kind, param, lock, write, admit }: ResourceWriter<Row>,
+  { columns, stamp, triggers = [], follow, writeElsewhere }: ResourceUpdate<Row>,
 ): Promise<Row> {
   const { caller, params, body, now } = request;
   requireUpdate(body);
@@ -118,8 +118,8 @@ export async function updateResource<Row extends StoredResource>(
     const row = await findIn(tx, caller, body.workspace_id, finding);
     admit?.(caller, row, 'update');
     requireVersion(request, row.version);
-    const changed = differing(row, await columns(tx, row));
-    const others = (await elsewhere?.(tx, row)) ?? [];
+    const changed = changedColumns(row, await columns(tx, row));
+    const others = (await writeElsewhere?.(tx, row)) ?? [];
     const fields = [...Object.keys(changed), ...others, ...triggers];
     if (Object.keys(changed).length + others.length > 0) {
       const written = { ...changed, ...stamp, last_updated_at: now };
@@ -139,14 +139,14 @@ export async function updateResource<Row extends StoredResource>(
   });
 }
 
-/** Answers `{}`. `remove` deletes or archives the row and yields facts for the audit row. */
+/** Returns `{}`. `remove` deletes or archives the row and returns facts for the audit row. */
 export async function deleteResource<Row extends StoredResource>(
   deps: AdminDeps,
   request: AdminRequest<
     Record<string, string>,
     { readonly workspace_id?: string | undefined } | undefined
   >,
-  { kind, param, lock, admit }: Changing<Row>,
+  { kind, param, lock, admit }: ResourceWriter<Row>,
   remove: (tx: Db, row: Row) => Promise<Record<string, unknown>>,
 ): Promise<Record<string, never>> {
   const { caller, params, query } = request;
@@ -166,18 +166,14 @@ export async function deleteResource<Row extends StoredResource>(
   return {};
 }
 
-/**
- * Refuses another value for a field that is fixed when the resource is made.
- *
- * @throws ApiError `invalid`.
- */
+/** @throws ApiError `invalid` when the body sets another value for an immutable field */
 export function requireUnchanged(field: string, sent: string | undefined, stored: string): void {
   if (sent === undefined || sent === stored) return;
   throw validationError({ path: [field], message: 'cannot be changed' });
 }
 
-/** Those of the columns that are given and are not what is stored already. */
-function differing<Row extends object>(row: Row, columns: Partial<Row>): Partial<Row> {
+/** The columns that are defined and differ from the stored row. */
+function changedColumns<Row extends object>(row: Row, columns: Partial<Row>): Partial<Row> {
   const changed: Partial<Row> = {};
   for (const key of Object.keys(columns) as (keyof Row)[]) {
     if (columns[key] !== undefined && columns[key] !== row[key]) changed[key] = columns[key];

@@ -1,14 +1,14 @@
-/** Knows the five operations that nearly every resource has, and how they hang on the three planes. */
+/** Declares the five operations that nearly every resource has, on all three mounts. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Answering, type Route, route } from '../../http/route.ts';
-import type { BodyLimits } from '../../model/body-limits.ts';
+import { type HandlerResult, type Route, route } from '../../http/routes/route.ts';
+import type { BodyLimits } from '../../model/json/body-limits.ts';
 import { everyMount, forOwners } from './deps.ts';
 import {
   type BodyRequest,
   type ItemRequest,
   type QueryRequest,
-  someField,
+  updateBodyMeta,
   WorkspaceQuery,
 } from './frame-fields.ts';
 
@@ -17,7 +17,7 @@ type Action = 'create' | 'list' | 'read' | 'update' | 'delete';
 interface Operation<Request, R extends z.ZodType> {
   readonly summary: string;
   readonly response: R;
-  readonly handle: (request: Request) => Promise<Answering<R>>;
+  readonly handle: (request: Request) => Promise<HandlerResult<R>>;
 }
 
 interface BodyOperation<B extends z.ZodType, R extends z.ZodType>
@@ -36,8 +36,8 @@ interface QueryOperation<Q extends z.ZodType, R extends z.ZodType>
 type Scope = NonNullable<Route['scope']>;
 
 /**
- * Declares routes of one resource. `path` leads to one of them (`/mcp-servers/:mcpServerId`), and
- * without its last part to all.
+ * Declares the routes of one resource. `path` is the path of an item (`/mcp-servers/:mcpServerId`); the
+ * path without its last segment is that of the collection.
  */
 export function resourceRoutes(path: `/${string}/:${string}`, scope: (action: Action) => Scope) {
   const all = { mounts: everyMount, path: path.slice(0, path.lastIndexOf('/')) };
@@ -54,8 +54,8 @@ export function resourceRoutes(path: `/${string}/:${string}`, scope: (action: Ac
 }
 
 /**
- * Declares the routes of one item: all that there are for what nobody makes, and a delete takes back
- * to saying nothing. Updates and deletes honour `If-Match`: see resource-change.ts.
+ * Declares the routes of one item. Resources that always exist have no others; a delete resets them.
+ * Updates and deletes support `If-Match`: see resource-change.ts.
  */
 export function itemRoutes(
   item: Pick<Route, 'mounts' | 'path'>,
@@ -75,7 +75,7 @@ export function itemRoutes(
         scope: scope('update'),
         versioned: true,
         ...operation,
-        body: operation.body.meta(someField),
+        body: operation.body.meta(updateBodyMeta),
       }),
     remove: (operation: {
       readonly summary: string;

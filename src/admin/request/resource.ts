@@ -1,49 +1,53 @@
-/** Knows what the Admin API as a whole asks of each resource: routes, its place in the snapshot and in workspaces. */
+/** Defines what each resource provides to the Admin API: routes, snapshot reader, workspace contents. */
 import type { Unsealer } from '../../auth/keyring.ts';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
-import type { KindName } from '../../model/kinds.ts';
-import type { SnapshotResource } from '../../model/snapshot.ts';
+import type { Route } from '../../http/routes/route.ts';
+import type { KindName } from '../../model/kinds/kinds.ts';
+import type { SnapshotResource } from '../../model/kinds/snapshot.ts';
 import type { Feature } from '../../settings.ts';
 import type { Db } from '../../store/connection/db.ts';
-import type { Which } from '../../store/tables/resource-table.ts';
-import type { WorkspaceContents } from '../../store/tables/workspace-contents.ts';
+import type { RowCondition } from '../../store/rows/resource-table.ts';
+import type { WorkspaceContents } from '../../store/rows/workspace-contents.ts';
 import type { AdminDeps } from './deps.ts';
 
 export interface Resource {
   readonly kind: KindName;
-  /** Switches that turn its routes off; any of them does. */
+  /** Feature flags of its routes; they are off while any flag is off. */
   readonly features: readonly Feature[];
-  /** `contents` are those of all resources, for whoever deletes a workspace. */
+  /** `contents` are those of all resources, needed to delete a workspace. */
   readonly routes: (deps: AdminDeps, contents: readonly WorkspaceContents[]) => Route<Principal>[];
   readonly snapshot: ReadForSnapshot;
-  /** How a workspace holds it; absent for what no workspace holds. */
+  /** How a workspace contains it; absent for resources outside workspaces. */
   readonly contents?: WorkspaceContents;
 }
 
-/** A resource as the snapshot tells it, its kind and owner apart. */
-type Told = Omit<SnapshotResource, 'kind' | 'managed_by' | 'spec'> & {
+/** A snapshot entry without its kind and owner. */
+type SnapshotEntry = Omit<SnapshotResource, 'kind' | 'managed_by' | 'spec'> & {
   readonly spec: Record<string, unknown>;
 };
 
-/** By what write-only values are opened and fingerprinted. */
+/** Keys to open and fingerprint write-only values. */
 export interface SpecSecrets {
   readonly unsealer: Unsealer;
-  /** Null: no fingerprint is told. */
+  /** Null for no fingerprints. */
   readonly fingerprintKey: Buffer | null;
 }
 
-/** What was read of one kind. */
-export interface ReadOfKind {
+/** Rows of one kind, read for a snapshot. */
+export interface SnapshotRows {
   readonly ids: readonly string[];
-  /** Tells them one by one, once the transaction is over. */
-  readonly tell: (secrets: SpecSecrets) => Iterable<Told>;
+  /** Converts the rows one by one, after the transaction. */
+  readonly entries: (secrets: SpecSecrets) => Iterable<SnapshotEntry>;
 }
 
-/** Reads all that an organisation has, or those of them that `which` leaves. */
-type ReadForSnapshot = (tx: Db, organisationId: string, which: Which | null) => Promise<ReadOfKind>;
+/** Reads all rows of an organisation, or those that `which` selects. */
+type ReadForSnapshot = (
+  tx: Db,
+  organisationId: string,
+  which: RowCondition | null,
+) => Promise<SnapshotRows>;
 
-/** `toSpec` makes the body that would create the resource again, `toOthers` what is told beside it and no column of the row. */
+/** `toSpec` returns the body that would create the resource again, `toOthers` further snapshot fields that are no columns. */
 export function snapshotOf<
   Row extends {
     readonly id: string;
@@ -54,13 +58,13 @@ export function snapshotOf<
     readonly creation_mode?: string;
   },
 >(
-  list: (tx: Db, organisationId: string, which: Which | null) => Promise<Row[]>,
+  list: (tx: Db, organisationId: string, which: RowCondition | null) => Promise<Row[]>,
   toSpec: (row: Row, secrets: SpecSecrets) => Record<string, unknown>,
-  toOthers: (row: Row) => Partial<Pick<Told, 'name' | 'rotation'>> = () => ({}),
+  toOthers: (row: Row) => Partial<Pick<SnapshotEntry, 'name' | 'rotation'>> = () => ({}),
 ): ReadForSnapshot {
   return async (tx, organisationId, which) => {
     const rows = await list(tx, organisationId, which);
-    const tell = (secrets: SpecSecrets) =>
+    const entries = (secrets: SpecSecrets) =>
       rows.values().map((row) => ({
         id: row.id,
         slug: row.slug ?? null,
@@ -71,6 +75,6 @@ export function snapshotOf<
         ...toOthers(row),
         spec: toSpec(row, secrets),
       }));
-    return { ids: rows.map(({ id }) => id), tell };
+    return { ids: rows.map(({ id }) => id), entries };
   };
 }

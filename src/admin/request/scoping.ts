@@ -1,28 +1,24 @@
-/** Knows where a request may act: its organisation always, one workspace when the credential is bound. */
-import { ApiError } from '../../model/errors.ts';
-import { isUuid } from '../../model/slug.ts';
+/** Determines where a request may act: in its organisation, or in one workspace if the credential is bound to it. */
+import { ApiError } from '../../model/wire/errors.ts';
+import { isUuid } from '../../model/wire/slug.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as organisationLocks from '../../store/tables/organisation-locks.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
+import * as organisationLocks from '../../store/rows/organisation-locks.ts';
 import type { AdminRequest } from './deps.ts';
 
 type Caller = AdminRequest['caller'];
 
-/**
- * What is of the organisation as a whole is no matter of a credential that is bound to a workspace.
- *
- * @throws ApiError `forbidden`.
- */
+/** @throws ApiError `forbidden` when the credential is bound to a workspace */
 export function requireWholeOrganisation({ workspaceId }: Pick<Caller, 'workspaceId'>): void {
   if (workspaceId !== null) throw new ApiError('forbidden');
 }
 
 /**
- * The workspace that a list or look-up is about: the one named (UUID or slug), else the one the
+ * Resolves the workspace of a list or look-up: the one named (UUID or slug), else the one that the
  * credential is bound to, else null for the whole organisation.
  *
- * @throws ApiError `notFound` for a workspace that is not the organisation's, `forbidden` when a
- *   bound credential names any other than its own.
+ * @throws ApiError `notFound` for a workspace of another organisation; `forbidden` when a bound
+ *   credential names a workspace other than its own
  */
 export async function resolveWorkspace(
   db: Db,
@@ -32,10 +28,10 @@ export async function resolveWorkspace(
   return resolve(db, caller, reference, workspaces.findByIdOrSlug);
 }
 
-/** Whether a create decides about others in its place too, and so does it alone in its organisation. */
+/** `alone` for a create that decides about other rows of its organisation and therefore locks it. */
 export type Hold = 'shared' | 'alone';
 
-/** As {@link resolveWorkspace}, for a create: the workspace stays active until the transaction ends. */
+/** Like {@link resolveWorkspace}, for a create: locks the workspace until the transaction ends. */
 export async function resolveWorkspaceForWrite(
   tx: Db,
   caller: Caller,
@@ -55,7 +51,7 @@ async function resolve(
   const named = reference ?? caller.workspaceId;
   if (named === null) return null;
   const workspace = await find(db, caller.organisationId, named);
-  // Asked first, so that a bound credential cannot learn which other workspaces exist.
+  // Checked first, so that a bound credential cannot learn which other workspaces exist.
   if (caller.workspaceId !== null && workspace?.id !== caller.workspaceId) {
     throw new ApiError('forbidden', undefined, 'workspace_id');
   }
@@ -64,10 +60,10 @@ async function resolve(
 }
 
 /**
- * Yields the row a path names. One that is missing, another tenant's or outside the credential's
- * workspace answers alike.
+ * Returns the row named by the path. A missing row, a row of another tenant and one outside the
+ * credential's workspace give the same error.
  *
- * @throws ApiError `notFound`.
+ * @throws ApiError `notFound`
  */
 export function findOr404<Row extends { workspace_id: string | null }>(
   caller: Caller,
@@ -81,9 +77,9 @@ export function findOr404<Row extends { workspace_id: string | null }>(
 }
 
 /**
- * Refuses to go on with a resource that is not in the workspace the request names.
+ * Requires the row to be in the workspace that the request names, if it names one.
  *
- * @throws ApiError `notFound`, or as {@link resolveWorkspace}.
+ * @throws ApiError `notFound`; the errors of {@link resolveWorkspace}
  */
 export async function requireWorkspace(
   db: Db,
@@ -97,9 +93,9 @@ export async function requireWorkspace(
 }
 
 /**
- * Yields the row a path names, which has to be in the workspace that the request names, if any.
+ * Returns the row named by the path; it must be in the workspace that the request names, if any.
  *
- * @throws ApiError as {@link findOr404} and {@link requireWorkspace}.
+ * @throws ApiError as {@link findOr404} and {@link requireWorkspace}
  */
 export async function findIn<Row extends { readonly workspace_id: string | null }>(
   db: Db,
@@ -113,9 +109,9 @@ export async function findIn<Row extends { readonly workspace_id: string | null 
 }
 
 /**
- * The id a path names, lower-cased, for resources without slug.
+ * Parses the id in a path, in lower case, for resources without a slug.
  *
- * @throws ApiError `notFound` when it does not have the form of an id.
+ * @throws ApiError `notFound` when it is not a UUID
  */
 export function idOr404(text: string): string {
   if (!isUuid(text)) throw new ApiError('notFound');
@@ -123,9 +119,9 @@ export function idOr404(text: string): string {
 }
 
 /**
- * Checks that a body's `organisation_id` (UUID or TSG id), where given, is the caller's own.
+ * Requires `organisation_id` in a body (UUID or TSG id), if present, to be the caller's own.
  *
- * @throws ApiError `notFound`, as for an organisation that does not exist.
+ * @throws ApiError `notFound`, as for an organisation that does not exist
  */
 export function requireOwnOrganisation(caller: Caller, reference: string | undefined): void {
   if (reference === undefined) return;

@@ -1,16 +1,16 @@
-/** Knows how a new resource comes by a slug that no other of its organisation has. */
-import { ApiError } from '../../model/errors.ts';
-import { makeSlug, type SlugForm } from '../../model/slug.ts';
-import { isDuplicateEntry } from '../../store/tables/duplicate.ts';
+/** Assigns slugs that are unique within the organisation. */
+import { ApiError } from '../../model/wire/errors.ts';
+import { makeSlug, type SlugForm } from '../../model/wire/slug.ts';
+import { isDuplicateEntry } from '../../store/rows/duplicate.ts';
 
-/** Beside 100,000 whose names begin alike, one made slug in 168 is taken, and never so many in a row. */
+/** With 100,000 equal names one generated slug in 168 is taken, so ten collisions in a row do not happen. */
 const attemptsMax = 10;
 
 /**
- * Yields the row as `insert` has taken it: under the slug that the caller chose, or under one made of
- * its name. A made one is six digits by chance, of which two are alike some day; another is made then.
+ * Inserts the row with the chosen slug, or with one generated from its name and six random digits. A
+ * generated slug that is taken is replaced by another.
  *
- * @throws ApiError `conflict` when the chosen slug is taken.
+ * @throws ApiError `conflict` when the chosen slug is taken
  */
 export async function insertUnderSlug<Row extends { readonly name: string }>(
   form: SlugForm,
@@ -24,7 +24,7 @@ export async function insertUnderSlug<Row extends { readonly name: string }>(
       await insert(named);
       return named;
     } catch (error) {
-      // The statement alone was undone: the transaction goes on.
+      // Only the statement was rolled back; the transaction goes on.
       if (!isDuplicateEntry(error)) throw error;
       if (chosen !== undefined) throw new ApiError('conflict', undefined, 'slug');
       if (attempt === attemptsMax) throw error;

@@ -1,4 +1,4 @@
-/** Knows the filter of lists whose items have tags: JSON text of an object with texts, each of which is to be there. */
+/** Parses the tags filter of lists: JSON text of an object whose values must all match. */
 import { z } from 'zod';
 
 export const TagsQuery = z

@@ -1,8 +1,8 @@
-/** Knows how a write is refused that would make a second of what there is one of. */
+/** Converts duplicate-key errors to API conflicts. */
 import { ApiError } from '../../model/wire/errors.ts';
 import { unlessDuplicate } from '../../store/rows/duplicate.ts';
 
-/** @throws ApiError `conflict`, of this message and param, where what must be unique is taken. */
+/** @throws ApiError `conflict` with this message and param when a unique value is taken */
 export async function requireUnique(
   writing: Promise<unknown>,
   message?: string,

@@ -1,27 +1,27 @@
 /** Knows how secret references are made, changed and deleted: each in one transaction with its traces. */
 import type { Sealer } from '../../auth/keyring.ts';
-import { authPlaces } from '../../auth/reference-secrets.ts';
+import { authSecretLocations } from '../../auth/reference-secrets.ts';
 import { sealSecrets } from '../../auth/secret-values.ts';
-import { below } from '../../model/fault.ts';
-import { newId } from '../../model/ids.ts';
-import { rewriteDocument, writeDocument } from '../../model/json-record.ts';
-import { secretMask } from '../../model/mcp-integration.ts';
-import { emptyToNull } from '../../model/resource-fields.ts';
+import { secretMask } from '../../model/mcp/mcp-integration.ts';
 import {
   type AuthConfig,
   authFaults,
-  keptSecretFaults,
-  mergedAuth,
-} from '../../model/secret-manager.ts';
+  mergeAuthConfig,
+  retainedAuthSecretFaults,
+} from '../../model/secrets/secret-manager.ts';
 import {
   type SecretReferenceCreate,
   type SecretReferenceUpdate,
   secretReferenceFaults,
-} from '../../model/secret-reference.ts';
-import { refuseFaults, validationError } from '../../model/validation-error.ts';
+} from '../../model/secrets/secret-reference.ts';
+import { prefixFaults } from '../../model/wire/fault.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
+import { emptyToNull } from '../../model/wire/resource-fields.ts';
+import { rejectFaults, validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as secretReferences from '../../store/tables/secret-references.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as secretReferences from '../../store/resources/secret-references.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import type {
   BodyRequest,
@@ -30,9 +30,9 @@ import type {
   UpdateFields,
 } from '../request/frame-fields.ts';
 import {
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   updateResource,
 } from '../request/resource-change.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
@@ -41,9 +41,9 @@ import { readAuth } from './secret-reference-record.ts';
 
 const slugForm = { prefix: '', nameLengthMax: 40 };
 
-type Placed = secretReferences.PlacedSecretReference & { readonly workspace_id: null };
+type Placed = secretReferences.SecretReferenceWithWorkspaces & { readonly workspace_id: null };
 
-const changing: Changing<Placed> = {
+const changing: ResourceWriter<Placed> = {
   kind: 'SecretReference',
   param: 'secretReferenceId',
   lock: async (tx, organisationId, reference) => {
@@ -64,10 +64,10 @@ export async function create(
 ) {
   const { caller, body, now } = request;
   requireWholeOrganisation(caller);
-  refuseFaults(secretReferenceFaults(body));
+  rejectFaults(secretReferenceFaults(body));
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
   const id = newId();
-  const config = mergedAuth(body.manager_type, null, body.auth_config);
+  const config = mergeAuthConfig(body.manager_type, null, body.auth_config);
   const unnamed = {
     id,
     organisation_id: caller.organisationId,
@@ -116,7 +116,7 @@ export async function update(
       allow_all_workspaces: Number(accessAfter(body, accessOf(row)).isOpen),
       tags: rewriteDocument(row.tags, body.tags),
     }),
-    elsewhere: async (tx, row) => {
+    writeElsewhere: async (tx, row) => {
       if (body.allow_all_workspaces === undefined && body.allowed_workspaces === undefined)
         return [];
       const { named } = accessAfter(body, accessOf(row));
@@ -155,12 +155,12 @@ function authAfter(
 ): AuthConfig | undefined {
   if (sent === undefined) return undefined;
   const stored = readAuth(row);
-  const merged = mergedAuth(row.manager_type, stored, sent);
+  const merged = mergeAuthConfig(row.manager_type, stored, sent);
   const isKept = (name: string) => [undefined, secretMask].includes(sent[name] as string);
   const faults = authFaults(row.manager_type, merged);
   // Where an address leads can be said of one only.
-  const all = faults.length > 0 ? faults : keptSecretFaults(stored, merged, isKept);
-  refuseFaults(below(['auth_config'], all));
+  const all = faults.length > 0 ? faults : retainedAuthSecretFaults(stored, merged, isKept);
+  rejectFaults(prefixFaults(['auth_config'], all));
   const given = Object.entries(merged).filter(([name, value]) => value !== stored[name]);
   return { ...merged, ...sealed(sealer, row.id, Object.fromEntries(given), stored) };
 }
@@ -171,8 +171,8 @@ function sealed(
   config: AuthConfig,
   stored: AuthConfig | null,
 ): AuthConfig {
-  const sealing = sealSecrets(sealer, authPlaces(id), config, stored);
-  refuseFaults(below(['auth_config'], sealing.faults));
+  const sealing = sealSecrets(sealer, authSecretLocations(id), config, stored);
+  rejectFaults(prefixFaults(['auth_config'], sealing.faults));
   return sealing.document;
 }
 

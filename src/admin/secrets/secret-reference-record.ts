@@ -1,16 +1,16 @@
 /** Knows what the API tells about a secret reference, and the body that would make it again. */
 import { z } from 'zod';
-import { authPlaces } from '../../auth/reference-secrets.ts';
+import { authSecretLocations } from '../../auth/reference-secrets.ts';
 import { fingerprintSecrets } from '../../auth/secret-values.ts';
-import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
-import { secretMask } from '../../model/mcp-integration.ts';
-import { authSecrets, maskedPrefix } from '../../model/secret-fields.ts';
-import { type AuthConfig, ManagerType } from '../../model/secret-manager.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
+import { secretMask } from '../../model/mcp/mcp-integration.ts';
+import { authSecrets, maskedPrefix } from '../../model/secrets/secret-fields.ts';
+import { type AuthConfig, ManagerType } from '../../model/secrets/secret-manager.ts';
+import { JsonRecord, readDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type {
   ListedSecretReference,
-  PlacedSecretReference,
-} from '../../store/tables/secret-references.ts';
+  SecretReferenceWithWorkspaces,
+} from '../../store/resources/secret-references.ts';
 import type { SpecSecrets } from '../request/resource.ts';
 
 /** Items of the list. */
@@ -26,8 +26,8 @@ export const SecretReferenceItem = z.object({
   tags: JsonRecord.nullable(),
   status: z.literal('ACTIVE'),
   created_by: z.string(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   object: z.literal('secret-reference'),
 });
 
@@ -60,7 +60,9 @@ export function toItem(row: ListedSecretReference): z.infer<typeof SecretReferen
 }
 
 /** No secret is in it. */
-export function toRecord(row: PlacedSecretReference): z.infer<typeof SecretReferenceRecord> {
+export function toRecord(
+  row: SecretReferenceWithWorkspaces,
+): z.infer<typeof SecretReferenceRecord> {
   const told = Object.entries(readAuth(row)).map(([name, value]) =>
     authSecrets.includes(name) ? [`${maskedPrefix}${name}`, secretMask] : [name, String(value)],
   );
@@ -74,14 +76,19 @@ export function toRecord(row: PlacedSecretReference): z.infer<typeof SecretRefer
 
 /** The body that would create this reference, sparse; secrets stand in it as fingerprints. */
 export function toSpec(
-  row: PlacedSecretReference,
+  row: SecretReferenceWithWorkspaces,
   { unsealer, fingerprintKey }: SpecSecrets,
 ): Record<string, unknown> {
-  return sparse({
+  return withoutNulls({
     name: row.name,
     slug: row.slug,
     manager_type: row.manager_type,
-    auth_config: fingerprintSecrets(unsealer, fingerprintKey, authPlaces(row.id), readAuth(row)),
+    auth_config: fingerprintSecrets(
+      unsealer,
+      fingerprintKey,
+      authSecretLocations(row.id),
+      readAuth(row),
+    ),
     secret_path: row.secret_path,
     secret_key: row.secret_key,
     description: row.description,
@@ -92,6 +99,6 @@ export function toSpec(
 }
 
 /** The stored auth config, secrets still sealed. */
-export function readAuth(row: Pick<PlacedSecretReference, 'auth_config'>): AuthConfig {
+export function readAuth(row: Pick<SecretReferenceWithWorkspaces, 'auth_config'>): AuthConfig {
   return readDocument<AuthConfig>(row.auth_config)!;
 }

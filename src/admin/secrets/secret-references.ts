@@ -1,12 +1,15 @@
-/** Knows secret references over HTTP: values that stay in a secret manager (docs/api.md, Secret references). */
+/** Knows secret references over HTTP: values that stay in a secret manager (docs/reference/resources.md, Secret references). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { ManagerType } from '../../model/secret-manager.ts';
-import { SecretReferenceCreate, SecretReferenceUpdate } from '../../model/secret-reference.ts';
-import * as secretReferences from '../../store/tables/secret-references.ts';
+import type { Route } from '../../http/routes/route.ts';
+import { ManagerType } from '../../model/secrets/secret-manager.ts';
+import {
+  SecretReferenceCreate,
+  SecretReferenceUpdate,
+} from '../../model/secrets/secret-reference.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import * as secretReferences from '../../store/resources/secret-references.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import {
   createFields,
@@ -19,7 +22,7 @@ import { type Resource, snapshotOf } from '../request/resource.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { TagsQuery } from '../request/tags-query.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { create, remove, update } from './secret-reference-changes.ts';
 import {
   SecretReferenceItem,
@@ -69,7 +72,7 @@ function secretReferenceRoutes(deps: AdminDeps): Route<Principal>[] {
     on.list({
       summary: 'List secret references',
       query: ListQuery,
-      response: listOf(SecretReferenceItem),
+      response: listSchema(SecretReferenceItem),
       handle: (request) => list(deps, request),
     }),
     on.get({
@@ -119,5 +122,5 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const isUsable =
     workspace === null || row.allow_all_workspaces !== 0 || row.workspaceIds.includes(workspace.id);
   if (!isUsable) throw new ApiError('notFound');
-  return versioned(toRecord(row), row);
+  return withVersionTag(toRecord(row), row);
 }

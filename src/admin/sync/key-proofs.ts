@@ -2,11 +2,11 @@
 import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { listOf } from '../../model/paging.ts';
-import { covers } from '../../model/scopes.ts';
-import * as apiKeys from '../../store/tables/api-keys.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { grantsScope } from '../../model/people/scopes.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { listSchema } from '../../model/wire/paging.ts';
+import * as apiKeys from '../../store/resources/api-keys.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
 
@@ -57,7 +57,7 @@ export function keyProofRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Prove that values are those of keys, for files that hold them',
       body: ProofBody,
       refusals: ['rateLimited'],
-      response: listOf(Proof),
+      response: listSchema(Proof),
       handle: (request) => prove(deps, request),
     }),
   ];
@@ -69,7 +69,7 @@ async function prove(deps: AdminDeps, request: ProofRequest) {
   const hashes = body.keys.map(({ value }) => deps.keyring.hashCredential(value));
   const db = deps.database.readable;
   const known = (await apiKeys.listHolders(db, caller.organisationId, hashes, now)).filter(
-    ({ type }) => covers(caller.scopes, `${type.replace('-', '_')}_api_keys.update`),
+    ({ type }) => grantsScope(caller.scopes, `${type.replace('-', '_')}_api_keys.update`),
   );
   const proofs = body.keys.map(({ id = null }, at): z.infer<typeof Proof> => {
     const found = known.find(({ hash }) => timingSafeEqual(hash, hashes[at]!));

@@ -1,10 +1,10 @@
 /** Knows how sync learns over HTTP which keys are in use: those are not removed by mistake. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { listOf } from '../../model/paging.ts';
-import { AnsweredTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
-import * as apiKeys from '../../store/tables/api-keys.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { listSchema } from '../../model/wire/paging.ts';
+import { formatTimestampOrNull, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import * as apiKeys from '../../store/resources/api-keys.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
 
@@ -15,7 +15,7 @@ const UsesBody = z.object({ ids: z.array(z.uuid()).min(1).max(idsMax) });
 const KeyUse = z.object({
   id: z.uuid(),
   /** An hour more or less; null for a key that was never used, or is none of the organisation. */
-  last_used_at: AnsweredTimestamp.nullable(),
+  last_used_at: ResponseTimestamp.nullable(),
 });
 type KeyUse = z.infer<typeof KeyUse>;
 
@@ -30,7 +30,7 @@ export function keyUseRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: 'organisation_settings.read',
       summary: 'Tell when keys were used last',
       body: UsesBody,
-      response: listOf(KeyUse),
+      response: listSchema(KeyUse),
       handle: (request) => tell(deps, request),
     }),
   ];

@@ -1,14 +1,14 @@
 /** Knows the leases of owners over HTTP: taken, renewed and given back, one writer for each owner. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { ManagedName } from '../../model/managed-by.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import { validationError } from '../../model/validation-error.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { ManagedName } from '../../model/manifests/managed-by.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as serviceAccounts from '../../store/tables/service-accounts.ts';
-import * as syncLeases from '../../store/tables/sync-leases.ts';
+import * as serviceAccounts from '../../store/people/service-accounts.ts';
+import * as syncLeases from '../../store/sync/sync-leases.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { claimScope, heldBy } from '../request/fencing.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
@@ -32,11 +32,11 @@ const Lease = z.object({
   object: z.literal('lease'),
   owner: z.string(),
   holder: z.string(),
-  held_since: AnsweredTimestamp,
+  held_since: ResponseTimestamp,
   /** Goes with every write as `gatewright-fence`. */
   fence: z.int().min(0),
   /** By the database's clock. */
-  expires_at: AnsweredTimestamp,
+  expires_at: ResponseTimestamp,
 });
 
 const OwnerParams = z.object({ owner: ManagedName });
@@ -76,7 +76,7 @@ async function take(deps: AdminDeps, request: LeaseRequest): Promise<z.infer<typ
   const { caller, params, body } = request;
   const { owner } = params;
   requireWholeOrganisation(caller);
-  const claimant: syncLeases.Claimant = {
+  const claimant: syncLeases.LeaseClaim = {
     organisationId: caller.organisationId,
     owner,
     principalId: caller.id,
@@ -117,7 +117,7 @@ async function ensureRow(
   while (!(await isKnown(database.readable))) {
     await database.transaction(async (tx) => {
       await syncLeases.insertNext(tx, organisationId, owner);
-      const isFull = await syncLeases.hasEveryOwner(tx, organisationId);
+      const isFull = await syncLeases.hasMaximumOwners(tx, organisationId);
       // Looked for last: once all are there, none is made any more.
       if (isFull && !(await isKnown(tx))) throw tooManyOwners();
     });
@@ -134,7 +134,7 @@ have: use one of them`;
 /** The `param` tells a lease that will be free soon from an owner that is somebody else's. */
 async function refusal(
   tx: Db,
-  claimant: syncLeases.Claimant,
+  claimant: syncLeases.LeaseClaim,
   row: syncLeases.SyncLeaseRow,
 ): Promise<ApiError> {
   const { owner, principalId } = claimant;

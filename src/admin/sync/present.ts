@@ -1,8 +1,8 @@
 /** Knows how what runs of sync have told is answered. */
-import type { SyncRevision, SyncSuspension } from '../../model/sync-record.ts';
-import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
-import type { SyncRevisionRow } from '../../store/tables/sync-revisions.ts';
-import type { SyncSuspensionRow } from '../../store/tables/sync-suspensions.ts';
+import type { SyncRevision, SyncSuspension } from '../../model/kinds/sync-record.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../model/wire/timestamp.ts';
+import type { SyncRevisionRow } from '../../store/sync/sync-revisions.ts';
+import type { SyncSuspensionRow } from '../../store/sync/sync-suspensions.ts';
 
 export function presentRevision(row: SyncRevisionRow): SyncRevision {
   const { owner, number, source, ending, change_count, recorded_count } = row;

@@ -1,11 +1,11 @@
 /** Knows how an owner gives resources up over HTTP: they stay as they are, and are nobody's. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { kindNames } from '../../model/kinds.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { kindNames } from '../../model/kinds/kinds.ts';
+import { ApiError } from '../../model/wire/errors.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as managedResources from '../../store/tables/managed-resources.ts';
+import * as managedResources from '../../store/sync/managed-resources.ts';
 import { auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, forOwners } from '../request/deps.ts';
 import { claimScope, ownerOfLease, requireLease } from '../request/fencing.ts';

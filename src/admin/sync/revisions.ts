@@ -1,23 +1,23 @@
 /** Knows the revisions of owners over HTTP: each applied state of a source, and what it changed. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { type BodyLimits, documentBody } from '../../model/body-limits.ts';
-import { ApiError } from '../../model/errors.ts';
-import { LongList } from '../../model/long-list.ts';
-import { ManagedName } from '../../model/managed-by.ts';
-import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { type BodyLimits, documentBodyLimits } from '../../model/json/body-limits.ts';
 import {
   MoreChanges,
   RevisionBody,
   type RevisionChange,
   RevisionWithChanges,
-  revisionsKept,
+  revisionsMax,
   SyncRevision,
-} from '../../model/sync-record.ts';
-import { parseTimestamp } from '../../model/timestamp.ts';
-import { validationError } from '../../model/validation-error.ts';
-import * as syncRevisions from '../../store/tables/sync-revisions.ts';
+} from '../../model/kinds/sync-record.ts';
+import { ManagedName } from '../../model/manifests/managed-by.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { pageQuery, pageReply, pageSchema, toPage } from '../../model/wire/paging.ts';
+import { StreamedList } from '../../model/wire/streamed-list.ts';
+import { parseTimestamp } from '../../model/wire/timestamp.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
+import * as syncRevisions from '../../store/sync/sync-revisions.ts';
 import { type AdminDeps, type AdminRequest, forOwners } from '../request/deps.ts';
 import { claimScope, ownerOfLease, requireLease, requireLeaseAlone } from '../request/fencing.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
@@ -35,10 +35,10 @@ type RevisionParams = z.infer<typeof RevisionParams>;
 const OwnerQuery = z.object({ owner: ManagedName });
 const PageQuery = z.object({
   owner: ManagedName,
-  ...pageQuery({ sizeDefault: revisionsKept, sizeMax: revisionsKept }),
+  ...pageQuery({ sizeDefault: revisionsMax, sizeMax: revisionsMax }),
 });
 
-const changesBody: BodyLimits = documentBody;
+const changesBody: BodyLimits = documentBodyLimits;
 const path = '/gatewright/sync/revisions';
 const mounts = { admin: ['access-token'] } as const;
 
@@ -75,7 +75,7 @@ export function syncRevisionRoutes(deps: AdminDeps): Route<Principal>[] {
       path,
       summary: 'List the revisions of an owner, newest first',
       query: PageQuery,
-      response: pageOf(SyncRevision),
+      response: pageSchema(SyncRevision),
       handle: (request) => list(deps, request),
     }),
     route({
@@ -160,7 +160,7 @@ async function get(
   const row = await syncRevisions.find(db, key);
   if (row === undefined) throw new ApiError('notFound');
   const changes = syncRevisions.changesOf(db, key);
-  return new LongList<RevisionWithChanges>({ ...presentRevision(row) }, 'changes', changes);
+  return new StreamedList<RevisionWithChanges>({ ...presentRevision(row) }, 'changes', changes);
 }
 
 function keyOf(

@@ -1,16 +1,16 @@
 /** Knows the status of owners over HTTP: told by the run that holds the lease, read by whoever asks. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import type { BodyLimits } from '../../model/body-limits.ts';
-import { ManagedName } from '../../model/managed-by.ts';
-import { pageOf, pageQuery, pageReply, toPage } from '../../model/paging.ts';
-import { SyncReport, SyncStatus } from '../../model/sync-record.ts';
-import { formatTimestamp, formatTimestampOrNull } from '../../model/timestamp.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import type { BodyLimits } from '../../model/json/body-limits.ts';
+import { SyncReport, SyncStatus } from '../../model/kinds/sync-record.ts';
+import { ManagedName } from '../../model/manifests/managed-by.ts';
+import { pageQuery, pageReply, pageSchema, toPage } from '../../model/wire/paging.ts';
+import { formatTimestamp, formatTimestampOrNull } from '../../model/wire/timestamp.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as syncRevisions from '../../store/tables/sync-revisions.ts';
-import * as syncStatus from '../../store/tables/sync-status.ts';
-import * as syncSuspensions from '../../store/tables/sync-suspensions.ts';
+import * as syncRevisions from '../../store/sync/sync-revisions.ts';
+import * as syncStatus from '../../store/sync/sync-status.ts';
+import * as syncSuspensions from '../../store/sync/sync-suspensions.ts';
 import { type AdminDeps, type AdminRequest, forOwners } from '../request/deps.ts';
 import { claimScope, ownerOfLease, requireLease } from '../request/fencing.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
@@ -47,7 +47,7 @@ export function syncStatusRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: 'organisation_settings.read',
       summary: 'List the owners and where each stands',
       query: StatusQuery,
-      response: pageOf(SyncStatus),
+      response: pageSchema(SyncStatus),
       handle: (request) => list(deps, request),
     }),
   ];
@@ -87,7 +87,7 @@ async function present(
   rows: readonly syncStatus.OwnerStatus[],
 ): Promise<SyncStatus[]> {
   const owners = rows.map(({ owner }) => owner);
-  const suspensions = await syncSuspensions.listLasting(db, organisationId, owners);
+  const suspensions = await syncSuspensions.listActive(db, organisationId, owners);
   const revisions = await syncRevisions.listNewest(db, organisationId, owners);
   return rows.map(({ owner, now, report, told_at, run_id, holder, expires_at }) => {
     const revision = revisions.find((one) => one.owner === owner);

@@ -1,17 +1,17 @@
 /** Knows suspensions over HTTP: told pauses of an owner or one of its workspaces, which end by themselves. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { ManagedName } from '../../model/managed-by.ts';
-import { SuspensionBody, SyncSuspension } from '../../model/sync-record.ts';
-import { formatTimestamp, parseTimestamp } from '../../model/timestamp.ts';
-import { validationError } from '../../model/validation-error.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { SuspensionBody, SyncSuspension } from '../../model/kinds/sync-record.ts';
+import { ManagedName } from '../../model/manifests/managed-by.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { formatTimestamp, parseTimestamp } from '../../model/wire/timestamp.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
 import { readServerTime } from '../../store/connection/server-time.ts';
-import * as managedResources from '../../store/tables/managed-resources.ts';
-import * as syncLeases from '../../store/tables/sync-leases.ts';
-import * as syncSuspensions from '../../store/tables/sync-suspensions.ts';
+import * as managedResources from '../../store/sync/managed-resources.ts';
+import * as syncLeases from '../../store/sync/sync-leases.ts';
+import * as syncSuspensions from '../../store/sync/sync-suspensions.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { claimScope } from '../request/fencing.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
@@ -71,7 +71,7 @@ async function suspend(deps: AdminDeps, request: SuspendRequest): Promise<SyncSu
     if (workspace !== '') await requireWorkspaceOf(tx, organisationId, owner, workspace);
     await requireFuture(tx, untilMs);
     await syncSuspensions.deleteEnded(tx, organisationId, owner);
-    const others = await syncSuspensions.listLasting(tx, organisationId, [owner]);
+    const others = await syncSuspensions.listActive(tx, organisationId, [owner]);
     const isNew = others.every((one) => one.workspace !== workspace);
     if (isNew && others.length >= syncSuspensions.suspensionsMax) throw tooMany(owner);
     const who = { organisation_id: organisationId, owner, workspace };

@@ -1,45 +1,48 @@
 /** Knows how workspaces are made, changed and archived: each in one transaction with its traces. */
 
-import { ApiError } from '../../model/errors.ts';
-import { newId } from '../../model/ids.ts';
-import { readDocument, rewriteDocument, writeDocument } from '../../model/json-record.ts';
-import { guardrailSides } from '../../model/kind-references.ts';
-import type { Membership } from '../../model/person.ts';
-import { collectionSlugForm, defaultCollectionName } from '../../model/prompt-collection.ts';
-import { emptyToNull } from '../../model/resource-fields.ts';
-import { validationError } from '../../model/validation-error.ts';
+import type { WorkspaceUsageLimits } from '../../model/limits/workspace-limits.ts';
+import { guardrailFields } from '../../model/manifests/kind-references.ts';
+import type { Membership } from '../../model/people/person.ts';
+import {
+  collectionSlugForm,
+  defaultCollectionName,
+} from '../../model/prompts/prompt-collection.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { newId } from '../../model/wire/ids.ts';
+import { readDocument, rewriteDocument, writeDocument } from '../../model/wire/json-record.ts';
+import { emptyToNull } from '../../model/wire/resource-fields.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
 import {
   displayName,
   type WorkspaceCreate,
   type WorkspaceDelete,
   type WorkspaceUpdate,
   workspaceSlugForm,
-} from '../../model/workspace.ts';
-import type { WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
+} from '../../model/workspaces/workspace.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as apiKeys from '../../store/tables/api-keys.ts';
-import * as guardrailExclusions from '../../store/tables/guardrail-exclusions.ts';
-import * as managedResources from '../../store/tables/managed-resources.ts';
-import * as promptCollections from '../../store/tables/prompt-collections.ts';
-import * as scimMappings from '../../store/tables/scim-mappings.ts';
-import * as workspaceContents from '../../store/tables/workspace-contents.ts';
-import * as workspaceMembers from '../../store/tables/workspace-members.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as scimMappings from '../../store/people/scim-mappings.ts';
+import * as workspaceMembers from '../../store/people/workspace-members.ts';
+import * as promptCollections from '../../store/prompts/prompt-collections.ts';
+import * as apiKeys from '../../store/resources/api-keys.ts';
+import * as guardrailExclusions from '../../store/resources/guardrail-exclusions.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
+import * as workspaceContents from '../../store/rows/workspace-contents.ts';
+import * as managedResources from '../../store/sync/managed-resources.ts';
 import {
   type BudgetOwner,
   changeBudget,
   closeBudget,
   openBudget,
   requireFutureReset,
-} from '../request/budgets.ts';
+} from '../access/budgets.ts';
+import { resolveConfig } from '../access/config-access.ts';
 import { recordChange } from '../request/change.ts';
-import { resolveConfig } from '../request/config-access.ts';
 import type { AdminDeps } from '../request/deps.ts';
-import { type BodyRequest, type CreateFields, sentFields } from '../request/frame-fields.ts';
+import { type BodyRequest, type CreateFields, namesOfSentFields } from '../request/frame-fields.ts';
 import {
-  type Changing,
   createResource,
   deleteResource,
+  type ResourceWriter,
   updateResource,
 } from '../request/resource-change.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
@@ -94,7 +97,7 @@ export async function create(
     if (budget !== null) await openBudget(tx, ownerOf(row), budget, now);
     await addDefaultCollection(tx, row);
     await addMembers(tx, deps, request, row, body.users ?? []);
-    return { row: inItself(row), changes: { fields: sentFields(body) } };
+    return { row: inItself(row), changes: { fields: namesOfSentFields(body) } };
   });
 }
 
@@ -123,7 +126,7 @@ function inItself(row: workspaces.StoredWorkspace): Placed {
 export function changingWorkspace(
   kind: 'Workspace' | 'WorkspaceGuardrails',
   version: (row: workspaces.StoredWorkspace) => number,
-): Changing<Placed> {
+): ResourceWriter<Placed> {
   let held: workspaces.StoredWorkspace | undefined;
   return {
     kind,
@@ -143,7 +146,7 @@ export async function update(
   request: BodyRequest<WorkspaceUpdate & Managed & WithPeople>,
 ): Promise<Record<string, never>> {
   const { body, caller, ifMatch } = request;
-  const namesGuardrails = guardrailSides.some((side) => body.defaults?.[side] !== undefined);
+  const namesGuardrails = guardrailFields.some((side) => body.defaults?.[side] !== undefined);
   const clears = body.defaults === null;
   const changing = changingWorkspace('Workspace', (row) =>
     namesGuardrails || clears ? row.version : versionBesideGuardrails(row, ifMatch),

@@ -1,14 +1,14 @@
 /** Knows what requests in a workspace start from: how it is merged, which guardrails it may name, and what a change of it counts as. */
 import { isDeepStrictEqual } from 'node:util';
-import { readDocument, rewriteDocument } from '../../model/json-record.ts';
-import { guardrailSides } from '../../model/kind-references.ts';
-import { validationError } from '../../model/validation-error.ts';
-import type { WorkspaceDefaults, WorkspaceUpdate } from '../../model/workspace.ts';
+import { guardrailFields } from '../../model/manifests/kind-references.ts';
+import { readDocument, rewriteDocument } from '../../model/wire/json-record.ts';
+import { validationError } from '../../model/wire/validation-error.ts';
+import type { WorkspaceDefaults, WorkspaceUpdate } from '../../model/workspaces/workspace.ts';
 import type { Db } from '../../store/connection/db.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
-import { statusOfReachable } from '../request/guardrail-access.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
+import { reachableStatuses } from '../access/guardrail-access.ts';
 
-type Side = (typeof guardrailSides)[number];
+type Side = (typeof guardrailFields)[number];
 
 export type NamedGuardrails = Pick<WorkspaceDefaults, Side>;
 
@@ -28,7 +28,7 @@ export function mergedDefaults(
 /** As they were named; absent where a side has none. */
 export function namedGuardrails({ defaults }: Pick<StoredWorkspace, 'defaults'>): NamedGuardrails {
   const all = readDocument<WorkspaceDefaults>(defaults) ?? {};
-  const sides = guardrailSides.flatMap((side) =>
+  const sides = guardrailFields.flatMap((side) =>
     (all[side] ?? []).length === 0 ? [] : [[side, all[side]!] as const],
   );
   return Object.fromEntries(sides);
@@ -41,11 +41,11 @@ export async function requireGuardrails(
   sent: { readonly [S in Side]?: readonly string[] | null | undefined },
   path: readonly string[],
 ): Promise<void> {
-  for (const side of guardrailSides) {
+  for (const side of guardrailFields) {
     const references = sent[side] ?? [];
     if (references.length === 0) continue;
     const at = { organisation_id: row.organisation_id, workspace_id: row.id };
-    const statusOf = await statusOfReachable(tx, at, references);
+    const statusOf = await reachableStatuses(tx, at, references);
     const unknown = references.filter((name) => statusOf(name) !== 'active');
     if (unknown.length === 0) continue;
     const message = `names unknown guardrails ${unknown.join(', ')}`;
@@ -70,7 +70,7 @@ export function countedParts(row: StoredWorkspace, columns: Columns): Columns {
   const isOwn = Object.keys(others).length > 0 || !isDeepStrictEqual(rest(before), rest(after));
   const next = row.version + 1;
   return {
-    ...(guardrailSides.every(isSame) ? {} : { guardrails_version: next }),
+    ...(guardrailFields.every(isSame) ? {} : { guardrails_version: next }),
     ...(isOwn ? { own_version: next } : {}),
   };
 }

@@ -1,15 +1,15 @@
-/** Knows over HTTP which guardrails hold on every request of a workspace (docs/api.md, Workspaces). */
+/** Knows over HTTP which guardrails hold on every request of a workspace (docs/reference/resources.md, Workspaces). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import type { Route } from '../../http/route.ts';
-import { guardrailSides } from '../../model/kind-references.ts';
-import { onlyName } from '../../model/kinds.ts';
-import { isUuid } from '../../model/slug.ts';
+import type { Route } from '../../http/routes/route.ts';
+import { singletonName } from '../../model/kinds/kinds.ts';
+import { guardrailFields } from '../../model/manifests/kind-references.ts';
+import { isUuid } from '../../model/wire/slug.ts';
 import {
   type WorkspaceGuardrailsUpdate as Update,
   WorkspaceGuardrailsUpdate,
-} from '../../model/workspace-guardrails.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+} from '../../model/workspaces/workspace-guardrails.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import {
   type BodyRequest,
@@ -21,7 +21,7 @@ import { type Resource, snapshotOf } from '../request/resource.ts';
 import { deleteResource, updateResource } from '../request/resource-change.ts';
 import { itemRoutes } from '../request/resource-routes.ts';
 import { findOr404 } from '../request/scoping.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { changingWorkspace, type Placed } from './workspace-changes.ts';
 import { mergedDefaults, namedGuardrails, requireGuardrails } from './workspace-defaults.ts';
 
@@ -42,7 +42,7 @@ export const workspaceGuardrailsResource: Resource = {
   routes: workspaceGuardrailsRoutes,
   snapshot: snapshotOf(
     async (tx, organisationId, which) =>
-      (await workspaces.listNamingGuardrails(tx, organisationId, which)).flatMap((row) => {
+      (await workspaces.listWithGuardrails(tx, organisationId, which)).flatMap((row) => {
         const isSaying = row.is_declared === 1 || Object.keys(namedGuardrails(row)).length > 0;
         if (!isSaying) return [];
         const { id, defaults, guardrails_version: version } = row;
@@ -55,7 +55,7 @@ export const workspaceGuardrailsResource: Resource = {
         ...Object.fromEntries(named.map(([side, list]) => [side, plain(list)])),
       };
     },
-    () => ({ name: onlyName }),
+    () => ({ name: singletonName }),
   ),
 };
 
@@ -92,7 +92,7 @@ async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
   const found = findOr404(caller, row && { ...row, workspace_id: row.id });
   const { input_guardrails = [], output_guardrails = [] } = namedGuardrails(found);
   const record = { id: found.id, input_guardrails, output_guardrails };
-  return versioned(record, { version: found.guardrails_version });
+  return withVersionTag(record, { version: found.guardrails_version });
 }
 
 /** How one request changes the guardrails, which have a version of their own. */
@@ -114,7 +114,7 @@ async function update(deps: AdminDeps, request: BodyRequest<Update & UpdateField
 
 /** Without what was not sent; an empty list says as little as null. */
 function saidOf(sent: Update): Update {
-  const said = guardrailSides.flatMap((side) => {
+  const said = guardrailFields.flatMap((side) => {
     const list = sent[side];
     return list === undefined ? [] : [[side, list?.length ? list : null] as const];
   });

@@ -1,17 +1,18 @@
 /** Knows how members of a workspace are added, given another role and removed. */
-import { ApiError } from '../../model/errors.ts';
-import type { Fault } from '../../model/fault.ts';
-import type { MembersAdd, Membership, MemberUpdate } from '../../model/person.ts';
-import { refuseFaults } from '../../model/validation-error.ts';
+
+import type { MembersAdd, Membership, MemberUpdate } from '../../model/people/person.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import type { Fault } from '../../model/wire/fault.ts';
+import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as users from '../../store/tables/users.ts';
-import * as workspaceMembers from '../../store/tables/workspace-members.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import * as users from '../../store/people/users.ts';
+import * as workspaceMembers from '../../store/people/workspace-members.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
+import { requireGrantableRole } from '../access/grantable.ts';
+import { addMember, removeMember } from '../access/membership.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import type { BodyRequest, QueryRequest } from '../request/frame-fields.ts';
-import { requireGrantableRole } from '../request/grantable.ts';
-import { admitMember, dismissMember } from '../request/membership.ts';
 import { findOr404, idOr404 } from '../request/scoping.ts';
 import { requireVersion } from '../request/version.ts';
 
@@ -58,7 +59,7 @@ export async function addMembers(
   workspace: workspaces.StoredWorkspace,
   members: readonly Membership[],
 ): Promise<void> {
-  refuseFaults(repeated(members));
+  rejectFaults(repeated(members));
   for (const [at, { role }] of members.entries()) {
     requireGrantableRole(author.caller, 'workspace', role, ['users', at, 'role']);
   }
@@ -73,9 +74,9 @@ export async function addMembers(
     if (known.has(id)) continue;
     faults.push({ path: ['users', at, 'id'], message: 'names no user of the organisation' });
   }
-  refuseFaults(faults);
+  rejectFaults(faults);
   for (const { id, role } of members) {
-    await admitMember(tx, deps, author, {
+    await addMember(tx, deps, author, {
       workspace,
       user: known.get(id)!,
       role,
@@ -119,7 +120,7 @@ export async function remove(
   request: QueryRequest<undefined>,
 ): Promise<Record<string, never>> {
   await deps.database.transaction(async (tx) => {
-    await dismissMember(tx, deps, request, await lockMember(tx, request));
+    await removeMember(tx, deps, request, await lockMember(tx, request));
   });
   return {};
 }

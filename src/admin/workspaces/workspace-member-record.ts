@@ -1,8 +1,8 @@
 /** Knows what the API tells about a member of a workspace. */
 import { z } from 'zod';
-import { OrganisationRole, WorkspaceRole } from '../../model/person.ts';
-import { AnsweredTimestamp, formatTimestamp } from '../../model/timestamp.ts';
-import type { MemberWithUser } from '../../store/tables/workspace-members.ts';
+import { OrganisationRole, WorkspaceRole } from '../../model/people/person.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type { MemberWithUser } from '../../store/people/workspace-members.ts';
 
 /** A member as the workspace's own record has it. */
 export const WorkspaceUser = z.object({
@@ -13,8 +13,8 @@ export const WorkspaceUser = z.object({
   role: WorkspaceRole,
   status: z.enum(['active', 'inactive']),
   workspace_id: z.uuid(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
 });
 
 /** Response of get, and items of the list. */

@@ -1,21 +1,26 @@
-/** Knows the members of workspaces over HTTP (docs/api.md, People): routes, lists and look-ups. */
+/** Knows the members of workspaces over HTTP (docs/reference/access.md, People): routes, lists and look-ups. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { ApiError } from '../../model/errors.ts';
-import { listOf, listReply, pageQueryEitherWay, toPageEitherWay } from '../../model/paging.ts';
-import { emailKey, MembersAdd, MemberUpdate, WorkspaceRole } from '../../model/person.ts';
-import * as workspaceMembers from '../../store/tables/workspace-members.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { emailKey, MembersAdd, MemberUpdate, WorkspaceRole } from '../../model/people/person.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import {
+  listReply,
+  listSchema,
+  pageQueryInBothSpellings,
+  toPageFromBothSpellings,
+} from '../../model/wire/paging.ts';
+import * as workspaceMembers from '../../store/people/workspace-members.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
 import { idOr404 } from '../request/scoping.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { add, findWorkspace, remove, update } from './workspace-member-changes.ts';
 import { toMember, WorkspaceMember } from './workspace-member-record.ts';
 
 const ListQuery = z.object({
-  ...pageQueryEitherWay(),
+  ...pageQueryInBothSpellings(),
   role: WorkspaceRole.optional(),
   /** The whole address. */
   email: z.string().min(1).max(254).optional(),
@@ -40,7 +45,7 @@ export function workspaceMemberRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: 'workspace_users.list',
       summary: 'List the members of a workspace',
       query: ListQuery,
-      response: listOf(WorkspaceMember),
+      response: listSchema(WorkspaceMember),
       handle: (request) => list(deps, request),
     }),
     route({
@@ -80,7 +85,12 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const at = { organisation_id: caller.organisationId, workspace_id: workspace.id };
   const { role, email } = query;
   const filter = { role, emailKey: email === undefined ? undefined : emailKey(email) };
-  const { rows, total } = await workspaceMembers.list(db, at, filter, toPageEitherWay(query));
+  const { rows, total } = await workspaceMembers.list(
+    db,
+    at,
+    filter,
+    toPageFromBothSpellings(query),
+  );
   return listReply(rows.map(toMember).values(), total);
 }
 
@@ -90,5 +100,5 @@ async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
   const at = { organisation_id: caller.organisationId, workspace_id: workspace.id };
   const [member] = await workspaceMembers.listAll(db, at, { userId: idOr404(params.userId!) });
   if (member === undefined) throw new ApiError('notFound');
-  return versioned(toMember(member), member);
+  return withVersionTag(toMember(member), member);
 }

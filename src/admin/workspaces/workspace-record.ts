@@ -1,23 +1,27 @@
 /** Knows what the API tells about a workspace: the record, and the body that would make it again. */
 import { z } from 'zod';
-import { JsonRecord, readDocument, sparse } from '../../model/json-record.ts';
-import type { RateLimits } from '../../model/key-limits.ts';
-import { Flag } from '../../model/resource-fields.ts';
+import type { RateLimits } from '../../model/limits/key-limits.ts';
+import { WorkspaceRateLimits, WorkspaceUsageLimits } from '../../model/limits/workspace-limits.ts';
+import { JsonRecord, readDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { Flag } from '../../model/wire/resource-fields.ts';
+import {
+  formatTimestamp,
+  formatTimestampOrNull,
+  ResponseTimestamp,
+} from '../../model/wire/timestamp.ts';
 import {
   effectiveSettings,
   SecurityRecord,
   type SecuritySettings,
-} from '../../model/security-settings.ts';
+} from '../../model/workspaces/security-settings.ts';
 import {
-  AnsweredTimestamp,
-  formatTimestamp,
-  formatTimestampOrNull,
-} from '../../model/timestamp.ts';
-import { displayName, type WorkspaceDefaults, WorkspaceSettings } from '../../model/workspace.ts';
-import { WorkspaceRateLimits, WorkspaceUsageLimits } from '../../model/workspace-limits.ts';
-import type { BudgetState } from '../../store/tables/usage-budgets.ts';
-import type { MemberWithUser } from '../../store/tables/workspace-members.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+  displayName,
+  type WorkspaceDefaults,
+  WorkspaceSettings,
+} from '../../model/workspaces/workspace.ts';
+import type { MemberWithUser } from '../../store/people/workspace-members.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
+import type { BudgetState } from '../../store/usage/usage-budgets.ts';
 import { toWorkspaceUser, WorkspaceUser } from './workspace-member-record.ts';
 import { toldSettings } from './workspace-settings.ts';
 
@@ -35,8 +39,8 @@ export const WorkspaceCreated = z.object({
   name: z.string(),
   icon: z.string().nullable(),
   description: z.string().nullable(),
-  created_at: AnsweredTimestamp,
-  last_updated_at: AnsweredTimestamp,
+  created_at: ResponseTimestamp,
+  last_updated_at: ResponseTimestamp,
   defaults: JsonRecord.nullable(),
   usage_limits: WorkspaceUsageLimits,
   rate_limits: WorkspaceRateLimits,
@@ -58,7 +62,7 @@ export const WorkspaceRecord = WorkspaceItem.extend({
   organisation_id: z.uuid(),
   created_by: z.string(),
   creation_source: z.null(),
-  last_reset_at: AnsweredTimestamp.nullable(),
+  last_reset_at: ResponseTimestamp.nullable(),
   settings: WorkspaceSettings,
   users: z.array(WorkspaceUser),
 });
@@ -121,13 +125,13 @@ export function toSpec(row: StoredWorkspace): Record<string, unknown> {
   const defaults = readDocument<WorkspaceDefaults>(row.defaults) ?? {};
   const { metadata = null, allow_config_override = null } = defaults;
   const usageLimits = readDocument<WorkspaceUsageLimits>(row.usage_limits);
-  return sparse({
+  return withoutNulls({
     name: row.name,
     description: row.description,
     icon: row.icon,
     scope_name: row.scope_name,
-    defaults: orNull(sparse({ metadata, allow_config_override })),
-    usage_limits: usageLimits === null ? null : usageLimits.map((limits) => sparse(limits)),
+    defaults: orNull(withoutNulls({ metadata, allow_config_override })),
+    usage_limits: usageLimits === null ? null : usageLimits.map((limits) => withoutNulls(limits)),
     rate_limits: readDocument<RateLimits>(row.rate_limits),
     settings: orNull(toldSettings(row)),
     security_settings: readDocument<SecuritySettings>(row.security_settings),

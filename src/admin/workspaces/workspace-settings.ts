@@ -1,10 +1,10 @@
 /** Knows how the settings of a workspace are merged, kept and told. */
 import type { Principal } from '../../auth/principal.ts';
-import { readDocument, rewriteDocument, sparse } from '../../model/json-record.ts';
-import type { WorkspaceSettings, WorkspaceUpdate } from '../../model/workspace.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
-import { requireGrantable } from '../request/grantable.ts';
-import { settingsOf } from '../request/user-keys.ts';
+import { readDocument, rewriteDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import type { WorkspaceSettings, WorkspaceUpdate } from '../../model/workspaces/workspace.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
+import { requireGrantable } from '../access/grantable.ts';
+import { workspaceSettingsOf } from '../access/user-keys.ts';
 
 type Columns = Pick<StoredWorkspace, 'settings' | 'api_key_max_ttl_days' | 'security_settings'>;
 type Sent = Pick<WorkspaceUpdate, 'settings' | 'security_settings'>;
@@ -28,14 +28,14 @@ export function settingColumns(stored: Columns, sent: Sent): Columns {
 
 function merged(stored: string | null, sent: object | null | undefined): string | null {
   if (sent === undefined || sent === null) return sent === null ? null : stored;
-  const document = sparse({ ...readDocument<object>(stored), ...sent });
+  const document = withoutNulls({ ...readDocument<object>(stored), ...sent });
   return rewriteDocument(stored, Object.keys(document).length === 0 ? null : document);
 }
 
 /** Nothing that was not set is told. */
 export function toldSettings(row: Omit<Columns, 'security_settings'>): WorkspaceSettings {
   const days = row.api_key_max_ttl_days;
-  return { ...settingsOf(row), ...(days === null ? {} : { api_key_max_ttl_days: days }) };
+  return { ...workspaceSettingsOf(row), ...(days === null ? {} : { api_key_max_ttl_days: days }) };
 }
 
 /**
@@ -51,7 +51,8 @@ export function requireGrantableSettings(
 ): void {
   const scopes = sent?.user_api_key_auto_create_scopes;
   if (scopes === undefined || scopes === null) return;
-  const kept = stored === null ? [] : (settingsOf(stored).user_api_key_auto_create_scopes ?? []);
+  const kept =
+    stored === null ? [] : (workspaceSettingsOf(stored).user_api_key_auto_create_scopes ?? []);
   const path = ['settings', 'user_api_key_auto_create_scopes'];
   requireGrantable(caller, scopes, kept, path);
 }

@@ -1,22 +1,26 @@
-/** Knows workspaces over HTTP (docs/api.md, Workspaces): routes, lists and look-ups. */
+/** Knows workspaces over HTTP (docs/reference/resources.md, Workspaces): routes, lists and look-ups. */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
-import { type Route, route } from '../../http/route.ts';
-import { commaList } from '../../model/comma-list.ts';
-import { ApiError } from '../../model/errors.ts';
-import { mapItems } from '../../model/long-list.ts';
-import { listOf, listReply, pageQuery, toPage } from '../../model/paging.ts';
-import { FirstMembers } from '../../model/person.ts';
-import { WorkspaceCreate, WorkspaceDelete, WorkspaceUpdate } from '../../model/workspace.ts';
-import * as usageBudgets from '../../store/tables/usage-budgets.ts';
-import type { WorkspaceContents } from '../../store/tables/workspace-contents.ts';
-import * as workspaceMembers from '../../store/tables/workspace-members.ts';
-import * as workspaces from '../../store/tables/workspaces.ts';
+import { type Route, route } from '../../http/routes/route.ts';
+import { FirstMembers } from '../../model/people/person.ts';
+import { commaList } from '../../model/wire/comma-list.ts';
+import { ApiError } from '../../model/wire/errors.ts';
+import { listReply, listSchema, pageQuery, toPage } from '../../model/wire/paging.ts';
+import { mapItems } from '../../model/wire/streamed-list.ts';
+import {
+  WorkspaceCreate,
+  WorkspaceDelete,
+  WorkspaceUpdate,
+} from '../../model/workspaces/workspace.ts';
+import * as workspaceMembers from '../../store/people/workspace-members.ts';
+import * as workspaces from '../../store/resources/workspaces.ts';
+import type { WorkspaceContents } from '../../store/rows/workspace-contents.ts';
+import * as usageBudgets from '../../store/usage/usage-budgets.ts';
 import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
-import { createFields, type QueryRequest, someField } from '../request/frame-fields.ts';
+import { createFields, type QueryRequest, updateBodyMeta } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
-import { versioned } from '../request/version.ts';
+import { withVersionTag } from '../request/version.ts';
 import { create, remove, update } from './workspace-changes.ts';
 import {
   toCreated,
@@ -89,7 +93,7 @@ function workspaceRoutes(
       scope: 'workspaces.list',
       summary: 'List workspaces',
       query: ListQuery,
-      response: listOf(WorkspaceItem),
+      response: listSchema(WorkspaceItem),
       handle: (request) => list(deps, request),
     }),
     ...itemRoutes(deps, contents, `${path}/:id`),
@@ -120,7 +124,7 @@ function itemRoutes(
       scope: 'workspaces.update',
       summary: 'Update a workspace',
       versioned: true,
-      body: WorkspaceUpdate.extend(shared).meta(someField),
+      body: WorkspaceUpdate.extend(shared).meta(updateBodyMeta),
       ignoredFields: ignoredOfUpdate,
       response: z.object({}),
       handle: (request) => update(deps, request),
@@ -175,5 +179,5 @@ async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof GetQuer
   const subject = { organisationId, kind: 'workspace', id } as const;
   const budget = await usageBudgets.findState(db, subject, now);
   const members = await membersOf(deps, row);
-  return versioned(toRecord(row, budget, members, query.name_format), row);
+  return withVersionTag(toRecord(row, budget, members, query.name_format), row);
 }

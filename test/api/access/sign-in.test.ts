@@ -286,7 +286,7 @@ describe('client authentication at the identity provider (1.22)', () => {
     expect(issuer.tradedByHeader).toEqual([false, false, true, false]);
     const strange = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey;
     const wrong = { ...byKey, [jwks]: JSON.stringify(strange.export({ format: 'jwk' })) };
-    await expect(identityBy(wrong)).rejects.toThrow('answers invalid_client');
+    await expect(identityBy(wrong)).rejects.toThrow('returned invalid_client');
   });
 
   it('publishes the public key for registration at the provider, and nothing of the private key', async () => {
@@ -380,7 +380,7 @@ describe('the callback from the identity provider', () => {
     const page = await browser.get(denied.href);
     expect([page.status, messageOf(page)]).toEqual([
       403,
-      'Signing in failed: the identity provider answers access_denied',
+      'Signing in failed: the identity provider returned access_denied',
     ]);
     const { sub, email } = addAccount();
     await addUser(server, { email });
@@ -438,7 +438,7 @@ describe('a session', () => {
       const refused = await ask('GET', '/v1/session', { headers: at(workspace) });
       expect([refused.status, refused.body.error.message]).toEqual([
         403,
-        'You are in no such workspace',
+        'You are not a member of this workspace',
       ]);
     }
     const [row] = await listAudit(server, made.body.id);

@@ -1,4 +1,7 @@
-/** Guarantees of connections on a real socket: bounded work, bounded memory, an end for who stalls. */
+/**
+ * Verifies connections on a real socket: bounded work, bounded memory, and an end for stalled
+ * peers.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import fc from 'fast-check';
@@ -11,7 +14,7 @@ import { exchange } from '../../support/server/server.ts';
 const answerBytes = 100_000;
 const answer = Buffer.alloc(answerBytes, 'a');
 
-/** What the routes have seen of the requests. */
+/** What the routes have observed. */
 let seen: { entered: number; running: number; runningMax: number };
 let holding: (() => void)[];
 let http: HttpHarness;
@@ -95,7 +98,7 @@ const put = (id: string, body: string): string =>
   `PUT /echo HTTP/1.1\r\nHost: a\r\nX-Request-Id: ${id}\r\nContent-Type: application/json\r\n` +
   `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
-/** Reads until the server has closed. */
+/** Reads until the server closes. */
 async function readAll(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => chunks.push(chunk)).resume();
@@ -103,12 +106,12 @@ async function readAll(socket: Socket): Promise<string> {
   return Buffer.concat(chunks).toString('latin1');
 }
 
-/** The request ids of answers of 200, in the order of the answers. */
+/** Request ids of the 200 responses, in order. */
 function answered(text: string): string[] {
   return [...text.matchAll(/HTTP\/1\.1 200 OK\r\nx-request-id: (\S+)/g)].map(([, id]) => id!);
 }
 
-/** Of the first answer on a connection of its own. */
+/** Returns the status of the first response on a new connection. */
 async function statusOf(request: string): Promise<string> {
   const socket = dial();
   socket.write(request);
@@ -120,14 +123,14 @@ async function statusOf(request: string): Promise<string> {
 const probe = () => exchange('PUT', `${http.url}/echo`, 1, {});
 
 describe('pipelined requests', () => {
-  it('of which nobody reads the answers are read no further, and all are answered in order once they are', async () => {
+  it('are not read further while nobody reads the responses, and are answered in order afterwards', async () => {
     await start();
     const socket = dial().pause();
     const ids = Array.from({ length: 1000 }, (_, at) => `r${at}`);
     socket.write(ids.map((id) => get('/document', id)).join(''));
     await expect.poll(() => seen.entered).toBeGreaterThan(0);
     for (let at = 0; at < 50; at++) expect((await probe()).status).toBe(200);
-    // What the kernel holds for both ends of a loopback connection is some megabytes.
+    // The kernel buffers some megabytes for both ends of a loopback connection.
     expect(seen.entered - 50).toBeLessThan(300);
     expect(seen.runningMax).toBeLessThanOrEqual(4);
     const text = await readAll(socket);
@@ -156,7 +159,7 @@ describe('pipelined requests', () => {
     ['without bodies', get('/nowhere', 'flood')],
     ['with bodies', put('flood', '{}')],
   ])(
-    '%s let those of other connections in between, answered at once as they are',
+    'lets other connections proceed for %s, which are answered at once',
     async (_, request) => {
       await start();
       const greedy = Array.from({ length: 20 }, dial);
@@ -175,7 +178,7 @@ describe('pipelined requests', () => {
     },
   );
 
-  it('beyond those that one connection may send are not served', async () => {
+  it('are not served beyond the number that one connection may send', async () => {
     await start({ requestsPerSocketMax: 10 });
     const socket = dial();
     const ids = Array.from({ length: 2000 }, (_, at) => `r${at}`);
@@ -186,9 +189,9 @@ describe('pipelined requests', () => {
     expect(seen.entered).toBe(10);
   });
 
-  it('mean the same however the bytes are cut, bodies full of line ends among them', async () => {
+  it('mean the same however the bytes are split, including bodies full of line breaks', async () => {
     await start();
-    // Line ends may stand in a list, where they look like the end of a request's headers.
+    // A list may contain line breaks that look like the end of the headers.
     const lists = [0, 1, 2, 3].map((at) => `[${'\r\n\r\n'.repeat(at * 100)}${at}]`);
     const requests = lists.map(
       (list, at) =>
@@ -218,11 +221,11 @@ describe('pipelined requests', () => {
   });
 });
 
-describe('an answer that is owed', () => {
+describe('a pending response', () => {
   const nonsense = ['NONSENSE\r\n\r\n', 'GET /document HTTP/1.1\r\nHost : a\r\n\r\n'];
   const noMore = 'GET /held HTTP/1.1\r\nHost: a\r\nX-Request-Id: last\r\nConnection: close\r\n\r\n';
 
-  it.each(nonsense)('comes before the refusal of %j behind its request', async (bytes) => {
+  it.each(nonsense)('is sent before the rejection of %j after its request', async (bytes) => {
     await start();
     const socket = dial();
     const text = readAll(socket);
@@ -240,7 +243,7 @@ describe('an answer that is owed', () => {
   it.each([
     ['HTTP/1.1 that closes', noMore],
     ['HTTP/1.0', 'GET /held HTTP/1.0\r\nX-Request-Id: last\r\n\r\n'],
-  ])('to the last request of %s is all that is said, whatever comes behind', async (_, request) => {
+  ])('is the only output for the last request of %s, whatever follows', async (_, request) => {
     await start();
     const socket = dial();
     const text = readAll(socket);
@@ -252,7 +255,7 @@ describe('an answer that is owed', () => {
     expect(seen.entered).toBe(1);
   });
 
-  it('to a request whose answer may close is waited for, and what is behind is not carried out', async () => {
+  it('may close the connection: later requests wait for it and are not executed', async () => {
     await start();
     const socket = dial();
     const text = readAll(socket);
@@ -265,7 +268,7 @@ describe('an answer that is owed', () => {
     expect(seen.entered).toBe(2 + 5 + 1);
   });
 
-  it('comes to a peer that has ended its own direction, however many were pipelined', async () => {
+  it('reaches a peer that closed its sending direction, with any number of pipelined requests', async () => {
     await start();
     const socket = connect({
       port: Number(new URL(http.url).port),
@@ -283,7 +286,7 @@ describe('an answer that is owed', () => {
     expect(answered(await text)).toEqual(ids);
   });
 
-  it('is not waited for by a request that its peer has ended before its body', async () => {
+  it('is not awaited by a request whose peer ended before sending the body', async () => {
     await start();
     const socket = connect({
       port: Number(new URL(http.url).port),
@@ -302,8 +305,8 @@ describe('an answer that is owed', () => {
   });
 });
 
-describe('a refusal of bytes that are no request', () => {
-  it('is read by a peer that has more to send, and says its own status', async () => {
+describe('a rejection of malformed bytes', () => {
+  it('reaches a peer that still has data to send, with its own status', async () => {
     await start();
     const socket = dial();
     const failed: string[] = [];
@@ -320,7 +323,7 @@ describe('a refusal of bytes that are no request', () => {
     });
   });
 
-  it('ends the connection of a peer that goes on sending', async () => {
+  it('ends the connection of a peer that keeps sending', async () => {
     await start({ lingerTimeoutMs: 200 });
     const socket = dial();
     const closed = once(socket.resume(), 'close');
@@ -331,11 +334,11 @@ describe('a refusal of bytes that are no request', () => {
   });
 });
 
-describe('a request that node would answer by itself', () => {
+describe('a request that Node would answer by itself', () => {
   it.each([
     ['that expects what nobody knows', 'GET /document HTTP/1.1\r\nHost: a\r\nExpect: x\r\n', '200'],
     ['without a host', 'GET /document HTTP/1.1\r\n', '400'],
-  ])('%s is logged and bound like any other', async (_, head, status) => {
+  ])('logs and limits %s like any other', async (_, head, status) => {
     await start({ requestsPerSocketMax: 1 });
     const socket = dial();
     const text = readAll(socket);
@@ -346,7 +349,7 @@ describe('a request that node would answer by itself', () => {
   });
 });
 
-it('a request that offers another protocol is answered, and its answer is the last of the connection', async () => {
+it('answers a request that offers another protocol, and closes the connection afterwards', async () => {
   await start();
   const socket = dial();
   const text = readAll(socket);
@@ -357,8 +360,8 @@ it('a request that offers another protocol is answered, and its answer is the la
   expect(seen.entered).toBe(1);
 });
 
-describe('a request to become a tunnel', () => {
-  it('is refused in order behind the answers that are owed, logged and counted, and ends the connection', async () => {
+describe('a CONNECT request', () => {
+  it('is rejected in order after pending responses, logged and counted, and ends the connection', async () => {
     await start();
     const socket = dial();
     const text = readAll(socket);
@@ -385,7 +388,7 @@ describe('a request to become a tunnel', () => {
 });
 
 describe('a peer that stalls', () => {
-  it('while it should read its answer is closed, and its request is logged as aborted', async () => {
+  it('is closed when it does not read its response, and its request is logged as aborted', async () => {
     await start({ stallTimeoutMs: 3_000 });
     const socket = dial().pause();
     socket.write(Array.from({ length: 1000 }, (_, at) => get('/document', `r${at}`)).join(''));
@@ -394,7 +397,7 @@ describe('a peer that stalls', () => {
     expect(seen.running).toBe(0);
   });
 
-  it('after the answer that ends the connection counts as one, and is cut, too', async () => {
+  it('counts as a connection after the last response, and is closed as well', async () => {
     await start({ connectionsMax: 1, lingerTimeoutMs: 4_000 });
     const socket = dial().pause();
     socket.write(get('/document', 'r').replace(/(\r\n)+$/, '\r\nConnection: close\r\n\r\n'));
@@ -403,7 +406,7 @@ describe('a peer that stalls', () => {
     await expect.poll(() => statusOf(get('/echo', 'again'))).toBe('405');
   });
 
-  it('before it has sent anything is closed, and one whose request is still handled is not', async () => {
+  it('is closed before it has sent anything, but not while its request is handled', async () => {
     await start({ stallTimeoutMs: 3_000 });
     const waiting = exchange('GET', `${http.url}/held`, undefined, {});
     await expect.poll(() => holding.length).toBe(1);
@@ -415,7 +418,7 @@ describe('a peer that stalls', () => {
 });
 
 describe('connections', () => {
-  it('beyond the bound are told so and closed, and served again when there is room', async () => {
+  it('receive 503 beyond the limit, and are accepted again when there is room', async () => {
     await start({ connectionsMax: 2 });
     const first = dial();
     const second = dial();
@@ -424,13 +427,13 @@ describe('connections', () => {
       await once(socket, 'data');
     }
     const refused = await readAll(dial());
-    expect(refused).toMatch(/^HTTP\/1\.1 503 .*Retry-After: 1.*The server has 2 connections/s);
+    expect(refused).toMatch(/^HTTP\/1\.1 503 .*Retry-After: 1.*limit of 2 connections/s);
     expect(http.logLines.join('')).toContain('connections are refused');
     first.destroy();
     await expect.poll(() => statusOf(get('/echo', 'again'))).toBe('405');
   });
 
-  it('are told with each answer to go elsewhere once the server takes its leave', async () => {
+  it('receive `connection: close` with each response once the server shuts down', async () => {
     await start();
     const held = dial();
     const idle = dial();
@@ -446,8 +449,8 @@ describe('connections', () => {
   });
 });
 
-describe('stopping', () => {
-  it('does not wait for one who is slow to send or does not read, but for what is handled', async () => {
+describe('shutdown', () => {
+  it('waits for requests in progress, but not for slow senders or stalled readers', async () => {
     await start();
     const slow = dial().resume();
     slow.write('PUT /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n');

@@ -1,4 +1,4 @@
-/** Guarantees of a gated socket by itself: whoever takes its bytes, at whatever pace, gets all of them. */
+/** Verifies that a reader of a gated socket gets all bytes at any pace. */
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { connect, createServer } from 'node:net';
@@ -8,7 +8,7 @@ import { GatedSocket } from '../../../src/http/connections/gated-socket.ts';
 import { defaultHttpLimits } from '../../../src/http/server/http-server-options.ts';
 
 it.each([1_000, 10_000, 70_000])(
-  'a reader that pauses after each piece, as one of a large body does, gets all that comes in pieces of %i bytes',
+  'delivers all bytes in chunks of %i to a reader that pauses after each chunk',
   async (pieceBytes) => {
     const body = Buffer.alloc(1024 * 1024, 'a');
     let received = 0;

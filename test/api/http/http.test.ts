@@ -1,4 +1,6 @@
-/** Guarantees of the HTTP layer on a real socket: framing, limits, order of checks, errors, stopping. */
+/**
+ * Verifies the HTTP layer on a real socket: framing, limits, order of checks, errors and shutdown.
+ */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
@@ -137,7 +139,7 @@ describe('the HTTP layer', () => {
   const call = (method: string, path: string, body?: unknown, headers = {}) =>
     exchange(method, http.url + path, body, { ...bearer, ...headers });
 
-  /** Sends raw bytes and resolves to everything the server says until it closes. */
+  /** Sends raw bytes and resolves to everything that the server sends until it closes. */
   const raw = async (text: string): Promise<string> => {
     const socket = connect(Number(new URL(http.url).port), '127.0.0.1');
     let answer = '';
@@ -159,8 +161,8 @@ describe('the HTTP layer', () => {
       '',
     ].join('\r\n');
 
-  describe('hands over', () => {
-    it('what the request said, decoded once, and the moment it was accepted', async () => {
+  describe('a handler', () => {
+    it('receives the request decoded once, and the time when it was accepted', async () => {
       const answer = await call(
         'PUT',
         '/v1/things/a%20%C3%A9%252F?page=2&other=1',
@@ -191,49 +193,49 @@ describe('the HTTP layer', () => {
       expect(answer.headers['x-request-id']).toBe('r-1');
     });
 
-    it('a request id of its own when the given one is not sane', async () => {
+    it('receives a generated request id when the client sends an invalid one', async () => {
       const answer = await call('GET', '/v1/things/a', undefined, { 'x-request-id': 'a b"c' });
       expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/);
     });
 
-    it('static paths before parameters', async () => {
+    it('matches static paths before parameters', async () => {
       expect((await call('GET', '/v1/things/special')).body).toBe('special');
     });
   });
 
-  describe('takes', () => {
-    it.each(['GET', 'DELETE'])('%s with a JSON content type and no body', async (method) => {
+  describe('an accepted request', () => {
+    it.each(['GET', 'DELETE'])('is %s with a JSON content type and no body', async (method) => {
       const answer = await call(method, '/v1/things/a', undefined, {
         'content-type': 'application/json',
       });
       expect(answer.status).toBe(200);
     });
 
-    it('POST with a JSON content type, where no body is wanted, with or without one', async () => {
+    it('is POST with a JSON content type where the route expects no body, with or without one', async () => {
       const headers = { 'content-type': 'application/json' };
       expect((await call('POST', '/v1/things/a/rotate', undefined, headers)).status).toBe(200);
       expect((await call('POST', '/v1/things/a/rotate', {}, headers)).status).toBe(200);
     });
 
-    it('DELETE with a body', async () => {
+    it('is DELETE with a body', async () => {
       expect((await call('DELETE', '/v1/things/a', { name: 'a' })).status).toBe(200);
     });
 
-    it('HEAD where GET is', async () => {
+    it('is HEAD where GET is defined', async () => {
       const answer = await call('HEAD', '/v1/things/a');
       expect(answer.status).toBe(200);
       expect(answer.body).toBe('');
     });
 
-    it('an answer without a body', async () => {
+    it('returns a response without a body', async () => {
       const answer = await call('GET', '/v1/cached');
       expect(answer.status).toBe(304);
       expect(answer.headers.etag).toBe('"1"');
     });
   });
 
-  describe('refuses', () => {
-    it('unknown fields on v2, naming them', async () => {
+  describe('a rejected request', () => {
+    it('names unknown fields on v2', async () => {
       const answer = await call('PUT', '/v2/things/a', { name: 'b', is_admin: true });
       expect(answer.status).toBe(400);
       expect(answer.body.error).toEqual({
@@ -244,7 +246,7 @@ describe('the HTTP layer', () => {
       });
     });
 
-    it('an unknown path with 404 in both published shapes', async () => {
+    it('returns 404 for an unknown path in both published error formats', async () => {
       const answer = await call('GET', '/v1/nothing');
       expect(answer.status).toBe(404);
       expect(answer.body).toEqual({
@@ -255,17 +257,17 @@ describe('the HTTP layer', () => {
       });
     });
 
-    it('a method that the path has not with 405 and those it has', async () => {
+    it('returns 405 with the allowed methods of the path', async () => {
       const answer = await call('PATCH', '/v1/things/a', { name: 'b' });
       expect(answer.status).toBe(405);
       expect(answer.headers.allow).toBe('PUT, GET, HEAD, DELETE');
-      // Whatever the body: of one beyond every bound, and of a method that must have one.
+      // Also with a body above every limit, and for a method that requires a body.
       const large = await call('PATCH', '/v1/things/a', 'x'.repeat(2_000_000));
       const { status, headers } = await call('QUERY', '/v1/things/a');
       expect([large.status, status, headers.allow]).toEqual([405, 405, answer.headers.allow]);
     });
 
-    it('in flat form where the route says so', async () => {
+    it('uses the flat error format where the route declares it', async () => {
       expect((await call('GET', '/v1/flat')).body).toEqual({
         code: 'AB08',
         message: 'Resource not found',
@@ -274,7 +276,7 @@ describe('the HTTP layer', () => {
       });
     });
 
-    it('somebody unknown before looking at the body, and a stranger to the scope before that too', async () => {
+    it('checks authentication before the scope, and the scope before the body', async () => {
       const nobody = await exchange('PUT', `${http.url}/v1/things/a`, 'not json', {});
       expect(nobody.status).toBe(401);
       expect(nobody.headers['www-authenticate']).toBe('Bearer');
@@ -284,13 +286,13 @@ describe('the HTTP layer', () => {
       expect(outsider.status).toBe(403);
     });
 
-    it('what belongs to a feature that is off', async () => {
+    it('returns 403 for a feature that is disabled', async () => {
       const answer = await call('GET', '/v1/mcp');
       expect(answer.status).toBe(403);
       expect(answer.body.error.code).toBe('AB03');
     });
 
-    it('malformed If-Match where it is honoured', async () => {
+    it('returns 400 for a malformed If-Match where it is evaluated', async () => {
       const ask = (method: string, body?: unknown) =>
         call(method, '/v1/things/a', body, { 'if-match': '3' });
       expect((await ask('PUT', { name: 'b' })).body.error.param).toBe('If-Match');
@@ -302,13 +304,13 @@ describe('the HTTP layer', () => {
       ['a form', 'application/x-www-form-urlencoded', 'name=a', {}],
       ['another charset', 'application/json; charset=utf-16', '{"name":"a"}', {}],
       ['gzip', 'application/json', gzipSync('{"name":"a"}'), { 'content-encoding': 'gzip' }],
-    ])('a body of %s with 415', async (_, type, body, headers) => {
+    ])('returns 415 for a body of %s', async (_, type, body, headers) => {
       const answer = await call('PUT', '/v1/things/a', body, { 'content-type': type, ...headers });
       expect(answer.status).toBe(415);
       expect(answer.body.success).toBe(false);
     });
 
-    it('JSON that parsers disagree on, with the place', async () => {
+    it('returns 400 with the position for JSON that parsers read differently', async () => {
       const answer = await call('PUT', '/v1/things/a', '{"name":"a","name":"b"}', {
         'content-type': 'application/json',
       });
@@ -316,7 +318,7 @@ describe('the HTTP layer', () => {
       expect(answer.body.error.message).toContain('at character 12');
     });
 
-    it('a body over 256 KiB with 413, declared or not', async () => {
+    it('returns 413 for a body above 256 KiB, with and without a declared length', async () => {
       const big = JSON.stringify({ name: 'x'.repeat(256 * 1024) });
       const declared = await call('PUT', '/v1/things/a', big, {
         'content-type': 'application/json',
@@ -330,7 +332,7 @@ describe('the HTTP layer', () => {
     });
   });
 
-  describe('is not misled by', () => {
+  describe('a malformed request', () => {
     it.each([
       ['two Authorization headers', get('/v1/things/a', 'Authorization: Bearer outsider')],
       ['two Host headers', get('/v1/things/a', 'Host: b')],
@@ -348,24 +350,24 @@ describe('the HTTP layer', () => {
       ['a bare line feed', 'GET /v1/things/a HTTP/1.1\nHost: a\n\n'],
       ['no Host', 'GET /v1/things/a HTTP/1.1\r\nConnection: close\r\n\r\n'],
       ['something that is not HTTP', '\x16\x03\x01\x02\x00\x01\x00'],
-    ])('%s: 400 and the connection closed', async (_, text) => {
+    ])('returns 400 and closes the connection for %s', async (_, text) => {
       expect(await raw(text)).toMatch(/^HTTP\/1\.1 400 Bad Request/);
     });
 
-    it('headers over 16 KiB: 431', async () => {
+    it('returns 431 for headers above 16 KiB', async () => {
       expect(await raw(get('/v1/things/a', `X-Big: ${'x'.repeat(20_000)}`))).toContain(' 431 ');
     });
 
     it.each(['/V1/things/a', '/v1/things/a/', '/v1/things;x/a', '/v1//things/a'])(
-      'the near miss %s: 400 or 404',
+      'returns 400 or 404 for the near miss %s',
       async (path) => {
         expect(await raw(get(path))).toMatch(/ (400|404) /);
       },
     );
   });
 
-  describe('says of failures', () => {
-    it('nothing to the caller and everything but values to the log', async () => {
+  describe('a failure', () => {
+    it('shows no details to the caller, and logs everything except values', async () => {
       const answer = await call('GET', '/v1/broken', undefined, { 'x-request-id': 'broken-1' });
       expect(answer.status).toBe(500);
       expect(answer.body.error).toEqual({
@@ -381,14 +383,14 @@ describe('the HTTP layer', () => {
       expect(http.logLines.join()).not.toContain('canary-sql');
     });
 
-    it('503 when trying again may help, and when', async () => {
+    it('returns 503 with a retry time when a retry may succeed', async () => {
       const answer = await call('GET', '/v1/away');
       expect(answer.status).toBe(503);
       expect(answer.headers['retry-after']).toBe('1');
     });
   });
 
-  it('logs one line a request: who, what, how it went, and no credential', async () => {
+  it('logs one line for each request with caller, route and outcome, and no credential', async () => {
     await call('GET', '/v1/things/secret-id-1?q=secret-query-1', undefined, {
       authorization: 'Bearer canary-credential',
       'x-request-id': 'logged-1',
@@ -407,7 +409,7 @@ describe('the HTTP layer', () => {
     expect(lines()[0]).not.toContain('secret-');
   });
 
-  it('reports to metrics by pattern, with one name for all that matched none', async () => {
+  it('counts in the metrics by route pattern, with one name for all unmatched paths', async () => {
     await call('GET', '/v1/things/x');
     await call('GET', '/v1/random/path');
     await raw(get('//evil'));
@@ -419,8 +421,8 @@ describe('the HTTP layer', () => {
   });
 });
 
-describe('slow and stopping', () => {
-  it('a sender who does not finish its headers is cut off', async () => {
+describe('slow clients and shutdown', () => {
+  it('returns 408 to a client that does not finish its headers', async () => {
     const http = await startHttp(routes, { headersTimeoutMs: 200 });
     const socket = connect(Number(new URL(http.url).port), '127.0.0.1');
     let answer = '';
@@ -433,7 +435,7 @@ describe('slow and stopping', () => {
     await http.server.close(0);
   });
 
-  it('a sender who does not finish its body is cut off', async () => {
+  it('returns 408 to a client that does not finish its body', async () => {
     const http = await startHttp(routes, { headersTimeoutMs: 200, requestTimeoutMs: 400 });
     const socket = connect(Number(new URL(http.url).port), '127.0.0.1');
     let answer = '';
@@ -448,7 +450,7 @@ describe('slow and stopping', () => {
     await http.server.close(0);
   });
 
-  it('finishes what is in flight and takes nothing new', async () => {
+  it('finishes requests in progress and accepts no new ones', async () => {
     const http = await startHttp(routes);
     const inFlight = exchange('GET', `${http.url}/v1/slow`, undefined, {
       authorization: 'Bearer anna',
@@ -473,7 +475,7 @@ describe('slow and stopping', () => {
     await closed;
   });
 
-  it('cuts what is still in flight when the grace is over', async () => {
+  it('aborts requests that are still in progress after the grace period', async () => {
     const http = await startHttp(routes);
     const began = release;
     const inFlight = exchange('GET', `${http.url}/v1/slow`, undefined, {

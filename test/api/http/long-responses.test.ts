@@ -1,4 +1,7 @@
-/** Guarantees of long answers on a real socket: the bytes of plain JSON, no faster than they are read, others served meanwhile. */
+/**
+ * Verifies long responses on a real socket: the bytes of plain JSON, produced no faster than they
+ * are read, without delaying others.
+ */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -10,10 +13,10 @@ import { type HttpHarness, startHttp } from '../../support/server/http-server.ts
 const open = { mounts: { root: ['none'] }, response: z.unknown() } as const;
 const item = { text: '"é"'.repeat(3_000) };
 const itemBytes = Buffer.byteLength(JSON.stringify(item));
-/** Far more than the kernel holds for both ends of a connection. */
+/** Far more than the kernel buffers for both ends of a connection. */
 const endless = 20_000;
 
-/** What the routes have seen. */
+/** Number of items that the routes have produced. */
 let made: number;
 let letGo: number;
 let madeAtProbe: number | null;
@@ -81,7 +84,7 @@ function dial(...paths: string[]): Socket {
 const plain = (count: number): string =>
   JSON.stringify({ object: 'list', total: count, data: new Array(count).fill(item) });
 
-/** Resolves once no item was made for many turns of the event loop; tells how many there were. */
+/** Resolves with the number of items once none was produced for many turns of the event loop. */
 async function settled(): Promise<number> {
   let before = -1;
   await expect
@@ -94,9 +97,9 @@ async function settled(): Promise<number> {
   return made;
 }
 
-describe('a list', () => {
+describe('a streamed list', () => {
   it.each([0, 1, 4, 5, 6, 500])(
-    'of %i items is answered byte for byte as plain JSON',
+    'equals plain JSON byte for byte with %i items',
     async (count) => {
       await start();
       const answer = await fetch(`${http.url}/list/${count}`);
@@ -109,7 +112,7 @@ describe('a list', () => {
     },
   );
 
-  it('is made no further than its start for HEAD', async () => {
+  it('is not produced beyond its start for HEAD', async () => {
     await start();
     const answer = await fetch(`${http.url}/list/${endless}`, { method: 'HEAD' });
     expect([answer.status, await answer.text()]).toEqual([200, '']);
@@ -117,7 +120,7 @@ describe('a list', () => {
     expect((await fetch(`${http.url}/probe`)).status).toBe(200);
   });
 
-  it('that is long lets other requests be answered before all of it is made', async () => {
+  it('lets other requests be answered before it is complete', async () => {
     await start();
     const answer = await fetch(`${http.url}/list/${endless}`);
     const reader = answer.body!.getReader();
@@ -128,7 +131,7 @@ describe('a list', () => {
     await expect.poll(() => letGo).toBe(1);
   });
 
-  it('is made no faster than it is read, each in its turn where several wait on one connection', async () => {
+  it('is produced no faster than it is read, in order when several wait on one connection', async () => {
     await start();
     const socket = dial('/list/2000', '/list/2000', '/probe').pause();
     expect((await settled()) * itemBytes).toBeLessThan(16 * 1024 * 1024);
@@ -145,7 +148,7 @@ describe('a list', () => {
   });
 });
 
-/** RFC 9112 7.1, without extensions and trailers. */
+/** Decodes chunks as in RFC 9112, 7.1, without extensions and trailers. */
 function unchunked(bytes: Buffer): string {
   const pieces: Buffer[] = [];
   for (let at = 0; ; ) {
@@ -158,7 +161,7 @@ function unchunked(bytes: Buffer): string {
 }
 
 describe('a reader of a long list', () => {
-  it('that stops is closed, and what was to follow is let go, unmade', async () => {
+  it('is closed when it stops reading, and the remaining items are never produced', async () => {
     await start({ stallTimeoutMs: 4_000 });
     const readers = Array.from({ length: 10 }, () => dial(`/list/${endless}`).pause());
     await expect.poll(() => letGo).toBe(readers.length);
@@ -167,7 +170,7 @@ describe('a reader of a long list', () => {
     expect(http.logLines.join('')).toContain('"aborted":true');
   });
 
-  it('that goes away takes with it what waited behind', async () => {
+  it('cancels the requests queued behind it when it disconnects', async () => {
     await start();
     const socket = dial(`/list/${endless}`, `/list/${endless}`).pause();
     await settled();
@@ -175,7 +178,7 @@ describe('a reader of a long list', () => {
     await expect.poll(() => letGo).toBe(2);
   });
 
-  it('is not waited for when the server stops', async () => {
+  it('does not delay the shutdown of the server', async () => {
     await start();
     const socket = dial(`/list/${endless}`).pause();
     await settled();
@@ -186,8 +189,8 @@ describe('a reader of a long list', () => {
   });
 });
 
-describe('a fault within a list', () => {
-  it('at its start is answered as an error', async () => {
+describe('a failure within a list', () => {
+  it('returns an error response when it occurs at the start', async () => {
     await start();
     const answer = await fetch(`${http.url}/broken/3`);
     expect(answer.status).toBe(500);
@@ -195,7 +198,7 @@ describe('a fault within a list', () => {
     expect(http.logLines.join('')).toContain('the row is damaged');
   });
 
-  it('further on ends the connection before the end of the answer, and is logged', async () => {
+  it('ends the connection without the final chunk when it occurs later, and is logged', async () => {
     await start();
     const socket = dial('/broken/3000', '/probe');
     let tail = '';

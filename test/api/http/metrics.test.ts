@@ -1,4 +1,4 @@
-/** Guarantees of the metrics: on their own port, by route pattern, and without anything secret. */
+/** Verifies the metrics: on their own port, by route pattern, and without secrets. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
 
@@ -12,7 +12,7 @@ describe('metrics', () => {
   const scrape = async (): Promise<string> =>
     (await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {})).body;
 
-  it('are in the Prometheus text format on a port of their own', async () => {
+  it('are served in the Prometheus text format on their own port', async () => {
     const answer = await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {});
     expect(answer.status).toBe(200);
     expect(answer.headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
@@ -40,7 +40,7 @@ describe('metrics', () => {
     );
   });
 
-  it('say which build runs, how the process is, and how the database pool is used', async () => {
+  it('include the build, the state of the process and the use of the database pool', async () => {
     const text = await scrape();
     expect(text).toMatch(/gatewright_build_info\{version="\d+\.\d+\.\d+[^"]*",node="v\d+/);
     expect(text).toContain('process_cpu_seconds_total');

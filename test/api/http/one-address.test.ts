@@ -1,6 +1,6 @@
 /**
- * Guarantees that clients which know one address find there what belongs to the other listener: prompts
- * are answered where the Admin API is, and feedback and reported requests are taken where inference is.
+ * Verifies routes that are served on both listeners for clients with one address: prompts on the
+ * Admin API, feedback and reported requests on the gateway.
  */
 import { sql } from 'kysely';
 import { Portkey } from 'portkey-ai';
@@ -49,9 +49,9 @@ const asking = (headers: Record<string, string>, url = server.url, body: object 
   exchange('POST', `${url}/v1/prompts/${slug}/completions`, body, headers);
 const lastAsked = () => JSON.parse(inference.upstream.reached.at(-1)!.body.toString());
 
-describe('where the Admin API is, prompts', () => {
+describe('prompts on the listener of the Admin API', () => {
   it.each(['x-gateway-api-key', 'x-portkey-api-key', 'authorization'])(
-    'are answered with a key in %s',
+    'are run with a key in %s',
     async (name) => {
       const answer = await asking({ [name]: name === 'authorization' ? `Bearer ${key}` : key });
       expect([answer.status, answer.body.choices[0].message.content]).toEqual([200, 'hi']);
@@ -61,14 +61,14 @@ describe('where the Admin API is, prompts', () => {
     },
   );
 
-  it('are streamed to an unmodified client, which sees each part as it comes', async () => {
+  it('are streamed to an unmodified client, event by event', async () => {
     const { promise: isSeen, resolve: goOn } = Promise.withResolvers<void>();
     inference.upstream.script = async (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       const part = (content: string) =>
         `data: ${JSON.stringify({ ...chatAnswer, choices: [{ index: 0, delta: { content } }] })}\n\n`;
       response.write(part('one'));
-      // The rest is not said before the client has the first.
+      // The rest is sent only after the client has received the first part.
       await isSeen;
       response.end(`${part('two')}data: [DONE]\n\n`);
     };
@@ -86,7 +86,7 @@ describe('where the Admin API is, prompts', () => {
     expect(seen).toEqual(['one', 'two']);
   });
 
-  it('are refused as there', async () => {
+  it('return the errors of the gateway', async () => {
     const unknown = await asking({ 'x-gateway-api-key': 'a'.repeat(32) });
     expect([unknown.status, unknown.body.error.code]).toEqual([401, 'invalid_api_key']);
     expect((await asking({ authorization: `Bearer ${await server.token()}` })).status).toBe(401);
@@ -104,7 +104,7 @@ describe('where the Admin API is, prompts', () => {
     expect(inference.upstream.reached).toEqual([]);
   });
 
-  it('are told by the access log and the figures of that listener, without their ids', async () => {
+  it('are counted and logged by route pattern of that listener, without ids', async () => {
     await asking({ 'x-gateway-api-key': key });
     const route = '/v1/prompts/:promptId/completions';
     await eventually(async () => {
@@ -114,7 +114,7 @@ describe('where the Admin API is, prompts', () => {
     expect(figures).toContain(`route="${route}"`);
   });
 
-  it('are the log’s: by their slug rows are found, summed up and exported, and by what is said of them', async () => {
+  it('are found, aggregated and exported in the request log by slug and by metadata', async () => {
     const trace = { 'x-gateway-api-key': key, 'x-gateway-trace-id': 'of-a-prompt' };
     const metadata = { client_id: 'c', app: 'letters', round: 2 };
     expect((await asking(trace, server.url, { variables, metadata })).status).toBe(200);
@@ -123,7 +123,7 @@ describe('where the Admin API is, prompts', () => {
     await logIsWritten(server);
     const place = `workspace_slug=${workspaceId}&trace_id=of-a-prompt`;
     const rows = (await server.request('GET', '/v1/logs?trace_id=of-a-prompt')).body.data;
-    // The one that took longer ends later.
+    // The longer request ends last.
     expect(rows).toHaveLength(2);
     expect(rows).toEqual(
       expect.arrayContaining([
@@ -151,7 +151,7 @@ describe('where the Admin API is, prompts', () => {
     expect(boundaries.body.data.unique_prompt_ids).toEqual([slug]);
   });
 
-  it('say what they are for in metadata that is sound, which a provider sees where it is to store', async () => {
+  it('send valid metadata to a provider that stores the response', async () => {
     const headers = { 'x-gateway-api-key': key, 'x-gateway-metadata': '{"app":"header"}' };
     const store = { variables, store: true, metadata: { app: 'body', team: 'a' } };
     await asking({ ...headers, 'x-gateway-trace-id': 'both' }, server.url, store);
@@ -166,12 +166,12 @@ describe('where the Admin API is, prompts', () => {
   });
 });
 
-describe('where inference is', () => {
+describe('the listener of the gateway', () => {
   const client = () => new Portkey({ apiKey: key, baseURL: `${server.inferenceUrl}/v1` });
   const send = (method: string, path: string, body: object, headers: Record<string, string>) =>
     exchange(method, `${server.inferenceUrl}/v1${path}`, body, headers);
 
-  it('an unmodified client gives feedback, changes it, and tells of requests made elsewhere', async () => {
+  it('accepts feedback, its updates and reported requests from an unmodified client', async () => {
     const given = (await client().feedback.create({
       traceID: 'there',
       value: 5,
@@ -198,14 +198,14 @@ describe('where inference is', () => {
     { authorization: 'Bearer ' },
     { 'x-api-key': '' },
     { 'x-portkey-api-key': '', authorization: 'Bearer of-a-provider', cookie: 'session=1' },
-  ])('a key counts as it does for a model: %j', async (shape) => {
+  ])('accepts a key as for inference: %j', async (shape) => {
     const [first = ''] = Object.keys(shape);
     const headers = { ...shape, [first]: first === 'authorization' ? `Bearer ${key}` : key };
     const answer = await send('POST', '/feedback', { trace_id: 't', value: 1 }, headers);
     expect([answer.status, answer.body.status]).toEqual([200, 'success']);
   });
 
-  it('whoever may not is refused with the errors of the Admin API, and no row of the log', async () => {
+  it('returns the errors of the Admin API to unauthorised callers, and logs no row', async () => {
     const countRows = async () => {
       await logIsWritten(server);
       const { rows } = await sql<{ count: number }>`
@@ -227,7 +227,7 @@ describe('where inference is', () => {
     expect(await countRows()).toBe(before);
   });
 
-  it('other methods and paths of such names go to providers as before', async () => {
+  it('forwards other methods and similar paths to providers', async () => {
     const config = { provider: 'mock-upstream', custom_host: inference.upstream.url };
     const headers = { 'x-gateway-api-key': key, 'x-gateway-config': JSON.stringify(config) };
     for (const [method, path] of [
@@ -243,7 +243,7 @@ describe('where inference is', () => {
   });
 });
 
-it('a process without inference knows no such path, one without the Admin API takes feedback', async () => {
+it('returns 404 in a process without inference, and accepts feedback in one without the Admin API', async () => {
   const log = createLog({ level: 'silent' });
   const shared = { log, clock: server.clock, readSharedTime: async () => server.clock.now() };
   await using admin = await createApp(server.settings, { ...shared, components: ['admin'] });

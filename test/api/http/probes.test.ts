@@ -1,4 +1,6 @@
-/** Guarantees of the probes: alive is not ready, and what is not ready says why. */
+/**
+ * Verifies the probes: liveness differs from readiness, and an unready server gives its reasons.
+ */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { sql } from 'kysely';
@@ -7,7 +9,7 @@ import { startDatabaseLink } from '../../support/database/database-link.ts';
 import { exchange, startTestServer, testSettings } from '../../support/server/server.ts';
 
 describe('probes', () => {
-  it('answer 200 to anyone on a sound server', async () => {
+  it('return 200 without authentication on a healthy server', async () => {
     await using server = await startTestServer();
     for (const path of ['/startupz', '/readyz', '/livez']) {
       const answer = await exchange('GET', server.url + path, undefined, {});
@@ -19,7 +21,7 @@ describe('probes', () => {
     }
   });
 
-  it('are answered beside the metrics too, where nobody can use up the connections of the API', async () => {
+  it('are served on the metrics port too, where clients cannot exhaust the connections of the API', async () => {
     const { server: usual } = testSettings();
     const settings = { server: { ...usual, connectionsMax: 1 } };
     await using server = await startTestServer({ settings });
@@ -33,7 +35,7 @@ describe('probes', () => {
     holder.destroy();
   });
 
-  it('say not ready, but alive and serving, while the process drains', async () => {
+  it('report not ready but alive while the process drains', async () => {
     await using server = await startTestServer();
     server.app.drain();
     const ready = await exchange('GET', `${server.url}/readyz`, undefined, {});
@@ -42,7 +44,7 @@ describe('probes', () => {
     expect((await server.request('GET', '/iam/v1/access_policies')).status).toBe(200);
   });
 
-  it('say not ready while the schema is behind, and ready once it is not', async () => {
+  it('report not ready while the schema is behind, and ready afterwards', async () => {
     await using server = await startTestServer();
     const { db } = server.database;
     const { rows } = await sql<{
@@ -60,7 +62,7 @@ describe('probes', () => {
     expect((await probe('/startupz')).status).toBe(200);
   });
 
-  it('say that the clock is wrong, where a token still lasts as long as the database says', async () => {
+  it('report a wrong clock, while tokens expire by the time of the database', async () => {
     const skewMs = 40 * 86_400_000;
     const real = Date.UTC(2027, 0, 4, 8) - skewMs;
     await using server = await startTestServer({ readSharedTime: async () => real });
@@ -86,7 +88,7 @@ describe('probes', () => {
     expect(read.body).toMatchObject({ status: 'active', created_at: new Date(real).toISOString() });
   });
 
-  it('say why while the database is away, when calls are answered 503 and never 401', async () => {
+  it('give the reason while the database is unavailable, and calls return 503 and never 401', async () => {
     await using link = await startDatabaseLink();
     await using server = await startTestServer({ between: link.lead });
     const calls = async () => [

@@ -7,7 +7,7 @@ import {
   authenticate,
   authorise,
   createAuthCaches,
-  type OfferedCredentials,
+  type Credentials,
 } from '../../../src/auth/authenticate.ts';
 import { createFailureThrottle } from '../../../src/auth/failure-throttle.ts';
 import { deriveKeys } from '../../../src/auth/keyring.ts';
@@ -33,7 +33,7 @@ const deps = {
 };
 const everything: AcceptedCredential[] = ['access-token', 'api-key', 'client'];
 
-function attempt(offered: Partial<OfferedCredentials>, accepts = everything): Promise<Principal> {
+function attempt(offered: Partial<Credentials>, accepts = everything): Promise<Principal> {
   const nothing = {
     ...{ authorization: null, gatewayKey: null, browser: null, remoteAddress: '127.0.0.1' },
   };

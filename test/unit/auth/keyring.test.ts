@@ -119,7 +119,7 @@ describe('master keys', () => {
   it('name one that is not here, what is, and the settings, and show no key', () => {
     const keys = createMasterKeys(masterKeysOf(1, 2));
     const wrapped = createMasterKeys(masterKeysOf(3)).wrap(idOf(3), key, 'a');
-    const message = `under ${idOf(3)}, and here is ${idOf(1)} and ${idOf(2)}`;
+    const message = `master key ${idOf(3)}, but this process has ${idOf(1)} and ${idOf(2)}`;
     expect(() => keys.unwrap(wrapped, 'a')).toThrow(message);
     expect(() => keys.wrap(idOf(3), key, 'a')).toThrow('GATEWRIGHT_MASTER_KEY_PREVIOUS');
     expect(keys.faultOf(idOf(2))).toBeNull();

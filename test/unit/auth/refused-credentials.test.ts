@@ -1,7 +1,7 @@
 /** Guarantees of the counting of refused credentials: bounded whatever comes, one row a minute, none twice and none lost while the database is away. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type CountedRow, MinuteCounts } from '../../../src/auth/minute-counts.ts';
-import { RefusedCredentials, refusalOf } from '../../../src/auth/refused-credentials.ts';
+import { RefusedCredentials, toRefusedCredential } from '../../../src/auth/refused-credentials.ts';
 
 const key = { credential: 'api_key', reason: 'unknown' } as const;
 const minuteMs = 60_000;
@@ -20,7 +20,7 @@ afterEach(() => {
 
 function counting(more: { findOrganisation?: () => Promise<string> } = {}) {
   const counts = new MinuteCounts({
-    ...{ words: { count: 'failures', each: 'sources' }, eachMax: 100 },
+    ...{ fields: { count: 'failures', each: 'sources' }, eachMax: 100 },
     onFailure: () => undefined,
     findOrganisation: async (tsgId) => (tsgId === '1000000000' ? 'ours' : undefined),
     now: () => Date.now(),
@@ -48,10 +48,10 @@ describe('refused credentials', () => {
     await vi.advanceTimersByTimeAsync(10 * minuteMs);
     expect(rows).toEqual([]);
     for (let time = 0; time < 5; time += 1) {
-      counted.record(refusalOf(key), from('::ffff:10.0.0.1'));
-      counted.record(refusalOf({ ...key, organisationId: 'a', subjectId: 'k' }), from('10.0.0.1'));
+      counted.record(toRefusedCredential(key), from('::ffff:10.0.0.1'));
+      counted.record(toRefusedCredential({ ...key, organisationId: 'a', subjectId: 'k' }), from('10.0.0.1'));
     }
-    counted.record(refusalOf({ ...key, reason: 'expired' }), from('10.0.0.2'));
+    counted.record(toRefusedCredential({ ...key, reason: 'expired' }), from('10.0.0.2'));
     await vi.advanceTimersByTimeAsync(minuteMs);
     expect(rows.map(told)).toEqual([
       ['', 6],
@@ -70,7 +70,7 @@ describe('refused credentials', () => {
 
   it('from a million sources are a hundred by name and the rest in one figure', async () => {
     const counted = counting();
-    for (let at = 0; at < 1_000_000; at += 1) counted.record(refusalOf(key), from(`10.0.${at}`));
+    for (let at = 0; at < 1_000_000; at += 1) counted.record(toRefusedCredential(key), from(`10.0.${at}`));
     await counted.flush();
     const [{ changes } = rows[0]!] = rows;
     expect(rows).toHaveLength(1);
@@ -82,7 +82,7 @@ describe('refused credentials', () => {
   it('of more organisations than are kept apart count as nobody’s', async () => {
     const counted = counting();
     for (let at = 0; at < 5_000; at += 1) {
-      counted.record(refusalOf({ ...key, organisationId: `o${at}` }), from('10.0.0.1'));
+      counted.record(toRefusedCredential({ ...key, organisationId: `o${at}` }), from('10.0.0.1'));
     }
     await counted.flush();
     expect(rows).toHaveLength(1_001);
@@ -91,9 +91,9 @@ describe('refused credentials', () => {
 
   it('belong to the organisation of their tenant, with what is known to be its own', async () => {
     const counted = counting();
-    counted.record(refusalOf({ ...key, tsgId: '1000000000' }), from('10.0.0.1'));
-    counted.record(refusalOf({ ...key, organisationId: 'ours' }), from('10.0.0.1'));
-    counted.record(refusalOf({ ...key, tsgId: '9999999999' }), from('10.0.0.1'));
+    counted.record(toRefusedCredential({ ...key, tsgId: '1000000000' }), from('10.0.0.1'));
+    counted.record(toRefusedCredential({ ...key, organisationId: 'ours' }), from('10.0.0.1'));
+    counted.record(toRefusedCredential({ ...key, tsgId: '9999999999' }), from('10.0.0.1'));
     await counted.flush();
     expect(rows.map(told).toSorted()).toEqual([
       ['', 1],
@@ -106,10 +106,10 @@ describe('refused credentials', () => {
 
   it('wait while the database is away, in as little memory, and are then written once', async () => {
     const counted = counting();
-    counted.record(refusalOf(key), from('10.0.0.1'));
+    counted.record(toRefusedCredential(key), from('10.0.0.1'));
     fault = new Error('away');
     await vi.advanceTimersByTimeAsync(minuteMs);
-    for (let time = 0; time < 100; time += 1) counted.record(refusalOf(key), from('10.0.0.1'));
+    for (let time = 0; time < 100; time += 1) counted.record(toRefusedCredential(key), from('10.0.0.1'));
     await vi.advanceTimersByTimeAsync(3 * minuteMs);
     // One that was written although nobody heard of it is the same when it is written again.
     expect(new Set(tried).size).toBe(1);
@@ -126,10 +126,10 @@ describe('refused credentials', () => {
   it('that are counted while others are written go into the next row', async () => {
     const looked = Promise.withResolvers<string>();
     const counted = counting({ findOrganisation: () => looked.promise });
-    counted.record(refusalOf({ ...key, tsgId: '1000000000' }), from('10.0.0.1'));
+    counted.record(toRefusedCredential({ ...key, tsgId: '1000000000' }), from('10.0.0.1'));
     const first = counted.flush();
-    counted.record(refusalOf({ ...key, tsgId: '2000000000' }), from('10.0.0.1'));
-    counted.record(refusalOf({ ...key, tsgId: '1000000000' }), from('10.0.0.1'));
+    counted.record(toRefusedCredential({ ...key, tsgId: '2000000000' }), from('10.0.0.1'));
+    counted.record(toRefusedCredential({ ...key, tsgId: '1000000000' }), from('10.0.0.1'));
     looked.resolve('ours');
     await first;
     expect(rows.map(told)).toEqual([['ours', 2]]);
@@ -142,11 +142,11 @@ describe('refused credentials', () => {
 
   it('are written at the end, which a database that hangs does not hold up', async () => {
     const counted = counting();
-    counted.record(refusalOf(key), from('10.0.0.1'));
+    counted.record(toRefusedCredential(key), from('10.0.0.1'));
     await counted.close(1_000);
     expect(rows.map(told)).toEqual([['', 1]]);
     const hangs = counting({ findOrganisation: () => new Promise(() => undefined) });
-    hangs.record(refusalOf({ ...key, tsgId: '1' }), from('10.0.0.1'));
+    hangs.record(toRefusedCredential({ ...key, tsgId: '1' }), from('10.0.0.1'));
     const closed = hangs.close(1_000);
     await vi.advanceTimersByTimeAsync(1_000);
     await closed;

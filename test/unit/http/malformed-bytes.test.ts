@@ -1,6 +1,6 @@
 /** Guarantees that bytes that are no request are counted one by one, and fill no log. */
 import { expect, it } from 'vitest';
-import { tellRefusedBytes } from '../../../src/http/connections/refused-bytes.ts';
+import { createRefusedBytesReporter } from '../../../src/http/connections/refused-bytes.ts';
 import { createLog } from '../../../src/log.ts';
 
 it('a line of the log in ten seconds says how many came without one', () => {
@@ -9,7 +9,7 @@ it('a line of the log in ten seconds says how many came without one', () => {
   let nowMs = 5;
   const log = createLog({ level: 'info', destination: { write: (line) => lines.push(line) } });
   const observe = (...labels: unknown[]) => counted.push(labels);
-  const tell = tellRefusedBytes('inference', observe, log, () => nowMs);
+  const tell = createRefusedBytesReporter('inference', observe, log, () => nowMs);
   for (let at = 0; at < 1_000; at += 1) tell({ status: 400, code: 'HPE_INVALID_METHOD' });
   nowMs += 10_000;
   tell({ status: 431, code: 'HPE_HEADER_OVERFLOW' });

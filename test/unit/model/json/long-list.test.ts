@@ -1,7 +1,7 @@
 /** Guarantees of lists that may be long: the bytes of plain JSON, in slices of a bounded size, with turns for others between. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type ListItems, StreamedList } from '../../../../src/model/wire/long-list.ts';
+import { type ListItems, StreamedList } from '../../../../src/model/wire/streamed-list.ts';
 import { listReply, pageReply } from '../../../../src/model/wire/paging.ts';
 
 async function slicesOf(list: StreamedList<unknown>): Promise<string[]> {

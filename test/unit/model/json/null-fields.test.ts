@@ -1,7 +1,7 @@
 /** Guarantees that a create takes null for whatever may be left out of it, and that null is told apart from that everywhere else. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { createBodyReader, createHeldBodyReader } from '../../../../src/http/input/input.ts';
+import { createBodyReader, createInnerBodyReader } from '../../../../src/http/input/input.ts';
 import { ApiError } from '../../../../src/model/wire/errors.ts';
 import { everyRoute } from '../../../support/interface/every-route.ts';
 
@@ -26,7 +26,7 @@ const mounts = ['v1', 'v2'] as const;
 function reading(method: 'POST' | 'PUT', mount: 'v1' | 'v2', sent: object): unknown {
   const route = { method, body };
   const read = createBodyReader(route, mount)(Buffer.from(JSON.stringify(sent)));
-  expect(createHeldBodyReader(route, mount)(sent)).toEqual(read);
+  expect(createInnerBodyReader(route, mount)(sent)).toEqual(read);
   return read;
 }
 
@@ -82,7 +82,7 @@ it('every route that makes something takes null for each field that may be left 
     const fields = Object.keys(shape).filter(
       (field) => field !== 'command' && shape[field]!.safeParse(undefined).success,
     );
-    const read = createHeldBodyReader(route, mount);
+    const read = createInnerBodyReader(route, mount);
     return fields
       .filter((field) => {
         const [without, withNull] = [{}, { [field]: null }].map((sent) =>

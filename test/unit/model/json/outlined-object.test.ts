@@ -7,7 +7,7 @@ import {
   memberNames,
   parseLazily,
   peekMember,
-} from '../../../../src/model/json/outlined-object.ts';
+} from '../../../../src/model/json/lazy-object.ts';
 
 const membersMax = 20;
 const read = (text: string) => parseLazily(Buffer.from(text), membersMax);

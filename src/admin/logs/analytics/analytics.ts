@@ -1,0 +1,134 @@
+/** Knows sums over requests for models over HTTP (docs/reference/analytics.md, Logs and analytics): of all, along time, and by what they share. */
+import { z } from 'zod';
+import type { Principal } from '../../../auth/principal.ts';
+import { type Route, route } from '../../../http/routes/route.ts';
+import { RequestFigures, totalsStepMs } from '../../../model/logs/request-log.ts';
+import { wholeNumberParameter } from '../../../model/wire/paging.ts';
+import { formatTimestamp, ResponseTimestamp } from '../../../model/wire/timestamp.ts';
+import { type AdminDeps, everyMount } from '../../request/deps.ts';
+import { type QueryRequest, WorkspaceQuery } from '../../request/frame-fields.ts';
+import { toFigures } from '../request-log-record.ts';
+import {
+  ClientGroups,
+  clientGroupQuery,
+  clientGroups,
+  isClientGroup,
+  listClientGroup,
+  orderOf,
+} from './client-groups.ts';
+import { filterQuery } from './request-filter.ts';
+import { openQuestions, pieces, type Questions } from './request-question.ts';
+import { dayMs, rangeOf } from './time-range.ts';
+
+const AnalyticsQuery = WorkspaceQuery.extend(filterQuery);
+type AnalyticsQuery = z.infer<typeof AnalyticsQuery>;
+
+const intervals = { hour: totalsStepMs, day: dayMs } as const;
+const GraphQuery = AnalyticsQuery.extend({ interval: z.enum(['hour', 'day']).default('hour') });
+
+const dimensions = {
+  workspaces: 'workspace_id',
+  'api-keys': 'api_key_id',
+  providers: 'provider',
+  models: 'model',
+  statuses: 'status',
+} as const;
+const GroupParams = z.object({
+  group: z.enum([
+    ...(['workspaces', 'api-keys', 'providers', 'models', 'statuses'] as const),
+    ...clientGroups,
+  ]),
+});
+const groupsMax = 100;
+const GroupsQuery = AnalyticsQuery.extend({
+  ...clientGroupQuery,
+  page_size: wholeNumberParameter(1, groupsMax).default(groupsMax),
+});
+
+const Stretch = z.object({ from: ResponseTimestamp, to: ResponseTimestamp });
+const Point = RequestFigures.extend({ timestamp: ResponseTimestamp });
+const Group = RequestFigures.extend({ value: z.union([z.string(), z.int()]).nullable() });
+
+/** Of totals by the hour, a year has 8,784 for each thing that requests have in common. */
+const daysMax = 366;
+const hourlyDaysMax = 31;
+
+export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
+  const shared = { mounts: everyMount, method: 'GET', scope: 'analytics.view' } as const;
+  return [
+    route({
+      ...shared,
+      path: '/analytics/summary',
+      summary: 'Sum up requests for models',
+      query: AnalyticsQuery,
+      response: Stretch.extend({
+        object: z.literal('analytics-summary'),
+        ...RequestFigures.shape,
+      }),
+      handle: async (request) => {
+        const questions = await open(deps, request);
+        const figures = toFigures(await questions.whole());
+        return { object: 'analytics-summary' as const, ...stretchOf(questions), ...figures };
+      },
+    }),
+    route({
+      ...shared,
+      path: '/analytics/graph',
+      summary: 'Sum up requests for models by hours or days',
+      query: GraphQuery,
+      response: Stretch.extend({ object: z.literal('analytics-graph'), data: z.array(Point) }),
+      handle: (request) => graph(deps, request),
+    }),
+    route({
+      ...shared,
+      path: '/analytics/groups/:group',
+      summary: 'Sum up requests for models by what they share',
+      params: GroupParams,
+      query: GroupsQuery,
+      response: z.union([
+        Stretch.extend({ object: z.literal('list'), data: z.array(Group) }),
+        ClientGroups,
+      ]),
+      handle: async (request) => {
+        const { group } = request.params;
+        if (isClientGroup(group)) return listClientGroup(deps, request, group);
+        const by = dimensions[group];
+        const limit = request.query.page_size;
+        const questions = await open(deps, request);
+        const order = orderOf(request.query, 'value') ?? 'cost';
+        const sums = await questions.ask({ by: [by], order, limit });
+        const data = sums.map((one) => ({ value: one.shared[0] ?? null, ...toFigures(one) }));
+        return { object: 'list' as const, ...stretchOf(questions), data };
+      },
+    }),
+  ];
+}
+
+/** A point for each piece of time, those without requests too. */
+async function graph(deps: AdminDeps, request: QueryRequest<z.infer<typeof GraphQuery>>) {
+  const { caller, query, now } = request;
+  const stepMs = intervals[query.interval];
+  const days = query.interval === 'hour' ? hourlyDaysMax : daysMax;
+  rangeOf(query, now, days);
+  const questions = await open(deps, { caller, query, now });
+  const limit = Math.ceil((days * dayMs) / stepMs) + 2;
+  const sums = await questions.ask({ by: [{ stepMs }], limit });
+  const found = new Map(sums.map((one) => [Number(one.shared[0]), one]));
+  const data = pieces({ ...questions, stepMs }, found).map(({ at, sums: of }) => ({
+    timestamp: formatTimestamp(at),
+    ...toFigures(of),
+  }));
+  return { object: 'analytics-graph' as const, ...stretchOf(questions), data };
+}
+
+/** What a caller of one workspace asks is about that one, whatever it names. */
+function open(
+  deps: AdminDeps,
+  request: Pick<QueryRequest<AnalyticsQuery>, 'caller' | 'query' | 'now'>,
+): Promise<Questions> {
+  return openQuestions(deps, request, request.query, 'may be left out');
+}
+
+function stretchOf({ stretch: { from, to } }: Questions) {
+  return { from: formatTimestamp(from), to: formatTimestamp(to) };
+}

@@ -1,0 +1,154 @@
+/** Knows groups of requests in the form that clients of other gateways read. */
+import { z } from 'zod';
+import { commaList } from '../../../model/wire/comma-list.ts';
+import { wholeNumberParameter } from '../../../model/wire/paging.ts';
+import { formatTimestamp } from '../../../model/wire/timestamp.ts';
+import { validationError } from '../../../model/wire/validation-error.ts';
+import {
+  type FigureOrder,
+  type SharedSums,
+  type SumsKey,
+  sortingFigures,
+} from '../../../store/logs/request-sums.ts';
+import type { AdminDeps } from '../../request/deps.ts';
+import { type QueryRequest, WorkspaceQuery } from '../../request/frame-fields.ts';
+import { filterQuery } from './request-filter.ts';
+import { openQuestions, type Questions, shortPage } from './request-question.ts';
+import { averageOf, centsOf, percentileOf, shareOf, tokensOf } from './sums-figures.ts';
+
+const pageSizeMax = 100;
+export const clientGroupQuery = {
+  ...filterQuery,
+  columns: z.string().max(1024).optional(),
+  current_page: wholeNumberParameter(0, 999_999).default(0),
+  order_by: z.string().max(64).optional(),
+  order_by_type: z.enum(['asc', 'desc', 'ASC', 'DESC']).default('desc'),
+};
+export const PlacedGroupQuery = WorkspaceQuery.extend({
+  ...clientGroupQuery,
+  page_size: wholeNumberParameter(1, pageSizeMax).default(pageSizeMax),
+});
+
+const Row = z
+  .object({ object: z.literal('analytics-group'), requests: z.int() })
+  .catchall(z.unknown());
+export const ClientGroups = z.object({
+  object: z.literal('list'),
+  is_quota_exceeded: z.literal(false),
+  total: z.int().min(0),
+  data: z.array(Row),
+});
+/**
+ * What requests share, by the name that clients ask for, and the field that tells it. Null is what none has: the
+ * gateway calls neither MCP servers nor agents.
+ */
+export const groupings = {
+  ...{ ai_service: ['provider', 'ai_service'], provider: ['provider', 'provider'] },
+  ...{ model: ['model', 'model'], 'ai-models': ['model', 'ai_model'] },
+  ...{ api_key: ['api_key_id', 'api_key'], status_code: ['status', 'status_code'] },
+  ...{ config: ['config_id', 'config'], workspace: ['workspace_id', 'workspace_id'] },
+  prompt: ['prompt_slug', 'prompt'],
+  users: [{ metadata: '_user' }, 'user'],
+  ...{ mcp_server: [null, 'mcp_server'], 'mcp-servers': [null, 'mcp_server'] },
+  ...{ mcp_tool: [null, 'mcp_tool'], 'mcp-tools': [null, 'mcp_tool'] },
+  ...{ a2a_agent: [null, 'a2a_agent'], 'a2a-agents': [null, 'a2a_agent'] },
+} as const satisfies Record<string, readonly [SumsKey | null, string]>;
+
+type ClientGroup = keyof typeof groupings;
+export const clientGroups = Object.keys(groupings) as readonly ClientGroup[];
+
+export function isClientGroup(name: string): name is ClientGroup {
+  return Object.hasOwn(groupings, name);
+}
+
+/** Told of every group; clients of v2 name those they want. */
+const figures: Readonly<Record<string, (sums: SharedSums) => number | string | null>> = {
+  cost: centsOf,
+  total_tokens: tokensOf,
+  avg_tokens: (sums) => averageOf(tokensOf(sums), sums),
+  avg_input_tokens: (sums) => averageOf(sums.input_tokens, sums),
+  avg_output_tokens: (sums) => averageOf(sums.output_tokens, sums),
+  avg_latency: (sums) => averageOf(sums.duration_ms, sums),
+  p95_latency: (sums) => percentileOf(0.95, sums),
+  p99_latency: (sums) => percentileOf(0.99, sums),
+  success_rate: (sums) => shareOf(sums.requests - sums.errors, sums),
+  error_count: ({ errors }) => errors,
+  cache_hit_rate: (sums) => shareOf(sums.cache_hits, sums),
+  guardrail_passed: (sums) => sums.guardrail_passed,
+  guardrail_failed: (sums) => sums.guardrail_failed,
+  guardrail_denied: (sums) => sums.guardrail_denied,
+  last_seen: ({ lastAt }) => (lastAt === null ? null : formatTimestamp(lastAt)),
+  first_seen: ({ firstAt }) => (firstAt === null ? null : formatTimestamp(firstAt)),
+};
+
+/**
+ * What is asked for by name, or nothing.
+ *
+ * @param field that tells what the groups share
+ * @throws ApiError `invalid` for what they cannot be sorted by
+ */
+export function orderOf(query: Sorting, field: string): FigureOrder | undefined {
+  const { order_by: name, order_by_type: direction } = query;
+  if (name === undefined) return undefined;
+  const figure = name === field ? 'shared' : sortingFigures.find((one) => one === name);
+  if (figure === undefined) {
+    const message = `must be one of ${[field, ...sortingFigures].join(', ')}`;
+    throw validationError({ path: ['order_by'], message });
+  }
+  return { figure, isAscending: direction?.toLowerCase() === 'asc' };
+}
+
+interface Sorting {
+  readonly order_by?: string | undefined;
+  readonly order_by_type?: string | undefined;
+}
+
+interface Cut extends Sorting {
+  readonly page_size: number;
+  readonly current_page: number;
+  /** Those wanted, between commas; all when undefined. */
+  readonly columns?: string | undefined;
+}
+
+/** What clients of v1 get for a group that ours have no name for. */
+export async function listClientGroup(
+  deps: AdminDeps,
+  request: QueryRequest<z.infer<typeof PlacedGroupQuery>>,
+  group: ClientGroup,
+): Promise<z.infer<typeof ClientGroups>> {
+  const questions = await openQuestions(deps, request, request.query, 'may be left out');
+  return listGroups(questions, groupings[group], request.query);
+}
+
+export async function listGroups(
+  questions: Questions,
+  [key, field]: readonly [SumsKey | null, string],
+  cut: Cut,
+): Promise<z.infer<typeof ClientGroups>> {
+  const order = orderOf(cut, field);
+  const { rows, total } =
+    key === null ? { rows: [], total: 0 } : await pageOfGroups(questions, key, cut, order);
+  const wanted = cut.columns === undefined ? undefined : commaList(cut.columns);
+  const told = Object.entries(figures).filter(([name]) => wanted?.includes(name) ?? true);
+  const data = rows.map((sums) => ({
+    [field]: sums.shared[0] ?? null,
+    requests: sums.requests,
+    ...Object.fromEntries(told.map(([name, tell]) => [name, tell(sums)])),
+    object: 'analytics-group' as const,
+  }));
+  return { object: 'list', is_quota_exceeded: false, total, data };
+}
+
+export async function pageOfGroups(
+  questions: Questions,
+  key: SumsKey,
+  cut: Pick<Cut, 'page_size' | 'current_page'>,
+  order?: FigureOrder,
+) {
+  const page = shortPage(cut, 'current_page');
+  const sought = { by: [key], order: order ?? ('requests' as const), ...page };
+  const rows = await questions.ask(sought);
+  const isLast = rows.length < page.limit && (rows.length > 0 || page.offset === 0);
+  const total = isLast ? sought.offset + rows.length : await questions.count(sought);
+  return { rows, total };
+}

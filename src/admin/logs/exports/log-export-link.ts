@@ -1,0 +1,60 @@
+/** Knows links to the files of exports: whom one is told to, for how long it is good, and that it is ours. */
+import { timingSafeEqual } from 'node:crypto';
+import { ApiError } from '../../../model/wire/errors.ts';
+import * as logExports from '../../../store/logs/log-exports.ts';
+import { auditChange } from '../../request/change.ts';
+import type { AdminDeps, AdminRequest } from '../../request/deps.ts';
+import { idOr404 } from '../../request/scoping.ts';
+import { requireFound } from './export-access.ts';
+
+const linkMs = 15 * 60_000;
+
+/** Answers a link that needs no credential, with a row of the audit log. @throws ApiError `conflict` for an export that is not written yet */
+export async function download(
+  deps: Pick<AdminDeps, 'database' | 'keyring' | 'audit'>,
+  request: AdminRequest,
+) {
+  const { database, keyring } = deps;
+  const { caller, params, now, origin } = request;
+  const { organisationId } = caller;
+  const id = idOr404(params.exportId!);
+  const found = await logExports.find(database.readable, organisationId, id);
+  const { status, workspace_id: workspaceId } = await requireFound(
+    database.readable,
+    caller,
+    found,
+  );
+  if (status !== 'success') {
+    throw new ApiError('conflict', `This export is not written: its status is ${status}`);
+  }
+  const expires = now + linkMs;
+  const signature = keyring.signLink(linkOf(organisationId, id, expires)).toString('base64url');
+  const query = new URLSearchParams({ organisationId, expires: `${expires}`, signature });
+  const told = {
+    kind: 'LogExport',
+    resourceId: id,
+    workspaceId,
+    changes: { told: 'link' },
+  } as const;
+  await database.transaction((tx) => auditChange(tx, deps, request, { action: 'read', ...told }));
+  return { signed_url: `${origin}/v1/logs/exports/${id}/file?${query}` };
+}
+
+function linkOf(organisationId: string, id: string, expires: number): string {
+  return ['log-export', organisationId, id, expires].join('\n');
+}
+
+/** Whether a link of this deployment says so. */
+export function isOurs(
+  keyring: AdminDeps['keyring'],
+  link: {
+    readonly organisationId: string;
+    readonly id: string;
+    readonly expires: number;
+    readonly signature: string;
+  },
+): boolean {
+  const told = Buffer.from(link.signature, 'base64url');
+  const own = keyring.signLink(linkOf(link.organisationId, link.id, link.expires));
+  return told.length === own.length && timingSafeEqual(told, own);
+}

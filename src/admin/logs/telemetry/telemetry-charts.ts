@@ -1,0 +1,240 @@
+/** Knows charts of requests over HTTP, as clients of v2 ask for them (docs/reference/analytics.md, Graphs and groups). */
+import { z } from 'zod';
+import type { Principal } from '../../../auth/principal.ts';
+import { type Route, route } from '../../../http/routes/route.ts';
+import { formatTimestamp } from '../../../model/wire/timestamp.ts';
+import { validationError } from '../../../model/wire/validation-error.ts';
+import type { SharedSums } from '../../../store/logs/request-sums.ts';
+import type { AdminDeps } from '../../request/deps.ts';
+import { feedbackCharts } from '../analytics/feedback-figures.ts';
+import {
+  byStatusOf,
+  errorsAlong,
+  nothingLike,
+  openQuestions,
+  pieces,
+  type Questions,
+  summarizeCache,
+} from '../analytics/request-question.ts';
+import {
+  averageOf,
+  centsOf,
+  countsByProtocol,
+  errorsByProtocol,
+  percentileOf,
+  shareOf,
+  tokensOf,
+  unitsByProtocol,
+} from '../analytics/sums-figures.ts';
+import { plainQuery, TelemetryQuery } from './telemetry-query.ts';
+
+const ChartParams = z.object({ chart: z.string().max(64) });
+const Chart = z.object({
+  success: z.literal(true),
+  data: z.object({ isQuotaExceeded: z.literal(false) }).catchall(z.unknown()),
+});
+
+type Told = Record<string, unknown>;
+type Draw = (questions: Questions) => Promise<Told>;
+
+export function telemetryChartRoutes(deps: AdminDeps): Route<Principal>[] {
+  return [
+    route({
+      mounts: { v2: ['access-token', 'session'] },
+      method: 'GET',
+      path: '/logs/charts/:chart',
+      scope: 'analytics.view',
+      summary: 'Draw a chart of the requests of a workspace',
+      params: ChartParams,
+      query: TelemetryQuery,
+      response: Chart,
+      refusals: ['unplaced'],
+      handle: async (request) => {
+        const { chart } = request.params;
+        const draw = Object.hasOwn(charts, chart) ? charts[chart] : undefined;
+        if (draw === undefined) {
+          const message = `must be one of ${Object.keys(charts).join(', ')}`;
+          throw validationError({ path: ['chart'], message });
+        }
+        const query = plainQuery(request.query);
+        const questions = await openQuestions(deps, request, query, 'must be named');
+        const data = { ...(await draw(questions)), isQuotaExceeded: false as const };
+        return { success: true as const, data };
+      },
+    }),
+  ];
+}
+
+interface Point {
+  readonly x: string;
+  readonly sums: SharedSums;
+}
+
+/** What all of the stretch comes to, and each piece of it. */
+async function along(questions: Questions, asksLog = false) {
+  const { stepMs } = questions;
+  const sums = await questions.ask({ asksLog, by: [{ stepMs }] });
+  const found = new Map(sums.map((one) => [Number(one.shared[0]), one]));
+  const whole = await questions.whole({ asksLog });
+  const points = pieces(questions, found).map(({ at, sums: of }): Point => {
+    return { x: formatTimestamp(at), sums: of ?? nothingLike(whole) };
+  });
+  return { whole, points };
+}
+
+const cost: Draw = async (questions) => {
+  const { whole, points } = await along(questions);
+  const told = (sums: SharedSums) => ({ avg: averageOf(centsOf(sums), sums) ?? 0 });
+  return {
+    records: points.map(({ x, sums }) => ({ x, y: centsOf(sums), ...told(sums) })),
+    ...{ total: centsOf(whole), ...told(whole) },
+  };
+};
+
+/** Figures of all of a stretch, by the names that clients read there. */
+function totals(figures: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(
+    Object.entries(figures).map(([name, figure]) => [`total_${name}`, figure]),
+  );
+}
+
+const requests: Draw = async (questions) => {
+  const { whole, points } = await along(questions);
+  const told = points.map(({ x, sums: { requests: y } }) => ({ x, y, ...countsByProtocol(y) }));
+  const { requests: total } = whole;
+  return { records: told, total, ...totals(countsByProtocol(total)) };
+};
+
+const errors: Draw = async (questions) => {
+  const { whole, points } = await along(questions);
+  const told = points.map(({ x, sums: { errors: y } }) => ({ x, y, ...errorsByProtocol(y) }));
+  const { errors: total } = whole;
+  return { records: told, total, ...totals(errorsByProtocol(total)) };
+};
+
+const percentiles = (sums: SharedSums) => ({
+  p50: percentileOf(0.5, sums),
+  p90: percentileOf(0.9, sums),
+  p99: percentileOf(0.99, sums),
+});
+
+/** A piece without requests has no latency, so it is left out. */
+const latency: Draw = async (questions) => {
+  const { whole, points } = await along(questions);
+  const some = points.filter(({ sums }) => sums.requests > 0);
+  return {
+    records: some.map(({ x, sums }) => {
+      return { x, y: averageOf(sums.duration_ms, sums), ...percentiles(sums) };
+    }),
+    total: averageOf(whole.duration_ms, whole),
+    ...percentiles(whole),
+  };
+};
+
+const tokens: Draw = async (questions) => {
+  const { whole, points } = await along(questions);
+  const told = (sums: SharedSums) => ({
+    avg: averageOf(tokensOf(sums), sums) ?? 0,
+    total_request_units: sums.input_tokens,
+    total_response_units: sums.output_tokens,
+  });
+  return {
+    records: points.map(({ x, sums }) => {
+      return { x, y: tokensOf(sums), ...told(sums), ...unitsByProtocol(sums) };
+    }),
+    ...{ total: tokensOf(whole), ...told(whole), ...totals(unitsByProtocol(whole)) },
+  };
+};
+
+const users: Draw = async (questions) => {
+  const { whole, points } = await along(questions, true);
+  return { records: points.map(({ x, sums }) => ({ x, y: sums.users })), total: whole.users };
+};
+
+const userTrends: Draw = async (questions) => {
+  const { whole, points } = await along(questions, true);
+  const avg = whole.users === 0 ? 0 : whole.requests / whole.users;
+  return {
+    summary: { total: whole.requests, unique: whole.users, avg },
+    trend: points.map(({ x, sums }) => ({ x, y: sums.requests })),
+  };
+};
+
+const errorTrends: Draw = async (questions) => {
+  const { whole, points } = await along(questions);
+  return {
+    summary: { errorPercent: shareOf(whole.errors, whole) },
+    trend: points.map(({ x, sums }) => ({ x, y: shareOf(sums.errors, sums) })),
+  };
+};
+
+const errorCategoryTrends: Draw = async (questions) => {
+  const all = byStatusOf(await errorsAlong(questions));
+  const totalErrors = all.reduce((sum, { count }) => sum + count, 0);
+  return {
+    summary: { totalErrors, totalUniqueErrorCodes: all.length },
+    trend: all.map(({ status, count }) => ({ response_status_code: status, count })),
+  };
+};
+
+const groupedErrors: Draw = async (questions) => {
+  const found = await errorsAlong(questions);
+  const total = byStatusOf(found).reduce((sum, { count }) => sum + count, 0);
+  const trend = pieces(questions, found).map(({ at, sums = [] }) => ({
+    x: formatTimestamp(at),
+    y: sums.map(({ status, count }) => ({ response_status_code: status, count })),
+  }));
+  return { trend, total };
+};
+
+const cacheSummary: Draw = async (questions) => {
+  const { hits, latency, total, speedup } = await summarizeCache(questions);
+  return {
+    summary: {
+      ...{ cacheHits: hits, avgCacheLatency: latency },
+      ...{ totalRequests: total, cacheSpeedup: speedup },
+    },
+  };
+};
+
+/** The cache finds equal requests only, and what it has saved is not reckoned. */
+const cacheHitTrend: Draw = async (questions) => {
+  const { whole, points } = await along(questions);
+  const saved = { cumulativeSimpleHitSavings: 0, cumulativeSemanticHitSavings: 0 };
+  const trend = points.map(({ x, sums }) => ({
+    ...{ x, simpleHits: sums.cache_hits, semanticHits: 0 },
+    ...{ hitRate: shareOf(sums.cache_hits, sums), ...saved },
+  }));
+  const hitRate = shareOf(whole.cache_hits, whole);
+  return {
+    ...{ trend, total: whole.cache_hits },
+    summary: { totalCacheHits: whole.cache_hits, hitRate },
+  };
+};
+
+/** What another target has rescued is not told from what was spread over targets. */
+const rescuedRetries: Draw = async (questions) => {
+  const { whole, points } = await along(questions, true);
+  const told = points.map(({ x, sums }) => ({ x, retry: sums.retried }));
+  return {
+    trend: told.map(({ x, retry }) => ({ x, y: retry > 0 ? [{ retry }] : [] })),
+    total: whole.retried,
+    trends: told.map(({ x, retry }) => ({
+      ...{ x, retry: retry > 0 ? [{ count: retry }] : [], fallback: [] },
+    })),
+    retryTotal: whole.retried,
+    fallbackTotal: 0,
+  };
+};
+
+const charts: Readonly<Record<string, Draw>> = {
+  ...{ cost, requests, latency, tokens, errors, users },
+  'cache-summary': cacheSummary,
+  'cache-hit-trend': cacheHitTrend,
+  'user-trends': userTrends,
+  'error-trends': errorTrends,
+  'error-category-trends': errorCategoryTrends,
+  'grouped-errors': groupedErrors,
+  'rescued-retries': rescuedRetries,
+  ...feedbackCharts,
+};

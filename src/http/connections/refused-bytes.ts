@@ -1,0 +1,32 @@
+/** Counts refused bytes that are no HTTP request and logs some of them. */
+import type { Log } from '../../log.ts';
+
+/** Contains nothing of the bytes themselves. */
+export interface RefusedBytes {
+  readonly status: number;
+  /** Error code of the HTTP parser. */
+  readonly code: string | undefined;
+}
+
+const logEveryMs = 10_000;
+
+/** Call for each refusal. At most one log entry every 10 s; it gives the number of entries left out. */
+export function createRefusedBytesReporter(
+  server: string,
+  observe: (status: number, server: string) => void,
+  log: Log,
+  monotonicMs = () => performance.now(),
+): (refused: RefusedBytes) => void {
+  let quietUntilMs = 0;
+  let unlogged = 0;
+  return ({ status, code }) => {
+    observe(status, server);
+    unlogged += 1;
+    const nowMs = monotonicMs();
+    if (nowMs < quietUntilMs) return;
+    quietUntilMs = nowMs + logEveryMs;
+    const others = unlogged - 1;
+    unlogged = 0;
+    log.info({ server, status, code, others }, 'refused bytes that are no HTTP request');
+  };
+}

@@ -1,0 +1,76 @@
+/** Serves a large JSON document that is the same for all callers: rendered and compressed once, with an entity tag. */
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
+import { RawReply, type RouteRequest } from '../routes/route.ts';
+import { chooseCoding } from './content-coding.ts';
+import { holdsTag } from './entity-tag.ts';
+
+type ConditionalRequest = Pick<RouteRequest<unknown>, 'ifNoneMatch' | 'acceptEncoding'>;
+
+/** In order of preference; compression runs in a thread of Node's pool. */
+const compressors = {
+  br: (text: Buffer) =>
+    promisify(brotliCompress)(text, {
+      params: { [constants.BROTLI_PARAM_SIZE_HINT]: text.length },
+    }),
+  gzip: (text: Buffer) => promisify(gzip)(text),
+} as const;
+type Coding = keyof typeof compressors;
+const codings = Object.keys(compressors) as Coding[];
+
+interface CompressedDocument {
+  /** Weak, because all codings of the document share it. */
+  readonly tag: string;
+  readonly plain: Buffer;
+  /** Filled as each compression finishes; until then the plain bytes are served. */
+  readonly coded: Map<Coding, Buffer>;
+}
+
+/**
+ * Creates a handler that responds to every request with the document of `make`. The first request calls
+ * `make`; after a failure the next request calls it again.
+ */
+export function createStaticDocument(
+  make: () => Promise<string>,
+): (request: ConditionalRequest) => Promise<RawReply> {
+  let pending: Promise<CompressedDocument> | null = null;
+  const getDocument = (): Promise<CompressedDocument> => {
+    pending ??= compress(make).catch((error: unknown) => {
+      pending = null;
+      throw error;
+    });
+    return pending;
+  };
+  return async (request) => respond(await getDocument(), request);
+}
+
+async function compress(make: () => Promise<string>): Promise<CompressedDocument> {
+  const plain = Buffer.from(await make());
+  const hash = createHash('sha256').update(plain).digest('base64url').slice(0, 22);
+  const coded = new Map<Coding, Buffer>();
+  for (const coding of codings) {
+    // If compression fails, for example for lack of memory, readers get the plain bytes.
+    compressors[coding](plain).then(
+      (bytes) => coded.set(coding, bytes),
+      () => undefined,
+    );
+  }
+  return { tag: `W/"${hash}"`, plain, coded };
+}
+
+function respond(
+  { tag, plain, coded }: CompressedDocument,
+  { ifNoneMatch, acceptEncoding }: ConditionalRequest,
+): RawReply {
+  const cacheHeaders = { etag: tag, vary: 'accept-encoding', 'cache-control': 'no-cache' };
+  if (holdsTag(ifNoneMatch, tag)) return new RawReply(304, null, cacheHeaders);
+  // Closing the connection keeps a peer that does not read from filling kernel buffers repeatedly.
+  const headers = { ...cacheHeaders, connection: 'close' };
+  const coding = chooseCoding(
+    acceptEncoding,
+    codings.filter((coding) => coded.has(coding)),
+  );
+  if (coding === null) return new RawReply(200, plain, headers);
+  return new RawReply(200, coded.get(coding)!, { ...headers, 'content-encoding': coding });
+}
