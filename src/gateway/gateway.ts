@@ -1,36 +1,37 @@
-/** Knows how the parts of the gateway are put together, and in which order they end. */
+/** Assembles the parts of the gateway, and disposes of them in order. */
 import type { Keyring } from '../auth/keyring.ts';
 import { Searches } from '../guardrails/searches.ts';
 import { createLedger } from '../ledger/ledger.ts';
 import type { PolicyTerms } from '../ledger/limits-of-request.ts';
-import type { TargetLimits } from '../model/config-document.ts';
+import type { TargetLimits } from '../model/configs/config-document.ts';
 import { monotonicMs } from '../monotonic.ts';
 import type { ObjectFamily } from '../objects/object-request.ts';
 import { Responses } from '../objects/responses/responses.ts';
 import { AssistantObjects } from '../objects/runs/assistant-objects.ts';
-import { RunDrivers } from '../objects/runs/run-drivers.ts';
+import { RunDriverPool } from '../objects/runs/run-driver-pool.ts';
 import { type VectorFamilies, vectorFamilies } from '../objects/vectors/vector-families.ts';
 import type { Proxies } from '../remote/proxies.ts';
 import type { Database } from '../store/connection/db.ts';
 import type { KeptBlobs } from '../store/kept-blobs.ts';
-import type { PromptToUse } from '../store/tables/prompt-reads.ts';
-import * as snapshotMarks from '../store/tables/snapshot-marks.ts';
+import type { RenderablePrompt } from '../store/reads/prompt-reads.ts';
+import * as snapshotMarks from '../store/rows/snapshot-marks.ts';
 import { Origins } from '../upstream/origins.ts';
 import { Outbound } from '../upstream/outbound.ts';
-import type { Pipeline } from './answering/calling.ts';
-import { Prompts } from './answering/prompts.ts';
-import { Fresh } from './callers/fresh.ts';
 import { type GatewayKey, GatewayKeys } from './callers/gateway-key.ts';
 import { GatewayTokens, type Place, type TokenRules } from './callers/gateway-token.ts';
 import { Generations } from './callers/generations.ts';
 import { type Issuer, IssuerKeys } from './callers/issuer-keys.ts';
 import { IssuerOrigins } from './callers/issuer-origins.ts';
-import { AnswerCache } from './calls/answer-cache.ts';
+import { SnapshotCache } from './callers/snapshot-cache.ts';
 import { Breakers } from './calls/breaker.ts';
+import type { GatewayServices } from './calls/request-context.ts';
+import { ResponseCache } from './calls/response-cache.ts';
 import { Guardrails, type StoredGuardrail } from './guardrails/guardrails.ts';
+import type { Pipeline } from './inference/pipeline.ts';
+import { Prompts } from './inference/prompts.ts';
 import { type LimitSwitches, Policies } from './metering/limits.ts';
-import { storedCallers } from './objects/model-callers.ts';
-import { OwnObjects } from './objects/own-objects.ts';
+import { storedCallers } from './objects/internal-calls.ts';
+import { OwnedObjects } from './objects/owned-objects.ts';
 import {
   createInferenceServer,
   type InferenceServer,
@@ -45,7 +46,7 @@ import { Targets } from './targets/resolve-target.ts';
 export interface GatewayOptions
   extends ManagedSecretsOptions,
     Pick<
-      Pipeline,
+      GatewayServices,
       | 'bodyBytesMax'
       | 'enforcesLimits'
       | 'isUnavailable'
@@ -55,47 +56,47 @@ export interface GatewayOptions
       | 'onRefused'
     > {
   readonly database: Pick<Database, 'readable' | 'db' | 'transaction'>;
-  /** Where the bytes of files lie. */
+  /** Storage of file contents. */
   readonly blobs: KeptBlobs;
-  /** Of one file of a caller. */
+  /** Bound of one uploaded file. */
   readonly fileBytesMax: number;
   readonly hashCredential: (value: string) => Buffer;
-  /** Throws, as a database that is away does, until it has been proved to be the right one. */
+  /** Throws, like an unreachable database, until the connection is proved to lead to the right one. */
   readonly requireConnection: () => void;
-  /** Whose tokens are taken in place of keys; null for nobody's. */
+  /** Issuers whose tokens are accepted in place of keys; null when tokens are not accepted. */
   readonly tokens: {
     readonly issuers: readonly Issuer[];
     readonly rules: TokenRules;
-    /** Keys of an issuer that could not be fetched. */
+    /** Reports signing keys of an issuer that could not be fetched. */
     readonly onKeysFailure: (error: unknown, url: string) => void;
   } | null;
-  /** By which keys of issuers are fetched; null for none. */
+  /** Proxies for fetching the keys of issuers; null for none. */
   readonly proxies: Proxies | null;
   readonly unsealerOf: Keyring['unsealerOf'];
   readonly connectionsMax: number;
   readonly onRefusedBytes: InferenceServerOptions['onRefusedBytes'];
-  /** Takes a request that is the Admin API's. */
+  /** Serves a request for the Admin API. */
   readonly passOn: InferenceServerOptions['passOn'];
   readonly configTargets: TargetLimits;
   readonly blocksInlineConfigs: boolean;
   readonly runsGuardrails: boolean;
-  /** Which limits there are at all. */
+  /** Kinds of limits that are switched on. */
   readonly limitsBy: LimitSwitches;
-  /** Other beginnings of our headers, in lower case with a dash at the end. */
+  /** Further prefixes of the gateway's headers, in lower case with a dash at the end. */
   readonly headerAliases: readonly string[];
-  /** How long cached keys and configs are good while the database is away. */
+  /** How long cached keys and configs are used while the database is unreachable. */
   readonly graceMs: number;
-  /** A look for changes that failed. */
+  /** Reports a failed poll for changes. */
   readonly onLookFailure: (error: unknown) => void;
 }
 
 export interface Gateway extends AsyncDisposable {
   readonly server: InferenceServer;
-  /** Whether keys that were in use are served although the database does not answer. */
+  /** Whether requests with cached keys are served although the database does not respond. */
   readonly servesWithoutDatabase: () => boolean;
 }
 
-/** Between two looks for changes: a change is noticed within a second by every process. */
+/** Interval of polling for changes, which every process therefore applies within a second. */
 const pollMs = 300;
 const keysMax = 100_000;
 const configsMax = 10_000;
@@ -105,24 +106,26 @@ const organisationsMax = 10_000;
 const placesMax = 10_000;
 const promptsMax = 1_000;
 
-/** Dispose of it when its server has closed. */
+/** The gateway must be disposed after its server has closed. */
 export function createGateway(options: GatewayOptions): Gateway {
   const { database, graceMs, trustedHosts, isUnavailable } = options;
   const generations = new Generations({
     load: (ids) => snapshotMarks.listGenerations(database.readable, ids),
-    ...{ pollMs, graceMs, onFailure: options.onLookFailure },
+    pollMs,
+    graceMs,
+    onFailure: options.onLookFailure,
   });
-  const kept = <T>(entriesMax: number): Fresh<T> =>
-    new Fresh<T>(generations, { entriesMax, isUnavailable });
-  const keys = kept<GatewayKey>(keysMax);
-  const configs = kept<GatewayConfig | null>(configsMax);
-  const policies = kept<readonly PolicyTerms[]>(organisationsMax);
-  const providers = kept<GatewayProvider>(providersMax);
-  const stored = kept<StoredGuardrail>(guardrailsMax);
+  const cache = <T>(entriesMax: number): SnapshotCache<T> =>
+    new SnapshotCache<T>(generations, { entriesMax, isUnavailable });
+  const keys = cache<GatewayKey>(keysMax);
+  const configs = cache<GatewayConfig | null>(configsMax);
+  const policies = cache<readonly PolicyTerms[]>(organisationsMax);
+  const providers = cache<GatewayProvider>(providersMax);
+  const stored = cache<StoredGuardrail>(guardrailsMax);
   const origins = new Origins(trustedHosts);
   const { managers, secrets } = managedSecrets(options);
   const issuerOrigins = new IssuerOrigins(origins, options.proxies);
-  const tokens = tokensOf(options, issuerOrigins, kept(placesMax));
+  const tokens = tokensOf(options, issuerOrigins, cache(placesMax));
   const searches = new Searches();
   const ledger = createLedger({ database, clock: options.clock });
   const { bodyBytesMax, enforcesLimits, limitsBy, record, spanExport, onFault } = options;
@@ -131,12 +134,14 @@ export function createGateway(options: GatewayOptions): Gateway {
   const { storeSearch: search } = vectors;
   const callsOf = storedCallers(() => pipeline);
   const now = () => options.clock.now();
-  const drivers = new RunDrivers({ database, callsOf, search, now, onFault });
+  const drivers = new RunDriverPool({ database, callsOf, search, now, onFault });
   const pipeline: Pipeline = {
     keys: new GatewayKeys({ database, hashCredential, fresh: keys }),
     tokens,
     configs: new Configs({
-      ...{ database, fresh: configs, trusted: trustedHosts },
+      database,
+      fresh: configs,
+      trusted: trustedHosts,
       limits: options.configTargets,
       blocksInline: options.blocksInlineConfigs,
     }),
@@ -144,17 +149,29 @@ export function createGateway(options: GatewayOptions): Gateway {
       trustedHosts,
       new Providers({ database, unsealerOf, fresh: providers, secrets }),
     ),
-    ...{ origins, breakers: new Breakers(), bodyBytesMax, enforcesLimits, limitsBy },
-    ...{ isUnavailable, record, spanExport, onFault, onRefused, now, fileBytesMax },
+    origins,
+    breakers: new Breakers(),
+    bodyBytesMax,
+    fileBytesMax,
+    enforcesLimits,
+    limitsBy,
+    isUnavailable,
+    record,
+    spanExport,
+    onFault,
+    onRefused,
+    now,
     policies: new Policies(database, policies, limitsBy),
     ledger,
-    answers: new AnswerCache(),
-    prompts: new Prompts({ database, fresh: kept<PromptToUse>(promptsMax) }),
+    responses: new ResponseCache(),
+    prompts: new Prompts({ database, fresh: cache<RenderablePrompt>(promptsMax) }),
     guardrails: new Guardrails({
-      ...{ database, fresh: stored, isEnabled: options.runsGuardrails },
+      database,
+      fresh: stored,
+      isEnabled: options.runsGuardrails,
       tools: { searches, outbound: new Outbound(origins, trustedHosts) },
     }),
-    objects: ownObjectsOf(options, [
+    objects: ownedObjectsOf(options, [
       ...vectors.families,
       new AssistantObjects({ database, drivers, search }),
     ]),
@@ -177,12 +194,12 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-function ownObjectsOf(
+function ownedObjectsOf(
   { database, clock }: GatewayOptions,
   families: readonly ObjectFamily[],
-): OwnObjects {
+): OwnedObjects {
   const responses = new Responses({ database, now: () => clock.now() });
-  return new OwnObjects({ database, families, responses });
+  return new OwnedObjects({ database, families, responses });
 }
 
 function vectorsOf({
@@ -193,7 +210,10 @@ function vectorsOf({
   onFault,
 }: GatewayOptions): VectorFamilies {
   return vectorFamilies({
-    ...{ database, blobs, fileBytesMax, now: () => clock.now() },
+    database,
+    blobs,
+    fileBytesMax,
+    now: () => clock.now(),
     onFault: (error) => onFault(error, 'a file of a vector store'),
   });
 }
@@ -201,7 +221,7 @@ function vectorsOf({
 function tokensOf(
   { tokens, database, requireConnection }: GatewayOptions,
   origins: IssuerOrigins,
-  places: Fresh<Place>,
+  places: SnapshotCache<Place>,
 ): GatewayTokens | null {
   if (tokens === null) return null;
   const { issuers, rules, onKeysFailure: onFailure } = tokens;

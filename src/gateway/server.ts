@@ -1,54 +1,60 @@
-/** Knows the listener for inference: which requests it takes, how many, and how it stops. */
+/** Runs the listener for inference: which requests it accepts, how many, and how it stops. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { hidesNext, refuseAmbiguity } from '../http/ambiguity.ts';
-import type { RefusedBytes } from '../http/refused-bytes.ts';
-import { makeIdReady, readyId } from '../model/ids.ts';
+import type { RefusedBytes } from '../http/connections/refused-bytes.ts';
+import { mayLoseFollowingBytes, refuseAmbiguity } from '../http/input/ambiguity.ts';
+import { prepareId, takePreparedId } from '../model/wire/ids.ts';
 import { monotonicMs } from '../monotonic.ts';
-import type { Arrival, Pipeline } from './answering/calling.ts';
-import { refuse, serve } from './answering/pipeline.ts';
-import { promptPathOf } from './answering/prompts.ts';
+import { isAdminRequest, setKeyHeader } from './callers/admin-requests.ts';
 import { aliasFault, ownHeaders } from './callers/exchange.ts';
-import { isOfAdminApi, showKey } from './callers/passed-on.ts';
+import { sendError } from './calls/error-response.ts';
+import type { Arrival } from './calls/request-context.ts';
+import { type Pipeline, serve } from './inference/pipeline.ts';
+import { parsePromptPath } from './inference/prompts.ts';
 import { plainModelTarget } from './references/model-path.ts';
 import { CallerConnection } from './transfer/caller-connection.ts';
 import { errorFormOf } from './transfer/error-form.ts';
 import { GatewayError } from './transfer/gateway-error.ts';
-import { malformedFault, methodFault, textOf, tunnelFault } from './transfer/malformed.ts';
+import {
+  errorResponseText,
+  malformedFault,
+  methodFault,
+  tunnelFault,
+} from './transfer/malformed-request.ts';
 
 export interface InferenceServerOptions {
   readonly pipeline: Pipeline;
   readonly connectionsMax: number;
-  /** Is told of what is no request, and of requests that are none for inference or several in one. */
+  /** Reports bytes that are not a request, and requests that are rejected as malformed or ambiguous. */
   readonly onRefusedBytes: (refused: RefusedBytes) => void;
-  /** Takes a request that is the Admin API's. */
+  /** Serves a request for the Admin API. */
   readonly passOn: (request: IncomingMessage, response: ServerResponse) => void;
 }
 
 export interface InferenceServer {
-  /** Port 0 takes a free one. Resolves to `http://host:port`. */
+  /** Port 0 selects a free port. Resolves to `http://host:port`. */
   listen(host: string, port: number): Promise<string>;
   /**
-   * Serves a request for a prompt that came to another listener of the process, which bounds its
-   * connection. Yields the pattern of its path; null for any other request, with which nothing is done.
+   * Serves a prompt completion that arrived at another listener of the process, which limits its own
+   * connections. Returns the pattern of its path; null for any other request, which it ignores.
    */
   takePrompt(request: IncomingMessage, response: ServerResponse): string | null;
-  /** Goes on serving, but each answer is the last of its connection. */
-  takeLeave(): void;
-  /** Stops accepting, waits for what is in flight, cuts it after `graceMs`. */
+  /** Continues to serve, but closes each connection after its next response. */
+  drain(): void;
+  /** Stops accepting, waits for requests in flight, and cuts them after `graceMs`. */
   close(graceMs: number): Promise<void>;
-  /** Requests under way. */
+  /** Number of requests in flight. */
   readonly inFlight: number;
 }
 
 const headersTimeoutMs = 10_000;
-/** For all of a request; its answer may take as long as it does. */
+/** Bound of receiving a request; its response may take longer. */
 const requestTimeoutMs = 300_000;
 const keepAliveMs = 65_000;
 const headerBytesMax = 64 * 1024;
 const headersMax = 100;
-/** Connections beyond the bound that are told so; those beyond are closed in silence. */
+/** Excess connections that receive an error response; further ones are closed without one. */
 const refusedMax = 64;
 const backlogMax = 4096;
 const sweepMs = 50;
@@ -56,7 +62,7 @@ const sweepMs = 50;
 export function createInferenceServer(options: InferenceServerOptions): InferenceServer {
   const { connectionsMax } = options;
   const connections = new Map<Duplex, CallerConnection>();
-  const state = { isLeaving: false, inFlight: 0 };
+  const state = { isDraining: false, inFlight: 0 };
   const server = createServer({
     headersTimeout: headersTimeoutMs,
     requestTimeout: requestTimeoutMs,
@@ -72,18 +78,18 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
     connections.set(socket, new CallerConnection(socket, connections.size >= connectionsMax));
     socket.once('close', () => connections.delete(socket));
   });
-  const takeOut = (): void => {
+  const onClose = (): void => {
     state.inFlight -= 1;
-    makeIdReady();
+    prepareId();
   };
   const take = (request: IncomingMessage, response: ServerResponse): void => {
     const connection = connections.get(request.socket);
-    if (connection === undefined || !connection.admit(response, takeOut)) {
-      // Unread, it would keep from us that the caller has gone.
+    if (connection === undefined || !connection.admit(response, onClose)) {
+      // An unread body would hide that the caller has gone.
       request.resume();
       return;
     }
-    if (state.isLeaving || hidesNext(request)) response.shouldKeepAlive = false;
+    if (state.isDraining || mayLoseFollowingBytes(request)) response.shouldKeepAlive = false;
     state.inFlight += 1;
     begin(options, request, response, connection.isExcess);
   };
@@ -92,7 +98,7 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
     options.onRefusedBytes({ status: fault.status, code });
     const connection = connections.get(socket);
     if (connection === undefined) socket.destroy();
-    else connection.end(textOf(fault));
+    else connection.end(errorResponseText(fault));
   };
   server.on('connect', (_, socket) => end(socket, tunnelFault(), 'CONNECT'));
   server.on('clientError', (error: NodeJS.ErrnoException & { reason?: string }, socket) => {
@@ -103,19 +109,19 @@ export function createInferenceServer(options: InferenceServerOptions): Inferenc
     listen: (host, port) => listen(server, host, port),
     takePrompt: (request, response) => {
       const path = pathOf(request.url!);
-      if (promptPathOf(request.method, path)?.action !== 'completions') return null;
+      if (parsePromptPath(request.method, path)?.action !== 'completions') return null;
       state.inFlight += 1;
-      response.on('close', takeOut);
+      response.on('close', onClose);
       const { pipeline } = options;
       const refusal = aliasFault(request, pipeline.headerPrefixes);
-      answer(pipeline, arrivalOf(pipeline, request, response), refusal);
+      respond(pipeline, arrivalOf(pipeline, request, response), refusal);
       return '/v1/prompts/:promptId/completions';
     },
-    takeLeave: () => {
-      state.isLeaving = true;
+    drain: () => {
+      state.isDraining = true;
     },
     close: (graceMs) => {
-      state.isLeaving = true;
+      state.isDraining = true;
       return close(server, connections, graceMs);
     },
     get inFlight() {
@@ -131,23 +137,23 @@ function begin(
   isExcess: boolean,
 ): void {
   const refusal = refusalOf(request, pipeline.headerPrefixes, isExcess);
-  if (refusal === null && isOfAdminApi(request)) {
-    showKey(request, pipeline.headerPrefixes);
+  if (refusal === null && isAdminRequest(request)) {
+    setKeyHeader(request, pipeline.headerPrefixes);
     passOn(request, response);
     return;
   }
   const arrival = arrivalOf(pipeline, request, response);
   if (refusal !== null) {
-    // Nothing that follows on the connection is trusted.
+    // The rest of the connection cannot be trusted.
     response.shouldKeepAlive = false;
     onRefusedBytes(refusal);
   }
-  answer(pipeline, arrival, refusal);
+  respond(pipeline, arrival, refusal);
 }
 
-function answer(pipeline: Pipeline, arrival: Arrival, refusal: GatewayError | null): void {
+function respond(pipeline: Pipeline, arrival: Arrival, refusal: GatewayError | null): void {
   if (refusal === null) void serve(pipeline, arrival);
-  else refuse(arrival, refusal);
+  else sendError(arrival, refusal);
 }
 
 function refusalOf(
@@ -167,7 +173,7 @@ function refusalOf(
   return new GatewayError('not_found', 'Inference is served below /v1/');
 }
 
-/** Whether its target is that of a model is asked of none that is plain as it stands. */
+/** Checks for a target with a model name only when the target is not plain as it is. */
 function ambiguityOf(request: IncomingMessage): ReturnType<typeof refuseAmbiguity> {
   const ambiguity = refuseAmbiguity(request);
   const url = ambiguity === null ? null : plainModelTarget(request);
@@ -176,13 +182,13 @@ function ambiguityOf(request: IncomingMessage): ReturnType<typeof refuseAmbiguit
   return refuseAmbiguity({ rawHeaders, httpVersion, url });
 }
 
-/** Behind `/v1`, without a query. */
+/** Returns the path below `/v1`, without the query. */
 function pathOf(url: string): string {
   const question = url.indexOf('?');
   return url.slice('/v1'.length, question < 0 ? undefined : question);
 }
 
-/** As for the Admin API; a caller's own one is kept, so that both sides find the request by it. */
+/** A trace id sent by the caller is used, as in the Admin API, so that both sides can find the request. */
 const traceIdPattern = /^[\w.:-]{1,128}$/;
 
 function arrivalOf(
@@ -192,12 +198,12 @@ function arrivalOf(
 ): Arrival {
   const { headerPrefixes } = pipeline;
   const header = ownHeaders(request, headerPrefixes);
-  const given = header('trace-id');
+  const sentId = header('trace-id');
   const url = request.url ?? '';
   const path = pathOf(url);
   const question = url.indexOf('?');
   return {
-    id: given !== null && traceIdPattern.test(given) ? given : readyId(),
+    id: sentId !== null && traceIdPattern.test(sentId) ? sentId : takePreparedId(),
     request,
     response,
     header,
@@ -209,7 +215,7 @@ function arrivalOf(
   };
 }
 
-/** An alias is answered in its own words. */
+/** The response uses the header prefix that the request used. */
 function prefixOf(request: IncomingMessage, prefixes: readonly string[]): string {
   const isUsed = (prefix: string): boolean =>
     ['api-key', 'config', 'provider', 'virtual-key'].some(

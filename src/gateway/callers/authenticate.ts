@@ -1,14 +1,14 @@
 /** Knows who sends a request: which of its headers is the key or token of the gateway, and whether that is good now. */
 import type { IncomingMessage } from 'node:http';
-import { refusalOf } from '../../auth/refused-credentials.ts';
-import { covers } from '../../model/scopes.ts';
+import { toRefusedCredential } from '../../auth/refused-credentials.ts';
+import { grantsScope } from '../../model/people/scopes.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { ReadHeader } from './exchange.ts';
 import type { GatewayKey, GatewayKeys } from './gateway-key.ts';
 import { type GatewayTokens, isToken } from './gateway-token.ts';
 
 /** What a request shows of itself. */
-export interface Shown {
+export interface SentCredentials {
   /** Of the gateway. */
   readonly key: string | null;
   /** Of the provider: only where the key of the gateway has a header of its own. */
@@ -16,7 +16,7 @@ export interface Shown {
 }
 
 /** Where callers are known from. */
-export interface Callers {
+export interface CallerSources {
   readonly keys: GatewayKeys;
   /** Null where no tokens are taken. */
   readonly tokens: GatewayTokens | null;
@@ -29,7 +29,7 @@ const scope = 'completions.write';
  * clients of Anthropic send. Beside a header of the gateway's own, the others are the provider's, unless
  * they repeat the key, as clients do that send it wherever keys may stand.
  */
-export function credentialsOf({ headers }: IncomingMessage, header: ReadHeader): Shown {
+export function credentialsOf({ headers }: IncomingMessage, header: ReadHeader): SentCredentials {
   const { authorization, 'x-api-key': apiKey } = headers;
   const bearer = bearerOf(authorization);
   const plain = typeof apiKey === 'string' && apiKey !== '' ? apiKey : null;
@@ -51,8 +51,8 @@ function bearerOf(header: string | undefined): string | null {
 
 /** @throws GatewayError that says whether the key is unknown, over, or may not do this */
 export function authenticate(
-  { keys, tokens }: Callers,
-  shown: Shown,
+  { keys, tokens }: CallerSources,
+  shown: SentCredentials,
   now: number,
 ): GatewayKey | Promise<GatewayKey> {
   if (shown.key === null) {
@@ -62,25 +62,25 @@ export function authenticate(
   if (tokens !== null && isToken(shown.key)) {
     const found = tokens.find(shown.key, now);
     return found instanceof Promise
-      ? found.then((key) => permitted(key, now))
-      : permitted(found, now);
+      ? found.then((key) => requireUsableKey(key, now))
+      : requireUsableKey(found, now);
   }
   const found = keys.find(shown.key, now);
   return found instanceof Promise
-    ? found.then((key) => permitted(key, now))
-    : permitted(found, now);
+    ? found.then((key) => requireUsableKey(key, now))
+    : requireUsableKey(found, now);
 }
 
 /** @throws GatewayError where the key is unknown, over, or may not do this */
-export function permitted(key: GatewayKey | undefined, now: number): GatewayKey {
+export function requireUsableKey(key: GatewayKey | undefined, now: number): GatewayKey {
   if (key === undefined) throw unknownKey();
   if (key.status === 'expired' || (key.endsAtMs !== null && key.endsAtMs <= now)) {
     const { organisationId, id: subjectId } = key;
     const whose = { organisationId, subjectId };
-    const refused = refusalOf({ credential: 'api_key', reason: 'expired', ...whose });
+    const refused = toRefusedCredential({ credential: 'api_key', reason: 'expired', ...whose });
     throw new GatewayError('api_key_expired', 'The API key has expired', null, { refused });
   }
-  if (!covers(key.scopes, scope)) {
+  if (!grantsScope(key.scopes, scope)) {
     throw new GatewayError(
       'scope_missing',
       `The ${key.kind === 'token' ? 'token' : 'API key'} lacks the scope ${scope}`,
@@ -89,7 +89,7 @@ export function permitted(key: GatewayKey | undefined, now: number): GatewayKey 
   return key;
 }
 
-const unknown = refusalOf({ credential: 'api_key', reason: 'unknown' });
+const unknown = toRefusedCredential({ credential: 'api_key', reason: 'unknown' });
 
 function unknownKey(): GatewayError {
   return new GatewayError('invalid_api_key', 'The API key is not one of this gateway', null, {

@@ -1,9 +1,9 @@
 /** Knows which guardrails hold on every request of a key: those of its organisation, and those of its workspace. */
-import { readDocument } from '../../model/json-record.ts';
-import type { WorkspaceDefaults } from '../../model/workspace.ts';
-import type { StoredGuardrailExclusion } from '../../store/tables/guardrail-exclusions.ts';
-import type { StoredDefaults } from '../../store/tables/organisation-defaults.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+import { readDocument } from '../../model/wire/json-record.ts';
+import type { WorkspaceDefaults } from '../../model/workspaces/workspace.ts';
+import type { StoredGuardrailExclusion } from '../../store/resources/guardrail-exclusions.ts';
+import type { StoredDefaults } from '../../store/resources/organisation-defaults.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 
 /** By id or slug. */
 export interface DefaultGuardrails {

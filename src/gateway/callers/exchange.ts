@@ -1,7 +1,7 @@
 /** Knows one inference request as the stages pass it on: who asks, what for, and what was found out on the way. */
 import type { IncomingMessage } from 'node:http';
 import type { Secret } from '../../secret.ts';
-import type { PassedBody } from '../../upstream/call.ts';
+import type { StreamedRequestBody } from '../../upstream/call.ts';
 import { GatewayError, type GatewayErrorForm } from '../transfer/gateway-error.ts';
 import type { GatewayKey } from './gateway-key.ts';
 
@@ -31,9 +31,9 @@ export interface Exchange {
   readonly isJson: boolean;
   readonly metadata: Readonly<Record<string, unknown>>;
   /** A file on its way, of which nothing is read; left out for any other request. */
-  readonly unread?: IncomingMessage;
+  readonly unread?: IncomingMessage | undefined;
   /** One that goes to a provider as it comes. */
-  readonly passing?: PassedBody;
+  readonly passing?: StreamedRequestBody;
   /** Of a request for a response that the gateway may come to keep. */
   readonly begun?: BegunResponse;
   /** Of a request for an object that a provider is to keep: its answer is waited for when the caller has gone. */
@@ -41,7 +41,7 @@ export interface Exchange {
 }
 
 /** What of it says where a call goes. */
-export type Asking = Pick<
+export type TargetRequest = Pick<
   Exchange,
   | 'request'
   | 'path'

@@ -1,16 +1,16 @@
 /** Knows an API key as the gateway uses it: what it may, where it belongs, and what its requests start from. */
 import { hash } from 'node:crypto';
-import { isWellFormedApiKey } from '../../model/credentials.ts';
-import { readDocument } from '../../model/json-record.ts';
-import type { RateLimit } from '../../model/limits.ts';
-import type { WorkspaceDefaults } from '../../model/workspace.ts';
+import type { RateLimit } from '../../model/limits/limits.ts';
+import { isWellFormedApiKey } from '../../model/people/credentials.ts';
+import { readDocument } from '../../model/wire/json-record.ts';
+import type { WorkspaceDefaults } from '../../model/workspaces/workspace.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as apiKeys from '../../store/tables/api-keys.ts';
-import * as gatewayReads from '../../store/tables/gateway-reads.ts';
-import type { StoredWorkspace } from '../../store/tables/workspaces.ts';
+import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import * as apiKeys from '../../store/resources/api-keys.ts';
+import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 import { type DefaultGuardrails, defaultGuardrails } from './default-guardrails.ts';
-import type { Fresh, Read } from './fresh.ts';
-import { limitedSubjects, noTerms, type OwnTerms, readTerms } from './own-terms.ts';
+import { type LimitTerms, limitedSubjects, noTerms, readTerms } from './limit-terms.ts';
+import type { SnapshotCache, SnapshotEntry } from './snapshot-cache.ts';
 
 export interface GatewayKey {
   /** A token acts as a key of its workspace that nobody has made. */
@@ -31,7 +31,7 @@ export interface GatewayKey {
   readonly workspace: GatewayWorkspace | null;
   readonly guardrails: DefaultGuardrails;
   /** Budgets and rate limits of the key and of its workspace. */
-  readonly terms: OwnTerms;
+  readonly terms: LimitTerms;
   /** When its last use was written down; changes as it is. */
   lastUsedAtMs: number | null;
 }
@@ -49,7 +49,7 @@ export interface GatewayKeysOptions {
   readonly database: Pick<Database, 'readable' | 'db'>;
   /** Digest by which the database knows a value. */
   readonly hashCredential: (value: string) => Buffer;
-  readonly fresh: Fresh<GatewayKey>;
+  readonly fresh: SnapshotCache<GatewayKey>;
 }
 
 /** How long the digest of a good value is remembered, and how many are. */
@@ -110,7 +110,7 @@ export class GatewayKeys {
     apiKeys.updateLastUsed(this.#options.database.db, place, now).catch(() => undefined);
   }
 
-  async #load(value: string, now: number): Promise<Read<GatewayKey> | undefined> {
+  async #load(value: string, now: number): Promise<SnapshotEntry<GatewayKey> | undefined> {
     const { database, hashCredential } = this.#options;
     const db = database.readable;
     const held = await gatewayReads.findHolder(db, hashCredential(value), now);
@@ -124,7 +124,7 @@ export class GatewayKeys {
   }
 
   /** Nothing is asked for a key without limits, of which there are many. */
-  #termsOf(row: gatewayReads.GatewayKeyRow, key: Omit<GatewayKey, 'terms'>): Promise<OwnTerms> {
+  #termsOf(row: gatewayReads.GatewayKeyRow, key: Omit<GatewayKey, 'terms'>): Promise<LimitTerms> {
     const isLimited = [
       ...[row.usage_limits, row.rate_limits],
       ...[row.workspace_usage_limits, row.workspace_rate_limits],

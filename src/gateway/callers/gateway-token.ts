@@ -1,14 +1,13 @@
 /** Knows tokens as the gateway uses them in place of keys: whether one is good, and whom it stands for. */
 import { hash } from 'node:crypto';
 import { decodeProtectedHeader, errors, jwtVerify, type ProtectedHeaderParameters } from 'jose';
-import { refusalOf as refusedAs } from '../../auth/refused-credentials.ts';
+import { toRefusedCredential as refusedAs } from '../../auth/refused-credentials.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/tables/gateway-reads.ts';
-import { windowAt } from '../../store/tables/usage-budgets.ts';
-import * as usageWindows from '../../store/tables/usage-windows.ts';
+import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import { windowAt } from '../../store/usage/usage-budgets.ts';
+import * as usageWindows from '../../store/usage/usage-windows.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { type DefaultGuardrails, defaultGuardrails } from './default-guardrails.ts';
-import type { Fresh, Read } from './fresh.ts';
 import { type GatewayKey, type GatewayWorkspace, workspaceOf } from './gateway-key.ts';
 import {
   type IssuerKey,
@@ -17,7 +16,8 @@ import {
   type NamedKeys,
   tokenAlgorithms,
 } from './issuer-keys.ts';
-import { noTerms, readTerms, workspaceSubjects } from './own-terms.ts';
+import { noTerms, readTerms, workspaceSubjects } from './limit-terms.ts';
+import type { SnapshotCache, SnapshotEntry } from './snapshot-cache.ts';
 import {
   readClaims,
   scopesOf,
@@ -43,7 +43,7 @@ export interface GatewayTokensOptions {
   readonly issuerKeys: IssuerKeys;
   readonly rules: TokenRules;
   /** Organisations and workspaces that tokens name. */
-  readonly places: Fresh<Place>;
+  readonly places: SnapshotCache<Place>;
 }
 
 /** A workspace with its organisation. */
@@ -160,7 +160,7 @@ export class GatewayTokens {
     return key;
   }
 
-  async #loadPlace(claims: TokenClaims): Promise<Read<Place> | undefined> {
+  async #loadPlace(claims: TokenClaims): Promise<SnapshotEntry<Place> | undefined> {
     const { database, requireConnection } = this.#options;
     requireConnection();
     const db = database.readable;

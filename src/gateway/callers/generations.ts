@@ -14,7 +14,7 @@ export interface GenerationsOptions {
 /**
  * What is read from the database is good for as long as the generation is current in which it was
  * read, and a look has confirmed that within the grace. Whoever changes anything makes another
- * generation, in the same transaction (store/tables/snapshot-marks.ts).
+ * generation, in the same transaction (store/rows/snapshot-marks.ts).
  */
 export class Generations {
   readonly #options: GenerationsOptions;

@@ -2,17 +2,17 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { BudgetTerms, RateTerms } from '../../ledger/limits-of-request.ts';
-import { RateLimits, UsageLimits } from '../../model/key-limits.ts';
-import { toUnits } from '../../model/limits.ts';
-import { nextResetAt, startOfDay } from '../../model/periods.ts';
-import { isKnownScope } from '../../model/scopes.ts';
-import { parseTimestamp } from '../../model/timestamp.ts';
-import type { OwnTerms } from './own-terms.ts';
+import { RateLimits, UsageLimits } from '../../model/limits/key-limits.ts';
+import { toUnits } from '../../model/limits/limits.ts';
+import { nextResetAt, startOfDay } from '../../model/limits/periods.ts';
+import { isKnownScope } from '../../model/people/scopes.ts';
+import { parseTimestamp } from '../../model/wire/timestamp.ts';
+import type { LimitTerms } from './limit-terms.ts';
 
 const scope = z.string().refine(isKnownScope, 'is no scope');
 const reference = z.string().min(1).max(255);
 
-/** What counts of the payload (docs/inference.md, Tokens); what else it says is left alone. */
+/** What counts of the payload (docs/reference/inference.md, Tokens); what else it says is left alone. */
 const TokenClaims = z
   .object({
     exp: z.number(),
@@ -91,7 +91,7 @@ export function subjectIdOf(place: TokenPlace, { iss, sub }: TokenClaims, use = 
 }
 
 /** The limits that a token brings along. */
-export function termsOfToken(place: TokenPlace, claims: TokenClaims): OwnTerms {
+export function termsOfToken(place: TokenPlace, claims: TokenClaims): LimitTerms {
   const { usage_limits: usage, rate_limits: rates, sub } = claims;
   const label = `token of ${sub}`;
   const subject = { organisationId: place.organisationId, subjectKind: 'token' as const, label };

@@ -1,49 +1,26 @@
 /** Knows how one target is called: again where its answer and the config say so, and no longer than they allow. */
-import type { RetryRule } from '../../model/config-tree.ts';
-import type { GuardrailVerdict } from '../../model/request-log.ts';
-import { Call, CallCut } from '../../upstream/call.ts';
+import type { RetryRule } from '../../model/configs/config-tree.ts';
+import { Call, CallCut, type Sink } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
 import type { Origins } from '../../upstream/origins.ts';
-import type { GuardedAnswer } from '../guardrails/guarded-answer.ts';
 import type { RequestTrace } from '../logs/request-trace.ts';
-import type { Metered } from '../metering/meter.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import type { Caller } from '../transfer/caller.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { linger } from '../transfer/linger.ts';
-import { untilAllIsRead } from '../transfer/turn.ts';
-import type { CacheStatus, KeptAnswer } from './answer-cache.ts';
+import { waitForTurn } from '../transfer/turn-batches.ts';
+import {
+  type FailedOutcome,
+  isBodyConsumed,
+  type LiveOutcome,
+  mayHaveTakenEffect,
+  type TargetOutcome,
+} from './outcome.ts';
+import type { CacheStatus } from './response-cache.ts';
 import { retryAfterMs } from './retry-after.ts';
 
-/** What came of a target: an answer that has begun, or none. */
-export interface Attempted {
-  readonly target: ResolvedTarget;
-  /** The last call; null where none got an answer. */
-  readonly call: Call | null;
-  /** An answer that was given before, in place of a call; else null. */
-  readonly kept: KeptAnswer | null;
-  readonly cacheStatus: CacheStatus;
-  /** In place of a call, what guardrails have made of its answer; absent where none judged. */
-  readonly guarded?: GuardedAnswer;
-  /** How an answer is passed on whose request guardrails have judged. */
-  readonly passedOn?: { readonly status: number; readonly trailer: Buffer | null };
-  /** Of the guardrails that judged; absent where none did. */
-  readonly verdict?: GuardrailVerdict | null;
-  /** Of an answer that broke off before anything of it was sent. */
-  readonly metered?: Metered;
-  /** Why there is no answer; null where there is one. */
-  readonly error: GatewayError | null;
-  /** Whether anything of the last call may have come to the provider. */
-  readonly isSent: boolean;
-  /** Of the answer, or what stands for it. */
-  readonly status: number;
-  /** How often it was tried again; -1 when all tries were used up. */
-  readonly retries: number;
-  /** Whether a try before the last may have done something of which nobody has heard. */
-  readonly hasLostTries?: boolean;
-  /** Ends the time that the request may take; to be called when it no longer matters. */
-  stopClock(): void;
-}
+/** What a call of a provider can lead to. */
+export type CallOutcome = LiveOutcome | FailedOutcome;
 
 export interface AttemptOptions {
   readonly origins: Origins;
@@ -52,7 +29,7 @@ export interface AttemptOptions {
    * Asked before a target is tried again: what this try has used is used, and yields how the next one goes.
    * Throws where that is not let through.
    */
-  readonly admitAgain: (tried: Attempted) => ResolvedTarget | Promise<ResolvedTarget>;
+  readonly admitAgain: (outcome: CallOutcome) => ResolvedTarget | Promise<ResolvedTarget>;
   readonly timeoutMs: number | null;
   readonly caller: Caller;
   /** How long the answer is waited for when the caller has gone; 0 for not at all. */
@@ -67,16 +44,8 @@ const waitMsMax = 60_000;
 const firstWaitMs = 1_000;
 const noClock = (): void => {};
 
-/** In place of a call. */
-export function answeredBefore(target: ResolvedTarget, kept: KeptAnswer): Attempted {
-  return {
-    ...{ target, kept, call: null, error: null, status: kept.status, retries: 0 },
-    ...{ cacheStatus: 'HIT', isSent: false, stopClock: noClock },
-  };
-}
-
-/** @throws GatewayError where the target may not be tried again */
-export function attempt(target: ResolvedTarget, options: AttemptOptions): Promise<Attempted> {
+/** @throws GatewayError when the limits do not admit a retry */
+export function attempt(target: ResolvedTarget, options: AttemptOptions): Promise<CallOutcome> {
   const { retry } = options;
   return retry === null ? callOnce(target, options, 0) : attemptAgain(target, retry, options);
 }
@@ -85,53 +54,54 @@ async function attemptAgain(
   first: ResolvedTarget,
   retry: RetryRule,
   options: AttemptOptions,
-): Promise<Attempted> {
+): Promise<CallOutcome> {
   const { caller } = options;
   let target = first;
   let waitedMs = 0;
   let hasLostTries = false;
   for (let tries = 0; ; tries += 1) {
-    const tried = await callOnce(target, options, tries);
-    const attempted = hasLostTries ? { ...tried, hasLostTries } : tried;
-    if (caller.isGone || isSpent(attempted)) return attempted;
-    if (!retry.statusCodes.has(attempted.status)) return attempted;
-    if (tries >= retry.attempts)
-      return retry.attempts === 0 ? attempted : { ...attempted, retries: -1 };
-    const waitMs = waitOf(retry, attempted, tries);
-    if (waitedMs + waitMs > waitMsMax) return { ...attempted, retries: -1 };
+    const last = await callOnce(target, options, tries);
+    const outcome = hasLostTries ? { ...last, hasLostTries } : last;
+    if (caller.isGone || isBodyConsumed(outcome)) return outcome;
+    if (!retry.statusCodes.has(outcome.status)) return outcome;
+    if (tries >= retry.attempts) return retry.attempts === 0 ? outcome : usedUp(outcome);
+    const waitMs = waitOf(retry, outcome, tries);
+    if (waitedMs + waitMs > waitMsMax) return usedUp(outcome);
     waitedMs += waitMs;
-    letGo(attempted);
-    hasLostTries ||= mayHaveDone(attempted);
+    discard(outcome);
+    hasLostTries ||= mayHaveTakenEffect(outcome);
     await caller.wait(waitMs);
-    if (caller.isGone) return attempted;
-    target = await options.admitAgain(attempted);
+    if (caller.isGone) return outcome;
+    target = await options.admitAgain(outcome);
   }
 }
 
-/** Whether what was sent cannot be sent again. */
-export function isSpent({ target }: Attempted): boolean {
-  return target.call.passed?.isTaken === true;
+function usedUp(outcome: CallOutcome): CallOutcome {
+  return { ...outcome, retries: -1 };
 }
 
-/** Whether the provider may have done what it was asked, though it has not said so. */
-export function mayHaveDone({ target, call, status, isSent }: Attempted): boolean {
-  if (!isSent || target.call.passed?.isWhole === false) return false;
-  return call === null || status >= 500 || status === 408;
+/** Drops a response that nobody reads, which closes its connection. */
+export function discard(outcome: TargetOutcome): void {
+  if (outcome.kind !== 'live') return;
+  const { call } = outcome;
+  outcome.stopClock();
+  call.pipe(discardingSink);
+  call.cut(new CallCut('the answer is not needed'));
 }
 
-/** Nobody reads the answer: its connection ends with it. */
-export function letGo({ call, stopClock }: Attempted): void {
-  stopClock();
-  call?.pipe({ data: () => true, end: () => undefined, fail: () => undefined });
-  call?.cut(new CallCut('the answer is not needed'));
-}
+const discardingSink: Sink = {
+  data: () => true,
+  end: () => undefined,
+  fail: () => undefined,
+};
 
 async function callOnce(
   target: ResolvedTarget,
-  { origins, timeoutMs, caller, lingerMs, cacheStatus, trace }: AttemptOptions,
+  options: AttemptOptions,
   retries: number,
-): Promise<Attempted> {
-  const call = begin(target, origins, trace);
+): Promise<CallOutcome> {
+  const { timeoutMs, caller, lingerMs, cacheStatus } = options;
+  const call = begin(target, options.origins, options.trace);
   let lingering: NodeJS.Timeout | null = null;
   caller.onLeave(() => {
     lingering = linger(call, lingerMs);
@@ -139,34 +109,34 @@ async function callOnce(
   const stopClock = timeoutMs === null ? noClock : startClock(call, timeoutMs);
   try {
     await call.begun;
-    await untilAllIsRead();
-    const { status } = call;
+    await waitForTurn();
     return {
+      kind: 'live',
       target,
-      call,
-      kept: null,
       cacheStatus,
-      error: null,
-      isSent: true,
-      status,
+      status: call.status,
       retries,
+      isSent: true,
+      hasLostTries: false,
+      verdict: null,
+      call,
+      trailer: null,
       stopClock,
     };
   } catch (thrown) {
     stopClock();
     const error = errorOf(thrown);
-    const { isSent } = call;
-    const { status } = error;
     return {
+      kind: 'failed',
       target,
-      call: null,
-      kept: null,
       cacheStatus,
-      error,
-      isSent,
-      status,
+      status: error.status,
       retries,
-      stopClock: noClock,
+      isSent: call.isSent,
+      hasLostTries: false,
+      verdict: null,
+      error,
+      metered: null,
     };
   } finally {
     if (lingering !== null) clearTimeout(lingering);
@@ -212,8 +182,10 @@ export function errorOf(thrown: unknown): GatewayError {
   return new GatewayError('upstream_unreachable', message, null, cause);
 }
 
-function waitOf(retry: RetryRule, { call }: Attempted, tries: number): number {
-  const asked =
-    retry.heedsRetryAfter && call !== null ? retryAfterMs(call.headers, Date.now()) : null;
-  return asked ?? firstWaitMs * 2 ** tries;
+function waitOf(retry: RetryRule, outcome: CallOutcome, tries: number): number {
+  const requestedMs =
+    retry.usesRetryAfter && outcome.kind === 'live'
+      ? retryAfterMs(outcome.call.headers, Date.now())
+      : null;
+  return requestedMs ?? firstWaitMs * 2 ** tries;
 }

@@ -1,5 +1,5 @@
 /** Knows which targets have failed so often that they are left alone for a while, and when one call may try them again. */
-import type { BreakerRule, Leaf } from '../../model/config-tree.ts';
+import type { BreakerRule, ConfigLeaf } from '../../model/configs/config-tree.ts';
 import { monotonicMs } from '../../monotonic.ts';
 
 interface State {
@@ -23,7 +23,7 @@ export class Breakers {
   }
 
   /** Whether the target is left alone: for its pause, and then while somebody tries it. */
-  isOpen(mark: string, leaf: Leaf): boolean {
+  isOpen(mark: string, leaf: ConfigLeaf): boolean {
     if (leaf.breaker === null) return false;
     const state = this.#states.get(`${mark} ${leaf.path}`);
     if (state === undefined || state.openUntilMs === 0) return false;
@@ -31,7 +31,7 @@ export class Breakers {
   }
 
   /** To be said before a call. True for the one that tries a target after its pause. */
-  begin(mark: string, leaf: Leaf): boolean {
+  begin(mark: string, leaf: ConfigLeaf): boolean {
     if (leaf.breaker === null || this.isOpen(mark, leaf)) return false;
     const state = this.#states.get(`${mark} ${leaf.path}`);
     if (state === undefined || state.openUntilMs === 0) return false;
@@ -40,13 +40,13 @@ export class Breakers {
   }
 
   /** The one that tried has learned nothing: the next may. */
-  giveUp(mark: string, leaf: Leaf): void {
+  giveUp(mark: string, leaf: ConfigLeaf): void {
     const state = this.#states.get(`${mark} ${leaf.path}`);
     if (state !== undefined) state.triedUntilMs = 0;
   }
 
   /** `status` is null for a call that came to nothing. */
-  note(mark: string, leaf: Leaf, status: number | null): void {
+  note(mark: string, leaf: ConfigLeaf, status: number | null): void {
     const rule = leaf.breaker;
     if (rule === null) return;
     const state = this.#stateOf(`${mark} ${leaf.path}`);

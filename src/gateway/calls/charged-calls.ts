@@ -1,55 +1,56 @@
-/** Knows which calls of one request were charged: the one that was answered, and those whose answer nobody got. */
+/** Records which calls of one request were charged: the answered one, and those whose response was lost. */
+import type { Meter, MeteredUsage } from '../metering/meter.ts';
+import type { TargetOutcome } from './outcome.ts';
 
-import type { Meter, Metered } from '../metering/meter.ts';
-import type { Attempted } from './attempt.ts';
-
-/** A call that was charged. */
 export interface ChargedCall {
-  readonly attempted: Attempted;
-  readonly metered: Metered;
+  readonly outcome: TargetOutcome;
+  readonly metered: MeteredUsage;
 }
 
-/** Shared by all requests of which one call at most is charged. */
+/** Shared by all requests with at most one charged call. */
 const none: readonly never[] = [];
 
 export class ChargedCalls {
-  /** Of the last call, once its answer is watched. */
-  #watched: { readonly attempted: Attempted; readonly meter: Meter } | null = null;
-  /** The last call, where it was charged without an answer that was watched. */
+  #meteredOutcome: TargetOutcome | null = null;
+  /** Meter of the last call, once its response is being read. */
+  #meter: Meter | null = null;
+  /** The last call, when it was charged without a response to meter. */
   #lost: ChargedCall | null = null;
-  /** Those before the last one. */
+  /** Charged calls before the last one. */
   #earlier: readonly ChargedCall[] = none;
 
-  watch(attempted: Attempted, meter: Meter): void {
-    this.#watched = { attempted, meter };
+  addMeter(outcome: TargetOutcome, meter: Meter): void {
+    this.#meteredOutcome = outcome;
+    this.#meter = meter;
   }
 
-  lose(attempted: Attempted, metered: Metered): void {
-    this.#lost = { attempted, metered };
+  addLost(outcome: TargetOutcome, metered: MeteredUsage): void {
+    this.#lost = { outcome, metered };
   }
 
-  /** Another one follows. */
+  /** Closes the last call because another one follows. */
   endCall(): void {
     const last = this.#last();
     if (last === null) return;
     this.#earlier = [...this.#earlier, last];
-    this.#watched = null;
+    this.#meteredOutcome = null;
+    this.#meter = null;
     this.#lost = null;
   }
 
-  /** What the last call was charged with, where no answer of it was watched. */
-  get lost(): Metered | null {
+  /** What the last call was charged when its response was lost; null otherwise. */
+  get lost(): MeteredUsage | null {
     return this.#lost?.metered ?? null;
   }
 
-  /** Those that were charged with something else than this, in their order. */
-  beside(metered: Metered | null): readonly ChargedCall[] {
+  /** All charged calls in order, except the one that `metered` belongs to. */
+  except(metered: MeteredUsage | null): readonly ChargedCall[] {
     const last = this.#last();
     return last === null || last.metered === metered ? this.#earlier : [...this.#earlier, last];
   }
 
   #last(): ChargedCall | null {
-    const metered = this.#watched?.meter.metered ?? null;
-    return metered === null ? this.#lost : { attempted: this.#watched!.attempted, metered };
+    const metered = this.#meter?.metered ?? null;
+    return metered === null ? this.#lost : { outcome: this.#meteredOutcome!, metered };
   }
 }

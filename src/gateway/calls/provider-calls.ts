@@ -1,144 +1,176 @@
-/** Knows the calls of one request: each admitted before it is made and charged when it is over, whichever of them is the last. */
+/** Makes the provider calls of one request: admits each call before it is sent and charges it when it is over. */
 import type { LimitLeft } from '../../ledger/account.ts';
 import type { Account, Ledger } from '../../ledger/ledger.ts';
 import { type Limit, usageAt } from '../../ledger/limit.ts';
 import type { PolicyTerms } from '../../ledger/limits-of-request.ts';
-import type { Leaf } from '../../model/config-tree.ts';
+import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
 import type { Call } from '../../upstream/call.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { RequestTrace } from '../logs/request-trace.ts';
-import { type Admission, type Asking, admit, lostUsage } from '../metering/admit.ts';
+import { type Admission, type AdmissionRequest, admit, lostUsage } from '../metering/admit.ts';
 import { type LimitSwitches, limitsOf } from '../metering/limits.ts';
 import { Meter } from '../metering/meter.ts';
 import type { GatewayConfig } from '../targets/resolve-config.ts';
 import type { ResolvedTarget, Targets } from '../targets/resolve-target.ts';
 import type { Caller } from '../transfer/caller.ts';
 import { isEventStream } from '../transfer/relay.ts';
+import { attempt, type CallOutcome } from './attempt.ts';
+import { ChargedCalls } from './charged-calls.ts';
+import { cachedOutcome, hasNoUsage, type TargetOutcome } from './outcome.ts';
 import {
-  type AnswerCache,
+  type CachedResponse,
   type CacheStatus,
   type CacheUse,
   cacheUseOf,
-  type KeptAnswer,
-} from './answer-cache.ts';
-import { type Attempted, answeredBefore, attempt } from './attempt.ts';
-import { ChargedCalls } from './charged-calls.ts';
+  type ResponseCache,
+} from './response-cache.ts';
 
-/** Of the gateway. */
-interface CallingParts {
+/** Services of the gateway that calls use. */
+interface CallServices {
   readonly ledger: Ledger;
   readonly origins: Origins;
   readonly targets: Targets;
-  readonly answers: AnswerCache;
-  /** False: limits count, and refuse nothing. */
+  readonly responses: ResponseCache;
+  /** False: limits count usage but reject nothing. */
   readonly enforcesLimits: boolean;
   readonly limitsBy: LimitSwitches;
 }
 
-/** Of the request. */
-interface CallingRequest {
-  readonly exchange: Exchange;
-  readonly config: GatewayConfig;
-  readonly policies: readonly PolicyTerms[];
-  readonly caller: Caller;
-  /** Null where nobody records it. */
-  readonly trace: RequestTrace | null;
+/** A call that has been admitted and not charged yet. */
+interface OpenCall {
+  readonly admission: Admission;
+  readonly use: CacheUse;
+  outcome: TargetOutcome | null;
 }
 
-/** How long an answer is waited for whose caller has gone, where it has to be known what it used or made. */
-const lingerMs = 10_000;
+/** How long a response is read after its caller has gone when its usage or effect must be known. */
+const lingerMsUsual = 10_000;
 
 export class ProviderCalls {
-  readonly #parts: CallingParts;
-  readonly #request: CallingRequest;
+  readonly #services: CallServices;
+  readonly #exchange: Exchange;
+  readonly #config: GatewayConfig;
+  readonly #policies: readonly PolicyTerms[];
+  readonly #caller: Caller;
+  readonly #trace: RequestTrace | null;
   readonly #account: Account;
-  /** Of the call that is not charged yet. */
-  #open: {
-    readonly admission: Admission;
-    readonly use: CacheUse;
-    attempted: Attempted | null;
-  } | null = null;
-  /** What of it was charged, for its record. */
+  #open: OpenCall | null = null;
+  /** Charged calls, for the log entry. */
   readonly charged = new ChargedCalls();
-  /** What the answer that comes is kept under; null for none that is. */
-  #keptUnder: string | null = null;
-  /** Whether anything may have come to a provider. */
+  /** Key under which the coming response is cached; null when it is not cached. */
+  #cacheKey: string | null = null;
+  /** Whether a provider may have received anything. */
   isSent = false;
-  #isAwaited = false;
+  #createsObject = false;
 
-  constructor(parts: CallingParts, request: CallingRequest) {
-    this.#parts = parts;
-    this.#request = request;
-    this.#account = parts.ledger.open();
+  /** `trace` is null when the request is not traced. */
+  constructor(
+    services: CallServices,
+    exchange: Exchange,
+    config: GatewayConfig,
+    policies: readonly PolicyTerms[],
+    caller: Caller,
+    trace: RequestTrace | null,
+  ) {
+    this.#services = services;
+    this.#exchange = exchange;
+    this.#config = config;
+    this.#policies = policies;
+    this.#caller = caller;
+    this.#trace = trace;
+    this.#account = services.ledger.open();
   }
 
-  /** @throws GatewayError where the leaf names no provider that can be called */
-  targetOf(leaf: Leaf, exchange: Exchange): ResolvedTarget | Promise<ResolvedTarget> {
-    return this.#parts.targets.resolve(leaf, exchange, this.#request.config);
+  /** @throws GatewayError when the leaf names no provider that can be called */
+  targetOf(leaf: ConfigLeaf, exchange: Exchange): ResolvedTarget | Promise<ResolvedTarget> {
+    return this.#services.targets.resolve(leaf, exchange, this.#config);
   }
 
   /**
-   * `exchange` with what guardrails have made of its body.
+   * Resolves the target, looks into the cache, admits the call under its limits and makes it. The body of
+   * `exchange` may have been changed by guardrails.
    *
-   * @throws GatewayError where the target cannot be called, or its limits do not let it be
+   * @throws GatewayError when the target cannot be called or its limits reject the call
    */
-  async call(leaf: Leaf, exchange: Exchange): Promise<Attempted> {
+  async call(leaf: ConfigLeaf, exchange: Exchange): Promise<TargetOutcome> {
     this.#endCall();
-    const { config, policies, caller, trace } = this.#request;
-    const { origins, answers, enforcesLimits, limitsBy } = this.#parts;
+    const { responses, enforcesLimits, limitsBy } = this.#services;
     const resolved = this.targetOf(leaf, exchange);
     const target = resolved instanceof Promise ? await resolved : resolved;
-    const limits = limitsOf(exchange, target, config, policies, enforcesLimits, limitsBy);
+    const limits = limitsOf(
+      exchange,
+      target,
+      this.#config,
+      this.#policies,
+      enforcesLimits,
+      limitsBy,
+    );
     const use = cacheUseOf(leaf.settings, target, exchange);
-    const kept = answers.find(use, exchange.now);
-    if (kept !== null) return this.#answerBefore(target, limits, kept);
-    const asking = { account: this.#account, target, limits, exchange };
-    const asked = admit(asking);
-    const admission = asked instanceof Promise ? await asked : asked;
-    this.#open = { admission, use, attempted: null };
-    this.#isAwaited = exchange.making !== undefined;
-    const { retry, requestTimeoutMs: timeoutMs } = leaf.settings;
-    const { lingerMs } = this;
-    const cacheStatus = statusOf(use);
-    const admitAgain = (tried: Attempted) => this.#admitAgain(tried, asking);
-    const how = { origins, retry, timeoutMs, caller, trace, lingerMs, cacheStatus, admitAgain };
-    const attempted = await attempt(admission.target, how);
-    this.#open.attempted = attempted;
-    this.isSent ||= attempted.isSent;
-    return attempted;
+    const cached = responses.find(use, exchange.now);
+    if (cached !== null) return this.#useCached(target, limits, cached);
+    const request = { account: this.#account, target, limits, exchange };
+    const admitted = admit(request);
+    const admission = admitted instanceof Promise ? await admitted : admitted;
+    this.#open = { admission, use, outcome: null };
+    this.#createsObject = exchange.making !== undefined;
+    const outcome = await this.#attempt(leaf, admission, use, request);
+    this.#open.outcome = outcome;
+    this.isSent ||= outcome.isSent;
+    return outcome;
   }
 
-  /** What a provider may have done for a try counts beside what it does for the next one. */
-  async #admitAgain(tried: Attempted, asking: Asking): Promise<ResolvedTarget> {
-    const { admission, use } = this.#open!;
-    this.isSent ||= tried.isSent;
-    if (hasUsedNothing(tried)) return admission.target;
-    this.#open!.attempted = tried;
+  #attempt(
+    { settings: { retry, requestTimeoutMs } }: ConfigLeaf,
+    admission: Admission,
+    use: CacheUse,
+    request: AdmissionRequest,
+  ): Promise<CallOutcome> {
+    return attempt(admission.target, {
+      origins: this.#services.origins,
+      retry,
+      timeoutMs: requestTimeoutMs,
+      caller: this.#caller,
+      trace: this.#trace,
+      lingerMs: this.lingerMs,
+      cacheStatus: cacheStatusOf(use),
+      admitAgain: (outcome) => this.#admitAgain(outcome, request),
+    });
+  }
+
+  /** Charges what a failed try may have used, in addition to what its retry will use. */
+  async #admitAgain(outcome: CallOutcome, request: AdmissionRequest): Promise<ResolvedTarget> {
+    const open = this.#open!;
+    this.isSent ||= outcome.isSent;
+    if (hasNoUsage(outcome)) return open.admission.target;
+    open.outcome = outcome;
     this.#endCall();
-    const again = await admit(asking);
-    this.#open = { admission: again, use, attempted: null };
-    return again.target;
+    const admission = await admit(request);
+    this.#open = { admission, use: open.use, outcome: null };
+    return admission.target;
   }
 
-  /** Uses no tokens and costs nothing, but is a request like others. */
-  async #answerBefore(
+  /** A cached response uses no tokens and costs nothing, but counts as a request. */
+  async #useCached(
     target: ResolvedTarget,
     limits: readonly Limit[],
-    kept: KeptAnswer,
-  ): Promise<Attempted> {
-    const counted = limits.filter(({ type }) => type === 'requests');
-    const { exchange } = this.#request;
-    await admit({ account: this.#account, target, limits: counted, exchange });
+    response: CachedResponse,
+  ): Promise<TargetOutcome> {
+    const requestLimits = limits.filter(({ type }) => type === 'requests');
+    await admit({
+      account: this.#account,
+      target,
+      limits: requestLimits,
+      exchange: this.#exchange,
+    });
     this.isSent = true;
-    return answeredBefore(target, kept);
+    return cachedOutcome(target, response);
   }
 
-  /** All of the answer of the last call, to be given again where the config says so. */
-  keep({ status, headers }: Call, body: Buffer): void {
-    const { now } = this.#request.exchange;
-    if (this.#keptUnder === null) return;
-    this.#parts.answers.keep(this.#keptUnder, { status, headers, body }, now);
+  /** Adds the complete response of the last call to the cache if the config asks for it. */
+  cache({ status, headers }: Call, body: Buffer): void {
+    if (this.#cacheKey === null) return;
+    this.#services.responses.add(this.#cacheKey, { status, headers, body }, this.#exchange.now);
   }
 
   /** What is left of the limits of the last call. */
@@ -146,64 +178,56 @@ export class ProviderCalls {
     return this.#account.left();
   }
 
-  /** 0 where nobody has to know what a call used, or made. */
+  /** 0 when neither usage nor effect of the call must be known. */
   get lingerMs(): number {
-    return this.#isAwaited || this.#open?.admission.isCounted === true ? lingerMs : 0;
+    return this.#createsObject || this.#open?.admission.isCounted === true ? lingerMsUsual : 0;
   }
 
-  /** Watches the answer of the last call, and charges it. */
+  /** Returns the meter that reads the response of the last call and charges it. */
   meter(): Meter {
-    const { admission, use, attempted } = this.#open!;
+    const { admission, use, outcome } = this.#open!;
     this.#open = null;
-    // One that was cut short for a limit is no answer for others.
-    const isAsAsked = admission.outputTokens >= admission.bound.outputTokens;
-    this.#keptUnder = isAsAsked ? use.mark : null;
-    const { call, status } = attempted!;
-    const meter = new Meter(admission, this.#account, {
-      isStream: call !== null && isEventStream(call.headers),
-      status,
-    });
-    this.charged.watch(attempted!, meter);
+    // A response that a limit cut short does not answer the same request of somebody else.
+    const isUncut = admission.outputTokens >= admission.bound.outputTokens;
+    this.#cacheKey = isUncut ? use.key : null;
+    if (outcome === null) throw new Error('The call has no outcome yet');
+    const isStream = outcome.kind === 'live' && isEventStream(outcome.call.headers);
+    const meter = new Meter(admission, this.#account, outcome.status, isStream);
+    this.charged.addMeter(outcome, meter);
     return meter;
   }
 
-  /** To be called at the end, whatever it was: what was not charged is, or given back. */
+  /** Settles or releases what is still reserved; called once at the end of every request. */
   close(): void {
     this.#closeOpen();
     if (!this.isSent) this.#account.uncount();
   }
 
-  /** Another one may follow. */
   #endCall(): void {
     this.#closeOpen();
     this.charged.endCall();
   }
 
-  /** A call whose answer nobody gets: refused by the provider, or without an answer. */
+  /** Closes a call whose response nobody receives: the provider refused it or did not respond. */
   #closeOpen(): void {
     const open = this.#open;
     this.#open = null;
     if (open === null) return;
-    const { admission, attempted } = open;
-    if (attempted === null || hasUsedNothing(attempted)) {
+    const { admission, outcome } = open;
+    if (outcome === null || hasNoUsage(outcome)) {
       this.#account.release();
       return;
     }
-    // Where nobody can say what it did, all that it may have done counts.
+    // The usage is unknown, so everything the call may have used is charged.
     const usage = lostUsage(admission);
     const used = usageAt(admission.bound.price, usage);
     const { costUnits } = used;
     this.#account.settle(used);
-    this.charged.lose(attempted, { usage, costUnits, isEstimated: true, model: null });
+    this.charged.addLost(outcome, { usage, costUnits, isEstimated: true, model: null });
   }
 }
 
-function statusOf({ mark, isRefresh }: CacheUse): CacheStatus {
-  if (mark === null) return 'DISABLED';
+function cacheStatusOf({ key, isRefresh }: CacheUse): CacheStatus {
+  if (key === null) return 'DISABLED';
   return isRefresh ? 'REFRESH' : 'MISS';
-}
-
-/** Nothing of it came to the provider, or the provider has refused it. */
-function hasUsedNothing({ call, status, isSent }: Attempted): boolean {
-  return !isSent || (call !== null && status >= 300);
 }

@@ -1,5 +1,5 @@
 /** Knows how long a provider asks to be left alone. */
-import type { AnswerHeaders } from '../../upstream/call.ts';
+import type { ProviderHeaders } from '../../upstream/call.ts';
 
 const number = /^\d+(?:\.\d+)?$/;
 /** `Sun, 06 Nov 1994 08:49:37 GMT`; of other texts JavaScript makes some date as well. */
@@ -11,7 +11,7 @@ const httpDate =
  * null where they say nothing that can be understood. A date is held against the clock by which the
  * answer itself is dated, and against `now` (ms since the epoch) where it is not.
  */
-export function retryAfterMs(headers: AnswerHeaders, now: number): number | null {
+export function retryAfterMs(headers: ProviderHeaders, now: number): number | null {
   const ms = headers['retry-after-ms'] ?? headers['x-ms-retry-after-ms'];
   if (typeof ms === 'string' && number.test(ms)) return Math.ceil(Number(ms));
   const after = headers['retry-after'];

@@ -1,16 +1,16 @@
 /** Knows which guardrails judge a call: those of its config, and those that its workspace has for all. */
 import {
+  buildGuardrail,
   type CheckTools,
   type Guardrail,
-  readyGuardrail,
-  writtenOut,
+  readInlineGuardrail,
 } from '../../guardrails/guardrail.ts';
-import type { GuardrailSettings } from '../../model/config-tree.ts';
-import type { GuardrailActions } from '../../model/guardrail.ts';
+import type { GuardrailSettings } from '../../model/configs/config-tree.ts';
+import type { GuardrailActions } from '../../model/guardrails/guardrail.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/tables/gateway-reads.ts';
-import type { Fresh, Read } from '../callers/fresh.ts';
+import * as gatewayReads from '../../store/reads/gateway-reads.ts';
 import type { GatewayKey } from '../callers/gateway-key.ts';
+import type { SnapshotCache, SnapshotEntry } from '../callers/snapshot-cache.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 
 /** In the order in which they judge. */
@@ -28,7 +28,7 @@ export interface StoredGuardrail {
 
 export interface GuardrailsOptions {
   readonly database: Pick<Database, 'readable'>;
-  readonly fresh: Fresh<StoredGuardrail>;
+  readonly fresh: SnapshotCache<StoredGuardrail>;
   readonly tools: CheckTools;
   /** Whether any judge at all (`GUARDRAILS_ENABLED`). */
   readonly isEnabled: boolean;
@@ -85,7 +85,7 @@ export class Guardrails {
   #ready(entry: Readonly<Record<string, unknown>>, field: string, at: number): Guardrail {
     const known = this.#inline.get(entry);
     if (known !== undefined) return known;
-    const made = readyGuardrail(writtenOut(entry, `${field}[${at}]`), this.#options.tools);
+    const made = buildGuardrail(readInlineGuardrail(entry, `${field}[${at}]`), this.#options.tools);
     this.#inline.set(entry, made);
     return made;
   }
@@ -102,7 +102,7 @@ export class Guardrails {
   async #load(
     organisationId: string,
     reference: string,
-  ): Promise<Read<StoredGuardrail> | undefined> {
+  ): Promise<SnapshotEntry<StoredGuardrail> | undefined> {
     const { database, tools } = this.#options;
     const row = await gatewayReads.findGuardrail(database.readable, organisationId, reference);
     if (row === undefined) return undefined;
@@ -112,7 +112,7 @@ export class Guardrails {
       actions: JSON.parse(row.actions ?? '{}') as GuardrailActions,
     };
     const isOfModels = row.status === 'active' && row.target === 'llm';
-    const guardrail = isOfModels ? readyGuardrail(definition, tools) : null;
+    const guardrail = isOfModels ? buildGuardrail(definition, tools) : null;
     const value = { workspaceId: row.workspace_id, guardrail };
     return { organisationId, generation: row.generation, value };
   }

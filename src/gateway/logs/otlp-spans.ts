@@ -1,5 +1,5 @@
 /** Knows how spans are written in the JSON of OTLP, and which attributes they have: names and counts, never what was said. */
-import { endpointRoute } from '../../model/endpoint.ts';
+import { endpointRoute } from '../../model/services/endpoint.ts';
 import type { CallSpan, TracedRequest } from './request-trace.ts';
 
 /** Who sends the spans. */

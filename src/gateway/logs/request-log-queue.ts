@@ -1,7 +1,7 @@
 /** Knows which requests wait for the log: within bounds, those of an organisation together, and how many had no place. */
-import { totalsStepOf } from '../../model/request-log.ts';
-import { type Batch, lossOf } from '../../store/tables/logged-requests.ts';
-import type { WrittenRow } from '../../store/tables/request-logs.ts';
+import { startOfTotalsStep } from '../../model/logs/request-log.ts';
+import { type LogBatch, lossOf } from '../../store/logs/logged-requests.ts';
+import type { WrittenRow } from '../../store/logs/request-logs.ts';
 import { type LoggedRecord, rowOf } from './request-log-row.ts';
 
 export interface RequestLogQueueBounds {
@@ -87,17 +87,17 @@ export class RequestLogQueue {
 
   lose(organisationId: string, endedAt: number): void {
     this.#lost += 1;
-    const hour = totalsStepOf(endedAt);
+    const hour = startOfTotalsStep(endedAt);
     const hours = this.#losses.get(organisationId) ?? new Map<number, number>();
     this.#losses.set(organisationId, hours.set(hour, (hours.get(hour) ?? 0) + 1));
   }
 
   /** By organisation the batches that are full; where `isAll`, all that waits, and all losses. */
-  take(isAll: boolean): Batch[][] {
+  take(isAll: boolean): LogBatch[][] {
     if (isAll) this.#makeRows();
-    const taken: Batch[][] = [];
+    const taken: LogBatch[][] = [];
     for (const [organisationId, waiting] of this.#waiting) {
-      const batches: Batch[] = [];
+      const batches: LogBatch[] = [];
       while (isFull(waiting) || (isAll && waiting.rows.length > 0)) {
         batches.push({ rows: cut(waiting), losses: [] });
       }
@@ -113,7 +113,7 @@ export class RequestLogQueue {
     for (const { tuple } of rows) this.#chars -= tuple.length;
   }
 
-  #takeLosses(): Batch[][] {
+  #takeLosses(): LogBatch[][] {
     const taken = [...this.#losses].map(([organisationId, hours]) => {
       const losses = [...hours].map(([hour, requests]) => lossOf(organisationId, hour, requests));
       return [{ rows: [], losses }];

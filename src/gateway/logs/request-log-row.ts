@@ -1,6 +1,6 @@
 /** Knows how the record of a request becomes a row of the log. */
-import { newIdBytesAt } from '../../model/ids.ts';
-import * as requestLogs from '../../store/tables/request-logs.ts';
+import { newIdBytesAt } from '../../model/wire/ids.ts';
+import * as requestLogs from '../../store/logs/request-logs.ts';
 import type { RequestRecord } from './request-record.ts';
 
 /** A record of a request that somebody's key was good for. */

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../../store/connection/db.ts';
 import { isUnavailable } from '../../store/connection/unavailable.ts';
-import { type Batch, writeBatch } from '../../store/tables/logged-requests.ts';
-import type { WrittenRow } from '../../store/tables/request-logs.ts';
+import { type LogBatch, writeBatch } from '../../store/logs/logged-requests.ts';
+import type { WrittenRow } from '../../store/logs/request-logs.ts';
 import { RequestLogQueue, type RequestLogQueueBounds } from './request-log-queue.ts';
 import type { LoggedRecord } from './request-log-row.ts';
 import type { RequestRecord } from './request-record.ts';
@@ -125,7 +125,7 @@ export class RequestLog {
     }
   }
 
-  async #writeOne(batch: Batch): Promise<void> {
+  async #writeOne(batch: LogBatch): Promise<void> {
     const refused = await this.#commit(batch);
     if (refused === null) return;
     this.#queue.release(batch.rows);
@@ -134,7 +134,7 @@ export class RequestLog {
   }
 
   /** The rows that the database does not take; null where it is given up on. */
-  async #commit(batch: Batch, mayBeThere = false): Promise<readonly WrittenRow[] | null> {
+  async #commit(batch: LogBatch, mayBeThere = false): Promise<readonly WrittenRow[] | null> {
     const { retryMs } = this.#bounds;
     const { signal } = this.#givesUp;
     for (let isRepeated = mayBeThere; !signal.aborted; isRepeated = true) {
@@ -150,7 +150,7 @@ export class RequestLog {
   }
 
   /** So that a row which fails takes no other along. */
-  async #takeApart({ rows }: Batch, error: unknown): Promise<readonly WrittenRow[] | null> {
+  async #takeApart({ rows }: LogBatch, error: unknown): Promise<readonly WrittenRow[] | null> {
     if (rows.length <= 1) {
       this.#onLoss(error, rows.length);
       return rows;

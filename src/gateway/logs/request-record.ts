@@ -1,7 +1,8 @@
 /** Knows what is told of a request once its last byte is out, to figures and to the log of requests. */
-import type { TokenUsage } from '../../model/pricing.ts';
-import type { GuardrailVerdict } from '../../model/request-log.ts';
-import type { OpenChargeKey } from '../../store/tables/open-charges.ts';
+
+import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import type { TokenUsage } from '../../model/pricing/pricing.ts';
+import type { OpenChargeKey } from '../../store/logs/open-charges.ts';
 
 /** A call that was charged although its answer is not the one that the caller got. */
 export interface EarlierAttempt {

@@ -4,8 +4,8 @@ import type { IncomingMessage } from 'node:http';
 import { monotonicMs } from '../../monotonic.ts';
 import type { CallRequest } from '../../upstream/call.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
-import { type AskedSettings, askedSettings } from './asked-settings.ts';
 import type { RequestRecord } from './request-record.ts';
+import { type RequestSettings, requestSettings } from './request-settings.ts';
 import { isSampled, type SamplerTerms } from './sampler.ts';
 import { readTraceParent, sampledFlag, type TraceParent, traceParentText } from './trace-parent.ts';
 
@@ -27,7 +27,7 @@ export class CallSpan {
   readonly method: string;
   readonly origin: string;
   readonly targetPath: string;
-  readonly settings: AskedSettings;
+  readonly settings: RequestSettings;
   readonly beganMs: number;
   readonly #requestBeganMs: number;
   #endedMs: number | null = null;
@@ -42,7 +42,7 @@ export class CallSpan {
     this.method = call.method;
     this.origin = call.origin;
     this.targetPath = path;
-    this.settings = askedSettings(params);
+    this.settings = requestSettings(params);
     this.#requestBeganMs = requestBeganMs;
     this.beganMs = monotonicMs() - requestBeganMs;
   }

@@ -8,15 +8,15 @@ import {
   PriceUnknown,
   type UsageBound,
 } from '../../ledger/limit.ts';
-import { priceOf } from '../../model/price-table.ts';
-import { priceUnder } from '../../model/price-terms.ts';
-import type { Price, TokenUsage } from '../../model/pricing.ts';
+import { effectivePrice } from '../../model/pricing/effective-price.ts';
+import { lookUpPrice } from '../../model/pricing/price-table.ts';
+import type { Price, TokenUsage } from '../../model/pricing/pricing.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { changedBody } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { boundOf, isMetered, outputClamps, unboundedParam } from './bound.ts';
-import { meteringOf, unmetered } from './metering.ts';
+import { meteredEndpointOf, unmetered } from './metered-endpoint.ts';
 
 /** A call that may be made, and what it has been granted. */
 export interface Admission {
@@ -33,7 +33,7 @@ export interface Admission {
 }
 
 /** A call that asks to be let through. */
-export interface Asking {
+export interface AdmissionRequest {
   readonly account: Account;
   readonly target: ResolvedTarget;
   readonly limits: readonly Limit[];
@@ -45,9 +45,9 @@ export interface Asking {
  *
  * @throws GatewayError that says which limit is reached, or that this cannot be known now
  */
-export function admit(asking: Asking): Admission | Promise<Admission> {
+export function admit(asking: AdmissionRequest): Admission | Promise<Admission> {
   const { service, model } = asking.target.pricing;
-  const known = priceOf(service, model, asking.exchange.now);
+  const known = lookUpPrice(service, model, asking.exchange.now);
   return known instanceof Promise
     ? known.then((price) => admitAt(price, asking))
     : admitAt(known, asking);
@@ -55,12 +55,12 @@ export function admit(asking: Asking): Admission | Promise<Admission> {
 
 function admitAt(
   known: Price | null,
-  { account, target, limits, exchange }: Asking,
+  { account, target, limits, exchange }: AdmissionRequest,
 ): Admission | Promise<Admission> {
   const { params, pricing } = target;
-  const metering = meteringOf(target.endpoint, exchange);
+  const metering = meteredEndpointOf(target.endpoint, exchange);
   const isMeteredCall = isMetered(metering);
-  const price = priceUnder(pricing, known);
+  const price = effectivePrice(pricing, known);
   const bytes = target.call.body?.length ?? 0;
   const bound = boundOf(metering, params, bytes, price, pricing.model);
   const counted =

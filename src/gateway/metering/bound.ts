@@ -1,7 +1,7 @@
 /** Knows the most that a request can use before it is sent, and how it is made to use no more. */
 import type { UsageBound } from '../../ledger/limit.ts';
-import type { Price } from '../../model/pricing.ts';
-import { openAiModelServices } from '../../model/provider-addresses.ts';
+import type { Price } from '../../model/pricing/pricing.ts';
+import { openAiModelServices } from '../../model/services/provider-addresses.ts';
 import { type InputBound, inputBound, openTokensMax } from './input-bound.ts';
 
 type Params = Readonly<Record<string, unknown>>;

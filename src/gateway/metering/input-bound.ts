@@ -1,5 +1,5 @@
 /** Knows how many tokens the input of a request can have: no more than its text has bytes, and what pictures, files and tools add to that. */
-import { outlineOf } from '../../model/outlined-object.ts';
+import { peekMember } from '../../model/json/lazy-object.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
@@ -35,7 +35,7 @@ const depthMax = 8;
 /** `bodyBytes` of the request as it goes out. */
 export function inputBound(params: Params, bodyBytes: number, model: string | null): InputBound {
   const beyond: Beyond = { pictures: 0, pictureBytes: 0, isOpen: isOpenByItself(params) };
-  for (const name of lists) look(outlineOf(params, name), beyond, 0);
+  for (const name of lists) look(peekMember(params, name), beyond, 0);
   const { pictures, pictureBytes, isOpen } = beyond;
   const textBytes = bodyBytes - pictureBytes;
   const each = model?.includes(manyTokens.names) ? manyTokens.pictureTokensMax : pictureTokensMax;

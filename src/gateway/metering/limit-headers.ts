@@ -1,11 +1,11 @@
-/** Knows how an answer tells what is left of the limits of its request (docs/inference.md, Headers). */
+/** Knows how an answer tells what is left of the limits of its request (docs/reference/inference.md, Headers). */
 import type { LimitLeft } from '../../ledger/account.ts';
 import type { Limit } from '../../ledger/limit.ts';
 
 const microsPerDollar = 1_000_000;
 
 /** Puts them into `headers`: none where no limit is known. `now` in ms since the epoch. */
-export function tellLimits(
+export function addLimitHeaders(
   headers: Record<string, string>,
   usageName: string,
   left: readonly LimitLeft[],

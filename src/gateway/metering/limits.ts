@@ -7,15 +7,15 @@ import {
   type PolicyTerms,
   type RequestFacts,
 } from '../../ledger/limits-of-request.ts';
-import { endpointOf } from '../../model/endpoint.ts';
+import { endpointOf } from '../../model/services/endpoint.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/tables/gateway-reads.ts';
-import type { StoredPolicy } from '../../store/tables/policy-table.ts';
-import type { StoredRateLimitPolicy } from '../../store/tables/rate-limit-policies.ts';
-import type { StoredUsageLimitPolicy } from '../../store/tables/usage-limit-policies.ts';
+import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import type { StoredRateLimitPolicy } from '../../store/resources/rate-limit-policies.ts';
+import type { StoredUsageLimitPolicy } from '../../store/resources/usage-limit-policies.ts';
+import type { StoredPolicy } from '../../store/rows/policy-table.ts';
 import type { Exchange } from '../callers/exchange.ts';
-import type { Fresh } from '../callers/fresh.ts';
-import { noTerms, termsOfRow } from '../callers/own-terms.ts';
+import { noTerms, termsOfRow } from '../callers/limit-terms.ts';
+import type { SnapshotCache } from '../callers/snapshot-cache.ts';
 import type { GatewayConfig } from '../targets/resolve-config.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 
@@ -29,12 +29,12 @@ export interface LimitSwitches {
 /** The policies of an organisation, read once for all its requests. */
 export class Policies {
   readonly #database: Pick<Database, 'readable'>;
-  readonly #fresh: Fresh<readonly PolicyTerms[]>;
+  readonly #fresh: SnapshotCache<readonly PolicyTerms[]>;
   readonly #switches: LimitSwitches;
 
   constructor(
     database: Pick<Database, 'readable'>,
-    fresh: Fresh<readonly PolicyTerms[]>,
+    fresh: SnapshotCache<readonly PolicyTerms[]>,
     switches: LimitSwitches,
   ) {
     this.#database = database;

@@ -2,25 +2,25 @@
 import type { Account } from '../../ledger/ledger.ts';
 import { type Limit, usageAt } from '../../ledger/limit.ts';
 import type { AssumedCharge } from '../../ledger/open-charge.ts';
-import { fromUnits } from '../../model/limits.ts';
-import type { TokenUsage } from '../../model/pricing.ts';
+import { fromUnits } from '../../model/limits/limits.ts';
+import type { TokenUsage } from '../../model/pricing/pricing.ts';
 import {
-  noteUsage,
-  nothingSaid,
-  type SaidUsage,
-  usageParts,
-  wholeUsage,
-} from '../../model/said-usage.ts';
-import type { AnswerHeaders } from '../../upstream/call.ts';
-import { decoded } from '../transfer/content-encoding.ts';
+  addReportedUsage,
+  completeUsage,
+  newReportedUsage,
+  parseUsageParts,
+  type ReportedUsage,
+} from '../../model/pricing/reported-usage.ts';
+import type { ProviderHeaders } from '../../upstream/call.ts';
+import { decodeBody } from '../transfer/content-encoding.ts';
 import type { RelayEnd } from '../transfer/relay.ts';
 import { type Admission, grantedUsage, noTokens } from './admit.ts';
 import { hasOutput, isMetered } from './bound.ts';
-import { unmetered } from './metering.ts';
+import { unmetered } from './metered-endpoint.ts';
 import { UsageStream } from './usage-stream.ts';
 
 /** What is known of the use of one request. */
-export interface Metered {
+export interface MeteredUsage {
   readonly usage: TokenUsage;
   readonly costUnits: number;
   /** The provider did not say it, or not in a way that can be. */
@@ -43,30 +43,25 @@ export class Meter {
   readonly #admission: Admission;
   readonly #account: Account;
   readonly #status: number;
-  #said: SaidUsage;
+  #said: ReportedUsage;
   #bodyBytes = 0;
-  #metered: Metered | null = null;
+  #metered: MeteredUsage | null = null;
 
-  constructor(
-    admission: Admission,
-    account: Account,
-    answer: { readonly status: number; readonly isStream: boolean },
-  ) {
+  constructor(admission: Admission, account: Account, status: number, isStream: boolean) {
     this.#admission = admission;
     this.#account = account;
-    this.#status = answer.status;
-    const { isStream } = answer;
+    this.#status = status;
     this.events = isStream ? new UsageStream(admission.takesUsageOut) : null;
-    this.#said = this.events?.said ?? nothingSaid();
+    this.#said = this.events?.said ?? newReportedUsage();
   }
 
   /** An answer that came whole, with its text where that is known; what it cost, in dollars, where that is. */
-  readWhole(body: Buffer, headers: AnswerHeaders, text: string | null = null): number | null {
+  readWhole(body: Buffer, headers: ProviderHeaders, text: string | null = null): number | null {
     this.#bodyBytes = body.length;
     if (/^application\/json/i.test(String(headers['content-type']))) {
       try {
-        const plain = decoded(headers, body);
-        noteUsage(this.#said, usageParts(plain, plain === body ? text : null));
+        const plain = decodeBody(headers, body);
+        addReportedUsage(this.#said, parseUsageParts(plain, plain === body ? text : null));
       } catch {
         // What is no JSON says nothing.
       }
@@ -76,17 +71,17 @@ export class Meter {
   }
 
   /** What was charged; null while nothing was. */
-  get metered(): Metered | null {
+  get metered(): MeteredUsage | null {
     return this.#metered;
   }
 
   /** The answer is over; charges what {@link readWhole} has not. */
-  finish(end: RelayEnd): Metered {
+  finish(end: RelayEnd): MeteredUsage {
     const isRead = end.kind === 'whole' || (end.kind === 'left' && end.isRead);
     return this.#metered ?? this.#settle(isRead);
   }
 
-  #settle(isRead: boolean): Metered {
+  #settle(isRead: boolean): MeteredUsage {
     const usage = this.#usage(isRead);
     const { price } = this.#admission.bound;
     const used = usageAt(price, usage.tokens);
@@ -105,11 +100,11 @@ export class Meter {
     const { metering } = this.#admission;
     // What the answer tells of, another request has used.
     if (metering === unmetered) return { tokens: noTokens, isEstimated: false };
-    const said = wholeUsage(this.#said, hasOutput(metering));
+    const said = completeUsage(this.#said, hasOutput(metering));
     if (said !== null && isRead) return { tokens: said, isEstimated: false };
     // A provider that refuses, or names another place, has done nothing.
     if (this.#status >= 300 && isRead) return { tokens: noTokens, isEstimated: false };
-    if (!isRead || this.#said.isAbsurd) {
+    if (!isRead || this.#said.isImplausible) {
       return { tokens: grantedUsage(this.#admission), isEstimated: true };
     }
     const { inputTokens, outputTokens } = this.#said;
@@ -141,6 +136,6 @@ export class Meter {
 }
 
 /** Of a request that no provider was asked for. */
-export const meteredNothing: Metered = {
+export const noUsage: MeteredUsage = {
   ...{ usage: noTokens, costUnits: 0, isEstimated: false, model: null },
 };

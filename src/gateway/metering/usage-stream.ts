@@ -1,5 +1,9 @@
 /** Knows how the events of a stream are looked through for what was used, and how what was asked for on behalf of the gateway is taken out. */
-import { noteUsage, nothingSaid, type SaidUsage } from '../../model/said-usage.ts';
+import {
+  addReportedUsage,
+  newReportedUsage,
+  type ReportedUsage,
+} from '../../model/pricing/reported-usage.ts';
 
 const marker = Buffer.from('"usage"');
 const lineFeed = 0x0a;
@@ -9,7 +13,7 @@ const nothing = Buffer.alloc(0);
 
 /** Events go through it; their bytes are as they were, save for those that are taken out. */
 export class UsageStream {
-  readonly said: SaidUsage = nothingSaid();
+  readonly said: ReportedUsage = newReportedUsage();
   /** Of all that came. */
   bytes = 0;
   /** Pieces that came; a provider sends about one for a token. */
@@ -96,7 +100,7 @@ export class UsageStream {
         readonly choices?: unknown;
         readonly usage?: unknown;
       };
-      noteUsage(this.said, data);
+      addReportedUsage(this.said, data);
       const isEmpty = Array.isArray(data.choices) && data.choices.length === 0;
       return this.#takesOut && isEmpty && typeof data.usage === 'object' && data.usage !== null;
     } catch {

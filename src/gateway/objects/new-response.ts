@@ -1,7 +1,7 @@
-/** Knows how a request for a response is made ready, with what it goes on from, and how the response comes to be kept. */
+/** Prepares a request for a response: adds the previous turns, and records the new response. */
 import { newObjectId } from '../../objects/object-id.ts';
 import type { Owner } from '../../objects/owner.ts';
-import { type KeepingOptions, ResponseKeeping } from '../../objects/responses/response-keeping.ts';
+import { type ResponseWriterOptions, ResponseWriter } from '../../objects/responses/response-writer.ts';
 import type { ResponseRecord } from '../../objects/responses/response-record.ts';
 import type { Responses } from '../../objects/responses/responses.ts';
 import { EventReader } from '../../upstream/dialects/event-reader.ts';
@@ -9,33 +9,34 @@ import type { Exchange } from '../callers/exchange.ts';
 import type { OwnedPath } from '../references/owned-path.ts';
 import { changedBody } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
-import type { Note } from './noted-objects.ts';
+import type { ObjectRecorder } from './object-recorder.ts';
 
 export interface NewResponseRequest {
-  /** With all that was said before it. */
+  /** With the turns of the previous responses. */
   readonly exchange: Exchange;
-  readonly keeping: ResponseKeeping | null;
+  readonly keeping: ResponseWriter | null;
 }
 
-export interface NewResponseOptions extends Omit<KeepingOptions, 'commits'> {
+export interface NewResponseOptions extends Omit<ResponseWriterOptions, 'commits'> {
   readonly owner: Owner;
   readonly responses: Responses;
   readonly bodyBytesMax: number;
 }
 
-export function asksForResponse(
+/** Whether the request creates a response. */
+export function isResponseCreation(
   { kind, id, rest }: OwnedPath,
   method: string | undefined,
 ): boolean {
   return kind === 'responses' && id === null && rest.length === 0 && method === 'POST';
 }
 
-/** Whether the caller asks for it, and later on how far it has come. */
+/** Whether the caller polls for the response instead of waiting for it. */
 export function isInBackground({ params }: Pick<Exchange, 'params'>): boolean {
   return params.background === true && params.stream !== true;
 }
 
-/** @throws ObjectError or GatewayError where it goes on from what cannot be gone on from, or is too large */
+/** @throws ObjectError or GatewayError when the previous response cannot be continued, or is too large */
 export async function newResponse(
   exchange: Exchange,
   options: NewResponseOptions,
@@ -50,19 +51,22 @@ export async function newResponse(
     throw new GatewayError('invalid_request', 'input must be a text or a list of items', 'input');
   }
   const id = newObjectId('resp');
-  const given = params.previous_response_id;
-  const named = typeof given === 'string' ? given : null;
-  const prior = named === null ? null : await responses.priorTurns(owner, named);
+  const previous = params.previous_response_id;
+  const previousId = typeof previous === 'string' ? previous : null;
+  const prior = previousId === null ? null : await responses.priorTurns(owner, previousId);
   const begun = { id, isContinued: prior !== null };
-  const continued = prior === null ? {} : goingOn(exchange, prior.items, options.bodyBytesMax);
+  const continued = prior === null ? {} : withTurns(exchange, prior.items, options.bodyBytesMax);
   const response = {
-    ...{ id, owner, input: params.input },
-    ...{ previousId: prior === null ? null : named, rootId: prior?.rootId ?? id },
+    id,
+    owner,
+    input: params.input,
+    previousId: prior === null ? null : previousId,
+    rootId: prior?.rootId ?? id,
   };
   const keepingOptions = { ...options, commits: responses.commits };
   return {
     exchange: { ...exchange, ...continued, begun },
-    keeping: params.store === false ? null : new ResponseKeeping(response, keepingOptions),
+    keeping: params.store === false ? null : new ResponseWriter(response, keepingOptions),
   };
 }
 
@@ -70,28 +74,28 @@ function isItem(value: unknown): boolean {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function goingOn(
+function withTurns(
   { params, body }: Exchange,
   before: readonly unknown[],
   bytesMax: number,
 ): Pick<Exchange, 'params' | 'body'> {
   const { input } = params;
-  const asked = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
-  const items = [...before, ...(Array.isArray(asked) ? asked : [])];
+  const turns = typeof input === 'string' ? [{ role: 'user', content: input }] : input;
+  const items = [...before, ...(Array.isArray(turns) ? turns : [])];
   const changed = changedBody(body!, new Map([['input', items]]));
   if (changed.length > bytesMax) {
-    const message = `With what it goes on from, the request has more than ${bytesMax} bytes`;
+    const message = `With the previous responses, the request has more than ${bytesMax} bytes`;
     throw new GatewayError('body_too_large', message, 'previous_response_id');
   }
   return { params: { ...params, input: items }, body: changed };
 }
 
-/** As of objects at providers. */
-export function noteOfResponse(keeping: ResponseKeeping): Note {
+/** Records a response that the gateway stores, like an object of a provider. */
+export function responseRecorder(keeping: ResponseWriter): ObjectRecorder {
   return {
     whole: async (body) => {
       const { hook_results: _, ...record } = JSON.parse(body.toString('utf8'));
-      await keeping.whole(record as ResponseRecord);
+      await keeping.writeWhole(record as ResponseRecord);
       return body;
     },
     ofStream: () => {
@@ -99,10 +103,10 @@ export function noteOfResponse(keeping: ResponseKeeping): Note {
       return {
         outlivesCaller: true,
         get isUnwanted() {
-          return keeping.isUnwanted;
+          return keeping.isCancelled;
         },
-        note: (bytes) => keeping.events(linesOf(reader, bytes)),
-        end: async () => Buffer.from(await keeping.breakOff(brokenOff)),
+        record: (bytes) => keeping.writeEvents(responseEvents(reader, bytes)),
+        end: async () => Buffer.from(await keeping.fail(brokenOff)),
       };
     },
   };
@@ -110,11 +114,11 @@ export function noteOfResponse(keeping: ResponseKeeping): Note {
 
 const brokenOff = 'The provider broke off its answer';
 
-/** Data of the events that end in these bytes; results of guardrails are no events of the response. */
-function linesOf(reader: EventReader, bytes: Buffer): string[] {
-  const lines: string[] = [];
+/** The data of the events that end in these bytes, without guardrail results, which are not part of a response. */
+function responseEvents(reader: EventReader, bytes: Buffer): string[] {
+  const events: string[] = [];
   reader.push(bytes, (data) => {
-    if (data.startsWith('{"type":')) lines.push(data);
+    if (data.startsWith('{"type":')) events.push(data);
   });
-  return lines;
+  return events;
 }

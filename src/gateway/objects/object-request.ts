@@ -1,52 +1,61 @@
-/** Knows what a family of objects is told of a request, and a file that is sent with it, which is read by who takes it. */
+/** Builds the request that a family of objects receives, with the file that is uploaded with it. */
 import type { IncomingMessage } from 'node:http';
 import type { ObjectRequest, Upload } from '../../objects/object-request.ts';
 import type { Owner } from '../../objects/owner.ts';
-import type { Calling } from '../answering/calling.ts';
+import type { RequestContext } from '../calls/request-context.ts';
 import type { OwnedPath } from '../references/owned-path.ts';
-import { isShort, PassingBody } from '../transfer/passing-body.ts';
 import { readBody } from '../transfer/read-body.ts';
-import { modelCallerOf, modelCallsOf } from './model-callers.ts';
+import { isShort, StreamedBody } from '../transfer/streamed-body.ts';
+import { modelCallerOf, modelCallsOf } from './internal-calls.ts';
 
-/** What clients of OpenAI and of Anthropic tell with each request. */
+/** The SDKs of OpenAI and Anthropic send this header with each request. */
 const retryCountHeader = 'x-stainless-retry-count';
 
-export function objectRequestOf(calling: Calling, owned: OwnedPath, owner: Owner): ObjectRequest {
-  const { exchange } = calling;
-  const { now, request, params, unread } = exchange;
-  const { kind, id, rest } = owned;
+export function objectRequestOf(
+  context: RequestContext,
+  owned: OwnedPath,
+  owner: Owner,
+): ObjectRequest {
+  const { now, request, params, query, unread } = context.exchange;
   return {
-    ...{ owner, now, kind, id, rest, params },
+    owner,
+    now,
+    kind: owned.kind,
+    id: owned.id,
+    rest: owned.rest,
+    params,
     upload: unread === undefined ? null : uploadOf(unread),
-    ...{ method: request.method!, query: new URLSearchParams(exchange.query) },
+    method: request.method!,
+    query: new URLSearchParams(query),
     contentType: request.headers['content-type'] ?? null,
     isRetry: Number(request.headers[retryCountHeader]) > 0,
-    models: modelCallsOf(calling),
-    modelCaller: () => modelCallerOf(calling),
+    models: modelCallsOf(context),
+    modelCaller: () => modelCallerOf(context),
   };
 }
 
 /**
- * With what is on its way to a provider: read whole where it is short, so that it can be sent again, else
- * passed on as it comes.
+ * Attaches an upload on its way to a provider. A short body is read completely, so that it can be sent
+ * again; any other is streamed.
  *
- * @throws GatewayError where that is more than a file may have
+ * @throws GatewayError when the body exceeds the bound of a file
  */
-export async function withBody(calling: Calling): Promise<Calling> {
-  const { exchange, pipeline, found } = calling;
-  const { unread, ...rest } = exchange;
-  if (unread === undefined) return calling;
-  const bytesMax = pipeline.fileBytesMax + formBytesMax;
-  found.exchange = isShort(unread)
-    ? { ...rest, body: await readBody(unread, bytesMax) }
-    : { ...rest, passing: new PassingBody(unread, bytesMax) };
-  return { ...calling, exchange: found.exchange };
+export async function withBody(context: RequestContext): Promise<RequestContext> {
+  const { exchange, services, draft } = context;
+  const { unread } = exchange;
+  if (unread === undefined) return context;
+  const bytesMax = services.fileBytesMax + formBytesMax;
+  const complete = isShort(unread)
+    ? { ...exchange, unread: undefined, body: await readBody(unread, bytesMax) }
+    : { ...exchange, unread: undefined, passing: new StreamedBody(unread, bytesMax) };
+  draft.exchange = complete;
+  return context.withExchange(complete);
 }
 
-/** All of a form but its file. */
+/** Bound of a form without its file. */
 const formBytesMax = 64 * 1024;
 
-/** Leaving it does not end the connection, by which the answer goes. */
+/** Stopping the iteration keeps the connection open, because the response uses it. */
 function uploadOf(request: IncomingMessage): Upload {
   const length = request.headers['content-length'];
   return {

@@ -1,108 +1,121 @@
-/** Knows how a response or run at a provider that was charged what it was granted comes to be charged what it has used, whoever asks for it. */
-
+/** Keeps the charge of a response or run open until the provider reports its usage, and settles it then. */
 import { addressOf, openCharge, openForMs, settleCharge } from '../../ledger/open-charge.ts';
-import { newIdBytes } from '../../model/ids.ts';
+import { newIdBytes } from '../../model/wire/ids.ts';
 import type { Owner } from '../../objects/owner.ts';
-import { type ToldUse, toldUses } from '../../objects/told-uses.ts';
+import { findReportedUsage, type ReportedObjectUsage } from '../../objects/reported-usage.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as openCharges from '../../store/tables/open-charges.ts';
-import type { Calling } from '../answering/calling.ts';
-import type { Attempted } from '../calls/attempt.ts';
-import { meteringOf } from '../metering/metering.ts';
+import * as openCharges from '../../store/logs/open-charges.ts';
+import type { TargetOutcome } from '../calls/outcome.ts';
+import type { RequestContext } from '../calls/request-context.ts';
+import { meteredEndpointOf } from '../metering/metered-endpoint.ts';
 import type { OwnedPath } from '../references/owned-path.ts';
 import { providerOf, type ResolvedTarget } from '../targets/resolve-target.ts';
-import { eventTexts, parsedJson } from '../transfer/event-texts.ts';
-import type { Note } from './noted-objects.ts';
+import { eventDataReader, parsedJson } from '../transfer/event-data.ts';
+import type { ObjectRecorder } from './object-recorder.ts';
 
 interface ChargeOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
   readonly owner: Owner;
-  /** What else is noted of the answer; null for nothing. */
-  readonly note: Note | null;
+  /** Records the objects of the same response; null for none. */
+  readonly recorder: ObjectRecorder | null;
 }
 
-/** Sees what an answer tells of use, before the caller does. */
-interface Watch {
-  /** `uses` in one answer or event. */
-  told(uses: readonly ToldUse[]): Promise<void>;
-  /** The stream has ended, whichever way. */
+/** Reads the usage that a response reports, before the caller receives it. */
+interface UsageWatch {
+  /** `uses` in one response or event. */
+  record(uses: readonly ReportedObjectUsage[]): Promise<void>;
+  /** The response is complete or has broken off. */
   end(): Promise<void>;
 }
 
 const firstLookMs = 60_000;
-/** Events that may tell of use. */
-const ofUse = /"object"\s*:\s*"(?:response|thread\.run)"/;
+/** Matches events that may report usage. */
+const usageEvent = /"object"\s*:\s*"(?:response|thread\.run)"/;
 
-/** What is noted of an answer of a provider, with what it tells of use; null where that is nothing. */
+/** Adds reading of reported usage to the recorder of a response; null when there is nothing to record. */
 export async function withCharges(
-  calling: Calling,
+  context: RequestContext,
   owned: OwnedPath,
-  attempted: Attempted,
+  outcome: TargetOutcome,
   options: ChargeOptions,
-): Promise<Note | null> {
-  const watch = await watchOf(calling, owned, attempted, options);
-  return watch === null ? options.note : watched(options.note ?? nothingNoted, watch);
+): Promise<ObjectRecorder | null> {
+  const { recorder } = options;
+  const watch = await watchOf(context, owned, outcome, options);
+  return watch === null ? recorder : watchedRecorder(recorder ?? emptyRecorder, watch);
 }
 
 async function watchOf(
-  calling: Calling,
+  context: RequestContext,
   owned: OwnedPath,
-  { target, guarded }: Attempted,
+  outcome: TargetOutcome,
   options: ChargeOptions,
-): Promise<Watch | null> {
-  const { method } = calling.exchange.request;
+): Promise<UsageWatch | null> {
+  const { target } = outcome;
+  const { method } = context.exchange.request;
   if (target.translator !== null) return null;
-  const metering = meteringOf(target.endpoint, calling.exchange);
+  const metering = meteredEndpointOf(target.endpoint, context.exchange);
   if (metering === 'runs' || metering === 'responses') {
-    // Of an answer that is not read yet all that is known is whether somebody has to know what it uses.
-    const mayBeOpen =
-      guarded === undefined ? calling.calls.lingerMs > 0 : guarded.metered.assumed !== undefined;
-    return mayBeOpen ? opening(calling, owned, target, options) : null;
+    return mayStayOpen(context, outcome) ? openingWatch(context, owned, target, options) : null;
   }
-  if (!showsUse(owned, method)) return null;
+  if (!reportsUsage(owned, method)) return null;
   const { database, owner } = options;
-  const of = { organisationId: owner.organisationId, workspaceId: owner.workspaceId };
-  const asked = { ...of, kind: owned.kind, objectId: owned.id! };
-  const rows = await openCharges.listOf(database.db, asked);
-  const open = rows.filter((row) => isFor(row, target, calling.exchange.path));
-  return open.length === 0 ? null : settling(calling, open, options);
+  const rows = await openCharges.listOf(database.db, {
+    organisationId: owner.organisationId,
+    workspaceId: owner.workspaceId,
+    kind: owned.kind,
+    objectId: owned.id!,
+  });
+  const open = rows.filter((row) => isAtTarget(row, target, context.exchange.path));
+  return open.length === 0 ? null : settlingWatch(context, open, options);
 }
 
-/** Whether an answer may tell what a response, or runs of a thread, have used. */
-function showsUse({ kind, id, rest }: OwnedPath, method: string | undefined): boolean {
+/** Before a response is read, it is only known whether its usage counts at all. */
+function mayStayOpen({ calls }: RequestContext, outcome: TargetOutcome): boolean {
+  const isComplete = outcome.kind === 'judged' || outcome.kind === 'local';
+  return isComplete ? outcome.response.metered.assumed !== undefined : calls.lingerMs > 0;
+}
+
+/** Whether a response may report what a response, or the runs of a thread, have used. */
+function reportsUsage({ kind, id, rest }: OwnedPath, method: string | undefined): boolean {
   if (id === null || method === 'DELETE') return false;
   if (kind === 'responses') return rest.length === 0 || rest.join('/') === 'cancel';
   return kind === 'threads' && rest[0] === 'runs' && !rest.includes('steps');
 }
 
-/** A request that asks a model: what it is charged stays open until it is told what that was for. */
-function opening(
-  calling: Calling,
+/** Watches a model request: an estimated charge stays open until the provider reports the usage. */
+function openingWatch(
+  context: RequestContext,
   owned: OwnedPath,
   target: ResolvedTarget,
   { database, owner }: ChargeOptions,
-): Watch {
-  const { exchange, found, pipeline } = calling;
-  let last: ToldUse | null = null;
-  const open = async ({ id, threadId, isOver }: ToldUse): Promise<void> => {
-    const assumed = found.metered?.assumed;
+): UsageWatch {
+  const { exchange, draft, services } = context;
+  let last: ReportedObjectUsage | null = null;
+  const open = async ({ id, threadId, isOver }: ReportedObjectUsage): Promise<void> => {
+    const assumed = draft.metered?.assumed;
     if (assumed === undefined || isOver) return;
     const provider = providerOf(target);
-    const isAsked = provider.startsWith('@');
+    const isPolled = provider.startsWith('@');
     const row = {
-      ...{ organisation_id: owner.organisationId, workspace_id: owner.workspaceId },
-      ...{ kind: owned.kind, object_id: threadId ?? id, run_id: threadId === null ? '' : id },
-      ...{ provider, created_at: exchange.now, address: addressIn(target, exchange.path) },
-      ...{ id: newIdBytes(), look_at: exchange.now + (isAsked ? firstLookMs : openForMs) },
+      organisation_id: owner.organisationId,
+      workspace_id: owner.workspaceId,
+      kind: owned.kind,
+      object_id: threadId ?? id,
+      run_id: threadId === null ? '' : id,
+      provider,
+      created_at: exchange.now,
+      address: addressIn(target, exchange.path),
+      id: newIdBytes(),
+      look_at: exchange.now + (isPolled ? firstLookMs : openForMs),
     };
-    // Before it is kept: whether it was may not be told, and the log looks whether there is one.
-    found.openCharge = row;
+    // Set before the insert, whose result may be lost; the log then looks up whether the row exists.
+    draft.openCharge = row;
     await openCharge(database.db, row, assumed);
-    // Whoever asks next may be told at once what it has used.
-    await pipeline.ledger.tell(owner.organisationId);
+    // The next request may already report the usage, so the counters must include the charge.
+    await services.ledger.tell(owner.organisationId);
   };
   return {
-    told: async ([use]) => {
+    record: async ([use]) => {
       last = use ?? last;
     },
     end: async () => {
@@ -111,25 +124,25 @@ function opening(
   };
 }
 
-/** What is told is settled before the caller sees it. Where that fails, somebody else asks later on. */
-function settling(
-  { pipeline, exchange }: Calling,
+/** Settles reported usage before the caller receives it. If that fails, a job asks the provider later. */
+function settlingWatch(
+  { services, exchange }: RequestContext,
   rows: readonly openCharges.OpenCharge[],
   { database }: ChargeOptions,
-): Watch {
-  const settle = async ({ id, threadId, isOver, usage }: ToldUse): Promise<void> => {
-    const isMeant = (row: openCharges.OpenCharge): boolean =>
+): UsageWatch {
+  const settle = async ({ id, threadId, isOver, usage }: ReportedObjectUsage): Promise<void> => {
+    const isSame = (row: openCharges.OpenCharge): boolean =>
       threadId === null ? row.run_id === '' && row.object_id === id : row.run_id === id;
-    const row = rows.find(isMeant);
+    const row = rows.find(isSame);
     if (row === undefined || !isOver) return;
     try {
       await settleCharge((work) => database.transaction(work), row, usage, exchange.now);
     } catch (thrown) {
-      if (!pipeline.isUnavailable(thrown)) pipeline.onFault(thrown, exchange.id);
+      if (!services.isUnavailable(thrown)) services.onFault(thrown, exchange.id);
     }
   };
   return {
-    told: async (uses) => {
+    record: async (uses) => {
       for (const use of uses) await settle(use);
     },
     end: async () => undefined,
@@ -138,37 +151,39 @@ function settling(
 
 const nothing = Buffer.alloc(0);
 
-const nothingNoted: Note = {
+const emptyRecorder: ObjectRecorder = {
   whole: async (body) => body,
   ofStream: () => ({
-    ...{ outlivesCaller: false, isUnwanted: false },
-    note: async () => undefined,
+    outlivesCaller: false,
+    isUnwanted: false,
+    record: async () => undefined,
     end: async () => nothing,
   }),
 };
 
-function watched(note: Note, { told, end }: Watch): Note {
+function watchedRecorder(recorder: ObjectRecorder, watch: UsageWatch): ObjectRecorder {
   return {
     whole: async (body) => {
-      const shown = await note.whole(body);
-      await told(toldUses(parsedJson(body.toString('utf8'))));
-      await end();
+      const shown = await recorder.whole(body);
+      await watch.record(findReportedUsage(parsedJson(body.toString('utf8'))));
+      await watch.end();
       return shown;
     },
     ofStream: () => {
-      const notes = note.ofStream();
-      const textsIn = eventTexts();
+      const stream = recorder.ofStream();
+      const readData = eventDataReader();
       return {
-        ...{ outlivesCaller: notes.outlivesCaller, isUnwanted: notes.isUnwanted },
-        note: async (bytes) => {
-          await notes.note(bytes);
-          for (const text of textsIn(bytes)) {
-            if (ofUse.test(text)) await told(toldUses(parsedJson(text)));
+        outlivesCaller: stream.outlivesCaller,
+        isUnwanted: stream.isUnwanted,
+        record: async (bytes) => {
+          await stream.record(bytes);
+          for (const data of readData(bytes)) {
+            if (usageEvent.test(data)) await watch.record(findReportedUsage(parsedJson(data)));
           }
         },
         end: async () => {
-          const rest = await notes.end();
-          await end();
+          const rest = await stream.end();
+          await watch.end();
           return rest;
         },
       };
@@ -176,12 +191,12 @@ function watched(note: Note, { told, end }: Watch): Note {
   };
 }
 
-/** What another server tells is no use of what this one was asked for. */
-function isFor(row: openCharges.OpenCharge, target: ResolvedTarget, path: string): boolean {
+/** Whether the charge was made at the same server; usage that another server reports is not used. */
+function isAtTarget(row: openCharges.OpenCharge, target: ResolvedTarget, path: string): boolean {
   return row.provider === providerOf(target) && addressOf(row) === addressIn(target, path);
 }
 
-/** Where a service stands that was named by itself; a provider of a workspace says that for all who ask it. */
+/** Address of a service that the request named directly; null for a provider of a workspace, which has one address. */
 function addressIn({ workspaceProvider, call }: ResolvedTarget, path: string): string | null {
   if (workspaceProvider !== null) return null;
   const [whole] = call.path.split('?', 1) as [string];

@@ -1,83 +1,86 @@
-/** Knows how what one owner keeps with a provider is listed: by what the gateway has noted, each as the provider tells it now. */
-import { anthropicPageOf, notInList, objectList, objectPageOf } from '../../objects/object-page.ts';
+/** Lists the objects that one owner has at a provider: from the recorded ids, each as the provider returns it now. */
+import {
+  objectList,
+  pageCursorNotFound,
+  parseAnthropicPage,
+  parseObjectPage,
+} from '../../objects/object-page.ts';
 import type { Owner } from '../../objects/owner.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as ownedObjects from '../../store/tables/owned-objects.ts';
+import * as ownedObjects from '../../store/objects/owned-objects.ts';
 import { Call } from '../../upstream/call.ts';
-import type { Calling } from '../answering/calling.ts';
 import { errorOf } from '../calls/attempt.ts';
+import type { RequestContext } from '../calls/request-context.ts';
 import { unmarked } from '../references/object-mark.ts';
 import type { OwnedPath } from '../references/owned-path.ts';
-import { toldObjects } from '../references/told-objects.ts';
+import { extractObjects } from '../references/response-objects.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
-import { gather } from '../transfer/gather.ts';
-import { noteDeleted, rowsOf } from './noted-objects.ts';
+import { readWhole } from '../transfer/gather.ts';
+import { recordDeletion, rowsOf } from './object-recorder.ts';
 
 interface ListOptions {
   readonly owner: Owner;
   readonly db: Db;
   readonly target: ResolvedTarget;
-  /** As the ledger of objects knows it. */
+  /** Name of the provider in the table of owned objects. */
   readonly provider: string;
 }
 
 type Item = Readonly<Record<string, unknown>>;
 
-/** Asked for at once. */
+/** Objects that are requested concurrently. */
 const batchMax = 10;
 
 /**
- * One page: as long as it can be of what the provider still has. What it has no more is noted.
+ * Returns one page, filled with objects that the provider still has. Missing ones are recorded as deleted.
  *
- * @throws GatewayError where the provider cannot be asked
+ * @throws GatewayError when the provider cannot be called
  */
-export async function listAt(
-  calling: Calling,
+export async function listOwned(
+  context: RequestContext,
   owned: OwnedPath,
   options: ListOptions,
 ): Promise<object> {
-  const query = new URLSearchParams(calling.exchange.query);
-  const isAnthropic = calling.exchange.request.headers['anthropic-version'] !== undefined;
-  const page = isAnthropic ? anthropicPageOf(query) : objectPageOf(query);
+  const query = new URLSearchParams(context.exchange.query);
+  const isAnthropic = context.exchange.request.headers['anthropic-version'] !== undefined;
+  const page = isAnthropic ? parseAnthropicPage(query) : parseObjectPage(query);
   const of = { ...options.owner, kind: owned.kind, provider: options.provider };
   const beyond = (id: string | null, param: string) =>
-    id === null ? null : placeOf(options.db, of, id, param);
+    id === null ? null : rowOfCursor(options.db, of, id, param);
   const before = await beyond(page.before, 'before');
-  let after: ownedObjects.Beyond | null = await beyond(page.after, 'after');
+  let after: ownedObjects.ObjectAnchor | null = await beyond(page.after, 'after');
   const found: Item[] = [];
   while (found.length <= page.limit) {
     const limit = Math.min(batchMax, page.limit + 1 - found.length);
-    const rows = await ownedObjects.list(options.db, of, {
-      ...{ limit, after, before },
-      order: page.order,
-    });
-    const items = await Promise.all(rows.map((row) => itemOf(calling, options, row)));
-    found.push(...(items.filter((item) => item !== null && isWanted(item, query)) as Item[]));
+    const { order } = page;
+    const rows = await ownedObjects.list(options.db, of, { limit, after, before, order });
+    const items = await Promise.all(rows.map((row) => itemOf(context, options, row)));
+    found.push(...(items.filter((item) => item !== null && matchesFilters(item, query)) as Item[]));
     after = rows.at(-1) ?? null;
     if (rows.length < limit) break;
   }
   const shown = found.slice(0, page.limit);
-  await noteTold(calling, owned, options, shown);
+  await recordItems(context, owned, options, shown);
   const list = objectList(shown, found.length > page.limit);
   return isAnthropic ? { ...list, next_page: list.has_more ? list.last_id : null } : list;
 }
 
-/** Files that a batch has written, and models that a job has made, are told in a list as well. */
-function noteTold(
-  { exchange }: Calling,
+/** Lists also contain files that a batch has written, and models that a job has created. */
+function recordItems(
+  { exchange }: RequestContext,
   owned: OwnedPath,
   { owner, db, target }: ListOptions,
   items: readonly Item[],
 ): Promise<void> {
-  const told = items.flatMap((item) => toldObjects(owned, 'GET', item));
-  return ownedObjects.insertAll(db, rowsOf(told, { owner, target, now: exchange.now }));
+  const objects = items.flatMap((item) => extractObjects(owned, 'GET', item));
+  return ownedObjects.insertAll(db, rowsOf(objects, { owner, target, now: exchange.now }));
 }
 
-/** What else of an object than its place in the list may be asked for: files by what they are for, chats by their model. */
+/** Query parameters that filter by a member of the object. */
 const filters = ['purpose', 'model', 'name'];
 
-function isWanted(item: Item, query: URLSearchParams): boolean {
+function matchesFilters(item: Item, query: URLSearchParams): boolean {
   for (const name of filters) {
     if (query.has(name) && item[name] !== query.get(name)) return false;
   }
@@ -88,41 +91,50 @@ function isWanted(item: Item, query: URLSearchParams): boolean {
   });
 }
 
-async function placeOf(
+async function rowOfCursor(
   db: Db,
   of: Owner & { readonly kind: string },
   id: string,
   param: string,
-): Promise<ownedObjects.Beyond> {
+): Promise<ownedObjects.ObjectAnchor> {
   const row = await ownedObjects.find(db, of, id);
   if (row !== undefined) return row;
-  throw notInList(param);
+  throw pageCursorNotFound(param);
 }
 
-const ofPage = ['limit', 'order', 'order_by', 'after', 'before', 'after_id', 'before_id', 'page'];
+const pageParams = [
+  'limit',
+  'order',
+  'order_by',
+  'after',
+  'before',
+  'after_id',
+  'before_id',
+  'page',
+];
 
-function isOfList(name: string): boolean {
-  return ofPage.includes(name) || filters.includes(name) || name.startsWith('metadata[');
+function isListParam(name: string): boolean {
+  return pageParams.includes(name) || filters.includes(name) || name.startsWith('metadata[');
 }
 
-/** Null for one that the provider has no more. */
+/** Null when the provider no longer has the object. */
 async function itemOf(
-  { pipeline, caller, exchange }: Calling,
+  { services, caller, exchange }: RequestContext,
   { target, db }: ListOptions,
   row: ownedObjects.OwnedObject,
 ): Promise<Item | null> {
   const [path, search = ''] = target.call.path.split('?', 2);
   const own = new URLSearchParams(search);
-  for (const name of [...own.keys()]) if (isOfList(name)) own.delete(name);
+  for (const name of [...own.keys()]) if (isListParam(name)) own.delete(name);
   const query = own.size === 0 ? '' : `?${own}`;
   const item = `${path}/${encodeURIComponent(row.object_id)}${query}`;
-  const call = new Call(pipeline.origins.at(target.call.origin), { ...target.call, path: item });
+  const call = new Call(services.origins.at(target.call.origin), { ...target.call, path: item });
   await call.begun.catch((thrown: unknown) => {
     throw errorOf(thrown);
   });
-  const { body, end } = await gather(call, { caller, lingerMs: 0, events: null });
+  const { body, end } = await readWhole(call, { caller, lingerMs: 0, events: null, onBytes: null });
   if (call.status === 404) {
-    await noteDeleted(db, row, exchange.now);
+    await recordDeletion(db, row, exchange.now);
     return null;
   }
   if (call.status === 200 && end.kind === 'whole') {

@@ -1,32 +1,32 @@
-/** Knows which objects are the caller's, and where the provider that has one of them is called. */
-import type { ConfigNode, Leaf } from '../../model/config-tree.ts';
+/** Finds which objects belong to the caller, and which target has one of them. */
+import type { ConfigLeaf, ConfigNode } from '../../model/configs/config-tree.ts';
 import type { ObjectFamily, ObjectKind } from '../../objects/object-request.ts';
 import type { Owner } from '../../objects/owner.ts';
 import type { Responses } from '../../objects/responses/responses.ts';
 import type { Database, Db } from '../../store/connection/db.ts';
-import * as ownedObjects from '../../store/tables/owned-objects.ts';
-import type { Calling } from '../answering/calling.ts';
+import * as ownedObjects from '../../store/objects/owned-objects.ts';
 import type { Exchange } from '../callers/exchange.ts';
+import type { RequestContext } from '../calls/request-context.ts';
 import { formReferences } from '../references/form-references.ts';
 import { type Reference, referencesOf } from '../references/owned-references.ts';
 import { providerOf, type ResolvedTarget } from '../targets/resolve-target.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 
-export interface OwnObjectsOptions {
+export interface OwnedObjectsOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
   readonly responses: Responses;
-  /** Of what else the gateway keeps itself. */
+  /** Families of the other objects that the gateway itself stores. */
   readonly families: readonly ObjectFamily[];
 }
 
-/** Of one caller. */
+/** Looks up the objects of one caller. */
 export class OwnedLookup {
   readonly owner: Owner;
   readonly db: Db;
-  readonly database: OwnObjectsOptions['database'];
+  readonly database: OwnedObjectsOptions['database'];
   readonly #families: readonly ObjectFamily[];
 
-  constructor(key: Exchange['key'], { database, responses, families }: OwnObjectsOptions) {
+  constructor(key: Exchange['key'], { database, responses, families }: OwnedObjectsOptions) {
     this.owner = ownerOf(key);
     this.database = database;
     this.db = database.db;
@@ -37,34 +37,34 @@ export class OwnedLookup {
     return this.#families.find(({ kinds }) => kinds.includes(kind));
   }
 
-  /** One that a provider has. */
+  /** Finds an object that a provider has. */
   find(kind: ObjectKind, id: string): Promise<ownedObjects.OwnedObject | undefined> {
     return ownedObjects.find(this.db, { ...this.owner, kind }, id);
   }
 
   /**
-   * The first object that the body names and that is not the caller's; null for none.
+   * Returns the first object in the body that does not belong to the caller; null for none.
    *
-   * @throws GatewayError for a body in which others could see other objects
+   * @throws GatewayError for a body in which another reader could find other objects
    */
-  async stranger(exchange: Exchange, asked: ObjectKind): Promise<Reference | null> {
+  async foreignReference(exchange: Exchange, requested: ObjectKind): Promise<Reference | null> {
     const { params, begun } = exchange;
-    const isKnown = ({ param }: Reference): boolean =>
+    const isContinued = ({ param }: Reference): boolean =>
       begun?.isContinued === true && param === 'previous_response_id';
-    const inForm = await formReferences(exchange, asked);
-    const references = [...referencesOf(params, asked), ...inForm];
-    return this.firstUnknown(references.filter((one) => !isKnown(one)));
+    const inForm = await formReferences(exchange, requested);
+    const references = [...referencesOf(params, requested), ...inForm];
+    return this.firstUnknown(references.filter((one) => !isContinued(one)));
   }
 
-  /** The first that is not the caller's, items after all others; null for none. */
+  /** Returns the first that does not belong to the caller, items last; null for none. */
   async firstUnknown(references: readonly Reference[]): Promise<Reference | null> {
     const groups = [...Map.groupBy(references, (one) => one.kind)];
     groups.sort(([one], [other]) => Number(one === 'items') - Number(other === 'items'));
     for (const [kind, named] of groups) {
       const ids = [...new Set(named.map(({ id }) => id))];
-      const known = new Set(await this.#listOwned(kind, ids));
-      const stranger = named.find(({ id }) => !known.has(id));
-      if (stranger !== undefined) return stranger;
+      const owned = new Set(await this.#listOwned(kind, ids));
+      const foreign = named.find(({ id }) => !owned.has(id));
+      if (foreign !== undefined) return foreign;
     }
     return null;
   }
@@ -82,29 +82,29 @@ export function ownerOf({ organisationId, workspace, id }: Exchange['key']): Own
   return { organisationId, workspaceId: workspace?.id ?? '', apiKeyId: id };
 }
 
-/** Whether the caller itself has an account there, of which the gateway knows nothing. */
-export function isCallersAccount(
+/** Whether the call uses the caller's own account at the provider, which the gateway does not manage. */
+export function isCallerAccount(
   { workspaceProvider }: ResolvedTarget,
-  leaf: Leaf,
+  leaf: ConfigLeaf,
   { credential }: Exchange,
 ): boolean {
   return workspaceProvider === null && leaf.settings.apiKey === null && credential !== null;
 }
 
-/** Alike for what does not exist and what is not the caller's. */
+/** The same error for an object that does not exist and for one of somebody else. */
 export function notFound({ kind, param }: Omit<Reference, 'id'>): GatewayError {
   const named = param === null ? '' : `, as ${param} names one`;
   return new GatewayError('not_found', `There is none of these ${kind}${named}`, param);
 }
 
 /**
- * A target of the config that is the provider of the object. Where none is, the first one stands in for
- * what it says of all, but not for asking models, which the config leads elsewhere.
+ * Returns the target of the config whose provider has the object. If there is none, the first target is
+ * redirected to that provider, except for model requests, whose provider the config alone decides.
  */
 export async function leafTo(
-  { calls, exchange, config }: Calling,
+  { calls, exchange, config }: RequestContext,
   { provider, kind }: ownedObjects.OwnedObject,
-): Promise<Leaf> {
+): Promise<ConfigLeaf> {
   const leaves = leavesOf(config.root);
   for (const leaf of leaves) {
     const target = await Promise.resolve()
@@ -126,6 +126,6 @@ export async function leafTo(
   return { ...first!, settings: { ...first!.settings, ...elsewhere, provider } };
 }
 
-export function leavesOf(node: ConfigNode): Leaf[] {
+export function leavesOf(node: ConfigNode): ConfigLeaf[] {
   return node.kind === 'leaf' ? [node] : node.targets.flatMap(leavesOf);
 }

@@ -1,80 +1,93 @@
-/** Knows a request for an object that a provider is to keep, from before it goes out until it is known what came of it. */
-import { newId } from '../../model/ids.ts';
-import { outcomeMs } from '../../objects/listed-objects.ts';
+/** Tracks the creation of an object at a provider from before it is sent until its outcome is known. */
+import { newId } from '../../model/wire/ids.ts';
+import { outcomeDelayMaxMs } from '../../objects/listed-objects.ts';
 import type { ObjectKind } from '../../objects/object-request.ts';
 import type { Owner } from '../../objects/owner.ts';
 import type { Db } from '../../store/connection/db.ts';
-import * as pendingObjects from '../../store/tables/pending-objects.ts';
-import type { Calling } from '../answering/calling.ts';
+import * as pendingObjects from '../../store/objects/pending-objects.ts';
 import type { Exchange } from '../callers/exchange.ts';
-import { type Attempted, mayHaveDone } from '../calls/attempt.ts';
+import { mayHaveTakenEffect, type TargetOutcome } from '../calls/outcome.ts';
+import type { RequestContext } from '../calls/request-context.ts';
 import { carriesMark, newMark } from '../references/object-mark.ts';
 import type { OwnedPath } from '../references/owned-path.ts';
 import { accountOf, providerOf, type ResolvedTarget } from '../targets/resolve-target.ts';
 
-/** Of the others, providers delete what nobody knows: responses after a month, uploads after an hour. */
-const awaitedKinds: ReadonlySet<ObjectKind> = new Set([
-  ...(['vector_stores', 'assistants', 'batches', 'files', 'threads', 'conversations'] as const),
-  ...(['evals', 'fine_tuning_jobs', 'skills'] as const),
+/**
+ * Kinds whose creation is tracked. Providers delete the others by themselves: responses after a month,
+ * uploads after an hour.
+ */
+const trackedKinds: ReadonlySet<ObjectKind> = new Set<ObjectKind>([
+  'vector_stores',
+  'assistants',
+  'batches',
+  'files',
+  'threads',
+  'conversations',
+  'evals',
+  'fine_tuning_jobs',
+  'skills',
 ]);
 
 const firstLookMs = 60_000;
 
-/** Under which mark; undefined for a request that makes nothing that is awaited. */
+/** The mark of the object to create; undefined for a request that creates none that is tracked. */
 function makingOf(
   { kind, id, rest }: OwnedPath,
   { method, headers }: Exchange['request'],
   owner: Owner,
 ): Exchange['making'] {
-  const isThread = kind === 'threads' && rest.length === 1 && rest[0] === 'runs';
-  const isMaking = method === 'POST' && id === null && (rest.length === 0 || isThread);
-  if (!isMaking || !awaitedKinds.has(kind)) return undefined;
-  const given = headers['idempotency-key'];
-  const key = typeof given === 'string' ? given : undefined;
+  const isThreadRun = kind === 'threads' && rest.length === 1 && rest[0] === 'runs';
+  const isCreation = method === 'POST' && id === null && (rest.length === 0 || isThreadRun);
+  if (!isCreation || !trackedKinds.has(kind)) return undefined;
+  const header = headers['idempotency-key'];
+  const key = typeof header === 'string' ? header : undefined;
   return { mark: carriesMark(kind) ? newMark(owner, kind, key) : null };
 }
 
-interface MakeOptions {
+interface CreateOptions {
   readonly db: Db;
   readonly owner: Owner;
   readonly target: ResolvedTarget;
 }
 
-export interface Made {
-  readonly attempted: Attempted;
-  /** As it went out. */
-  readonly calling: Calling;
-  /** Null where nobody has to know what comes of it. */
+export interface PendingOutcome {
+  readonly outcome: TargetOutcome;
+  /** The request as it was sent. */
+  readonly context: RequestContext;
+  /** Null when the creation is not tracked. */
   readonly pending: PendingObject | null;
 }
 
-/** Calls a provider that is to make an object; from before anything goes out it is written down that there may be one. */
-export async function makeAt(
-  calling: Calling,
+/** Calls a provider that is to create an object, and stores before sending that the object may exist. */
+export async function createAt(
+  context: RequestContext,
   owned: OwnedPath,
-  { db, owner, target }: MakeOptions,
-  call: (calling: Calling) => Promise<Attempted>,
-): Promise<Made> {
-  const { exchange, calls } = calling;
+  { db, owner, target }: CreateOptions,
+  call: (context: RequestContext) => Promise<TargetOutcome>,
+): Promise<PendingOutcome> {
+  const { exchange, calls } = context;
   const making = makingOf(owned, exchange.request, owner);
-  if (making === undefined) return { attempted: await call(calling), calling, pending: null };
-  const made = { ...calling, exchange: { ...exchange, making } };
+  if (making === undefined) return { outcome: await call(context), context, pending: null };
+  const creating = context.withExchange({ ...exchange, making });
   const pending = await PendingObject.begin(db, {
-    ...{ owner, kind: owned.kind, provider: providerOf(target) },
+    owner,
+    kind: owned.kind,
+    provider: providerOf(target),
     account: accountOf(target, owner),
-    ...{ mark: making.mark, now: exchange.now },
+    mark: making.mark,
+    now: exchange.now,
   });
   try {
-    const attempted = await call(made);
-    await pending.note(attempted);
-    return { attempted, calling: made, pending };
+    const outcome = await call(creating);
+    await pending.note(outcome);
+    return { outcome, context: creating, pending };
   } catch (thrown) {
     if (!calls.isSent) await pending.settle();
     throw thrown;
   }
 }
 
-interface Awaited {
+interface Creation {
   readonly owner: Owner;
   readonly kind: ObjectKind;
   readonly provider: string;
@@ -84,51 +97,52 @@ interface Awaited {
   readonly now: number;
 }
 
-/** At one provider. Its row outlives the process until somebody knows what came of it. */
+/** An object that a provider may have created. Its row outlives the process until the outcome is known. */
 export class PendingObject {
   readonly #db: Db;
   readonly #row: pendingObjects.PendingObject;
-  /** Whether a try may have made another one, of which nobody has heard. */
-  #isOneOfSeveral = false;
+  /** Whether a lost try may have created a second object. */
+  #mayBeDuplicate = false;
 
   private constructor(db: Db, row: pendingObjects.PendingObject) {
     this.#db = db;
     this.#row = row;
   }
 
-  /** To be called before anything is sent. */
+  /** Called before anything is sent. */
   static async begin(
     db: Db,
-    { owner, kind, provider, account, mark, now }: Awaited,
+    { owner, kind, provider, account, mark, now }: Creation,
   ): Promise<PendingObject> {
     const row = {
-      ...{ organisation_id: owner.organisationId, id: newId(), workspace_id: owner.workspaceId },
-      ...{
-        api_key_id: owner.apiKeyId,
-        kind,
-        provider,
-        account,
-        mark,
-        created_at: now,
-        found_at: null,
-      },
-      look_at: now + (mark === null ? outcomeMs : firstLookMs),
+      organisation_id: owner.organisationId,
+      id: newId(),
+      workspace_id: owner.workspaceId,
+      api_key_id: owner.apiKeyId,
+      kind,
+      provider,
+      account,
+      mark,
+      created_at: now,
+      found_at: null,
+      look_at: now + (mark === null ? outcomeDelayMaxMs : firstLookMs),
     };
     await pendingObjects.insert(db, row);
     return new PendingObject(db, row);
   }
 
-  /** What came of the call, as far as its answer has begun. */
-  async note(attempted: Attempted): Promise<void> {
-    this.#isOneOfSeveral = attempted.hasLostTries === true;
-    const status = attempted.guarded?.providerStatus ?? attempted.status;
-    const mayBeMade = attempted.isSent && (status <= 299 || mayHaveDone(attempted));
-    if (!mayBeMade) await this.settle();
+  /** Deletes the row when the outcome excludes that an object was created. */
+  async note(outcome: TargetOutcome): Promise<void> {
+    this.#mayBeDuplicate = outcome.hasLostTries;
+    const isComplete = outcome.kind === 'judged' || outcome.kind === 'local';
+    const status = (isComplete ? outcome.response.providerStatus : null) ?? outcome.status;
+    const mayExist = outcome.isSent && (status <= 299 || mayHaveTakenEffect(outcome));
+    if (!mayExist) await this.settle();
   }
 
-  /** It is known what was made. Where this is not written down, it is looked for in vain later on. */
+  /** Deletes the row once the outcome is known. If that fails, a job looks for the object in vain. */
   async settle(): Promise<void> {
-    if (this.#isOneOfSeveral) return;
+    if (this.#mayBeDuplicate) return;
     await pendingObjects.deleteById(this.#db, this.#row).catch(() => undefined);
   }
 }

@@ -1,12 +1,12 @@
 /** Knows how a provider of a workspace is asked for all that it keeps of a kind, whoever has had it made. */
 import type { Keyring } from '../../auth/keyring.ts';
 import type { Clock } from '../../clock.ts';
-import { noSettings } from '../../model/config-tree.ts';
+import { defaultTargetSettings } from '../../model/configs/config-tree.ts';
 import type {
   ListedObject,
-  ListOf,
-  ObjectOf,
+  ProviderListKey,
   ProviderLists,
+  ProviderObjectKey,
 } from '../../objects/listed-objects.ts';
 import { Secret } from '../../secret.ts';
 import type { Database } from '../../store/connection/db.ts';
@@ -19,10 +19,10 @@ import { type ManagedSecretsOptions, managedSecrets } from '../targets/managed-s
 import { Providers, type ProvidersOptions } from '../targets/providers.ts';
 import { type ResolvedTarget, Targets } from '../targets/resolve-target.ts';
 import { Caller } from '../transfer/caller.ts';
-import { decoded } from '../transfer/content-encoding.ts';
+import { decodeBody } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
-import { gather } from '../transfer/gather.ts';
-import { Wanted } from '../transfer/wanted.ts';
+import { readWhole } from '../transfer/gather.ts';
+import { SignalReceiver } from '../transfer/signal-receiver.ts';
 
 export interface ProviderListsOptions extends ManagedSecretsOptions {
   readonly database: Pick<Database, 'readable'>;
@@ -55,7 +55,7 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
     has: async (of, signal) => (await objectAt(means, of, signal)) !== null,
     read: async (of, signal) => {
       const body = await objectAt(means, of, signal);
-      return body === null ? null : { told: parsed(body) };
+      return body === null ? null : { object: parsed(body) };
     },
     [Symbol.asyncDispose]: async () => {
       await origins[Symbol.asyncDispose]();
@@ -66,7 +66,7 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
 
 async function* pagesOf(
   means: Means,
-  of: ListOf,
+  of: ProviderListKey,
   signal: AbortSignal,
 ): AsyncGenerator<readonly ListedObject[], void> {
   const shown = new Set<string>();
@@ -88,7 +88,7 @@ async function* pagesOf(
 /** Null where the provider has it no more, or is none any more. */
 async function objectAt(
   means: Means,
-  { id, below = [], ...of }: ObjectOf,
+  { id, below = [], ...of }: ProviderObjectKey,
   signal: AbortSignal,
 ): Promise<Buffer | null> {
   const path = [listPathOf(of.kind), ...[id, ...below].map(encodeURIComponent)].join('/');
@@ -105,10 +105,10 @@ async function objectAt(
 
 function targetOf(
   { targets, clock }: Means,
-  { organisationId, provider }: ListOf,
+  { organisationId, provider }: ProviderListKey,
   asked: { readonly path: string; readonly query: string },
 ): ResolvedTarget | Promise<ResolvedTarget> {
-  const settings = { ...noSettings, provider };
+  const settings = { ...defaultTargetSettings, provider };
   const leaf = { kind: 'leaf', path: 'config', weight: 1, breaker: null, settings } as const;
   // Without this word OpenAI shows no assistants.
   const headers = { 'openai-beta': 'assistants=v2', accept: 'application/json' };
@@ -132,14 +132,14 @@ async function answerOf(
   signal: AbortSignal,
 ): Promise<Answer> {
   const call = new Call(origins.at(request.origin), request);
-  const caller = new Caller(new Wanted(signal));
+  const caller = new Caller(new SignalReceiver(signal));
   caller.onLeave(() => call.cut(new GatewayError('request_timeout', 'The list took too long')));
   await call.begun.catch((thrown: unknown) => {
     throw errorOf(thrown);
   });
-  const { body, end } = await gather(call, { caller, lingerMs: 0, events: null });
+  const { body, end } = await readWhole(call, { caller, lingerMs: 0, events: null });
   const isWhole = end.kind === 'whole';
-  return { status: call.status, body: isWhole ? (decoded(call.headers, body) ?? body) : null };
+  return { status: call.status, body: isWhole ? (decodeBody(call.headers, body) ?? body) : null };
 }
 
 /** @throws GatewayError for another answer than what was asked for */

@@ -1,6 +1,6 @@
 /** Knows the mark by which an object is found at its provider when the answer to its creation is lost: how it is put in, and that nobody sees it. */
 import { createHash, randomBytes } from 'node:crypto';
-import { membersOf, withMembers } from '../../model/json-object.ts';
+import { locateMembers, withMembers } from '../../model/json/json-object.ts';
 import type { ObjectKind } from '../../objects/object-request.ts';
 import type { Owner } from '../../objects/owner.ts';
 
@@ -35,7 +35,7 @@ export function newMark(
 
 /** Every other byte stays as it is; all of them where there is no place for a mark. */
 export function markedBody(body: Buffer, mark: string): Buffer {
-  const members = membersOf(body);
+  const members = locateMembers(body);
   if (members === null) return body;
   const changes = new Map([[memberName, mark]]);
   const metadata = members.get('metadata');
@@ -44,7 +44,7 @@ export function markedBody(body: Buffer, mark: string): Buffer {
     const own = Object.fromEntries(changes);
     return withMembers(body, members, new Map([['metadata', own]]));
   }
-  const pairs = said[0] === openBrace ? membersOf(said) : null;
+  const pairs = said[0] === openBrace ? locateMembers(said) : null;
   if (pairs === null || (pairs.size >= membersMax && !pairs.has(memberName))) return body;
   const marked = withMembers(said, pairs, changes);
   return Buffer.concat([
@@ -60,9 +60,9 @@ const openBrace = 0x7b;
 /** What is told of an object, as its caller made it. */
 export function unmarkedBody(body: Buffer): Buffer {
   if (!body.includes(memberName) || !isObject(parsed(body))) return body;
-  const metadata = membersOf(body)?.get('metadata');
+  const metadata = locateMembers(body)?.get('metadata');
   const said = metadata && body.subarray(metadata.valueStart, metadata.end);
-  const pairs = said?.[0] === openBrace ? membersOf(said) : null;
+  const pairs = said?.[0] === openBrace ? locateMembers(said) : null;
   if (pairs?.has(memberName) !== true) return body;
   const own = withMembers(said!, pairs, new Map([[memberName, undefined]]));
   return Buffer.concat([body.subarray(0, metadata!.valueStart), own, body.subarray(metadata!.end)]);

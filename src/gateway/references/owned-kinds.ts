@@ -1,5 +1,5 @@
 /** Knows the kinds of objects that providers keep for callers, by their paths, and what they keep for an account as a whole. */
-import type { Capability } from '../../model/capabilities.ts';
+import type { Capability } from '../../model/services/capabilities.ts';
 import type { ObjectKind } from '../../objects/object-request.ts';
 
 export interface KindOfPath {

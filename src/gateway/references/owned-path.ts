@@ -1,6 +1,6 @@
 /** Knows which paths are about objects that callers keep: of which kind, and which one. */
 import type { IncomingMessage } from 'node:http';
-import type { Capability } from '../../model/capabilities.ts';
+import type { Capability } from '../../model/services/capabilities.ts';
 import type { ObjectKind } from '../../objects/object-request.ts';
 import { accountSegment, kindAtSegment } from './owned-kinds.ts';
 
@@ -60,7 +60,7 @@ export function ownedPathOf(method: string | undefined, path: string): OwnedPath
 }
 
 /** Whether what is no {@link OwnedPath} is about the account at the provider as a whole. */
-export function isOfAccount(method: string | undefined, path: string): boolean {
+export function isAccountPath(method: string | undefined, path: string): boolean {
   if (isPlain(method, path)) return false;
   return accountSegment(segmentsOf(path).map((segment) => segment.toLowerCase())) >= 0;
 }

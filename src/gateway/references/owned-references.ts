@@ -1,6 +1,6 @@
 /** Knows where requests name objects that callers keep. */
-import { hasTwins } from '../../model/json-object.ts';
-import { outlineOf } from '../../model/outlined-object.ts';
+import { hasDuplicateKeys } from '../../model/json/json-object.ts';
+import { peekMember } from '../../model/json/lazy-object.ts';
 import type { ObjectKind } from '../../objects/object-request.ts';
 import type { Exchange } from '../callers/exchange.ts';
 
@@ -93,12 +93,12 @@ function filesNamedBy(value: object): string[] {
 const ofWholeAccount = new Set(['stored_completions', 'responses', 'logs']);
 
 /** The first type of data in the body of an evaluation that is no one workspace's; null for none. */
-export function accountDataIn(value: unknown, depth = 0): string | null {
+export function accountDataTypeIn(value: unknown, depth = 0): string | null {
   if (typeof value !== 'object' || value === null || depth > depthMax) return null;
   for (const [name, member] of Object.entries(value)) {
     const said = folded(name) === 'type' && typeof member === 'string' ? folded(member) : null;
     if (said !== null && ofWholeAccount.has(said)) return said;
-    const within = accountDataIn(member, depth + 1);
+    const within = accountDataTypeIn(member, depth + 1);
     if (within !== null) return within;
   }
   return null;
@@ -131,15 +131,15 @@ function membersByName(value: object): Record<string, unknown[]> {
 }
 
 /** Whether two readers of the body could see other objects named in it: one look at the bytes is all that most pay. */
-export function isAmbiguous({ body, isJson }: Pick<Exchange, 'body' | 'isJson'>): boolean {
-  return body !== null && isJson && mayName.test(body.toString('latin1')) && hasTwins(body);
+export function hasAmbiguousMembers({ body, isJson }: Pick<Exchange, 'body' | 'isJson'>): boolean {
+  return body !== null && isJson && mayName.test(body.toString('latin1')) && hasDuplicateKeys(body);
 }
 
 const mayName = /ids?"|"conversation"|"container"|"(?:training_file|validation_file|video)"|\\u00/i;
 
 /** Whether messages have more than texts, and so may name something. Most have not, and are not gone through. */
 export function hasPartsIn(params: Readonly<Record<string, unknown>>): boolean {
-  const messages = outlineOf(params, 'messages');
+  const messages = peekMember(params, 'messages');
   return Array.isArray(messages) && messages.some(hasParts);
 }
 

@@ -1,21 +1,25 @@
 /** Knows a provider of a workspace as the gateway uses it: account, address, models, and whether it may be used now. */
-import { configurationPlaces, keyContext, modelPlaces } from '../../auth/integration-secrets.ts';
+import {
+  configurationSecretLocations,
+  keyContext,
+  modelSecretLocations,
+} from '../../auth/integration-secrets.ts';
 import type { Unsealer } from '../../auth/keyring.ts';
-import { type MappedField, readFields } from '../../auth/mapped-fields.ts';
-import { openSecrets, type SecretPlaces } from '../../auth/secret-values.ts';
-import type { Capabilities } from '../../model/capabilities.ts';
+import { type MappedField, resolveMappedFields } from '../../auth/mapped-fields.ts';
+import { openSecrets, type SecretLocations } from '../../auth/secret-values.ts';
+import { selectAdjustments } from '../../model/pricing/effective-price.ts';
 import type {
   IntegrationConfigurations,
   ModelSetting,
   PricingAdjustments,
   PricingConfig,
-} from '../../model/integration.ts';
-import { isGranted } from '../../model/integration-access.ts';
-import { readDocument } from '../../model/json-record.ts';
-import { factorsFor } from '../../model/price-terms.ts';
+} from '../../model/providers/integration.ts';
+import { isGranted } from '../../model/providers/integration-access.ts';
+import type { Capabilities } from '../../model/services/capabilities.ts';
+import { readDocument } from '../../model/wire/json-record.ts';
 import { Secret } from '../../secret.ts';
-import type { ReachedProvider } from '../../store/tables/providers.ts';
-import type { OwnTerms } from '../callers/own-terms.ts';
+import type { ReachedProvider } from '../../store/resources/providers.ts';
+import type { LimitTerms } from '../callers/limit-terms.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { type Account, accountWith, type OpenedAccount } from './mapped-account.ts';
 
@@ -43,7 +47,7 @@ export interface GatewayProvider extends Account {
   /** Who keeps what callers make there. */
   readonly capabilities: Capabilities | null;
   /** Budgets and rate limits of the provider, and of its workspace in the integration. */
-  readonly terms: OwnTerms;
+  readonly terms: LimitTerms;
 }
 
 /** An account as it is stored, and what it takes from elsewhere. */
@@ -74,10 +78,10 @@ export function readProvider(
   const { id, slug, sealed_key: key } = integration;
   const origin = `integration ${slug}`;
   const stored = readDocument<IntegrationConfigurations>(integration.configurations) ?? {};
-  const configurations = openSecrets(unsealer, configurationPlaces(id), stored);
+  const configurations = openSecrets(unsealer, configurationSecretLocations(id), stored);
   const account = { key: key && unsealer.unseal(key, keyContext(id)), configurations };
   const { secret_mappings: mappings } = integration;
-  const fields = readFields(mappings, references, unsealer, provider.workspace_id);
+  const fields = resolveMappedFields(mappings, references, unsealer, provider.workspace_id);
   const models = readDocument<ModelSetting[]>(integration.models) ?? [];
   const allowsAllModels = integration.allow_all_models !== 0;
   const adjustments = readDocument<PricingAdjustments>(integration.pricing_adjustments);
@@ -108,21 +112,21 @@ function readModel(
   ofIntegration: PricingAdjustments | null,
 ): GatewayModel {
   const { slug, enabled, configurations, base_model_slug, pricing_config } = setting;
-  const places = modelPlaces(integrationId, slug);
+  const places = modelSecretLocations(integrationId, slug);
   return {
     isEnabled: enabled,
     customHost: configurations?.custom_host ?? null,
     headers: openHeaders(unsealer, places, configurations?.custom_headers),
     baseModel: base_model_slug ?? null,
     pricing: pricing_config ?? null,
-    adjustments: factorsFor(setting.pricing_adjustments, ofIntegration),
+    adjustments: selectAdjustments(setting.pricing_adjustments, ofIntegration),
   };
 }
 
 /** Names in lower case, as they are sent. */
 function openHeaders(
   unsealer: Unsealer,
-  places: SecretPlaces,
+  places: SecretLocations,
   sealed: Headers | undefined,
 ): Secret<Headers> {
   const { custom_headers: opened = {} } = openSecrets(unsealer, places, {

@@ -1,6 +1,6 @@
 /** Knows values that were read from secret managers: fresh for a while, read anew behind requests, and good for longer where nobody answers. */
 import type { Clock } from '../../clock.ts';
-import { type KeptSecret, SecretUnreadable } from '../../secret-managers/kept-secret.ts';
+import { type ManagedSecret, SecretUnreadable } from '../../secret-managers/kept-secret.ts';
 import type { SecretManagers, SecretPlace } from '../../secret-managers/secret-managers.ts';
 
 /** No request waits for what was read so short a time ago. */
@@ -14,7 +14,7 @@ const silentMs = 5_000;
 const valuesMax = 10_000;
 
 interface Entry {
-  value: { readonly kept: KeptSecret; readonly readAt: number } | null;
+  value: { readonly kept: ManagedSecret; readonly readAt: number } | null;
   failure: { readonly error: SecretUnreadable; readonly until: number } | null;
   reading: Promise<void> | null;
 }
@@ -35,7 +35,7 @@ export class KeptValues {
   }
 
   /** What is known and good enough to go on with; undefined where it has to be waited for. */
-  peek(place: SecretPlace): KeptSecret | undefined {
+  peek(place: SecretPlace): ManagedSecret | undefined {
     const entry = this.#entries.get(keyOf(place));
     if (entry?.value === null || entry === undefined) return undefined;
     const ageMs = this.#options.clock.now() - entry.value.readAt;
@@ -52,7 +52,7 @@ export class KeptValues {
    *
    * @throws SecretUnreadable where nothing stands in for it
    */
-  async get(place: SecretPlace): Promise<KeptSecret> {
+  async get(place: SecretPlace): Promise<ManagedSecret> {
     const entry = this.#entryOf(place);
     if (!this.#isSilent(entry)) await this.#read(place, entry);
     const { value, failure } = entry;

@@ -1,12 +1,15 @@
 /** Knows what an account is with values of secret managers in its fields. */
 
 import { headerText, type MappedField } from '../../auth/mapped-fields.ts';
-import { type AzureDeployment, readAzureDeployments } from '../../model/azure-deployments.ts';
-import { accountOf } from '../../model/config-tree.ts';
-import { configurationSecrets } from '../../model/configuration-secrets.ts';
-import type { IntegrationConfigurations } from '../../model/integration.ts';
+import { accountFieldsIn } from '../../model/configs/config-tree.ts';
+import { configurationSecrets } from '../../model/providers/configuration-secrets.ts';
+import type { IntegrationConfigurations } from '../../model/providers/integration.ts';
+import {
+  type AzureDeployment,
+  readAzureDeployments,
+} from '../../model/services/azure-deployments.ts';
 import { Secret } from '../../secret.ts';
-import { type KeptSecret, SecretUnreadable, textOf } from '../../secret-managers/kept-secret.ts';
+import { type ManagedSecret, SecretUnreadable, textOf } from '../../secret-managers/kept-secret.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -36,7 +39,7 @@ export function accountWith({ key, configurations }: OpenedAccount, origin: stri
   const readable = Object.entries(configurations).filter(([name]) => !secretNames.has(name));
   const headers = Object.entries(configurations.custom_headers ?? {});
   return {
-    account: accountOf(Object.fromEntries(readable)) ?? {},
+    account: accountFieldsIn(Object.fromEntries(readable)) ?? {},
     deployments: readAzureDeployments(configurations),
     credential: key === null ? null : new Secret(key, origin),
     customHost: configurations.custom_host ?? null,
@@ -55,7 +58,7 @@ export function accountWith({ key, configurations }: OpenedAccount, origin: stri
 export function filled(
   { key, configurations }: OpenedAccount,
   fields: readonly MappedField[],
-  values: readonly KeptSecret[],
+  values: readonly ManagedSecret[],
 ): OpenedAccount {
   let credential = key;
   const copy: Record<string, unknown> = { ...configurations };

@@ -1,6 +1,6 @@
 /** Knows how an account comes by its values of secret managers: at once where they are known, else after they were read. */
 import type { MappedField } from '../../auth/mapped-fields.ts';
-import type { KeptSecret } from '../../secret-managers/kept-secret.ts';
+import type { ManagedSecret } from '../../secret-managers/kept-secret.ts';
 import { SecretUnreadable } from '../../secret-managers/kept-secret.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { GatewayProvider } from './gateway-provider.ts';
@@ -45,7 +45,7 @@ export class MappedSecrets {
     return this.#with(provider, values);
   }
 
-  #with(provider: GatewayProvider, values: readonly KeptSecret[]): GatewayProvider {
+  #with(provider: GatewayProvider, values: readonly ManagedSecret[]): GatewayProvider {
     const before = this.#made.get(provider);
     if (before?.values.every((value, at) => value === values[at])) return before.provider;
     const { account, fields, origin } = provider.mapped!.reveal();
@@ -60,7 +60,7 @@ export class MappedSecrets {
 }
 
 interface Made {
-  readonly values: readonly KeptSecret[];
+  readonly values: readonly ManagedSecret[];
   readonly provider: GatewayProvider;
 }
 

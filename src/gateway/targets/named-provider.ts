@@ -1,5 +1,5 @@
 /** Knows which provider a request names: what its config pins first, then the model that it sets, then headers, then the model asked for. */
-import type { TargetSettings } from '../../model/config-tree.ts';
+import type { TargetSettings } from '../../model/configs/config-tree.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 
 export interface NamedProvider {

@@ -1,9 +1,9 @@
 /** Knows the providers of workspaces: found by the name in a request, and kept for as long as they are what the database holds. */
 import type { Unsealer } from '../../auth/keyring.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/tables/gateway-reads.ts';
-import type { Fresh, Read } from '../callers/fresh.ts';
-import { providerSubjects, readTerms } from '../callers/own-terms.ts';
+import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import { providerSubjects, readTerms } from '../callers/limit-terms.ts';
+import type { SnapshotCache, SnapshotEntry } from '../callers/snapshot-cache.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { type GatewayProvider, readProvider } from './gateway-provider.ts';
 import type { MappedSecrets } from './mapped-secrets.ts';
@@ -12,7 +12,7 @@ export interface ProvidersOptions {
   readonly database: Pick<Database, 'readable'>;
   /** What opens the secrets of an organisation. */
   readonly unsealerOf: (organisationId: string) => Promise<Unsealer>;
-  readonly fresh: Pick<Fresh<GatewayProvider>, 'peek' | 'get'>;
+  readonly fresh: Pick<SnapshotCache<GatewayProvider>, 'peek' | 'get'>;
   readonly secrets: Pick<MappedSecrets, 'fill'>;
 }
 
@@ -52,7 +52,7 @@ export class Providers {
   async #load(
     { organisationId, workspaceId }: ProviderScope,
     reference: string,
-  ): Promise<Read<GatewayProvider> | undefined> {
+  ): Promise<SnapshotEntry<GatewayProvider> | undefined> {
     const { database, unsealerOf } = this.#options;
     const db = database.readable;
     const { generation, found } = await gatewayReads.listProviders(

@@ -1,20 +1,20 @@
 /** Knows which config a request goes by: the one it names or brings along, else that of its key. */
 import { hash } from 'node:crypto';
-import type { ConfigDocument } from '../../model/config.ts';
-import { configFaults, type TargetLimits } from '../../model/config-document.ts';
+import type { ConfigDocument } from '../../model/configs/config.ts';
+import { configFaults, type TargetLimits } from '../../model/configs/config-document.ts';
 import {
+  buildConfigTree,
   type ConfigNode,
-  configTree,
-  noSettings,
+  defaultTargetSettings,
   type TargetSettings,
-} from '../../model/config-tree.ts';
-import { headerNameFault } from '../../model/forward-headers.ts';
+} from '../../model/configs/config-tree.ts';
+import { headerNameFault } from '../../model/services/forward-headers.ts';
 import type { Database } from '../../store/connection/db.ts';
-import * as gatewayReads from '../../store/tables/gateway-reads.ts';
+import * as gatewayReads from '../../store/reads/gateway-reads.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { ReadHeader } from '../callers/exchange.ts';
-import type { Fresh } from '../callers/fresh.ts';
 import type { GatewayKey } from '../callers/gateway-key.ts';
+import type { SnapshotCache } from '../callers/snapshot-cache.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { pinsProvider } from './named-provider.ts';
 
@@ -30,7 +30,7 @@ export interface GatewayConfig {
 
 export interface ResolveConfigOptions {
   readonly database: Pick<Database, 'readable'>;
-  readonly fresh: Fresh<GatewayConfig | null>;
+  readonly fresh: SnapshotCache<GatewayConfig | null>;
   readonly limits: TargetLimits;
   readonly trusted: TrustedHosts;
   /** Requests may name saved configs only. */
@@ -95,7 +95,7 @@ export class Configs {
     const [fault] = configFaults(document, limits, trusted);
     if (fault !== undefined) throw invalidConfig(`${fault.path.join('.')} ${fault.message}`.trim());
     const mark = hash('sha256', text, 'base64url');
-    const config = { id: null, workspaceId: null, mark, root: configTree(document) };
+    const config = { id: null, workspaceId: null, mark, root: buildConfigTree(document) };
     if (this.#inline.size === parsedInlineMax) {
       this.#inline.delete(this.#inline.keys().next().value!);
     }
@@ -107,7 +107,7 @@ export class Configs {
 /** Of a request for which nothing was said: what it goes by then stands in its headers. */
 const plain: GatewayConfig = {
   ...{ id: null, workspaceId: null, mark: '' },
-  root: { kind: 'leaf', path: 'config', weight: 1, settings: noSettings, breaker: null },
+  root: { kind: 'leaf', path: 'config', weight: 1, settings: defaultTargetSettings, breaker: null },
 };
 
 function savedConfig(row: gatewayReads.GatewayConfigRow): GatewayConfig | null {
@@ -116,7 +116,7 @@ function savedConfig(row: gatewayReads.GatewayConfigRow): GatewayConfig | null {
     id: row.id,
     workspaceId: row.workspace_id,
     mark: row.version_id,
-    root: configTree(JSON.parse(row.config) as ConfigDocument),
+    root: buildConfigTree(JSON.parse(row.config) as ConfigDocument),
   };
 }
 

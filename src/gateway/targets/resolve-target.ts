@@ -1,19 +1,22 @@
 /** Knows where a leaf of a config leads: the provider, its address and format, and what the request to it says. */
 import type { Dispatcher } from 'undici';
-import { type AzureDeployment, azureDeploymentOf } from '../../model/azure-deployments.ts';
-import { type Capabilities, keptBy } from '../../model/capabilities.ts';
-import type { Leaf, TargetSettings } from '../../model/config-tree.ts';
-import { outboundUrlFault } from '../../model/outbound-url.ts';
-import { paramChanges } from '../../model/params.ts';
-import type { PriceTerms } from '../../model/price-terms.ts';
-import { type ProviderAddress, providerAddresses } from '../../model/provider-addresses.ts';
+import type { ConfigLeaf, TargetSettings } from '../../model/configs/config-tree.ts';
+import { paramChanges } from '../../model/configs/params.ts';
+import type { PriceTerms } from '../../model/pricing/effective-price.ts';
+import { type AzureDeployment, azureDeploymentOf } from '../../model/services/azure-deployments.ts';
+import { type Capabilities, resolveStorage } from '../../model/services/capabilities.ts';
+import { outboundUrlFault } from '../../model/services/outbound-url.ts';
+import {
+  type ProviderAddress,
+  providerAddresses,
+} from '../../model/services/provider-addresses.ts';
 import type { Owner } from '../../objects/owner.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 import type { CallRequest } from '../../upstream/call.ts';
 import { allDialects } from '../../upstream/dialects/all-dialects.ts';
 import { azureBaseUrl, azureDeployment } from '../../upstream/dialects/azure-openai.ts';
 import type { Dialect } from '../../upstream/dialects/dialect.ts';
-import type { Asking } from '../callers/exchange.ts';
+import type { TargetRequest } from '../callers/exchange.ts';
 import { markedBody } from '../references/object-mark.ts';
 import { changedBody } from '../transfer/changed-body.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
@@ -27,7 +30,7 @@ import {
 import { type NamedProvider, namedProvider } from './named-provider.ts';
 import { type Providers, unknownProvider } from './providers.ts';
 import type { GatewayConfig } from './resolve-config.ts';
-import { askedOf, type SaidBody, type Translator } from './translator.ts';
+import { type RequestBody, type Translator, translateRequest } from './translator.ts';
 
 /** A call that can be made, as often as need be. */
 export interface ResolvedTarget {
@@ -99,8 +102,8 @@ export class Targets {
    * @throws GatewayError where the leaf, the headers and the body name no provider that can be called
    */
   resolve(
-    leaf: Leaf,
-    exchange: Asking,
+    leaf: ConfigLeaf,
+    exchange: TargetRequest,
     { workspaceId }: Pick<GatewayConfig, 'workspaceId'>,
   ): ResolvedTarget | Promise<ResolvedTarget> {
     const named = namedProvider(leaf.settings, exchange.params);
@@ -113,7 +116,7 @@ export class Targets {
       : this.#toProvider(leaf, exchange, named, found);
   }
 
-  #toService(leaf: Leaf, exchange: Asking, named: NamedProvider): ResolvedTarget {
+  #toService(leaf: ConfigLeaf, exchange: TargetRequest, named: NamedProvider): ResolvedTarget {
     const { settings, path } = leaf;
     const { provider: service } = named;
     const said = bodyFor(settings, exchange, named.model);
@@ -139,8 +142,8 @@ export class Targets {
 
   /** Everything that goes with the credential comes from the integration: who asks chooses the model only. */
   #toProvider(
-    leaf: Leaf,
-    exchange: Asking,
+    leaf: ConfigLeaf,
+    exchange: TargetRequest,
     named: NamedProvider,
     provider: GatewayProvider,
   ): ResolvedTarget {
@@ -172,8 +175,8 @@ export class Targets {
   #callTo(
     destination: Destination,
     settings: TargetSettings,
-    exchange: Asking,
-    said: SaidBody,
+    exchange: TargetRequest,
+    said: RequestBody,
   ): CalledTarget {
     const { service, account, capabilities } = destination;
     const address = addressOf(service);
@@ -181,7 +184,7 @@ export class Targets {
     const base = this.#baseOf(destination, address);
     const { dialect: name } = address;
     const hasResponses = asksForResponses(exchange, service, capabilities);
-    const asked = askedOf(exchange, { service, dialect: name, hasResponses }, said);
+    const asked = translateRequest(exchange, { service, dialect: name, hasResponses }, said);
     const path = dialect.pathOf(asked.path, account, said.model);
     const headers = headersFor(dialect, destination, settings, exchange);
     const { endpoint, params, translator } = asked;
@@ -194,7 +197,7 @@ export class Targets {
       method: exchange.request.method as Dispatcher.HttpMethod,
       headers: translator === null ? headers : translator.headersOf(headers),
       body,
-      passed: exchange.passing,
+      streamed: exchange.passing,
       silenceTimeoutMs,
     };
     return { call, endpoint, params, translator };
@@ -246,12 +249,12 @@ function addressOf(service: string): ProviderAddress {
 
 /** Else what it is to say is asked for in a chat. */
 function asksForResponses(
-  { path, begun }: Asking,
+  { path, begun }: TargetRequest,
   service: string,
   said: Capabilities | null,
 ): boolean {
   if (path !== '/responses') return true;
-  return begun?.isContinued !== true && keptBy('responses', service, said) !== 'native';
+  return begun?.isContinued !== true && resolveStorage('responses', service, said) !== 'native';
 }
 
 /** Everything but the account is as the provider's integration says, or its model. */
@@ -259,7 +262,7 @@ function destinationOf(
   provider: GatewayProvider,
   model: GatewayModel | undefined,
   account: Destination['account'],
-  { credential }: Asking,
+  { credential }: TargetRequest,
 ): Destination {
   const headers = provider.headers.reveal();
   return {
@@ -291,16 +294,16 @@ function targetOf(
 }
 
 /** What changes nothing at the provider and asks no model. */
-function isRead({ request }: Asking): boolean {
+function isRead({ request }: TargetRequest): boolean {
   return request.method === 'GET' || request.method === 'HEAD';
 }
 
 /** The bytes as they came, unless the config says otherwise. */
 function bodyFor(
   settings: TargetSettings,
-  { body, params, isJson }: Asking,
+  { body, params, isJson }: TargetRequest,
   bareModel: string | null,
-): SaidBody {
+): RequestBody {
   const sent = typeof params.model === 'string' ? params.model : null;
   if (body === null || !isJson) return { body, params, model: bareModel ?? sent };
   let changes = paramChanges(params, settings);
@@ -321,7 +324,7 @@ function headersFor(
   dialect: Dialect,
   { account, credential, headers: own }: Destination,
   settings: TargetSettings,
-  exchange: Asking,
+  exchange: TargetRequest,
 ): Record<string, string> {
   const given = exchange.request.headers;
   const headers: Record<string, string> = { ...dialect.usualHeaders };
@@ -339,7 +342,10 @@ function headersFor(
   return Object.assign(headers, own);
 }
 
-function forwardedNames({ forwardHeaders }: TargetSettings, { params }: Asking): readonly string[] {
+function forwardedNames(
+  { forwardHeaders }: TargetSettings,
+  { params }: TargetRequest,
+): readonly string[] {
   const names = forwardHeaders?.map((name) => name.toLowerCase()) ?? [];
   // Of a stream in a coding nobody could count, judge or note the events.
   return params.stream === true ? names.filter((name) => name !== 'accept-encoding') : names;

@@ -1,9 +1,9 @@
 /** Knows how a request is put in the format of its provider, and the answer to it in that of its caller. */
 
-import { endpointOf } from '../../model/endpoint.ts';
-import type { DialectName } from '../../model/provider-addresses.ts';
+import { endpointOf } from '../../model/services/endpoint.ts';
+import type { DialectName } from '../../model/services/provider-addresses.ts';
 import { newObjectId } from '../../objects/object-id.ts';
-import type { AnswerHeaders, Call } from '../../upstream/call.ts';
+import type { Call, ProviderHeaders } from '../../upstream/call.ts';
 import { translationFor } from '../../upstream/dialects/all-translations.ts';
 import { parseExactly } from '../../upstream/dialects/exact-json.ts';
 import { NotTranslatable } from '../../upstream/dialects/place.ts';
@@ -15,14 +15,14 @@ import {
   type ResponseContext,
   type Translation,
 } from '../../upstream/dialects/translation.ts';
-import type { Asking } from '../callers/exchange.ts';
-import { decoded } from '../transfer/content-encoding.ts';
+import type { TargetRequest } from '../callers/exchange.ts';
+import { decodeBody } from '../transfer/content-encoding.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { Params } from '../transfer/read-body.ts';
 import type { EventFilter } from '../transfer/relay.ts';
 
 /** A body with what the config has changed in it, in the format of the caller. */
-export interface SaidBody {
+export interface RequestBody {
   readonly body: Buffer | null;
   /** Empty where the body is no JSON. */
   readonly params: Params;
@@ -48,10 +48,10 @@ interface Spoken {
 }
 
 /** @throws GatewayError where the provider has no word for what the request says */
-export function askedOf(
-  exchange: Asking,
+export function translateRequest(
+  exchange: TargetRequest,
   { service, dialect, hasResponses }: Spoken,
-  { body, params }: SaidBody,
+  { body, params }: RequestBody,
 ): Asked {
   const { path, query, request, isJson } = exchange;
   const translation =
@@ -88,7 +88,7 @@ function requireNoThread(endpoint: string, { thread }: Params): void {
   throw new GatewayError('not_found', message, 'previous_message_id');
 }
 
-function responseContext({ now, begun }: Asking, asked: Params): ResponseContext {
+function responseContext({ now, begun }: TargetRequest, asked: Params): ResponseContext {
   return { id: begun?.id ?? newObjectId('resp'), createdAt: now, asked };
 }
 
@@ -131,7 +131,7 @@ export class Translator {
 
   /** @throws GatewayError where an answer of 2xx cannot be told in the format of the caller */
   whole({ status, headers }: Call, came: Buffer): Buffer {
-    const body = decoded(headers, came) ?? came;
+    const body = decodeBody(headers, came) ?? came;
     const value = parsed(body);
     if (status < 200 || status > 299) {
       const fault = faultOf(value, status) ?? unformedFault(status, headers, body);
@@ -166,7 +166,7 @@ function parsed(body: Buffer): unknown {
 }
 
 /** Of something on the way to the provider, as a rule. */
-function unformedFault(status: number, headers: AnswerHeaders, body: Buffer): ProviderFault {
+function unformedFault(status: number, headers: ProviderHeaders, body: Buffer): ProviderFault {
   const isText = String(headers['content-type']).startsWith('text/plain');
   const text = isText ? body.toString('utf8').trim().slice(0, faultCharsMax) : '';
   const message = text === '' ? `The provider answered with ${status}` : text;

@@ -1,5 +1,5 @@
 /** Knows how members of a JSON body are changed before it goes out. */
-import { membersOf, withMembers } from '../../model/json-object.ts';
+import { locateMembers, withMembers } from '../../model/json/json-object.ts';
 import { GatewayError } from './gateway-error.ts';
 
 /**
@@ -8,7 +8,7 @@ import { GatewayError } from './gateway-error.ts';
  * @throws GatewayError for a body that two could read in two ways, or that is nested too deeply
  */
 export function changedBody(body: Buffer, changes: ReadonlyMap<string, unknown>): Buffer {
-  const members = membersOf(body);
+  const members = locateMembers(body);
   if (members === null) {
     throw new GatewayError('invalid_json', 'The JSON body has the same member twice');
   }

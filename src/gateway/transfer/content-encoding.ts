@@ -6,7 +6,7 @@ import {
   type ZlibOptions,
   zstdDecompressSync,
 } from 'node:zlib';
-import type { AnswerHeaders } from '../../upstream/call.ts';
+import type { ProviderHeaders } from '../../upstream/call.ts';
 
 type Decode = (body: Buffer, options: Pick<ZlibOptions, 'maxOutputLength'>) => Buffer;
 
@@ -19,7 +19,7 @@ const decoders: Readonly<Record<string, Decode>> = {
 const decodedBytesMax = 8 * 1024 * 1024;
 
 /** The body as it is meant; null where it cannot be had. Nothing is done for one that came as it is. */
-export function decoded(headers: AnswerHeaders, body: Buffer): Buffer | null {
+export function decodeBody(headers: ProviderHeaders, body: Buffer): Buffer | null {
   const encoding = headers['content-encoding'];
   if (encoding === undefined || encoding === 'identity') return body;
   const name = String(encoding).trim().toLowerCase();
@@ -32,11 +32,11 @@ export function decoded(headers: AnswerHeaders, body: Buffer): Buffer | null {
 }
 
 /** The answer as it is meant, or as it came where that cannot be had; then it still says its encoding. */
-export function decodedAnswer(
-  headers: AnswerHeaders,
+export function decodeResponse(
+  headers: ProviderHeaders,
   body: Buffer,
-): { readonly headers: AnswerHeaders; readonly body: Buffer } {
-  const plain = decoded(headers, body);
+): { readonly headers: ProviderHeaders; readonly body: Buffer } {
+  const plain = decodeBody(headers, body);
   return plain === null
     ? { headers, body }
     : { headers: { ...headers, 'content-encoding': undefined }, body: plain };

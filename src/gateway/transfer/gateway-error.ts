@@ -1,4 +1,4 @@
-/** Knows every error that the gateway itself answers, and its forms for clients of OpenAI and of Anthropic (docs/inference.md, Errors). */
+/** Knows every error that the gateway itself answers, and its forms for clients of OpenAI and of Anthropic (docs/reference/inference.md, Errors). */
 
 import type { RefusedCredential } from '../../auth/refused-credentials.ts';
 

@@ -1,15 +1,15 @@
 /** Knows how the answer of a provider is read whole, before anything of it goes to the caller. */
 import type { Call } from '../../upstream/call.ts';
 import type { Caller } from './caller.ts';
-import { isInCrumbs } from './crumbs.ts';
 import { GatewayError } from './gateway-error.ts';
 import { linger } from './linger.ts';
 import type { EventFilter, RelayEnd } from './relay.ts';
+import { hasTinyChunks } from './tiny-chunks.ts';
 
 /** An answer that is larger is not judged. */
 const gatheredBytesMax = 8 * 1024 * 1024;
 
-export interface Gathered {
+export interface WholeBody {
   /** What there was when it ended. */
   readonly body: Buffer;
   readonly end: RelayEnd;
@@ -25,11 +25,11 @@ export interface GatherOptions {
 }
 
 /** Never rejects; an answer that is too large breaks off. */
-export function gather(
+export function readWhole(
   call: Call,
   { caller, lingerMs, events, onBytes }: GatherOptions,
-): Promise<Gathered> {
-  const { promise, resolve } = Promise.withResolvers<Gathered>();
+): Promise<WholeBody> {
+  const { promise, resolve } = Promise.withResolvers<WholeBody>();
   const chunks: Buffer[] = [];
   let bytes = 0;
   let hasLeft = false;
@@ -42,7 +42,7 @@ export function gather(
     bytes += chunk.length;
     chunks.push(chunk);
     onBytes?.(chunk);
-    if (bytes > gatheredBytesMax || isInCrumbs(chunks.length, bytes)) call.cut(answerTooLarge());
+    if (bytes > gatheredBytesMax || hasTinyChunks(chunks.length, bytes)) call.cut(answerTooLarge());
   };
   const finish = (end: RelayEnd): void => {
     if (lingering !== null) clearTimeout(lingering);

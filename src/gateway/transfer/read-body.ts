@@ -1,10 +1,10 @@
 /** Knows how the body of a request is taken in: whole, bounded, and read as JSON where it is that. */
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { countMembers, parseNames } from '../../model/json-object.ts';
-import { namesOf, outlinedObject } from '../../model/outlined-object.ts';
-import { isInCrumbs } from './crumbs.ts';
+import { countMembers, parseWithExactKeys } from '../../model/json/json-object.ts';
+import { memberNames, parseLazily } from '../../model/json/lazy-object.ts';
 import { GatewayError } from './gateway-error.ts';
+import { hasTinyChunks } from './tiny-chunks.ts';
 
 /**
  * The bytes; null for a request without any. Yields at once where all of them have come, as those of most
@@ -43,7 +43,7 @@ function comingOf(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   let bytes = 0;
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    const isCrumbled = more !== null && isInCrumbs(more.length, bytes);
+    const isCrumbled = more !== null && hasTinyChunks(more.length, bytes);
     if (bytes > bytesMax || isCrumbled) {
       request.pause();
       reject(isCrumbled ? crumbled() : tooLarge(bytesMax));
@@ -95,9 +95,9 @@ const outlinedBytesMin = 8 * 1024;
 export function parseParams(body: Buffer): Params {
   if (!isUtf8(body)) throw new GatewayError('invalid_json', 'The body is no valid UTF-8');
   const isOutlined = body.length > outlinedBytesMin && !isAscii(body);
-  const outlined = isOutlined ? outlinedObject(body, membersMax) : null;
+  const outlined = isOutlined ? parseLazily(body, membersMax) : null;
   const params = outlined ?? wholeObject(body.toString('utf8'));
-  for (const name of namesOf(params)) if (!usual.has(name)) refuseTwin(name);
+  for (const name of memberNames(params)) if (!usual.has(name)) refuseTwin(name);
   return params;
 }
 
@@ -139,7 +139,7 @@ function refuseTwin(name: string): void {
 
 function parsed(text: string): unknown {
   try {
-    return parseNames(text);
+    return parseWithExactKeys(text);
   } catch {
     throw new GatewayError('invalid_json', 'The body is no valid JSON');
   }

@@ -1,11 +1,11 @@
 /** Knows how the answer of a provider goes to the caller: its bytes as they are, no faster than the caller takes them. */
 import { isAscii } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
-import type { AnswerHeaders, Call, Sink } from '../../upstream/call.ts';
+import type { Call, ProviderHeaders, Sink } from '../../upstream/call.ts';
 import type { Caller } from './caller.ts';
-import { isInCrumbs } from './crumbs.ts';
 import { GatewayError } from './gateway-error.ts';
 import { linger } from './linger.ts';
+import { hasTinyChunks } from './tiny-chunks.ts';
 
 /** What the bytes of a stream go through on their way. */
 export interface EventFilter {
@@ -170,7 +170,7 @@ class Relay implements Sink {
     gathered.push(chunk);
     this.#gatheredBytes += chunk.length;
     const isTooMuch =
-      this.#gatheredBytes > gatheredBytesMax || isInCrumbs(gathered.length, this.#gatheredBytes);
+      this.#gatheredBytes > gatheredBytesMax || hasTinyChunks(gathered.length, this.#gatheredBytes);
     if (!isTooMuch) return true;
     if (this.#options.isRewritten) {
       const message = `The answer of the provider has more than ${gatheredBytesMax} bytes, or comes in crumbs`;
@@ -246,7 +246,7 @@ function asciiOf(bytes: Buffer): string | null {
   return isAscii(bytes) ? bytes.toString('latin1') : null;
 }
 
-export function isEventStream(headers: AnswerHeaders): boolean {
+export function isEventStream(headers: ProviderHeaders): boolean {
   const type = headers['content-type'];
   return typeof type === 'string' && /^text\/event-stream/i.test(type);
 }
@@ -256,7 +256,7 @@ export function isEventStream(headers: AnswerHeaders): boolean {
  * such as begin with `prefix` are ours only.
  */
 export function passedHeaders(
-  given: AnswerHeaders,
+  given: ProviderHeaders,
   ours: Record<string, string>,
   prefix: string,
 ): Record<string, string | string[]> {

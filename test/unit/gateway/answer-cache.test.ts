@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { type Exchange, ownHeaders } from '../../../src/gateway/callers/exchange.ts';
 import { ResponseCache, cacheUseOf } from '../../../src/gateway/calls/response-cache.ts';
 import type { ResolvedTarget } from '../../../src/gateway/targets/resolve-target.ts';
-import { noSettings } from '../../../src/model/configs/config-tree.ts';
+import { defaultTargetSettings } from '../../../src/model/configs/config-tree.ts';
 
-const settings = { ...noSettings, cache: { mode: 'simple' as const, maxAgeSeconds: 60 } };
+const settings = { ...defaultTargetSettings, cache: { mode: 'simple' as const, maxAgeSeconds: 60 } };
 const text = '{"model":"m","messages":[{"role":"user","content":"hello"}],"seed":1}';
 const json = { 'content-type': 'application/json; charset=utf-8' };
 
@@ -40,7 +40,7 @@ function useOf(asking: Asking, from = settings) {
   return cacheUseOf(from, target, exchange);
 }
 
-const markOf = (asking: Asking) => useOf(asking).mark!;
+const markOf = (asking: Asking) => useOf(asking).key!;
 
 describe('requests', () => {
   it.each<[string, Asking]>([
@@ -84,24 +84,24 @@ describe('requests', () => {
     ['that only read', { method: 'GET' }],
     ['whose answers the provider remembers', { path: '/responses' }],
   ])('%s have no part in the cache', (_, asking) => {
-    expect(useOf(asking).mark).toBeNull();
+    expect(useOf(asking).key).toBeNull();
   });
 
   it('of configs without a simple cache have no part in it', () => {
-    expect(useOf({}, noSettings as typeof settings).mark).toBeNull();
+    expect(useOf({}, defaultTargetSettings as typeof settings).key).toBeNull();
     const semantic = { ...settings, cache: { mode: 'semantic', maxAgeSeconds: 60 } };
-    expect(useOf({}, semantic as unknown as typeof settings).mark).toBeNull();
+    expect(useOf({}, semantic as unknown as typeof settings).key).toBeNull();
   });
 });
 
 describe('an answer', () => {
   const body = Buffer.from('{"choices":[]}');
   const use = useOf({});
-  const mark = use.mark!;
+  const mark = use.key!;
 
   it('is given again until it is older than the one who asks allows', () => {
     const cache = new ResponseCache();
-    cache.keep(mark, { status: 200, headers: json, body }, 1_000);
+    cache.add(mark, { status: 200, headers: json, body }, 1_000);
     expect(cache.find(use, 60_999)).toMatchObject({ status: 200, body });
     expect(cache.find(use, 61_000)).toBeNull();
     expect(cache.find({ ...use, maxAgeMs: 70_000 }, 61_000)).not.toBeNull();
@@ -109,9 +109,9 @@ describe('an answer', () => {
 
   it('is asked for anew where the caller forces it', () => {
     const cache = new ResponseCache();
-    cache.keep(mark, { status: 200, headers: json, body }, 0);
+    cache.add(mark, { status: 200, headers: json, body }, 0);
     const forced = useOf({ headers: { 'x-gateway-cache-force-refresh': 'True' } });
-    expect(cache.find({ ...forced, mark }, 1)).toBeNull();
+    expect(cache.find({ ...forced, key: mark }, 1)).toBeNull();
   });
 
   it.each([
@@ -123,20 +123,20 @@ describe('an answer', () => {
     ['large', { body: Buffer.from(JSON.stringify('x'.repeat(1024 * 1024))) }],
   ])('that is %s is not kept', (_, answer) => {
     const cache = new ResponseCache();
-    cache.keep(mark, { status: 200, headers: json, body, ...answer }, 0);
+    cache.add(mark, { status: 200, headers: json, body, ...answer }, 0);
     expect(cache.find(use, 1)).toBeNull();
   });
 
   it('goes when there are too many, the least recently asked for first', () => {
     const cache = new ResponseCache(3 * 1_600);
     const object = { status: 200, headers: json, body: Buffer.from(`{"a":"${'x'.repeat(993)}"}`) };
-    for (const one of ['a', 'b', 'c']) cache.keep(one, object, 0);
-    expect(cache.find({ ...use, mark: 'a' }, 1)).not.toBeNull();
-    cache.keep('d', object, 0);
-    const kept = ['a', 'b', 'c', 'd'].filter((one) => cache.find({ ...use, mark: one }, 1));
+    for (const one of ['a', 'b', 'c']) cache.add(one, object, 0);
+    expect(cache.find({ ...use, key: 'a' }, 1)).not.toBeNull();
+    cache.add('d', object, 0);
+    const kept = ['a', 'b', 'c', 'd'].filter((one) => cache.find({ ...use, key: one }, 1));
     expect(kept).toEqual(['a', 'c', 'd']);
     // The same one again takes no more room.
-    for (let at = 0; at < 100; at += 1) cache.keep('d', object, 0);
-    expect(cache.find({ ...use, mark: 'a' }, 1)).not.toBeNull();
+    for (let at = 0; at < 100; at += 1) cache.add('d', object, 0);
+    expect(cache.find({ ...use, key: 'a' }, 1)).not.toBeNull();
   });
 });

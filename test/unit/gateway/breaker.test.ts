@@ -1,13 +1,13 @@
 /** Guarantees that a target that fails is left alone, and that one call at a time finds out whether it is back. */
 import { beforeEach, expect, it } from 'vitest';
 import { Breakers } from '../../../src/gateway/calls/breaker.ts';
-import { type ConfigNode, configTree, type Leaf } from '../../../src/model/configs/config-tree.ts';
+import { type ConfigNode, buildConfigTree, type ConfigLeaf } from '../../../src/model/configs/config-tree.ts';
 
 let nowMs = 0;
 let breakers: Breakers;
 
-function leafOf(rule: object): Leaf {
-  const root: ConfigNode = configTree({ provider: 'openai', cb_config: rule });
+function leafOf(rule: object): ConfigLeaf {
+  const root: ConfigNode = buildConfigTree({ provider: 'openai', cb_config: rule });
   if (root.kind !== 'leaf') throw new Error('no leaf');
   return root;
 }

@@ -2,11 +2,15 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { beforeEach, expect, it } from 'vitest';
-import type { TargetOutcome } from '../../../src/gateway/calls/attempt.ts';
 import { Breakers } from '../../../src/gateway/calls/breaker.ts';
+import type { TargetOutcome } from '../../../src/gateway/calls/outcome.ts';
 import { walkConfig } from '../../../src/gateway/calls/walk-config.ts';
 import { Caller } from '../../../src/gateway/transfer/caller.ts';
-import { type ConfigNode, configTree, type Leaf } from '../../../src/model/configs/config-tree.ts';
+import {
+  buildConfigTree,
+  type ConfigLeaf,
+  type ConfigNode,
+} from '../../../src/model/configs/config-tree.ts';
 
 let nowMs = 0;
 let breakers: Breakers;
@@ -21,7 +25,7 @@ const watched = (provider: string) => ({
   cb_config: { failure_threshold: 1, cooldown_interval: 30_000 },
 });
 const falling = (...targets: readonly object[]) =>
-  configTree({ strategy: { mode: 'fallback' }, targets });
+  buildConfigTree({ strategy: { mode: 'fallback' }, targets });
 
 /** The statuses that so many callers get who ask at once. */
 async function ask(root: ConfigNode, callers: number): Promise<number[]> {
@@ -37,21 +41,18 @@ async function ask(root: ConfigNode, callers: number): Promise<number[]> {
   return Promise.all(asked);
 }
 
-async function call({ path, settings }: Leaf): Promise<TargetOutcome> {
+async function call({ settings }: ConfigLeaf): Promise<TargetOutcome> {
   const name = settings.provider!;
   called.push(name);
   await new Promise((resolve) => setImmediate(resolve));
   return {
-    ...{
-      path,
-      target: { call: {} },
-      call: null,
-      kept: null,
-      error: null,
-      retries: 0,
-      cacheStatus: 'DISABLED',
-    },
-    ...{ status: statuses[name]!, stopClock: () => undefined },
+    kind: 'live',
+    target: { call: {} },
+    cacheStatus: 'DISABLED',
+    status: statuses[name]!,
+    retries: 0,
+    call: { pipe: () => undefined, cut: () => undefined },
+    stopClock: () => undefined,
   } as unknown as TargetOutcome;
 }
 

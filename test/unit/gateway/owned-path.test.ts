@@ -2,7 +2,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { describe, expect, it } from 'vitest';
-import { isOfAccount, ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
+import { isAccountPath, ownedPathOf } from '../../../src/gateway/references/owned-path.ts';
 import { clientRequests } from '../../support/interface/client-requests.ts';
 
 /** What neither makes anything that is kept nor names it in its path. */
@@ -62,7 +62,7 @@ describe.each(byClient)('of all requests of a client of %s', (_, requests) => {
       if (path === null) return !isHelper(name);
       const behind = path.replace(/^\/v1/, '');
       if (keptByNobody.has(`${method} ${behind}`)) return ownedPathOf(method, behind) !== null;
-      return ownedPathOf(method, behind) === null && !isOfAccount(method, behind);
+      return ownedPathOf(method, behind) === null && !isAccountPath(method, behind);
     });
     expect(unknown).toEqual([]);
   });
@@ -81,7 +81,7 @@ describe('a path of a model with an encoded slash in its id', () => {
     for (const id of ['org/name', 'files/file-1', 'responses/resp_1', 'organization/users']) {
       for (const written of [id, encodeURIComponent(id)]) {
         const path = `/models/${written}`;
-        expect([ownedPathOf('GET', path), isOfAccount('GET', path)]).toEqual([null, false]);
+        expect([ownedPathOf('GET', path), isAccountPath('GET', path)]).toEqual([null, false]);
       }
     }
   });

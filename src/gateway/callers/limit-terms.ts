@@ -1,0 +1,128 @@
+/** Knows the limits of a key and its workspace, and of a provider and its workspace in the integration, as they are read with them. */
+import type { BudgetTerms, RateTerms } from '../../ledger/limits-of-request.ts';
+import type { RateLimit } from '../../model/limits/limits.ts';
+import { accessValueKey, hasLimits, readAccess } from '../../model/providers/integration-access.ts';
+import { readDocument } from '../../model/wire/json-record.ts';
+import type { Db } from '../../store/connection/db.ts';
+import * as gatewayReads from '../../store/reads/gateway-reads.ts';
+import type { ReachedProvider } from '../../store/resources/providers.ts';
+import type { StoredUsageLimitPolicy } from '../../store/resources/usage-limit-policies.ts';
+import type { StoredUsageBudget } from '../../store/usage/usage-budgets.ts';
+
+/** Limits of a key or provider and its workspace, as they were read with them. */
+export interface LimitTerms {
+  readonly budgets: readonly BudgetTerms[];
+  readonly rates: readonly RateTerms[];
+}
+
+export const noTerms: LimitTerms = { budgets: [], rates: [] };
+
+/** The budgets and rate limits of one subject. */
+export interface Limited {
+  readonly kind: 'api_key' | 'workspace' | 'provider' | 'integration_workspace' | 'integration';
+  readonly id: string;
+  readonly label: string;
+  readonly rateLimits: readonly RateLimit[] | null;
+  /** Of several that have the limits alike: which of them. */
+  readonly valueKey?: string;
+  /** False where the budget of another subject takes the place of this one's. */
+  readonly isBudgeted?: boolean;
+}
+
+/** Read of the database for all of them at once. */
+export async function readTerms(
+  db: Db,
+  organisationId: string,
+  subjects: readonly Limited[],
+): Promise<LimitTerms> {
+  if (subjects.length === 0) return noTerms;
+  const ids = subjects.map(({ id }) => id);
+  const rows = await gatewayReads.listBudgets(db, organisationId, ids);
+  const subjectOf = ({ kind, id, label, valueKey = '' }: Limited) => ({
+    ...{ organisationId, subjectKind: kind, subjectId: id, label, valueKey },
+  });
+  return {
+    budgets: subjects.flatMap((subject) => {
+      const row = rows.find((one) => one.subject_id === subject.id);
+      return row === undefined || subject.isBudgeted === false
+        ? []
+        : [{ ...subjectOf(subject), ...termsOfRow(row) }];
+    }),
+    rates: subjects.flatMap((subject) => {
+      const limits = subject.rateLimits ?? [];
+      return limits.length === 0 ? [] : [{ ...subjectOf(subject), limits }];
+    }),
+  };
+}
+
+/** What a budget and a policy have alike. */
+export function termsOfRow(row: StoredUsageBudget | StoredUsageLimitPolicy) {
+  return {
+    type: row.type,
+    limitUnits: row.credit_limit_units,
+    alertThresholdUnits: row.alert_threshold_units,
+    window: row,
+  };
+}
+
+/** The workspace comes first: where both are at their end, its name says more. */
+export function limitedSubjects(
+  key: {
+    readonly id: string;
+    readonly name: string;
+    readonly rateLimits: readonly RateLimit[] | null;
+  },
+  workspace: LimitedWorkspace | null,
+): Limited[] {
+  const own: Limited = {
+    ...{ kind: 'api_key', id: key.id, label: `API key ${key.name}`, rateLimits: key.rateLimits },
+  };
+  return workspace === null ? [own] : [...workspaceSubjects(workspace), own];
+}
+
+export function workspaceSubjects(workspace: LimitedWorkspace): Limited[] {
+  const { id, slug } = workspace;
+  const rateLimits = workspace.rateLimits as readonly RateLimit[] | null;
+  return [{ ...{ kind: 'workspace', id, label: `workspace ${slug}` }, rateLimits }];
+}
+
+interface LimitedWorkspace {
+  readonly id: string;
+  readonly slug: string;
+  readonly rateLimits: unknown;
+}
+
+/** Those of a provider that are limited, so that nothing is asked for the others. */
+export function providerSubjects(reached: ReachedProvider): Limited[] {
+  const { provider } = reached;
+  const subjects = integrationSubjects(reached);
+  if ((provider.usage_limits ?? provider.rate_limits) !== null) {
+    const label = `provider @${provider.slug}`;
+    const rateLimits = readDocument<RateLimit[]>(provider.rate_limits);
+    subjects.push({ kind: 'provider', id: provider.id, label, rateLimits });
+  }
+  return subjects;
+}
+
+/** What is said of the workspace by itself, and in place of what is not, what is said of all. */
+function integrationSubjects({ provider, integration, grant }: ReachedProvider): Limited[] {
+  const label = `the use of integration ${integration.slug} by its workspace`;
+  const subjects: Limited[] = [];
+  const ownRates = readDocument<RateLimit[]>(grant?.rate_limits ?? null) ?? [];
+  const hasBudget = hasLimits(grant?.usage_limits ?? null);
+  if (grant !== null && (hasBudget || ownRates.length > 0)) {
+    subjects.push({ kind: 'integration_workspace', id: grant.id, label, rateLimits: ownRates });
+  }
+  const { usage_limits: budget, rate_limits: rates } = readAccess(
+    integration.global_workspace_access,
+  );
+  const isBudgeted = !hasBudget && (budget ?? []).length > 0;
+  const rateLimits = ownRates.length === 0 ? (rates ?? []) : [];
+  if (isBudgeted || rateLimits.length > 0) {
+    const valueKey = accessValueKey(provider.workspace_id);
+    subjects.push({
+      ...{ kind: 'integration', id: integration.id, label, rateLimits, valueKey, isBudgeted },
+    });
+  }
+  return subjects;
+}

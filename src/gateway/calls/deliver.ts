@@ -1,0 +1,112 @@
+/** Sends the outcome of a request to its caller. */
+import { monotonicMs } from '../../monotonic.ts';
+import type { GuardedResponse } from '../guardrails/guarded-response.ts';
+import { noUsage } from '../metering/meter.ts';
+import { passedHeaders, type RelayEnd, relay, stalledMs } from '../transfer/relay.ts';
+import { errorOf } from './attempt.ts';
+import type { LiveOutcome, TargetOutcome } from './outcome.ts';
+import type { RequestContext } from './request-context.ts';
+import type { CachedResponse } from './response-cache.ts';
+import { headerNames, responseHeaders } from './response-headers.ts';
+
+/** @throws GatewayError when there is no response */
+export function deliver(
+  context: RequestContext,
+  outcome: TargetOutcome,
+): Promise<void> | undefined {
+  switch (outcome.kind) {
+    case 'live':
+      return relayLive(context, outcome);
+    case 'cached':
+      sendCached(context, outcome, outcome.response);
+      return undefined;
+    case 'judged':
+    case 'local':
+      sendComplete(context, outcome, outcome.response);
+      return undefined;
+    case 'failed':
+      throw outcome.error;
+  }
+}
+
+/** A cached response uses no tokens and costs nothing. */
+function sendCached(
+  { arrival, draft, exchange, calls }: RequestContext,
+  outcome: TargetOutcome,
+  { status, contentType, body }: CachedResponse,
+): void {
+  const { response, headerPrefix } = arrival;
+  draft.markFirstByte();
+  draft.metered = noUsage;
+  const headers = responseHeaders(arrival, outcome, calls.left(), exchange.now);
+  headers[headerNames(headerPrefix).cost] = '0';
+  headers['content-type'] = contentType;
+  headers['content-length'] = String(body.length);
+  response.writeHead(status, headers);
+  response.end(body);
+  response.socket?.setTimeout(stalledMs);
+}
+
+/** Sends a response that was read completely. */
+export function sendComplete(
+  { arrival, draft, exchange, calls }: RequestContext,
+  outcome: TargetOutcome,
+  { status, headers: received, body, metered, cost }: Omit<GuardedResponse, 'providerStatus'>,
+): void {
+  const { response, headerPrefix } = arrival;
+  draft.markFirstByte();
+  draft.metered = metered;
+  const own = responseHeaders(arrival, outcome, calls.left(), exchange.now);
+  if (cost !== null) own[headerNames(headerPrefix).cost] = String(cost);
+  const headers = passedHeaders(received, own, headerPrefix);
+  headers['content-length'] = String(body.length);
+  response.writeHead(status, headers);
+  response.end(body);
+  response.socket?.setTimeout(stalledMs);
+}
+
+/** Relays the response while it arrives and settles its usage when it ends. */
+async function relayLive(
+  { arrival, draft, exchange, caller, calls }: RequestContext,
+  outcome: LiveOutcome,
+): Promise<void> {
+  const { response, beganMs, headerPrefix } = arrival;
+  const { call, trailer, status } = outcome;
+  const { translator } = outcome.target;
+  // Read before `meter()`, which closes the call.
+  const { lingerMs } = calls;
+  const meter = calls.meter();
+  const headers = () => responseHeaders(arrival, outcome, calls.left(), exchange.now);
+  const end: RelayEnd = await relay(call, {
+    response,
+    caller,
+    headerPrefix,
+    lingerMs,
+    stalledMs,
+    status,
+    trailer,
+    isRewritten: translator !== null,
+    events: translator === null ? meter.events : translator.events(meter.events),
+    headers,
+    onFirst: () => {
+      if (draft.firstByteMs !== null) return;
+      outcome.stopClock();
+      draft.firstByteMs = monotonicMs() - beganMs;
+    },
+    onWhole: (received, text) => {
+      const cost = meter.readWhole(received, call.headers, text);
+      const body = translator === null ? received : translator.whole(call, received);
+      calls.cache(call, body);
+      const own = headers();
+      if (cost !== null) own[headerNames(headerPrefix).cost] = String(cost);
+      if (translator !== null) own['content-type'] = 'application/json';
+      return { headers: own, body };
+    },
+  });
+  outcome.stopClock();
+  draft.metered = meter.finish(end);
+  if (end.kind !== 'broken') return;
+  const error = errorOf(end.error);
+  if (!end.isStarted) throw error;
+  draft.error = error;
+}

@@ -1,0 +1,159 @@
+/** Defines what calling one target can lead to. */
+import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import type { Call } from '../../upstream/call.ts';
+import type { GuardedResponse } from '../guardrails/guarded-response.ts';
+import type { MeteredUsage } from '../metering/meter.ts';
+import type { ResolvedTarget } from '../targets/resolve-target.ts';
+import type { GatewayError } from '../transfer/gateway-error.ts';
+import type { CachedResponse, CacheStatus } from './response-cache.ts';
+
+export type TargetOutcome = LiveOutcome | CachedOutcome | CompleteOutcome | FailedOutcome;
+
+interface OutcomeBase {
+  readonly target: ResolvedTarget;
+  readonly cacheStatus: CacheStatus;
+  /** Status that the caller receives. */
+  readonly status: number;
+  /** Number of retries; -1 when all retries were used up. */
+  readonly retries: number;
+  /** Whether the provider may have received any part of the last call. */
+  readonly isSent: boolean;
+  /** Whether an earlier try may have had an effect that no response reported. */
+  readonly hasLostTries: boolean;
+  /** Null when no guardrail judged. */
+  readonly verdict: GuardrailVerdict | null;
+}
+
+/** The provider has started to respond; the body has not been read. */
+export interface LiveOutcome extends OutcomeBase {
+  readonly kind: 'live';
+  readonly call: Call;
+  /** Guardrail results that follow the last event of a stream; null for none. */
+  readonly trailer: Buffer | null;
+  /** Stops the request timeout; called when the timeout no longer matters. */
+  stopClock(): void;
+}
+
+/** The response cache answered; the provider was not called. */
+export interface CachedOutcome extends OutcomeBase {
+  readonly kind: 'cached';
+  readonly response: CachedResponse;
+}
+
+/** The complete response is in memory: judged by guardrails, or made by the gateway itself. */
+export interface CompleteOutcome extends OutcomeBase {
+  readonly kind: 'judged' | 'local';
+  readonly response: GuardedResponse;
+}
+
+/** There is no response for the caller. */
+export interface FailedOutcome extends OutcomeBase {
+  readonly kind: 'failed';
+  readonly error: GatewayError;
+  /** Usage of a response that broke off before any of it was sent; null when there was none. */
+  readonly metered: MeteredUsage | null;
+}
+
+export function cachedOutcome(target: ResolvedTarget, response: CachedResponse): CachedOutcome {
+  return {
+    kind: 'cached',
+    target,
+    cacheStatus: 'HIT',
+    status: response.status,
+    retries: 0,
+    isSent: false,
+    hasLostTries: false,
+    verdict: null,
+    response,
+  };
+}
+
+/** The outcome of a target that was not called because the gateway responds in its place. */
+export function localOutcome(target: ResolvedTarget, response: GuardedResponse): CompleteOutcome {
+  return {
+    kind: 'local',
+    target,
+    cacheStatus: 'DISABLED',
+    status: response.status,
+    retries: 0,
+    isSent: false,
+    hasLostTries: false,
+    verdict: null,
+    response,
+  };
+}
+
+/** The outcome of a request that a guardrail denied before the target was called. */
+export function deniedOutcome(target: ResolvedTarget, response: GuardedResponse): CompleteOutcome {
+  return {
+    kind: 'judged',
+    target,
+    cacheStatus: 'DISABLED',
+    status: response.status,
+    retries: 0,
+    isSent: false,
+    hasLostTries: false,
+    verdict: 'denied',
+    response,
+  };
+}
+
+/** Replaces the response of `outcome`, which guardrails have judged. */
+export function judgedOutcome(
+  outcome: TargetOutcome,
+  response: GuardedResponse,
+  verdict: GuardrailVerdict | null,
+): CompleteOutcome {
+  const { target, cacheStatus, retries, isSent, hasLostTries } = outcome;
+  const { status } = response;
+  const kind = 'judged';
+  return {
+    kind,
+    target,
+    cacheStatus,
+    status,
+    retries,
+    isSent,
+    hasLostTries,
+    verdict,
+    response,
+  };
+}
+
+/** Turns `outcome` into a failure: its response is charged but does not reach the caller. */
+export function failedOutcome(
+  outcome: TargetOutcome,
+  error: GatewayError,
+  metered: MeteredUsage,
+): FailedOutcome {
+  const { target, cacheStatus, retries, isSent, hasLostTries, verdict } = outcome;
+  const { status } = error;
+  return {
+    kind: 'failed',
+    target,
+    cacheStatus,
+    status,
+    retries,
+    isSent,
+    hasLostTries,
+    verdict,
+    error,
+    metered,
+  };
+}
+
+/** Whether the request body was streamed to the provider and so cannot be sent again. */
+export function isBodyConsumed({ target }: TargetOutcome): boolean {
+  return target.call.streamed?.isStarted === true;
+}
+
+/** Whether the provider may have carried out the request although it has not confirmed it. */
+export function mayHaveTakenEffect({ kind, target, status, isSent }: TargetOutcome): boolean {
+  if (!isSent || target.call.streamed?.isWhole === false) return false;
+  return kind === 'failed' || status >= 500 || status === 408;
+}
+
+/** Whether the provider received nothing, or refused the request. */
+export function hasNoUsage({ kind, status, isSent }: TargetOutcome): boolean {
+  return !isSent || (kind === 'live' && status >= 300);
+}

@@ -1,0 +1,149 @@
+/** Caches responses of providers: which requests share a response, how long it is valid, and how much memory all may use. */
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { TargetSettings } from '../../model/configs/config-tree.ts';
+import { locateMembers } from '../../model/json/json-object.ts';
+import { endpointOf } from '../../model/services/endpoint.ts';
+import type { ProviderHeaders } from '../../upstream/call.ts';
+import type { Exchange } from '../callers/exchange.ts';
+import type { ResolvedTarget } from '../targets/resolve-target.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+
+/** Value of the `cache-status` response header. */
+export type CacheStatus = 'DISABLED' | 'HIT' | 'MISS' | 'REFRESH';
+
+export interface CachedResponse {
+  readonly status: number;
+  readonly contentType: string;
+  readonly body: Buffer;
+  /** Milliseconds since the epoch. */
+  readonly cachedAt: number;
+}
+
+/** How a request may use the cache. */
+export interface CacheUse {
+  /** Equal for requests that have the same response; null when the cache is not used. */
+  readonly key: string | null;
+  readonly maxAgeMs: number;
+  /** The caller wants a new response, which replaces the cached one. */
+  readonly isRefresh: boolean;
+}
+
+/** Bound of all cached responses together. */
+const bytesMaxUsual = 64 * 1024 * 1024;
+/** Bound of one response. */
+const responseBytesMax = 1024 * 1024;
+/** Approximate memory of an entry besides its body. */
+const entryBytes = 512;
+
+/** The cache of one process; evicts the least recently used responses when it is full. */
+export class ResponseCache {
+  readonly #entries: LRUCache<string, CachedResponse>;
+
+  constructor(bytesMax = bytesMaxUsual) {
+    this.#entries = new LRUCache({
+      maxSize: bytesMax,
+      sizeCalculation: ({ body }) => body.length + entryBytes,
+    });
+  }
+
+  /** Null when there is no response that is recent enough. */
+  find({ key, maxAgeMs, isRefresh }: CacheUse, now: number): CachedResponse | null {
+    if (key === null || isRefresh) return null;
+    const entry = this.#entries.peek(key);
+    if (entry === undefined || now - entry.cachedAt >= maxAgeMs) return null;
+    this.#entries.get(key);
+    return entry;
+  }
+
+  /** Adds a complete JSON response of status 2xx; ignores any other. */
+  add(
+    key: string,
+    { status, headers, body }: { status: number; headers: ProviderHeaders; body: Buffer },
+    now: number,
+  ): void {
+    const contentType = headers['content-type'];
+    if (status < 200 || status > 299 || body.length > responseBytesMax) return;
+    if (typeof contentType !== 'string' || !contentType.startsWith('application/json')) return;
+    if (headers['content-encoding'] !== undefined || !isSuccess(body)) return;
+    // A copy, because `body` may be a slice that keeps a larger buffer alive.
+    const copy = Buffer.allocUnsafeSlow(body.length);
+    body.copy(copy);
+    this.#entries.set(key, { status, contentType, body: copy, cachedAt: now });
+  }
+}
+
+/** Some services report a failure with status 200. */
+function isSuccess(body: Buffer): boolean {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'));
+    return typeof value === 'object' && value !== null && !('error' in value && value.error);
+  } catch {
+    return false;
+  }
+}
+
+/** Endpoints whose requests change nothing at the provider. */
+const cachedEndpoints = new Set(['chat_completions', 'completions', 'embeddings', 'messages']);
+const notUsed: CacheUse = { key: null, maxAgeMs: 0, isRefresh: false };
+const namespaceCharsMax = 256;
+
+/**
+ * Combines the cache settings of the target with the cache headers of the request.
+ *
+ * @throws GatewayError when the namespace is too long
+ */
+export function cacheUseOf(
+  { cache }: TargetSettings,
+  target: ResolvedTarget,
+  exchange: Exchange,
+): CacheUse {
+  if (cache?.mode !== 'simple') return notUsed;
+  const { request, header, params, isJson, path } = exchange;
+  const isCacheable = request.method === 'POST' && isJson && cachedEndpoints.has(endpointOf(path));
+  const isThreaded = (params.thread ?? null) !== null;
+  if (!isCacheable || isThreaded || params.stream === true) return notUsed;
+  const namespace = header('cache-namespace') ?? '';
+  if (namespace.length > namespaceCharsMax) {
+    const message = `x-gateway-cache-namespace must have at most ${namespaceCharsMax} characters`;
+    throw new GatewayError('invalid_request', message, 'x-gateway-cache-namespace');
+  }
+  return {
+    key: cacheKeyOf(target, exchange, namespace),
+    maxAgeMs: cache.maxAgeSeconds * 1000,
+    isRefresh: header('cache-force-refresh')?.toLowerCase() === 'true',
+  };
+}
+
+/** Request headers that do not influence the response. */
+const ignoredHeaders = new Set(['traceparent', 'tracestate', 'idempotency-key']);
+
+/**
+ * Hashes the tenant and everything the provider receives, including its credential. The members of the
+ * body may be in any order. Their values are compared byte by byte, so that requests share an entry only
+ * if no provider could tell them apart.
+ */
+function cacheKeyOf(
+  { provider, call }: ResolvedTarget,
+  { key, path: requestPath }: Exchange,
+  namespace: string,
+): string {
+  const hash = createHash('sha256');
+  const add = (part: string | Buffer): void => {
+    hash.update(`${Buffer.byteLength(part)}:`).update(part);
+  };
+  const { origin, path, headers, body } = call;
+  for (const part of [key.organisationId, key.workspace?.id ?? '', namespace, provider]) add(part);
+  // The requested path counts too, because the path at the provider may be a translation of it.
+  for (const part of [origin, path, requestPath]) add(part);
+  const names = Object.keys(headers).filter((name) => !ignoredHeaders.has(name));
+  add(String(names.length));
+  for (const name of names.toSorted()) add(`${name}: ${headers[name]}`);
+  const members = locateMembers(body!);
+  for (const name of [...members!.keys()].toSorted()) {
+    const { valueStart, end } = members!.get(name)!;
+    add(name);
+    add(body!.subarray(valueStart, end));
+  }
+  return hash.digest('base64');
+}

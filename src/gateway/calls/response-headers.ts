@@ -1,0 +1,58 @@
+/** Builds the gateway's own response headers: trace id, target, cache status, remaining limits. */
+import type { LimitLeft } from '../../ledger/account.ts';
+import { addLimitHeaders } from '../metering/limit-headers.ts';
+import type { TargetOutcome } from './outcome.ts';
+import type { Arrival } from './request-context.ts';
+
+/** Headers that describe which target served the request. */
+export function gatewayHeaders(
+  { id, headerPrefix }: Arrival,
+  outcome: TargetOutcome | null,
+): Record<string, string> {
+  const names = headerNames(headerPrefix);
+  const headers: Record<string, string> = { [names.traceId]: id };
+  if (outcome === null) return headers;
+  const { target, retries, cacheStatus } = outcome;
+  headers[names.provider] = target.provider;
+  headers[names.retries] = String(retries);
+  headers[names.targetPath] = target.path;
+  headers[names.cacheStatus] = cacheStatus;
+  return headers;
+}
+
+/** {@link gatewayHeaders} and the remaining limits; `now` in milliseconds since the epoch. */
+export function responseHeaders(
+  arrival: Arrival,
+  outcome: TargetOutcome | null,
+  left: readonly LimitLeft[],
+  now: number,
+): Record<string, string> {
+  const headers = gatewayHeaders(arrival, outcome);
+  if (left.length === 0) return headers;
+  addLimitHeaders(headers, headerNames(arrival.headerPrefix).usageRemaining, left, now);
+  return headers;
+}
+
+/** Cached per prefix because building the names for each response costs more than their values. */
+const namesByPrefix = new Map<string, ReturnType<typeof namesUnder>>();
+
+export function headerNames(prefix: string) {
+  const cached = namesByPrefix.get(prefix);
+  if (cached !== undefined) return cached;
+  const names = namesUnder(prefix);
+  namesByPrefix.set(prefix, names);
+  return names;
+}
+
+function namesUnder(prefix: string) {
+  return {
+    traceId: `${prefix}trace-id`,
+    provider: `${prefix}provider`,
+    retries: `${prefix}retry-attempt-count`,
+    targetPath: `${prefix}last-used-option-index`,
+    cacheStatus: `${prefix}cache-status`,
+    usageRemaining: `${prefix}usage-remaining`,
+    cost: `${prefix}cost`,
+    exception: `${prefix}gateway-exception`,
+  };
+}

@@ -1,0 +1,184 @@
+/** Runs the stages of one target: resolve, guard the request, admit, call, judge the response. */
+import type { Judgement } from '../../guardrails/evaluate.ts';
+import type { Guardrail } from '../../guardrails/guardrail.ts';
+import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
+import type { Exchange } from '../callers/exchange.ts';
+import { GuardedRequests, subjectOf } from '../guardrails/guarded-request.ts';
+import {
+  bodyWithVerdict,
+  failedStatus,
+  readableResponse,
+  refusal,
+  trailerOf,
+  verdictOf,
+} from '../guardrails/guarded-response.ts';
+import type { CallGuardrails } from '../guardrails/guardrails.ts';
+import { judgeResponse } from '../guardrails/judge-response.ts';
+import { type TextForms, textFormsOf } from '../guardrails/text-forms.ts';
+import { noUsage } from '../metering/meter.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+import { isEventStream } from '../transfer/relay.ts';
+import {
+  deniedOutcome,
+  failedOutcome,
+  judgedOutcome,
+  type LiveOutcome,
+  type TargetOutcome,
+} from './outcome.ts';
+import type { CallContext } from './request-context.ts';
+import { isFailure, type ReadResponse, readWholeResponse } from './whole-response.ts';
+
+/** Obtains the outcome for a request that guardrails allow; they may have changed its body. */
+type GetOutcome = (exchange: Exchange) => Promise<TargetOutcome>;
+
+/** What judges the response, and the judgement of its request. */
+interface ResponseGuards {
+  readonly output: readonly Guardrail[];
+  readonly input: Judgement;
+  /** A stream contains only what OpenAI's format defines. */
+  readonly isStrict: boolean;
+}
+
+/** @throws GatewayError when the target cannot be called or its limits reject the call */
+export function callTarget(context: CallContext, leaf: ConfigLeaf): Promise<TargetOutcome> {
+  const { services, exchange, calls } = context;
+  const guardrails = services.guardrails.of(exchange.key, leaf.settings.guardrails);
+  if (guardrails === null) return calls.call(leaf, exchange);
+  return guard(context, leaf, guardrails, (judged) => calls.call(leaf, judged));
+}
+
+/** {@link callTarget} for a response that does not come from calling the target. */
+export function guardTarget(
+  context: CallContext,
+  leaf: ConfigLeaf,
+  getOutcome: GetOutcome,
+): Promise<TargetOutcome> {
+  const { services, exchange } = context;
+  const guardrails = services.guardrails.of(exchange.key, leaf.settings.guardrails);
+  return guardrails === null ? getOutcome(exchange) : guard(context, leaf, guardrails, getOutcome);
+}
+
+async function guard(
+  context: CallContext,
+  leaf: ConfigLeaf,
+  found: CallGuardrails | Promise<CallGuardrails>,
+  getOutcome: GetOutcome,
+): Promise<TargetOutcome> {
+  const { calls, exchange } = context;
+  const guardrails = await found;
+  context.guardedRequests ??= new GuardedRequests(exchange, textFormsOf(exchange));
+  const requests = context.guardedRequests;
+  const { forms } = requests;
+  const input = requests.thatJudge(guardrails.input);
+  const output = forms.response === null ? [] : guardrails.output;
+  if (input.length + output.length === 0 && !forms.isModelRequest) return getOutcome(exchange);
+  const target = await calls.targetOf(leaf, exchange);
+  const judged = await requests.judge(leaf.settings.guardrails, input, target);
+  const { judgement } = judged;
+  if (judgement.isDenied) {
+    return deniedOutcome(target, refusal(exchange.errorForm, judgement.results, []));
+  }
+  const outcome = await getOutcome(judged.exchange);
+  const guards = { output, input: judgement, isStrict: leaf.settings.isStrict };
+  return judge(context, forms, { ...outcome, verdict: verdictOf(judgement) }, guards);
+}
+
+/** Passes on a stream that no guardrail judges as it arrives; reads everything else completely first. */
+async function judge(
+  context: CallContext,
+  forms: TextForms,
+  outcome: TargetOutcome,
+  guards: ResponseGuards,
+): Promise<TargetOutcome> {
+  if (outcome.status < 200 || outcome.status > 299) return outcome;
+  switch (outcome.kind) {
+    case 'failed':
+      return outcome;
+    case 'judged':
+    case 'local':
+      return judgeRead(context, forms, outcome, outcome.response, guards);
+    case 'cached': {
+      const { contentType, body } = outcome.response;
+      const headers = { 'content-type': contentType };
+      const read = { headers, body, metered: noUsage, cost: 0 };
+      return judgeRead(context, forms, outcome, read, guards);
+    }
+    case 'live':
+      return judgeLive(context, forms, outcome, guards);
+  }
+}
+
+async function judgeLive(
+  context: CallContext,
+  forms: TextForms,
+  outcome: LiveOutcome,
+  guards: ResponseGuards,
+): Promise<TargetOutcome> {
+  const isPassedOn =
+    isEventStream(outcome.call.headers) && guards.output.every(({ isAsync }) => isAsync);
+  if (isPassedOn) {
+    const { results, passes } = guards.input;
+    const trailer = guards.isStrict ? null : trailerOf(results, []);
+    return { ...outcome, status: passes ? outcome.status : failedStatus, trailer };
+  }
+  const read = await readWholeResponse(outcome, {
+    calls: context.calls,
+    caller: context.caller,
+    onBytes: null,
+    outlivesCaller: context.exchange.making !== undefined,
+  });
+  return isFailure(read) ? read : judgeRead(context, forms, outcome, read, guards);
+}
+
+async function judgeRead(
+  { exchange }: CallContext,
+  forms: TextForms,
+  outcome: TargetOutcome,
+  read: ReadResponse,
+  { output: guardrails, input, isStrict }: ResponseGuards,
+): Promise<TargetOutcome> {
+  const { headers, body, metered, cost } = read;
+  const { status: providerStatus, target } = outcome;
+  const isEncoded = headers['content-encoding'] !== undefined;
+  const readable = isEncoded ? null : readableResponse(forms.response, headers, body);
+  const judged =
+    readable === null
+      ? null
+      : await judgeResponse(guardrails, forms, {
+          subject: subjectOf(exchange, forms.endpoint, target),
+          status: providerStatus,
+          json: readable.json,
+          now: exchange.now,
+        });
+  if (readable === null || judged === null) {
+    if (guardrails.some(({ isAsync }) => !isAsync)) {
+      return failedOutcome(outcome, unreadable(), metered);
+    }
+    const response = { status: providerStatus, headers, body, metered, cost, providerStatus };
+    return judgedOutcome(outcome, response, outcome.verdict);
+  }
+  const { passages, judgement } = judged;
+  const verdict = verdictOf(input, judgement);
+  if (judgement.isDenied) {
+    const used = { metered, cost, providerStatus };
+    const denied = refusal(exchange.errorForm, input.results, judgement.results, used);
+    return judgedOutcome(outcome, denied, verdict);
+  }
+  const hasPassed = input.passes && judgement.passes;
+  const isAnnotated = forms.isModelRequest || verdict !== null;
+  const judgements = { input, output: judgement, isStrict };
+  const response = {
+    status: hasPassed ? providerStatus : failedStatus,
+    headers,
+    body: isAnnotated ? bodyWithVerdict(body, readable, passages, judgements) : body,
+    metered,
+    cost,
+    providerStatus,
+  };
+  return judgedOutcome(outcome, response, verdict);
+}
+
+function unreadable(): GatewayError {
+  const message = 'The answer of the provider cannot be read, and guardrails have to judge it';
+  return new GatewayError('answer_unreadable', message);
+}

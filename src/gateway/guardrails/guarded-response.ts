@@ -1,0 +1,134 @@
+/** Builds what a caller receives for a response that guardrails judged: the changed texts, the results, or a refusal. */
+import type { ResponseForm } from '../../guardrails/answer-passages.ts';
+import type { HookResult, Judgement } from '../../guardrails/evaluate.ts';
+import { type Passage, replaceTexts } from '../../guardrails/passages.ts';
+import { type StreamAnswer, streamAnswer } from '../../guardrails/stream-answer.ts';
+import { locateMembers, withMembers } from '../../model/json/json-object.ts';
+import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
+import type { ProviderHeaders } from '../../upstream/call.ts';
+import { type MeteredUsage, noUsage } from '../metering/meter.ts';
+import type { GatewayErrorForm } from '../transfer/gateway-error.ts';
+import { isEventStream } from '../transfer/relay.ts';
+
+/** A complete response, as guardrails left it. */
+export interface GuardedResponse {
+  readonly status: number;
+  /** Headers of the provider; those that describe the body are replaced. */
+  readonly headers: ProviderHeaders;
+  readonly body: Buffer;
+  readonly metered: MeteredUsage;
+  /** Dollars; null when unknown. */
+  readonly cost: number | null;
+  /** Null when the provider was not called. */
+  readonly providerStatus: number | null;
+}
+
+/** Status of a response that failed a guardrail which does not deny. */
+export const failedStatus = 246;
+const deniedStatus = 446;
+
+/** The part of a response that guardrails can judge. */
+export interface ReadableResponse {
+  readonly json: Record<string, unknown>;
+  /** Null when the response is not a stream. */
+  readonly stream: StreamAnswer | null;
+}
+
+/** Null for a response that contains no text. */
+export function readableResponse(
+  form: ResponseForm | null,
+  headers: ProviderHeaders,
+  body: Buffer,
+): ReadableResponse | null {
+  if (isEventStream(headers)) {
+    if (form === null) return null;
+    const stream = streamAnswer(form, body);
+    return stream.isKnown ? { json: stream.json, stream } : null;
+  }
+  const json = objectOf(body);
+  return json === null ? null : { json, stream: null };
+}
+
+/** Null when no guardrail judged. */
+export function verdictOf(...judgements: readonly Judgement[]): GuardrailVerdict | null {
+  if (judgements.every(({ results }) => results.length === 0)) return null;
+  if (judgements.some(({ isDenied }) => isDenied)) return 'denied';
+  return judgements.every(({ passes }) => passes) ? 'passed' : 'failed';
+}
+
+/** The results of all guardrails of a call, as responses contain them. */
+function resultsOf(before: readonly HookResult[], after: readonly HookResult[]) {
+  return { hook_results: { before_request_hooks: before, after_request_hooks: after } };
+}
+
+/** The last event of a stream, for callers that accept events outside OpenAI's format. */
+export function trailerOf(before: readonly HookResult[], after: readonly HookResult[]): Buffer {
+  return Buffer.from(`data: ${JSON.stringify(resultsOf(before, after))}\n\n`);
+}
+
+/** The body with the changed texts and the results of the guardrails. */
+export function bodyWithVerdict(
+  body: Buffer,
+  { json, stream }: ReadableResponse,
+  passages: readonly Passage[],
+  { input, output, isStrict }: Judgements,
+): Buffer {
+  const texts = output.passages.map(({ text }) => text);
+  if (stream !== null) {
+    const isChanged = texts.some((text, at) => text !== passages[at]!.text);
+    const events = isChanged ? stream.rewrite(texts) : body;
+    return isStrict ? events : Buffer.concat([events, trailerOf(input.results, output.results)]);
+  }
+  const members = locateMembers(body);
+  if (members === null) return Buffer.from(JSON.stringify(replaceTexts(json, passages, texts)));
+  const changes = textChanges(json, passages, texts) ?? new Map<string, unknown>();
+  const { hook_results: results } = resultsOf(input.results, output.results);
+  return withMembers(body, members, changes.set('hook_results', results));
+}
+
+export interface Judgements {
+  readonly input: Judgement;
+  readonly output: Judgement;
+  /** A stream contains only what OpenAI's format defines. */
+  readonly isStrict: boolean;
+}
+
+/** The top-level members that change with `texts`; null when none does. */
+export function textChanges(
+  json: Readonly<Record<string, unknown>>,
+  passages: readonly Passage[],
+  texts: readonly string[],
+): Map<string, unknown> | null {
+  const changed = passages.filter(({ text }, at) => text !== texts[at]);
+  if (changed.length === 0) return null;
+  const whole = replaceTexts(json, passages, texts);
+  return new Map(changed.map(({ path: [top] }) => [String(top), whole[String(top)]]));
+}
+
+/** The response to a request or response that a guardrail denied. */
+export function refusal(
+  form: GatewayErrorForm,
+  before: readonly HookResult[],
+  after: readonly HookResult[],
+  used: Pick<GuardedResponse, 'metered' | 'cost' | 'providerStatus'> = nothingUsed,
+): GuardedResponse {
+  const message = 'A guardrail refuses this: one of its checks has failed';
+  const error = { message, type: 'hooks_failed', param: null, code: null };
+  const envelope = form === 'anthropic' ? { type: 'error', error } : { error };
+  const body = Buffer.from(JSON.stringify({ ...envelope, ...resultsOf(before, after) }));
+  const { metered, cost, providerStatus } = used;
+  const headers = { 'content-type': 'application/json' };
+  return { status: deniedStatus, headers, body, metered, cost, providerStatus };
+}
+
+const nothingUsed = { metered: noUsage, cost: 0, providerStatus: null };
+
+function objectOf(body: Buffer): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(body.toString('utf8'));
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown>) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,179 @@
+/** Serves inference requests. `serve` lists the stages of a request in order. */
+import type { IncomingMessage } from 'node:http';
+import { Secret } from '../../secret.ts';
+import { authenticate, credentialsOf, type SentCredentials } from '../callers/authenticate.ts';
+import type { Exchange } from '../callers/exchange.ts';
+import type { GatewayKey } from '../callers/gateway-key.ts';
+import { metadataOf } from '../callers/metadata.ts';
+import { deliver } from '../calls/deliver.ts';
+import { gatewayErrorOf, sendError } from '../calls/error-response.ts';
+import { ProviderCalls } from '../calls/provider-calls.ts';
+import { RecordDraft } from '../calls/record-draft.ts';
+import { type Arrival, type GatewayServices, RequestContext } from '../calls/request-context.ts';
+import { responseHeaders } from '../calls/response-headers.ts';
+import { callTarget } from '../calls/target-stages.ts';
+import { callTargets } from '../calls/walk-config.ts';
+import { beginTrace } from '../logs/request-trace.ts';
+import type { OwnedObjects } from '../objects/owned-objects.ts';
+import { modelRequestObjectsOf } from '../references/model-request-objects.ts';
+import { isAccountPath, type OwnedPath, ownedPathOf, sendsFile } from '../references/owned-path.ts';
+import { Caller } from '../transfer/caller.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+import { isJsonType, type Params, parseParams, readBody } from '../transfer/read-body.ts';
+import { waitForTurn } from '../transfer/turn-batches.ts';
+import { type Prompts, parsePromptPath, type RenderedPrompt } from './prompts.ts';
+import { sendRendered } from './rendered-prompt.ts';
+
+export interface Pipeline extends GatewayServices {
+  readonly prompts: Prompts;
+  readonly objects: OwnedObjects;
+}
+
+/** Responds to the request in every case, and logs it; never rejects. */
+export async function serve(pipeline: Pipeline, arrival: Arrival): Promise<void> {
+  const { request, response, header } = arrival;
+  const { spanExport } = pipeline;
+  const now = pipeline.now();
+  const trace = spanExport && beginTrace(request, arrival.beganMs, spanExport.sampler);
+  const draft = new RecordDraft(arrival, now, trace, true);
+  try {
+    // Authenticate.
+    const credentials = credentialsOf(request, header);
+    const authenticated = authenticate(pipeline, credentials, now);
+    const key = authenticated instanceof Promise ? await authenticated : authenticated;
+    draft.key = key;
+
+    // Resolve: the config, and what the path and the body request.
+    const resolved = pipeline.configs.resolve(key, header);
+    const config = resolved instanceof Promise ? await resolved : resolved;
+    draft.config = config;
+    requireForwardable(request, credentials.key!);
+    const prompt = parsePromptPath(request.method, arrival.path);
+    const owned = prompt === null ? ownedPathOf(request.method, arrival.path) : null;
+    const isUpload = owned !== null && sendsFile(owned, request);
+    await waitForTurn();
+    const read = isUpload ? null : readBody(request, pipeline.bodyBytesMax);
+    const body = read instanceof Promise ? await read.finally(waitForTurn) : read;
+    const isJson = body !== null && isJsonType(request.headers['content-type']);
+    const params = isJson ? parseParams(body) : noParams;
+    const rendered = prompt === null ? null : await pipeline.prompts.fill(key, prompt, params);
+    pipeline.keys.noteUse(key, now);
+    if (prompt?.action === 'render') sendRendered(arrival, rendered!);
+    else {
+      draft.promptSlug = rendered?.slug ?? null;
+      const exchange = exchangeOf(
+        arrival,
+        key,
+        credentials,
+        now,
+        rendered ?? { path: arrival.path, params, body, isJson, metadata: undefined },
+        isUpload,
+      );
+      draft.exchange = exchange;
+      const found = pipeline.policies.of(key.organisationId);
+      const policies = found instanceof Promise ? await found : found;
+      const caller = new Caller(response);
+      const calls = new ProviderCalls(pipeline, exchange, config, policies, caller, trace);
+      draft.calls = calls;
+      const context = new RequestContext(arrival, pipeline, draft, exchange, config, caller, calls);
+      await respond(pipeline, context, owned);
+    }
+  } catch (thrown) {
+    fail(pipeline, arrival, draft, thrown);
+  }
+  draft.markResponded();
+
+  // Log.
+  const record = draft.toRecord(response.statusCode);
+  pipeline.record(record);
+  if (trace !== null) spanExport!.add(trace, record, response.headersSent);
+}
+
+async function respond(
+  pipeline: Pipeline,
+  context: RequestContext,
+  owned: OwnedPath | null,
+): Promise<void> {
+  try {
+    const served = serveObjects(pipeline, context, owned);
+    if (served !== null) return await served;
+
+    // Guard, admit, call, judge: calls/target-stages.ts lists these stages of one target.
+    const outcome = await callTargets(context, callTarget);
+
+    // Deliver.
+    await deliver(context, outcome);
+  } finally {
+    // Settle.
+    context.calls.close();
+  }
+}
+
+/** Serves a request that creates, names or returns objects of callers; null for any other. */
+function serveObjects(
+  { objects }: Pipeline,
+  context: RequestContext,
+  owned: OwnedPath | null,
+): Promise<void> | null {
+  if (owned !== null) return objects.serve(context, owned);
+  const { request, path } = context.exchange;
+  if (isAccountPath(request.method, path)) return objects.serveAccountRequest(context);
+  const named = modelRequestObjectsOf(context.exchange);
+  return named === null ? null : objects.serveModelRequest(context, named);
+}
+
+const noParams: Params = {};
+
+/** `sent` is what the caller sent, or what a prompt made of it. */
+function exchangeOf(
+  arrival: Arrival,
+  key: GatewayKey,
+  credentials: SentCredentials,
+  now: number,
+  { path, params, body, isJson, metadata }: Omit<RenderedPrompt, 'slug'>,
+  isUpload: boolean,
+): Exchange {
+  const { id, request, header, headerPrefix, query, errorForm } = arrival;
+  // Properties are listed because a spread costs several times as much.
+  return {
+    id,
+    request,
+    header,
+    headerPrefix,
+    path,
+    query,
+    errorForm,
+    now,
+    key,
+    sentKey: new Secret(credentials.key!, 'the request'),
+    credential: credentials.credential,
+    body,
+    params,
+    isJson,
+    metadata: metadataOf(key, header, params.user, metadata),
+    unread: isUpload ? request : undefined,
+  };
+}
+
+/** Rejects what cannot be forwarded to a provider as it is. */
+function requireForwardable({ headers, url = '' }: IncomingMessage, key: string): void {
+  if (headers['content-encoding'] !== undefined) {
+    const message = 'The body must be sent without a content encoding';
+    throw new GatewayError('unsupported_encoding', message, 'content-encoding');
+  }
+  if (!url.includes(key)) return;
+  const message =
+    'The address of the request holds the API key, which a provider would see: leave it out';
+  throw new GatewayError('invalid_request', message);
+}
+
+function fail(pipeline: Pipeline, arrival: Arrival, draft: RecordDraft, thrown: unknown): void {
+  const { id, request, response } = arrival;
+  const error = gatewayErrorOf(pipeline, response.destroyed ? null : id, thrown);
+  draft.error = error;
+  if (error.refused !== null) {
+    pipeline.onRefused(error.refused, request.socket.remoteAddress ?? '');
+  }
+  const left = draft.calls?.left() ?? [];
+  sendError(arrival, error, responseHeaders(arrival, draft.outcome, left, draft.startedAt));
+}

@@ -1,0 +1,15 @@
+/** Sends a rendered prompt to its caller without calling a model. */
+import type { Arrival } from '../calls/request-context.ts';
+import { gatewayHeaders } from '../calls/response-headers.ts';
+import type { RenderedPrompt } from './prompts.ts';
+
+export function sendRendered(arrival: Arrival, { params }: RenderedPrompt): void {
+  const { response } = arrival;
+  const bytes = Buffer.from(JSON.stringify({ success: true, data: params }));
+  response.writeHead(200, {
+    ...gatewayHeaders(arrival, null),
+    'content-type': 'application/json',
+    'content-length': bytes.length,
+  });
+  response.end(bytes);
+}

@@ -1,0 +1,322 @@
+/** Serves requests about objects of callers: finds the owner and the provider, and hides objects of others. */
+
+import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
+import { type CapabilityStorage, resolveStorage } from '../../model/services/capabilities.ts';
+import { ObjectError, type ObjectResponse } from '../../objects/object-request.ts';
+import type { ResponseWriter } from '../../objects/responses/response-writer.ts';
+import type * as ownedObjects from '../../store/objects/owned-objects.ts';
+import type { Exchange } from '../callers/exchange.ts';
+import { deliver } from '../calls/deliver.ts';
+import type { TargetOutcome } from '../calls/outcome.ts';
+import type { RequestContext } from '../calls/request-context.ts';
+import { callTarget, guardTarget } from '../calls/target-stages.ts';
+import { callTargets } from '../calls/walk-config.ts';
+import type { ModelRequestObjects } from '../references/model-request-objects.ts';
+import type { OwnedPath } from '../references/owned-path.ts';
+import {
+  accountDataTypeIn,
+  hasAmbiguousMembers,
+  type Reference,
+} from '../references/owned-references.ts';
+import { extractorOf, mayReturnObjects } from '../references/response-objects.ts';
+import { providerOf, type ResolvedTarget } from '../targets/resolve-target.ts';
+import { GatewayError } from '../transfer/gateway-error.ts';
+import { deliverRecorded } from './deliver-recorded.ts';
+import {
+  isInBackground,
+  isResponseCreation,
+  newResponse,
+  responseRecorder,
+} from './new-response.ts';
+import { type ObjectRecorder, objectRecorder, recordDeletion } from './object-recorder.ts';
+import { objectRequestOf, withBody } from './object-request.ts';
+import { withCharges } from './open-charges.ts';
+import { listOwned } from './owned-list.ts';
+import {
+  isCallerAccount,
+  leafTo,
+  notFound,
+  OwnedLookup,
+  type OwnedObjectsOptions,
+} from './owned-lookup.ts';
+import { createAt, type PendingObject } from './pending-object.ts';
+import { localJson, sendObject } from './send-object.ts';
+
+export class OwnedObjects {
+  readonly #options: OwnedObjectsOptions;
+
+  constructor(options: OwnedObjectsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Serves a request for a path of objects.
+   *
+   * @throws GatewayError when the object does not exist, or equally when it belongs to somebody else
+   */
+  async serve(context: RequestContext, owned: OwnedPath): Promise<void> {
+    const exchange = { ...context.exchange, path: owned.path };
+    requireUnambiguous(exchange);
+    try {
+      const { responses } = this.#options;
+      const { now, bodyBytesMax } = context.services;
+      const lookup = new OwnedLookup(exchange.key, this.#options);
+      const { db, owner } = lookup;
+      const created = isResponseCreation(owned, exchange.request.method)
+        ? await newResponse(exchange, { db, now, owner, responses, bodyBytesMax })
+        : { exchange, keeping: null };
+      context.draft.exchange = created.exchange;
+      const request = context.withExchange(created.exchange);
+      await new OwnedRequest(request, owned, lookup, created.keeping).run();
+    } catch (thrown) {
+      if (!(thrown instanceof ObjectError)) throw thrown;
+      const { code, message, param, cause } = thrown;
+      if (code === 'unavailable') context.services.onFault(cause, exchange.id);
+      throw new GatewayError(code, message, param, { cause: thrown });
+    }
+  }
+
+  /**
+   * Serves a model request that names objects, or whose response may contain new ones.
+   *
+   * @throws GatewayError when a named object does not exist, or equally when it belongs to somebody else
+   */
+  async serveModelRequest(
+    context: RequestContext,
+    { references, extractor }: ModelRequestObjects,
+  ): Promise<void> {
+    const { exchange, calls } = context;
+    requireUnambiguous(exchange);
+    const lookup = new OwnedLookup(exchange.key, this.#options);
+    const { db, owner } = lookup;
+    const foreign = await lookup.firstUnknown(references);
+    let usesCallerAccount = true;
+    const outcome = await callTargets(context, async (_, leaf) => {
+      const target = await calls.targetOf(leaf, exchange);
+      usesCallerAccount = isCallerAccount(target, leaf, exchange);
+      if (foreign !== null && !usesCallerAccount) throw notFound(foreign);
+      return callTarget(context, leaf);
+    });
+    const { target, status, kind } = outcome;
+    const isOriginal =
+      status >= 200 && status <= 299 && kind !== 'cached' && target.translator === null;
+    if (extractor === null || usesCallerAccount || !isOriginal) return deliver(context, outcome);
+    const recorder = objectRecorder(context, extractor, { db, owner, target, pending: null });
+    return deliverRecorded(context, outcome, recorder, null);
+  }
+
+  /**
+   * Serves a request about the account at the provider as a whole.
+   *
+   * @throws GatewayError unless the account is the caller's own
+   */
+  async serveAccountRequest(context: RequestContext): Promise<void> {
+    const { exchange, calls } = context;
+    const outcome = await callTargets(context, async (_, leaf) => {
+      const target = await calls.targetOf(leaf, exchange);
+      if (isCallerAccount(target, leaf, exchange)) return callTarget(context, leaf);
+      const message = `${exchange.path} is of the account at the provider, which no caller of the gateway has for itself`;
+      throw new GatewayError('not_found', message);
+    });
+    await deliver(context, outcome);
+  }
+}
+
+class OwnedRequest {
+  #context: RequestContext;
+  readonly #owned: OwnedPath;
+  readonly #lookup: OwnedLookup;
+  /** The object that the responding provider was asked to create; null when its creation is not tracked. */
+  #pending: PendingObject | null = null;
+  /** Stores the response if the gateway creates it; null when it is not stored. */
+  readonly #keeping: ResponseWriter | null;
+  /** Response of a family of objects that the gateway itself stores. */
+  #answer: ObjectResponse | null = null;
+  /** Whether the gateway composed a list from what the provider has. */
+  #isListed = false;
+
+  constructor(
+    context: RequestContext,
+    owned: OwnedPath,
+    lookup: OwnedLookup,
+    keeping: ResponseWriter | null,
+  ) {
+    this.#context = context;
+    this.#owned = owned;
+    this.#lookup = lookup;
+    this.#keeping = keeping;
+  }
+
+  async run(): Promise<void> {
+    const { kind, id } = this.#owned;
+    if (id === null) return this.#runWithoutId();
+    this.#answer = await this.#askFamily();
+    if (this.#answer !== null) return sendObject(this.#context, this.#answer);
+    const row = await this.#lookup.find(kind, id);
+    if (row === undefined) {
+      return this.#finish(await this.#callConfig({ kind, id, param: null }), null);
+    }
+    refuseAccountData(this.#owned, this.#context.exchange);
+    const foreign = await this.#lookup.foreignReference(this.#context.exchange, kind);
+    if (foreign !== null) throw notFound(foreign);
+    return this.#finish(await this.#callLeaf(await leafTo(this.#context, row)), row);
+  }
+
+  /** Creates or lists objects. A continuation is created at the provider of the object it continues. */
+  async #runWithoutId(): Promise<void> {
+    const foreign = await this.#lookup.foreignReference(this.#context.exchange, this.#owned.kind);
+    const { params, begun } = this.#context.exchange;
+    const prior = params.previous_response_id;
+    const isElsewhere = typeof prior === 'string' && begun?.isContinued !== true;
+    const row = isElsewhere ? await this.#lookup.find('responses', prior) : undefined;
+    if (row === undefined) return this.#finish(await this.#callConfig(foreign), null);
+    if (foreign !== null) throw notFound(foreign);
+    return this.#finish(await this.#callLeaf(await leafTo(this.#context, row)), null);
+  }
+
+  /** Calls one target in place of those of the config. */
+  async #callLeaf(leaf: ConfigLeaf): Promise<TargetOutcome> {
+    await this.#takeBody();
+    return callTargets(this.#context.withTargets(leaf), callTarget);
+  }
+
+  #askFamily(): Promise<ObjectResponse | null> {
+    const family = this.#lookup.family(this.#owned.kind);
+    return family === undefined
+      ? Promise.resolve(null)
+      : family.handle(objectRequestOf(this.#context, this.#owned, this.#lookup.owner));
+  }
+
+  /** Calls the targets of the config. Only the caller's own account may be asked for a foreign object. */
+  async #callConfig(foreign: Reference | null): Promise<TargetOutcome | null> {
+    try {
+      return await callTargets(this.#context, (_, leaf) => this.#callTarget(leaf, foreign));
+    } catch (thrown) {
+      const isUnnamed = thrown instanceof GatewayError && thrown.code === 'provider_missing';
+      if (!isUnnamed) throw thrown;
+      if (foreign !== null) throw notFound(foreign);
+      this.#answer = await this.#askFamily();
+      if (this.#answer === null) throw thrown;
+      return null;
+    }
+  }
+
+  async #callTarget(leaf: ConfigLeaf, foreign: Reference | null): Promise<TargetOutcome> {
+    const { calls, exchange } = this.#context;
+    const target = await calls.targetOf(leaf, exchange);
+    const usesCallerAccount = isCallerAccount(target, leaf, exchange);
+    if (!usesCallerAccount) refuseAccountData(this.#owned, exchange);
+    const keeper = keeperAt(target, this.#owned);
+    // Where responses are made of chats, no items exist, which is reported when they are created.
+    const isMissingItem = foreign?.kind === 'items' && keeper === 'native';
+    if (foreign !== null && !usesCallerAccount && !isMissingItem) throw notFound(foreign);
+    if (this.#owned.id !== null) {
+      await this.#takeBody();
+      return callTarget(this.#context, leaf);
+    }
+    if (keeper === 'off') {
+      const message = `The provider ${target.provider} keeps no ${this.#owned.kind} for callers`;
+      throw new GatewayError('not_found', message);
+    }
+    if (keeper === 'native') this.#answer = await this.#askFamily();
+    if (this.#answer !== null) return localJson(target, null);
+    const { method } = exchange.request;
+    if (!usesCallerAccount && method !== 'POST') {
+      if (method !== 'GET') throw new GatewayError('not_found', 'Nothing is done to all of them');
+      this.#isListed = true;
+      return guardTarget(this.#context, leaf, () => this.#list(target));
+    }
+    await this.#takeBody();
+    return usesCallerAccount ? callTarget(this.#context, leaf) : this.#create(leaf, target);
+  }
+
+  async #list(target: ResolvedTarget): Promise<TargetOutcome> {
+    const { owner, db } = this.#lookup;
+    const provider = providerOf(target);
+    const page = await listOwned(this.#context, this.#owned, { owner, db, target, provider });
+    return localJson(target, page);
+  }
+
+  async #create(leaf: ConfigLeaf, target: ResolvedTarget): Promise<TargetOutcome> {
+    const { db, owner } = this.#lookup;
+    const created = await createAt(this.#context, this.#owned, { db, owner, target }, (context) =>
+      callTarget(context, leaf),
+    );
+    this.#context = created.context;
+    this.#pending = created.pending;
+    return created.outcome;
+  }
+
+  async #takeBody(): Promise<void> {
+    if (this.#context.exchange.unread === undefined) return;
+    this.#context = await withBody(this.#context);
+  }
+
+  /** `row` is the requested object when a provider has it. */
+  async #finish(
+    outcome: TargetOutcome | null,
+    row: ownedObjects.OwnedObject | null,
+  ): Promise<void> {
+    const context = this.#context;
+    if (this.#answer !== null) return sendObject(context, this.#answer);
+    const { exchange, arrival } = context;
+    // The rest of a file that the provider did not take is not read.
+    if (!arrival.request.complete) arrival.response.shouldKeepAlive = false;
+    const { method } = exchange.request;
+    const { status, target } = outcome!;
+    const hasSucceeded = status >= 200 && status <= 299;
+    const { db } = this.#lookup;
+    if (hasSucceeded && row !== null && method === 'DELETE' && this.#owned.rest.length === 0) {
+      await recordDeletion(db, row, exchange.now);
+    }
+    if (this.#isListed || !hasSucceeded) return deliver(context, outcome!);
+    const isCreatedHere = exchange.begun !== undefined && target.translator !== null;
+    if (isCreatedHere && this.#keeping === null) return deliver(context, outcome!);
+    const recorder = isCreatedHere
+      ? responseRecorder(this.#keeping!)
+      : await this.#recorderOf(outcome!);
+    if (recorder === null) return deliver(context, outcome!);
+    const record = isCreatedHere && isInBackground(exchange) ? () => this.#keeping!.record : null;
+    return deliverRecorded(context, outcome!, recorder, record);
+  }
+
+  /** Null when the response contains nothing to record. */
+  #recorderOf(outcome: TargetOutcome): Promise<ObjectRecorder | null> {
+    const { database, db, owner } = this.#lookup;
+    const { method } = this.#context.exchange.request;
+    const { target } = outcome;
+    const pending = this.#pending;
+    const recorder = mayReturnObjects(this.#owned, method)
+      ? objectRecorder(this.#context, extractorOf(this.#owned, method), {
+          db,
+          owner,
+          target,
+          pending,
+        })
+      : null;
+    return withCharges(this.#context, this.#owned, outcome, { database, owner, recorder });
+  }
+}
+
+/** Rejects a body in which another reader could find objects of others. */
+function requireUnambiguous(exchange: Exchange): void {
+  if (!hasAmbiguousMembers(exchange)) return;
+  const message = 'The JSON body has the same member twice in one of its objects';
+  throw new GatewayError('invalid_json', message);
+}
+
+/** Rejects evaluations of what other users of the same account requested. */
+function refuseAccountData({ kind }: OwnedPath, { params }: Exchange): void {
+  const type = kind === 'evals' ? accountDataTypeIn(params) : null;
+  if (type === null) return;
+  const message = `Data of the type ${type} is that of all who share the account: name a file`;
+  throw new GatewayError('invalid_request', message, 'type');
+}
+
+function keeperAt(
+  { pricing, workspaceProvider }: ResolvedTarget,
+  { capability }: OwnedPath,
+): CapabilityStorage {
+  if (capability === null) return 'proxy';
+  return resolveStorage(capability, pricing.service, workspaceProvider?.capabilities ?? null);
+}

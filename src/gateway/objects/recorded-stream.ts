@@ -1,0 +1,177 @@
+/** Delivers the events of a stream while their objects are recorded, each before it is sent. */
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { type Call, CallCut } from '../../upstream/call.ts';
+import { errorOf } from '../calls/attempt.ts';
+import type { LiveOutcome } from '../calls/outcome.ts';
+import type { RequestContext } from '../calls/request-context.ts';
+import { responseHeaders } from '../calls/response-headers.ts';
+import { linger } from '../transfer/linger.ts';
+import { passedHeaders, type RelayEnd, stalledMs } from '../transfer/relay.ts';
+import { drained } from './send-object.ts';
+
+export interface StreamRecorder {
+  /** Records events in the caller's format, in pieces; the caller receives them afterwards. */
+  record(bytes: Buffer): Promise<void>;
+  /** Ends the recording; resolves to bytes that the caller receives last. */
+  end(): Promise<Buffer>;
+  /** Whether the rest is recorded even if the caller goes. */
+  readonly outlivesCaller: boolean;
+  /** Whether the rest of the stream is no longer needed. */
+  readonly isUnwanted: boolean;
+}
+
+/** Receives what is sent to the caller. */
+interface StreamReceiver {
+  begin(status: number, headers: OutgoingHttpHeaders): void;
+  /** Resolves when more events can be taken. */
+  events(bytes: Buffer): Promise<void>;
+  /** `isWhole` is false when the caller must notice that the stream broke off. */
+  end(last: Buffer, isWhole: boolean): void;
+}
+
+/** Sends the events as they arrive. */
+export function eventsTo(response: ServerResponse): StreamReceiver {
+  return {
+    begin: (status, headers) => {
+      if (!response.headersSent) response.writeHead(status, headers);
+      // An empty write sends the head; flushHeaders would encode it in UTF-8.
+      response.write(Buffer.alloc(0));
+      response.socket?.setTimeout(stalledMs);
+    },
+    events: async (bytes) => {
+      const isTaken = response.destroyed || response.writableEnded || response.write(bytes);
+      if (!isTaken) await drained(response);
+    },
+    end: (last, isWhole) => {
+      if (isWhole) response.end(last);
+      else response.destroy();
+    },
+  };
+}
+
+/** Sends one JSON object as soon as `record` returns it. */
+export function recordTo(response: ServerResponse, record: () => object | null): StreamReceiver {
+  let writeHead = (): void => undefined;
+  const send = (): void => {
+    const object = response.headersSent || response.destroyed ? null : record();
+    if (object === null) return;
+    writeHead();
+    response.end(JSON.stringify(object));
+  };
+  return {
+    begin: (status, headers) => {
+      const jsonHeaders = { ...headers, 'content-type': 'application/json' };
+      writeHead = () => void response.writeHead(status, jsonHeaders);
+    },
+    events: async () => send(),
+    end: () => {
+      send();
+      if (!response.writableEnded) response.destroy();
+    },
+  };
+}
+
+/** Resolves when everything is recorded and sent; what arrives after the caller has gone is recorded only. */
+export async function deliverRecordedStream(
+  { arrival, draft, exchange, caller, calls }: RequestContext,
+  outcome: LiveOutcome,
+  recorder: StreamRecorder,
+  receiver: StreamReceiver,
+): Promise<void> {
+  const { response, headerPrefix } = arrival;
+  const { call, trailer } = outcome;
+  const { translator } = outcome.target;
+  // Read before `meter()`, which closes the call.
+  const { lingerMs } = calls;
+  const meter = calls.meter();
+  const events = translator === null ? meter.events! : translator.events(meter.events)!;
+  let lingering: NodeJS.Timeout | null = null;
+  caller.onLeave(() => {
+    if (!recorder.outlivesCaller) lingering = linger(call, lingerMs);
+  });
+  const own = responseHeaders(arrival, outcome, calls.left(), exchange.now);
+  const headers = passedHeaders(call.headers, own, headerPrefix);
+  for (const name of ['content-length', 'content-encoding']) delete headers[name];
+  receiver.begin(outcome.status, headers);
+  const pass = async (bytes: Buffer): Promise<void> => {
+    if (bytes.length === 0) return;
+    await recorder.record(bytes);
+    if (!recorder.isUnwanted) await receiver.events(bytes);
+  };
+  let end: RelayEnd = { kind: 'whole' };
+  try {
+    for await (const bytes of bytesOf(call)) {
+      if (draft.firstByteMs === null) {
+        outcome.stopClock();
+        draft.markFirstByte();
+      }
+      await pass(events.pass(bytes));
+      if (recorder.isUnwanted) call.cut(new CallCut('nobody wants the rest'));
+    }
+    await pass(events.rest());
+  } catch (thrown) {
+    end = { kind: 'broken', error: thrown as Error, isStarted: true };
+    // If recording failed, the provider would go on for nobody.
+    call.cut(new CallCut('the rest is not noted'));
+  }
+  if (lingering !== null) clearTimeout(lingering);
+  outcome.stopClock();
+  const hasLeft = caller.isGone;
+  const isRead = end.kind === 'whole';
+  caller.onLeave(null);
+  draft.metered = meter.finish(hasLeft ? { kind: 'left', isRead } : end);
+  const last = await recorder.end().catch((thrown: unknown) => {
+    response.destroy();
+    throw thrown;
+  });
+  if (end.kind === 'broken' && !hasLeft && !recorder.isUnwanted) draft.error = errorOf(end.error);
+  const isWhole = end.kind === 'whole' && !recorder.isUnwanted;
+  receiver.end(
+    trailer === null ? last : Buffer.concat([last, trailer]),
+    isWhole || last.length > 0,
+  );
+}
+
+/** Bytes that are read ahead while earlier bytes are recorded. */
+const aheadBytesMax = 64 * 1024;
+
+/** Yields the body in pieces; each contains all bytes that arrived while the previous one was processed. */
+async function* bytesOf(call: Call): AsyncGenerator<Buffer> {
+  let received: Buffer[] = [];
+  let receivedBytes = 0;
+  let ending: { readonly error: Error | null } | null = null;
+  let wake = (): void => {};
+  call.pipe({
+    data: (bytes) => {
+      received.push(bytes);
+      receivedBytes += bytes.length;
+      wake();
+      return receivedBytes < aheadBytesMax;
+    },
+    end: () => {
+      ending = { error: null };
+      wake();
+    },
+    fail: (error) => {
+      ending = { error };
+      wake();
+    },
+  });
+  const endingNow = (): { readonly error: Error | null } | null => ending;
+  for (;;) {
+    if (received.length > 0) {
+      const bytes = received.length === 1 ? received[0]! : Buffer.concat(received);
+      received = [];
+      receivedBytes = 0;
+      call.resume();
+      yield bytes;
+      continue;
+    }
+    const end = endingNow();
+    if (end?.error != null) throw end.error;
+    if (end !== null) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    wake = resolve;
+    await promise;
+  }
+}

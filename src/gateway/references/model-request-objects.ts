@@ -1,0 +1,94 @@
+/** Knows what requests to models have to do with objects that callers keep: which they name, and which their answers tell of. */
+import { endpointOf } from '../../model/services/endpoint.ts';
+import type { Exchange } from '../callers/exchange.ts';
+import { isPlain } from './owned-path.ts';
+import { hasPartsIn, type Reference, referencesOf } from './owned-references.ts';
+import {
+  extractFromChat,
+  extractFromMessage,
+  extractThreadMessages,
+  type ObjectExtractor,
+} from './response-objects.ts';
+
+export interface ModelRequestObjects {
+  readonly references: readonly Reference[];
+  /** Null where no answer tells of any. */
+  readonly extractor: ObjectExtractor | null;
+}
+
+type Asked = Pick<Exchange, 'request' | 'path' | 'params' | 'isJson'>;
+type Params = Exchange['params'];
+
+/** Null for most requests, which have nothing to do with objects: one look is all they pay. */
+export function modelRequestObjectsOf({
+  request,
+  path,
+  params,
+  isJson,
+}: Asked): ModelRequestObjects | null {
+  if (!isJson) return null;
+  const endpoint = endpointOf(path);
+  const telling = modelExtractorOf(endpoint, params);
+  const references = isPlain(request.method, path)
+    ? inQuestion(endpoint, params)
+    : referencesOf(params, null).filter(isNamedAnywhere);
+  return telling === null && references.length === 0 ? null : { references, extractor: telling };
+}
+
+function inQuestion(endpoint: string, params: Params): readonly Reference[] {
+  const { container, thread, diagnostics } = params;
+  const isOfChat = endpoint === 'chat_completions';
+  const inMessages = hasPartsIn(params)
+    ? referencesOf({ messages: params.messages }, isOfChat ? 'chat_completions' : null).filter(
+        isNamedInMessages,
+      )
+    : [];
+  const isBare = container === undefined && thread === undefined && diagnostics === undefined;
+  if (isOfChat || isBare) return inMessages;
+  return [...inMessages, ...referencesOf({ container, thread, diagnostics }, null)];
+}
+
+/** Other words of a question may be anybody's. */
+const isNamedInMessages = ({ kind }: Reference): boolean => kind === 'files' || kind === 'audio';
+/** At addresses of which nothing is known. */
+const isNamedAnywhere = ({ kind }: Reference): boolean =>
+  kind === 'files' || kind === 'vector_stores';
+
+function modelExtractorOf(endpoint: string, params: Params): ObjectExtractor | null {
+  if (endpoint === 'messages') return messageExtractorOf(params);
+  if (endpoint !== 'chat_completions') return null;
+  const isStored = params.store === true;
+  const speaks = Array.isArray(params.modalities) && params.modalities.includes('audio');
+  if (!isStored && !speaks) return null;
+  const of = (answer: unknown) => extractFromChat(isStored, answer);
+  return {
+    fromResponse: of,
+    fromEvent: of,
+    laterEvents: speaks ? /"audio"/ : /$^/,
+    isMarked: false,
+  };
+}
+
+function messageExtractorOf(params: Params): ObjectExtractor | null {
+  // The provider keeps what was said, by the id of its answer.
+  const isThreaded = (params.thread ?? null) !== null;
+  const hasRun = runsCode(params);
+  if (!isThreaded) return hasRun ? ofMessages : null;
+  const of = (answer: unknown) => [
+    ...extractThreadMessages(answer),
+    ...(hasRun ? extractFromMessage(answer) : []),
+  ];
+  const isOfMore = hasRun ? ofMessages.laterEvents : /$^/;
+  return { fromResponse: of, fromEvent: of, laterEvents: isOfMore, isMarked: false };
+}
+
+/** In a container at the provider. */
+function runsCode({ container, tools }: Params): boolean {
+  if (container !== undefined && container !== null) return true;
+  return Array.isArray(tools) && tools.some((tool) => /^code_execution/.test(String(tool?.type)));
+}
+
+const ofMessages: ObjectExtractor = {
+  ...{ fromResponse: extractFromMessage, fromEvent: extractFromMessage },
+  ...{ laterEvents: /"container"|"file_id"/, isMarked: false },
+};
