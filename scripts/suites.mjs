@@ -1,27 +1,30 @@
-/** Knows how every suite of tests runs, two at a time, each for as long as it may, and how they are counted as one. */
+/** Runs the test suites two at a time within a time limit and adds up their results. */
 import { isInterrupted, run } from './children.mjs';
-import { takeTurns } from './turns.mjs';
+import { orderOutput } from './ordered-output.mjs';
 
 const minuteMs = 60_000;
-/** All suites together stay below 45 minutes: one that could not end by then is not begun. */
+/** All suites together take less than 45 minutes; a suite that cannot end by then is skipped. */
 const totalMs = 44 * minuteMs;
-/** One that waits leaves its processor to the other; more would wait for each other. */
+/** While one suite waits, the other uses the processor; more would compete. */
 const suitesAtOnce = 2;
-/** How long a suite that was told to stop has for what it started, before it is killed. */
+/** Time between SIGINT and SIGKILL, in which a suite can stop its own processes. */
 const stopMs = minuteMs;
-/** How long what a suite left running may hold its output open. */
+/** Time for which orphaned processes of a suite may hold its output open. */
 const drainMs = 1000;
 
-/** Words for Node that run projects of the suites beside `npm test`. */
+/** Arguments for Node that run vitest projects outside `npm test`. */
 const deploy = (...projects) => [
-  ...['node_modules/vitest/vitest.mjs', 'run', '--config', 'vitest.deploy.config.ts'],
+  'node_modules/vitest/vitest.mjs',
+  'run',
+  '--config',
+  'vitest.deploy.config.ts',
   ...projects.flatMap((project) => ['--project', project]),
 ];
-const asked = new Map();
-/** What `ask` resolves with, asked once a run: to know it, something is started. */
-function once(name, ask) {
-  if (!asked.has(name)) asked.set(name, ask());
-  return asked.get(name);
+const checks = new Map();
+/** Calls `check` once a run, because checks start programs; later calls get the same result. */
+function once(name, check) {
+  if (!checks.has(name)) checks.set(name, check());
+  return checks.get(name);
 }
 const missingDatabase = async (make) =>
   (await once('docker', missingDocker)) ??
@@ -31,30 +34,31 @@ const missingDatabase = async (make) =>
 
 let ownEngine = null;
 
-/** Why no Docker engine answers; null where one does, or one of our own has been started. */
+/** The reason why no Docker engine is available; null when one responds or could be started. */
 async function missingDocker() {
   const engines = await import('../test/containers/own-engine.ts');
   if (process.env.DOCKER_HOST !== undefined || (await engines.answers())) return null;
   const why = engines.whyNoOwnEngine();
-  if (why !== null) return `no Docker engine answers, and none can be started (${why})`;
+  if (why !== null) return `no Docker engine responds, and none can be started (${why})`;
   try {
     ownEngine = await engines.startOwnEngine();
   } catch (error) {
-    return `no Docker engine answers, and ${error.message}`;
+    return `no Docker engine responds, and ${error.message}`;
   }
   process.env.DOCKER_HOST = ownEngine.address;
   return null;
 }
 
-/** Ends what suites have been given, after the last of them. */
+/** Stops the Docker engine that the suites shared. */
 export async function stopOwnEngine() {
   await ownEngine?.[Symbol.asyncDispose]();
 }
 
 /**
- * In the order they begin, what takes long before what does not; what bears one name is one suite. `usualMs` is what it takes on two busy
- * processors, and what must be left for it to begin; `missing` resolves with why it cannot run here, or
- * null, and gives up when its signal says so. Tests say of themselves what else they lack.
+ * In starting order, roughly the longest first; entries with the same name are one suite. `usualMs` is
+ * the duration on two busy processors, and the time that must be left for it to start. `missing`
+ * resolves with the reason why the suite cannot run here, or null, and respects its abort signal.
+ * Tests report other missing requirements themselves.
  */
 const suites = [
   { name: 'test', words: ['node_modules/vitest/vitest.mjs', 'run'], usualMs: 6 * minuteMs },
@@ -64,7 +68,7 @@ const suites = [
     name: 'cluster',
     words: deploy('cluster', 'cluster-*'),
     usualMs: 16 * minuteMs,
-    // Its tests of the API need no engine, and those of pods say why they are skipped.
+    // Tests of the API need no Docker engine; tests of pods report why they are skipped.
     missing: async () => {
       await once('docker', missingDocker);
       return null;
@@ -110,7 +114,7 @@ const suites = [
   },
 ];
 
-/** Those of one name, with more words for the program that runs them, or every one for `all`. */
+/** The suites with that name, or all for `all`, with `words` appended to their arguments. */
 export function suitesOf(name, words = []) {
   return suites
     .filter((suite) => name === 'all' || suite.name === name)
@@ -118,23 +122,24 @@ export function suitesOf(name, words = []) {
 }
 
 /**
- * Runs them all with Node, two at a time in their order, whatever fails; writes what each says in one
- * piece, each one's share, what failed and the reasons of what was skipped; the last line is `N passed, N failed`, with
- * `, N skipped` where something was. A suite that has not ended when the time is up is stopped and counts
- * as failed; one for which none is left counts as skipped. Resolves with 0 where nothing failed, else
- * with 1.
+ * Runs all suites with Node, two at a time in order, and continues after failures. Writes the output
+ * of each suite in one piece, then a table, failures and reasons for skipping. The last line is
+ * `N passed, N failed`, with `, N skipped` if any. A suite that is still running when the time is up
+ * is stopped and counts as failed; a suite for which no time is left counts as skipped.
+ *
+ * Resolves with 0 if nothing failed, else with 1.
  */
 export async function runSuites(list, { node, totalMs: limitMs = totalMs, out = process.stdout }) {
   const endsAt = performance.now() + limitMs;
-  const openTurn = takeTurns(out);
+  const openWriter = orderOutput(out);
   const results = [];
   const waiting = [...list.entries()];
   const runWaiting = async () => {
     while (waiting.length > 0 && !isInterrupted()) {
       const [index, suite] = waiting.shift();
-      const turn = openTurn();
-      results[index] = await runSuite(suite, { node, endsAt, limitMs, out: turn });
-      turn.end();
+      const writer = openWriter();
+      results[index] = await runSuite(suite, { node, endsAt, limitMs, out: writer });
+      writer.end();
     }
   };
   await Promise.all(Array.from({ length: suitesAtOnce }, runWaiting));
@@ -143,7 +148,7 @@ export async function runSuites(list, { node, totalMs: limitMs = totalMs, out = 
   return sum(ended, 'failed') === 0 ? 0 : 1;
 }
 
-/** Resolves with its share, with why it was skipped where it cannot run. */
+/** Resolves with the counts, and the reason when the suite was skipped. */
 async function runSuite(suite, { node, endsAt, limitMs, out }) {
   const { words, usualMs, missing = async () => null } = suite;
   const name = [suite.name, suite.part].filter(Boolean).join(' ');
@@ -158,10 +163,10 @@ async function runSuite(suite, { node, endsAt, limitMs, out }) {
   return { name, ...(await runWords({ node, words, leftMs: endsAt - performance.now(), out })) };
 }
 
-/** What `missing` says; also where it fails, or takes so long that no time would be left for the suite. */
+/** The result of `missing`, or a reason when it fails or leaves no time for the suite. */
 async function within(limitMs, missing) {
   const late = new AbortController();
-  const reason = `what it needs could not be made ready in ${minutes(limitMs)}`;
+  const reason = `its requirements could not be prepared in ${minutes(limitMs)}`;
   const { promise, resolve } = Promise.withResolvers();
   const timer = setTimeout(() => {
     resolve(reason);
@@ -170,7 +175,7 @@ async function within(limitMs, missing) {
   try {
     return await Promise.race([missing(late.signal), promise]);
   } catch (error) {
-    return `what it needs cannot be made ready (${error.message.split('\n', 1)[0]})`;
+    return `its requirements cannot be prepared (${error.message.split('\n', 1)[0]})`;
   } finally {
     clearTimeout(timer);
   }
@@ -211,14 +216,14 @@ async function runWords({ node, words, leftMs, out }) {
   for (const timer of timers) clearTimeout(timer);
   const tookMs = performance.now() - began;
   const reasons = lines.filter(isReason);
-  if (isLate) reasons.push(`stopped: it had not ended after ${minutes(tookMs)}`);
+  if (isLate) reasons.push(`stopped: still running after ${minutes(tookMs)}`);
   return { ...count(lines, code), tookMs, reasons };
 }
 
 const countPattern = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/;
 const isReason = (line) => /^(?:failed|skipped): /.test(line);
 
-/** A suite that fails beside its tests, or ends without having counted them, has failed once. */
+/** A suite that fails outside its tests, or prints no counts, counts as one failure. */
 function count(lines, code) {
   const [, passed = 0, failed = 0, skipped = 0] =
     lines.findLast((line) => countPattern.test(line))?.match(countPattern) ?? [];

@@ -1,10 +1,10 @@
-/** Knows which suites are asked for: `test-suites.mjs all`, or a suite and words for its program. */
-import { handOnSignals } from './children.mjs';
+/** Runs test suites: `test-suites.mjs all`, or the name of a suite with arguments for its program. */
+import { forwardSignals } from './children.mjs';
 import { runSuites, stopOwnEngine, suitesOf } from './suites.mjs';
 
-handOnSignals();
+forwardSignals();
 const [name, ...words] = process.argv.slice(2);
 const code = await runSuites(suitesOf(name, words), { node: process.execPath });
 await stopOwnEngine();
-// What is still made ready for a suite for which no time was left is not waited for.
+// Exits without waiting for the preparation of suites that no time was left for.
 process.exit(code);

@@ -122,7 +122,7 @@ it('the last line of all suites is the sum, whichever failed, was skipped or die
   expect(lines.at(-1)).toBe('9 passed, 4 failed, 7 skipped');
   expect(lines).toContain('failed: pods (none)');
   expect(lines).toContain('skipped: keys (no cluster)');
-  expect(lines).toContain('skipped: never: what it needs cannot be made ready (no wheel)');
+  expect(lines).toContain('skipped: never: its requirements cannot be prepared (no wheel)');
   expect(lines).toContain('skipped: later: no time is left, of 1666 min 40 s');
 });
 
@@ -172,5 +172,5 @@ it('all suites pass where each does, with nothing but the sum in the last line',
 it('a suite that never ends is stopped when the time is up, and counts as failed', () => {
   const { status, lines } = runSuites([{ name: 'test', code: 'setInterval(() => {}, 1e9)' }], 50);
   expect({ status, last: lines.at(-1) }).toEqual({ status: 1, last: '0 passed, 1 failed' });
-  expect(lines.at(-2)).toMatch(/^stopped: it had not ended after /);
+  expect(lines.at(-2)).toMatch(/^stopped: still running after /);
 });

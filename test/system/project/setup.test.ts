@@ -80,8 +80,12 @@ async function listen(answer: (socket: Socket) => void) {
 }
 
 async function start(env: NodeJS.ProcessEnv, ...words: string[]) {
+  return await runTarget('start', env, ...words);
+}
+
+async function runTarget(target: string, env: NodeJS.ProcessEnv, ...words: string[]) {
   const script = join(clone, 'scripts/run.mjs');
-  return await run(process.execPath, [script, 'start', ...words], { env }).then(
+  return await run(process.execPath, [script, target, ...words], { env }).then(
     ({ stdout, stderr }) => ({ code: 0, stdout, stderr }),
     (error: { code: number; stdout: string; stderr: string }) => error,
   );
@@ -93,10 +97,64 @@ it('installs the dependencies once, and again when the lock file changes', async
   expect(await start(env, '--port', '0')).toMatchObject({ code: 0, stdout: 'up --port 0\n' });
   await start(env);
   expect(calls()).toHaveLength(1);
-  expect(calls()[0]).toMatch(/^ci --ignore-scripts/);
+  expect(calls()[0]).toMatch(/^ci --omit=dev --ignore-scripts/);
   writeFileSync(join(clone, 'package-lock.json'), '{}');
   await start(env);
   expect(calls()).toHaveLength(2);
+});
+
+/** `npm run build` needs the packages for development, as tests do. */
+async function build(env: NodeJS.ProcessEnv) {
+  writeFileSync(join(clone, 'scripts/build.mjs'), `console.log('built');`);
+  return await runTarget('build', env);
+}
+
+it('adds the packages for development after a start, and keeps them for the next start', async () => {
+  writeMain('');
+  const { env, calls } = fakeNpm(0);
+  await start(env);
+  expect(await build(env)).toMatchObject({ code: 0, stdout: 'built\n' });
+  await start(env);
+  await build(env);
+  expect(calls().map((call) => call.split(' --ignore-scripts')[0])).toEqual([
+    'ci --omit=dev',
+    'ci',
+  ]);
+});
+
+it('keeps the packages for development when the lock file changes', async () => {
+  writeMain('');
+  const { env, calls } = fakeNpm(0);
+  await build(env);
+  writeFileSync(join(clone, 'package-lock.json'), '{}');
+  await start(env);
+  expect(calls().map((call) => call.split(' --ignore-scripts')[0])).toEqual(['ci', 'ci']);
+});
+
+it('installs again after an installation that was interrupted', async () => {
+  writeMain('');
+  const { env, calls } = fakeNpm(0);
+  await start(env);
+  const broken = { ...env, npm_execpath: join(clone, 'broken-npm.js') };
+  writeFileSync(join(clone, 'broken-npm.js'), 'process.exit(137);');
+  expect(await build(broken)).toMatchObject({ code: 137 });
+  await start(env);
+  expect(calls()).toHaveLength(2);
+});
+
+it.each([
+  ['with all packages', true, 0],
+  ['without those for development', false, 1],
+])('reads from a manual npm run %s what is installed', async (_, hasAll, count) => {
+  const { env, calls } = fakeNpm(0);
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  const names = hasAll ? Object.keys(devDependencies) : [];
+  const packages = Object.fromEntries(names.map((name) => [`node_modules/${name}`, {}]));
+  mkdirSync(join(clone, 'node_modules'));
+  writeFileSync(join(clone, 'node_modules/.package-lock.json'), JSON.stringify({ packages }));
+  writeFileSync(join(clone, 'calls'), '');
+  await build(env);
+  expect(calls().filter((call) => call !== '')).toHaveLength(count);
 });
 
 it.each([
@@ -148,9 +206,9 @@ it('shows that a long set-up goes on as long as something comes, and lets npm gi
   for await (const chunk of set.stderr) {
     told += String(chunk);
     // By now it would have been given up if nothing came.
-    if (/npm is still at it, \d{2} s so far/.test(told)) set.stdin.end();
+    if (/npm is still working, \d{2} s so far/.test(told)) set.stdin.end();
   }
-  expect(told).toMatch(/still at it[\s\S]*dependencies ready/);
+  expect(told).toMatch(/still working[\s\S]*dependencies ready/);
   expect(calls()[0]).toMatch(/--fetch-retry-maxtimeout=3000/);
 });
 
@@ -181,7 +239,7 @@ it('falls back to npm install, which leaves the lock file alone', async () => {
   writeMain('');
   const { env, calls } = fakeNpm(1);
   expect((await start(env)).stderr).toMatch(/npm ci failed/);
-  expect(calls()[1]).toMatch(/^install --no-save --ignore-scripts/);
+  expect(calls()[1]).toMatch(/^install --no-save --omit=dev --ignore-scripts/);
 });
 
 it('hands on the exit code of what it runs', async () => {
@@ -203,7 +261,7 @@ it('refuses an unknown target by naming those there are', async () => {
   const script = join(clone, 'scripts/run.mjs');
   await expect(run(process.execPath, [script, 'strat'])).rejects.toMatchObject({
     code: 5,
-    stderr: expect.stringMatching(/unknown target strat; there are: start, test, /),
+    stderr: expect.stringMatching(/unknown target strat; targets: start, test, /),
   });
 });
 
