@@ -34,7 +34,7 @@ const hookList = z.array(record).max(100);
 const Strategy = z.looseObject({
   mode: described(
     z.enum(['single', 'loadbalance', 'fallback', 'conditional']),
-    'single: one target; loadbalance: by weight; fallback: the next on failure; conditional: by conditions.',
+    'Selection of a target: a single one, by weight, the next on failure, or by conditions.',
   ),
   on_status_codes: described(
     statusCodes.optional(),
@@ -107,7 +107,7 @@ export const Level = z.looseObject({
       .looseObject({
         mode: described(
           z.enum(['simple', 'semantic']),
-          'simple: requests must be identical; semantic: requests must mean the same.',
+          'Whether cached requests must be identical (simple) or have the same meaning (semantic).',
         ),
         max_age: described(
           z.int().min(0).max(7_776_000).optional(),

@@ -92,7 +92,7 @@ describe('explain', () => {
       const { stdout } = await runCli(['explain', `ApiKey.${path}`, '-o', 'json'], null);
       expect(JSON.parse(stdout)).toEqual({
         field: 'ApiKey.spec.usageLimits.creditLimit',
-        meaning: 'Amount at which the key is refused.',
+        meaning: 'Amount at which requests with the key are rejected.',
         type: 'number',
         bounds: '1 to 8589934592',
         default: null,

@@ -1,8 +1,12 @@
 /** Guarantees what the checks of guardrails say of texts and requests, and what their guardrail makes of it. */
 import { afterAll, describe, expect, it } from 'vitest';
-import { type ResponseForm, answersIn } from '../../../src/guardrails/answer-passages.ts';
+import { answersIn, type ResponseForm } from '../../../src/guardrails/answer-passages.ts';
 import { evaluateGuardrails } from '../../../src/guardrails/evaluate.ts';
-import { type CheckTools, buildGuardrail, readInlineGuardrail } from '../../../src/guardrails/guardrail.ts';
+import {
+  buildGuardrail,
+  type CheckTools,
+  readInlineGuardrail,
+} from '../../../src/guardrails/guardrail.ts';
 import { type JsonObject, replaceTexts } from '../../../src/guardrails/passages.ts';
 import { findRequestPassages } from '../../../src/guardrails/request-passages.ts';
 import { Searches } from '../../../src/guardrails/searches.ts';
@@ -87,7 +91,7 @@ describe('a check', () => {
   it('that cannot be run here is an error, which passes unless the guardrail fails closed', async () => {
     const open = await said({ 'portkey.pii': { categories: ['NAME'] }, deny: true }, 'x');
     expect(open).toMatchObject({ passes: true, isDenied: false });
-    expect(open.results[0]!.checks[0]!.error!.message).toContain('does not run this check');
+    expect(open.results[0]!.checks[0]!.error!.message).toContain('does not support the check');
     const item = { 'portkey.pii': {}, deny: true, fail_closed: true };
     expect(await said(item, 'x')).toMatchObject({ passes: false, isDenied: true });
   });
@@ -171,7 +175,10 @@ it('puts other texts into a long list as fast as into many short ones', () => {
   const input = Array.from({ length: 100_000 }, (_, at) => `a${at}`);
   const { passages } = findRequestPassages('embeddings', { input });
   const texts = input.map((text) => `${text}!`);
-  expect(replaceTexts({ input, model: 'm' }, passages, texts)).toEqual({ input: texts, model: 'm' });
+  expect(replaceTexts({ input, model: 'm' }, passages, texts)).toEqual({
+    input: texts,
+    model: 'm',
+  });
 });
 
 describe('a stream that came whole', () => {

@@ -1,10 +1,10 @@
 /** Guarantees of the chain of an audit log: whatever is done to sealed rows is found, and named. */
 import { describe, expect, it } from 'vitest';
 import {
-  ChainCheck,
   type ChainEnds,
+  ChainVerifier,
   emptyChain,
-  proofOf,
+  proveEnds,
   type SealedRow,
   sealRows,
 } from '../../../src/model/logs/audit-chain.ts';
@@ -37,14 +37,14 @@ function logOf(count: number, of = unsealed): Log {
     rows.push(...sealed.seals.map((seal, at) => ({ ...batch[at]!, ...seal })));
     chain = sealed.chain;
   }
-  return { rows, chain, proof: proofOf(key, chain) };
+  return { rows, chain, proof: proveEnds(key, chain) };
 }
 
 function faultsOf({ rows, chain, proof }: Log, by = key): string[] {
-  const check = new ChainCheck(by, chain);
+  const check = new ChainVerifier(by, chain);
   const places = Map.groupBy(rows, (row) => row.chain_position);
-  const faults = [...places.values()].flatMap((alike) => [...check.take(alike)]);
-  return [...faults, ...check.end(proof)].map(
+  const faults = [...places.values()].flatMap((alike) => [...check.verifyPosition(alike)]);
+  return [...faults, ...check.verifyEnds(proof)].map(
     ({ fault, from, to, id }) => `${fault} ${from}-${to} ${id?.[0] ?? 'unknown'}`,
   );
 }
@@ -126,7 +126,7 @@ describe('a chain', () => {
     expect(faultsOf(cut)).toEqual(['moved 6-6 6']);
     const begun = { ...log.chain, base_position: 2, base_hash: log.rows[1]!.chain_hash };
     expect(faultsOf({ ...log, rows: log.rows.slice(2), chain: begun })).toEqual(['moved 9-9 9']);
-    const aged = { ...log, rows: log.rows.slice(2), chain: begun, proof: proofOf(key, begun) };
+    const aged = { ...log, rows: log.rows.slice(2), chain: begun, proof: proveEnds(key, begun) };
     expect(faultsOf(aged)).toEqual([]);
   });
 

@@ -1,7 +1,7 @@
 /** Guarantees of the check catalogue: what is judged, what is left alone, and for which target. */
 import { describe, expect, it } from 'vitest';
 import { checkFaults } from '../../../src/model/guardrails/guardrail-checks.ts';
-import { PatternJudge } from '../../../src/model/patterns/regex-rule.ts';
+import { PatternChecker } from '../../../src/model/patterns/pattern-checker.ts';
 
 function judge(
   id: string,
@@ -10,7 +10,7 @@ function judge(
 ) {
   return checkFaults([{ id, parameters }], target, {
     trusted: [],
-    patterns: new PatternJudge(),
+    patterns: new PatternChecker(),
   }).map(({ path, message }) => `${path.join('.')}: ${message}`);
 }
 
@@ -148,7 +148,7 @@ describe('a pattern', () => {
   it.each(['^a$', '(?i)ab', '(?<year>\\d{4})', '\\u0041', '[^x]*', ''])(
     'is usable: %s',
     (pattern) => {
-      expect(new PatternJudge().regexFault(pattern)).toBeNull();
+      expect(new PatternChecker().regexFault(pattern)).toBeNull();
     },
   );
 
@@ -161,6 +161,6 @@ describe('a pattern', () => {
     ['a{2000}', 'invalid repeat count'],
     ['x'.repeat(1025), 'at most 1024 characters'],
   ])('is refused with its reason: %s', (pattern, reason) => {
-    expect(new PatternJudge().regexFault(pattern)).toContain(reason);
+    expect(new PatternChecker().regexFault(pattern)).toContain(reason);
   });
 });

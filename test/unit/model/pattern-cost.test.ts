@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { RE2JS } from 're2js';
 import { describe, expect, it, vi } from 'vitest';
 import { guardrailFaults } from '../../../src/model/guardrails/guardrail-checks.ts';
+import { PatternChecker } from '../../../src/model/patterns/pattern-checker.ts';
 import { patternCost } from '../../../src/model/patterns/pattern-cost.ts';
-import { PatternJudge } from '../../../src/model/patterns/regex-rule.ts';
 
 const distinct = (count: number, suffix: string): string =>
   Array.from({ length: count }, (_, at) => String.fromCharCode(0x4e00 + at) + suffix).join('');
@@ -53,7 +53,7 @@ describe('the cost of a pattern', () => {
     'a'.repeat(1024),
   ])('leaves room for %s', (pattern) => {
     expect(patternCost(pattern)).toBeLessThanOrEqual(5000);
-    expect(new PatternJudge().regexFault(pattern)).toBeNull();
+    expect(new PatternChecker().regexFault(pattern)).toBeNull();
   });
 
   it.each([
@@ -86,29 +86,27 @@ describe('the patterns of one document', () => {
     }));
     const faults = guardrailFaults({ checks, actions: {} }, 'llm', []);
     expect(faults).toHaveLength(100);
-    expect(faults.at(-1)!.message).toMatch(/^is one pattern too many/);
-    expect(faults[0]!.message).toMatch(/^costs \d+ steps to compile, where 5000 are allowed/);
+    expect(faults.at(-1)!.message).toMatch(/^exceeds the \d+ steps that compiling all patterns/);
+    expect(faults[0]!.message).toMatch(/^needs \d+ steps to compile, more than the 5000 allowed/);
     expect(compile).not.toHaveBeenCalled();
     compile.mockRestore();
   });
 
   it('are compiled until they cost too much together, and none after that', () => {
     const compile = vi.spyOn(RE2JS, 'compile');
-    const judge = new PatternJudge();
+    const judge = new PatternChecker();
     const faults = Array.from({ length: 8100 }, (_, at) => judge.regexFault(`^user-${at}$`));
     const compiled = faults.indexOf(faults.find((fault) => fault !== null)!);
     expect(compiled).toBeGreaterThan(300);
     expect(compiled).toBeLessThan(750);
-    expect(
-      faults.slice(compiled).every((fault) => fault?.startsWith('is one pattern too many')),
-    ).toBe(true);
+    expect(faults.slice(compiled).every((fault) => fault?.startsWith('exceeds the '))).toBe(true);
     expect(compile).toHaveBeenCalledTimes(compiled);
     compile.mockRestore();
   });
 
   it('are compiled once however often they repeat', () => {
     const compile = vi.spyOn(RE2JS, 'compile');
-    const judge = new PatternJudge();
+    const judge = new PatternChecker();
     for (let at = 0; at < 9000; at += 1) expect(judge.regexFault('^a{1,100}$')).toBeNull();
     expect(compile).toHaveBeenCalledTimes(1);
     compile.mockRestore();

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   allScopes,
-  covers,
+  grantsScope,
   isKnownScope,
   scopesBeyond,
   scopesOfRole,
@@ -18,7 +18,7 @@ describe('scopes', () => {
   it('are covered by themselves and by nothing else', () => {
     fc.assert(
       fc.property(scopes, scope, (held, wanted) => {
-        expect(covers(held, wanted)).toBe(held.includes(wanted));
+        expect(grantsScope(held, wanted)).toBe(held.includes(wanted));
       }),
     );
   });
@@ -29,7 +29,7 @@ describe('scopes', () => {
         const beyond = scopesBeyond(held, wanted);
         const passing = wanted.filter((one) => !beyond.includes(one));
         expect(scopesBeyond(held, passing)).toEqual([]);
-        expect(passing.filter((used) => !covers(held, used))).toEqual([]);
+        expect(passing.filter((used) => !grantsScope(held, used))).toEqual([]);
       }),
     );
   });
@@ -55,13 +55,13 @@ describe('scopes', () => {
   it('do not know wildcards, prefixes or list-implies-read', () => {
     expect(isKnownScope('*')).toBe(false);
     expect(isKnownScope('configs.*')).toBe(false);
-    expect(covers(['configs.list', 'configs.*', '*'], 'configs.read')).toBe(false);
+    expect(grantsScope(['configs.list', 'configs.*', '*'], 'configs.read')).toBe(false);
   });
 
   it('of deployments are the same with a dot or a colon', () => {
     expect(isKnownScope('deployments:list')).toBe(true);
-    expect(covers(['deployments:list'], 'deployments.list')).toBe(true);
-    expect(covers(['deployments.list'], 'deployments:list')).toBe(true);
+    expect(grantsScope(['deployments:list'], 'deployments.list')).toBe(true);
+    expect(grantsScope(['deployments.list'], 'deployments:list')).toBe(true);
     expect(isKnownScope('configs:list')).toBe(false);
   });
 

@@ -2,15 +2,15 @@
 import fc from 'fast-check';
 import Mustache from 'mustache';
 import { describe, expect, it } from 'vitest';
-import { Filling } from '../../../src/model/prompts/template-filling.ts';
-import { readTemplate } from '../../../src/model/prompts/template-text.ts';
+import { parseTemplate } from '../../../src/model/prompts/template-parser.ts';
+import { TemplateRenderer } from '../../../src/model/prompts/template-renderer.ts';
 
 const noPartials = (name: string): string => {
   throw new Error(`no partial ${name}`);
 };
 
 function fill(text: string, variables: unknown, partials = noPartials): string {
-  return new Filling(variables, partials).fill(readTemplate(text).nodes);
+  return new TemplateRenderer(variables, partials).fill(parseTemplate(text).nodes);
 }
 
 const names = fc.constantFrom('a', 'b', 'c');
@@ -97,17 +97,17 @@ it.each([
   ['{{}}', 'The tag at 0 has no name'],
   ['{{#}}{{/}}', 'The tag at 0 has no name'],
   ['{{#a}}', 'Section a at 0 is not closed'],
-  ['{{/a}}', 'Section a is closed at 0, where no section is open'],
-  ['{{#a}}{{/b}}', 'Section b is closed at 6, where a has to be closed first'],
-  ['{{=<% %>=}}', 'The tag at 0 would change the delimiters'],
-  ['{{#a}}'.repeat(33), 'The section at 192 lies more than 32 deep'],
+  ['{{/a}}', 'Section a is closed at 0, but no section is open'],
+  ['{{#a}}{{/b}}', 'Section b is closed at 6, but a must be closed first'],
+  ['{{=<% %>=}}', 'The tag at 0 changes the delimiters'],
+  ['{{#a}}'.repeat(33), 'The section at 192 is nested deeper than 32 levels'],
 ])('%s is refused with its place', (text, message) => {
-  expect(() => readTemplate(text)).toThrow(message);
+  expect(() => parseTemplate(text)).toThrow(message);
 });
 
 describe('the work is bounded', () => {
   const many = Array.from({ length: 1000 }, () => 1);
-  const slow = 'The template takes too long to fill in';
+  const slow = 'The template takes too long to render';
   it.each([
     ['sections in sections', '{{#a}}{{#a}}{{#a}}x{{/a}}{{/a}}{{/a}}', { a: many }, slow],
     ['long names', `{{#a}}{{m.${'m.'.repeat(300)}m}}{{/a}}`, { a: many, m: {} }, slow],
@@ -116,9 +116,14 @@ describe('the work is bounded', () => {
       'long values',
       '{{#a}}{{b}}{{/a}}',
       { a: many, b: 'x'.repeat(10_000) },
-      'More than 4194304 characters would be written',
+      'The rendered template exceeds 4194304 characters',
     ],
-    ['a partial within itself', '{{>p}}', {}, 'Sections and partials lie more than 32 deep'],
+    [
+      'a partial within itself',
+      '{{>p}}',
+      {},
+      'Sections and partials are nested deeper than 32 levels',
+    ],
   ])('%s', (_, text, view, message) => {
     expect(() => fill(text, view, () => '{{>p}}')).toThrow(message);
   });

@@ -50,12 +50,12 @@ describe('a file', () => {
       'a.bin',
       Buffer.from([0xff, 0x00, 0x80, 0x41]),
       'unsupported_file',
-      'none of text',
+      'not text, Markdown',
     ],
-    ['with NUL', 'a.txt', 'a\0b', 'unsupported_file', 'none of text'],
-    ['that only says it is a PDF', 'a.pdf', 'hello', 'invalid_file', 'no PDF'],
+    ['with NUL', 'a.txt', 'a\0b', 'unsupported_file', 'not text, Markdown'],
+    ['that only says it is a PDF', 'a.pdf', 'hello', 'invalid_file', 'not a PDF'],
     ['that only begins as a PDF', 'a.pdf', '%PDF-1.7\nhello', 'invalid_file', 'PDF cannot be read'],
-    ['that only says it is JSON', 'a.json', '{"a":', 'invalid_file', 'no valid JSON'],
+    ['that only says it is JSON', 'a.json', '{"a":', 'invalid_file', 'not valid JSON'],
   ])('%s is refused', async (_, name, content, code, message) => {
     expect(await read(name, content)).toEqual(failed(code, message));
   });

@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { matchesFilter } from '../../../src/model/objects/vector-store.ts';
-import { vectorBytes, readVectors } from '../../../src/objects/ingestion/embeddings.ts';
+import { readVectors, vectorBytes } from '../../../src/objects/ingestion/embeddings.ts';
 import { splitText } from '../../../src/objects/ingestion/text-chunks.ts';
 import { NearestRowCollector } from '../../../src/objects/search/nearest.ts';
 

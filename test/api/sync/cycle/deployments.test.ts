@@ -215,7 +215,7 @@ it('that is the default beside another, or serves all and some, is refused by it
   const open = 'allowAllWorkspaces: true\n    workspacesAllowed: [{workspaceRef: support}]';
   await expect(
     desiredFrom(workspaces + two('Deployment', 'a', `authSettings:\n    ${open}`)),
-  ).rejects.toThrow(/must be left out where allow_all_workspaces is true/);
+  ).rejects.toThrow(/must be omitted if allow_all_workspaces is true/);
 });
 
 it('that somebody archives is made anew', async () => {

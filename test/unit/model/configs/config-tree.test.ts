@@ -1,12 +1,12 @@
 /** Guarantees what a target of a config has of the levels above it, and how conditions, shares and parameters are read. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { holds } from '../../../../src/model/configs/conditions.ts';
+import { matchesQuery } from '../../../../src/model/configs/conditions.ts';
 import {
-  type Branch,
-  configTree,
-  type Leaf,
-  noSettings,
+  buildConfigTree,
+  type ConfigBranch,
+  type ConfigLeaf,
+  defaultTargetSettings,
 } from '../../../../src/model/configs/config-tree.ts';
 import { paramChanges } from '../../../../src/model/configs/params.ts';
 import {
@@ -16,10 +16,10 @@ import {
 } from '../../../../src/model/configs/routing.ts';
 import { locateMembers, withMembers } from '../../../../src/model/json/json-object.ts';
 
-function leafAt(document: Record<string, unknown>, ...path: number[]): Leaf {
-  let node = configTree(document);
-  for (const at of path) node = (node as Branch).targets[at]!;
-  return node as Leaf;
+function leafAt(document: Record<string, unknown>, ...path: number[]): ConfigLeaf {
+  let node = buildConfigTree(document);
+  for (const at of path) node = (node as ConfigBranch).targets[at]!;
+  return node as ConfigLeaf;
 }
 
 describe('a target', () => {
@@ -37,7 +37,7 @@ describe('a target', () => {
     };
     const [first, second] = [leafAt(document, 0), leafAt(document, 1)];
     expect(first.settings.overrideParams).toEqual({ a: 1, b: 2 });
-    expect(first.settings.retry).toMatchObject({ attempts: 1, heedsRetryAfter: false });
+    expect(first.settings.retry).toMatchObject({ attempts: 1, usesRetryAfter: false });
     expect(first.settings.retry!.statusCodes.has(529)).toBe(true);
     expect(first.settings.requestTimeoutMs).toBe(100);
     expect(second.settings.retry).toMatchObject({ attempts: 3 });
@@ -93,7 +93,7 @@ describe('a condition', () => {
     [{ 'metadata.__proto__': { $ne: 1 } }, true],
     [{ 'metadata.constructor': { $regex: '.' } }, false],
   ])('%j is met or not by all of its parts', (query, expected) => {
-    expect(holds(query, subject)).toBe(expected);
+    expect(matchesQuery(query, subject)).toBe(expected);
   });
 
   it('leads to the first target whose query holds, else to the default', () => {
@@ -111,7 +111,7 @@ describe('a condition', () => {
         { name: 'fast', provider: 'openai' },
       ],
     };
-    const branch = configTree(document) as Branch;
+    const branch = buildConfigTree(document) as ConfigBranch;
     expect(conditionalTarget(branch, subject)!.path).toBe('config.targets[1]');
     const other = { ...subject, metadata: {} };
     expect(conditionalTarget(branch, other)!.path).toBe('config.targets[0]');
@@ -119,8 +119,8 @@ describe('a condition', () => {
 });
 
 describe('shares', () => {
-  const leaf = (weight: number): Leaf => ({
-    ...{ kind: 'leaf', path: `w${weight}`, weight, settings: noSettings, breaker: null },
+  const leaf = (weight: number): ConfigLeaf => ({
+    ...{ kind: 'leaf', path: `w${weight}`, weight, settings: defaultTargetSettings, breaker: null },
   });
 
   it('fall to targets in step with their weights, and to none of weight 0', () => {

@@ -61,7 +61,7 @@ describe('lists and maps of headers', () => {
     expect(headerListFaults(many, 'forwarded')).toHaveLength(1);
     expect(headerListFaults(many.slice(1), 'forwarded')).toEqual([]);
     expect(headerListFaults(['x-a', 'X-A'], 'forwarded')).toEqual([
-      { path: [1], message: 'repeats' },
+      { path: [1], message: 'is a duplicate' },
     ]);
   });
 

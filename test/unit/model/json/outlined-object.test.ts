@@ -3,11 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { hasPartsIn } from '../../../../src/gateway/references/owned-references.ts';
 import { parseParams } from '../../../../src/gateway/transfer/read-body.ts';
-import {
-  memberNames,
-  parseLazily,
-  peekMember,
-} from '../../../../src/model/json/lazy-object.ts';
+import { memberNames, parseLazily, peekMember } from '../../../../src/model/json/lazy-object.ts';
 
 const membersMax = 20;
 const read = (text: string) => parseLazily(Buffer.from(text), membersMax);

@@ -3,8 +3,8 @@ import { expect, it } from 'vitest';
 import { z } from 'zod';
 import type { Principal } from '../../../../src/auth/principal.ts';
 import type { MountedRoute } from '../../../../src/http/routes/registry.ts';
-import { loadBody } from '../../../../src/model/kinds/bodies.ts';
 import { type KindName, kindNames, kinds } from '../../../../src/model/kinds/kinds.ts';
+import { loadSpecSchema } from '../../../../src/model/kinds/spec-schemas.ts';
 import { everyRoute } from '../../../support/interface/every-route.ts';
 
 /** Fields of bodies that no spec has, by kind. */
@@ -121,7 +121,7 @@ function routesOf(name: KindName): Writing[] {
 }
 
 it.each(kindNames)('%s can say whatever its routes take', async (name) => {
-  const said = placesOf(await loadBody(name));
+  const said = placesOf(await loadSpecSchema(name));
   const taken = new Set(routesOf(name).flatMap(({ route }) => [...placesOf(route.body!)]));
   expect(taken.size).toBeGreaterThan(0);
   const missing = [...taken].filter((place) => !said.has(place) && !frame.test(place));

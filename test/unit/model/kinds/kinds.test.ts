@@ -4,8 +4,8 @@ import { resources } from '../../../../src/admin/resources.ts';
 import { ConfigUpdate } from '../../../../src/model/configs/config.ts';
 import { GuardrailUpdate } from '../../../../src/model/guardrails/guardrail.ts';
 import { GuardrailExclusionUpdate } from '../../../../src/model/guardrails/guardrail-exclusion.ts';
-import { loadBody } from '../../../../src/model/kinds/bodies.ts';
 import { type KindName, kindNames, kinds } from '../../../../src/model/kinds/kinds.ts';
+import { loadSpecSchema } from '../../../../src/model/kinds/spec-schemas.ts';
 import { RateLimitPolicyUpdate } from '../../../../src/model/limits/rate-limit-policy.ts';
 import { UsageLimitPolicyUpdate } from '../../../../src/model/limits/usage-limit-policy.ts';
 import { McpIntegrationUpdate } from '../../../../src/model/mcp/mcp-integration.ts';
@@ -44,8 +44,8 @@ const updates = {
 };
 
 const bodies = Object.fromEntries(
-  await Promise.all(kindNames.map(async (name) => [name, await loadBody(name)] as const)),
-) as Record<KindName, Awaited<ReturnType<typeof loadBody>>>;
+  await Promise.all(kindNames.map(async (name) => [name, await loadSpecSchema(name)] as const)),
+) as Record<KindName, Awaited<ReturnType<typeof loadSpecSchema>>>;
 
 describe.each(kindNames.map((name) => [name, kinds[name]] as const))('%s', (name, kind) => {
   const body = bodies[name];

@@ -1,9 +1,9 @@
 /** Guarantees which changes of each kind are marked as loosening access, and which are not. */
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { loadBody } from '../../../../src/model/kinds/bodies.ts';
 import { type KindName, kindNames } from '../../../../src/model/kinds/kinds.ts';
-import { matchesPattern } from '../../../../src/model/manifests/place-patterns.ts';
+import { loadSpecSchema } from '../../../../src/model/kinds/spec-schemas.ts';
+import { matchesPattern } from '../../../../src/model/manifests/path-patterns.ts';
 import { effectiveSettings } from '../../../../src/model/workspaces/security-settings.ts';
 import { leavesOf } from '../../../../src/sync/diff/leaves.ts';
 import type { Json, Spec } from '../../../../src/sync/resources/resource-set.ts';
@@ -902,6 +902,6 @@ async function placesOf(kind: KindName): Promise<string[]> {
     for (const [key, one] of below) visit(one, [...path, key]);
     if (same.length + below.length === 0 && schema.type !== 'null') places.add(path.join('.'));
   };
-  visit(z.toJSONSchema(await loadBody(kind), options) as Schema, []);
+  visit(z.toJSONSchema(await loadSpecSchema(kind), options) as Schema, []);
   return [...places];
 }

@@ -2,13 +2,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  type CounterState,
   isExhausted,
   isExhaustedAlertSent,
   isThresholdAlertSent,
-  type Usage,
-} from '../../../../src/model/limits/usage.ts';
+} from '../../../../src/model/limits/counter-state.ts';
 
-const usage = (fields: Partial<Usage> = {}): Usage => ({
+const usage = (fields: Partial<CounterState> = {}): CounterState => ({
   usedUnits: 12n,
   thresholdAlertUnits: 5n,
   exhaustedAlertUnits: 12n,

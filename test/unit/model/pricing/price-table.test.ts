@@ -2,8 +2,8 @@
 import { calcPrice, findProvider } from '@pydantic/genai-prices';
 import { describe, expect, it } from 'vitest';
 import {
-  priceOf,
-  priceOfEntry,
+  convertPriceEntry,
+  lookUpPrice,
   servicesInTable,
 } from '../../../../src/model/pricing/price-table.ts';
 import { costUnits } from '../../../../src/model/pricing/pricing.ts';
@@ -25,7 +25,7 @@ describe('a known price', () => {
     for (const slug of servicesInTable.keys()) {
       for (const model of aiProviders.get(slug)!.models) {
         models += 1;
-        if ((await priceOf(slug, model, now)) === null) unknown.push(`${slug}/${model}`);
+        if ((await lookUpPrice(slug, model, now)) === null) unknown.push(`${slug}/${model}`);
       }
     }
     expect(models).toBeGreaterThan(40);
@@ -44,7 +44,7 @@ describe('a known price', () => {
     'of %s %s charges %d and %d tokens with what the table says, to the micro-dollar',
     async (...given) => {
       const [slug, model, inputTokens, outputTokens] = given;
-      const price = (await priceOf(slug, model, now))!;
+      const price = (await lookUpPrice(slug, model, now))!;
       const used = { inputTokens, outputTokens, cachedInputTokens: 0, cacheWriteTokens: 0 };
       const counts = { input_tokens: inputTokens, output_tokens: outputTokens };
       const told = calcPrice(counts, model, { providerId: servicesInTable.get(slug)! })!;
@@ -54,7 +54,7 @@ describe('a known price', () => {
 
   it('changes with the hour where the service has hours of its own', async () => {
     const at = async (hour: number) =>
-      (await priceOf('deepseek', 'deepseek-v4-pro', Date.UTC(2026, 10, 22, hour)))?.inputPico;
+      (await lookUpPrice('deepseek', 'deepseek-v4-pro', Date.UTC(2026, 10, 22, hour)))?.inputPico;
     expect(await at(2)).not.toBe(await at(5));
   });
 
@@ -67,11 +67,11 @@ describe('a known price', () => {
     ['constructor', 'gpt-4o'],
     ['openai', 'whisper-1'],
   ])('is none of %s %s', async (slug, model) => {
-    expect(await priceOf(slug, model, now)).toBeNull();
+    expect(await lookUpPrice(slug, model, now)).toBeNull();
   });
 
   it('has every threshold of any of its tokens, and the dearest kind of output', () => {
-    const price = priceOfEntry({
+    const price = convertPriceEntry({
       input_mtok: { base: 0.1, tiers: [{ start: 100, price: 0.2 }] },
       output_mtok: { base: 1, tiers: [{ start: 300, price: 2 }] },
       output_audio_mtok: 1.5,

@@ -1,7 +1,7 @@
 /** Guarantees what a model costs under an integration: what that says, else the known price with its factors, never short. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { priceUnder } from '../../../../src/model/pricing/price-terms.ts';
+import { effectivePrice } from '../../../../src/model/pricing/effective-price.ts';
 
 const flat = { cacheWriteHourPico: null, tiers: [] };
 const known = {
@@ -20,13 +20,13 @@ const said = (request?: number, response?: number, more = {}) => ({
 describe('the price of a model', () => {
   it('is the known one where nothing is said, and none where nobody knows', () => {
     const nothing = { config: null, adjustments: null };
-    expect(priceUnder(nothing, known)).toEqual(known);
-    expect(priceUnder(nothing, null)).toBeNull();
+    expect(effectivePrice(nothing, known)).toEqual(known);
+    expect(effectivePrice(nothing, null)).toBeNull();
   });
 
   it('is what is said of it, in cents for a token, whatever is known', () => {
     const config = said(0.00025, 0.001, { cache_read_input_token: { price: 0.0000125 } });
-    expect(priceUnder({ config, adjustments: null }, null)).toEqual({
+    expect(effectivePrice({ config, adjustments: null }, null)).toEqual({
       ...{ inputPico: 2_500_000, outputPico: 10_000_000, requestPico: 0 },
       ...{ cachedInputPico: 125_000, cacheWritePico: null, ...flat },
     });
@@ -34,8 +34,8 @@ describe('the price of a model', () => {
 
   it('is the known one for what is not said, and unknown where that is not known either', () => {
     const config = said(0.0003);
-    expect(priceUnder({ config, adjustments: null }, null)).toBeNull();
-    expect(priceUnder({ config, adjustments: null }, known)).toEqual({
+    expect(effectivePrice({ config, adjustments: null }, null)).toBeNull();
+    expect(effectivePrice({ config, adjustments: null }, known)).toEqual({
       ...{ inputPico: 3_000_000, outputPico: 4_000_000, requestPico: 10 },
       ...{ cachedInputPico: null, cacheWritePico: null, ...flat },
     });
@@ -46,12 +46,12 @@ describe('the price of a model', () => {
       ...{ default: 2, response_token: 0.5, request_token: null },
       cache_write_input_token: 1.25,
     };
-    expect(priceUnder({ config: null, adjustments: { multiplier } }, known)).toEqual({
+    expect(effectivePrice({ config: null, adjustments: { multiplier } }, known)).toEqual({
       ...{ inputPico: 2_000_000, outputPico: 2_000_000, requestPico: 20 },
       ...{ cachedInputPico: 1_000_000, cacheWritePico: 1_250_000, ...flat },
     });
     expect(
-      priceUnder({ config: said(0.0001, 0.0002), adjustments: { multiplier } }, known),
+      effectivePrice({ config: said(0.0001, 0.0002), adjustments: { multiplier } }, known),
     ).toMatchObject({ inputPico: 1_000_000, outputPico: 2_000_000 });
   });
 
@@ -64,7 +64,7 @@ describe('the price of a model', () => {
     };
     const tiered = { ...known, tiers: [tier] };
     const adjustments = { multiplier: { default: 2 } };
-    expect(priceUnder({ config: null, adjustments }, tiered)!.tiers).toMatchObject([
+    expect(effectivePrice({ config: null, adjustments }, tiered)!.tiers).toMatchObject([
       {
         inputTokensAbove: 200_000,
         inputPico: 6_000_000,
@@ -73,17 +73,19 @@ describe('the price of a model', () => {
       },
     ]);
     const config = said(undefined, 0.0005);
-    expect(priceUnder({ config, adjustments: null }, tiered)!.tiers).toMatchObject([
+    expect(effectivePrice({ config, adjustments: null }, tiered)!.tiers).toMatchObject([
       { inputTokensAbove: 200_000, inputPico: 3_000_000, outputPico: 5_000_000 },
     ]);
-    expect(priceUnder({ config: said(0.1, 0.2), adjustments: null }, tiered)!.tiers).toEqual([]);
+    expect(effectivePrice({ config: said(0.1, 0.2), adjustments: null }, tiered)!.tiers).toEqual(
+      [],
+    );
   });
 
   it('is exact for decimals, and never less than was said', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 900_000 }), fc.nat(12), (digits, places) => {
         const cents = Number(`${digits}e-${places}`);
-        const price = priceUnder({ config: said(cents, 0), adjustments: null }, null);
+        const price = effectivePrice({ config: said(cents, 0), adjustments: null }, null);
         const exact = BigInt(digits) * 10n ** 10n;
         const scale = 10n ** BigInt(places);
         expect(BigInt(price!.inputPico)).toBe((exact + scale - 1n) / scale);
@@ -92,7 +94,7 @@ describe('the price of a model', () => {
   });
 
   it('stays a number that can be counted with, however much is said', () => {
-    const price = priceUnder({ config: said(1e300, 1e300), adjustments: null }, null);
+    const price = effectivePrice({ config: said(1e300, 1e300), adjustments: null }, null);
     expect(Number.isSafeInteger(price!.inputPico)).toBe(true);
   });
 });

@@ -1,11 +1,15 @@
 /** Guarantees that what an answer has used is understood in the words of every provider, so that none of it goes uncharged or is charged twice. */
 import { expect, it } from 'vitest';
-import { noteUsage, nothingSaid, wholeUsage } from '../../../../src/model/pricing/said-usage.ts';
+import {
+  addReportedUsage,
+  completeUsage,
+  newReportedUsage,
+} from '../../../../src/model/pricing/reported-usage.ts';
 
 function used(...usages: readonly object[]) {
-  const said = nothingSaid();
-  for (const usage of usages) noteUsage(said, { usage });
-  return wholeUsage(said, true);
+  const said = newReportedUsage();
+  for (const usage of usages) addReportedUsage(said, { usage });
+  return completeUsage(said, true);
 }
 
 const plain = { cachedInputTokens: 0, cacheWriteTokens: 0 };
@@ -70,10 +74,10 @@ it('counts once what was thought within the answer, as the others tell it', () =
 });
 
 it('takes the sum of an embedding for its input where nothing else is said', () => {
-  const said = nothingSaid();
-  noteUsage(said, { usage: { total_tokens: 12 } });
-  expect(wholeUsage(said, false)).toEqual({ ...plain, inputTokens: 12, outputTokens: 0 });
-  expect(wholeUsage(said, true)).toBeNull();
+  const said = newReportedUsage();
+  addReportedUsage(said, { usage: { total_tokens: 12 } });
+  expect(completeUsage(said, false)).toEqual({ ...plain, inputTokens: 12, outputTokens: 0 });
+  expect(completeUsage(said, true)).toBeNull();
 });
 
 it.each([-1, 1.5, '800', 1e12])('holds a sum of %s for a lie', (total_tokens) => {

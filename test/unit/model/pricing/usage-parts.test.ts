@@ -1,6 +1,10 @@
 /** Guarantees that what an answer says of its use is the same whether all of it is read or what says it alone. */
 import { expect, it } from 'vitest';
-import { noteUsage, nothingSaid, usageParts } from '../../../../src/model/pricing/said-usage.ts';
+import {
+  addReportedUsage,
+  newReportedUsage,
+  parseUsageParts,
+} from '../../../../src/model/pricing/reported-usage.ts';
 
 const usage = '"usage":{"prompt_tokens":3,"completion_tokens":4}';
 
@@ -19,22 +23,22 @@ it.each([
   '"{usage}"',
   '0',
 ])('of %s', (text) => {
-  const [all, parts] = [nothingSaid(), nothingSaid()];
-  noteUsage(all, JSON.parse(text));
-  noteUsage(parts, usageParts(Buffer.from(text)));
+  const [all, parts] = [newReportedUsage(), newReportedUsage()];
+  addReportedUsage(all, JSON.parse(text));
+  addReportedUsage(parts, parseUsageParts(Buffer.from(text)));
   expect(parts).toEqual(all);
 });
 
 it.each([`{${usage}`, `{${usage},"choices":["`, '{', '{"usage":', `{${usage},"a"`, `{${usage},`])(
   'nothing is said by %s, which breaks off',
   (text) => {
-    expect(() => usageParts(Buffer.from(text))).toThrow();
+    expect(() => parseUsageParts(Buffer.from(text))).toThrow();
   },
 );
 
 it.each(['', ' ', 'usage', `a{${usage}}`])(
   'nothing is said by "%s", which is no object',
   (text) => {
-    expect(usageParts(Buffer.from(text))).toBeNull();
+    expect(parseUsageParts(Buffer.from(text))).toBeNull();
   },
 );

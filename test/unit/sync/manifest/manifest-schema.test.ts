@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { Ajv } from 'ajv';
 import { dump, loadAll } from 'js-yaml';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type KindName, kindNames, kinds, onlyName } from '../../../../src/model/kinds/kinds.ts';
+import { type KindName, kindNames, kinds, singletonName } from '../../../../src/model/kinds/kinds.ts';
 import { anySchema, kindSchema } from '../../../../src/sync/authoring/manifest-schema.ts';
 import { annotations, metadataKeys } from '../../../../src/sync/manifest/metadata.ts';
 import { readTexts } from '../../../support/sync/manifests.ts';
@@ -241,7 +241,7 @@ const specs: Record<KindName, Document> = {
 function documentOf(kind: KindName, spec: unknown): Document {
   const isAbove =
     kinds[kind].workspaced === 'none' || ['GuardrailMcpBinding', 'Integration'].includes(kind);
-  const name = kinds[kind].isOnlyOne === true ? onlyName : 'x';
+  const name = kinds[kind].isSingleton === true ? singletonName : 'x';
   const metadata = isAbove ? { name } : { name, workspace: 'w' };
   return { apiVersion, kind, metadata, spec };
 }
@@ -342,13 +342,13 @@ const beyondSchemas: readonly RegExp[] = [
   /^wrong-value: spec\.checks\[\d+\]\.parameters\./,
   /^wrong-value: spec\.(checks|actions) is required for target llm$/,
   // One field beside another.
-  /must not exceed credit_limit$|needs periodic_reset or periodic_reset_days$/,
+  /must not exceed credit_limit$|requires periodic_reset or periodic_reset_days$/,
   /metadata\.workspace is required for a workspace key$/,
   /^wrong-value: spec\.(url|configurations\.custom_host|authSettings\.\w+BaseUrl) must /,
-  /^wrong-value: spec\.ai_provider_id is no service/,
-  /, which (requests for models|calls of MCP tools) do not have \(target: \w+\)$/,
+  /^wrong-value: spec\.ai_provider_id is not a known service/,
+  /, which (inference requests|calls of MCP tools) do not have \(target: \w+\)$/,
   /^wrong-value: spec\.auth_config\.\w+ (is required for|must be one of) /,
-  /^wrong-value: spec\.(allowed_workspaces|auth_settings\.workspaces_allowed) must be left out where allow_all_workspaces is true$/,
+  /^wrong-value: spec\.(allowed_workspaces|auth_settings\.workspaces_allowed) must be omitted if allow_all_workspaces is true$/,
   /^rotation: rotation.overlap is shorter or longer than the server takes$/,
 ];
 
