@@ -1,4 +1,7 @@
-/** Guarantees that counters go in time, whole windows of them, and never those of a window that still counts. */
+/**
+ * Verifies that old counters are deleted in whole windows, and never those of a window that still
+ * counts.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { deleteOldUsage } from '../../../src/jobs/delete-old-usage.ts';
@@ -36,7 +39,7 @@ async function policyWith(count: number, windowStart: number, endedAt: number | 
   return subject;
 }
 
-it('deletes windows that ended 90 days ago with their counters, and nothing younger or still open', async () => {
+it('deletes windows that ended 90 days ago with their counters, and keeps newer and open ones', async () => {
   await policyWith(3, 1, now - 90 * dayMs - 1);
   const young = await policyWith(2, 2, now - 90 * dayMs);
   await policyWith(2, 3, null);
@@ -54,7 +57,7 @@ it('deletes windows that ended 90 days ago with their counters, and nothing youn
   });
 });
 
-it('keeps the record of a window for as long as a counter is left, wherever the run dies', async () => {
+it('keeps the record of a window until its last counter is deleted, wherever the run dies', async () => {
   await policyWith(1_200, 1, now - 100 * dayMs);
   const context = jobContext(test.database, now);
   let left = 1;
@@ -73,7 +76,7 @@ it('keeps the record of a window for as long as a counter is left, wherever the 
   expect(await endedWindows(test.database.db)).toEqual([]);
 });
 
-it('stops between two batches when it is told to', async () => {
+it('stops between two batches on its signal', async () => {
   await policyWith(3, 1, now - 100 * dayMs);
   const stopped = jobContext(test.database, now, AbortSignal.abort());
   expect(await job.run(stopped)).toEqual({ windows: 0, counters: 0, rateCounters: 0 });

@@ -1,4 +1,4 @@
-/** Guarantees that each API key expires once, with one audit row, under any number of replicas. */
+/** Verifies that each API key expires once, with one audit row, with any number of replicas. */
 import { randomUUID } from 'node:crypto';
 import { CompiledQuery, type RootOperationNode } from 'kysely';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -27,7 +27,7 @@ const run = (at: number = now, database: Database = test.database) =>
 const auditRows = () => test.database.db.selectFrom('audit_log').selectAll().execute();
 
 describe('expire-keys', () => {
-  it('marks what is due to the millisecond, and nothing else', async () => {
+  it('expires what is due to the millisecond, and nothing else', async () => {
     const keys = {
       due: key({ expires_at: now }),
       overdue: key({ expires_at: now - 1 }),
@@ -47,7 +47,7 @@ describe('expire-keys', () => {
     expect(audited).toEqual([keys.due.id, keys.overdue.id].sort());
   });
 
-  it('tells in the audit row who did it, to what, in which workspace', async () => {
+  it('records the actor, the key and its workspace in the audit row', async () => {
     const workspaceId = randomUUID();
     await insertWorkspace(test.database.db, organisationId, workspaceId);
     const due = key({ expires_at: now, workspace_id: workspaceId });
@@ -67,14 +67,14 @@ describe('expire-keys', () => {
     ]);
   });
 
-  it('writes no audit rows where audit logs are off', async () => {
+  it('writes no audit rows when audit logs are disabled', async () => {
     await insertApiKeys(test.database.db, [key({ expires_at: now })]);
     const quiet = expireKeys({ auditLogs: false });
     expect(await quiet.run(jobContext(test.database, now))).toEqual({ expired: 1 });
     expect(await auditRows()).toEqual([]);
   });
 
-  it('does nothing a second time, nor when the clock has gone back', async () => {
+  it('does nothing in a second run, also when the clock goes back', async () => {
     await insertApiKeys(test.database.db, [key({ expires_at: now })]);
     expect(await run()).toEqual({ expired: 1 });
     expect(await run()).toEqual({ expired: 0 });
@@ -82,7 +82,7 @@ describe('expire-keys', () => {
     expect(await auditRows()).toHaveLength(1);
   });
 
-  it('one of which somebody holds locked stops no other, and is expired by a later run', async () => {
+  it('skips a key that another transaction has locked, and expires it in a later run', async () => {
     const [held, ...free] = Array.from({ length: 30 }, () => key({ expires_at: now }));
     await insertApiKeys(test.database.db, [held!, ...free]);
     const { promise: locked, resolve: lock } = Promise.withResolvers<void>();
@@ -103,16 +103,16 @@ describe('expire-keys', () => {
     expect(await auditRows()).toHaveLength(30);
   });
 
-  it('starts no further batch once it is told to stop', async () => {
+  it('starts no further batch after its signal', async () => {
     await insertApiKeys(test.database.db, [key({ expires_at: now })]);
     const stopped = jobContext(test.database, now, AbortSignal.abort());
     expect(await job.run(stopped)).toEqual({ expired: 0 });
   });
 
-  it('expires 10,000 keys exactly once when five replicas run it at once', async () => {
+  it('expires 10,000 keys exactly once with five concurrent replicas', async () => {
     const keys = Array.from({ length: 10_000 }, () => key({ expires_at: now - 1000 }));
     await insertApiKeys(test.database.db, keys);
-    // A statement about a thousand keys takes its time on a busy machine.
+    // A statement about a thousand keys takes long on a busy machine.
     const options = { queryTimeoutMs: 0 };
     const replicas = Array.from({ length: 5 }, () => openDatabase(test.settings, options));
     const counts = await Promise.all(replicas.map((database) => run(now, database)));
@@ -123,8 +123,9 @@ describe('expire-keys', () => {
     expect(new Set(audited.map((row) => row.resource_id)).size).toBe(10_000);
   });
 
-  it('finds due keys by the index, without reading the table through', async () => {
-    // Of many organisations, so that no shard is empty: of nothing any plan is good.
+  it('finds due keys with the index, without a table scan', async () => {
+    // The keys belong to many organisations, so that no shard is empty: an empty table allows any
+    // plan.
     const organisations = Array.from({ length: 40 }, () => randomUUID());
     const keys = Array.from({ length: 2000 }, (_, at) =>
       key({ expires_at: now + 1000, organisation_id: organisations[at % 40]! }),
@@ -145,7 +146,7 @@ describe('expire-keys', () => {
       const query = db.getExecutor().compileQuery(node, { queryId: 'explained' });
       const explain = CompiledQuery.raw(`EXPLAIN ${query.sql}`, [...query.parameters]);
       const { rows } = await db.executeQuery(explain);
-      // MariaDB answers with columns, MySQL 9 with a tree; both name the way and the index.
+      // MariaDB returns columns, MySQL 9 a tree; both name the access method and the index.
       expect(JSON.stringify(rows)).toMatch(
         /"type":"range".*"api_keys_expiry"|index range scan on api_keys using api_keys_expiry/,
       );

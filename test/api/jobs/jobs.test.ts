@@ -1,4 +1,7 @@
-/** Guarantees that of any number of replicas one runs each job, and that a dead one's run is finished by another. */
+/**
+ * Verifies that one of any number of replicas runs each job, and that another one takes over when
+ * it dies.
+ */
 import { randomUUID } from 'node:crypto';
 import { createConnection } from 'mysql2/promise';
 import { afterEach, beforeEach, describe, expect, inject, it, vi } from 'vitest';
@@ -71,7 +74,7 @@ function replica(
   return scheduler;
 }
 
-/** Fires each second of real time; the test clock says which minute that counts as. */
+/** A job that fires each second of real time; the test clock decides which minute that is. */
 function job(run: Job['run'], fields: Partial<Job> = {}): Job {
   return {
     name: 'a-job',
@@ -87,7 +90,7 @@ function job(run: Job['run'], fields: Partial<Job> = {}): Job {
 const rows = () => test.database.db.selectFrom('job_runs').selectAll().orderBy('bucket').execute();
 
 describe('a scheduled job', () => {
-  it('runs once a scheduled moment under three replicas', async () => {
+  it('runs once per scheduled time with three replicas', async () => {
     const runs: number[] = [];
     const ticking = job(async ({ now }) => {
       runs.push(now);
@@ -106,7 +109,7 @@ describe('a scheduled job', () => {
     ]);
   });
 
-  it('is not run again for a moment that passed, when the clock goes back', async () => {
+  it('is not repeated for a past time when the clock goes back', async () => {
     const outcomes: JobOutcome[] = [];
     const runs = vi.fn(async () => ({}));
     const scheduler = replica([job(runs)], { onRun: (run) => outcomes.push(run) });
@@ -119,7 +122,7 @@ describe('a scheduled job', () => {
     expect(outcomes).toHaveLength(2);
   });
 
-  it('is left alone while another replica is in the middle of it', async () => {
+  it('is skipped while another replica runs it', async () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
     const slow = job(async () => {
@@ -135,7 +138,7 @@ describe('a scheduled job', () => {
     expect(await first).toMatchObject({ state: 'done', counts: { things: 3 }, attempt: 1 });
   });
 
-  it('runs one at a time in a process', async () => {
+  it('runs alone within one process', async () => {
     let running = 0;
     let most = 0;
     const counting = (name: string): Job =>
@@ -159,7 +162,7 @@ describe('a process whose clock is wrong', () => {
   const dayMs = 86_400_000;
 
   it.each([40 * dayMs, 6_000, -6_000])(
-    '%d ms ahead of the database runs nothing, says so, and leaves the run to the others',
+    'skips the run %d ms ahead of the database, logs the reason, and leaves the run to others',
     async (deviationMs) => {
       const runs = vi.fn(async () => ({}));
       const outcomes: JobOutcome[] = [];
@@ -179,7 +182,7 @@ describe('a process whose clock is wrong', () => {
     },
   );
 
-  it('that is a little ahead runs on the time of the database', async () => {
+  it('uses the time of the database with a small deviation', async () => {
     const seen: number[] = [];
     const own = (): number => minute + 3_000;
     const ahead = createSharedClock({ now: own, monotonicMs: own }, async () => minute);
@@ -188,7 +191,7 @@ describe('a process whose clock is wrong', () => {
     expect(seen).toEqual([minute]);
   });
 
-  it('expires no key, by the clock of the real database', async () => {
+  it('expires no key by a wrong clock', async () => {
     const inTwentyDays = Date.now() + 20 * dayMs;
     await insertKeyExpiringAt(test.database, inTwentyDays);
     const now = (): number => Date.now() + 40 * dayMs;
@@ -207,8 +210,8 @@ describe('a process whose clock is wrong', () => {
   });
 });
 
-describe('a run that goes wrong', () => {
-  it('is recorded with its error, and the next tick tries again', async () => {
+describe('a run that fails', () => {
+  it('is recorded with its error, and repeated at the next tick', async () => {
     let fail = true;
     const flaky = job(async () => {
       if (fail) throw new Error('the moon is in the wrong house');
@@ -224,7 +227,7 @@ describe('a run that goes wrong', () => {
     expect(await scheduler.runNow('a-job')).toMatchObject({ state: 'done' });
   });
 
-  it('keeps its lease for as long as it lives, however long that is', async () => {
+  it('renews its lease for as long as it lives', async () => {
     const { promise: gate, resolve: open } = Promise.withResolvers<void>();
     const long = job(async () => {
       await gate;
@@ -241,7 +244,7 @@ describe('a run that goes wrong', () => {
     expect(await first).toMatchObject({ state: 'done' });
   });
 
-  it('is taken over once its owner is dead, by exactly one of the others', async () => {
+  it('is taken over by exactly one other replica when its owner dies', async () => {
     await insertDeadRun();
     const runs = vi.fn(async () => ({}));
     const outcomes = await Promise.all(
@@ -255,7 +258,7 @@ describe('a run that goes wrong', () => {
     ]);
   });
 
-  it('is told to stop when it was taken over, and cannot close the run of its successor', async () => {
+  it('is aborted when another replica takes over, and cannot close the run of its successor', async () => {
     const { promise: aborted, resolve: abort } = Promise.withResolvers<void>();
     const zombie = job(async ({ signal }) => {
       signal.addEventListener('abort', () => abort());
@@ -273,7 +276,7 @@ describe('a run that goes wrong', () => {
 });
 
 describe('a run that was taken over', () => {
-  it('writes nothing any more, even before its signal tells it', async () => {
+  it('writes nothing more, even before its signal fires', async () => {
     const zombie = job(async ({ transaction }) => {
       await test.database.db
         .updateTable('job_runs')
@@ -312,7 +315,7 @@ describe('a run that was taken over', () => {
 });
 
 describe('stop', () => {
-  it('waits for the current run, which sees the signal, and starts nothing after', async () => {
+  it('waits for the current run, which sees the signal, and starts no other', async () => {
     const { promise: entered, resolve: enter } = Promise.withResolvers<void>();
     let ended = false;
     const stoppable = job(async ({ signal }) => {
@@ -334,7 +337,7 @@ describe('stop', () => {
 });
 
 describe('list', () => {
-  it('shows schedule, next run and what the last run did', async () => {
+  it('returns schedule, next run and the result of the last run', async () => {
     const scheduler = replica([job(async () => ({ things: 2 }), { cron: '*/5 * * * *' })]);
     expect(await scheduler.list()).toMatchObject([
       { name: 'a-job', lastRun: null, nextRunAt: minute + 300_000 },
@@ -352,13 +355,13 @@ describe('list', () => {
     ]);
   });
 
-  it('shows a run whose owner died as abandoned', async () => {
+  it('reports a run whose owner died as abandoned', async () => {
     await insertDeadRun();
     const [listed] = await replica([job(async () => ({}))]).list();
     expect(listed?.lastRun?.state).toBe('abandoned');
   });
 
-  it('shows a job as idle with its reason, and refuses to run it', async () => {
+  it('reports a job as idle with its reason, and refuses to run it', async () => {
     const features = { usageLimits: false, auditLogs: true } as Parameters<typeof allJobs>[0];
     const scheduler = replica(allJobs(features, kept, untold, audit));
     const idle = (await scheduler.list()).find((listed) => listed.name === 'reset-usage');
@@ -368,7 +371,7 @@ describe('list', () => {
   });
 });
 
-it('records of finished runs are removed after a week', async () => {
+it('removes the records of finished runs after a week', async () => {
   const scheduler = replica([job(async () => ({}))]);
   await scheduler.runNow('a-job');
   clock.set(minute + 8 * 86_400_000);
@@ -376,7 +379,7 @@ it('records of finished runs are removed after a week', async () => {
   expect(await rows()).toMatchObject([{ bucket: minute + 8 * 86_400_000 }]);
 });
 
-/** What a replica leaves behind that was killed a minute ago. */
+/** Inserts the row of a replica that was killed a minute ago. */
 async function insertDeadRun(): Promise<void> {
   await test.database.db
     .insertInto('job_runs')
@@ -401,7 +404,7 @@ async function insertKeyExpiringAt({ db }: { db: Db }, expiresAt: number): Promi
 
 async function runningStatements(): Promise<string> {
   const server = inject('databaseServer');
-  // A sharded engine tells no statements: the server behind its shards does.
+  // A sharded engine does not list statements, but the server behind its shards does.
   const { host, port, user, password } = server.keyspaces?.behind ?? server;
   await using connection = await createConnection({ host, port, user, password });
   return JSON.stringify((await connection.query('SHOW FULL PROCESSLIST'))[0]);

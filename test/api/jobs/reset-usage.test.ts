@@ -1,4 +1,7 @@
-/** Guarantees that usage starts again once a boundary, whatever the downtime, the clock and the replicas. */
+/**
+ * Verifies that usage is reset once per boundary, with any downtime, clock change and number of
+ * replicas.
+ */
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { sql } from 'kysely';
@@ -58,7 +61,7 @@ const stateAt = ({ id }: UsageSubject, now: number) =>
   findState(test.database.db, { organisationId, kind: 'api_key', id }, now);
 
 describe('the budget of a key', () => {
-  it('starts again at its boundary, not a millisecond before', async () => {
+  it('is reset at its boundary and not a millisecond earlier', async () => {
     const budget = await dueBudget();
     await insertCounter(test.database.db, budget, { windowStart: before, used: 7_000_000 });
     expect(await run(monday - 1)).toMatchObject({ keys: 0 });
@@ -82,7 +85,7 @@ describe('the budget of a key', () => {
     ]);
   });
 
-  it('reads as nought from its boundary on, however late the job is', async () => {
+  it('reads as zero from its boundary on, however late the job runs', async () => {
     const budget = await dueBudget({ credit_limit_units: 5 });
     await insertCounter(test.database.db, budget, { windowStart: before, used: 7 });
     expect(await stateAt(budget, monday - 1)).toMatchObject({ usedUnits: 7n, isExhausted: true });
@@ -99,7 +102,7 @@ describe('the budget of a key', () => {
     expect(await stateAt(budget, inTheThird)).toEqual(early);
   });
 
-  it('leaves what was counted, and what is reserved, to the window it was counted in', async () => {
+  it('keeps used and reserved units in the window in which they were counted', async () => {
     const budget = await dueBudget();
     await insertCounter(test.database.db, budget, { windowStart: before, used: 7, reserved: 5 });
     await run(monday);
@@ -107,7 +110,7 @@ describe('the budget of a key', () => {
     expect(counters).toMatchObject([{ window_start: before, used_units: 7, reserved_units: 5 }]);
   });
 
-  it('leaves an expired key expired, and writes no key at all', async () => {
+  it('leaves an expired key expired, and updates no key at all', async () => {
     const key = apiKeyRow({ organisation_id: organisationId, status: 'expired' });
     await insertApiKeys(test.database.db, [key]);
     await dueBudget({ subject_id: key.id });
@@ -116,7 +119,7 @@ describe('the budget of a key', () => {
     expect(rows).toMatchObject([{ status: 'expired', last_reset_at: null, version: 1 }]);
   });
 
-  it('stays exhausted when its limit is nought', async () => {
+  it('stays exhausted when its limit is zero', async () => {
     const budget = await dueBudget({ credit_limit_units: 0 });
     await run(monday);
     expect(await stateAt(budget, monday)).toMatchObject({ isExhausted: true });
@@ -147,7 +150,7 @@ describe('the budget of a key', () => {
     });
   });
 
-  it('resets once however many boundaries were missed, and its windows tile time', async () => {
+  it('resets once after any number of missed boundaries, with contiguous windows', async () => {
     const outages = fc.array(fc.integer({ min: 0, max: 12 }), { minLength: 1, maxLength: 5 });
     const periods = fc.integer({ min: 1, max: 365 });
     await fc.assert(
@@ -174,14 +177,14 @@ describe('the budget of a key', () => {
     );
   });
 
-  it('is not reset again when the clock goes back and forth', async () => {
+  it('is not reset again when the clock moves back and forth', async () => {
     await dueBudget();
     for (const now of [monday + 60_000, monday - 3_600_000, monday + 30_000, monday])
       await run(now);
     expect(await endedWindows(test.database.db)).toHaveLength(1);
   });
 
-  it('keeps its usage when somebody sets the schedule back to a boundary already applied', async () => {
+  it('keeps its usage when the schedule is set back to a boundary that was applied', async () => {
     const budget = await dueBudget();
     await run(monday);
     await insertCounter(test.database.db, budget, { windowStart: monday, used: 9 });
@@ -194,13 +197,13 @@ describe('the budget of a key', () => {
     expect(await test.database.db.selectFrom('audit_log').selectAll().execute()).toHaveLength(1);
   });
 
-  it('resets a last time and then never when its schedule was taken away', async () => {
+  it('is reset one last time when its schedule is removed', async () => {
     const budget = await dueBudget({ periodic_reset: null, periodic_reset_days: null });
     await run(monday);
     expect(await stored(budget)).toMatchObject({ window_start: monday, next_reset_at: null });
   });
 
-  it('counts beyond what a number can hold, to the last unit', async () => {
+  it('counts exactly beyond the safe integer range', async () => {
     const beyond = 2n ** 62n + 1n;
     const budget = await dueBudget();
     await insertCounter(test.database.db, budget, { windowStart: before, used: beyond });
@@ -208,20 +211,20 @@ describe('the budget of a key', () => {
   });
 });
 
-it('the budget of a workspace starts again', async () => {
+it('resets the budget of a workspace', async () => {
   await dueBudget({ subject_kind: 'workspace' });
   expect(await run(monday)).toMatchObject({ workspaces: 1, keys: 0 });
 });
 
 describe('a usage-limit policy', () => {
-  it('begins a window with one write, whatever its counters hold, and touches no other policy', async () => {
+  it('begins a window with one write for any number of counters, and changes no other policy', async () => {
     const policy = await duePolicy({ periodic_reset: 'monthly' });
     const other = await duePolicy({ next_reset_at: monday + 365 * dayMs });
     const counters = [policy, policy, policy, other].map((subject, at) =>
       insertCounter(test.database.db, subject, {
         windowStart: before,
         valueKey: `v${at}`,
-        // Together they are more than a BIGINT holds.
+        // The sum exceeds a BIGINT.
         used: 2n ** 63n - 1n,
       }),
     );
@@ -238,7 +241,7 @@ describe('a usage-limit policy', () => {
     expect(await endedWindows(test.database.db)).toMatchObject([{ subject_kind: 'policy' }]);
   });
 
-  it('leaves 20,000 counters as they are', async () => {
+  it('leaves 20,000 counters unchanged', async () => {
     const policy = await duePolicy();
     await sql`INSERT INTO usage_counters (organisation_id, subject_kind, subject_id, window_start,
         id, value_key, used_units)
@@ -256,12 +259,12 @@ describe('a usage-limit policy', () => {
     expect(Number(moved.n)).toBe(0);
   });
 
-  it('is left alone once archived', async () => {
+  it('is skipped when it is archived', async () => {
     await duePolicy({ status: 'archived' });
     expect(await run(monday)).toMatchObject({ policies: 0 });
   });
 
-  it('keeps its usage when set back to a boundary already applied', async () => {
+  it('keeps its usage when the schedule is set back to a boundary that was applied', async () => {
     await duePolicy();
     await run(monday);
     await test.database.db
@@ -274,11 +277,11 @@ describe('a usage-limit policy', () => {
 });
 
 describe('a subject that cannot be reset', () => {
-  it('stops no other, and the run says which it was', async () => {
+  it('does not stop the others, and is named by the run', async () => {
     const broken = await dueBudget();
     const subjects = await Promise.all(Array.from({ length: 20 }, () => dueBudget()));
     const policy = await duePolicy();
-    // Its window is recorded as ended already, which the primary key refuses to record again.
+    // Its window is recorded as ended already, so the primary key rejects a second record.
     await sql`INSERT INTO usage_windows VALUES (${organisationId}, 'api_key',
       UNHEX(REPLACE(${broken.id}, '-', '')), ${before}, ${monday}, ${monday}, 0)`.execute(
       test.database.db,
@@ -295,7 +298,7 @@ describe('a subject that cannot be reset', () => {
     );
   });
 
-  it('because somebody holds it locked, is reset by a later run', async () => {
+  it('is reset by a later run when it was locked', async () => {
     const held = await dueBudget();
     const free = await dueBudget();
     const { promise: locked, resolve: lock } = Promise.withResolvers<void>();
@@ -322,8 +325,9 @@ describe('a subject that cannot be reset', () => {
 });
 
 describe('several replicas', () => {
-  it('apply each boundary once between them', async () => {
-    // Not all at once: on a busy machine the last would wait for a connection longer than one may.
+  it('apply each boundary once in total', async () => {
+    // The replicas start in turn, because on a busy machine the last would exceed the connection
+    // timeout.
     for (let at = 0; at < 1200; at += 40) {
       const next = (_: unknown, ahead: number) =>
         dueBudget({ next_reset_at: monday - ((at + ahead) % 6) * dayMs });
@@ -340,8 +344,8 @@ describe('several replicas', () => {
   });
 });
 
-describe('a hundred races', () => {
-  /** Runs the job until it is through, each time dying before one of its statements. */
+describe('a hundred random interleavings', () => {
+  /** Runs the job until it completes, each time dying before one of its statements. */
   async function runAndDie(database: Database, now: number, seed: number): Promise<void> {
     for (let statement = seed % 5; ; statement += 3) {
       let left = statement;
@@ -362,13 +366,13 @@ describe('a hundred races', () => {
         });
         return;
       } catch {
-        // The next life does what is left.
+        // The next run completes the rest.
       }
     }
   }
 
   it(
-    'of replicas that die between any two statements, beside a change of the schedule, apply each boundary once',
+    'apply each boundary once when replicas die between any two statements during a schedule change',
     async () => {
       const { db } = test.database;
       await using other = openDatabase(test.settings);
@@ -389,7 +393,8 @@ describe('a hundred races', () => {
         const mine = ended.filter((row) => subjects.some(({ id }) => id === row.subject_id));
         const audited = await db.selectFrom('audit_log').select('resource_id').execute();
         const told = audited.filter((row) => subjects.some(({ id }) => id === row.resource_id));
-        // The rescheduled one was reset before or not at all; each other once, and audited as often.
+        // The rescheduled policy was reset before or not at all; each other one once, with one
+        // audit row.
         expect(told.map((row) => row.resource_id).toSorted()).toEqual(
           mine.map((row) => row.subject_id).toSorted(),
         );

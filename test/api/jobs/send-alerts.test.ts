@@ -1,4 +1,7 @@
-/** Guarantees that alerts about budgets reach the recipients of a key and of the deployment by a real mail server, and what becomes of those that do not. */
+/**
+ * Verifies that budget alerts reach the recipients of a key and of the deployment through a real
+ * mail server, and how failures are handled.
+ */
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -23,7 +26,10 @@ interface Received {
   readonly user: string | undefined;
 }
 
-/** A certificate that only who trusts its authority takes; a process of the product does so by NODE_EXTRA_CA_CERTS. */
+/**
+ * A certificate that is trusted only with its authority, which a process of the product gets from
+ * NODE_EXTRA_CA_CERTS.
+ */
 const pki = createPki();
 const authority = pki.authority('of mail');
 const publicAuthorities = getCACertificates('default');
@@ -34,7 +40,7 @@ let secure: SMTPServer;
 let smtp: SMTPServer;
 let mail: MailSettings;
 let received: Received[] = [];
-/** What the server says to the next mails. */
+/** The response of the server to the next mails. */
 let refusal: Error | null = null;
 const organisationId = randomUUID();
 const noon = Date.UTC(2027, 0, 4, 12);
@@ -76,7 +82,7 @@ function openServer(options: Readonly<Record<string, unknown>>): SMTPServer {
       });
     },
   });
-  // Of connections that its clients break off.
+  // Errors of connections that clients abort.
   server.on('error', () => undefined);
   return server;
 }
@@ -98,7 +104,7 @@ afterAll(async () => {
   pki[Symbol.dispose]();
 });
 
-/** An alert about a new key. */
+/** Inserts an alert about a new key. */
 async function insertAlert(fields: Partial<usageAlerts.NewUsageAlert> = {}, emails: string[] = []) {
   const id = randomUUID();
   const row = { id, organisation_id: organisationId, alert_emails: JSON.stringify(emails) };
@@ -118,7 +124,7 @@ async function insertAlert(fields: Partial<usageAlerts.NewUsageAlert> = {}, emai
     created_at: noon,
     ...fields,
   };
-  // Found out twice, told once.
+  // A duplicate: it is found twice and sent once.
   await usageAlerts.insertMany(test.database.db, [alert]);
   await usageAlerts.insertMany(test.database.db, [alert]);
 }
@@ -135,7 +141,7 @@ function run(now: number, options: { recipients?: string[]; settings?: MailSetti
   return sendAlerts({ sendMail, recipients }).run(jobContext(test.database, now));
 }
 
-it('an alert is mailed once to whom the key and the deployment name, by however many run the job', async () => {
+it('sends an alert once to the recipients of the key and the deployment, with any number of concurrent runs', async () => {
   await insertAlert({}, ['ci@example.com', 'ops@example.com']);
   const recipients = ['ops@example.com'];
   const counts = await Promise.all([1, 2, 3].map(() => run(noon, { recipients })));
@@ -152,7 +158,7 @@ it('an alert is mailed once to whom the key and the deployment name, by however 
   expect(await stored()).toMatchObject([{ state: 'sent', sent_at: noon, last_error: null }]);
 });
 
-it('an alert that the server does not take is told later, under the same Message-ID', async () => {
+it('retries a rejected mail later under the same Message-ID', async () => {
   await insertAlert({ kind: 'exhausted' }, ['ci@example.com']);
   refusal = Object.assign(new Error('later'), { responseCode: 451 });
   expect(await run(noon)).toMatchObject({ sent: 0, postponed: 1 });
@@ -172,7 +178,7 @@ it('an alert that the server does not take is told later, under the same Message
   expect(received[0]!.text).toContain('has used up its limit');
 });
 
-it('an alert that nobody takes for a day is given up, and the run says so', async () => {
+it('gives up after a day of rejections, and reports that in the run', async () => {
   await insertAlert({}, ['ci@example.com']);
   refusal = new Error('never');
   let at = noon;
@@ -188,7 +194,7 @@ it('an alert that nobody takes for a day is given up, and the run says so', asyn
   expect(await run(at + 86_400_000)).toMatchObject({ sent: 0, postponed: 0 });
 });
 
-it('an alert that nobody is to be told of is marked so, and all of them go after 90 days', async () => {
+it('marks an alert without recipients, and deletes all alerts after 90 days', async () => {
   await insertAlert();
   expect(await run(noon)).toMatchObject({ unaddressed: 1 });
   await insertAlert({}, ['ci@example.com']);
@@ -203,7 +209,7 @@ it('an alert that nobody is to be told of is marked so, and all of them go after
   expect(await stored()).toEqual([]);
 });
 
-it('a mail goes to no server that does not encrypt, unless none is said, nor to one that does not know the password', async () => {
+it('sends no mail without encryption unless it is disabled, and none when authentication fails', async () => {
   await insertAlert({ label: 'API key x\r\nBcc: spy@example.com' }, ['ci@example.com']);
   expect(await run(noon, { settings: { ...mail, tls: 'starttls' } })).toMatchObject({ sent: 0 });
   const account = (password: string) => ({ user: 'gw', password: new Secret(password, 'test') });
@@ -216,7 +222,7 @@ it('a mail goes to no server that does not encrypt, unless none is said, nor to 
   expect(received[0]!.text).not.toMatch(/^Bcc:/im);
 });
 
-it('by STARTTLS a mail and its password go over an encrypted connection, to the server that its certificate names and no other', async () => {
+it('sends mail and password over STARTTLS only to the server that its certificate names', async () => {
   await insertAlert({}, ['ci@example.com']);
   const settings: MailSettings = {
     ...mail,

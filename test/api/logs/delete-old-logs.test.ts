@@ -1,4 +1,7 @@
-/** Guarantees that requests go from the log by the day once they are too old, totals later, and nothing younger. */
+/**
+ * Verifies that request log rows are deleted by day after their retention, totals later, and
+ * nothing newer.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
@@ -36,7 +39,7 @@ const daysLeft = async () =>
     .map(({ ended_at }) => Math.floor((now + 1 - ended_at) / dayMs))
     .toSorted((a, b) => a - b);
 
-it('deletes whole days of rows and totals that are older than is kept, and finds nothing the second time', async () => {
+it('deletes whole days of rows and totals after their retention, and nothing in a second run', async () => {
   await logOneADay(8);
   const first = await deleteOldLogs(kept).run(jobContext(test.database, now));
   expect(first).toMatchObject({ logs: 5, totals: 2 });
@@ -45,7 +48,7 @@ it('deletes whole days of rows and totals that are older than is kept, and finds
   expect(again).toEqual({ partitions: 0, logs: 0, feedback: 0, totals: 0 });
 });
 
-it('cuts days ahead and drops them whole', async () => {
+it('creates daily partitions in advance and drops them whole', async () => {
   await deleteOldLogs(kept).run(jobContext(test.database, now - 6 * dayMs));
   await logOneADay(5);
   const { partitions, logs } = await deleteOldLogs(kept).run(jobContext(test.database, now));
@@ -55,7 +58,7 @@ it('cuts days ahead and drops them whole', async () => {
   expect(ends.slice(-2)).toEqual([Date.parse('2026-11-30'), null]);
 });
 
-it('deletes rows one by one where the table cannot be cut', async () => {
+it('deletes rows one by one when the table is not partitioned', async () => {
   await logOneADay(5);
   const { db } = test.database;
   const context = jobContext(test.database, now);
@@ -71,7 +74,7 @@ it('deletes rows one by one where the table cannot be cut', async () => {
   expect(await daysLeft()).toEqual([0, 1, 2]);
 });
 
-it('deletes nothing where retention is not enforced', async () => {
+it('deletes nothing when retention is disabled', async () => {
   await logOneADay(8);
   const off = { logDays: null, totalsDays: null };
   const counts = await deleteOldLogs(off).run(jobContext(test.database, now));

@@ -1,4 +1,6 @@
-/** Guarantees of feedback: who gives and changes it, what it is about, and what graphs and charts tell of it. */
+/**
+ * Verifies feedback: who may create and update it, its scope, and its effect on graphs and charts.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
@@ -20,7 +22,10 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** Two of one trace, by the same model, one of another, and one elsewhere. */
+/**
+ * Logs two requests of one trace with the same model, one of another trace, and one of another
+ * workspace.
+ */
 async function logRequests(): Promise<void> {
   const log = new RequestLog({ database: server.database, onLoss: () => {} });
   const rows = [
@@ -52,7 +57,7 @@ const chart = async (name: string) => {
 };
 
 describe('feedback', () => {
-  it('is given of traces, one or several at once, and is in graphs, charts and rows of the log', async () => {
+  it('is created for one or several traces, and appears in graphs, charts and rows of the log', async () => {
     const [liked] = await give({ trace_id: 'first', value: 5, metadata: { by: 'anna' } });
     await give([
       { trace_id: 'first', value: -4, weight: 0.5 },
@@ -103,7 +108,7 @@ describe('feedback', () => {
     expect(records[0].feedback).toMatchObject([{ value: 10, weight: 0.25 }]);
   });
 
-  it('is changed by version, and by nothing when it says the same', async () => {
+  it('is updated with version control, and not written when nothing differs', async () => {
     const [id] = await give({ trace_id: 'changed', value: 1 });
     const at = `${path}/${id}`;
     const put = async (body: object, headers = {}) =>
@@ -129,13 +134,13 @@ describe('feedback', () => {
     [{ trace_id: 'a', value: 0.5 }, 'value'],
     [{ trace_id: 'a', value: 1, weight: 1.1 }, 'weight'],
     [{ trace_id: 'a', value: 1, weight: 0.0000001 }, 'weight'],
-  ])('is refused as %j', async (body, param) => {
+  ])('returns 400 for %j', async (body, param) => {
     const refused = await server.request('POST', path, { body });
     expect([refused.status, refused.body.error.code]).toEqual([400, 'AB01']);
     expect(JSON.stringify(refused.body.error)).toContain(param);
   });
 
-  it('of a workspace is about its requests alone, and no one elsewhere finds it', async () => {
+  it('applies to requests of its workspace only, and is hidden from others', async () => {
     const bound = await addKeyCaller(server, ['completions.write'], other.id);
     const body = { trace_id: 'second', value: -10 };
     const made = await bound.send('POST', path, { body });

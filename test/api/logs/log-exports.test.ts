@@ -1,4 +1,6 @@
-/** Guarantees of exports of the log (1.21, 1.26, 1.28): what they hold, whom they are told to, and that one that is cut off is gone on with. */
+/**
+ * Verifies log exports (1.21, 1.26, 1.28): contents, access, and resuming an interrupted export.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
@@ -28,14 +30,14 @@ const totalOf = async (filters: object) => {
   const { total } = await make(filters);
   return total as number;
 };
-/** At a moment of its own: what runs at one moment is one run. */
+/** Runs the job at a time of its own, because two runs at the same time count as one. */
 const run = () => {
   server.clock.advance(1_000);
   return server.app.jobs.runNow('write-log-exports');
 };
 const get = async (id: string) => (await send('GET', `${path}/${id}`)).body;
 
-/** The lines of an export that is started now. */
+/** Starts an export and returns its lines. */
 async function linesOf(filters: object, fields: readonly string[]): Promise<Fields[]> {
   const { id } = await make(filters, { requested_data: fields });
   await send('POST', `${path}/${id}/start`);
@@ -79,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 describe('an export', () => {
-  it('is a draft until it is started, and a file of lines of JSON once the job has come by', async () => {
+  it('is a draft until it is started, and a file of JSON lines after the job has run', async () => {
     const made = await make({}, { description: 'for the month', requested_data: ['id', 'cost'] });
     expect(made).toMatchObject({ object: 'export', total: 3 });
     expect(await get(made.id)).toMatchObject({
@@ -102,7 +104,7 @@ describe('an export', () => {
     expect(new Set(lines.map(({ id }) => id)).size).toBe(3);
   });
 
-  it('tells each request as the log does, and null for what the log does not keep', async () => {
+  it('contains each request as the log does, and null for fields that the log does not store', async () => {
     const fields = ['trace_id', 'response_status_code', 'is_success', 'metadata', 'request'];
     const [line] = await linesOf({ trace_id: 'order-17' }, [...fields, 'workspace_id']);
     expect(line).toEqual({
@@ -115,7 +117,7 @@ describe('an export', () => {
     });
   });
 
-  it('holds what its filters say, deployments too (1.28.0)', async () => {
+  it('contains what its filters select, including deployments (1.28.0)', async () => {
     const served = await post('/v1/deployments', {
       name: 'east',
       deployment_config: {},
@@ -159,7 +161,7 @@ describe('an export', () => {
       Array.from({ length }, () => ({ workspaceId: null, startedAt, metadata: { team } }));
     await logRequests([...of('red', 3), ...of('blue', 450), ...of('red', 2)]);
     expect(await totalOf({ ...later, metadata: { team: 'red' } })).toBe(5);
-    // Of more than a thousand it is read no more.
+    // A total above one thousand is not counted exactly.
     await logRequests(of('blue', 546));
     expect(await make({ ...later, metadata: { team: 'red' } })).not.toHaveProperty('total');
     expect(await totalOf({ ...later })).toBe(1_001);
@@ -167,7 +169,7 @@ describe('an export', () => {
     expect(await linesOf(past, ['id'])).toEqual([]);
   });
 
-  it('tells its filters as they are written, whichever way they came, and takes them back', async () => {
+  it('returns its filters in canonical form whichever form was sent, and accepts them again', async () => {
     const written = {
       ...range,
       status_code: '4xx,503',
@@ -209,7 +211,7 @@ describe('an export', () => {
     [{ time_of_generation_min: '2027-02-30' }, 'RFC 3339'],
     [{ status_code: 'fine' }, '429'],
     [{ time_of_generation_max: '2027-01-03T00:00:00Z' }, 'after the end'],
-  ])('is refused with %j, which no request could be told by', async (filters, message) => {
+  ])('returns 400 for %j, which matches no request', async (filters, message) => {
     const refused = await send('POST', path, { body: { filters: { ...range, ...filters } } });
     expect([refused.status, refused.body.error.message]).toEqual([
       400,
@@ -217,7 +219,7 @@ describe('an export', () => {
     ]);
   });
 
-  it('goes from state to state, is changed while it is a draft, and is never in progress and deleted (1.26.0)', async () => {
+  it('follows its state machine, is editable only as a draft, and never both running and deleted (1.26.0)', async () => {
     const { id } = await make();
     const order = async (method: string, what: string, body?: object) =>
       (await send(method, `${path}/${id}${what}`, body && { body })).status;
@@ -250,7 +252,7 @@ describe('an export', () => {
     expect(await db.selectFrom('blobs').select('id').execute()).toHaveLength(blobs - 1);
   });
 
-  it('has a link that is good for a quarter of an hour, as it is, and tells nobody else’s export', async () => {
+  it('has a download link that is valid for 15 minutes, and is hidden from other tenants', async () => {
     const { id } = await make();
     await send('POST', `${path}/${id}/start`);
     await run();
@@ -278,11 +280,11 @@ describe('an export', () => {
   });
 });
 
-describe('what is denied', () => {
+describe('a denied field', () => {
   const restrictions = async (query = '') =>
     (await send('GET', `${path}/field-restrictions${query}`)).body.deniedFields;
 
-  it('is what the organisation says, and each workspace that is reached, at the start, too (1.21.0)', async () => {
+  it('is set by the organisation and by each included workspace, also at the start (1.21.0)', async () => {
     const { id } = await make({}, { requested_data: ['metadata'] });
     const settings = { export_settings: { deniedFields: ['metadata'] } };
     await send('PUT', `/admin/v2/workspaces/${workspace.id}`, { body: { settings } });
@@ -307,7 +309,7 @@ describe('what is denied', () => {
     expect(await restrictions()).toEqual([]);
   });
 
-  it('is every other workspace’s request to who is bound to one', async () => {
+  it('excludes the requests of other workspaces for a credential bound to one', async () => {
     const bound = await bindToWorkspace(server, workspace.id);
     const made = await bound('POST', '/v2/logs/exports', {
       body: { filters: { ...range, workspace_slug: workspace.slug } },
@@ -321,7 +323,7 @@ describe('what is denied', () => {
 });
 
 describe('the job', () => {
-  it('goes on where a run has died, at each of its steps, and writes no line twice', async () => {
+  it('resumes a run that died at any of its steps, and writes no line twice', async () => {
     const database = server.database;
     await logRequests(Array.from({ length: 4_100 }, () => ({ workspaceId: null })));
     server.clock.advance(60_000);
@@ -335,7 +337,7 @@ describe('the job', () => {
     const { id } = await make();
     await send('POST', `${path}/${id}/start`);
     let steps = 0;
-    /** Dies before each piece is written, and before it is kept. */
+    /** Dies before each chunk is written, and before it is committed. */
     const step = async <T>(work: () => Promise<T>): Promise<T> => {
       steps += 1;
       if ([1, 3].includes(steps % 5)) throw new Error('killed');
@@ -356,8 +358,8 @@ describe('the job', () => {
   });
 });
 
-describe('what people may not see', () => {
-  it('is in no export that they find, whoever made it and when', async () => {
+describe('fields hidden from people', () => {
+  it('are excluded from every export that they can see, whoever created it', async () => {
     const place = await post('/admin/v2/workspaces', { name: 'seen' });
     const user_id = await addUser(server);
     const users = [{ id: user_id, role: 'member' }];

@@ -1,4 +1,4 @@
-/** Guarantees of the log of requests over HTTP: what is told of requests, to whom, and that nothing secret is. */
+/** Verifies the request log over HTTP: contents, access, and that it contains no secret. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
 import { allScopes } from '../../../src/model/people/scopes.ts';
@@ -40,7 +40,7 @@ beforeAll(async () => {
 afterAll(() => inference[Symbol.asyncDispose]());
 
 describe('GET /logs', () => {
-  it('shows each request with what became of it, newest first, and those of unknown keys not', async () => {
+  it('returns each request with its outcome, newest first, and none with an unknown key', async () => {
     const { status, body } = await get('/admin/v2/logs');
     expect(status).toBe(200);
     expect(body.next_cursor).toBeNull();
@@ -68,7 +68,7 @@ describe('GET /logs', () => {
     expect(refused.error_code).not.toBeNull();
   });
 
-  it('goes through all of them by cursor, none twice', async () => {
+  it('returns each row once when a client follows the cursors', async () => {
     const ids: string[] = [];
     for (let cursor: string | null = ''; cursor !== null; ) {
       const query: string = cursor === '' ? '' : `&cursor=${cursor}`;
@@ -87,7 +87,7 @@ describe('GET /logs', () => {
     ['status=5xx', 0],
     ['provider=other', 0],
     ['time_of_generation_max=2027-01-04T07:00:00Z', 0],
-  ])('is narrowed by %s', async (query, expected) => {
+  ])('filters by %s', async (query, expected) => {
     expect((await get(`/admin/v2/logs?${query}`)).body.data).toHaveLength(expected);
   });
 
@@ -97,18 +97,18 @@ describe('GET /logs', () => {
     'page_size=101',
     'time_of_generation_min=2026-01-01T00:00:00Z',
     'time_of_generation_min=2027-01-05T00:00:00Z&time_of_generation_max=2027-01-04T00:00:00Z',
-  ])('refuses %s', async (query) => {
+  ])('returns 400 for %s', async (query) => {
     expect((await get(`/admin/v2/logs?${query}`)).status).toBe(400);
   });
 
-  it('shows a key of a workspace nothing of others', async () => {
+  it('returns only rows of its own workspace to a workspace key', async () => {
     const { body } = await getBound('/v1/logs');
     expect(body.data.map((one: { api_key_id: string }) => one.api_key_id)).toEqual([keys.bound.id]);
     expect((await getBound(`/v1/logs?api_key_id=${keys.own.id}`)).body.data).toEqual([]);
     expect((await getBound('/v1/analytics/summary')).body).toMatchObject({ requests: 1 });
   });
 
-  it('needs the scope', async () => {
+  it('returns 403 without the scope', async () => {
     const headers = { 'x-gateway-api-key': keys.own.key };
     for (const path of ['/v1/logs', '/v1/analytics/summary']) {
       const answer = await inference.server.request('GET', path, { auth: 'none', headers });
@@ -116,7 +116,7 @@ describe('GET /logs', () => {
     }
   });
 
-  it('holds neither a key of the gateway nor one of a provider, in the table, over HTTP, in figures or lines', async () => {
+  it('contains no gateway or provider key, in the table, over HTTP, in metrics or in log lines', async () => {
     const { server } = inference;
     const rows = await server.database.db.selectFrom('request_logs').selectAll().execute();
     const totals = await server.database.db.selectFrom('request_totals').selectAll().execute();
@@ -152,7 +152,7 @@ describe('analytics', () => {
     await log.close(60_000);
   });
 
-  it('sums up a stretch of time', async () => {
+  it('sums up a period', async () => {
     const { body } = await get(`/v2/analytics/summary?${range}`);
     expect(body).toEqual({
       object: 'analytics-summary',
@@ -184,7 +184,7 @@ describe('analytics', () => {
     expect(none.body).toMatchObject({ requests: 0, cost: 0, duration_ms_p50: null });
   });
 
-  it('has a point for each hour or day, without requests too', async () => {
+  it('returns a point for each hour or day, including those without requests', async () => {
     const hourly = await get(`/v2/analytics/graph?${range}`);
     const counts = hourly.body.data.map((one: { requests: number }) => one.requests);
     expect(counts).toHaveLength(24);
@@ -201,12 +201,12 @@ describe('analytics', () => {
     ['providers', ['openai']],
     ['workspaces', [null]],
     ['api-keys', [null]],
-  ])('is grouped by %s, the dearest first', async (group, values) => {
+  ])('groups by %s, the most expensive first', async (group, values) => {
     const { body } = await get(`/v2/analytics/groups/${group}?${range}`);
     expect(body.data.map((one: { value: unknown }) => one.value)).toEqual(values);
   });
 
-  it('takes no longer stretch than it can answer', async () => {
+  it('returns 400 for a period that is too long', async () => {
     const years = 'time_of_generation_min=2025-01-01T00:00:00Z';
     expect((await get(`/v2/analytics/summary?${years}`)).status).toBe(400);
     expect((await get(`/v2/analytics/graph?${range.replace('11-22T0', '10-01T0')}`)).status).toBe(
@@ -214,7 +214,7 @@ describe('analytics', () => {
     );
   });
 
-  it('reads the keys of the table, not all of it', async () => {
+  it('reads an index range of the table, not all of it', async () => {
     const { database, organisationId } = inference.server;
     const { rows } = await database.db.executeQuery({
       ...database.db.selectFrom('request_totals').selectAll().compile(),
@@ -222,14 +222,14 @@ describe('analytics', () => {
         AND began_at >= 1 AND began_at <= 2`,
       parameters: [],
     });
-    // MariaDB answers with columns, MySQL 9 with a tree; which of the keys depends on what lies in them.
+    // MariaDB returns columns, MySQL 9 a tree; the chosen index depends on the data.
     expect(JSON.stringify(rows)).toMatch(
       /"type":"(?:range|ref)".*"(?:PRIMARY|request_totals_\w+)"|Index (?:range scan|lookup) on request_totals/,
     );
   });
 });
 
-describe('what people see of a workspace', () => {
+describe('the visibility of workspace data to people', () => {
   let place: string;
   const calls = new Map<
     string,
@@ -243,7 +243,7 @@ describe('what people see of a workspace', () => {
     const { status, body } = await calls.get(who)!(path);
     return status === 200 ? (body.data?.length ?? body.requests) : status;
   };
-  /** How many requests each sees in the log and in the sums. */
+  /** Number of requests that each person sees in the log and in the sums. */
   const seenByAll = async () => {
     const rows = [...calls.keys()].map(async (who) => [
       who,
@@ -291,11 +291,11 @@ describe('what people see of a workspace', () => {
   const all = [5, 5];
   const others = { admin: all, 'organisation admin': all, service: all };
 
-  it('is everything, as long as nothing is said', async () => {
+  it('includes everything by default', async () => {
     expect(await seenByAll()).toEqual({ member: all, manager: all, ...others });
   });
 
-  it('is what their own keys did, where the workspace says so of their role', async () => {
+  it('is limited to their own keys when the workspace says so for their role', async () => {
     await put({ membersViewAllData: false });
     expect(await seenByAll()).toEqual({ member: [1, 1], manager: all, ...others });
     await put({ managersViewAllData: false });
@@ -304,12 +304,12 @@ describe('what people see of a workspace', () => {
     expect(await seenByAll()).toEqual({ member: all, manager: all, ...others });
   });
 
-  it('is nothing of logs or of sums, where the workspace says so of their role', async () => {
+  it('excludes logs or sums when the workspace says so for their role', async () => {
     await put({ membersViewLogs: false, managersViewAnalytics: false });
     expect(await seenByAll()).toEqual({ member: [403, 5], manager: [5, 403], ...others });
   });
 
-  it('is prompts, and members write none, unless the workspace says otherwise', async () => {
+  it('includes prompts, which members cannot write unless the workspace allows it', async () => {
     const read = async () => (await calls.get('member')!('/v1/collections')).status;
     const write = (who: string) =>
       calls.get(who)!('/v1/collections', { name: who }).then(({ status }) => status);
@@ -324,7 +324,7 @@ describe('what people see of a workspace', () => {
     expect(await write('admin')).toBe(200);
   });
 
-  it('is of every resource what the workspace leaves to people of their role', async () => {
+  it('follows the setting of the workspace for their role, for every resource', async () => {
     const none = '7e1c9bd2-0000-4000-8000-000000000000';
     const both = { members: 'member', managers: 'manager' };
     const { managers } = both;
@@ -365,7 +365,7 @@ describe('what people see of a workspace', () => {
     expect((await rename()).status).toBe(403);
   });
 
-  it('is told whole of the workspace, what was not said too, and may be sent back whole', async () => {
+  it('is returned in full with defaults, and can be sent back in full', async () => {
     const { body } = await get(`/v2/workspaces/${place}`);
     expect(body.security_settings).toMatchObject({
       membersViewLogs: false,

@@ -1,4 +1,4 @@
-/** Guarantees of requests that callers tell the log of, and of rows that are asked for by their id. */
+/** Verifies requests that callers report to the log, and reading single rows by id. */
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ const secret = 'sk-canary-in-a-body';
 let server: TestServer;
 let team: string;
 let other: string;
-/** Bound to the team. */
+/** A key that is bound to the team workspace. */
 let bound: { readonly id: string; readonly send: Send };
 
 const completion = {
@@ -52,7 +52,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 describe('POST /logs', () => {
-  it('makes rows that tell what was asked and used, at the public price, and hold nothing of bodies and headers', async () => {
+  it('creates rows with usage at the public price, without bodies and headers', async () => {
     const { ids } = await tell({ ...completion, workspace_id: team });
     const { body } = await read(ids[0]!);
     expect(body).toMatchObject({
@@ -77,7 +77,7 @@ describe('POST /logs', () => {
       target_path: null,
       cache_status: null,
       ended_at: '2027-01-04T08:00:00.000Z',
-      // Of 2.5 and 10 dollars for a million.
+      // At 2.5 and 10 dollars per million tokens.
       cost: 0.0075,
     });
     expect(body.metadata).toEqual({ _user: 'anna', team: 'blue', round: 3 });
@@ -103,7 +103,7 @@ describe('POST /logs', () => {
     expect(await server.database.db.selectFrom('usage_counters').selectAll().execute()).toEqual([]);
   });
 
-  it('takes what is known of it: nothing but that it was', async () => {
+  it('accepts a report without details', async () => {
     const { ids } = await tell({ request: {}, response: {} });
     expect((await read(ids[0]!)).body).toMatchObject({
       trace_id: ids[0],
@@ -118,7 +118,7 @@ describe('POST /logs', () => {
     });
   });
 
-  it('is of the workspace of its credential', async () => {
+  it('assigns the row to the workspace of its credential', async () => {
     const { ids } = await tell(completion, bound.send);
     const { body } = await read(ids[0]!);
     expect(body).toMatchObject({ workspace_id: team, api_key_id: bound.id });
@@ -134,32 +134,32 @@ describe('POST /logs', () => {
     [{ ...completion, response: { response_time: 2 ** 31 } }, /response_time/],
     [[], /./],
     [Array.from({ length: 101 }, () => completion), /100/],
-  ])('refuses %j with what is wrong', async (body, message) => {
+  ])('returns 400 with the reason for %j', async (body, message) => {
     const answer = await tell(body);
     expect([answer.status, answer.message]).toEqual([400, expect.stringMatching(message)]);
   });
 
-  it('takes counts that nobody can have used for none', async () => {
+  it('ignores impossible token counts', async () => {
     const response = { body: { usage: { prompt_tokens: 1e15, completion_tokens: -1 } } };
     const { ids } = await tell({ ...completion, response });
     expect((await read(ids[0]!)).body).toMatchObject({ input_tokens: null, cost: null });
   });
 
-  it('sent again under its key is written once', async () => {
+  it('writes a row once when it is sent again under the same idempotency key', async () => {
     const headers = { 'idempotency-key': randomUUID() };
     const send = () => server.request('POST', '/v1/logs', { body: completion, headers });
     const [first, again] = [await send(), await send()];
     expect(again.body).toEqual(first.body);
   });
 
-  it('needs logs.write', async () => {
+  it('requires logs.write', async () => {
     const { send } = await addKeyCaller(server, ['logs.view', 'completions.write']);
     expect((await tell(completion, send)).status).toBe(403);
   });
 });
 
 describe('GET /logs/{id}', () => {
-  /** Rows as gateways write them. */
+  /** Writes rows as a gateway does. */
   const logged = async (...records: Parameters<typeof requestRecord>[1][]): Promise<string[]> => {
     const before = new Set((await rowsNow()).map(({ id }) => id));
     const log = new RequestLog({ database: server.app.database, onLoss: () => {} });
@@ -175,7 +175,7 @@ describe('GET /logs/{id}', () => {
       )
     ).body.data;
 
-  it('finds each row that a gateway wrote, those of one millisecond too, when the log is cut into days', async () => {
+  it('finds each row that a gateway wrote, also within one millisecond and in a partitioned log', async () => {
     const at = (text: string) => ({ startedAt: Date.parse(text), durationMs: 0.4 });
     const moments = ['2027-01-02T23:59:59.999Z', '2027-01-03T00:00:00Z', '2027-01-03T00:00:00Z'];
     const ids = await logged(...moments.map(at));
@@ -189,7 +189,7 @@ describe('GET /logs/{id}', () => {
     }
   });
 
-  it('reads one row, by the key of the table, in one partition', async () => {
+  it('reads one row by primary key in one partition', async () => {
     const { ids } = await tell(completion);
     const bytes = ids[0]!.replaceAll('-', '');
     const { rows } = await sql<{ rows: string; key: string; partitions: string | null }>`
@@ -197,11 +197,11 @@ describe('GET /logs/{id}', () => {
         AND ended_at = ${server.clock.now()} AND id = ${Buffer.from(bytes, 'hex')}`.execute(
       server.database.db,
     );
-    // MariaDB answers with columns, MySQL 9 with a tree.
+    // MariaDB returns columns, MySQL 9 a tree.
     expect(JSON.stringify(rows)).toMatch(/"type":"const".*"PRIMARY"|Rows fetched before execution/);
   });
 
-  it('answers what is not there, or not the caller’s, alike', async () => {
+  it('returns the same 404 for missing rows and for rows of others', async () => {
     const [mine, theirs] = [
       (await tell(completion)).ids[0]!,
       (await tell(completion, bound.send)).ids[0]!,
@@ -221,7 +221,7 @@ describe('GET /logs/{id}', () => {
     expect((await bound.send('GET', `/v1/logs/${theirs}`)).status).toBe(200);
   });
 
-  it('shows people what the workspace lets them see', async () => {
+  it('returns only rows that the workspace makes visible to the person', async () => {
     const user_id = await addUser(server);
     const users = [{ id: user_id, role: 'member' }];
     await server.request('POST', `/v1/admin/workspaces/${team}/users`, { body: { users } });

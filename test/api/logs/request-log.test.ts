@@ -1,4 +1,7 @@
-/** Guarantees of the log of requests: a row a request, whatever becomes of the database, and what is missing is counted. */
+/**
+ * Verifies the writer of the request log: one row a request whatever happens to the database, and a
+ * count of lost ones.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RequestLog, type RequestLogOptions } from '../../../src/gateway/logs/request-log.ts';
@@ -29,7 +32,7 @@ function openLog(more: Partial<RequestLogOptions> = {}) {
   return { log, losses };
 }
 
-/** Runs each transaction, then does with its answer what the test wants. */
+/** Runs each transaction, then lets the test decide the result that the writer sees. */
 function answering(each: (call: number) => void): RequestLogOptions['database'] {
   let calls = 0;
   return {
@@ -42,8 +45,8 @@ function answering(each: (call: number) => void): RequestLogOptions['database'] 
   };
 }
 
-describe('the log of requests', () => {
-  it('has a row for each request and counts those alike by the hour, tenant by tenant', async () => {
+describe('the request log writer', () => {
+  it('writes a row for each request, and counts equal requests by hour and tenant', async () => {
     const { log } = openLog();
     const other = randomUUID();
     log.record(requestRecord(organisationId));
@@ -84,7 +87,7 @@ describe('the log of requests', () => {
     ]);
   });
 
-  it('has each request once and counts it once when the answers to writes are lost', async () => {
+  it('writes and counts each request once when write acknowledgements are lost', async () => {
     const database = answering((call) => {
       if (call % 3 !== 0) throw new DatabaseUnavailable('lost');
     });
@@ -96,7 +99,7 @@ describe('the log of requests', () => {
     expect(await totals()).toMatchObject([{ requests: 1_200, unlogged_requests: 0 }]);
   });
 
-  it('makes one transaction of the most that it may wait for, of each organisation', async () => {
+  it('writes one transaction per organisation for a full queue', async () => {
     let transactions = 0;
     const database: RequestLogOptions['database'] = {
       transaction: (work) => {
@@ -111,7 +114,7 @@ describe('the log of requests', () => {
       for (const id of [organisationId, ...others]) log.record(requestRecord(id));
     }
     expect({ transactions, ...log.figures() }).toMatchObject({ transactions: 0, waiting: 1_497 });
-    // Rows are made 32 at a time.
+    // Rows are created 32 at a time.
     while (log.figures().waiting < 47 * 32) log.record(requestRecord(organisationId));
     await eventually(() => expect(log.figures().written).toBe(500));
     expect({ transactions, ...log.figures() }).toMatchObject({ transactions: 1, waiting: 1_005 });
@@ -120,7 +123,7 @@ describe('the log of requests', () => {
     expect(await rows()).toHaveLength(1_505);
   });
 
-  it('keeps what it may while the database is away, and tells afterwards how many it could not', async () => {
+  it('queues a limited number of rows while the database is unavailable, and counts the lost ones', async () => {
     let isAway = true;
     const database: RequestLogOptions['database'] = {
       transaction: async (work) => {
@@ -142,7 +145,7 @@ describe('the log of requests', () => {
     ]);
   });
 
-  it('bounds the text that waits', async () => {
+  it('limits the bytes of queued text', async () => {
     const database: RequestLogOptions['database'] = {
       transaction: () => Promise.reject(new DatabaseUnavailable('away')),
     };
@@ -155,7 +158,7 @@ describe('the log of requests', () => {
     expect(losses).toEqual([[null, 3]]);
   });
 
-  it('leaves out a row that the database does not take, and no other', async () => {
+  it('omits a row that the database rejects, and no other', async () => {
     const { log, losses } = openLog();
     for (let at = 0; at < 20; at += 1) {
       log.record(requestRecord(organisationId, at === 13 ? { status: 99_999 } : {}));
@@ -171,7 +174,7 @@ describe('the log of requests', () => {
     ]);
   });
 
-  it('takes whatever callers and providers say', async () => {
+  it('accepts any text of callers and providers', async () => {
     const { log } = openLog();
     const tokens = { cachedInputTokens: 0.5, cacheWriteTokens: 1e300 };
     log.record(

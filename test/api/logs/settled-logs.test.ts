@@ -1,4 +1,7 @@
-/** Guarantees that log and totals say what was settled of a charge, once: whichever is written first, whoever dies over it, and however little of them is left. */
+/**
+ * Verifies that log and totals contain the settled amount of a charge once: in any order, after
+ * crashes, and when rows are already deleted.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RequestLog, type RequestLogOptions } from '../../../src/gateway/logs/request-log.ts';
@@ -39,14 +42,14 @@ const dayMs = 86_400_000;
 type Transaction = RequestLogOptions['database']['transaction'];
 const usual: Transaction = (work) => test.database.transaction(work);
 
-/** A process that ends before what it wrote is kept. */
+/** A process that dies before its transaction commits. */
 const dyingBefore: Transaction = (work) =>
   test.database.transaction(async (tx) => {
     await work(tx);
     throw new Error('killed before the commit');
   }, 1);
 
-/** A process that ends before it knows that what it wrote is kept. */
+/** A process that dies before it learns that its transaction committed. */
 const dyingBehind: Transaction = async (work) => {
   await test.database.transaction(work);
   throw new Error('killed behind the commit');
@@ -72,7 +75,7 @@ async function opened(organisationId: string, name: string): Promise<OpenChargeK
   return row;
 }
 
-/** Writes them as a process does that ends afterwards. */
+/** Writes log rows like a process that dies afterwards. */
 async function log(
   organisationId: string,
   charges: readonly (OpenChargeKey | null)[],
@@ -127,7 +130,7 @@ async function expectSettled(organisationId: string): Promise<void> {
   expect(await open(organisationId)).toEqual([]);
 }
 
-it('is settled first and logged later, whoever dies over either', async () => {
+it('is settled first and logged later, with a crash in either step', async () => {
   const organisationId = randomUUID();
   const charge = await opened(organisationId, 'settled first');
   await expect(settle(organisationId, dyingBefore)).rejects.toThrow('killed before');
@@ -152,7 +155,7 @@ it('is settled first and logged later, whoever dies over either', async () => {
   await expectSettled(organisationId);
 });
 
-it('is logged first and settled later, by several at once, whoever dies over it', async () => {
+it('is logged first and settled later, concurrently and with a crash', async () => {
   const organisationId = randomUUID();
   await log(organisationId, [await opened(organisationId, 'logged first')]);
   expect(await rows(organisationId)).toEqual([estimatedRow]);
@@ -166,7 +169,7 @@ it('is logged first and settled later, by several at once, whoever dies over it'
   await expectSettled(organisationId);
 });
 
-it('is settled and logged at once, by two each, beside charges of which nothing is told', async () => {
+it('is settled and logged concurrently, beside charges without reported usage', async () => {
   const organisationId = randomUUID();
   const names = Array.from({ length: 24 }, (_, at) => `raced ${at}`);
   const charges = await Promise.all(names.map((name) => opened(organisationId, name)));
@@ -187,7 +190,7 @@ it('is settled and logged at once, by two each, beside charges of which nothing 
   expect(await open(organisationId)).toEqual([]);
 });
 
-it('stays as it was where no use is told, or the object is open for another request', async () => {
+it('is unchanged when no usage is reported, or when another request has the object open', async () => {
   const organisationId = randomUUID();
   const charge = await opened(organisationId, 'twice');
   const again = await opened(organisationId, 'twice');
@@ -206,7 +209,7 @@ it('stays as it was where no use is told, or the object is open for another requ
   expect(await open(other)).toEqual([]);
 });
 
-it('is told by what is left of log and totals, which nothing comes back to', async () => {
+it('updates what is left of log and totals, and restores no deleted row', async () => {
   const { db } = test.database;
   const [one, other] = [randomUUID(), randomUUID()];
   for (const organisationId of [one, other]) {
@@ -224,7 +227,7 @@ it('is told by what is left of log and totals, which nothing comes back to', asy
   expect([...(await open(one)), ...(await open(other))]).toEqual([]);
 });
 
-it('is kept for a week for a log whose process was killed, and asked of nobody', async () => {
+it('stays for a week for the log of a killed process, without calling the provider', async () => {
   const organisationId = randomUUID();
   await opened(organisationId, 'never logged');
   await settle(organisationId);
@@ -236,7 +239,7 @@ it('is kept for a week for a log whose process was killed, and asked of nobody',
   expect(await open(organisationId)).toEqual([]);
 });
 
-it('is told to row and totals by their whole keys, of which one is the partition', async () => {
+it('updates row and totals by their full keys, including the partition', async () => {
   const organisationId = randomUUID();
   await log(organisationId, [await opened(organisationId, 'found')]);
   const [row] = (await open(organisationId)) as [OpenCharge];

@@ -1,4 +1,4 @@
-/** Guarantees of graphs, charts and groups of requests, as unmodified clients of two kinds ask for them. */
+/** Verifies graphs, charts and groups of requests with two kinds of unmodified clients. */
 import { AIGatewayClient } from '@cdot65/prisma-airs-sdk';
 import { Portkey } from 'portkey-ai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -43,7 +43,7 @@ beforeAll(async () => {
 
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** One that was tried again, one from the cache, two errors, and one elsewhere. */
+/** Logs a retried request, one from the cache, two errors, and one of another workspace. */
 async function logRequests(workspaceId: string, configId: string): Promise<void> {
   const { database, organisationId } = server;
   const log = new RequestLog({ database, onLoss: () => {} });
@@ -98,7 +98,7 @@ const stretch = () => ({
   time_of_generation_min: '2027-01-01T00:00:00Z',
   time_of_generation_max: '2027-01-04T08:00:00Z',
 });
-/** What the types of the client leave open. */
+/** Fields that the types of the client leave open. */
 interface Graph {
   readonly summary: { readonly total: number };
   readonly data_points: readonly unknown[];
@@ -112,7 +112,7 @@ const days = [1, 2, 3, 4].map((day) => `2027-01-0${day}T00:00:00.000Z`);
 const ys = (records: readonly { y: number }[]) => records.map(({ y }) => y);
 
 describe('charts of v2', () => {
-  it('tell cents, requests, tokens and latency by the day, and of all of it', async () => {
+  it('return cents, requests, tokens and latency by day and in total', async () => {
     const cost = (await telemetry.cost(window())).data;
     expect(cost).toMatchObject({ total: 2, avg: 0.5, isQuotaExceeded: false });
     expect(cost.records.map(({ x }) => x)).toEqual(days);
@@ -128,7 +128,7 @@ describe('charts of v2', () => {
     expect((await telemetry.latency(none)).data).toMatchObject({ total: null, p50: null });
   });
 
-  it('tell errors, by status too', async () => {
+  it('return errors, also by status', async () => {
     const errors = (await telemetry.errors(window())).data;
     expect([errors.total, ys(errors.records)]).toEqual([2, [0, 0, 1, 1]]);
     const trends = (await telemetry.errorTrends(window())).data;
@@ -145,7 +145,7 @@ describe('charts of v2', () => {
     expect(grouped.trend.map(({ y }) => y)).toEqual([[], [], [byStatus[0]], [byStatus[1]]]);
   });
 
-  it('tell users, hits of the cache and what was saved by trying again', async () => {
+  it('return users, cache hits and requests saved by retries', async () => {
     const users = (await telemetry.users(window())).data;
     expect([users.total, ys(users.records)]).toEqual([2, [0, 0, 2, 1]]);
     const trends = (await telemetry.userTrends(window())).data;
@@ -166,7 +166,7 @@ describe('charts of v2', () => {
     });
   });
 
-  it('tell what was said of answers, along time, by score and by model', async () => {
+  it('return feedback over time, by score and by model', async () => {
     const body = { trace_id: 'order-17', value: 5, weight: 0.5 };
     await server.request('POST', '/v2/feedback', { body });
     expect((await telemetry.feedbackTrend(window())).data.total).toBe(1);
@@ -192,11 +192,11 @@ describe('charts of v2', () => {
     [{ totalUnitsMin: 15, totalUnitsMax: 15 }, 1],
     [{ totalUnitsMax: 0 }, 3],
     [{ costMin: 1.5, costMax: 2 }, 1],
-  ])('are narrowed by %j', async (filter, expected) => {
+  ])('filter by %j', async (filter, expected) => {
     expect((await telemetry.requests({ ...window(), ...filter })).data.total).toBe(expected);
   });
 
-  it('are of a workspace, and need the scope', async () => {
+  it('require a workspace and the scope', async () => {
     const path = '/v2/logs/charts/requests';
     const unplaced = await server.request('GET', path);
     expect([unplaced.status, unplaced.body.error.code]).toEqual([404, 'AB02']);
@@ -209,7 +209,7 @@ describe('charts of v2', () => {
 });
 
 describe('groups of v2', () => {
-  it('are by what requests share, with the columns asked for', async () => {
+  it('aggregate by common fields, with the requested columns', async () => {
     const models = await telemetry.groupBy('model', { ...window(), columns: ['cost'] });
     expect(models).toMatchObject({ total: 2, is_quota_exceeded: false });
     expect(models.data).toEqual([
@@ -228,7 +228,7 @@ describe('groups of v2', () => {
     ]);
   });
 
-  it('come in pages', async () => {
+  it('return pages', async () => {
     const query = new URLSearchParams({
       workspaceSlug: slug,
       timeOfGenerationMin: stretch().time_of_generation_min,
@@ -239,7 +239,7 @@ describe('groups of v2', () => {
     expect(body).toMatchObject({ total: 3, data: [{ status_code: 429 }] });
   });
 
-  it('and rows end at the ten thousandth, so that no page is read by a longer walk', async () => {
+  it('end at row ten thousand, so that no page needs a longer scan', async () => {
     for (const path of ['logs', 'logs/groups/status_code', 'logs/groups/users']) {
       const query = new URLSearchParams({
         workspaceSlug: slug,
@@ -255,7 +255,7 @@ describe('groups of v2', () => {
   });
 });
 
-it('rows of v2 are those of the workspace, newest first', async () => {
+it('returns v2 rows of the workspace, newest first', async () => {
   const { records, total } = (await telemetry.logs({ ...window(), pageSize: 2, currentPage: 1 }))
     .data;
   expect([total, records.map((one) => one.response_status_code)]).toEqual([4, [200, 200]]);
@@ -276,7 +276,7 @@ it('rows of v2 are those of the workspace, newest first', async () => {
   expect((await telemetry.logs({ ...window(), statusCode: 429 })).data.total).toBe(1);
 });
 
-it('boundaries tell what the requests of a workspace can be narrowed by', async () => {
+it('returns the filter values that occur in the requests of a workspace', async () => {
   const { data } = await telemetry.filterBoundaries(window());
   expect(data).toMatchObject({
     total_units_min: 0,
@@ -317,7 +317,7 @@ describe('graphs of v1', () => {
     expect(told.data_points).toHaveLength(graph === 'errors_status_code' ? 2 : 4);
   });
 
-  it('are narrowed by lists, and of all workspaces when none is named', async () => {
+  it('filter by lists, and include all workspaces when none is named', async () => {
     const total = async (more: object) =>
       ((await analytics.graphs.requests({ ...stretch(), ...more })) as unknown as Graph).summary
         .total;
@@ -342,13 +342,13 @@ it.each([
   ['status_code', 'status_code', [200, 429, 500]],
   ['api_key', 'api_key', [apiKeyId, otherKeyId]],
   ['provider', 'provider', ['openai', 'anthropic']],
-] as const)('groups of v1 by %s', async (group, field, values) => {
+] as const)('groups v1 requests by %s', async (group, field, values) => {
   const asked: unknown = await analytics.groups.groupedData(group, stretch());
   const { data, total } = asked as Groups;
   expect([total, data.map((one) => one[field])]).toEqual([values.length, values]);
 });
 
-describe('groups of v1 are sorted', () => {
+describe('sorting of v1 groups', () => {
   const models = async (more: object) => {
     const asked: unknown = await analytics.groups.groupedData('model', { ...stretch(), ...more });
     return (asked as Groups).data.map((one) => one.model);
@@ -363,11 +363,11 @@ describe('groups of v1 are sorted', () => {
     [{ order_by: 'model' }, ['gpt-4o', 'claude']],
     [{ order_by: 'model', order_by_type: 'asc' }, ['claude', 'gpt-4o']],
     [{ order_by: 'requests', order_by_type: 'asc', page_size: 1, current_page: 1 }, ['gpt-4o']],
-  ])('as %j says', async (order, expected) => {
+  ])('follows %j', async (order, expected) => {
     expect(await models(order)).toEqual(expected);
   });
 
-  it('by each of their figures but percentiles, of totals and of the log', async () => {
+  it('supports every column except percentiles, from totals and from the log', async () => {
     for (const order_by of sortingFigures) {
       expect([order_by, (await models({ order_by })).length]).toEqual([order_by, 2]);
       const users: unknown = await analytics.groups.users({ ...stretch(), order_by });
@@ -381,7 +381,7 @@ describe('groups of v1 are sorted', () => {
   });
 });
 
-it('groups of v1 by config, user, model, workspace and a value of the metadata', async () => {
+it('groups v1 requests by config, user, model, workspace and a metadata value', async () => {
   const values = async (asked: Promise<unknown>, field: string) =>
     ((await asked) as Groups).data.map((one) => [one[field], one.requests]);
   const { groups } = analytics;
@@ -399,7 +399,7 @@ it('groups of v1 by config, user, model, workspace and a value of the metadata',
   await expect(groups.metadata('a"b', stretch())).rejects.toMatchObject({ status: 400 });
 });
 
-it('what guardrails have said is told in all, along time and by group (1.27.0)', async () => {
+it('returns guardrail verdicts in total, over time and by group (1.27.0)', async () => {
   const query = new URLSearchParams(stretch());
   const get = async (path: string) =>
     (await server.request('GET', `/v1/analytics/${path}?${query}`)).body;
@@ -415,6 +415,6 @@ it('what guardrails have said is told in all, along time and by group (1.27.0)',
   expect([gpt.guardrail_passed, claude.guardrail_denied]).toEqual([1, 1]);
 });
 
-it('every chart that the client knows is there', () => {
+it('covers every chart of the client', () => {
   expect(methods.missed()).toEqual([]);
 });

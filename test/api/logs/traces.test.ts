@@ -1,4 +1,7 @@
-/** Guarantees of traces: which spans reach a collector over HTTP, what they say and never say, and that it costs requests nothing when it is away. */
+/**
+ * Verifies traces: the spans that reach a collector over HTTP, their contents, and that an
+ * unavailable collector does not affect requests.
+ */
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -36,10 +39,10 @@ interface Span {
 
 interface Collector extends AsyncDisposable {
   readonly url: URL;
-  /** Each body as it came. */
+  /** Each body as it was received. */
   readonly bodies: string[];
   readonly headers: IncomingHttpHeaders[];
-  /** What it answers from now on, one after the other, the last again and again; null for never. */
+  /** The next responses in order, the last one repeated; null for none. */
   answers: ({ readonly status: number; readonly body?: object } | 'cut' | null)[];
   spans(): Span[];
 }
@@ -90,7 +93,7 @@ interface Attribute {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-/** Whole numbers come as texts, as their JSON has them. */
+/** Integers are strings in OTLP JSON. */
 function saidBy(attributes: readonly Attribute[]): Record<string, unknown> {
   return Object.fromEntries(
     attributes.map(({ key, value }) => {
@@ -162,7 +165,7 @@ function send(headers: Record<string, string>, { config = {}, of = server, by = 
   });
 }
 
-/** The spans of a trace once all of them have come. */
+/** Resolves with the spans of a trace once all have arrived. */
 function spansOf(trace: string, count: number): Promise<Span[]> {
   return eventually(() => {
     const spans = collector.spans().filter((span) => span.traceId === trace);
@@ -180,7 +183,7 @@ async function figure(outcome: 'exported' | 'lost', of = server): Promise<number
 }
 
 describe('the spans of a request', () => {
-  it('are one below that of the caller, and one for the call of the provider, which is told so', async () => {
+  it("are a child of the caller's span and one for the provider call, whose traceparent is forwarded", async () => {
     const answer = await send({ traceparent, tracestate: 'vendor=1' });
     expect(answer.status).toBe(200);
     const spans = await spansOf(traceId, 2);
@@ -234,7 +237,7 @@ describe('the spans of a request', () => {
   it.each([
     ['malformed', `00-${traceId.toUpperCase()}-${callerSpan}-01`],
     ['of a trace that is none', `00-${'0'.repeat(32)}-${callerSpan}-01`],
-  ])('begin a trace where the traceparent is %s, and no tracestate goes on', async (_, wrong) => {
+  ])('begin a new trace without tracestate when the traceparent is %s', async (_, wrong) => {
     await send({ traceparent: wrong, tracestate: 'vendor=1' });
     const [{ headers }] = upstream.reached as [(typeof upstream.reached)[0]];
     expect(headers.traceparent).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-01$/);
@@ -244,7 +247,7 @@ describe('the spans of a request', () => {
     expect(spans.find(({ kind }) => kind === 2)).not.toHaveProperty('parentSpanId');
   });
 
-  it('tell what the model was asked with, in the types of the conventions, and no text of it', async () => {
+  it('contain the model parameters in the types of the conventions, and no text', async () => {
     const trace = 'b'.repeat(32);
     upstream.script = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -282,7 +285,7 @@ describe('the spans of a request', () => {
     expect(JSON.stringify(call)).not.toContain('canary');
   });
 
-  it('are none where the caller records none, and its traceparent goes on as it came', async () => {
+  it('are omitted when the caller does not sample, and the traceparent is forwarded unchanged', async () => {
     const unsampled = `00-${'c'.repeat(32)}-${callerSpan}-00`;
     await send({ traceparent: unsampled });
     await send({ traceparent: `00-${'d'.repeat(32)}-${callerSpan}-01` });
@@ -291,7 +294,7 @@ describe('the spans of a request', () => {
     expect(upstream.reached[0]!.headers.traceparent).toBe(unsampled);
   });
 
-  it('are one for each try and each target, with what became of it', async () => {
+  it('are created for each attempt and each target, with the outcome', async () => {
     const trace = 'e'.repeat(32);
     upstream.script = ({ url }, response) =>
       url.startsWith('/v1/') ? sendJson(response, chatAnswer) : sendJson(response, {}, 503);
@@ -328,7 +331,7 @@ describe('the spans of a request', () => {
     expect(told).toEqual(calls.map(({ spanId }) => `00-${trace}-${spanId}-01`));
   });
 
-  it('tell of a provider that cannot be reached, and of a caller who is not let in', async () => {
+  it('are created for an unreachable provider and for a rejected caller', async () => {
     const [gone, stranger] = ['1'.repeat(32), '2'.repeat(32)];
     upstream.script = (_, response) => {
       response.destroy();
@@ -350,7 +353,7 @@ describe('the spans of a request', () => {
     expect(refused!.status).toBeUndefined();
   });
 
-  it('hold no key, no credential, nothing of a body and no value of a header', async () => {
+  it('contain no key, no credential, nothing of a body and no header value', async () => {
     const trace = '3'.repeat(32);
     upstream.script = (_, response) => {
       response.setHeader('x-answer', 'canary-answer-header');
@@ -385,10 +388,10 @@ describe('the spans of a request', () => {
   });
 });
 
-/** As it is unless somebody says otherwise. */
+/** The default sampler. */
 const sampler = { heedsParent: true, ratio: 1 };
 
-/** One that sends to the collector of these tests, and what it told of losses. */
+/** An exporter to the collector of these tests, with the losses it reported. */
 function openExport(bounds: Partial<SpanExportBounds> = {}) {
   const losses: (readonly [string, number])[] = [];
   const spans = new SpanExport({
@@ -403,7 +406,7 @@ function openExport(bounds: Partial<SpanExportBounds> = {}) {
   return { spans, losses };
 }
 
-/** Requests that called nobody; yields the ids of their spans. */
+/** Adds requests without provider calls; returns the ids of their spans. */
 function addRequests(spans: SpanExport, count: number): string[] {
   const noText = { organisationId: null, workspaceId: null, apiKeyId: null, configId: null };
   const noModel = { requestedModel: null, model: null, answeredModel: null };
@@ -437,7 +440,7 @@ function addRequests(spans: SpanExport, count: number): string[] {
 }
 
 describe('without a collector', () => {
-  it('the traceparent of the caller goes on as it came, whatever it is, and there are no figures', async () => {
+  it('forwards any traceparent unchanged, and has no metrics', async () => {
     await using other = await startTracedServer(null);
     const by = await addKey(other);
     for (const value of [traceparent, 'not a traceparent']) {
@@ -451,7 +454,7 @@ describe('without a collector', () => {
 });
 
 describe('a collector', () => {
-  it('that is away costs requests nothing; what is lost is counted, and told once', async () => {
+  it('does not affect requests when it is unavailable; losses are counted and logged once', async () => {
     await using away = await startCollector();
     await using other = await startTracedServer(away.url);
     const by = await addKey(other);
@@ -468,7 +471,7 @@ describe('a collector', () => {
     expect(told[0]).toContain('answered with 400');
   });
 
-  it('that never answers holds up nothing at the end, and what waited for it is counted as lost', async () => {
+  it('does not delay the shutdown when it never responds, and queued spans count as lost', async () => {
     collector.answers = [null];
     const { spans, losses } = openExport();
     addRequests(spans, 3);
@@ -477,7 +480,7 @@ describe('a collector', () => {
     expect(losses).toEqual([['the collector did not take them before the end', 3]]);
   });
 
-  it('that is full for a while is tried again, and gets each span once', async () => {
+  it('receives each span once after it was overloaded', async () => {
     collector.answers = [{ status: 503 }, { status: 429 }, { status: 200 }];
     const { spans } = openExport({ flushEveryMs: 1, retryMs: 1 });
     addRequests(spans, 2);
@@ -488,7 +491,7 @@ describe('a collector', () => {
     expect(spans.figures()).toEqual({ exported: 2, lost: 0, waiting: 0 });
   });
 
-  it('that stays away is given up on after some tries', async () => {
+  it('is given up after some attempts', async () => {
     collector.answers = ['cut'];
     const { spans, losses } = openExport({ retryMs: 1, triesMax: 3 });
     addRequests(spans, 2);
@@ -497,7 +500,7 @@ describe('a collector', () => {
     expect(losses).toEqual([[expect.stringContaining('the collector cannot be reached'), 2]]);
   });
 
-  it('that is slow leaves a bounded number waiting, and what comes beyond is counted as lost', async () => {
+  it('leaves a limited queue when it is slow, and surplus spans count as lost', async () => {
     collector.answers = [null];
     const { spans } = openExport({ waitingMax: 10 });
     addRequests(spans, 25);
@@ -506,7 +509,7 @@ describe('a collector', () => {
     expect(spans.figures()).toEqual({ exported: 0, lost: 25, waiting: 0 });
   });
 
-  it('that refuses a part of what came is believed', async () => {
+  it('counts spans as lost when it rejects a part', async () => {
     collector.answers = [{ status: 200, body: { partialSuccess: { rejectedSpans: '2' } } }];
     const { spans } = openExport();
     addRequests(spans, 5);
@@ -514,7 +517,7 @@ describe('a collector', () => {
     expect(spans.figures()).toEqual({ exported: 3, lost: 2, waiting: 0 });
   });
 
-  it('gets many in batches, each once', async () => {
+  it('receives many spans in batches, each once', async () => {
     const { spans } = openExport();
     const ids = addRequests(spans, 1_000);
     await spans.close(hangMs);
@@ -522,7 +525,7 @@ describe('a collector', () => {
     expect(collector.spans().map(({ spanId }) => spanId)).toEqual(ids);
   });
 
-  it('gets at the end of the process what it has not got yet', async () => {
+  it('receives the remaining spans when the process ends', async () => {
     await using last = await startCollector();
     const other = await startTracedServer(last.url);
     const by = await addKey(other);

@@ -1,4 +1,7 @@
-/** Guarantees that threads go with all that is in them once nobody has used them for as long as they are kept, and not before. */
+/**
+ * Verifies that unused threads are deleted with their contents after the retention time, and not
+ * earlier.
+ */
 import OpenAI from 'openai';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { deleteUnusedThreads } from '../../../src/jobs/delete-unused-threads.ts';
@@ -19,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => inference[Symbol.asyncDispose]());
 
-it('deletes what nobody has used for sixty days, and neither what was used since nor what is used meanwhile', async () => {
+it('deletes what was unused for sixty days, and nothing that was used since or during the run', async () => {
   const { database, clock } = inference.server;
   const { threads } = client.beta;
   const messages = [{ role: 'user' as const, content: 'hello' }];
@@ -36,7 +39,7 @@ it('deletes what nobody has used for sixty days, and neither what was used since
   const run = await job.run({
     ...context,
     transaction: async (work) => {
-      // Between the look for what is unused and what becomes of it.
+      // Between finding an unused thread and deleting it.
       if (!isUsed) await threads.messages.create(late!.id, messages[0]!);
       isUsed = true;
       return context.transaction(work);

@@ -1,4 +1,7 @@
-/** Guarantees that a store for which there is no room in memory is searched all the same: by the engine where it compares vectors, else as any other. */
+/**
+ * Verifies the search of a vector store that does not fit in memory: by the engine when it compares
+ * vectors, else by scanning.
+ */
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { newId } from '../../../src/model/wire/ids.ts';
@@ -18,7 +21,7 @@ const owner = { organisationId: newId(), workspaceId: '', apiKeyId: newId() };
 const at = { organisation_id: owner.organisationId, vector_store_id: 'vs_gw1' };
 const place = { organisationId: owner.organisationId, vectorStoreId: 'vs_gw1' };
 const lease = Buffer.alloc(16);
-/** More than one statement reads, in one file and in many. */
+/** More chunks than one statement reads, in one file and in many. */
 const chunksOfFiles = [1_200, ...new Array<number>(300).fill(2), 40];
 const dimensions = 8;
 
@@ -81,7 +84,7 @@ async function addFile(id: string, chunks: number): Promise<void> {
   await transaction((tx) => storeFiles.complete(tx, { ...place, id }, lease));
 }
 
-/** Of length 1; the same for the same text. */
+/** A vector of length 1, the same for the same text. */
 function meaningOf(text: string): Float32Array {
   let state = 7;
   for (const letter of text) state = (Math.imul(state, 31) + letter.codePointAt(0)!) >>> 0;
@@ -92,7 +95,7 @@ function meaningOf(text: string): Float32Array {
   return numbers.map((number) => number / Math.hypot(...numbers));
 }
 
-/** A process that holds as many embeddings. */
+/** A process whose cache has this many bytes. */
 function searching(heldBytesMax: number): VectorSearch & Disposable {
   const { database } = test;
   const scans = new Scans(heldBytesMax);
@@ -114,7 +117,7 @@ async function found(search: VectorSearch, more: Partial<TextQuery> = {}) {
   return texts.map(({ text, score }) => ({ text, score: Math.round(score * 1e4) / 1e4 }));
 }
 
-it('finds the same, in memory or not', async () => {
+it('returns the same results with and without the cache', async () => {
   using roomy = searching(2 ** 30);
   using narrow = searching(1);
   const asked: Partial<TextQuery>[] = [
@@ -128,7 +131,7 @@ it('finds the same, in memory or not', async () => {
   expect(best).toEqual({ text: 'file_9/1', score: 1 });
 });
 
-it('has what the engine knows of vectors: functions of MariaDB from 11.7 on, the type of MySQL from 9 on', async () => {
+it('detects vector functions: MariaDB from 11.7, the vector type of MySQL from 9', async () => {
   const { db } = test.database;
   const { rows } = await sql<{ version: string }>`SELECT VERSION() AS version`.execute(db);
   const { version } = rows[0]!;
@@ -140,7 +143,7 @@ it('has what the engine knows of vectors: functions of MariaDB from 11.7 on, the
   expect(type).toBe(!isMariadb && major >= 9 ? 'vector(16383)' : 'mediumblob');
 });
 
-it('finds what has come, and not what has gone, in the store as it is now', async () => {
+it('finds added chunks and no deleted ones', async () => {
   using search = searching(2 ** 30);
   const texts = async () => (await found(search, { queries: ['new/0'] })).map(({ text }) => text);
   expect(await texts()).not.toContain('new/0');

@@ -1,4 +1,7 @@
-/** Guarantees that the gateway knows no longer whose something was than its provider has it, and as long as that has it. */
+/**
+ * Verifies that the gateway stores the owner of a provider object exactly as long as the provider
+ * has the object.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { openProviderLists } from '../../../src/gateway/objects/provider-lists.ts';
 import { forgetGoneObjects } from '../../../src/jobs/forget-gone-objects.ts';
@@ -55,7 +58,7 @@ async function known(): Promise<string[]> {
 
 const nothing = { forgotten: 0, kept: 0, postponed: 0 };
 
-it('forgets what was deleted after two days, what has expired after a month, and what a provider does not tell of never', async () => {
+it('deletes owners two days after a deletion, a month after expiry, and never without information from the provider', async () => {
   const { clock } = shared.inference.server;
   const make = async (path: string, body: object = {}) =>
     (await shared.ask(tenant, 'POST', path, body)).body.id as string;
@@ -93,7 +96,7 @@ it('forgets what was deleted after two days, what has expired after a month, and
   expect(await run()).toEqual(nothing);
 });
 
-it('forgets what was at a provider that is none any more, and after a year what no account can be asked for', async () => {
+it('deletes owners of removed providers, and after a year those of unreachable accounts', async () => {
   const { server } = shared.inference;
   const { body } = await server.request('GET', '/v1/providers');
   const slug = body.data.find(({ name }: { name: string }) => name === 'ours').slug;

@@ -1,4 +1,7 @@
-/** Guarantees that files go to providers as they come: of any size, at the pace of both, bounded, and never half. */
+/**
+ * Verifies that file uploads are streamed to providers: of any size, with backpressure, bounded,
+ * and never partially.
+ */
 import { randomBytes } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, request as send } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,7 +19,7 @@ let provider: Server;
 let openai: OpenAI;
 let key: string;
 let config: object;
-/** What the provider does with a request for a file. */
+/** How the provider handles an upload. */
 let take: (request: IncomingMessage) => Promise<{ status: number; body: object }>;
 let asked = 0;
 
@@ -69,7 +72,7 @@ const upload = async (bytes = content) =>
 const pending = () =>
   inference.server.database.db.selectFrom('pending_objects').selectAll().execute();
 
-it('arrives byte for byte, larger than bodies may be, and belongs to who has sent it; parts of uploads too', async () => {
+it('arrives byte for byte above the body limit with its sender as owner, also as parts of an upload', async () => {
   let came: Buffer = Buffer.alloc(0);
   take = async (request) => {
     came = await whole(request);
@@ -95,7 +98,7 @@ it('arrives byte for byte, larger than bodies may be, and belongs to who has sen
   expect(came.includes(content)).toBe(true);
 });
 
-it('is sent again where it is short, and once where it is not: what is on its way cannot be called back', async () => {
+it('is retried when it is small, and sent once when it is large, because a stream cannot be replayed', async () => {
   take = async (request) => {
     await whole(request);
     return asked === 2 ? { status: 200, body: { id: 'file-2' } } : { status: 503, body: {} };
@@ -104,18 +107,18 @@ it('is sent again where it is short, and once where it is not: what is on its wa
   asked = 0;
   await expect(upload()).rejects.toMatchObject({ status: 503 });
   expect(asked).toBe(1);
-  // The provider need not take all of it to say no.
+  // The provider may respond with an error before it has received everything.
   take = async () => ({ status: 413, body: { error: { message: 'too much' } } });
   const refused = upload();
   await expect(refused).rejects.toBeInstanceOf(Error);
 });
 
-it('has at most the bytes that a file may have, whether it says so or not', async () => {
+it('is limited to the maximum file size, with and without a declared length', async () => {
   take = async (request) => {
     await whole(request);
     return { status: 200, body: { id: 'file-3' } };
   };
-  // Who still sends when it is told may learn no more than that the connection has ended.
+  // A client that still sends may see only that the connection has ended.
   await expect(upload(Buffer.concat([content, content]))).rejects.toBeInstanceOf(Error);
   expect(asked).toBe(0);
   const pieces = Array.from({ length: 17 }, () => randomBytes(mebibyte));
@@ -124,7 +127,7 @@ it('has at most the bytes that a file may have, whether it says so or not', asyn
   expect(await openai.files.list().then(({ data }) => data)).not.toContain('file-3');
 });
 
-it('goes on no longer than its caller is there, and nothing is left of it', async () => {
+it('is aborted when its caller disconnects, without leaving anything behind', async () => {
   const { promise: isAsked, resolve: began } = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<unknown>();
   take = async (request) => {
@@ -147,7 +150,7 @@ const headers = () => ({
   'x-gateway-config': JSON.stringify(config),
 });
 
-/** A request for a file, of this length or nobody knows of which. */
+/** An upload of this length, or of unknown length. */
 function sending(bytes: number | null) {
   const length = bytes === null ? {} : { 'content-length': String(bytes) };
   const url = `${inference.server.inferenceUrl}/v1/files`;

@@ -1,4 +1,7 @@
-/** Guarantees that what is asked of a provider's own objects is charged once, by the request that asks a model, and judged whenever it is shown. */
+/**
+ * Verifies that operations on provider objects are charged once, by the request that calls a model,
+ * and judged whenever content is returned.
+ */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { keyUnits } from '../../support/rows/usage-rows.ts';
 import { eventually } from '../../support/server/eventually.ts';
@@ -19,10 +22,10 @@ const output = [{ ...message, content: [{ type: 'output_text', text: 'the secret
 const response = { object: 'response', status: 'completed', output };
 const counts = { input_tokens: 400, output_tokens: 30, total_tokens: 430 };
 
-/** Ids of an account are one another's. */
+/** Ids within an account are unique. */
 let made = 0;
 
-/** Tells of use wherever a provider may, and at the end of a stream. */
+/** Reports usage wherever a provider may, and at the end of a stream. */
 const script: TestUpstream['script'] = ({ method, url, body }, answer) => {
   const path = new URL(url, 'http://any').pathname.slice('/v1'.length);
   const said = body.length === 0 ? {} : JSON.parse(body.toString());
@@ -62,7 +65,10 @@ afterAll(() => shared[Symbol.asyncDispose]());
 
 const tokens = { usage_limits: { type: 'tokens', credit_limit: 5_000_000 } };
 
-/** Charges are written behind the answer: nothing more comes once one more is counted. */
+/**
+ * Charges are written after the response: no other charge is pending once a marker request is
+ * counted.
+ */
 async function isCharged(by: Tenant, units: number): Promise<void> {
   const { db } = shared.inference.server.database;
   await eventually(async () => expect(await keyUnits(db, by.keyId)).toBe(units));
@@ -79,7 +85,7 @@ const thread = async (by: Tenant): Promise<string> =>
 
 const limits = { max_prompt_tokens: 1_000, max_completion_tokens: 300 };
 
-it('a run is charged what its stream says, else what it was granted; what it has used is told to others for nothing', async () => {
+it('charges a run by its stream, else by its reservation, and returns the usage to others without a charge', async () => {
   const tenant = await shared.tenant('runs', tokens);
   const runs = `/threads/${await thread(tenant)}/runs`;
   await ask(tenant, 'POST', runs, { stream: true, ...limits });
@@ -102,7 +108,7 @@ it('a run is charged what its stream says, else what it was granted; what it has
   expect(whole).toMatchObject({ status: 400, body: { error: { param: 'max_prompt_tokens' } } });
 });
 
-it('a run does not begin where its thread could use more than is left', async () => {
+it('rejects a run whose thread could exceed the remaining budget', async () => {
   const small = { usage_limits: { type: 'tokens', credit_limit: 100_000 } };
   const tenant = await shared.tenant('small', small);
   const runs = `/threads/${await thread(tenant)}/runs`;
@@ -115,7 +121,7 @@ it('a run does not begin where its thread could use more than is left', async ()
   expect(sent).toEqual(limits);
 });
 
-it('a response is charged when it is made, and never when it is shown, cancelled or deleted', async () => {
+it('charges a response when it is created, and never when it is read, cancelled or deleted', async () => {
   const tenant = await shared.tenant('responses', tokens);
   const asked = { model: 'm', input: 'x' };
   await ask(tenant, 'POST', '/responses', asked);
@@ -136,7 +142,7 @@ it('a response is charged when it is made, and never when it is shown, cancelled
   await isCharged(tenant, 2 * 430 + length + 100);
 });
 
-it('under a budget of cost objects are made, and what asks models later on is refused, as nobody knows what it costs', async () => {
+it('creates objects under a cost budget, and rejects later model calls whose cost is unknown', async () => {
   const cost = { usage_limits: { type: 'cost', credit_limit: 5 } };
   const tenant = await shared.tenant('cost', cost);
   for (const path of ['/vector_stores', '/conversations']) await ask(tenant, 'POST', path, {});
@@ -150,7 +156,7 @@ it('under a budget of cost objects are made, and what asks models later on is re
   }
 });
 
-it('what guardrails change of an answer, they change whenever it is shown', async () => {
+it('applies guardrail redactions whenever a response is returned', async () => {
   const tenant = await shared.tenant('guarded');
   const made = await ask(tenant, 'POST', '/responses', { model: 'm', input: 'x' });
   const { body } = await shared.inference.server.request('GET', '/v1/providers');
@@ -169,7 +175,7 @@ it('what guardrails change of an answer, they change whenever it is shown', asyn
   expect(JSON.stringify(denied.body)).not.toContain('the secret');
 });
 
-it('a run is charged what it has used where guardrails deny what it says, and nothing where they deny what it is told', async () => {
+it('charges the usage of a run when guardrails deny its output, and nothing when they deny its input', async () => {
   const tenant = await shared.tenant('denied', tokens);
   const runs = `/threads/${await thread(tenant)}/runs`;
   upstream.script = (_, answer) => {

@@ -1,4 +1,7 @@
-/** Guarantees that whatever clients of OpenAI and of Anthropic have made at an account that workspaces share is its maker’s alone. */
+/**
+ * Verifies that objects of OpenAI and Anthropic clients in an account shared by workspaces belong
+ * to their creator only.
+ */
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -47,7 +50,7 @@ describe('every request of a client', () => {
     /(?:^|\.)(?:stream|_?toolRunner\w*|runTools|thread|poller|worker|\w+Stream)$/.test(name);
 
   it.each(openClients)(
-    'of %s finds nothing of others, as if there were none, and nothing of the account as a whole',
+    '%s returns 404 for objects of others and for the account as a whole',
     async (_, open) => {
       const requests = await clientRequests((fetch) => open(fetch as never), isHelper);
       const asked = new Map<string, Pick<ClientRequest, 'method'> & { readonly path: string }>();
@@ -87,7 +90,7 @@ describe('every request of a client', () => {
   );
 });
 
-/** One of theirs; models and characters come of jobs and videos. */
+/** Returns the id of another tenant's object; models and characters result from jobs and videos. */
 async function idOf(kind: string, path: string): Promise<string> {
   if (kind === 'models') return (await fineTuned(theirs)).model;
   const collection = path.slice(0, path.indexOf('/%7B'));
@@ -95,7 +98,7 @@ async function idOf(kind: string, path: string): Promise<string> {
   return (await shared.ask(theirs, 'POST', collection, body)).body.id;
 }
 
-/** A job that has come to its end. */
+/** Runs a fine-tuning job to its end. */
 async function fineTuned({ client }: Tenant) {
   const { id } = await client.fineTuning.jobs.create({
     model: 'm',
@@ -119,8 +122,8 @@ async function all<T>(list: AsyncIterable<T>): Promise<T[]> {
   return Array.fromAsync(list);
 }
 
-describe('of two workspaces with one account', () => {
-  it('each lists what it has stored of chats alone, by model and metadata too, and deletes it', async () => {
+describe('two workspaces with one account', () => {
+  it('list, filter and delete only their own stored chat completions', async () => {
     const chatOf = async ({ client }: Tenant, more: object) =>
       (await client.chat.completions.create({ model: 'm', messages: [], store: true, ...more })).id;
     const mine = [
@@ -145,7 +148,7 @@ describe('of two workspaces with one account', () => {
     expect(idsOf(await all(completions.list()))).toEqual(mine.slice(1));
   });
 
-  it('each has its jobs of fine-tuning, with the files and models that come of them', async () => {
+  it('have their own fine-tuning jobs with the resulting files and models', async () => {
     const [mine, other] = [await fineTuned(ours), await fineTuned(theirs)];
     const { files, fineTuning, models } = ours.client;
     expect(idsOf(await all(fineTuning.jobs.list()))).toEqual([mine.id]);
@@ -169,7 +172,7 @@ describe('of two workspaces with one account', () => {
     await expect(models.delete(mine.model)).rejects.toMatchObject(notFound);
   });
 
-  it('each names in videos, evaluations and skills what is its own, in forms as well', async () => {
+  it('reference only their own objects in videos, evaluations and skills, also in forms', async () => {
     const makeAll = async ({ client }: Tenant) => ({
       video: (await client.videos.create({ prompt: 'x' })).id,
       skill: (await client.skills.create()).id,
@@ -229,7 +232,7 @@ describe('of two workspaces with one account', () => {
     expect(upstream.reached).toEqual([]);
   });
 
-  it('each goes on from what was spoken to it', async () => {
+  it('continue only their own conversations', async () => {
     const speaking = { model: 'm', modalities: ['audio'], messages: [] };
     const spoken = async (by: Tenant) =>
       (await shared.ask(by, 'POST', '/chat/completions', speaking)).body.choices[0].message.audio
@@ -248,8 +251,8 @@ describe('of two workspaces with one account', () => {
   });
 });
 
-describe('of two workspaces with one account in Anthropic’s format', () => {
-  it('each has the containers and the files of its code, and nothing that its model makes up', async () => {
+describe('two workspaces with one Anthropic account', () => {
+  it('have their own containers and code files, and none that a model invents', async () => {
     const asked = { model: 'm', max_tokens: 100, messages: [] };
     const code = { ...asked, tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] };
     const run = async ({ client }: AnthropicTenant) => {
@@ -282,7 +285,7 @@ describe('of two workspaces with one account in Anthropic’s format', () => {
     expect(upstream.reached).toEqual([]);
   });
 
-  it('each goes on from its own messages, and begins anew where it cannot', async () => {
+  it('continue only from their own messages, and begin anew otherwise', async () => {
     const asked = { model: 'm', max_tokens: 100, messages: [], thread: { type: 'create' } };
     const begin = async ({ client }: AnthropicTenant) =>
       (await client.messages.create(asked as never)).id;
@@ -305,7 +308,7 @@ describe('of two workspaces with one account in Anthropic’s format', () => {
     expect(upstream.reached).toEqual([]);
   });
 
-  it('each lists its batches and skills page by page, as its client asks for them', async () => {
+  it('list their batches and skills page by page like their client', async () => {
     const { messages, skills } = claude.client;
     const batches: string[] = [];
     const own: string[] = [];
@@ -322,7 +325,7 @@ describe('of two workspaces with one account in Anthropic’s format', () => {
   });
 });
 
-it('an id that somebody else writes into a body stays its first owner’s, also where the provider says it again', async () => {
+it('keeps the first owner of an id that another tenant writes into a body, also when the provider echoes it', async () => {
   const item = (id: string) => ({ type: 'message', id, role: 'assistant', content: 'x' });
   let made = 0;
   upstream.script = ({ method, url, body }, response) => {

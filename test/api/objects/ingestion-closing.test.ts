@@ -1,4 +1,7 @@
-/** Guarantees that a file which is on its way into a vector store when its gateway is stopped is gone on with by others, and has not failed. */
+/**
+ * Verifies that another gateway continues the ingestion of a file when its gateway is stopped,
+ * without marking it as failed.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { newId } from '../../../src/model/wire/ids.ts';
 import { FileReadPool } from '../../../src/objects/ingestion/file-read-pool.ts';
@@ -88,7 +91,7 @@ beforeAll(async () => {
 
 afterAll(() => test[Symbol.asyncDispose]());
 
-/** A gateway; its model answers when it is told to. */
+/** Starts a gateway whose model responds on demand. */
 function gateway(): {
   models: ModelCalls;
   ingestion: Ingestion;
@@ -107,7 +110,7 @@ function gateway(): {
   return { models, ingestion, asked, [Symbol.dispose]: () => readings[Symbol.dispose]() };
 }
 
-it('whatever its model says then', async () => {
+it('is resumed whatever its model responds', async () => {
   using stopped = gateway();
   stopped.ingestion.start(owner, store, stopped.models);
   await eventually(() => expect(stopped.asked).toHaveLength(1));

@@ -1,4 +1,7 @@
-/** Guarantees that what a provider has made while nobody heard its answer comes to the one who asked for it, and to nobody else. */
+/**
+ * Verifies that an object whose creation response was lost gets its requester as owner, and nobody
+ * else.
+ */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { openProviderLists } from '../../../src/gateway/objects/provider-lists.ts';
 import { findLostObjects } from '../../../src/jobs/find-lost-objects.ts';
@@ -16,12 +19,12 @@ let inference: Inference;
 let ours: string;
 let theirs: string;
 let lists: ReturnType<typeof openProviderLists>;
-/** What the one account has, the latest last. */
+/** The objects of the one account, the newest last. */
 let kept: Kept[] = [];
 let made = 0;
-/** What becomes of the next answer to a creation. */
+/** What happens to the response of the next creation. */
 let fate: 'answer' | 'cut' | 'fail' | 'refuse' = 'answer';
-/** Whether the provider keeps metadata, and how long its pages are. */
+/** Whether the provider stores metadata, and the length of its pages. */
 let terms = { keepsMetadata: true, pageMax: 100, heedsCursor: true };
 const minuteMs = 60_000;
 
@@ -132,7 +135,7 @@ const pending = () =>
 
 const nothing = { found: 0, unfound: 0, postponed: 0 };
 
-it('is marked for its provider, byte for byte else as it was asked for, and shown without the mark', async () => {
+it('carries a marker for its provider, is otherwise unchanged, and is returned without the marker', async () => {
   const said =
     '{"name" : "a",\n "metadata":{"k":"v", "n":"12345678901234567890"} ,"big":12345678901234567890}';
   const answer = await ask(ours, 'POST', '/vector_stores', said, {
@@ -151,7 +154,7 @@ it('is marked for its provider, byte for byte else as it was asked for, and show
   await ask(ours, 'POST', '/vector_stores', { metadata: full });
   expect(kept.at(-1)!.metadata).toEqual(full);
   expect(await pending()).toEqual([]);
-  // What is sent again under one key has to be the same.
+  // A retry with the same idempotency key must be identical.
   const bodies: string[] = [];
   for (const key of ['once', 'once', 'twice']) {
     await ask(ours, 'POST', '/assistants', { model: 'm' }, { 'idempotency-key': key });
@@ -161,7 +164,7 @@ it('is marked for its provider, byte for byte else as it was asked for, and show
   expect(bodies[2]).not.toBe(bodies[0]);
 });
 
-it('is its owner’s a minute later where the answer was cut off or was an error, behind pages of others too', async () => {
+it('gets its owner a minute after an aborted or failed response, also behind pages of other objects', async () => {
   for (const one of ['cut', 'fail'] as const) {
     fate = one;
     const { status } = await ask(ours, 'POST', '/vector_stores', { name: one });
@@ -187,7 +190,7 @@ it('is its owner’s a minute later where the answer was cut off or was an error
   expect(await pending()).toEqual([]);
 });
 
-it('is noted where the caller goes before the answer, and where both the answer and the job come', async () => {
+it('is recorded when the caller disconnects before the response, once when response and job find it together', async () => {
   const { promise: isAsked, resolve: asked } = Promise.withResolvers<void>();
   const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
   inference.upstream.script = async (request, response) => {
@@ -216,7 +219,7 @@ it('is noted where the caller goes before the answer, and where both the answer 
   expect(await idsOf(ours, 'assistants')).toContain(kept[0]!.id);
 });
 
-it('is told of as unfound after an hour where no list shows it: without metadata, of kinds without a mark, at pages that do not end', async () => {
+it('is reported as not found after an hour when no list contains it', async () => {
   fate = 'cut';
   terms = { keepsMetadata: false, pageMax: 1, heedsCursor: false };
   await ask(ours, 'POST', '/vector_stores', {});
@@ -237,7 +240,7 @@ it('is told of as unfound after an hour where no list shows it: without metadata
   expect(await idsOf(ours)).not.toContain(kept[0]!.id);
 });
 
-it('is looked for again where the provider cannot be asked, for a day', async () => {
+it('is searched again for a day when the provider is unavailable', async () => {
   fate = 'cut';
   await ask(ours, 'POST', '/vector_stores', {});
   inference.upstream.script = (_, response) => sendJson(response, { error: {} }, 500);
@@ -255,7 +258,7 @@ it('is looked for again where the provider cannot be asked, for a day', async ()
   expect(await pending()).toEqual([]);
 });
 
-it('is not asked for where it cannot be written down, and stays to be found where the database goes meanwhile', async () => {
+it('is not created when it cannot be recorded, and is found later when the database fails meanwhile', async () => {
   const { db } = inference.server.database;
   const rename = (from: string, to: string) => db.schema.alterTable(from).renameTo(to).execute();
   await rename('pending_objects', 'away');

@@ -1,4 +1,7 @@
-/** Guarantees that guardrails judge what callers keep, wherever it is kept: what is put there, and what is shown of it. */
+/**
+ * Verifies that guardrails judge stored objects, wherever they are stored: what is written and what
+ * is returned.
+ */
 import { readFileSync } from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import OpenAI from 'openai';
@@ -14,7 +17,7 @@ import { sendJson, type TestUpstream } from '../../support/upstream/upstream.ts'
 let shared: SharedAccount;
 let upstream: TestUpstream;
 let ours: Tenant;
-/** Those of the tenant, in saved configs: a run takes no others. */
+/** Saved configs of the tenant, because runs accept no others. */
 let configs: Record<'native' | 'proxy', object>;
 const provider = startAssistants();
 
@@ -71,7 +74,7 @@ const clientBy = async (config: object): Promise<OpenAI> => {
   return new OpenAI({ apiKey: ours.key, baseURL, defaultHeaders, maxRetries: 0 });
 };
 
-describe.each(['native', 'proxy'] as const)('assistants that are kept (%s)', (kept) => {
+describe.each(['native', 'proxy'] as const)('stored assistants (%s)', (kept) => {
   let plain: OpenAI;
   let assistant: string;
 
@@ -83,7 +86,7 @@ describe.each(['native', 'proxy'] as const)('assistants that are kept (%s)', (ke
 
   const guarded = (guardrails: object) => clientBy({ ...configs[kept], ...guardrails });
 
-  /** All that a caller learns of a run about what it says, whatever of it is refused. */
+  /** Returns everything that a caller sees of the text of a run, including rejected parts. */
   async function told(by: OpenAI, content: string): Promise<string> {
     const { threads } = by.beta;
     const { id } = await plain.beta.threads.create();
@@ -114,7 +117,7 @@ describe.each(['native', 'proxy'] as const)('assistants that are kept (%s)', (ke
     return JSON.stringify(events);
   }
 
-  it('tell no model what is denied, and what is replaced in other words', async () => {
+  it('send denied content to no model, and redacted content only in its redacted form', async () => {
     await told(await guarded({ input_guardrails: [forbids('bomb')] }), 'a bomb');
     expect(provider.heard.join()).not.toContain('bomb');
     await told(await guarded({ input_guardrails: [replaces('\\d{3}-\\d{4}')] }), 'call 555-1234');
@@ -122,7 +125,7 @@ describe.each(['native', 'proxy'] as const)('assistants that are kept (%s)', (ke
     expect(provider.heard.join()).not.toContain('555-1234');
   });
 
-  it('tell no caller what is denied, in no list, message or stream', async () => {
+  it('return denied content in no list, message or stream', async () => {
     provider.reply = 'build a bomb';
     const by = await guarded({ output_guardrails: [forbids('bomb')] });
     expect(await told(by, 'how?')).not.toContain('bomb');
@@ -130,8 +133,8 @@ describe.each(['native', 'proxy'] as const)('assistants that are kept (%s)', (ke
     expect(provider.heard).toHaveLength(2);
   });
 
-  it('tell callers other words where some are replaced', async () => {
-    // Of letters that no id has.
+  it('return redacted content only in its redacted form', async () => {
+    // Letters that occur in no id.
     provider.reply = 'call zzz-yyyy';
     const by = await guarded({ output_guardrails: [replaces('z{3}-y{4}')] });
     for (const all of [await told(by, 'whom?'), await streamed(by)]) {
@@ -141,7 +144,7 @@ describe.each(['native', 'proxy'] as const)('assistants that are kept (%s)', (ke
   });
 });
 
-describe('what a provider keeps', () => {
+describe('provider objects under guardrails', () => {
   const canary = 'forbidden-word';
   const rows = readFileSync('docs/reference/stored-objects.md', 'utf8')
     .split('## Guardrails on stored objects')[1]!
@@ -157,16 +160,16 @@ describe('what a provider keeps', () => {
       return requests!.map((request) => ({ request, asked: asked!, answered: answered! }));
     });
 
-  /** `a.b[].c` with the word there. */
+  /** A document with the word at a path like `a.b[].c`. */
   function holding(path: string, text: string): unknown {
     const [, name, list, rest] = /^([^.[]+)(\[\])?\.?(.*)$/.exec(path)!;
     const below = rest === '' ? text : holding(rest!, text);
     return { [name!]: list === undefined ? below : [below] };
   }
 
-  /** By which every word is judged. */
+  /** Headers with a guardrail that judges every word. */
   let headers: Record<string, string>;
-  /** Of the caller, in place of `{id}`. */
+  /** Ids of the caller for `{id}`. */
   const ids: Record<string, string> = {};
 
   beforeAll(async () => {
@@ -195,38 +198,35 @@ describe('what a provider keeps', () => {
     return shared.ask(ours, method, path, sent, headers);
   }
 
-  it.each(rows)(
-    'is judged as the document says: $request',
-    async ({ request, asked, answered }) => {
-      expect(asked.length + answered.length).toBeGreaterThan(0);
-      for (const path of asked) {
-        upstream.reached.length = 0;
-        const refused = await ask(request, holding(path, canary) as object);
-        expect([path, refused]).toMatchObject([path, { status: 446 }]);
-        expect(upstream.reached).toHaveLength(0);
-      }
-      for (const path of answered) {
-        const isStream = path === 'events';
-        const answer = isStream ? {} : (holding(path, canary) as object);
-        // What the gateway lists of a provider it asks for one by one.
-        const isList = /^GET \/(?:responses|chat\/completions)$/.test(request);
-        const shown = isList ? (answer as { data: object[] }).data[0] : answer;
-        upstream.script = (_, response) => {
-          if (isStream) return events(response, messageOf('one', 'assistant', canary));
-          return sendJson(response, { id: 'one', ...shown });
-        };
-        const refused = await ask(request, { stream: isStream });
-        expect([path, refused]).toMatchObject([path, { status: 446 }]);
-        expect(JSON.stringify(refused.body)).not.toContain(canary);
-      }
-    },
-  );
+  it.each(rows)('are judged as documented: $request', async ({ request, asked, answered }) => {
+    expect(asked.length + answered.length).toBeGreaterThan(0);
+    for (const path of asked) {
+      upstream.reached.length = 0;
+      const refused = await ask(request, holding(path, canary) as object);
+      expect([path, refused]).toMatchObject([path, { status: 446 }]);
+      expect(upstream.reached).toHaveLength(0);
+    }
+    for (const path of answered) {
+      const isStream = path === 'events';
+      const answer = isStream ? {} : (holding(path, canary) as object);
+      // The gateway lists objects of a provider by requesting them one by one.
+      const isList = /^GET \/(?:responses|chat\/completions)$/.test(request);
+      const shown = isList ? (answer as { data: object[] }).data[0] : answer;
+      upstream.script = (_, response) => {
+        if (isStream) return events(response, messageOf('one', 'assistant', canary));
+        return sendJson(response, { id: 'one', ...shown });
+      };
+      const refused = await ask(request, { stream: isStream });
+      expect([path, refused]).toMatchObject([path, { status: 446 }]);
+      expect(JSON.stringify(refused.body)).not.toContain(canary);
+    }
+  });
 
   const by = (output: object) => saved({ ...configs.proxy, output_guardrails: [output] });
   const showing = (config: string, path: string) =>
     shared.ask(ours, 'GET', path, undefined, { 'x-gateway-config': config });
 
-  it('is judged answer by answer, without what callers have put there, and left as it came where no model speaks', async () => {
+  it("are judged response by response without the caller's input, and unchanged when they contain no model output", async () => {
     const deny = { deny: true, 'default.wordCount': { minWords: 2, maxWords: 3 } };
     const config = await by(deny);
     const data = [
@@ -248,7 +248,7 @@ describe('what a provider keeps', () => {
     expect(await showing(config, `/responses/${ids.responses}`)).toMatchObject({ status: 200 });
   });
 
-  it('is 246 where a guardrail fails and does not deny, in an answer, a list and a stream', async () => {
+  it('return 246 when a guardrail fails without denying, in a response, a list and a stream', async () => {
     const config = await by(forbids(canary, { deny: false }));
     const told = messageOf('m', 'assistant', canary);
     const path = `/threads/${ids.threads}`;
@@ -263,7 +263,7 @@ describe('what a provider keeps', () => {
     expect([stream.status, stream.body]).toEqual([246, expect.stringContaining(canary)]);
   });
 
-  it('is shown to nobody whose guardrails cannot judge it and fail closed', async () => {
+  it('are withheld when a guardrail cannot judge them and fails closed', async () => {
     const hook = { webhookURL: `${upstream.url}/hook`, timeout: 50 };
     const config = await by({ 'default.webhook': hook, deny: true, fail_closed: true });
     upstream.script = ({ url }, response) => {
@@ -280,7 +280,7 @@ describe('what a provider keeps', () => {
     }
   });
 
-  it('leaves nothing to look for where it is denied, and belongs to its caller where a stream was held back', async () => {
+  it('leave nothing to search after a denial, and belong to their caller when a stream was withheld', async () => {
     const { db } = shared.inference.server.database;
     const pending = () => db.selectFrom('pending_objects').selectAll().execute();
     const before = await pending();

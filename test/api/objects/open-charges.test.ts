@@ -1,4 +1,7 @@
-/** Guarantees that a response or run at a provider, charged all that it was granted, is charged what it has used as soon as anybody is told: once, and to the micro-dollar. */
+/**
+ * Verifies that a background response or run, first charged with its reservation, is settled with
+ * the reported usage once, to the micro-dollar.
+ */
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
 import { openProviderLists } from '../../../src/gateway/objects/provider-lists.ts';
 import { settleOpenCharges } from '../../../src/jobs/settle-open-charges.ts';
@@ -23,7 +26,7 @@ interface Work {
 
 let shared: SharedAccount;
 let lists: ReturnType<typeof openProviderLists>;
-/** What the provider works on, by its path; its journal of what was used. */
+/** Work in progress at the provider by path, with the usage it reports. */
 let works: Map<string, Work>;
 let made = 0;
 const minuteMs = 60_000;
@@ -85,7 +88,7 @@ afterAll(async () => {
 
 const cost = { usage_limits: { type: 'cost', credit_limit: 500 } };
 const model = 'gpt-4o-mini';
-/** Of this model, in millionths of a dollar a million tokens. */
+/** Cost with this model, in millionths of a dollar per million tokens. */
 const journal = (input: number, output: number) =>
   Math.ceil((input * 150_000 + output * 600_000) / 1_000_000);
 const used = (input_tokens: number, output_tokens: number) => ({ input_tokens, output_tokens });
@@ -96,17 +99,17 @@ const usedByRun = (prompt_tokens: number, completion_tokens: number) => ({
 
 const units = (by: Tenant) => keyUnits(shared.inference.server.database.db, by.keyId);
 const rowsOfOpen = () => shared.inference.server.database.db.selectFrom('open_charges').selectAll();
-/** Those that nobody has settled; of others the log has no row yet. */
+/** Charges that are not settled; some of them have no log row yet. */
 const open = () => rowsOfOpen().where('used', 'is', null).execute();
 
-/** Resolves once the log has all that is open. */
+/** Resolves once the log contains all open charges. */
 const logged = () =>
   eventually(async () => {
     const known = await rowsOfOpen().execute();
     expect(known.filter((row) => row.logged_at === null || row.used !== null)).toEqual([]);
   });
 
-/** What the log and its totals say that a key has used. */
+/** The usage of a key according to the log and its totals. */
 async function told(by: Tenant) {
   const { db } = shared.inference.server.database;
   const sums = (table: 'request_logs' | 'request_totals') =>
@@ -149,7 +152,7 @@ async function runOn(by: Tenant, at: string): Promise<Work> {
   return works.get(`/threads/${at}/runs/${answer.body.id}`)!;
 }
 
-it('is what the journal of the provider says, once, however many ask at once, and for nobody else', async () => {
+it('is settled once with the usage of the provider under concurrent reads, for its owner only', async () => {
   const [tenant, other] = [await shared.tenant('many', cost), await shared.tenant('other', cost)];
   const work = await background(tenant);
   const granted = await units(tenant);
@@ -173,7 +176,7 @@ it('is what the journal of the provider says, once, however many ask at once, an
   expect(await units(tenant)).toBe(journal(1_234, 77));
 });
 
-it('of runs is told by each of them and by a list, of what has used more than it was granted, too', async () => {
+it('is settled for runs when one or a list is read, also above the reservation', async () => {
   const tenant = await shared.tenant('runs', cost);
   const at = await thread(tenant);
   const [one, two, three] = [
@@ -195,7 +198,7 @@ it('of runs is told by each of them and by a list, of what has used more than it
   expect(await units(tenant)).toBe(both + journal(300, 3));
 });
 
-it('is asked for by a job where nobody does, stays where the provider says none, and is asked for no more then', async () => {
+it('is settled by a job when nobody reads it, stays without reported usage, and is then dropped', async () => {
   const { clock } = shared.inference.server;
   const tenant = await shared.tenant('nobody', cost);
   const at = await thread(tenant);
@@ -230,7 +233,7 @@ it('is asked for by a job where nobody does, stays where the provider says none,
   expect(await run()).toEqual({ ...nothing, unsaid: 1 });
 });
 
-/** Asks for a response as a stream, which the provider breaks off, and goes on with the response. */
+/** Requests a streamed response that the provider aborts and continues in the background. */
 async function breakOff(tenant: Tenant): Promise<void> {
   const body = { model, input: 'x', background: true, stream: true, max_output_tokens: 1_000 };
   shared.inference.upstream.script = async (request, answer) => {
@@ -241,7 +244,7 @@ async function breakOff(tenant: Tenant): Promise<void> {
   shared.inference.upstream.script = script;
 }
 
-it('is known of a stream that broke off, of which the provider goes on', async () => {
+it('is recorded for an aborted stream that continues at the provider', async () => {
   const tenant = await shared.tenant('stream', cost);
   await breakOff(tenant);
   await eventually(async () => expect(await open()).toHaveLength(1));
@@ -251,11 +254,11 @@ it('is known of a stream that broke off, of which the provider goes on', async (
   expect(await units(tenant)).toBe(journal(100, 10));
 });
 
-it('is what log and totals say in the end, of runs, of responses and of streams that broke off, whoever tells it', async () => {
+it('equals log and totals in the end for runs, responses and aborted streams', async () => {
   const { clock } = shared.inference.server;
   const tenant = await shared.tenant('logged', cost);
   const at = await thread(tenant);
-  /** What is told at once is settled before it is logged, as a rule; the rest is logged before. */
+  /** A usage that is known at once is usually settled before it is logged, any other afterwards. */
   for (const isAtOnce of [true, false]) {
     const before = new Set(works.keys());
     await Promise.all([1, 2, 3].map(() => background(tenant)));
@@ -294,7 +297,7 @@ it('is what log and totals say in the end, of runs, of responses and of streams 
   });
 });
 
-it('changes once whatever dies on the way, waits for a counter that does not know of it, and forgets with one that was reset', async () => {
+it('settles once after any crash, waits for unknown counters, and is dropped with a counter that was reset', async () => {
   const { database, clock } = shared.inference.server;
   const tenant = await shared.tenant('dies', cost);
   const usage = { inputTokens: 500, outputTokens: 50, cachedInputTokens: 0, cacheWriteTokens: 0 };
@@ -344,7 +347,7 @@ it('changes once whatever dies on the way, waits for a counter that does not kno
   expect([await units(tenant), await open()]).toEqual([0, []]);
 });
 
-it('is believed of nobody but the server that was asked for it', async () => {
+it('accepts usage only from the server that was called', async () => {
   const { upstream, addKey } = shared.inference;
   const { key, id: keyId } = await addKey({
     usage_limits: { type: 'tokens', credit_limit: 10_000_000 },

@@ -1,4 +1,7 @@
-/** Guarantees of runs whose drivers die, sleep, stop or meet one another: on a real database, with a model that is scripted. */
+/**
+ * Verifies runs whose drivers die, sleep, stop or compete, on a real database with a scripted
+ * model.
+ */
 import fc from 'fast-check';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { RunStatus } from '../../../src/model/objects/run-states.ts';
@@ -6,7 +9,7 @@ import { newId } from '../../../src/model/wire/ids.ts';
 import type { ModelResponse } from '../../../src/objects/model-calls.ts';
 import type { ObjectKind, ObjectRequest } from '../../../src/objects/object-request.ts';
 import { AssistantObjects } from '../../../src/objects/runs/assistant-objects.ts';
-import { RunDrivers } from '../../../src/objects/runs/run-drivers.ts';
+import { RunDriverPool } from '../../../src/objects/runs/run-driver-pool.ts';
 import type { StoreSearch, TextMatch } from '../../../src/objects/store-search.ts';
 import type { Database, Db } from '../../../src/store/connection/db.ts';
 import * as runSteps from '../../../src/store/objects/run-steps.ts';
@@ -65,7 +68,7 @@ const found: TextMatch = {
 let test: TestDatabase;
 let now = Date.UTC(2027, 0, 4, 8);
 let asked: Asked[];
-let replicas: RunDrivers[];
+let replicas: RunDriverPool[];
 
 beforeAll(async () => {
   test = await createTestDatabase();
@@ -78,7 +81,7 @@ afterAll(async () => {
 
 beforeEach(startAnew);
 
-/** Without what others have left to be driven. */
+/** Clears the runs that earlier tests left. */
 async function startAnew(): Promise<void> {
   await Promise.all((replicas ?? []).map((drivers) => drivers[Symbol.asyncDispose]()));
   replicas = [];
@@ -86,7 +89,7 @@ async function startAnew(): Promise<void> {
   await test.database.db.deleteFrom('runs').execute();
 }
 
-/** Asks a model, as it does where the gateway keeps vector stores. */
+/** A search that calls a model, as when the gateway stores the vector stores. */
 const search: StoreSearch = {
   search: async (_owner, _ids, { models, queries }) => {
     await models.call('/embeddings', { input: queries });
@@ -95,13 +98,13 @@ const search: StoreSearch = {
   listSearchable: async (_, ids) => ids,
 };
 
-/** A process: what answers callers there, and what drives. */
+/** A process with the routes for callers and a driver. */
 function replica({
   database = test.database as Parts,
   step = () => {},
   faults = [] as unknown[],
 } = {}) {
-  const drivers = new RunDrivers({
+  const drivers = new RunDriverPool({
     database,
     now: () => now,
     onFault: (error) => faults.push(error),
@@ -176,7 +179,7 @@ const becomes = (of: Replica, run: Shown, status: RunStatus): Promise<Shown> =>
     return shown;
   });
 
-/** The question of that number, once it is asked. */
+/** Resolves with the model call of that number once it is made. */
 const question = (number: number): Promise<Asked> =>
   eventually(async () => {
     expect(asked.length).toBeGreaterThan(number);
@@ -185,7 +188,7 @@ const question = (number: number): Promise<Asked> =>
 
 const told = ({ params }: Asked) => params.messages as readonly object[];
 
-/** Gives one answer after the other to what is asked from now on, until it is so. */
+/** Answers each new model call with the next response until the condition holds. */
 async function answerAll(isSo: () => Promise<boolean>, answers: readonly ModelResponse[]) {
   const before = asked.length;
   const given = new Set<Asked>();
@@ -198,7 +201,7 @@ async function answerAll(isSo: () => Promise<boolean>, answers: readonly ModelRe
   });
 }
 
-/** What stands of the run: texts that it has said, and places of its steps. */
+/** Returns the stored texts of the run and the positions of its steps. */
 async function traces(of: Replica, run: Shown) {
   const messages = await ask(of, 'GET', `threads/${run.thread_id}/messages`);
   const steps = await runSteps.listAll(test.database.db, {
@@ -212,7 +215,7 @@ async function traces(of: Replica, run: Shown) {
   };
 }
 
-/** A database for a process that dies before the statement of that number, or before it learns what came of it. */
+/** A database that dies before the statement of that number, or before its result is known. */
 function dying(diesAt: number) {
   let steps = 0;
   const step = (): void => {
@@ -242,7 +245,7 @@ function dying(diesAt: number) {
 }
 
 describe('a driver that dies', () => {
-  it('at whatever moment leaves a run that another one ends: no step twice, no token twice', async () => {
+  it('leaves a run at any point that another driver completes, without repeated steps or tokens', async () => {
     const successor = replica();
     let isWhole = false;
     for (let diesAt = 1; !isWhole; diesAt += 1) {
@@ -266,7 +269,7 @@ describe('a driver that dies', () => {
     }
   });
 
-  it('while it searches leaves what the model has called to another: no answer of it is asked for twice', async () => {
+  it('leaves a pending search to another driver, which repeats no model call', async () => {
     const successor = replica();
     const answers = [searches, said];
     let isWhole = false;
@@ -303,7 +306,7 @@ describe('a driver that dies', () => {
     }
   });
 
-  it('but lives changes nothing once another has taken the run over', async () => {
+  it('changes nothing when it survives and another has taken over the run', async () => {
     const [sleeper, successor] = [replica(), replica()];
     const run = await newRun(sleeper);
     const late = await question(0);
@@ -320,7 +323,7 @@ describe('a driver that dies', () => {
     expect(await traces(successor, run)).toEqual({ messages: 1, steps: ['0 completed'] });
   });
 
-  it('again and again takes no more drivers with it', async () => {
+  it('is not followed into death by its successors, when a run kills drivers repeatedly', async () => {
     let run: Shown | null = null;
     for (let times = 0; times < 5; times += 1) {
       const victim = replica();
@@ -336,7 +339,7 @@ describe('a driver that dies', () => {
     expect(asked).toHaveLength(5);
   });
 
-  it('is replaced at once where it was stopped in order', async () => {
+  it('is replaced at once after an orderly shutdown', async () => {
     const [stopped, successor] = [replica(), replica()];
     const run = await newRun(stopped);
     await question(0);
@@ -348,7 +351,7 @@ describe('a driver that dies', () => {
 });
 
 describe('a run', () => {
-  it('is taken over by one of many', async () => {
+  it('is taken over by one of many drivers', async () => {
     const run = await newRun(replica());
     await question(0);
     now += leaseMs;
@@ -359,7 +362,7 @@ describe('a run', () => {
     await becomes(rivals[0]!, run, 'completed');
   });
 
-  it('that waits for its caller survives all drivers, and goes on at whoever is asked', async () => {
+  it('survives all drivers while it waits for its caller, and continues in any process', async () => {
     const [first, second] = [replica(), replica()];
     const run = await newRun(first);
     (await question(0)).answer(calls);
@@ -375,7 +378,7 @@ describe('a run', () => {
     expect((await traces(second, run)).steps).toEqual(['1 completed', '2 completed']);
   });
 
-  it('takes the outputs of its calls once, of a hundred that hand them in', async () => {
+  it('accepts the outputs of its calls once out of a hundred submissions', async () => {
     const one = replica();
     const run = await newRun(one);
     (await question(0)).answer(calls);
@@ -391,7 +394,7 @@ describe('a run', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('cancelled at another replica stops at its driver, or without one', async () => {
+  it('stops at its driver when it is cancelled in another replica, and also without a driver', async () => {
     const [driver, other] = [replica(), replica()];
     const driven = await newRun(driver);
     const { signal } = await question(0);
@@ -407,7 +410,7 @@ describe('a run', () => {
   });
 });
 
-/** What the test takes a run to be. */
+/** The state of a run that the test expects. */
 interface Expected {
   status: RunStatus;
   tokens: number;
@@ -427,8 +430,8 @@ const commands = [
   'look',
 ] as const;
 
-describe('runs under whatever happens to them', () => {
-  it('are in the state that a model of them is in', async () => {
+describe('runs under random events', () => {
+  it('match a model of their state', async () => {
     const sequence = fc.array(fc.constantFrom(...commands), { minLength: 1, maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(sequence, async (happenings) => {
@@ -448,7 +451,7 @@ describe('runs under whatever happens to them', () => {
   });
 });
 
-/** Lets it happen to the run and to what is expected of it; yields the process that goes on. */
+/** Applies an event to the run and to the expected state; returns the process that continues. */
 async function happen(
   happening: (typeof commands)[number],
   at: Replica,

@@ -1,4 +1,7 @@
-/** Guarantees of assistants, threads and runs: unmodified clients of OpenAI, every state, every loss, and two tenants. */
+/**
+ * Verifies assistants, threads and runs with unmodified OpenAI clients: every state, every failure,
+ * and two tenants.
+ */
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type Inference, startInference } from '../../support/server/inference.ts';
@@ -61,7 +64,7 @@ const callsAnswer = (...ids: string[]) => ({
   ],
 });
 
-describe('a client of OpenAI', () => {
+describe('an OpenAI client', () => {
   it('creates, polls and reads a run', async () => {
     const { assistants, threads } = client.beta;
     const assistant = await assistants.create({ model: 'gpt-test', instructions: 'Be brief.' });
@@ -96,7 +99,7 @@ describe('a client of OpenAI', () => {
     ]);
   });
 
-  it('runs functions that the model calls and polls for what it says then', async () => {
+  it('executes functions that the model calls, and polls for the final text', async () => {
     const { assistants, threads } = client.beta;
     const answers = [callsAnswer('a', 'b'), chatAnswer];
     inference.upstream.script = (_, response) => sendJson(response, answers.shift());
@@ -132,7 +135,7 @@ describe('a client of OpenAI', () => {
     ]);
   });
 
-  it('is told of a run as a stream, and goes on with it as one', async () => {
+  it('receives a run as a stream, and continues it as a stream', async () => {
     const { assistants, threads } = client.beta;
     const chunk = (delta: object, finish: string | null = null) =>
       `data: ${JSON.stringify({ ...chatAnswer, object: 'chat.completion.chunk', usage: null, choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`;
@@ -191,7 +194,7 @@ describe('a client of OpenAI', () => {
   });
 });
 
-it('a credential beside the key stands in no way of a run whose targets have their own, and is kept by none', async () => {
+it('runs targets that have credentials of their own beside a caller credential, which is never stored', async () => {
   const { server, upstream } = inference;
   const asks = async (config: object) => {
     const made = await server.request('POST', '/v2/configs', { body: { name: 'one', config } });
@@ -214,11 +217,11 @@ it('a credential beside the key stands in no way of a run whose targets have the
   await expect(asks(target)).rejects.toMatchObject({ status: 400 });
 });
 
-describe('a run that searches files', () => {
+describe('a run with file search', () => {
   let searching: OpenAI;
   let storeId: string;
   let fileId: string;
-  /** What is answered to questions of a chat. */
+  /** Responses of the chat model, in order. */
   let answers: object[];
   const chats = () =>
     inference.upstream.reached
@@ -288,7 +291,7 @@ describe('a run that searches files', () => {
     });
   const thread = { messages: [{ role: 'user' as const, content: 'frogs?' }] };
 
-  it('goes on by itself, keeps what was found as a step, and cites it', async () => {
+  it('continues by itself, stores the results as a step, and cites them', async () => {
     const { beta } = searching;
     const assistant = await assistantOf();
     expect(assistant.tool_resources).toEqual({ file_search: { vector_store_ids: [storeId] } });
@@ -350,7 +353,7 @@ describe('a run that searches files', () => {
     });
   });
 
-  it('is told as a stream, with what the caller is to run beside the search', async () => {
+  it('is streamed with the function calls that the caller executes beside the search', async () => {
     const { threads } = searching.beta;
     const { id } = await assistantOf();
     answers = [
@@ -377,7 +380,7 @@ describe('a run that searches files', () => {
     ]);
   });
 
-  it('is refused, fails or tells the model why, where it cannot search', async () => {
+  it('is rejected, fails, or tells the model the reason when it cannot search', async () => {
     const { assistants, threads } = searching.beta;
     const endOf = (more: object) =>
       threads.createAndRunPoll({ thread, ...more } as never, { pollIntervalMs: 20 });
@@ -429,7 +432,7 @@ describe('a run that searches files', () => {
   });
 });
 
-/** A run that waits for the outputs of calls with these ids. */
+/** Returns a run that waits for the outputs of calls with these ids. */
 async function askingRun(...ids: string[]) {
   const { assistants, threads } = client.beta;
   inference.upstream.script = (_, response) => sendJson(response, callsAnswer(...ids));
@@ -443,7 +446,7 @@ async function askingRun(...ids: string[]) {
 const refused = (message: RegExp) => ({ status: 400, message: expect.stringMatching(message) });
 
 describe('a run', () => {
-  it('takes the output of each call it waits for, all at once, and of no other', async () => {
+  it('accepts the outputs of all pending calls together, and of no other call', async () => {
     const { runs } = client.beta.threads;
     const run = await askingRun('a', 'b');
     const outputs = (ids: string[], output = 'x') => ({
@@ -458,7 +461,7 @@ describe('a run', () => {
     expect((await submit('b', 'a')).status).toBe('queued');
     await runs.poll(run.id, { thread_id: run.thread_id }, { pollIntervalMs: 20 });
     await expect(submit('a', 'b')).rejects.toMatchObject(refused(/it is completed/));
-    // Who has lost the answer hands them in again.
+    // A caller who lost the response submits the outputs again.
     const isRetry = { headers: { 'x-stainless-retry-count': '1' } };
     const again = await runs.submitToolOutputs(run.id, outputs(['a', 'b']), isRetry);
     expect(again.status).toBe('completed');
@@ -471,7 +474,7 @@ describe('a run', () => {
     expect(data).toHaveLength(2);
   });
 
-  it('shows what a model refuses with, and parts and arguments in whatever form it tells them', async () => {
+  it('returns the error of the model, and text parts and arguments in any form that models use', async () => {
     const { threads, assistants } = client.beta;
     const { id } = await assistants.create({ model: 'gpt-test', tools: [weather] });
     const runOf = async (message: object) => {
@@ -498,7 +501,7 @@ describe('a run', () => {
     });
   });
 
-  it('has failed where the stream of its model tells an error or has no end, with what was said by then', async () => {
+  it('fails with the partial text when the stream of its model reports an error or breaks off', async () => {
     const { threads, assistants } = client.beta;
     const { id: assistant_id } = await assistants.create({ model: 'gpt-test' });
     const half = { choices: [{ index: 0, delta: { content: 'half' }, finish_reason: null }] };
@@ -525,7 +528,7 @@ describe('a run', () => {
     expect((await runOf(half, ended)).run.status).toBe('completed');
   });
 
-  it('that waits holds its thread until it is cancelled, or its ten minutes are over', async () => {
+  it('blocks its thread while it waits, until it is cancelled or expires after ten minutes', async () => {
     const { runs, messages } = client.beta.threads;
     const [waiting, late] = [await askingRun('a'), await askingRun('a')];
     const place = { thread_id: waiting.thread_id };
@@ -551,7 +554,7 @@ describe('a run', () => {
     expect(next.status).toBe('completed');
   });
 
-  it('ends where its bounds are met, or the model refuses, and says why', async () => {
+  it('ends with the reason when its limits are reached or the model refuses', async () => {
     const { assistants, threads } = client.beta;
     const { id } = await assistants.create({ model: 'gpt-test' });
     const endOf = (more: object) =>
@@ -579,7 +582,7 @@ describe('a run', () => {
     );
   });
 
-  it('has tools of twenty functions at most, and none that is run elsewhere', async () => {
+  it('accepts at most twenty functions, and no hosted tools', async () => {
     const { assistants } = client.beta;
     const named = (at: number) => ({ ...weather, function: { name: `f${at}` } });
     const tools = Array.from({ length: 21 }, (_, at) => named(at));
@@ -615,8 +618,8 @@ describe('a run', () => {
   });
 });
 
-describe('of two tenants', () => {
-  it('neither reaches what the other has made, by any route', async () => {
+describe('two tenants', () => {
+  it('cannot access the objects of the other on any route', async () => {
     const run = await askingRun('a');
     const { thread_id: thread, assistant_id: assistant } = run;
     const { data } = await client.beta.threads.messages.list(thread);
@@ -658,7 +661,7 @@ describe('of two tenants', () => {
     await client.beta.threads.runs.cancel(run.id, { thread_id: thread });
   });
 
-  it('each pages through its own, changes it and deletes it with all that is in it', async () => {
+  it('page through, update and delete their own objects with all contents', async () => {
     const { assistants, threads } = other.beta;
     const made: string[] = [];
     for (const name of ['b', 'c', 'd'])

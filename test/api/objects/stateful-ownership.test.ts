@@ -1,4 +1,7 @@
-/** Guarantees of what callers keep with a provider: each reaches what its workspace has made, and nobody else's exists for it. */
+/**
+ * Verifies that objects stored at a provider are accessible to the workspace that created them and
+ * invisible to all others.
+ */
 import { NotFoundError } from 'openai';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Inference } from '../../support/server/inference.ts';
@@ -15,7 +18,7 @@ let inference: Inference;
 let ours: Tenant;
 let theirs: Tenant;
 
-/** What the one account has that both tenants use. */
+/** Objects in the account that both tenants use. */
 const kept = new Map<string, Record<string, unknown>>();
 let made = 0;
 
@@ -54,15 +57,15 @@ beforeEach(() => {
 
 afterAll(() => shared[Symbol.asyncDispose]());
 
-/** A question of a chat with something in it. */
+/** A chat request with this part as content. */
 const chatOf = (part: object) => ({ model: 'm', messages: [{ role: 'user', content: [part] }] });
 
 const ask: SharedAccount['ask'] = (...asked) => shared.ask(...asked);
 
 const idsOf = (list: { data: { id: string }[] }) => list.data.map(({ id }) => id);
 
-describe('what a workspace has made at a provider', () => {
-  it('is reached by its keys, and listed for them alone, newest first and page by page', async () => {
+describe('an object that a workspace stores at a provider', () => {
+  it('is accessible to keys of the workspace, and listed newest first page by page', async () => {
     const mine: string[] = [];
     for (const name of ['a', 'b', 'c']) {
       mine.unshift((await ours.client.vectorStores.create({ name })).id);
@@ -82,7 +85,7 @@ describe('what a workspace has made at a provider', () => {
     expect(await ask(ours, 'GET', `/vector_stores/${mine[1]}`)).toMatchObject({ status: 404 });
   });
 
-  it('does not exist for others, on any route and however its id is written, and no word of it reaches the provider', async () => {
+  it('returns 404 to others on every route and in every spelling of its id, without calling the provider', async () => {
     const store = await ours.client.vectorStores.create({ name: 'mine' });
     const file = (await ask(ours, 'POST', '/files', { purpose: 'assistants' })).body;
     const response = await ours.client.responses.create({ model: 'm', input: 'hi' });
@@ -142,7 +145,7 @@ describe('what a workspace has made at a provider', () => {
     expect(inference.upstream.reached.at(-1)!.url).toContain('/chat/completions');
   });
 
-  it('is deleted with an error without anything around where it is another’s response', async () => {
+  it('returns a bare error when another tenant deletes the response', async () => {
     const { id } = await ours.client.responses.create({ model: 'm', input: 'hi' });
     for (const one of [id, 'resp_none']) {
       expect(await ask(theirs, 'DELETE', `/responses/${one}`)).toMatchObject({
@@ -156,7 +159,7 @@ describe('what a workspace has made at a provider', () => {
   });
 });
 
-/** Kinds of what callers keep, and what each has below it. */
+/** Kinds of stored objects, with their sub-resources. */
 const below: Record<string, readonly string[]> = {
   responses: ['', '/cancel', '/input_items'],
   conversations: ['', '/items', '/items/i'],
@@ -180,7 +183,7 @@ const below: Record<string, readonly string[]> = {
   ]),
 };
 
-/** One of each kind, by kind; of a response its items and its container, too. */
+/** Creates an object of each kind, and for a response its items and its container. */
 async function makeAll(by: Tenant): Promise<Record<string, string>> {
   const own: Record<string, string> = {};
   for (const kind of Object.keys(below)) {
@@ -191,7 +194,7 @@ async function makeAll(by: Tenant): Promise<Record<string, string>> {
   return own;
 }
 
-/** A place in a body where an object is named. */
+/** A place in a body that names an object. */
 interface Place {
   readonly kind: string;
   readonly path: string;
@@ -297,8 +300,8 @@ const placesOf = (own: Record<string, string>): Place[] => [
   },
 ];
 
-describe('of two workspaces with one account', () => {
-  it('neither names what is the other’s, at any place of a body and however it is written there', async () => {
+describe('two workspaces with one account', () => {
+  it('cannot name objects of the other at any place of a body, in any spelling', async () => {
     const [mine, others] = [await makeAll(ours), await makeAll(theirs)];
     const headers = { authorization: `Bearer ${ours.key}`, 'content-type': 'application/json' };
     const send = async (path: string, text: string) => {
@@ -319,7 +322,7 @@ describe('of two workspaces with one account', () => {
         const text = textOf(id);
         const named = JSON.stringify(value(id));
         written.push(text, text.replace(key, escaped));
-        // Of a chat, those providers that have files heed the case.
+        // Only providers that have files treat the ids in a chat as case-sensitive.
         if (path !== '/chat/completions') written.push(text.replace(key, key.toUpperCase()));
         twins.push(
           text.replace(key, `${key}${JSON.stringify(value(own))},${key}`),
@@ -336,7 +339,7 @@ describe('of two workspaces with one account', () => {
     }
   });
 
-  it('neither reaches what is the other’s on any route, and nothing tells it from what does not exist', async () => {
+  it('get the same response for objects of the other and for unknown ones, on every route', async () => {
     const others = await makeAll(theirs);
     const mine = await makeAll(ours);
     inference.upstream.reached.length = 0;

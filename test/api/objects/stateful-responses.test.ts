@@ -1,4 +1,7 @@
-/** Guarantees of responses that the gateway keeps: made of chats, told as OpenAI tells them, gone on from, and there when their stream has broken. */
+/**
+ * Verifies responses that the gateway stores: created through chats, returned in the OpenAI format,
+ * continued, and readable after an aborted stream.
+ */
 import OpenAI, { BadRequestError, NotFoundError } from 'openai';
 import type { ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -30,7 +33,7 @@ async function post(path: string, body: object) {
   return answer.body;
 }
 
-/** Of a workspace of its own, with an account at a service that keeps nothing. */
+/** Returns a client of a new workspace with an account at a service that stores nothing. */
 async function clientOf(service: string, config: object = {}): Promise<OpenAI> {
   const integration = await post('/v1/integrations', {
     name: service,
@@ -64,7 +67,7 @@ const called = {
   function: { name: 'weather', arguments: '{"in":"Bern"}' },
 };
 
-/** A stream of a chat that goes on as the test says. */
+/** A chat stream whose chunks the test sends. */
 function streamScript() {
   const { promise: begun, resolve } = Promise.withResolvers<{
     say: (...deltas: object[]) => void;
@@ -98,8 +101,8 @@ async function all(events: AsyncIterable<ResponseStreamEvent>): Promise<Response
   return found;
 }
 
-describe('a response of a provider that has only chats', () => {
-  it('is asked for as a chat, told as a response, kept with what it was asked, and deleted', async () => {
+describe('a response of a provider that offers only chats', () => {
+  it('is requested as a chat, returned as a response, stored with its input, and deleted', async () => {
     const response = await client.responses.create({
       model: 'm',
       instructions: 'be brief',
@@ -141,7 +144,7 @@ describe('a response of a provider that has only chats', () => {
     await expect(client.responses.retrieve(response.id)).rejects.toBeInstanceOf(NotFoundError);
   });
 
-  it('goes on from others with all that was said, calls of tools with it, and with what their answers say', async () => {
+  it('continues earlier responses with their text, tool calls and tool results', async () => {
     const message = { role: 'assistant', content: null, tool_calls: [called] };
     const choices = [{ index: 0, message, finish_reason: 'tool_calls' }];
     inference.upstream.script = (_, response) => sendJson(response, { ...chatAnswer, choices });
@@ -172,19 +175,19 @@ describe('a response of a provider that has only chats', () => {
     await expect(client.responses.create(elsewhere)).rejects.toBeInstanceOf(NotFoundError);
   });
 
-  it('is not kept where the caller says so', async () => {
+  it('is not stored when the caller disables that', async () => {
     const { id } = await client.responses.create({ model: 'm', input: 'hello', store: false });
     await expect(client.responses.retrieve(id)).rejects.toBeInstanceOf(NotFoundError);
   });
 
-  it('is refused where a chat has no word for what is asked', async () => {
+  it('is rejected when a chat cannot express the request', async () => {
     const tools = [{ type: 'web_search' as const }];
     const refused = client.responses.create({ model: 'm', input: 'hello', tools });
     await expect(refused).rejects.toMatchObject({ code: 'not_translatable', status: 400 });
     expect(inference.upstream.reached).toEqual([]);
   });
 
-  it('is made by way of Anthropic’s format, too', async () => {
+  it('is created with the Anthropic format as well', async () => {
     inference.upstream.script = (_, response) =>
       sendJson(response, {
         id: 'msg_1',
@@ -201,8 +204,8 @@ describe('a response of a provider that has only chats', () => {
   });
 });
 
-describe('a stream of a response that the gateway keeps', () => {
-  it('tells every event in its order, and again from any of them on', async () => {
+describe('a streamed response that the gateway stores', () => {
+  it('returns every event in order, and again from any event on', async () => {
     const begun = streamScript();
     const stream = await client.responses.create({ model: 'm', input: 'hello', stream: true });
     const chat = await begun;
@@ -237,7 +240,7 @@ describe('a stream of a response that the gateway keeps', () => {
     }
   });
 
-  it('goes on when its caller has gone, who comes back to it in the middle', async () => {
+  it('continues after its caller disconnects, and the caller can resume in the middle', async () => {
     const begun = streamScript();
     const stream = await client.responses.create({ model: 'm', input: 'hello', stream: true });
     const chat = await begun;
@@ -262,7 +265,7 @@ describe('a stream of a response that the gateway keeps', () => {
     expect((await client.responses.retrieve(id)).output_text).toBe('ab');
   });
 
-  it('has every event for whoever comes back that a caller was told, in whatever moment its gateway is killed', async () => {
+  it('has every event that a caller received, at whatever moment its gateway is killed', async () => {
     const begun = streamScript();
     const stream = await client.responses.create({ model: 'm', input: 'hello', stream: true });
     const chat = await begun;
@@ -297,7 +300,7 @@ describe('a stream of a response that the gateway keeps', () => {
     expect(await all({ [Symbol.asyncIterator]: () => events })).toEqual(rest);
   });
 
-  it('leaves nothing behind when it is deleted while it goes on', async () => {
+  it('leaves nothing behind when it is deleted while it runs', async () => {
     const begun = streamScript();
     const stream = await client.responses.create({ model: 'm', input: 'hello', stream: true });
     const chat = await begun;
@@ -313,7 +316,7 @@ describe('a stream of a response that the gateway keeps', () => {
     expect(await rows.selectAll().execute()).toEqual([]);
   });
 
-  it('fails with an event that says so where the provider breaks off, and nothing goes on from it', async () => {
+  it('ends with a failure event when the provider aborts, and cannot be continued', async () => {
     const begun = streamScript();
     const stream = await client.responses.create({ model: 'm', input: 'hello', stream: true });
     const chat = await begun;
@@ -329,7 +332,7 @@ describe('a stream of a response that the gateway keeps', () => {
     await expect(more).rejects.toBeInstanceOf(BadRequestError);
   });
 
-  it('is cancelled in the background, stays so whatever comes, and has an owner who alone may do that', async () => {
+  it('is cancelled in the background by its owner only, and stays cancelled', async () => {
     const begun = streamScript();
     const asked = { model: 'm', input: 'hello', stream: true, background: true } as const;
     const stream = await client.responses.create(asked);
@@ -348,7 +351,7 @@ describe('a stream of a response that the gateway keeps', () => {
     expect(await client.responses.cancel(id)).toMatchObject({ status: 'cancelled' });
   });
 
-  it('in the background is polled until it is done, cancelled or failed, and has to be kept', async () => {
+  it('is polled in the background until it ends, and requires storing', async () => {
     const inBackground = { model: 'm', input: 'hello', background: true } as const;
     const unkept = client.responses.create({ ...inBackground, store: false });
     await expect(unkept).rejects.toMatchObject({ status: 400, param: 'store' });
@@ -388,7 +391,7 @@ describe('a stream of a response that the gateway keeps', () => {
     await expect(client.responses.create(inBackground)).rejects.toMatchObject({ status: 429 });
   });
 
-  it('has failed a minute after its process gave its last sign of life', async () => {
+  it('fails one minute after the last heartbeat of its process', async () => {
     const { db } = inference.server.database;
     const { id } = await client.responses.create({ model: 'm', input: 'hello' });
     const lost = { status: 'in_progress' as const, alive_until: inference.server.clock.now() - 1 };
@@ -405,7 +408,7 @@ describe('a stream of a response that the gateway keeps', () => {
     });
   });
 
-  it('has failed so without anybody asking for it, once, and not while its process gives signs', async () => {
+  it('is marked as failed once without any reader, and not while its process sends heartbeats', async () => {
     const { database, clock } = inference.server;
     const begun = streamScript();
     const stream = await client.responses.create({ model: 'm', input: 'hello', stream: true });

@@ -1,4 +1,7 @@
-/** Guarantees that files lie where settings say, whole or not at all, and that nothing is left of what was cut off, failed or deleted. */
+/**
+ * Verifies that files are stored where the settings say, completely or not at all, and that nothing
+ * remains of aborted, failed or deleted ones.
+ */
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -35,7 +38,7 @@ beforeAll(async () => {
       s3: bucket.place,
       fileBytesMax: 10 * mebibyte,
     },
-    // Files are not held to what bodies are.
+    // The body limit does not apply to files.
     inference: { ...usual, bodyBytesMax: mebibyte },
   });
   const { key } = await inference.addKey();
@@ -62,7 +65,7 @@ const rows = () =>
 
 const sweep = () => inference.server.app.jobs.runNow('delete-unused-blobs');
 
-/** Nothing in the bucket, the folder and the database. */
+/** Nothing is left in the bucket, the folder and the database. */
 const expectNothingLeft = async () => {
   expect(await rows()).toEqual([]);
   expect(bucket.objects()).toEqual([]);
@@ -76,7 +79,7 @@ const expectNothingLeft = async () => {
 const failure = (status: number, code: string) => expect.objectContaining({ status, code });
 
 describe('a file in a bucket', () => {
-  it('is larger than bodies may be, comes back as it was, and is gone when it is deleted', async () => {
+  it('may exceed the body limit, is returned unchanged, and is erased on deletion', async () => {
     const file = await upload();
     expect(file.bytes).toBe(content.length);
     expect(bucket.objects().map((name) => name.slice(-4))).toEqual(['0000', '0001', '0002']);
@@ -86,13 +89,13 @@ describe('a file in a bucket', () => {
     await expectNothingLeft();
   });
 
-  it('is refused beyond what a file may have, and leaves nothing', async () => {
+  it('returns 413 above the file limit, and leaves nothing', async () => {
     const large = Buffer.concat([content, content.subarray(0, mebibyte)]);
     await expect(upload(large)).rejects.toEqual(failure(413, 'body_too_large'));
     await expectNothingLeft();
   });
 
-  it('is refused with what is said behind it, and leaves nothing', async () => {
+  it('is rejected when a field after the file is invalid, and leaves nothing', async () => {
     const form = new FormData();
     form.set('file', new File([content], 'a.bin'));
     form.set('purpose', 'none');
@@ -102,7 +105,7 @@ describe('a file in a bucket', () => {
     await expectNothingLeft();
   });
 
-  it('is 503 while the bucket does not do its part, and leaves nothing an hour later', async () => {
+  it('returns 503 while the bucket fails, and leaves nothing an hour later', async () => {
     const file = await upload();
     bucket.interfere = (asked) => (/(?:PUT|GET).*0001/.test(asked) ? 503 : null);
     await expect(upload()).rejects.toEqual(failure(503, 'unavailable'));
@@ -111,7 +114,7 @@ describe('a file in a bucket', () => {
       openai.files.content(file.id).then((read) => read.arrayBuffer()),
     ).rejects.toThrow();
     bucket.interfere = (asked) => (asked.startsWith('DELETE') ? 503 : null);
-    // It is gone for its owner, and erased when the bucket is back.
+    // It is deleted for its owner, and erased when the bucket is available again.
     await openai.files.delete(file.id);
     await expect(openai.files.retrieve(file.id)).rejects.toEqual(failure(404, 'not_found'));
     inference.server.clock.advance(hourMs);
@@ -122,7 +125,7 @@ describe('a file in a bucket', () => {
     await expectNothingLeft();
   });
 
-  it('leaves nothing where its caller goes away in the midst of it', async () => {
+  it('leaves nothing when its caller disconnects during the upload', async () => {
     const { hostname, port } = new URL(inference.server.inferenceUrl);
     const socket = connect(Number(port), hostname);
     socket.write(
@@ -150,7 +153,7 @@ describe('a file in a bucket', () => {
   });
 });
 
-describe('what a process has written and not kept, as it was killed', () => {
+describe('an uncommitted file of a killed process', () => {
   const key = (id: string) => ({ organisationId: inference.server.organisationId, id });
   const blobsIn = (writesTo: 'database' | 'directory' | 's3') =>
     new KeptBlobs({
@@ -167,7 +170,7 @@ describe('what a process has written and not kept, as it was killed', () => {
     Readable.from([bytes.subarray(0, 500_000), bytes.subarray(500_000)]);
 
   it.each(['database', 'directory', 's3'] as const)(
-    'is erased in the %s, and not before',
+    'is erased in the %s, and not earlier',
     async (place) => {
       await using blobs = blobsIn(place);
       const { database } = inference.server;
@@ -187,7 +190,7 @@ describe('what a process has written and not kept, as it was killed', () => {
     },
   );
 
-  it('is kept or erased, never both, however often the two meet', async () => {
+  it('is either committed or erased, however often both happen at once', async () => {
     await using blobs = blobsIn('database');
     const { database, clock } = inference.server;
     const written = await Promise.all(
@@ -208,7 +211,7 @@ describe('what a process has written and not kept, as it was killed', () => {
     await expectNothingLeft();
   });
 
-  it('is told from what somebody has changed at its place', async () => {
+  it('is rejected when its stored bytes were altered', async () => {
     await using blobs = blobsIn('database');
     const { database } = inference.server;
     const kept = await blobs.write(key('file_kept'), pieces());

@@ -1,4 +1,7 @@
-/** Guarantees that what a stream tells of is its caller's from the event on that tells of it, however the stream ends. */
+/**
+ * Verifies that an object named by a stream belongs to its caller from that event on, however the
+ * stream ends.
+ */
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import {
   type AnthropicTenant,
@@ -25,7 +28,7 @@ beforeAll(async () => {
   claude = await shared.anthropicTenant('claude');
 });
 
-/** Tells these events, and ends once it is told to. */
+/** Sends these events, and ends on demand. */
 const streamOf =
   (events: readonly object[], ended: Promise<void>): TestUpstream['script'] =>
   async (request, response) => {
@@ -43,7 +46,7 @@ afterEach(() => {
 
 afterAll(() => shared[Symbol.asyncDispose]());
 
-it('is its caller’s as soon as it is told, and stays so where the caller leaves in the middle', async () => {
+it('belongs to its caller as soon as it is named, also when the caller disconnects afterwards', async () => {
   const { promise, resolve } = Promise.withResolvers<void>();
   const response = { id: 'resp-1', object: 'response', output: [] };
   const code = { type: 'code_interpreter_call', id: 'ci-1', container_id: 'cntr-1' };
@@ -83,7 +86,7 @@ it('is its caller’s as soon as it is told, and stays so where the caller leave
   await Promise.all(foreign.map((one) => expect(one).rejects.toMatchObject(notFound)));
 });
 
-it('is its caller’s of a chat that is stored and of a message that runs code', async () => {
+it('belongs to its caller for stored chats and for messages that run code', async () => {
   const choices = [{ index: 0, delta: { content: 'x', audio: { id: 'audio-of-stream' } } }];
   const chunk = { id: 'chatcmpl-of-stream', object: 'chat.completion.chunk', choices };
   kept.set(chunk.id, { id: chunk.id });

@@ -1,4 +1,7 @@
-/** Guarantees that files and vector stores that the gateway keeps work with an unmodified client, are their owner's alone, and survive a replica. */
+/**
+ * Verifies that files and vector stores of the gateway work with an unmodified client, are private
+ * to their owner, and survive a replica.
+ */
 import { createHash } from 'node:crypto';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -46,7 +49,7 @@ async function client(more: object = {}): Promise<OpenAI> {
   });
 }
 
-/** Near to one another are texts that have words in common. */
+/** Returns vectors that are near to one another when texts share words. */
 function meaningOf(text: string): number[] {
   const meaning = new Array<number>(64).fill(0);
   for (const word of text.toLowerCase().match(/[a-z]+/g) ?? []) {
@@ -64,7 +67,7 @@ const failure = (status: number, message = '') =>
   expect.objectContaining({ status, message: expect.stringContaining(message) });
 
 describe('files', () => {
-  it('are sent, told, listed, read and deleted', async () => {
+  it('creates, lists, reads and deletes files', async () => {
     const content = Buffer.alloc(2_500_000, 'abc\n');
     const file = await upload('notes.txt', content);
     expect(file).toMatchObject({ object: 'file', filename: 'notes.txt', bytes: content.length });
@@ -83,7 +86,7 @@ describe('files', () => {
     await openai.files.delete(second.id);
   });
 
-  it('expire when they were said to, and are gone after the next run of the job', async () => {
+  it('deletes expired files in the next run of the job', async () => {
     const { server } = inference;
     const file = await upload('a.txt', 'a', {
       expires_after: { anchor: 'created_at', seconds: 3_600 },
@@ -105,13 +108,13 @@ describe('files', () => {
       { expires_after: { anchor: 'created_at', seconds: 5 } },
       'expires_after',
     ],
-  ])('are refused with %s', async (_, name, content, more, message) => {
+  ])('returns 400 for %s', async (_, name, content, more, message) => {
     await expect(upload(name, content, more)).rejects.toEqual(failure(400, message));
   });
 });
 
 describe('a vector store', () => {
-  it('takes files of text, Markdown, HTML, JSON and PDF, and finds what is near to a question', async () => {
+  it('indexes text, Markdown, HTML, JSON and PDF, and finds the chunks nearest to a query', async () => {
     const store = await openai.vectorStores.create({ name: 'animals', metadata: { a: 'b' } });
     expect(store).toMatchObject({ object: 'vector_store', status: 'completed', name: 'animals' });
     const texts: Record<string, string | Buffer> = {
@@ -153,7 +156,7 @@ describe('a vector store', () => {
     expect(told.usage_bytes).toBeGreaterThan(5 * 64 * 4);
   });
 
-  it('looks only into files whose attributes fulfil the filters, and tells nothing below the threshold', async () => {
+  it('searches only files whose attributes match the filters, and returns nothing below the threshold', async () => {
     const files = [await upload('one.txt', 'apples and pears'), await upload('two.txt', 'apples')];
     const store = await openai.vectorStores.create({});
     const batch = await openai.vectorStores.fileBatches.createAndPoll(
@@ -192,7 +195,7 @@ describe('a vector store', () => {
     expect(await names({})).toEqual(['one.txt']);
   });
 
-  it('ranks by words beside meaning, by the weights that are asked for', async () => {
+  it('ranks by words beside meaning with the requested weights', async () => {
     const store = await openai.vectorStores.create({});
     const texts = {
       'long.txt': `Apples ${'and pears and plums '.repeat(40)}`,
@@ -235,7 +238,7 @@ describe('a vector store', () => {
     expect(await names("'; DROP TABLE --")).toEqual([]);
   });
 
-  it('says why a file cannot be in it', async () => {
+  it('gives the reason when a file cannot be indexed', async () => {
     const store = await openai.vectorStores.create({});
     const put = async (name: string, content: string | Buffer) =>
       openai.vectorStores.files.uploadAndPoll(store.id, await toFile(Buffer.from(content), name), {
@@ -253,7 +256,7 @@ describe('a vector store', () => {
     expect(counts).toMatchObject({ failed: 2, total: 2 });
   });
 
-  it('cuts by the sizes it was told, and tells its text', async () => {
+  it('chunks by the requested sizes, and returns the text of a file', async () => {
     const words = Array.from({ length: 300 }, (_, n) => `word${n}`).join(' ');
     const file = await upload('words.txt', words);
     const store = await openai.vectorStores.create({});
@@ -276,7 +279,7 @@ describe('a vector store', () => {
     expect(data.map(({ text }) => text).join(' ')).toBe(words);
   });
 
-  it('expires after its last use, and the job takes out what is in it', async () => {
+  it('expires after its last use, and the job deletes its contents', async () => {
     const { server } = inference;
     const file = await upload('a.txt', 'kept for a day');
     const store = await openai.vectorStores.create({
@@ -303,7 +306,7 @@ describe('a vector store', () => {
     expect(await openai.files.retrieve(file.id)).toMatchObject({ id: file.id });
   });
 
-  it('is gone on with by the next who asks, behind what is written, when its process was killed', async () => {
+  it('resumes a file behind its committed chunks when the process was killed', async () => {
     const { server } = inference;
     const words = Array.from({ length: 4_000 }, (_, n) => `item${n}`).join(' ');
     const file = await upload('words.txt', words);
@@ -316,7 +319,7 @@ describe('a vector store', () => {
       { pollIntervalMs: 5 },
     );
     const before = await openai.vectorStores.files.content(file.id, { vector_store_id: store.id });
-    // As a replica leaves it that is killed while it embeds the second batch.
+    // The state that a replica leaves when it is killed while it embeds the second batch.
     const { db } = server.database;
     await db
       .deleteFrom('vector_chunks')
@@ -344,7 +347,7 @@ describe('a vector store', () => {
     expect(embedded).toEqual(before.data.slice(32).map(({ text }) => text));
   });
 
-  it('forgets a file that is taken out while it is on its way', async () => {
+  it('drops a file that is removed during its ingestion', async () => {
     const file = await upload('words.txt', 'one two three');
     const store = await openai.vectorStores.create({ file_ids: [file.id] });
     await openai.vectorStores.files.delete(file.id, { vector_store_id: store.id });
@@ -364,7 +367,7 @@ describe('a vector store', () => {
 });
 
 describe('another workspace', () => {
-  it('reaches none of it by any route, and sees none of it in lists', async () => {
+  it('cannot access any of it on any route, and does not see it in lists', async () => {
     const file = await upload('secret.txt', 'secret');
     const store = await openai.vectorStores.create({ file_ids: [file.id] });
     const at = { vector_store_id: store.id };
@@ -393,7 +396,7 @@ describe('another workspace', () => {
     });
   });
 
-  it('is told the same of what is there as of what is not, by every route, and changes nothing', async () => {
+  it('gets the same response for existing and unknown objects on every route, and changes nothing', async () => {
     const file = await upload('secret.txt', 'secret');
     const store = await openai.vectorStores.create({ name: 'secret' });
     const at = { vector_store_id: store.id };

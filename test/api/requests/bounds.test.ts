@@ -1,4 +1,7 @@
-/** Guarantees that every text a caller sends fits its column at its bound, in the widest characters, and is refused one beyond. */
+/**
+ * Verifies that every text field accepts its maximum length in the widest characters, and rejects
+ * one character more.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -8,23 +11,23 @@ import {
 } from '../../support/server/server.ts';
 import { createLeases } from '../../support/sync/lease.ts';
 
-/** Four bytes in the database, one character to its user. */
+/** One character that takes four bytes in the database. */
 const wide = '𝔤';
 
 interface Bound {
-  /** Of the body, or a header where it begins with `header:`. */
+  /** A field of the body, or a header with the prefix `header:`. */
   readonly field: string;
   readonly charactersMax: number;
-  /** What the value is made of; {@link wide} when left out. */
+  /** The repeated character; {@link wide} by default. */
   readonly character?: string;
-  /** Stands before and after the characters, which fill up to the bound. */
+  /** Text before and after the characters, which fill up to the maximum. */
   readonly around?: readonly [before: string, after: string];
 }
 
 interface Resource {
   readonly path: string;
   readonly method?: 'PUT';
-  /** A body that is right, different at each call where something in it must be unique. */
+  /** A valid body; different on each call when something in it must be unique. */
   readonly body: () => Record<string, unknown>;
   readonly bounds: readonly Bound[];
 }
@@ -191,7 +194,7 @@ async function send(resource: Resource, bound: Bound, beyond: number): Promise<T
   const told = header === undefined ? {} : { [header]: value };
   if (header === undefined) set(body, kind!.split('.'), value);
   const { owner } = (body.managed_by ?? {}) as { owner?: string };
-  // No lease can be had under a name that is too long.
+  // A name that is too long can have no lease.
   const isNamed = owner !== undefined && owner.length <= 253;
   const fence = isNamed ? await leases(server.request, owner) : {};
   const headers = { ...told, ...fence };
@@ -209,14 +212,14 @@ const cases = Object.entries(resources).flatMap(([title, resource]) =>
 );
 
 describe.each(cases)('%s', (_, resource, bound) => {
-  it('is taken at its bound', async () => {
+  it('accepts the maximum length', async () => {
     const { status, body } = await send(resource, bound, 0);
     expect(status, JSON.stringify(body)).toBeLessThan(300);
   });
 
-  it('is refused one beyond, never by the database', async () => {
+  it('rejects one character more with 400, before the database does', async () => {
     const { status } = await send(resource, bound, 1);
-    // A request id is ours to replace, so a longer one does no harm.
+    // A longer request id is replaced, so it does no harm.
     expect(status).toBe(bound.field.startsWith('header:') ? 200 : 400);
   });
 });

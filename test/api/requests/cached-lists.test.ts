@@ -1,4 +1,7 @@
-/** Guarantees of lists that are remembered, by the statements they send: none walks over more rows than lie between two places. */
+/**
+ * Verifies by their SQL that lists with cached positions never scan more rows than the distance
+ * between two positions.
+ */
 import { randomUUID } from 'node:crypto';
 import { Connection } from 'mysql2';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -21,7 +24,7 @@ const organisation = randomUUID();
 const at = { created_at: 1, last_updated_at: 1 };
 const server = { id: randomUUID(), organisation_id: organisation, workspace_id: randomUUID() };
 const place = { organisation_id: organisation, mcp_server_id: server.id };
-/** More than the places that a memory keeps are apart. */
+/** More rows than the distance between two cached positions. */
 const count = 950;
 const limit = 100;
 
@@ -34,9 +37,9 @@ interface Listed {
     | 'prompt_versions'
     | 'sync_leases';
   row(index: number): object;
-  /** What tells each row. */
+  /** Returns what identifies each row. */
   read(db: Db, page: Page): Promise<{ ids: string[]; total: number }>;
-  /** By the program, which leaves its mark. */
+  /** Adds a row through the program, which marks the change. */
   addOne(): Promise<void>;
 }
 
@@ -102,7 +105,7 @@ const leaseRow = (index: number) => ({
   expires_at: 0,
 });
 
-/** Of each user whom this server knows. */
+/** Adds users of this server. */
 async function addUsers(some: number): Promise<string[]> {
   const rows = Array.from({ length: some }, user).map((one) => {
     const email = `${one.id}@example.com`;
@@ -157,7 +160,7 @@ const lists: readonly Listed[] = [
     },
   },
   {
-    // With a label each, since others are not kept.
+    // Each with its own label, because versions without one are pruned.
     table: 'prompt_versions',
     row: (index) => ({
       organisation_id: organisation,
@@ -202,7 +205,7 @@ beforeAll(async () => {
 afterAll(() => test[Symbol.asyncDispose]());
 afterEach(() => vi.restoreAllMocks());
 
-/** Rows that statements have walked over, each as many as its OFFSET says. */
+/** Returns the rows that the statements skipped, by their OFFSET. */
 async function offsetsOf(work: () => Promise<unknown>): Promise<number[]> {
   const offsets: number[] = [];
   const seen = vi.spyOn(Connection.prototype, 'query');
@@ -219,7 +222,7 @@ async function offsetsOf(work: () => Promise<unknown>): Promise<number[]> {
 }
 
 describe.each(lists)('the list of $table', ({ read, addOne }) => {
-  it('tells each row once and in one order, and walks over none that were walked over before', async () => {
+  it('returns each row once in one order, and skips no row twice', async () => {
     const pages = Array.from({ length: Math.ceil(count / limit) }, (_, index) => index * limit);
     const all = async () => {
       const found = [];
@@ -237,12 +240,12 @@ describe.each(lists)('the list of $table', ({ read, addOne }) => {
     expect(second).toEqual(first);
     expect(offsets).toHaveLength(pages.length);
     expect(Math.max(...offsets)).toBeLessThanOrEqual(limit);
-    // Backwards, from the nearest place, too.
+    // Backwards as well, from the nearest position.
     const last = await read(test.database.db, { limit: 10, offset: count - 15 });
     expect(last.ids).toEqual(ids.slice(-15, -5));
   });
 
-  it('is told as it is after a change', async () => {
+  it('reflects a change', async () => {
     const before = await read(test.database.db, { limit, offset: count - 50 });
     await addOne();
     const after = await read(test.database.db, { limit, offset: count - 50 });
@@ -251,7 +254,7 @@ describe.each(lists)('the list of $table', ({ read, addOne }) => {
   });
 });
 
-describe('pages of the audit log by number', () => {
+describe('numbered pages of the audit log', () => {
   const limit = 51;
   const filter = { equal: {}, actions: null, isOpen: true } as const;
   const minuteMs = 60_000;
@@ -287,7 +290,7 @@ describe('pages of the audit log by number', () => {
     return rows.map(({ id }) => id.toString('hex'));
   }
 
-  it('walk over no row that was walked over before, however many there are', async () => {
+  it('skip no row that an earlier page skipped, at any size of the log', async () => {
     const of = randomUUID();
     const now = 100_000 * minuteMs;
     const rows = Array.from({ length: 2_000 }, (_, at) => rowOf(of, now - (2_000 - at) * minuteMs));
@@ -305,12 +308,12 @@ describe('pages of the audit log by number', () => {
     expect(Math.max(...offsets)).toBeLessThan(4 * limit);
   });
 
-  it('are what they are while the log grows and its oldest rows are deleted, at every server', async () => {
+  it('stay consistent on every server while the log grows and its oldest rows are deleted', async () => {
     const of = randomUUID();
     const began = 100_000 * minuteMs;
     let known = await add(Array.from({ length: 700 }, (_, at) => rowOf(of, began - 700 + at)));
     for (let round = 0, now = began; round < 60; round += 1, now += minuteMs / 2) {
-      // Some at one moment, some a little late.
+      // Some rows share one time, and some are written late.
       const late = [now - 2, now - 2, now - 1, now].slice(0, round % 5);
       known = [...(await add(late.map((at) => rowOf(of, at)))), ...known];
       if (round % 20 === 19) {

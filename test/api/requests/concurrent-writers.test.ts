@@ -1,4 +1,7 @@
-/** Guarantees that whatever two servers are asked to change at once, by many and of the same resources, is done whole or refused. */
+/**
+ * Verifies that concurrent changes of the same resources at two servers are applied completely or
+ * rejected.
+ */
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -17,10 +20,10 @@ import {
   type TestServer,
 } from '../../support/server/server.ts';
 
-/** At each of the servers. */
+/** Concurrent writers at each server. */
 const writers = isLong ? 50 : 5;
 const requestsEach = isLong ? 15 : 5;
-/** Of each kind so many are there to be changed; those that are made come in their place. */
+/** Number of objects of each kind to change; new ones take their place. */
 const sharedMax = 3;
 
 let server: TestServer;
@@ -55,13 +58,16 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** Not what a credential or a run does of its own, what sends mail, or what would take everything away. */
+/**
+ * Excludes what a credential or a run does itself, what sends mail, and what would delete
+ * everything.
+ */
 const isWrite = ({ method, path }: Operation): boolean =>
   !/session|\/sync\/|\/leases|key-proofs|\/resend|\/exports|\/logs|\/render|\/test$|\/organisations/.test(
     path,
   ) && !(method === 'DELETE' && /\/workspaces\/\{\w+\}$/.test(path));
 
-/** What updates say, beside the name: other states, and the place of a default. */
+/** Update bodies beside the name: other states, and where a default applies. */
 const variants: readonly object[] = [
   { status: 'archived' },
   { status: 'active' },
@@ -100,7 +106,7 @@ function bodyOf(one: Operation, draw: Draw): unknown {
   return one.path.endsWith('/deployments') ? { ...body, is_default: isDefault } : body;
 }
 
-/** Some changes in one transaction, each of another kind, in any order. */
+/** Several changes in one transaction, each of another kind, in random order. */
 function setOf(draw: Draw): unknown {
   const { ids } = requests;
   const changes = [
@@ -129,7 +135,7 @@ async function write(one: Operation, url: string, draw: Draw): Promise<Sent> {
   return { name: `${one.method} ${one.path}`, requestId, answer };
 }
 
-/** What was made takes a place among those that are changed; what is gone leaves it, save for the last. */
+/** Adds a created object to those that are changed, and removes a deleted one except the last. */
 function keep(one: Operation, place: string, answer: TestResponse): void {
   const id = answer.body?.id;
   if (answer.status === 404 || (one.method === 'DELETE' && answer.status < 300)) {
@@ -148,7 +154,7 @@ function keep(one: Operation, place: string, answer: TestResponse): void {
   }
 }
 
-it('whatever is asked of two servers at once', async () => {
+it('completes or rejects every concurrent change at two servers', async () => {
   const sent: Sent[] = [];
   const numbers = fc.sample(fc.nat(), { numRuns: 10_000, seed });
   let at = 0;
@@ -156,7 +162,7 @@ it('whatever is asked of two servers at once', async () => {
   const groups = Map.groupBy(operations, ({ method, path }) =>
     path.endsWith('/changes') ? 'set' : method,
   );
-  // Deletes are fewer than creates, so that there is something to change.
+  // Deletes are rarer than creates, so that there is something to change.
   const order = ['PUT', 'PUT', 'PUT', 'PUT', 'POST', 'POST', 'set', 'set', 'DELETE', 'PATCH'];
   const writer = async (url: string) => {
     for (let made = 0; made < requestsEach; made += 1) {
@@ -169,7 +175,7 @@ it('whatever is asked of two servers at once', async () => {
   await expectWhole(sent);
 });
 
-/** What was done is told in the audit log and agrees with itself; what was refused left nothing. */
+/** Applied changes are in the audit log and consistent; rejected ones left nothing. */
 async function expectWhole(sent: readonly Sent[]): Promise<void> {
   const failed = sent.filter(({ answer }) => answer.status >= 500);
   expect(failed.map(({ name, answer }) => `${name} ${JSON.stringify(answer.body)}`)).toEqual([]);

@@ -1,4 +1,7 @@
-/** Guarantees that the interface description is true: every status and every body of every route is seen, and as told. */
+/**
+ * Verifies that the OpenAPI document is complete: every status and body of every route occurs, and
+ * matches it.
+ */
 import { randomUUID } from 'node:crypto';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -48,7 +51,9 @@ const telling =
     statuses.includes(String(status));
 const isPublic = (one: Operation): boolean => !telling(401)(one);
 
-/** Operations that answer another status than this to what is made of their right request. */
+/**
+ * Returns the operations that do not answer with this status to a variant of their valid request.
+ */
 async function strangers(
   status: number,
   chosen: (one: Operation) => boolean,
@@ -64,12 +69,12 @@ async function strangers(
   return found;
 }
 
-/** The right request with further headers. */
+/** Adds headers to the valid request. */
 const withHeaders =
   (headers: Record<string, string>) =>
   (right: Asked): Asked => ({ ...right, headers: { ...right.headers, ...headers } });
 
-it('503, before anything has worked and while the database is away', async () => {
+it('returns 503 before the first connection and while the database is unavailable', async () => {
   await requests.furnish();
   link.cut();
   const gone = (one: Operation) => telling(503)(one) && one.path !== '/startupz';
@@ -83,7 +88,7 @@ it('503, before anything has worked and while the database is away', async () =>
     )
     .toEqual([]);
   const nothing = async ({ path }: Operation) => path.replaceAll(/\{\w+\}/g, randomUUID());
-  // What is known of credentials is asked for again, also of routes that read nothing else.
+  // Cached credentials are read again, also on routes that read nothing else.
   server.clock.advance(2_000);
   const typed = async (one: Operation) =>
     /\{(type|number)\}|\/file$/.test(one.path)
@@ -95,17 +100,17 @@ it('503, before anything has worked and while the database is away', async () =>
   await expect.poll(ready).toBe(200);
 });
 
-it('success, in the shape that is told', async () => {
+it('returns success in the documented form', async () => {
   for (const status of [201, 204, 200]) {
     expect(await strangers(status, telling(status), (right) => right)).toEqual([]);
   }
 });
 
-it('304 to whoever holds the answer', async () => {
+it('returns 304 to a client with the current version', async () => {
   expect(await strangers(304, telling(304), withHeaders({ 'if-none-match': '*' }))).toEqual([]);
 });
 
-it('400 to two credentials, and to what can be read in two ways', async () => {
+it('returns 400 to two credentials, and to ambiguous requests', async () => {
   const both = { authorization: 'Bearer a', 'x-gateway-api-key': 'b' };
   const guarded = (one: Operation) => telling(400)(one) && !isPublic(one);
   expect(await strangers(400, guarded, withHeaders(both))).toEqual([]);
@@ -119,29 +124,29 @@ it('400 to two credentials, and to what can be read in two ways', async () => {
   }
 });
 
-it('401 without a credential', async () => {
+it('returns 401 without a credential', async () => {
   const nobody = withHeaders({ authorization: '' });
   expect(await strangers(401, telling(401), nobody)).toEqual([]);
 });
 
-it('402 to a key whose budget is used up, wherever keys are taken', async () => {
+it('returns 402 to a key with an exhausted budget, wherever keys are accepted', async () => {
   const { key } = await exhaustedKey(server);
   const spent = withHeaders({ 'x-gateway-api-key': key });
-  // Before anything else is looked at.
+  // The budget is checked first.
   const nowhere = async ({ path }: Operation) => path.replaceAll(/\{\w+\}/g, () => randomUUID());
   expect(await strangers(402, telling(402), spent, nowhere)).toEqual([]);
   const takingKeys = description.operations.filter((one) => one.path.startsWith('/v1/configs'));
   expect(takingKeys.filter((one) => !telling(402)(one))).toEqual([]);
 });
 
-it('403 without the scope', async () => {
+it('returns 403 without the scope', async () => {
   const account = await addServiceAccount(server, 'auditor:1234567890');
   const token = await fetchToken(server.url, { ...account, tsgId: server.tsgId });
   const roleless = withHeaders({ authorization: `Bearer ${token}` });
   expect(await strangers(403, telling(403), roleless)).toEqual([]);
 });
 
-it('404 to what is not there, wherever it is named', async () => {
+it('returns 404 for an unknown object, wherever it is named', async () => {
   const isItem = ({ path }: Operation) =>
     /\{(?!type|subType|owner|group|graph|part|key|chart|dimension)\w+\}/.test(path);
   const nowhere = async ({ path }: Operation) =>
@@ -152,7 +157,7 @@ it('404 to what is not there, wherever it is named', async () => {
   const elsewhere = ({ body, ...right }: Asked): Asked => {
     const query = `?workspace_id=${workspace_id}&organisation_id=${workspace_id}`;
     if (body === undefined) return { ...right, query };
-    // What belongs to the organisation alone is in no workspace.
+    // Objects of the organisation alone belong to no workspace.
     const above = ['secret_path', 'workspaces', 'deployment_config'];
     const isAbove = above.some((field) => field in (body as object));
     const place = isAbove ? 'organisation_id' : 'workspace_id';
@@ -175,10 +180,10 @@ it('404 to what is not there, wherever it is named', async () => {
   expect(await strangers(404, listed, elsewhere)).toEqual([]);
 });
 
-it('404 to another tenant, byte for byte as for what does not exist', async () => {
+it('returns 404 to another tenant, byte for byte as for an unknown object', async () => {
   const { send } = await addTenant(server, 'strangers');
   const id = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
-  // Of what hangs on every mount, that of v2.
+  // For operations on every mount, the one on v2.
   const isOnce = ({ path }: Operation) => !/^\/(?:v1(?!\/scim)|admin\/)/.test(path);
   let asked = 0;
   for (const one of description.operations.filter(isOnce)) {
@@ -197,7 +202,7 @@ it('404 to another tenant, byte for byte as for what does not exist', async () =
   expect(asked).toBeGreaterThan(100);
 });
 
-it('409 to a used Idempotency-Key, a lease that is not held, and one that somebody else holds', async () => {
+it('returns 409 to a reused Idempotency-Key, a missing lease, and a lease of another holder', async () => {
   const isPost = (one: Operation) => telling(409)(one) && one.method === 'POST';
   const used = withHeaders({ 'idempotency-key': randomUUID() });
   const first = description.operations.find((one) => one.path === '/v2/workspaces')!;
@@ -215,7 +220,7 @@ it('409 to a used Idempotency-Key, a lease that is not held, and one that somebo
   expect(await strangers(409, isLease, other)).toEqual([]);
 });
 
-it('409 to who would change the owner of the organisation, or cancel what was accepted', async () => {
+it('returns 409 to a change of the organisation owner, and to cancelling an accepted invite', async () => {
   const { organisationId, database } = server;
   const about = (part: string, id: string) =>
     strangers(
@@ -237,7 +242,7 @@ it('409 to who would change the owner of the organisation, or cancel what was ac
   expect(await about('admin/users/invites', made.body.id)).toEqual([]);
 });
 
-it('409 to who would change, delete or fetch an export that is in progress', async () => {
+it('returns 409 to an update, deletion or download of a running export', async () => {
   const cancels = operation('POST', '/v2/logs/exports/{exportId}/cancel');
   const id = (await requests.place(cancels)).split('/').at(-2)!;
   const isOfExport = (one: Operation) =>
@@ -246,7 +251,7 @@ it('409 to who would change, delete or fetch an export that is in progress', asy
   expect(await strangers(409, isOfExport, (right) => right, there)).toEqual([]);
 });
 
-it('409 to a directory that would take the owner away, or a name that is taken', async () => {
+it('returns 409 to a directory that removes the owner, and to a name that is taken', async () => {
   const { organisationId, database } = server;
   const collide = (part: string, id: string, said: Record<string, unknown>) =>
     strangers(
@@ -272,7 +277,7 @@ it('409 to a directory that would take the owner away, or a name that is taken',
   expect(await collide('Groups', requests.ids.Groups!, { displayName: 'taken' })).toEqual([]);
 });
 
-it('409 to a suspension beside as many as an owner may have', async () => {
+it('returns 409 to a suspension above the maximum per owner', async () => {
   const { db } = server.database;
   const rows = Array.from({ length: suspensionsMax }, (_, at) => ({
     organisation_id: server.organisationId,
@@ -290,7 +295,7 @@ it('409 to a suspension beside as many as an owner may have', async () => {
   await db.deleteFrom('sync_suspensions').execute();
 });
 
-it('412 to another version than the stored one, wherever If-Match is told and nowhere else', async () => {
+it('returns 412 to a stale version wherever If-Match is documented, and nowhere else', async () => {
   const older = withHeaders({ 'if-match': '"999"' });
   expect(await strangers(412, telling(412), older)).toEqual([]);
   const honouring = description.operations.filter((one) => one.headers.includes('If-Match'));
@@ -299,7 +304,7 @@ it('412 to another version than the stored one, wherever If-Match is told and no
   expect(await strangers(200, isChange, older)).toEqual([]);
 });
 
-it('413 and 415 to bodies of another size or type', async () => {
+it('returns 413 and 415 to bodies of a wrong size or type', async () => {
   const keys = Array.from({ length: 1001 }, (_, at) => `k${at}`);
   const large = (right: Asked, one: Operation): Asked => ({
     ...right,
@@ -318,12 +323,12 @@ it('413 and 415 to bodies of another size or type', async () => {
   expect(await strangers(415, telling(415), foreign)).toEqual([]);
 });
 
-it('422 to a set of changes of which one is refused', async () => {
+it('returns 422 to a change set with a rejected change', async () => {
   const body = { mode: 'atomic', changes: [{ kind: 'Config', action: 'create', body: {} }] };
   expect(await strangers(422, telling(422), (right) => ({ ...right, body }))).toEqual([]);
 });
 
-it('429 to whoever guesses', async () => {
+it('returns 429 to repeated guesses', async () => {
   const wrong = (one: Operation): Asked =>
     isToken(one)
       ? { body: requests.right(one).body, headers: requests.client('wrong') }
@@ -337,7 +342,7 @@ it('429 to whoever guesses', async () => {
   }
 });
 
-it('500 when the tables are gone', async () => {
+it('returns 500 when the tables are missing', async () => {
   const { db } = server.database;
   const tablesOf = new Map<string, string[]>();
   for (const schema of schemaNames(server.settings.database!)) {
@@ -368,8 +373,8 @@ it('500 when the tables are gone', async () => {
   await rename('_away', '');
 });
 
-it('and nothing is told that is never answered', () => {
-  // Probes, this description and the public list of prices read nothing that could fail in a way of its own.
+it('documents no response that never occurs', () => {
+  // Probes, this document and the public price list read nothing that could fail in its own way.
   const prices = ['', '/v1', '/v2'].map(
     (base) => `${base}/model-configs/pricing/{provider}/{model}`,
   );

@@ -1,4 +1,7 @@
-/** Guarantees of the switches: each turns off the routes, jobs and kinds of its feature, at the gateway too, and no others. */
+/**
+ * Verifies the feature switches: each one disables the routes, jobs and kinds of its feature, at
+ * the gateway too, and no others.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { resources } from '../../../src/admin/resources.ts';
 import { createApp } from '../../../src/app.ts';
@@ -10,7 +13,9 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 import { openSync } from '../../support/sync/sync-setup.ts';
 import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
 
-/** Of each route by the beginning of its path, the first that fits: what is new says here whose it is. */
+/**
+ * Features of each route by the prefix of its path, first match; a new route must be added here.
+ */
 const families: readonly (readonly [RegExp, readonly Feature[]])[] = [
   [/^\/scim\//, ['scim']],
   [
@@ -29,11 +34,13 @@ const families: readonly (readonly [RegExp, readonly Feature[]])[] = [
   [/^\/(organisations|model-configs)\b/, []],
   [/^\/(integrations|providers|virtual-keys|prompts|collections|labels)\b/, []],
   [/^\/(logs|feedback|analytics|utils\/static-resources|session|oauth2|iam\/v1)\b/, []],
-  // Sync itself; what it says of kinds that are off is told below.
+  // Sync itself; its behaviour for disabled kinds is tested below.
   [/^\/gatewright\//, []],
 ];
 
-/** Idle while their feature is off, which `jobs list` tells; every other job runs. */
+/**
+ * Jobs that are idle while their feature is disabled, as `jobs list` shows; every other job runs.
+ */
 const jobsOf: Readonly<Partial<Record<Feature, readonly string[]>>> = {
   usageLimits: ['reset-usage', 'send-alerts'],
   auditLogs: ['seal-audit-log'],
@@ -60,7 +67,7 @@ const off = (name: Feature) =>
   readSettings({ [featureSettings[name]]: 'OFF' }, { cwd: '/nonexistent' }).features;
 const refusal = 'This feature is switched off on this deployment';
 
-/** One server a switch, by the feature that is off there. */
+/** One server for each switch, by the disabled feature. */
 const servers = new Map<Feature, TestServer>();
 beforeAll(async () => {
   for (const name of features) {
@@ -71,7 +78,7 @@ afterAll(async () => {
   for (const server of servers.values()) await server[Symbol.asyncDispose]();
 });
 
-it('is said of every route, job and kind', () => {
+it('assigns every route, job and kind to its features', () => {
   for (const { route } of everyRoute()) {
     const own = families.find(([pattern]) => pattern.test(route.path))?.[1];
     expect([route.path, route.features ?? []]).toEqual([route.path, own]);
@@ -82,12 +89,12 @@ it('is said of every route, job and kind', () => {
   }
 });
 
-describe.each(features)('%s, switched off,', (name) => {
-  it('closes its routes with one answer, and no other', async () => {
+describe.each(features)('%s, disabled,', (name) => {
+  it('closes its routes with one error, and no other route', async () => {
     const server = servers.get(name)!;
     for (const one of everyRoute()) {
       const { route, mount } = one;
-      // Each once; what is no token's is closed to this caller anyway.
+      // Each operation once; this caller cannot use the ones that take no token.
       const isFirst = mount === Object.keys(route.mounts)[0];
       if (!isFirst || !one.accepts.includes('access-token')) continue;
       const { status, body } = await server.request(route.method, pathOf(one));
@@ -104,7 +111,7 @@ describe.each(features)('%s, switched off,', (name) => {
     }
   });
 
-  it('leaves its jobs idle, and no other', async () => {
+  it('makes its jobs idle, and no other job', async () => {
     const listed = await servers.get(name)!.app.jobs.list();
     const idle = listed.filter(({ idleBecause }) => idleBecause?.endsWith(' is OFF'));
     const said = `${featureSettings[name]} is OFF`;
@@ -113,7 +120,7 @@ describe.each(features)('%s, switched off,', (name) => {
     );
   });
 
-  it('is told to sync with its kinds', async () => {
+  it('reports its kinds to sync', async () => {
     const path = '/admin/v2/gatewright/snapshot?owner=platform';
     const { body } = await servers.get(name)!.request('GET', path);
     const setting = featureSettings[name];
@@ -121,12 +128,12 @@ describe.each(features)('%s, switched off,', (name) => {
   });
 });
 
-it('leaves the keys that exist working', async () => {
+it('leaves existing keys working', async () => {
   const server = servers.get('apiAccess')!;
   expect((await server.request('GET', '/v1/configs', { auth: 'key' })).status).toBe(200);
 });
 
-it('holds back what sync would write of its kinds, says why, and writes the rest', async () => {
+it('blocks sync changes of its kinds with the reason, and applies the rest', async () => {
   const server = servers.get('guardrails')!;
   await using sync = openSync(server);
   const files = `apiVersion: gatewright.dev/v1
@@ -152,7 +159,7 @@ spec: {config: {retry: {attempts: 2}}}
   expect(report!.items.map(({ id, status }) => [id, status])).toEqual([['Config/plain', 'done']]);
 });
 
-it('lets the gateway hold nobody to budgets, or to policies', async () => {
+it('stops the gateway from enforcing budgets, or policies', async () => {
   await using inference = await startInference();
   inference.upstream.script = (_, response) => sendJson(response, chatAnswer);
   const { server } = inference;

@@ -1,4 +1,7 @@
-/** Guarantees of every operation that is described, for requests that are drawn from its description: right, wrong in one place, and hostile. */
+/**
+ * Verifies every documented operation with requests generated from its schema: valid, invalid in
+ * one place, and hostile.
+ */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createLog } from '../../../src/log.ts';
@@ -60,7 +63,9 @@ function send({ method }: Operation, { target, body, headers = {} }: Sent): Prom
   return client.send({ method, target, headers: { ...usual, ...headers }, body });
 }
 
-/** Of each operation so many of what there is to try, other ones by another seed; all of it in a long run. */
+/**
+ * Selects this many of the cases of an operation, others for each seed; all of them in a long run.
+ */
 function some<T>(all: readonly T[], count: number, one: Operation): readonly T[] {
   if (isLong || all.length <= count) return all;
   const random = fc.sample(fc.shuffledSubarray([...all], { minLength: count, maxLength: count }), {
@@ -70,17 +75,20 @@ function some<T>(all: readonly T[], count: number, one: Operation): readonly T[]
   return random[0]!;
 }
 
-/** What is told besides the operation's own: of what can be read in two ways, or leads elsewhere. */
+/**
+ * Statuses that are possible beside the documented ones: for ambiguous requests and for paths of
+ * other routes.
+ */
 const everywhere = [400, 404, 405, 413, 415];
 
-/** Whether it is an answer as the operation has them, an error in its form and no fault of the server. */
+/** Whether the response is documented for the operation, and not a server error. */
 function isSound(one: Operation, { status, body }: RawAnswer): boolean {
   if (status >= 500) return false;
   if (!one.statuses.includes(String(status)) && !everywhere.includes(status)) return false;
   if (status < 400) return true;
   const { success, error, detail, schemas, data } = JSON.parse(body);
   const isWrapped = success === false && error?.message !== '' && typeof error?.param === 'string';
-  // Of changes at once each is told of, and a directory has a form of its own.
+  // Bulk operations report each change separately, and SCIM has its own error format.
   const isOfSet = status === 422 && Array.isArray(data);
   return isWrapped || isOfSet || (typeof detail === 'string' && Array.isArray(schemas));
 }
@@ -90,10 +98,12 @@ const textOf = (path: Wrong['path']): string =>
     (text, key) => (typeof key === 'number' ? `${text}[${key}]` : `${text}.${key}`),
     '',
   );
-/** As messages tell a path. */
+/** The path as error messages write it. */
 const toldPath = (path: Wrong['path']): string => textOf(path).replace(/^\./, '');
 
-/** Sends what `try` makes of each operation, and yields what is wrong with the answers. */
+/**
+ * Sends the requests that `try` builds for each operation, and returns the faults of the responses.
+ */
 async function faultsOf(
   of: readonly Operation[],
   tries: (one: Operation, at: string) => Promise<(string | null)[]>,
@@ -108,7 +118,7 @@ async function faultsOf(
 const told = (what: string, { status, body }: RawAnswer) =>
   `${what}: ${status} ${body}`.slice(0, 600);
 
-it('a body that its schema refuses in one place is refused by name of that place', async () => {
+it('returns 400 with the position for a body that is invalid in one place', async () => {
   let count = 0;
   const withBody = operations.filter(({ schema }) => schema !== undefined);
   const faults = await faultsOf(withBody, async (one, at) => {
@@ -129,7 +139,7 @@ it('a body that its schema refuses in one place is refused by name of that place
   expect(faults).toEqual([]);
 });
 
-it('a body that its schema takes is taken, or refused for a reason that is told', async () => {
+it('accepts a body that matches its schema, or rejects it with a reason', async () => {
   const changing = operations.filter(
     ({ method, schema }) => schema !== undefined && method !== 'DELETE',
   );
@@ -155,7 +165,7 @@ it('a body that its schema takes is taken, or refused for a reason that is told'
   expect(faults).toEqual([]);
 });
 
-it('a hostile body is answered as any other, in the one form of errors', async () => {
+it('answers a hostile body in the common error format', async () => {
   const withBody = operations.filter(({ schema }) => schema !== undefined);
   const faults = await faultsOf(withBody, async (one, target) => {
     const names = drawn.fieldsOf(one.schema!).map(([name]) => name);
@@ -181,7 +191,7 @@ it('a hostile body is answered as any other, in the one form of errors', async (
   expect(faultsLogged).toEqual([]);
 });
 
-it('a query that is refused is refused by name, and no query is a fault of the server', async () => {
+it('names the invalid parameter of a query, and never fails with a server error', async () => {
   const asking = operations.filter(({ queries }) => Object.keys(queries).length > 0);
   const faults = await faultsOf(asking, async (one, at) => {
     const wrongs = Object.entries(one.queries).flatMap(([name, schema]) =>
@@ -214,7 +224,7 @@ it('a query that is refused is refused by name, and no query is a fault of the s
   expect(faults).toEqual([]);
 });
 
-it('a path is 400 or 404, or another route, whatever stands for a name', async () => {
+it('returns 400 or 404 for arbitrary path segments, or matches another route', async () => {
   const named = operations.filter(({ path }) => path.includes('{'));
   const faults = await faultsOf(named, async (one) => {
     const body = one.schema === undefined ? undefined : '{}';

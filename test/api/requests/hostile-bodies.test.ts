@@ -1,4 +1,7 @@
-/** Guarantees that the costliest bodies a route takes are answered, and larger ones refused before they are read. */
+/**
+ * Verifies that the most expensive accepted bodies are answered, and larger ones are rejected
+ * before they are parsed.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bodyLimitsOf } from '../../../src/http/input/input.ts';
 import { keysMax } from '../../../src/model/json/body-limits.ts';
@@ -10,7 +13,7 @@ import {
   type TestServer,
 } from '../../support/server/server.ts';
 
-/** Each route on the first mount it hangs on; the others read bodies by the same code. */
+/** Each route on its first mount; all mounts share the code that reads bodies. */
 const routes = [
   ...new Map(
     everyRoute()
@@ -21,7 +24,7 @@ const routes = [
 ];
 const cases = routes.map((one) => [`${one.route.method} ${one.pattern}`, one] as const);
 
-describe('a route that takes a body', () => {
+describe('a route with a body', () => {
   let server: TestServer;
 
   beforeAll(async () => {
@@ -42,29 +45,32 @@ describe('a route that takes a body', () => {
     });
   };
 
-  // One shape at each place; bench/hostile-bodies.ts sends every one.
+  // One shape at each place; bench/hostile-bodies.ts sends all of them.
   const rotated = cases.map((one, at) => [...one, at] as const);
-  it.each(rotated)('answers the costliest bodies there are: %s', async (_, mounted, at) => {
+  it.each(rotated)('answers the most expensive bodies: %s', async (_, mounted, at) => {
     for (const { name, text } of hostileBodies(mounted.route, at)) {
       const { status } = await send(mounted, text);
       expect([name, [400, 404, 413].includes(status) || status]).toEqual([name, true]);
     }
   });
 
-  it.each(cases)('refuses more bytes, values or keys than it takes: %s', async (_, mounted) => {
-    const { bytesMax, valuesMax } = bodyLimitsOf(mounted.route);
-    const isForm = mounted.route.bodyType === 'form';
-    const tooLarge = isForm
-      ? ['a'.repeat(bytesMax + 1), 'a=1&'.repeat(valuesMax + 1)]
-      : [
-          `"${'a'.repeat(bytesMax)}"`,
-          `[${'0,'.repeat(valuesMax)}0]`,
-          JSON.stringify(
-            Object.fromEntries(Array.from({ length: keysMax + 1 }, (_0, at) => [at, 0])),
-          ),
-        ];
-    for (const body of tooLarge) expect((await send(mounted, body)).status).toBe(413);
-  });
+  it.each(cases)(
+    'returns 413 for more bytes, values or keys than the limit: %s',
+    async (_, mounted) => {
+      const { bytesMax, valuesMax } = bodyLimitsOf(mounted.route);
+      const isForm = mounted.route.bodyType === 'form';
+      const tooLarge = isForm
+        ? ['a'.repeat(bytesMax + 1), 'a=1&'.repeat(valuesMax + 1)]
+        : [
+            `"${'a'.repeat(bytesMax)}"`,
+            `[${'0,'.repeat(valuesMax)}0]`,
+            JSON.stringify(
+              Object.fromEntries(Array.from({ length: keysMax + 1 }, (_0, at) => [at, 0])),
+            ),
+          ];
+      for (const body of tooLarge) expect((await send(mounted, body)).status).toBe(413);
+    },
+  );
 
   it.each(costlyDocuments().map((document) => [document.name, document] as const))(
     'answers a document that is valid or fails late: %s',
@@ -86,7 +92,7 @@ describe('a route that takes a body', () => {
     document.path in minimal ? [[document.name, document] as const] : [],
   );
 
-  it.each(updates)('answers it in an update as in a create: %s', async (_, { path, text }) => {
+  it.each(updates)('answers an update as it answers a create: %s', async (_, { path, text }) => {
     const made = await server.request('POST', path, { body: minimal[path] });
     expect(made.status).toBe(200);
     const headers = { 'content-type': 'application/json' };

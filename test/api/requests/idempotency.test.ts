@@ -1,4 +1,7 @@
-/** Guarantees for a change whose answer was lost: told as unknown, and made once however often it is sent. */
+/**
+ * Verifies changes whose response was lost: the unknown outcome is reported, and a retry applies
+ * the change once.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type DatabaseLink, startDatabaseLink } from '../../support/database/database-link.ts';
@@ -36,8 +39,8 @@ const createKey = (key: string) =>
     headers: { 'idempotency-key': key },
   });
 
-describe('a commit whose answer is lost', () => {
-  it('is told as an unknown outcome, and nobody is asked to try again', async () => {
+describe('a commit whose acknowledgement is lost', () => {
+  it('returns 503 with an unknown outcome and without retry-after', async () => {
     link.loseNextCommit();
     const lost = await server.request('POST', '/v2/workspaces', { body: { name: 'Lost' } });
     expect([lost.status, lost.body.error.code, lost.headers['retry-after']]).toEqual([
@@ -49,7 +52,7 @@ describe('a commit whose answer is lost', () => {
     expect(await countOf('Lost')).toBe(1);
   });
 
-  it('is not what a connection lost before the commit is: that may be tried again', async () => {
+  it('differs from a connection lost before the commit, which returns retry-after', async () => {
     link.cut();
     const refused = await server.request('POST', '/v2/workspaces', { body: { name: 'Refused' } });
     expect([refused.status, refused.headers['retry-after']]).toEqual([503, '1']);
@@ -57,7 +60,7 @@ describe('a commit whose answer is lost', () => {
     expect(await names()).not.toContain('Refused');
   });
 
-  it('is answered as it would have been when the request comes again under its key', async () => {
+  it('returns the original response when the request is retried under its key', async () => {
     const key = randomUUID();
     link.loseNextCommit();
     expect((await createKey(key)).status).toBe(503);
@@ -69,14 +72,14 @@ describe('a commit whose answer is lost', () => {
     });
     expect(asked.status).toBe(200);
     const rows = await listAudit(server, again.body.id);
-    // That it was told again is a row, too, and nothing of what it is.
+    // The replay is recorded in a row of its own, without the content.
     expect(rows.map(({ action }) => action)).toEqual(['create', 'read']);
     expect(JSON.stringify(rows)).not.toContain(again.body.key);
   });
 });
 
-describe('a request under an Idempotency-Key', () => {
-  it('that comes again is answered the same, byte for byte, and makes nothing', async () => {
+describe('a request with an Idempotency-Key', () => {
+  it('returns the original response byte for byte when it is repeated, and creates nothing', async () => {
     const key = randomUUID();
     const first = await create('Once', key);
     const second = await create('Once', key);
@@ -87,7 +90,7 @@ describe('a request under an Idempotency-Key', () => {
     expect(await countOf('Once')).toBe(1);
   });
 
-  it('that is sent fifty times at once is carried out once', async () => {
+  it('is executed once when it is sent fifty times concurrently', async () => {
     const key = randomUUID();
     const answers = await Promise.all(Array.from({ length: 50 }, () => create('Crowd', key)));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
@@ -97,7 +100,7 @@ describe('a request under an Idempotency-Key', () => {
     expect(await countOf('Crowd')).toBe(1);
   });
 
-  it('with another body, or on another route, is a conflict', async () => {
+  it('returns 409 with another body or on another route', async () => {
     const key = randomUUID();
     expect((await create('Mine', key)).status).toBe(200);
     const other = await create('Other', key);
@@ -106,7 +109,7 @@ describe('a request under an Idempotency-Key', () => {
     expect(await names()).not.toContain('Other');
   });
 
-  it('that was refused is not kept: mended, it is carried out under the same key', async () => {
+  it('is executed under the same key after its first attempt was rejected', async () => {
     const key = randomUUID();
     expect((await create('', key)).status).toBe(400);
     const send = (slug: string, under: string) =>
@@ -125,7 +128,7 @@ describe('a request under an Idempotency-Key', () => {
     expect((await send('free', key)).status).toBe(200);
   });
 
-  it('means nothing to another caller', async () => {
+  it('is independent of the same key of another caller', async () => {
     const key = randomUUID();
     const mine = await createKey(key);
     const stranger = await addKeyCaller(server, [
@@ -139,7 +142,7 @@ describe('a request under an Idempotency-Key', () => {
     expect([theirs.status, theirs.body.id === mine.body.id]).toEqual([200, false]);
   });
 
-  it('is not answered to a token of the same account for another workspace, or with fewer scopes', async () => {
+  it('is not replayed to a token of the same account for another workspace or with fewer scopes', async () => {
     const [one, two] = await Promise.all(
       ['One', 'Two'].map(async (name) => (await create(name, randomUUID())).body.id),
     );
@@ -172,7 +175,7 @@ describe('a request under an Idempotency-Key', () => {
     expect((await askByKey()).status).toBe(409);
   });
 
-  it('leaves no key value readable in the database', async () => {
+  it('leaves no readable key value in the database', async () => {
     const { body } = await createKey(randomUUID());
     const rows = await server.database.db.selectFrom('idempotency_keys').select('answer').execute();
     expect(rows.length).toBeGreaterThan(0);
@@ -182,7 +185,7 @@ describe('a request under an Idempotency-Key', () => {
     }
   });
 
-  it('is new again after 24 hours, when the job has forgotten it or has not', async () => {
+  it('is new again after 24 hours, before and after the cleanup job runs', async () => {
     const [kept, forgotten] = [randomUUID(), randomUUID()];
     await create('Daily', kept);
     await create('Daily', forgotten);
@@ -200,13 +203,16 @@ describe('a request under an Idempotency-Key', () => {
     expect(await left()).toEqual([kept]);
   });
 
-  it.each(['', 'with space', 'ü', 'k'.repeat(256)])('%j is refused, with its name', async (key) => {
-    const answer = await create('Never', key);
-    expect(answer.status).toBe(400);
-    expect(answer.body.error.message).toContain('Idempotency-Key');
-  });
+  it.each(['', 'with space', 'ü', 'k'.repeat(256)])(
+    'returns 400 with its name for %j',
+    async (key) => {
+      const answer = await create('Never', key);
+      expect(answer.status).toBe(400);
+      expect(answer.body.error.message).toContain('Idempotency-Key');
+    },
+  );
 
-  it('may be 255 characters long', async () => {
+  it('accepts 255 characters', async () => {
     expect((await create('Long', `${randomUUID()}${'~'.repeat(219)}`)).status).toBe(200);
   });
 });

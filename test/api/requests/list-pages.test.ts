@@ -1,4 +1,7 @@
-/** Guarantees that a page of a list costs the same wherever it lies, and is never told of what is no more. */
+/**
+ * Verifies that every page of a list costs the same, and that cached positions never return stale
+ * rows.
+ */
 import { randomInt, randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
@@ -16,7 +19,7 @@ afterAll(() => test[Symbol.asyncDispose]());
 
 const limit = 100;
 
-/** Past the program, as somebody would who restores a table. */
+/** Inserts rows without the program, like a restored table. */
 async function load(organisation_id: string, count: number): Promise<void> {
   const rows = Array.from({ length: count }, () => apiKeyRow({ organisation_id, id: newId() }));
   for (let at = 0; at < count; at += 1000) {
@@ -25,7 +28,7 @@ async function load(organisation_id: string, count: number): Promise<void> {
   }
 }
 
-// A proxy in front of shards has no count of what a session of theirs has read.
+// A proxy in front of shards does not count the rows that its session has read.
 describe.skipIf(inject('databaseServer').keyspaces !== undefined)('a page', () => {
   let one: Database;
   beforeAll(() => {
@@ -44,7 +47,7 @@ describe.skipIf(inject('databaseServer').keyspaces !== undefined)('a page', () =
     return (await sum()) - before - (before - start);
   }
 
-  it('is read by as many rows wherever it lies, of however long a list', async () => {
+  it('reads the same number of rows at any position of a list of any length', async () => {
     const costs = new Map<number, number>();
     const organisation = randomUUID();
     for (const [more, all] of [
@@ -52,7 +55,7 @@ describe.skipIf(inject('databaseServer').keyspaces !== undefined)('a page', () =
       [19_000, 20_000],
     ] as const) {
       await load(organisation, more);
-      // An engine that has not counted them yet may go by another index, and sort.
+      // An engine without current statistics may choose another index, and sort.
       await sql`analyze table api_keys`.execute(one.db);
       const pageAt = async (offset: number) => {
         const page = { limit, offset };
@@ -63,18 +66,18 @@ describe.skipIf(inject('databaseServer').keyspaces !== undefined)('a page', () =
       for (const offset of offsets) await pageAt(offset);
       const reads: number[] = [];
       for (const offset of offsets) reads.push(await rowsRead(() => pageAt(offset)));
-      // From one to the next, as those who read all of them do.
+      // From one page to the next, as clients that read all of them do.
       for (let page = 100; page < 110; page += 1) await pageAt((page * limit) % all);
       reads.push(await rowsRead(() => pageAt((110 * limit) % all)));
       costs.set(all, Math.max(...reads));
     }
-    // The page, twice where it is weighed first, and not a page more.
+    // The page, twice when it is measured first, and no more than the page.
     expect(costs.get(20_000)).toBeLessThan(3 * limit);
     expect(costs.get(20_000)! / costs.get(1_000)!).toBeLessThan(1.5);
   });
 });
 
-describe('two servers that remember', () => {
+describe('two servers with cached positions', () => {
   let others: Database[];
   beforeAll(() => {
     others = [0, 1].map(() => openDatabase(test.settings));
@@ -83,7 +86,7 @@ describe('two servers that remember', () => {
 
   const workspaces = [null, randomUUID(), randomUUID()];
 
-  /** Makes, moves or deletes a few; what the program writes leaves its mark. */
+  /** Creates, moves or deletes a few rows through the program, which marks the change. */
   async function change(
     database: Database,
     organisation_id: string,
@@ -110,7 +113,7 @@ describe('two servers that remember', () => {
     });
   }
 
-  it('tell the list as it is after every change of either, page by page and with filters', async () => {
+  it('return the current list after every change of either, page by page and with filters', async () => {
     const organisation = randomUUID();
     const known = new Map<string, string | null>();
     await load(organisation, 900);
@@ -135,7 +138,7 @@ describe('two servers that remember', () => {
     }
   });
 
-  it('tell it right once many who changed and read it at once are done, and fail nobody meanwhile', async () => {
+  it('return the current list after many concurrent changes and reads, none of which fails', async () => {
     const organisation = randomUUID();
     await load(organisation, 600);
     const page = () => ({ limit: 100, offset: 100 * randomInt(8) });

@@ -1,11 +1,14 @@
-/** Guarantees of every PUT there is: made from an older version it is refused, and of fifty made from one version one is. */
+/**
+ * Verifies every PUT: a stale version is rejected, and one of fifty updates from one version
+ * succeeds.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { everyRoute } from '../../support/interface/every-route.ts';
 import { Description, nameOf, type Operation } from '../../support/interface/response-check.ts';
 import { RightRequests } from '../../support/interface/valid-requests.ts';
 import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
 
-/** PUTs that go by no version, each with what keeps an update from being lost there. */
+/** PUTs without a version, each with what prevents lost updates there. */
 const unversioned = {
   '/gatewright/leases/:owner': 'is itself what writers of an owner compare: its run, and its fence',
   '/gatewright/sync/status': "goes by the fence of its owner's lease, which one run holds",
@@ -32,7 +35,7 @@ afterAll(() => server[Symbol.asyncDispose]());
 const racing = 50;
 const isReset = ({ path }: Pick<Operation, 'path'>) => path.endsWith('/reset');
 
-/** Each once: on v2 where it hangs there. */
+/** Each operation once, on v2 where it exists there. */
 function puts(): Operation[] {
   const all = operations.filter(
     ({ method, headers }) => method === 'PUT' && headers.includes('If-Match'),
@@ -44,7 +47,7 @@ function puts(): Operation[] {
   });
 }
 
-/** What says another thing than is stored, where the right request might not. */
+/** A body that differs from the stored state where the valid request may not. */
 function changeOf({ path }: Operation, place: string): Promise<unknown> | unknown {
   const { ids } = requests;
   if (path.endsWith('/organisation/defaults'))
@@ -65,14 +68,14 @@ function changeOf({ path }: Operation, place: string): Promise<unknown> | unknow
   return undefined;
 }
 
-/** The number of a version that is not in use. */
+/** Returns the number of a version that is not published. */
 async function publishable(place: string): Promise<{ version: number }> {
   const body = { string: `Bye ${place}` };
   expect((await server.request('PUT', place, { body })).status).toBe(200);
   return { version: 2 };
 }
 
-/** The tag of what a PUT there changes: told by a GET of the same path, or of what it is a part of. */
+/** Returns the ETag for a PUT: from a GET of the same path or of its parent. */
 async function tagOf({ path }: Operation, place: string): Promise<string> {
   const isThere = operations.some((one) => nameOf(one) === nameOf({ method: 'GET', path }));
   const whole = place.replace(/\/(?:makeDefault|integration-models|entities\/[^/]+\/reset)$/, '');
@@ -85,12 +88,12 @@ async function tagOf({ path }: Operation, place: string): Promise<string> {
   return String(headers.etag);
 }
 
-it('every PUT of the registry goes by a version, or says what else it goes by', () => {
+it('requires a version for every PUT in the registry, or a documented reason', () => {
   const without = everyRoute().filter(({ route }) => route.method === 'PUT' && !route.versioned);
   expect(without.map(({ route }) => route.path)).toEqual(Object.keys(unversioned));
 });
 
-it('of fifty updates from one version one is made, and the others are told', async () => {
+it('applies one of fifty updates from one version, and rejects the others', async () => {
   for (const one of puts()) {
     const place = await requests.place(one);
     const right = requests.right(one);
@@ -102,7 +105,7 @@ it('of fifty updates from one version one is made, and the others are told', asy
     for (const { status } of await Promise.all(all)) {
       counts.set(status, (counts.get(status) ?? 0) + 1);
     }
-    // A reset brings back the beginning, once or fifty times, and leaves the policy as it is.
+    // A reset restores the initial state once or fifty times, and does not change the policy.
     const due = isReset(one) ? { 200: racing } : { 200: 1, 412: racing - 1 };
     expect.soft([nameOf(one), Object.fromEntries(counts)]).toEqual([nameOf(one), due]);
     if (!isReset(one))
@@ -110,7 +113,7 @@ it('of fifty updates from one version one is made, and the others are told', asy
   }
 });
 
-it('an update that was refused as stale changes nothing', async () => {
+it('changes nothing when a stale update is rejected', async () => {
   const changed: string[] = [];
   for (const one of puts().filter((each) => !isReset(each))) {
     const place = await requests.place(one);

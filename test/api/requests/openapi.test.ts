@@ -1,4 +1,4 @@
-/** Guarantees of the interface description: it is served, sound, and of the routes that really answer. */
+/** Verifies the OpenAPI document: it is served, valid, and matches the registered routes. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
@@ -16,7 +16,7 @@ interface Operation extends Json {
   responses: Record<string, { description: string; content?: Record<string, { schema: Json }> }>;
 }
 
-describe('the interface description', () => {
+describe('the OpenAPI document', () => {
   let server: TestServer;
   let document: Json & {
     paths: Record<string, Record<string, Operation>>;
@@ -43,7 +43,7 @@ describe('the interface description', () => {
     expect(operations().length).toBeGreaterThan(20);
   });
 
-  it('gives every operation a name of its own, a summary, a success and error answers', () => {
+  it('gives every operation a unique name, a summary, a success and error responses', () => {
     const names = operations().map(({ operation }) => operation.operationId);
     expect(new Set(names).size).toBe(names.length);
     for (const { operation } of operations()) {
@@ -57,7 +57,7 @@ describe('the interface description', () => {
     }
   });
 
-  it('gives every whole number its bounds', () => {
+  it('gives every integer its bounds', () => {
     const unbounded = (value: unknown, path: string): string[] => {
       if (typeof value !== 'object' || value === null) return [];
       const schema = value as Record<string, unknown>;
@@ -73,7 +73,7 @@ describe('the interface description', () => {
     expect(unbounded(document, '')).toEqual([]);
   });
 
-  it('is sent once: a caller who holds it is told that it has not changed', async () => {
+  it('is cacheable: a client with the current version receives 304', async () => {
     const fetched = await ask({});
     const { etag } = fetched.headers;
     expect(fetched.headers).toMatchObject({ 'cache-control': 'no-cache', vary: 'accept-encoding' });
@@ -93,7 +93,7 @@ describe('the interface description', () => {
     ['identity', undefined],
     ['br;q=0, gzip;q=0', undefined],
     ['br;q=nonsense', undefined],
-  ])('is compressed for who accepts %s as %s', async (accepted, coding) => {
+  ])('is compressed for the accepted encodings %s as %s', async (accepted, coding) => {
     const asking = () => ask({ 'accept-encoding': accepted });
     await expect.poll(async () => (await asking()).headers['content-encoding']).toBe(coding);
     const { bytes, headers } = await asking();
@@ -103,7 +103,7 @@ describe('the interface description', () => {
     expect(headers.vary).toBe('accept-encoding');
   });
 
-  it('is sent whole once a connection, however often it is asked for, and 304 as often', async () => {
+  it('is sent in full or as 304 on a connection, however often it is requested', async () => {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1').setEncoding('latin1');
     let said = '';
     socket.on('data', (text) => {
@@ -118,7 +118,7 @@ describe('the interface description', () => {
     expect(said).toMatch(/connection: close/i);
   });
 
-  it('tells each schema once, however many routes use it', () => {
+  it('defines each schema once, however many routes use it', () => {
     const texts = Object.values(document.components.schemas).map((schema) =>
       JSON.stringify(schema),
     );
@@ -131,7 +131,7 @@ describe('the interface description', () => {
     expect(inPlace.filter((text) => text.length >= 200)).toEqual([]);
   });
 
-  it('is made in small steps, between which the process serves others', async () => {
+  it('is generated in small steps, so that the process serves other requests meanwhile', async () => {
     await using fresh = await startTestServer();
     let turns = 0;
     let isMade = false;
@@ -145,7 +145,7 @@ describe('the interface description', () => {
     expect(turns).toBeGreaterThan(operations().length);
   });
 
-  it('declares each path parameter, required, and no other', () => {
+  it('declares each path parameter as required, and no others', () => {
     for (const { path, operation } of operations()) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]);
       const declared = operation.parameters.filter((parameter) => parameter.in === 'path');
@@ -156,7 +156,7 @@ describe('the interface description', () => {
     }
   });
 
-  it('refers only to what it defines', () => {
+  it('references only what it defines', () => {
     const text = JSON.stringify(document);
     for (const [, reference] of text.matchAll(/"\$ref":"#\/([^"]+)"/g)) {
       const target = reference!
@@ -169,18 +169,19 @@ describe('the interface description', () => {
     expect([...new Set(used)].filter((name) => !schemes.includes(name))).toEqual([]);
   });
 
-  it('says where an API key is taken, and that the admin mount takes none', () => {
+  it('declares where an API key is accepted, and that the admin mount accepts none', () => {
     const withKey = operations().filter(({ operation }) =>
       operation.security.some((one) => 'gatewayApiKey' in one),
     );
     expect(withKey.length).toBeGreaterThan(0);
-    // The registry of MCP servers is of no plane: its address is given by its clients, who ask for some on v2, too.
+    // The registry of MCP servers belongs to no plane: its clients choose its address, and some
+    // request it on v2.
     const known =
       /^\/(?:v1|v0\.1|v2\/(?:deployments|scim\/groups$|admin\/organisation\/defaults$))/;
     expect(withKey.filter(({ path }) => !known.test(path))).toEqual([]);
   });
 
-  it('closes bodies where unknown fields are refused', () => {
+  it('closes bodies where unknown fields are rejected', () => {
     const create = document.paths['/iam/v1/access_policies']!.post!;
     const { $ref } = create.requestBody!.content['application/json']!.schema;
     const schema = document.components.schemas[String($ref).split('/').at(-1)!];
@@ -194,9 +195,9 @@ describe('the interface description', () => {
     expect(create.responses).toHaveProperty('201');
   });
 
-  it('describes only operations that are there', async () => {
+  it('contains only operations that exist', async () => {
     for (const { path, method } of operations()) {
-      // What anybody may ask tells nobody whether it is there but by its answer.
+      // A public route shows that it exists only by its response.
       const known = path.replace('{provider}/{model}', 'openai/gpt-4o');
       const url = server.url + known.replaceAll(/\{\w+\}/g, 'x');
       const answer = await exchange(method.toUpperCase(), url, undefined, {});

@@ -1,4 +1,4 @@
-/** Guarantees that what is decided about several rows at once holds however many decide at the same time. */
+/** Verifies that decisions about several rows hold under concurrency. */
 import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -22,7 +22,7 @@ async function make(path: string, body: object): Promise<string> {
   return answer.body.id;
 }
 
-/** Asks for ten units of a thousand, of a counter that may not be there. */
+/** Requests ten of a thousand units from a counter that may not exist. */
 function firstMove(counter: CounterPlace): SliceMove {
   return {
     counter,
@@ -40,7 +40,7 @@ function firstMove(counter: CounterPlace): SliceMove {
   };
 }
 
-it('counters that many processes open at once, in any order, cost none of them a second attempt', async () => {
+it('creates counters for many concurrent processes in any order without a retry', async () => {
   const { db, transaction } = server.database;
   const organisationId = newId();
   for (let round = 0; round < rounds; round += 1) {
@@ -65,7 +65,7 @@ it('counters that many processes open at once, in any order, cost none of them a
       expect(await rows.select('reserved_units').execute()).toEqual([{ reserved_units: 50 }]);
     }
   }
-  // Of nobody: it would be told as lost.
+  // A counter without an owner would be reported as lost.
   for (const table of ['usage_counters', 'usage_slices'] as const) {
     await db.deleteFrom(table).where('organisation_id', '=', organisationId).execute();
   }
@@ -82,7 +82,7 @@ describe('a default config', () => {
   const places = { 'a workspace': true, 'the organisation': false };
 
   it.each(Object.entries(places))(
-    'stays the only one of %s when many are created, and made it, at once',
+    'remains the only one %s when many are created or made default concurrently',
     async (_, inWorkspace) => {
       const workspaceId = inWorkspace ? await make('/admin/v2/workspaces', { name: 'one' }) : null;
       const place = workspaceId === null ? {} : { workspace_id: workspaceId };
@@ -106,8 +106,8 @@ describe('a default config', () => {
   );
 });
 
-describe('a workspace deleted by force', () => {
-  it('leaves nothing that points into it, whatever is made there at the same time', async () => {
+describe('a workspace that is force-deleted', () => {
+  it('leaves no reference to it, whatever is created there concurrently', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const workspaceId = await make('/admin/v2/workspaces', { name: 'doomed' });
       const place = { workspace_id: workspaceId };
@@ -166,7 +166,7 @@ describe('a virtual key', () => {
   const at = (path: string, method: string, body?: object) =>
     server.request(method, path, { ...(body && { body }) });
 
-  /** In a workspace of its own; the addresses of all that belongs together. */
+  /** Creates a virtual key in a new workspace; returns the addresses of the key and its parts. */
   async function makeKey() {
     const workspaceId = await make('/admin/v2/workspaces', { name: 'doomed' });
     const place = { workspace_id: workspaceId };
@@ -181,7 +181,7 @@ describe('a virtual key', () => {
     };
   }
 
-  /** At once, each of another field. */
+  /** Concurrent changes, each of another field. */
   const changes = (made: Awaited<ReturnType<typeof makeKey>>, round: number) => [
     at(made.key, 'PUT', { name: `name ${round}` }),
     at(made.key, 'PUT', { key: `sk-${round}`, rate_limits: null }),
@@ -190,7 +190,7 @@ describe('a virtual key', () => {
     at(made.workspace, 'PUT', { description: `place ${round}` }),
   ];
 
-  it('keeps every change that is made at once to it, its provider, its integration and its workspace', async () => {
+  it('keeps every concurrent change of the key, its provider, its integration and its workspace', async () => {
     const made = await makeKey();
     for (let round = 0; round < rounds; round += 1) {
       const answers = await Promise.all(changes(made, round));
@@ -204,7 +204,7 @@ describe('a virtual key', () => {
     }
   });
 
-  it('is deleted with them in whatever order while they are changed, and leaves nothing that points nowhere', async () => {
+  it('leaves no dangling reference when the parts are deleted in any order during changes', async () => {
     for (let round = 0; round < rounds; round += 1) {
       const made = await makeKey();
       const force = { name: 'doomed', force_delete: true };

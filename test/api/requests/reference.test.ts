@@ -1,4 +1,4 @@
-/** Guarantees of docs/reference/api.md, Routes: it lists what is served, on its mounts, with its scopes. */
+/** Verifies that docs/reference/api.md lists every route with its mounts and scopes. */
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { exchange, startTestServer } from '../../support/server/server.ts';
@@ -13,7 +13,7 @@ interface Operation {
   readonly 'x-required-scope'?: string;
 }
 
-it('lists every route, its mounts and its fixed scope, and none that does not exist', async () => {
+it('lists every route with its mounts and fixed scope, and none that does not exist', async () => {
   await using server = await startTestServer();
   const { body } = await exchange('GET', `${server.url}/openapi.json`, undefined, {});
   const served = new Map<string, { mounts: string[]; scope: string | undefined }>();

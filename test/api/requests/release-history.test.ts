@@ -1,6 +1,7 @@
 /**
- * Guarantees what each release of the interface brought: filters, defaults and validations, by the version
- * that named them first. A version's behaviours are in one list, to which others are added.
+ * Verifies what each release of the interface introduced: filters, defaults and validations, by
+ * version.
+ * The list of a version is open; add new behaviours to it.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -34,7 +35,7 @@ async function made(path: string, body: Record<string, unknown>): Promise<Body> 
   expect([path, answer.status, answer.body.error]).toEqual([path, 200, undefined]);
   return answer.body;
 }
-/** Why a create is refused, or undefined. */
+/** Returns why a create is rejected, or undefined. */
 async function refusal(path: string, body: Record<string, unknown>): Promise<string | undefined> {
   const answer = await server.request('POST', `/v1${path}`, { body });
   return answer.status === 400 ? answer.body.error.message : undefined;
@@ -73,7 +74,7 @@ async function logRequests(...records: readonly Parameters<typeof requestRecord>
   }
   await log.close(60_000);
 }
-/** Somebody in a workspace of these settings, by a key of their own. */
+/** Returns a user with a key in a workspace with these settings. */
 async function member(
   security_settings: object,
   scopes: readonly string[],

@@ -1,4 +1,7 @@
-/** Guarantees of every POST there is: under one Idempotency-Key it is made once, however often it comes, and for nothing else. */
+/**
+ * Verifies every POST: under one Idempotency-Key it is executed once, and a different request is
+ * rejected.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DatabaseLink, startDatabaseLink } from '../../support/database/database-link.ts';
@@ -7,7 +10,7 @@ import { Description, nameOf, type Operation } from '../../support/interface/res
 import { type Asked, RightRequests } from '../../support/interface/valid-requests.ts';
 import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
 
-/** POSTs in which the key has no part, each with what makes it harmless to send them twice. */
+/** POSTs that ignore the key, each with what makes a repetition harmless. */
 const keyless = {
   '/oauth2/access_token': 'makes nothing: a second token is as good as the first',
   '/mcp-integrations/:mcpIntegrationId/sync':
@@ -18,7 +21,9 @@ const keyless = {
   '/mcp-servers/:mcpServerId/test': 'writes nothing',
 };
 
-/** By the end of the path: how another body than the right one reads, where it has no name. */
+/**
+ * By the end of the path: a body that differs from the valid one, where it has no name to change.
+ */
 const others: Record<string, Record<string, unknown>> = {
   '/rotate': { key_transition_period_ms: 1_800_001 },
   '/render': { variables: { a: 'b' } },
@@ -35,7 +40,7 @@ const others: Record<string, Record<string, unknown>> = {
   '/changes': { changes: [{ kind: 'Config', action: 'create', body: { name: 'b', config: {} } }] },
 };
 
-/** Of each; idempotency.test.ts has fifty of one. */
+/** Concurrent requests per operation; idempotency.test.ts sends fifty of one. */
 const racing = 20;
 let link: DatabaseLink;
 let server: TestServer;
@@ -68,18 +73,18 @@ const under = (key: string, right: Asked): Asked => ({
   headers: { ...right.headers, 'idempotency-key': key },
 });
 
-/** Ids of the requests that have left a trace. */
+/** Ids of the requests that left a trace. */
 async function authors(): Promise<Set<string>> {
   const rows = await server.database.db
     .selectFrom('audit_log')
     .select('request_id')
-    // A credential that is told again is a read of it, and no change.
+    // Reading a credential again is a read, not a change.
     .where('action', '!=', 'read')
     .execute();
   return new Set(rows.map((row) => row.request_id));
 }
 
-it('every POST of the registry heeds the key, or says why it need not', () => {
+it('evaluates the key for every POST in the registry, or documents why not', () => {
   const described = new Set(posts.map(({ path }) => path.replaceAll(/\{\w+\}/g, ':')));
   const without = everyRoute().filter(
     ({ route, pattern }) =>
@@ -91,7 +96,7 @@ it('every POST of the registry heeds the key, or says why it need not', () => {
   );
 });
 
-it('sent twenty times at once it is carried out once, and all are told the same', async () => {
+it('executes a POST once when it is sent twenty times concurrently, with one response for all', async () => {
   for (const one of posts) {
     const [place, asked] = [await requests.place(one), under(randomUUID(), requests.right(one))];
     const before = await authors();
@@ -112,7 +117,7 @@ it('sent twenty times at once it is carried out once, and all are told the same'
   }
 });
 
-it('whose answer was lost is answered when it comes again, and made once', async () => {
+it('returns the original response when a POST with a lost response is repeated', async () => {
   for (const one of posts) {
     const [place, asked] = [await requests.place(one), under(randomUUID(), requests.right(one))];
     const before = await authors();
@@ -133,7 +138,7 @@ it('whose answer was lost is answered when it comes again, and made once', async
   }
 });
 
-it('with another body under the same key it is a conflict, and leaves no trace', async () => {
+it('returns 409 without a trace for another body under the same key', async () => {
   for (const one of posts.filter(({ takesBody }) => takesBody)) {
     const [place, right, key] = [await requests.place(one), requests.right(one), randomUUID()];
     const first = await requests.ask(one, place, under(key, right));
@@ -145,7 +150,7 @@ it('with another body under the same key it is a conflict, and leaves no trace',
       ...changes,
     };
     if (JSON.stringify(body) === JSON.stringify(right.body)) {
-      // It has nothing that could be said otherwise.
+      // Its body has no field that could differ.
       expect.soft([nameOf(one), body]).toEqual([nameOf(one), {}]);
       continue;
     }

@@ -1,20 +1,31 @@
-/** Guarantees of every resource: an update sent again changes nothing, one from an old version is refused. */
+/**
+ * Verifies every resource: a repeated update changes nothing, and an update from a stale version is
+ * rejected.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { listAudit } from '../../support/server/tenant.ts';
 import { createLeases } from '../../support/sync/lease.ts';
 
 interface Case {
-  /** As the OpenAPI document writes it. */
+  /** The path as the OpenAPI document writes it. */
   readonly pattern: string;
-  /** Makes one and yields its path, and the id that its traces bear where the path does not end in it. */
+  /**
+   * Creates one and returns its path, and its id in the audit log where the path does not end in
+   * it.
+   */
   readonly make: () => Promise<{ path: string; id?: string; whole?: string }>;
   readonly update: Record<string, unknown>;
-  /** The same with keys, ids and defaults written in another way; the update itself where absent. */
+  /**
+   * An equivalent update with keys, ids and defaults in another form; the update itself by default.
+   */
   readonly alike?: Record<string, unknown>;
-  /** Whether manifests declare it. */
+  /** Whether manifests can declare it. */
   readonly isDeclared?: boolean;
-  /** Whether it is an update of a part, told with the `whole`, and nothing that can be deleted. */
+  /**
+   * Whether it is an update of a part, which shares the version of its `whole` and cannot be
+   * deleted.
+   */
   readonly isPart?: boolean;
 }
 
@@ -85,7 +96,7 @@ function makePrompt(): Promise<string> {
   });
 }
 
-/** A second version, which is not in use yet. */
+/** Creates a second version that is not published. */
 async function makePublishable(path: string, id: string) {
   const put = await server.request('PUT', `${path}/${id}`, { body: { string: 'Bye' } });
   expect(put.status).toBe(200);
@@ -99,7 +110,7 @@ async function makeServer(): Promise<string> {
 
 const check = { id: 'default.contains', name: 'words', parameters: { words: ['a'] } };
 
-/** Of the one guardrail that a workspace names here. */
+/** The guardrail that a workspace names here. */
 const named: string[] = [];
 
 const exported = {
@@ -459,7 +470,7 @@ function mark(): Record<string, unknown> {
 describe.each(cases)('$pattern', (one) => {
   const { make, update, alike = update, isDeclared = true, isPart = false } = one;
 
-  it('writes nothing when an update is sent again, neither row nor version nor trace', async () => {
+  it('writes no row, version or audit entry when an update is repeated', async () => {
     const { path, id = path.split('/').at(-1)!, whole = path } = await make();
     const owned = isDeclared ? { managed_by: mark() } : {};
     const headers = isDeclared ? await leases(server.request, 'platform') : {};
@@ -482,7 +493,7 @@ describe.each(cases)('$pattern', (one) => {
     expect(await listAudit(server, id)).toEqual(audit);
   });
 
-  it('refuses an update and a delete made from another version than the stored one', async () => {
+  it('returns 412 to an update and a delete from a stale version', async () => {
     const { path } = await make();
     const headers = { 'if-match': '"999"' };
     expect((await server.request('PUT', path, { body: update, headers })).status).toBe(412);
@@ -492,16 +503,16 @@ describe.each(cases)('$pattern', (one) => {
   });
 });
 
-it('has a case for every update that is said to honour If-Match', async () => {
+it('has a case for every update that is documented with If-Match', async () => {
   const { body: document } = await server.request('GET', '/openapi.json');
   const paths = Object.entries<Record<string, { parameters: { name: string }[] }>>(document.paths);
   const versioned = paths
     .filter(([path, { put }]) => path.startsWith('/v2/') && put !== undefined)
     .filter(([, { put }]) => put!.parameters.some(({ name }) => name === 'If-Match'))
     .map(([path]) => path)
-    // Workspaces and keys have second paths; mappings, models and grants are put in bulk; what is
-    // sealed is another each time, and a reset is no write of its policy; feedback is no resource, and
-    // feedback.test.ts has its repetitions.
+    // Workspaces and keys have second paths; mappings, models and grants are written in bulk;
+    // sealed values differ each time, and a reset does not write its policy. Feedback is no
+    // resource, and feedback.test.ts covers its repetitions.
     .filter((path) => !/^\/v2\/(admin|api-keys\/\w+|workspace-exclusions|feedback)\//.test(path))
     .filter(
       (path) =>
@@ -512,7 +523,7 @@ it('has a case for every update that is said to honour If-Match', async () => {
   expect(versioned.toSorted()).toEqual(cases.map(({ pattern }) => pattern).toSorted());
 });
 
-it('writes nothing when capabilities are put as they are', async () => {
+it('writes nothing when capabilities are put unchanged', async () => {
   const id = await makeIntegration();
   const path = `/v2/mcp-integrations/${id}/capabilities`;
   const body = { capabilities: [{ name: 'search', type: 'tool', enabled: true }] };

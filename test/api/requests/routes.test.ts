@@ -1,4 +1,6 @@
-/** Guarantees about the registry of routes: whom it lets in where, and that what the interface names is in it. */
+/**
+ * Verifies the route registry: scopes, authentication, and that all routes of the interface exist.
+ */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { createAccessTokens } from '../../../src/auth/access-token.ts';
@@ -14,19 +16,19 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 const mounted = everyRoute();
 const cases = mounted.map((one) => [`${one.route.method} ${one.pattern}`, one] as const);
 
-describe('the registry', () => {
-  it('asks for scopes that exist', () => {
+describe('the route registry', () => {
+  it('requires only scopes that exist', () => {
     const fixed = mounted.flatMap(({ route }) =>
       typeof route.scope === 'string' ? [route.scope] : [],
     );
     expect(fixed.filter((scope) => !isKnownScope(scope))).toEqual([]);
   });
 
-  it('calls a scope by its resource and by what is done with it, on every plane', () => {
+  it('names each scope by the resource and the operation, on every plane', () => {
     const [service, user] = ['service', 'user'].map((subType) =>
       ['organisation', 'workspace'].map((type) => `${type}_${subType}_api_keys`),
     ) as [string[], string[]];
-    /** By where a path begins, the longest first; what follows is one of them, and something of it. */
+    /** By the longest prefix of the path; the rest is an item, and a part of it. */
     const resources: Readonly<Record<string, readonly string[]>> = {
       configs: ['configs'],
       providers: ['providers'],
@@ -69,7 +71,7 @@ describe('the registry', () => {
         (rest.length === 0 ? ['GET', 'POST'] : ['GET', 'PUT', 'DELETE']).indexOf(method)
       ]!;
     };
-    /** What is none of these has one scope to look, and one to change. */
+    /** Any other route has one scope for reading and one for changing. */
     const others: Readonly<Record<string, readonly [looking: string, changing: string]>> = {
       'admin/organisation/defaults': ['organisation_settings.read', 'organisation_settings.update'],
       organisations: ['organisation_settings.read', 'organisation_settings.update'],
@@ -85,7 +87,7 @@ describe('the registry', () => {
       logs: ['logs.list', 'logs.write'],
       analytics: ['analytics.view', ''],
     };
-    /** Of this project alone, or about the caller. */
+    /** Routes of this project only, or about the caller. */
     const own =
       /^(?:gatewright|sign-in|session|utils|feedback|model-configs)\b|^logs\/exports\/:exportId\/file$/;
     const wanted = ({ route: { method, scope }, pattern }: MountedRoute<Principal>) => {
@@ -93,7 +95,7 @@ describe('the registry', () => {
       if (own.test(path)) return [];
       const asked =
         typeof scope === 'function' ? scope({ type: 'workspace', subType: 'user' }) : scope;
-      // Whoever may use MCP servers speaks of its own tokens.
+      // Users of MCP servers manage their own tokens.
       const scopes = [asked ?? []].flat().filter((one) => one !== 'mcp.invoke');
       const start = Object.keys(resources).find((one) => `${path}/`.startsWith(`${one}/`));
       const rest = path
@@ -106,7 +108,7 @@ describe('the registry', () => {
         start === undefined
           ? [others[other ?? '']?.[method === 'GET' ? 0 : 1] ?? 'no rule']
           : resources[start]!.map((word) => `${word}.${action}`);
-      // The path says which of them, where it names the type.
+      // Where the path contains the type, it selects the scope.
       const isOne = right.length > 1 && typeof asked === 'string' && right.includes(asked);
       return [
         [`${method} ${path}`, scopes.toSorted(), (isOne ? [asked] : right).toSorted()] as const,
@@ -117,7 +119,7 @@ describe('the registry', () => {
     expect(rows.filter(([, asked, right]) => asked.join() !== right.join())).toEqual([]);
   });
 
-  it('takes API keys on v1, at the registry of MCP servers, and where clients with nothing but a key ask v2', () => {
+  it('accepts API keys on v1, at the registry of MCP servers, and on v2 where clients have only a key', () => {
     const leaky = mounted.filter(
       ({ mount, accepts }) => mount !== 'v1' && accepts.includes('api-key'),
     );
@@ -138,10 +140,11 @@ describe('the registry', () => {
     }
   });
 
-  it('opens to people who are signed in all but what programs have among themselves', () => {
+  it('opens to signed-in users every route except those between programs', () => {
     const closed = mounted.filter(({ accepts }) => !accepts.includes('session'));
     const names = closed.map(({ route, pattern }) => `${route.method} ${pattern}`);
-    // Provisioning, programs that look for MCP servers, and what sync writes, proves and compares.
+    // Provisioning, programs that discover MCP servers, and what sync writes, verifies and
+    // compares.
     const programs = /^\w+ \/(?:v1\/scim\/v2|v0\.1|oauth2)\//;
     expect(names.filter((name) => !programs.test(name)).toSorted()).toEqual([
       'DELETE /admin/v2/gatewright/leases/:owner',
@@ -157,7 +160,7 @@ describe('the registry', () => {
     ]);
   });
 
-  it('has the endpoints that the interface names', () => {
+  it('contains the endpoints of the interface', () => {
     const names = new Set(cases.map(([name]) => name.replaceAll(/:\w+/g, ':')));
     const wanted = [
       'POST /v1/api-keys/:/:',
@@ -179,7 +182,7 @@ describe('the registry', () => {
 });
 
 describe('a caller with a role on one workspace', () => {
-  it('cannot use access policies to widen its own reach', async () => {
+  it('cannot use access policies to widen its own access', async () => {
     await using server = await startTestServer();
     const account = await serviceAccounts.findByClientId(server.database.db, server.clientId);
     const grant = {

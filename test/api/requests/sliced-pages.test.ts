@@ -1,4 +1,4 @@
-/** Guarantees that a page of large rows is read as it is asked for, a few rows at a time. */
+/** Verifies that a page of large rows is read on demand, a few rows at a time. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import * as apiKeys from '../../../src/store/resources/api-keys.ts';
@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => test[Symbol.asyncDispose]());
 
-it('holds every row of the page in order, and reads no row long before it is asked for', async () => {
+it('returns every row in order, and reads no row long before it is requested', async () => {
   const { db } = test.database;
   const organisation_id = randomUUID();
   const metadata = JSON.stringify({ text: 'x'.repeat(300_000) });
@@ -27,7 +27,7 @@ it('holds every row of the page in order, and reads no row long before it is ask
   const told: string[] = [];
   for await (const row of read) {
     told.push(row.id);
-    // Three of them are a MiB: those are read, the fourth is not yet.
+    // Three rows are one MiB: those are read, the fourth is not yet.
     if (told.length > 1) continue;
     await test.database.transaction((tx) => apiKeys.deleteById(tx, organisation_id, ids[3]!));
   }

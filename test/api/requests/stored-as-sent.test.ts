@@ -1,4 +1,7 @@
-/** Guarantees that what is stored is what was sent: each field of whatever can be read again is told as it was said, by itself and to a sync, or is listed here with its reason. */
+/**
+ * Verifies that each field of each resource is returned as it was sent, by its own route and to
+ * sync; exceptions are listed with reasons.
+ */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { isUuid } from '../../../src/model/wire/slug.ts';
@@ -30,7 +33,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** What is told otherwise than it was said, by path and field, with the reason. */
+/** Fields that are returned in another form, by path, with the reason. */
 const otherwise: Readonly<Record<string, string>> = {
   '/organisations/self name': 'is told below `data`',
   '/workspaces name': 'is told behind the icon',
@@ -105,7 +108,7 @@ const otherwise: Readonly<Record<string, string>> = {
   '/workspace-exclusions/output-guardrails override_existing': 'is an order',
 };
 
-/** What else a sync is told than was said. */
+/** Further fields that sync receives in another form. */
 const otherwiseInSpec: Readonly<Record<string, string>> = {
   '/configs isDefault': 'moves on with the next one',
   '/deployments is_default': 'moves on with the next one',
@@ -130,11 +133,11 @@ const otherwiseInSpec: Readonly<Record<string, string>> = {
   '/virtual-keys key': 'is a secret',
 };
 
-/** Fields of an update that say where a resource is, whose form is a directory's, or that a run tells of itself. */
+/** Fields of an update that are addresses, have a SCIM form, or that a run reports about itself. */
 const isAside = (field: string): boolean =>
   / workspace_id$|^\/(?:scim\/v2|gatewright)\//.test(field);
 
-/** Without mount and parameters; workspaces, keys and models go by several paths. */
+/** The path without mount and parameters; workspaces, keys and models have several paths. */
 const bare = ({ path }: Pick<Operation, 'path'>) =>
   path
     .replace(/^\/(?:v1|v2|admin\/v2)(?=\/)/, '')
@@ -142,7 +145,7 @@ const bare = ({ path }: Pick<Operation, 'path'>) =>
     .replace(/^\/admin(?=\/workspaces)/, '')
     .replace(/^\/api-keys\/\w+/, '/api-keys');
 
-/** The operation that reads what this one has written, if there is one. */
+/** Returns the operation that reads what this one writes, if any. */
 function readingOf({ method, path }: Operation): Operation | undefined {
   const collection = path.replace(/\/\{type\}\/\{subType\}$|\/(?:service|user)$/, '');
   const item = new RegExp(`^${collection.replaceAll(/[{}]/g, String.raw`\$&`)}/\\{\\w+\\}$`);
@@ -151,7 +154,7 @@ function readingOf({ method, path }: Operation): Operation | undefined {
   );
 }
 
-/** Values at the edges of what a field takes. */
+/** Boundary values of a field. */
 function edgesOf(schema: Schema): unknown[] {
   const whole = drawn.resolve(schema);
   const options = (whole.anyOf ?? whole.oneOf ?? [whole]) as readonly Schema[];
@@ -166,14 +169,14 @@ function edgesOf(schema: Schema): unknown[] {
   });
 }
 
-/** Of each field one value, and all that there are in a long run. */
+/** One value for each field, all values in a long run. */
 function valuesOf(name: string, schema: Schema): unknown[] {
   const numRuns = isLong ? 8 : 1;
   const found = [...edgesOf(schema), ...fc.sample(drawn.right(schema, 1), { numRuns, seed })];
   return isLong ? found : [found[(seed + name.length) % found.length]];
 }
 
-/** Fields of an operation: some of them, others by another seed, and all in a long run. */
+/** Some fields of an operation, others for each seed; all of them in a long run. */
 function fieldsOf({ schema, path }: Operation): (readonly [string, Schema])[] {
   const all = drawn.fieldsOf(schema!).filter(([name]) => name !== 'managed_by');
   return isLong ? all : all.filter((_, at) => (at + seed + path.length) % 4 === 0);
@@ -206,13 +209,13 @@ function isTold(sent: unknown, told: unknown): boolean {
   return sent === told || (isMoment && Date.parse(sent) === Date.parse(String(told)));
 }
 
-/** What is there may be named by its slug, and is told by its id. */
+/** A reference may be sent as a slug and is returned as an id. */
 const isReference = (name: string, told: unknown): boolean =>
   name.endsWith('_id') && isUuid(String(told));
 
 const shown = (value: unknown) => JSON.stringify(value)?.slice(0, 160);
 
-/** What was stored of a field, and where it is found. */
+/** The stored value of a field, and where it is found. */
 interface Stored {
   readonly field: string;
   readonly name: string;
@@ -220,7 +223,7 @@ interface Stored {
   readonly id: string;
 }
 
-/** Sends one value; yields what is wrong with what is told of it, and what a sync is to be told. */
+/** Sends one value; returns the faults of the response, and what sync should receive. */
 async function tryOne(
   one: Operation,
   reading: Operation,
@@ -235,7 +238,7 @@ async function tryOne(
   if (answer.status >= 500) return { fault: `${sent} is ${answer.status}` };
   if (answer.status >= 300) return {};
   const isMade = one.method === 'POST';
-  // As though it were left out: what is told then is nobody's word.
+  // Treated as omitted: the returned value is then a default.
   if (isMade && value === null) return {};
   const id = reading.path.startsWith('/iam/') ? answer.body.name : answer.body.id;
   const item = reading.path.replace(/[^/]+$/, id ?? answer.body.data?.slug);
@@ -248,7 +251,7 @@ async function tryOne(
   };
 }
 
-it('of every field', async () => {
+it('returns every field as it was sent', async () => {
   const faults: (string | undefined)[] = [];
   const stored: Stored[] = [];
   let count = 0;

@@ -1,4 +1,7 @@
-/** Guarantees of TRUSTED_CUSTOM_HOSTS: private addresses and cluster-internal names only when listed. */
+/**
+ * Verifies TRUSTED_CUSTOM_HOSTS: private addresses and cluster-internal names are accepted only
+ * when they are listed.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readSettings } from '../../../src/settings.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -34,12 +37,12 @@ describe('an MCP integration', () => {
     ['http://CRM.svc.Cluster.local.:8080/mcp', isPrivate, 'accepted'],
     ['http://crm.default.svc.acme.example/mcp', isPrivate, isPrivate],
     ['http://crm:8080/mcp', isPrivate, isPrivate],
-  ])('at %s is judged by the list', async (url, unlisted, listed) => {
+  ])('is checked against the list at %s', async (url, unlisted, listed) => {
     expect(await verdict(closed, url)).toEqual(unlisted);
     expect(await verdict(open, url)).toEqual(listed);
   });
 
-  it('may use a service port of a listed host only when the entry names it', async () => {
+  it('may use a service port of a listed host only when the entry contains the port', async () => {
     const url = 'http://cache.svc.cluster.local:6379/mcp';
     expect(await verdict(open, url)).toContain('must not use port 6379');
   });
@@ -54,7 +57,7 @@ describe('a guardrail and a config', () => {
     ['/v1/guardrails', { name: 'G', checks: [webhook], actions: {} }],
     ['/v1/configs', { name: 'C', config: { custom_host: 'http://10.1.2.3:8000/v1' } }],
   ] as const;
-  it.each(requests)('of %s follow the same list', async (path, body) => {
+  it.each(requests)('%s is checked against the same list', async (path, body) => {
     expect((await closed.request('POST', path, { body })).body.error.message).toContain(
       'TRUSTED_CUSTOM_HOSTS',
     );

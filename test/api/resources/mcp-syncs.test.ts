@@ -143,7 +143,7 @@ describe('what is sent', () => {
     await server.request('PUT', `/v1/secret-references/${slug}`, { body: { secret_path: 'none' } });
     const failed = await post(`${path}/${id}/test`);
     expect(failed.error).toBe(
-      `the secret ${slug} cannot be read: its secret manager has none that fits`,
+      `the secret ${slug} cannot be read: its secret manager has no such value`,
     );
   });
 
@@ -161,7 +161,7 @@ describe('what is sent', () => {
       response.write('event: endpoint\ndata: http://169.254.169.254/steal\n\n');
     };
     const { error } = await post(`${path}/${elsewhere}/test`);
-    expect(error).toBe('the server names an address for answers that is not its own');
+    expect(error).toBe('the server names a message endpoint outside its own origin');
   });
 });
 
@@ -171,7 +171,7 @@ describe('a server that does not do as it should', () => {
     await post(`${path}/${id}/sync`);
     upstream.script = (_, response) => sendJson(response, {}, 401);
     const refused = await post(`${path}/${id}/sync`);
-    const error = 'the server answers 401: it does not take these credentials';
+    const error = 'the server responds with 401: it rejects these credentials';
     expect(refused).toMatchObject({ success: false, sync_status: 'failed', sync_error: error });
     expect(await read(`${path}/${id}/metadata`)).toMatchObject({
       sync_status: 'failed',
@@ -181,14 +181,14 @@ describe('a server that does not do as it should', () => {
     expect(refused.counts.tools.total).toBeGreaterThan(0);
     upstream.script = (_, response) => void response.end('<html>');
     const strange = (await post(`${path}/${id}/test`)).error;
-    expect(strange).toBe('the server does not answer as MCP has it');
+    expect(strange).toBe('the response of the server is not valid MCP');
     upstream.script = (_, response) => void response.destroy();
     expect((await post(`${path}/${id}/test`)).error).toContain('cannot be reached');
     upstream.script = (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(Buffer.alloc(9 * 1024 * 1024, ' '));
     };
-    expect((await post(`${path}/${id}/test`)).error).toContain('says more than');
+    expect((await post(`${path}/${id}/test`)).error).toContain('sends more than');
   });
 
   it('ends, however many pages and capabilities it makes up', async () => {
@@ -217,7 +217,7 @@ describe('a server that does not do as it should', () => {
     const id = await make({ configurations: { custom_headers: headers } });
     scripted(() => ({ ...hello, capabilities: {}, instructions: 'you sent canary-key-5f1' }));
     const { sync_error: error } = await post(`${path}/${id}/sync`);
-    expect(error).toBe('the server repeats a secret that it was sent');
+    expect(error).toBe('the server repeats a secret that was sent to it');
     expect(JSON.stringify(await read(`${path}/${id}/metadata`))).not.toContain('canary');
   });
 

@@ -1,4 +1,4 @@
-/** Guarantees how connections, sessions, transactions and outages of the database behave. */
+/** Verifies database connections, sessions, transactions and outages. */
 import { kill } from 'node:process';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -28,7 +28,7 @@ async function variable(db: Db, name: string): Promise<unknown> {
   return found.rows[0]?.Value;
 }
 
-it('a text that a column of ASCII cannot hold is found nowhere, and hides nothing else', async () => {
+it('finds nothing for a text that an ASCII column cannot store, and hides no other row', async () => {
   await sql`CREATE TABLE named (
     id VARCHAR(9) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY, title VARCHAR(9) NOT NULL)`.execute(
     database.db,
@@ -47,8 +47,8 @@ it('a text that a column of ASCII cannot hold is found nowhere, and hides nothin
   expect(await database.transaction(ask)).toEqual([[], ['b'], ['a']]);
 });
 
-describe('a session', () => {
-  it('is the same whatever the defaults of the server', async () => {
+describe('a database session', () => {
+  it('has the same settings whatever the defaults of the server are', async () => {
     expect(await variable(database.db, 'character_set_connection')).toBe('utf8mb4');
     expect(await variable(database.db, 'time_zone')).toBe('+00:00');
     const isolation = await sql<{ Value: string }>`
@@ -69,7 +69,7 @@ describe('a session', () => {
     ]);
   });
 
-  it('waits for a lock three tenths of the time that a statement may take', async () => {
+  it('waits for a lock for three tenths of the statement timeout', async () => {
     const { statementSeconds: _, ...usual } = test.settings;
     const waited = async (settings: DatabaseSettings) => {
       await using other = openDatabase({ ...settings, poolSize: 1 });
@@ -80,19 +80,19 @@ describe('a session', () => {
     expect(await waited({ ...usual, statementSeconds: 600 })).toBe('180');
   });
 
-  it('gives documents back as text', async () => {
+  it('returns documents as text', async () => {
     const found = await sql`SELECT JSON_OBJECT('a', 1) AS document`.execute(database.db);
     expect(found.rows).toEqual([{ document: '{"a": 1}' }]);
   });
 
-  it('takes an object given as parameter as text, never as assignments', async () => {
+  it('binds an object parameter as text, never as assignments', async () => {
     const found = await sql`SELECT ${{ id: 1 }} AS given`.execute(database.db);
     expect(found.rows).toEqual([{ given: '[object Object]' }]);
   });
 });
 
 describe('a transaction', () => {
-  it('keeps nothing of work that throws, and throws the same error', async () => {
+  it('rolls back when its callback throws, and rethrows the same error', async () => {
     const mistake = new Error('mistake');
     const failing = database.transaction(async (tx) => {
       await add(tx, 1);
@@ -102,7 +102,7 @@ describe('a transaction', () => {
     expect(await counterValue(database.db, 1)).toBe(0);
   });
 
-  it('rolls back when a statement fails, so that the connection comes back clean', async () => {
+  it('rolls back when a statement fails, so that the connection is returned clean', async () => {
     const failing = database.transaction(async (tx) => {
       await add(tx, 1);
       await sql`INSERT INTO counters VALUES (1, 9)`.execute(tx);
@@ -112,7 +112,7 @@ describe('a transaction', () => {
     expect(database.pool()).toEqual({ size: 1, used: 0, pending: 0 });
   });
 
-  it('runs again after a deadlock, with nothing counted twice', async () => {
+  it('is retried after a deadlock, with nothing counted twice', async () => {
     const meeting = Promise.withResolvers<void>();
     let arrived = 0;
     let runs = 0;
@@ -139,13 +139,13 @@ describe('a transaction', () => {
     ]);
   });
 
-  it('that reads several tables as of one moment runs again when a migration has changed one since', async () => {
+  it('is retried when a snapshot read meets a table that a migration has changed since', async () => {
     await sql`CREATE TABLE others (id INT PRIMARY KEY)`.execute(database.db);
     let runs = 0;
     const read = await readConsistently(database.db, async (tx) => {
       runs += 1;
       const before = await counterValue(tx, 1);
-      // The moment of the read has never seen the table that this makes.
+      // The snapshot is older than the table that this creates.
       if (runs === 1)
         await sql`ALTER TABLE others ADD COLUMN name TEXT, FORCE`.execute(database.db);
       const { rows } = await sql`SELECT * FROM others`.execute(tx);
@@ -154,7 +154,7 @@ describe('a transaction', () => {
     expect([runs, read]).toEqual([2, [0, []]]);
   });
 
-  it('runs again after waiting too long for a lock', async () => {
+  it('is retried after a lock wait timeout', async () => {
     const held = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
     const holder = database.transaction(async (tx) => {
@@ -175,8 +175,8 @@ describe('a transaction', () => {
   });
 });
 
-describe('the pool', () => {
-  it('opens no more than poolSize connections and says who waits', async () => {
+describe('the connection pool', () => {
+  it('opens at most poolSize connections, and reports the waiting callers', async () => {
     const release = Promise.withResolvers<void>();
     const work = Array.from({ length: 7 }, () => database.transaction(() => release.promise));
     await eventually(() => expect(database.pool()).toEqual({ size: 5, used: 5, pending: 2 }));
@@ -185,10 +185,10 @@ describe('the pool', () => {
     expect(database.pool()).toMatchObject({ used: 0, pending: 0 });
   });
 
-  it('gives up waiting for a connection, naming the setting', async () => {
+  it('gives up waiting for a connection, and names the setting', async () => {
     await using single = openDatabase({ ...test.settings, poolSize: 1, poolWaitSeconds: 1 });
     const [held, release] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    // On a busy machine it takes longer to connect than anybody waits here.
+    // On a busy machine connecting takes longer than the wait timeout of this test.
     await eventually(() => single.ping());
     const holder = single.transaction(() => {
       held.resolve();
@@ -204,7 +204,7 @@ describe('the pool', () => {
     await single.ping();
   });
 
-  it('waits for running work when disposed, then refuses more', async () => {
+  it('waits for running work when it is disposed, and then rejects new work', async () => {
     const other = openDatabase(test.settings);
     const started = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
@@ -233,17 +233,17 @@ describe('an unreachable database', () => {
     ['cannot be resolved', async () => ({ host: 'no-such-host.invalid' })],
     ['there is no such socket', async () => ({ socketPath: '/nowhere/sql.sock' })],
     ['it has no database missing_db', async () => ({ name: 'missing_db' })],
-  ])('says that %s', async (text, change) => {
+  ])('reports %s', async (text, change) => {
     const error = await elsewhere(await change());
     expect(error).toMatchObject({ kind: 'unreachable' });
     expect(isUnavailable(error)).toBe(true);
     expect((error as Error).message).toContain(text);
   });
 
-  it('that comes too late ends on the server too, with its locks', async () => {
+  it('is cancelled on the server as well when it times out, with its locks', async () => {
     await using hasty = openDatabase(test.settings, { queryTimeoutMs: 300 });
     await sql`INSERT INTO counters VALUES (77, 0)`.execute(database.db);
-    // Busy for minutes, and unlike SLEEP without a look at whether the client is still there.
+    // Busy for minutes; unlike SLEEP, it does not check whether the client is still connected.
     const busy = sql`BENCHMARK(300000000, SHA2('x', 512))`;
     const slow = sql`UPDATE counters SET value = ${busy} WHERE id = 77`.execute(hasty.db);
     await expect(slow).rejects.toSatisfy(isUnavailable);
@@ -253,7 +253,7 @@ describe('an unreachable database', () => {
     await sql`DELETE FROM counters WHERE id = 77`.execute(database.db);
   });
 
-  it('that comes too late takes those along that wait behind it on the same connection', async () => {
+  it('cancels the statements queued behind it on the same connection when it times out', async () => {
     await using hasty = openDatabase(test.settings, { queryTimeoutMs: 300 });
     const slow = statement((tx, _: Record<never, never>) =>
       tx.selectNoFrom(sql<number>`SLEEP(60)`.as('slept')),
@@ -271,12 +271,12 @@ describe('an unreachable database', () => {
     ]);
   });
 
-  it('is a statement that takes longer than the settings allow', async () => {
+  it('is reported when a statement exceeds the timeout of the settings', async () => {
     await using hasty = openDatabase({ ...test.settings, statementSeconds: 1 });
     await expect(sql`SELECT SLEEP(60)`.execute(hasty.db)).rejects.toSatisfy(isUnavailable);
   });
 
-  it('is told from a mistake in a statement', async () => {
+  it('differs from an error in a statement', async () => {
     const error = await sql`SELECT nonsense`
       .execute(database.db)
       .catch((caught: unknown) => caught);
@@ -285,11 +285,11 @@ describe('an unreachable database', () => {
   });
 });
 
-/** Of who wants something done, however busy the machine is. */
+/** Long timeouts for operations that must succeed on a busy machine. */
 const patience = { poolWaitSeconds: 300, connectTimeoutSeconds: 20 };
 
 describe('a server that fails', () => {
-  /** Enough on a busy machine for a statement that takes no time. */
+  /** Enough for a trivial statement on a busy machine. */
   const queryTimeoutMs = 2_000;
   let server: Awaited<ReturnType<typeof startTestDatabaseServer>>;
   let other: Database;
@@ -325,10 +325,10 @@ describe('a server that fails', () => {
     return found.rows[0]!.id;
   };
 
-  it('by freezing makes queries fail in bounded time and is used again when it thaws', async () => {
+  it('makes queries fail in bounded time when it freezes, and is used again afterwards', async () => {
     const before = await eventually(connectionId);
     await freeze(server.pid);
-    // On the open connection the query times out; a new connection gets no handshake.
+    // The query times out on the open connection; a new connection gets no handshake.
     expect(isUnavailable(await add(other.db, 1).catch((error: unknown) => error))).toBe(true);
     await expect(add(other.db, 1)).rejects.toThrow('does not answer');
     await expect(other.ping()).rejects.toSatisfy(isUnavailable);
@@ -339,7 +339,7 @@ describe('a server that fails', () => {
     expect(await eventually(() => counterValue(other.db, 1))).toBeLessThanOrEqual(1);
   });
 
-  it('by freezing in a transaction neither commits nor reuses the connection', async () => {
+  it('neither commits nor reuses the connection when it freezes in a transaction', async () => {
     const start = await eventually(() => counterValue(other.db, 1));
     const frozen = other.transaction(async (tx) => {
       await add(tx, 1);
@@ -352,7 +352,7 @@ describe('a server that fails', () => {
     await eventually(async () => expect(await counterValue(other.db, 1)).toBe(start));
   });
 
-  it('is stood in for by the reader only while it is down', async () => {
+  it('is replaced by the reader only while it is down', async () => {
     const reader = test.settings;
     const name = test.settings.name;
     await using writer = await startWithSchema(name);
@@ -360,7 +360,8 @@ describe('a server that fails', () => {
       { ...settings, port: writer.port, password: writer.password, name },
       { reader, queryTimeoutMs },
     );
-    // Who does not answer in time counts as down, and on a busy machine that may be anybody for a while.
+    // A server that does not respond in time counts as down, which may be either one on a busy
+    // machine.
     await eventually(() => sql`UPDATE counters SET value = 7`.execute(both.db));
     await eventually(async () => expect(await counterValue(both.readable, 1)).toBe(7));
     await writer.stop();
@@ -369,20 +370,20 @@ describe('a server that fails', () => {
     await eventually(() => expect(both.ping()).rejects.toThrow('nothing listens there'));
   });
 
-  it('warns once at the first connection when a crash could lose changes', async () => {
+  it('logs one warning at the first connection when a crash could lose commits', async () => {
     const lines: string[] = [];
     const write = (line: unknown): boolean => lines.push(String(line)) > 0;
     const log = createLog({ level: 'info', destination: { write } });
     await using logged = openDatabase({ ...settings, ...patience }, { log });
     await Promise.all([counterValue(logged.db, 1), counterValue(logged.db, 1)]);
-    // It is found out beside the first connection, for which nobody waits.
+    // The check runs beside the first connection and delays nobody.
     await eventually(() => expect(lines.join()).toContain('may lose the latest changes'));
     expect(lines.filter((line) => line.includes('may lose the latest changes'))).toHaveLength(1);
     expect(lines.filter((line) => line.includes('database connected'))).toHaveLength(1);
   });
 });
 
-/** A second server that holds the counters of the tests. */
+/** Starts a second server with the counters of the tests. */
 async function startWithSchema(name: string) {
   const own = await startTestDatabaseServer();
   const password = new Secret(own.server.password, 'test');

@@ -1,4 +1,7 @@
-/** Guarantees for a database whose disk is full: changes are refused as such, not ready is said, and it passes. */
+/**
+ * Verifies a database with a full disk: changes are rejected, the server is not ready, and it
+ * recovers.
+ */
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,7 +14,7 @@ import { exchange, startTestServer, type TestServer } from '../../support/server
 
 const disk = mountSmallDisk(192);
 
-/** Writes until there is no room for one more byte. */
+/** Writes until not one more byte fits. */
 function fill(path: string): void {
   const file = openSync(path, 'a');
   for (let bytes = 1024 * 1024; bytes >= 1; ) {
@@ -24,7 +27,7 @@ function fill(path: string): void {
   closeSync(file);
 }
 
-describe.skipIf(disk === null)('a full disk of the database', () => {
+describe.skipIf(disk === null)('a database with a full disk', () => {
   let own: Awaited<ReturnType<typeof startTestDatabaseServer>>;
   let server: TestServer;
   const filler = join(disk ?? '', 'filler');
@@ -52,7 +55,7 @@ describe.skipIf(disk === null)('a full disk of the database', () => {
     server.request('POST', '/v2/workspaces', { body: { name, description: 'd'.repeat(4000) } });
   const ready = () => exchange('GET', `${server.url}/readyz`, undefined, {});
 
-  it('is 503 to every change it refuses, not ready while it does, and over once there is room', async () => {
+  it('returns 503 for every change, reports not ready, and recovers when there is room', async () => {
     expect((await create('before')).status).toBe(200);
     expect((await ready()).status).toBe(200);
     fill(filler);

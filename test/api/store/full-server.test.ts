@@ -1,4 +1,4 @@
-/** Guarantees what the pool does at a server that has no connection left for it. */
+/** Verifies the connection pool at a server that has no free connection. */
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { Secret } from '../../../src/secret.ts';
@@ -33,7 +33,7 @@ afterAll(async () => {
   await test[Symbol.asyncDispose]();
 });
 
-it('whoever waits gets a connection that comes back, though the server gives no further one', async () => {
+it('passes a returned connection to a waiting caller when the server accepts no further one', async () => {
   await using database = openDatabase(limited);
   const held = Promise.withResolvers<void>();
   const holders = Array.from({ length: connectionsMax }, (_, index) =>
@@ -47,7 +47,7 @@ it('whoever waits gets a connection that comes back, though the server gives no 
     const waiting = Promise.all(
       numbers.map((number) => sql<Row>`SELECT ${number} AS number`.execute(database.db)),
     );
-    // Until then the server has refused who asked before.
+    // Until then the server has rejected the earlier callers.
     await expect(refusal()).resolves.toContain('lower DB_POOL_SIZE or raise the limit');
     held.resolve();
     const answers = await waiting;
@@ -59,7 +59,7 @@ it('whoever waits gets a connection that comes back, though the server gives no 
   }
 });
 
-/** What somebody is told who has no connection that could come back. */
+/** Returns the error for a caller for whom no connection can be returned. */
 async function refusal(): Promise<string> {
   await using other = openDatabase(limited);
   return await sql`SELECT 1`.execute(other.db).then(

@@ -1,4 +1,6 @@
-/** Guarantees of MYSQL_WRITER_HADR_MODE: while the writer is down, reads go on and writes fail at once. */
+/**
+ * Verifies MYSQL_WRITER_HADR_MODE: reads continue and writes fail at once while the writer is down.
+ */
 import { sql } from 'kysely';
 import { describe, expect, it } from 'vitest';
 import { startDatabaseLink } from '../../support/database/database-link.ts';
@@ -11,7 +13,7 @@ const probe = async (server: TestServer, path = '/readyz') => {
   return { status, said: body.status, reasons: body.reasons };
 };
 
-/** Resolves when the server has noticed what became of its writer. */
+/** Resolves when the server has noticed the state of its writer. */
 const noticed = (server: TestServer, said: 'ok' | 'degraded' | 'unavailable') =>
   expect.poll(async () => (await probe(server)).said).toBe(said);
 
@@ -28,7 +30,10 @@ const lists = [
   '/v1/mcp-servers',
 ];
 
-/** Yields its id, once the writer is known to be up: it counts as down whenever it does not answer in time. */
+/**
+ * Returns the new id once the writer is known to be up; it counts as down whenever it does not
+ * respond in time.
+ */
 const create = (server: TestServer): Promise<string> =>
   eventually(async () => {
     const answer = await server.request('POST', '/v1/admin/workspaces', { body: { name: 'Team' } });
@@ -36,9 +41,9 @@ const create = (server: TestServer): Promise<string> =>
     return answer.body.id;
   });
 
-describe('while the writer is down', () => {
+describe('a writer that is down', () => {
   it.each(['cut', 'freeze'] as const)(
-    'by a %s, reads go to the reader, writes answer 503 at once, and both recover',
+    'sends reads to the reader and returns 503 to writes after %s, and both recover',
     async (failure) => {
       await using link = await startDatabaseLink();
       await using server = await startTestServer({
@@ -86,12 +91,12 @@ describe('while the writer is down', () => {
       );
       const spoken = server.logLines.filter((line) => line.includes('database writer'));
       const levels = spoken.map((line) => JSON.parse(line).level).join(' ');
-      // Once each time, however often a busy machine has kept it from answering.
+      // Once each time, however often a busy machine has delayed the response.
       expect(levels).toMatch(/^warn info(?: warn info)*$/);
     },
   );
 
-  it('and the reader too, nothing is ready and reads answer 503', async () => {
+  it('makes the server unready and returns 503 to reads when the reader is down too', async () => {
     const port = await findFreePort();
     await using link = await startDatabaseLink();
     await using server = await startTestServer({
@@ -108,7 +113,7 @@ describe('while the writer is down', () => {
     expect((await server.request('GET', '/v1/configs', { auth: 'key' })).status).toBe(503);
   });
 
-  it('without a reader, reads answer 503 as they always did', async () => {
+  it('returns 503 to reads without a reader', async () => {
     await using link = await startDatabaseLink();
     await using server = await startTestServer({ between: link.lead });
     await server.token();
@@ -120,8 +125,8 @@ describe('while the writer is down', () => {
 
 const strangers = { authorization: 'Bearer e30.e30.e30' };
 
-describe('while the writer works', () => {
-  it('nothing is read from the reader, however busy the writer is', async () => {
+describe('a writer that works', () => {
+  it('receives all reads, however busy it is', async () => {
     const port = await findFreePort();
     await using server = await startTestServer({
       between: async (real) => ({ ...real, poolWaitSeconds: 5 }),
@@ -138,7 +143,7 @@ describe('while the writer works', () => {
     expect((await probe(server)).said).toBe('unavailable');
     release.resolve();
     await Promise.all(busy);
-    // With nothing behind its address, a read from the reader would be a 503.
+    // The address of the reader is closed, so a read from it would return 503.
     expect((await waiting).status).toBe(200);
     await noticed(server, 'ok');
   });

@@ -1,4 +1,7 @@
-/** Guarantees of the master key: it is changed while servers run, broken off anywhere, and nothing is lost. */
+/**
+ * Verifies the rotation of the master key: with running servers, interrupted anywhere, and without
+ * loss.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type App, createApp } from '../../../src/app.ts';
@@ -24,7 +27,7 @@ type Keys = readonly [number, ...number[]];
 const canary = 'canary-5d0c1f';
 const place = 'table|row|column';
 let server: TestServer;
-/** What the server's first key becomes when its files are read again. */
+/** The settings that the server reads when its files change. */
 let files: MasterKeySettings;
 beforeEach(async () => {
   files = masterKeysOf(1);
@@ -47,7 +50,7 @@ const rotate = (keys: Keys, db: Db = server.database.db, tell: (done: number) =>
   });
 const counts = async () => Object.fromEntries(await countByMasterKey(server.database.db));
 
-/** A text that each of these organisations has sealed. */
+/** Returns a text that each of these organisations has sealed. */
 async function sealFor(keyring: Keyring, count: number): Promise<Map<string, string>> {
   const ids = Array.from({ length: count }, () => randomUUID());
   const seal = async (id: string) =>
@@ -74,7 +77,7 @@ async function withReplica<T>(keys: Keys, work: (app: App, url: string) => Promi
 }
 
 describe('a rotation of the master key', () => {
-  it('killed at any of its steps leaves everything readable, and goes on to the end when it is called again', async () => {
+  it('leaves everything readable when it is killed at any step, and completes when it is run again', async () => {
     const sealed = await sealFor(server.app.keyring, 3);
     const stepwise = steppingDatabase(server.database.db);
     let deaths = 0;
@@ -91,7 +94,7 @@ describe('a rotation of the master key', () => {
     expect(await counts()).toEqual({ [idOf(2)]: 4 });
   });
 
-  it('tells how far it is, and has nothing to do when it is called again', async () => {
+  it('reports its progress, and does nothing when it is run again', async () => {
     await sealFor(server.app.keyring, 110);
     const told: number[] = [];
     const done = await rotate([2, 1], undefined, (at) => told.push(at));
@@ -100,12 +103,12 @@ describe('a rotation of the master key', () => {
     expect(await rotate([2])).toEqual({ rewrapped: 0, total: 111 });
   });
 
-  it('changes nothing where the key that keys are under is not there', async () => {
+  it('changes nothing when the key that seals the data keys is missing', async () => {
     await expect(rotate([3, 2])).rejects.toThrow(`under ${idOf(1)}`);
     expect(await counts()).toEqual({ [idOf(1)]: 1 });
   });
 
-  it('goes on beside others and beside organisations that come meanwhile, and loses none of their keys', async () => {
+  it('runs beside other rotations and new organisations, and loses no key', async () => {
     const all = new Map<string, string>();
     for (let round = 0; round < 6; round += 1) {
       const rings = await Promise.all([open(1, 2, 3), open(2, 3, 1)]);
@@ -127,7 +130,7 @@ describe('a rotation of the master key', () => {
     await expectReadable(await open(2), all);
   });
 
-  it('leaves one key to an organisation that several processes use first at once', async () => {
+  it('leaves one data key to an organisation that several processes use first at the same time', async () => {
     const id = randomUUID();
     const rings = await Promise.all(Array.from({ length: 8 }, () => open(1)));
     const sealers = await Promise.all(rings.map((ring) => ring.sealerOf(id)));
@@ -136,7 +139,7 @@ describe('a rotation of the master key', () => {
   });
 });
 
-describe('servers, while the master key is changed', () => {
+describe('servers during a rotation of the master key', () => {
   const integration = {
     name: 'CRM',
     url: 'https://crm.example.com/mcp',
@@ -149,12 +152,12 @@ describe('servers, while the master key is changed', () => {
   const readAt = (url: string, credential: Record<string, string>) =>
     exchange('GET', `${url}/v1/api-keys`, undefined, credential);
 
-  it('take the same tokens and keys all along, and read each what the other has sealed', async () => {
+  it('accept the same tokens and keys throughout, and read what the others have sealed', async () => {
     const bearer = { authorization: `Bearer ${await server.token()}` };
     const key = { 'x-gateway-api-key': server.organisationApiKey };
     const sealed = await sealFor(server.app.keyring, 3);
     await withReplica([2, 1], async (app, url) => {
-      // Until the rotation begins even who knows the new key uses the old one.
+      // Until the rotation starts, a server that knows the new key still uses the old one.
       await expectReadable(server.app.keyring, await sealFor(app.keyring, 1));
       expect(Object.keys(await counts())).toEqual([idOf(1)]);
       const works = async () => {
@@ -179,7 +182,7 @@ describe('servers, while the master key is changed', () => {
     });
   });
 
-  it('that lack the new one say so, serve what they have opened, refuse the rest, and learn it from their files', async () => {
+  it('report a missing new key, serve cached data keys, reject the rest, and read the key from their files', async () => {
     const known = { authorization: `Bearer ${await server.token()}` };
     expect((await makeAt(server.url, known)).status).toBe(200);
     const other = await addTenant(server);
@@ -202,7 +205,7 @@ describe('servers, while the master key is changed', () => {
     expect(server.logLines.join()).not.toContain(canary);
   });
 
-  it('do not start with the wrong key, with the old one alone, or without the old one before all is done', async () => {
+  it('refuse to start with a wrong key, with the old one alone, or without the old one before the end', async () => {
     await sealFor(server.app.keyring, 2);
     const start = (...keys: Keys) => withReplica(keys, async () => 'started');
     await expect(start(3)).rejects.toThrow('The master key is not the one');

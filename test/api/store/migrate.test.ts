@@ -1,4 +1,7 @@
-/** Guarantees that any database comes to this build's schema once, in order, and only when that is safe. */
+/**
+ * Verifies that migrations bring any database to the schema of this build once, in order, and only
+ * when that is safe.
+ */
 import { randomUUID } from 'node:crypto';
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { describe, expect, it } from 'vitest';
@@ -21,7 +24,7 @@ const { write, remove, run } = eachOnMigrations((own) => {
 const status = () => migrationStatus(database.settings, { directory });
 
 describe('the shipped migrations', () => {
-  it('bring an empty database to the newest schema, and find nothing to do a second time', async () => {
+  it('create the newest schema in an empty database, and have nothing to do a second time', async () => {
     const first = await migrate(database.settings, { log });
     expect(first.applied.length).toBeGreaterThan(0);
     expect(first.applied.at(-1)).toBe(first.schemaVersion);
@@ -53,7 +56,7 @@ describe('the shipped migrations', () => {
 });
 
 describe('a statement that fails', () => {
-  it('is named with its file, line and number, and the statements before it stay', async () => {
+  it('is named with its file, line and number, and earlier statements remain', async () => {
     await write(
       '0001_shop',
       `CREATE TABLE a (id INT);
@@ -73,7 +76,7 @@ CREATE TABLE b (id INT);`,
     });
   });
 
-  it('is where the next run resumes, once the file is mended behind what ran', async () => {
+  it('is where the next run resumes after the rest of the file is corrected', async () => {
     await write('0001_shop', 'CREATE TABLE a (id INT); INSERT INTO a VALUES (1); CREATE TABL b;');
     await write('0002_more', 'INSERT INTO a VALUES (2)');
     await expect(run()).rejects.toThrow(/statement 3 of 3/);
@@ -86,7 +89,7 @@ CREATE TABLE b (id INT);`,
     expect(await select('SELECT * FROM b')).toEqual([]);
   });
 
-  it('leaves no half of a change of rows behind', async () => {
+  it('leaves no partial change of rows', async () => {
     await write(
       '0001_a',
       'CREATE TABLE a (id INT PRIMARY KEY); INSERT INTO a VALUES (1), (2), (1)',
@@ -95,7 +98,7 @@ CREATE TABLE b (id INT);`,
     expect(await select('SELECT * FROM a')).toEqual([]);
   });
 
-  it('fails again rather than passing for done, when what it makes was there before', async () => {
+  it('fails again instead of counting as done when its object existed before', async () => {
     await select('CREATE TABLE a (id INT)');
     await write('0001_a', 'CREATE TABLE a (id INT, name TEXT)');
     await expect(run()).rejects.toThrow(/already exists/);
@@ -104,7 +107,7 @@ CREATE TABLE b (id INT);`,
 });
 
 describe('an applied migration', () => {
-  it('that was edited is refused, by name', async () => {
+  it('is rejected by name when it was edited', async () => {
     await write('0001_a', 'CREATE TABLE a (id INT)');
     await run();
     await write('0001_a', 'CREATE TABLE a (id BIGINT)');
@@ -114,14 +117,14 @@ describe('an applied migration', () => {
     expect((await status()).state).toBe('edited');
   });
 
-  it('is the same whatever the line endings of the checkout', async () => {
+  it('is equal with other line endings of the checkout', async () => {
     await write('0001_a', 'CREATE TABLE a (\n  id INT\n)');
     await run();
     await write('0001_a', 'CREATE TABLE a (\r\n  id INT\r\n)');
     expect((await run()).applied).toEqual([]);
   });
 
-  it('that failed halfway may not be edited in what has run', async () => {
+  it('may not be edited in its applied part when it failed halfway', async () => {
     await write('0001_a', 'CREATE TABLE a (id INT); CREATE TABL b');
     await expect(run()).rejects.toThrow(/statement 2/);
     await write('0001_a', 'CREATE TABLE a (id BIGINT); CREATE TABLE b (id INT)');
@@ -129,8 +132,8 @@ describe('an applied migration', () => {
   });
 });
 
-describe('a database from another build', () => {
-  it('that is ahead by what this build can run on is left as it is', async () => {
+describe('a database of another build', () => {
+  it('is left unchanged when it is ahead by compatible migrations', async () => {
     await write('0001_a', 'CREATE TABLE a (id INT)');
     await write('0002_b', 'CREATE TABLE b (id INT)');
     await run();
@@ -142,7 +145,7 @@ describe('a database from another build', () => {
     });
   });
 
-  it('that is ahead by a breaking migration is refused, by name', async () => {
+  it('is rejected by name when it is ahead by a breaking migration', async () => {
     await write('0001_a', 'CREATE TABLE a (id INT)');
     await write('0002_b', '-- breaking\nALTER TABLE a DROP COLUMN id, ADD COLUMN name TEXT');
     await run();
@@ -151,7 +154,7 @@ describe('a database from another build', () => {
     expect((await status()).state).toBe('too-new');
   });
 
-  it('is refused from the first statement of a breaking migration on', async () => {
+  it('is rejected from the first statement of a breaking migration on', async () => {
     await write('0001_a', 'CREATE TABLE a (id INT)');
     await write('0002_b', '-- breaking\nALTER TABLE a ADD COLUMN name TEXT; ALTER TABL a');
     await expect(run()).rejects.toThrow(/0002_b/);
@@ -159,7 +162,7 @@ describe('a database from another build', () => {
     await expect(run()).rejects.toThrow(/newer than this build/);
   });
 
-  it('does not get a migration that sorts before one it has', async () => {
+  it('is not given a migration that sorts before an applied one', async () => {
     await write('0002_b', 'CREATE TABLE b (id INT)');
     await run();
     await write('0001_a', 'CREATE TABLE a (id INT)');
@@ -167,13 +170,13 @@ describe('a database from another build', () => {
   });
 });
 
-describe('a runner', () => {
+describe('a migration runner', () => {
   const slow = {
     migration: '0001_a',
     sql: 'CREATE TABLE a (id INT); INSERT INTO a VALUES (1); INSERT INTO a VALUES (2)',
   };
 
-  it('keeps its lease through a statement, however long that takes', async () => {
+  it('renews its lease during a statement of any length', async () => {
     const { host, port, user, password } = database.settings;
     await using gate = await createConnection({ host, port, user, password: password!.reveal() });
     const lock = randomUUID();
@@ -192,7 +195,7 @@ describe('a runner', () => {
     expect(reports.filter((report) => report.applied.length > 0)).toHaveLength(1);
   });
 
-  it('that lost its lease stops before its next statement, and the successor finishes', async () => {
+  it('stops before its next statement when it lost its lease, and the successor finishes', async () => {
     await write(slow.migration, slow.sql);
     let successor: ReturnType<typeof run> | undefined;
     const { promise: done, resolve: finish } = Promise.withResolvers<void>();
@@ -211,7 +214,7 @@ describe('a runner', () => {
     expect(await select('SELECT id FROM a ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);
   });
 
-  it('stops between two statements when asked to, and the next run continues', async () => {
+  it('stops between two statements on request, and the next run continues', async () => {
     await write(slow.migration, slow.sql);
     const controller = new AbortController();
     const stopped = run({
@@ -220,7 +223,7 @@ describe('a runner', () => {
         if (number === 2) controller.abort();
       },
     });
-    // The second is killed where it still runs when the signal has come to the server.
+    // The second statement is killed if it still runs when the signal reaches the server.
     await expect(stopped).rejects.toEqual(failure('retryable', /before statement [23] /));
     expect((await run()).applied).toEqual(['0001_a']);
     expect(await select('SELECT id FROM a ORDER BY id')).toEqual([{ id: 1 }, { id: 2 }]);

@@ -1,4 +1,7 @@
-/** Guarantees that a server and one of the next version work side by side on the next one's schema, unless a migration says that it breaks the older. */
+/**
+ * Verifies that this version and the next one run together on the next schema, unless a migration
+ * is breaking.
+ */
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -27,7 +30,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-/** What the next version's `migrate` does beside what this one's has done already. */
+/** Applies what the next version's `migrate` adds to this version's schema. */
 async function migrateFurther(name: string, statements: readonly string[]): Promise<void> {
   writeFileSync(join(directory, `${name}.sql`), statements.join(';\n'));
   expect((await migrate(server.settings.database!, { log, directory })).applied).toEqual([name]);
@@ -42,13 +45,13 @@ async function tablesOf(db: Db): Promise<string[]> {
 
 const ready = () => exchange('GET', `${server.url}/readyz`, undefined, {});
 
-/** An app of this version, as a pod of it starts. */
+/** Starts another app of this version, as a pod does. */
 const startAnother = async (): Promise<void> => {
   const app = await createApp(server.settings, { log });
   await app[Symbol.asyncDispose]();
 };
 
-it('every call is answered as before once the next version has added to every table', async () => {
+it('answers every call as before after the next version has extended every table', async () => {
   const { db } = server.database;
   const tables = await tablesOf(db);
   expect(tables.length).toBeGreaterThan(20);
@@ -74,13 +77,13 @@ it('every call is answered as before once the next version has added to every ta
   await startAnother();
 });
 
-it('a breaking migration is refused by a server that starts, by name, and leaves one that runs not ready', async () => {
+it('refuses to start after a breaking migration by name, and makes running servers unready', async () => {
   await migrateFurther('9002_breaking', ['-- breaking\nDROP TABLE of_the_next']);
   await expect(startAnother()).rejects.toMatchObject({
     kind: 'refusedByGuard',
     message: expect.stringContaining('9002_breaking'),
   });
-  // Of a schema that was usable a probe asks again after half a minute.
+  // A probe rechecks a schema that was usable after half a minute.
   vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 31_000);
   const { status, body } = await ready();
   expect([status, body.reasons]).toEqual([503, ['the database schema is too-new']]);

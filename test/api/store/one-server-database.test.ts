@@ -1,4 +1,4 @@
-/** Guarantees of connections that rest on the server itself at their other end: what `KILL` ends, who waits for a lock, who may come in. */
+/** Verifies connections that depend on one server: `KILL`, lock waits and logins. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { Secret } from '../../../src/secret.ts';
@@ -18,7 +18,9 @@ eachWithCounters((made) => {
   database = made.database;
 });
 
-/** Not of information_schema.innodb_trx, which stays as it is while it is read more than ten times a second. */
+/**
+ * Does not use information_schema.innodb_trx, which is not refreshed more than ten times a second.
+ */
 async function waits(db: Db, statement: RegExp): Promise<void> {
   await eventually(async () => {
     const engine = await sql<{ Status: string }>`SHOW ENGINE INNODB STATUS`.execute(db);
@@ -26,11 +28,11 @@ async function waits(db: Db, statement: RegExp): Promise<void> {
   });
 }
 
-it('a transaction leaves a statement outside of it to run again after a deadlock between the two', async () => {
+it('leaves it to a single statement to retry after a deadlock with a transaction', async () => {
   const { db } = database;
   let alone: Promise<unknown> = Promise.resolve();
   await database.transaction(async (tx) => {
-    // The heavier of two that meet is spared.
+    // The server aborts the lighter of the two.
     await sql`INSERT INTO counters SELECT 100 + seq, 0 FROM (
       SELECT a.id * 10 + b.id AS seq FROM counters AS a JOIN counters AS b) AS rows_`.execute(tx);
     await add(tx, 1);
@@ -43,7 +45,7 @@ it('a transaction leaves a statement outside of it to run again after a deadlock
   expect([await counterValue(db, 1), await counterValue(db, 2)]).toEqual([2, 2]);
 });
 
-it('what reads before it locks is done on rows as another has left them meanwhile, on a server that refuses those, too', async () => {
+it('reads current rows before locking them, also on a server that rejects changed rows', async () => {
   const { db } = database;
   await using strict = openDatabase({ ...test.settings, poolSize: 1 });
   await refuseChangedRows(strict.db);
@@ -69,14 +71,14 @@ it('what reads before it locks is done on rows as another has left them meanwhil
   expect(await counterValue(db, 1)).toBe(22);
 });
 
-/** Where the server can: MariaDB does so by default from 11.6.2 on. */
+/** Where the server supports it: MariaDB does so by default from 11.6.2. */
 async function refuseChangedRows(db: Db): Promise<void> {
   const name = 'innodb_snapshot_isolation';
   const known = await sql`SHOW VARIABLES LIKE ${name}`.execute(db);
   if (known.rows.length > 0) await sql.raw(`SET SESSION ${name} = ON`).execute(db);
 }
 
-it('a transaction whose connection is killed ends as unavailable and leaves nothing', async () => {
+it('ends a transaction as unavailable and without effect when its connection is killed', async () => {
   const killed = database.transaction(async (tx) => {
     await add(tx, 1);
     const own = await sql<{ id: number }>`SELECT CONNECTION_ID() AS id`.execute(tx);
@@ -87,20 +89,20 @@ it('a transaction whose connection is killed ends as unavailable and leaves noth
   expect(await counterValue(database.db, 1)).toBe(0);
 });
 
-it('a statement that comes too late ends nothing where its number is that of another statement', async () => {
+it('kills nothing when the id of a timed-out statement belongs to another one', async () => {
   await using innocent = openDatabase({ ...test.settings, poolSize: 1 });
   const own = async () =>
     (await sql<{ id: number }>`SELECT CONNECTION_ID() AS id, SLEEP(0.2)`.execute(innocent.db))
       .rows[0]!.id;
   const threadId = await own();
   const busy = own();
-  // As behind a balancer that leads to another server of a cluster.
+  // As behind a load balancer that leads to another server of a cluster.
   await killConnection(createConnector(test.settings), { threadId, ranMs: 10_000 });
   expect(await busy).toBe(threadId);
   expect(await own()).toBe(threadId);
 });
 
-it('a database that does not know the user or its password is unreachable, and the password is told to nobody', async () => {
+it('reports a database that rejects the user or password as unreachable, without the password', async () => {
   const password = new Secret('canary-pass', 'test');
   await using other = openDatabase({ ...test.settings, password });
   const error = await other.ping().catch((caught: unknown) => caught);

@@ -1,4 +1,4 @@
-/** Guarantees of migrations about what a server gives its users: databases, rights, and locks that end when they are told to. */
+/** Verifies migrations with databases, rights and lock timeouts of one server. */
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import { expect, it } from 'vitest';
 import { createLog } from '../../../src/log.ts';
@@ -18,7 +18,7 @@ const { write, run } = eachOnMigrations((own) => {
   ({ database, directory } = own);
 });
 
-it('migrations make the database itself when it is missing and the user may', async () => {
+it('creates the database itself when it is missing and the user has the right', async () => {
   const settings = { ...database.settings, name: `${database.settings.name}_new` };
   expect((await migrationStatus(settings)).state).toBe('empty');
   await migrate(settings, { log });
@@ -26,7 +26,7 @@ it('migrations make the database itself when it is missing and the user may', as
   await select(`DROP DATABASE ${settings.name}`);
 });
 
-it('a runner tries again while somebody holds the table', async () => {
+it('retries while another transaction locks the table', async () => {
   await write('0001_a', 'CREATE TABLE a (id INT)');
   await run();
   await write('0002_b', 'ALTER TABLE a ADD COLUMN name TEXT');
@@ -45,7 +45,7 @@ it('a runner tries again while somebody holds the table', async () => {
   expect((await run({ lockWaitSeconds: 1, log: blocked })).applied).toEqual(['0002_b']);
 });
 
-it('a runner needs no right but to read when there is nothing to do, and says what it lacks otherwise', async () => {
+it('needs only read rights when there is nothing to do, and names the missing right otherwise', async () => {
   await write('0001_a', 'CREATE TABLE a (id INT)');
   await run();
   const reader = `r_${database.settings.name.slice(2, 14)}`;

@@ -1,9 +1,9 @@
-/** Guarantees that a change leaves columns alone of which its version knows nothing, on a server that tells of them itself. */
+/** Verifies that a change does not touch unknown columns, on a server that reports them itself. */
 import { sql } from 'kysely';
 import { expect, it } from 'vitest';
 import { startTestServer } from '../../support/server/server.ts';
 
-it('a change keeps what the next version has written beside it', async () => {
+it('keeps the columns that the next version has written in the same row', async () => {
   await using server = await startTestServer();
   const { db } = server.database;
   await sql`ALTER TABLE workspaces ADD COLUMN of_the_next INT NOT NULL DEFAULT 7`.execute(db);

@@ -1,4 +1,4 @@
-/** Guarantees that a server needs no right in its database but to read and write rows. */
+/** Verifies that a server needs only the rights to read and write rows of its database. */
 import { createConnection } from 'mysql2/promise';
 import { expect, it } from 'vitest';
 import { Secret } from '../../../src/secret.ts';
@@ -16,7 +16,7 @@ async function asOwner(settings: DatabaseSettings, statements: readonly string[]
   }
 }
 
-it('serves, syncs every kind, removes it and runs its jobs with SELECT, INSERT, UPDATE and DELETE', async () => {
+it('serves, syncs and deletes every kind and runs its jobs with SELECT, INSERT, UPDATE and DELETE', async () => {
   let owner: DatabaseSettings | undefined;
   const between: ServerOverrides['between'] = async (real) => {
     owner = real;

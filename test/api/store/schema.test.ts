@@ -1,4 +1,6 @@
-/** Guarantees the shape of the schema: tenant first in every key, names on every check, one shard a tenant. */
+/**
+ * Verifies the schema: the tenant first in every key, names for every check, one shard per tenant.
+ */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { sql } from 'kysely';
@@ -73,7 +75,7 @@ async function readSchema(schema: string): Promise<{ indexes: IndexColumn[]; col
   };
 }
 
-/** Named as such in one place: the section of that name in docs/guides/database.md. */
+/** Listed in one place: the section of that name in docs/guides/database.md. */
 function globalTables(): string[] {
   const text = readFileSync(resolve(docs, 'database.md'), 'utf8');
   const section = text.split('\n## ').find((part) => part.startsWith('Global tables'))!;
@@ -83,7 +85,7 @@ function globalTables(): string[] {
 const tenantTables = () => tables.filter((table) => !globalTables().includes(table));
 
 describe('every table of a tenant', () => {
-  it('is every table but the global ones, each of which exists', () => {
+  it('is every table except the global ones, each of which exists', () => {
     expect(globalTables().filter((table) => !tables.includes(table))).toEqual([]);
     expect(tenantTables().length).toBeGreaterThan(10);
   });
@@ -98,7 +100,7 @@ describe('every table of a tenant', () => {
     expect(tenantTables().filter((table) => !keyed.has(table))).toEqual([]);
   });
 
-  it('names the organisation in the one type by which tenants are spread over servers', () => {
+  it('stores the organisation in the one type by which tenants are sharded', () => {
     const types = columns
       .filter(({ name, table }) => name === 'organisation_id' && tenantTables().includes(table))
       .map(({ type, collation }) => `${type} ${collation}`);
@@ -106,8 +108,8 @@ describe('every table of a tenant', () => {
   });
 });
 
-describe('the schema', () => {
-  it('needs nothing that a sharded or replicated engine lacks', async () => {
+describe('the database schema', () => {
+  it('uses nothing that a sharded or replicated engine lacks', async () => {
     const { db } = test.database;
     const found = await sql<{ kind: string; name: string }>`
       SELECT 'trigger' AS kind, trigger_name AS name FROM information_schema.triggers
@@ -121,7 +123,7 @@ describe('the schema', () => {
     expect(tables.filter((table) => !primary.has(table))).toEqual([]);
   });
 
-  it('names every check after its table, so that a fault can be told and the check changed', async () => {
+  it('names every check after its table, so that a fault can be reported and the check changed', async () => {
     const found = await sql<{ t: string; name: string }>`
       SELECT tc.table_name AS t, tc.constraint_name AS name
       FROM information_schema.table_constraints AS tc
@@ -139,7 +141,7 @@ describe('the schema', () => {
     );
   });
 
-  it('is told to Vitess column by column, in migrations/vschema.json', async () => {
+  it('is described to Vitess column by column in migrations/vschema.json', async () => {
     const keyspace = (names: readonly string[], shard: object) =>
       Object.fromEntries(names.map((table) => [table, { ...shard, ...columnList(table) }]));
     const columnList = (table: string) => ({
@@ -159,7 +161,7 @@ describe('the schema', () => {
       },
       gatewright_global: { tables: keyspace(globalTables().toSorted(), {}) },
     };
-    // Written anew by `vitest run --project api test/api/store/schema.test.ts -u`.
+    // Updated by `vitest run --project api test/api/store/schema.test.ts -u`.
     await expect(`${JSON.stringify(vschema, null, 1)}\n`).toMatchFileSnapshot(
       resolve(docs, '../migrations/vschema.json'),
     );

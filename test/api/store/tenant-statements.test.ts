@@ -1,4 +1,7 @@
-/** Guarantees that statements about a tenant's rows name the tenant, and transactions one tenant: a shard is found by it. */
+/**
+ * Verifies that statements on tenant rows name the tenant and transactions use one tenant, because
+ * that selects the shard.
+ */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { Connection } from 'mysql2';
@@ -52,7 +55,7 @@ interface Sent {
 const sent: Sent[] = [];
 const organisationIds = new Set<unknown>();
 
-/** The ways by which everything is written, read, ended and deleted, of two tenants at once. */
+/** Writes, reads and deletes everything in every way, for two tenants at once. */
 async function useEverything(inference: Inference): Promise<void> {
   const { server } = inference;
   const other = await addTenant(server);
@@ -98,7 +101,7 @@ metadata: {name: welcome, workspace: support}
 spec: {slug: welcome, collectionRef: answers, string: '{{>tone}}', parameters: {max_tokens: 1000}}
 `;
 
-/** A prompt that is corrected, published, labelled, moved and rendered in every way that names a version. */
+/** Updates, publishes, labels, moves and renders a prompt in every way that names a version. */
 async function usePrompts({ server }: Inference): Promise<void> {
   const ask = async (method: string, path: string, body?: object) => {
     const { status, body: answer } = await server.request(method, `/v1${path}`, { body });
@@ -132,7 +135,7 @@ async function usePrompts({ server }: Inference): Promise<void> {
   await ask('DELETE', `/collections/${child}`);
 }
 
-/** A response that is made, read and deleted, one that nobody has, and a gateway that is registered. */
+/** Creates, reads and deletes a response, requests an unknown one, and registers a gateway. */
 async function keepObjects({ server, upstream, addKey }: Inference): Promise<void> {
   const post = async (path: string, body: object) =>
     (await server.request('POST', path, { body })).body;
@@ -174,7 +177,7 @@ async function keepObjects({ server, upstream, addKey }: Inference): Promise<voi
   await exportLog(server);
 }
 
-/** An export that is written, fetched and deleted. */
+/** Writes, downloads and deletes an export. */
 async function exportLog(server: TestServer): Promise<void> {
   const path = '/v1/logs/exports';
   await logRequest(server);
@@ -193,7 +196,7 @@ async function exportLog(server: TestServer): Promise<void> {
   await server.request('DELETE', `${path}/${id}`);
 }
 
-/** A file that is sent, embedded and found, in a vector store; both expire. */
+/** Uploads, embeds and finds a file in a vector store; both expire. */
 async function keepFiles(url: string, headers: Record<string, string>): Promise<void> {
   const ask = async (method: string, path: string, body?: object) =>
     (await exchange(method, url + path, body, headers)).body;
@@ -216,7 +219,7 @@ async function keepFiles(url: string, headers: Record<string, string>): Promise<
   expect(data).toHaveLength(1);
 }
 
-/** A run that no model can be asked for, in a thread that is deleted with it. */
+/** Starts a run without a usable model, in a thread that is deleted with it. */
 async function useRun(server: TestServer): Promise<void> {
   const made = await server.request('POST', '/v1/api-keys/organisation/service', {
     body: { name: 'caller', scopes: ['completions.write'] },
@@ -236,14 +239,14 @@ async function useRun(server: TestServer): Promise<void> {
   await ask('DELETE', `/assistants/${id}`);
 }
 
-/** Has a row written of a request for a model. */
+/** Writes a row of the request log. */
 async function logRequest({ app: { database }, organisationId }: TestServer): Promise<void> {
   const log = new RequestLog({ database, onLoss: () => {} });
   log.record(requestRecord(organisationId));
   await log.close(60_000);
 }
 
-/** Uses up a budget and a rate limit of a key, in a process that is never heard of again. */
+/** Uses up a budget and a rate limit of a key, in a process that then disappears. */
 async function useUp({ app: { database }, organisationId, clock }: TestServer): Promise<void> {
   const ledger = createLedger({ database, clock });
   const { id } = await database.db.selectFrom('api_keys').select('id').executeTakeFirstOrThrow();
@@ -326,7 +329,7 @@ async function useScopes(send: Send): Promise<void> {
   await send('DELETE', `${path}/ws`);
 }
 
-/** An integration of MCP that a workspace is let in to, and its server. */
+/** Creates an MCP integration with access for a workspace, and its server. */
 async function useMcp(send: Send, workspace: string): Promise<void> {
   const path = '/v2/mcp-integrations';
   const integration = await send('POST', path, {
@@ -367,7 +370,7 @@ async function useMcp(send: Send, workspace: string): Promise<void> {
   await send('DELETE', at);
 }
 
-/** The owner, who joins a workspace and leaves it, and somebody who is invited in vain. */
+/** Adds the owner to a workspace and removes them, and cancels an invite. */
 async function usePeople(send: Send, workspace: string): Promise<void> {
   const { body } = await send('GET', '/v1/admin/users?search=a&role=member');
   expect(body.total).toBe(0);
@@ -396,7 +399,7 @@ async function usePeople(send: Send, workspace: string): Promise<void> {
   await send('DELETE', `${invites}/${id}`);
 }
 
-/** What a directory brings, changes and takes away. */
+/** Creates, changes and deletes SCIM users and groups. */
 async function provision(send: Send, workspace: string): Promise<void> {
   const path = '/v1/scim/v2';
   const user = await send('POST', `${path}/Users`, { body: { userName: 'c@d.example' } });
@@ -412,7 +415,7 @@ async function provision(send: Send, workspace: string): Promise<void> {
   await send('DELETE', `${path}/Users/${id}`);
 }
 
-/** What runs tell of themselves, and who pauses them. */
+/** Records sync runs and suspensions. */
 async function record(send: Send): Promise<void> {
   const path = '/admin/v2/gatewright/sync';
   const headers = await leaseHeaders(send, 'recorder');
@@ -468,7 +471,9 @@ const tablesOf = ({ text }: Sent): string[] =>
     .map(([, table]) => table!)
     .filter((table) => tenantTables.includes(table));
 
-/** What the snapshot tells, or lists go by, and what they do not: when a key was used or has expired, and the windows of budgets. */
+/**
+ * Tables behind the snapshot or lists. Excluded: last use and expiry of keys, and budget windows.
+ */
 const toldTables = [
   'workspaces',
   'guardrails',
@@ -495,7 +500,7 @@ const changesTold = ({ text }: Sent): boolean =>
   !/\bset\s+(?:last_used_at|status = 'expired'|last_reset_at|window_start)/i.test(text);
 const marks = ({ text }: Sent): boolean => text.startsWith('insert into snapshot_marks');
 
-/** What lists of people go by. */
+/** Tables behind lists of people. */
 const peopleTables = ['users', 'user_invites', 'workspace_members', 'scim_groups', 'scim_mappings'];
 const changesPeople = ({ text }: Sent): boolean =>
   peopleTables.includes(/^\s*(?:insert into|update|delete from) (\w+)/i.exec(text)?.[1] ?? '') &&
@@ -506,19 +511,19 @@ const namesTenant = ({ text }: Sent): boolean =>
   /\borganisation_id = \?/i.test(text) ||
   /^\s*insert[^(]*\([^)]*\borganisation_id\b[^)]*\)\s*values/i.test(text);
 
-describe('what is sent to the database', () => {
-  it('is about every table of a tenant', () => {
+describe('the statements sent to the database', () => {
+  it('cover every table of a tenant', () => {
     const reached = new Set(sent.flatMap(tablesOf));
     expect(tenantTables.filter((table) => !reached.has(table))).toEqual([]);
   });
 
-  it('names the organisation, save where a credential is looked up or a job asks what is due', () => {
-    // The gateway looks for changes of many organisations at once, when it is time.
+  it('name the organisation, except to find a credential or to find due work for a job', () => {
+    // The gateway polls for changes of many organisations in one statement.
     const looked = sent.filter(({ text }) => !/^\s*select .* from snapshot_marks\b/is.test(text));
     const unnamed = looked.filter((one) => tablesOf(one).length > 0 && !namesTenant(one));
     const texts = unnamed.map(({ text }) => text);
     expect(texts.filter((text) => !/^\s*select\b/i.test(text))).toEqual([]);
-    // A gateway asks for the marks of all it knows, now and then.
+    // A gateway reads the markers of all known organisations from time to time.
     const tables = unnamed.flatMap(tablesOf).filter((table) => table !== 'snapshot_marks');
     expect(new Set(tables)).toEqual(
       new Set([
@@ -545,12 +550,13 @@ describe('what is sent to the database', () => {
     );
   });
 
-  it('is about one organisation from the beginning of a transaction to its end', () => {
+  it('concern one organisation from the beginning of a transaction to its end', () => {
     const open = new Map<unknown, Set<unknown>>();
     const transactions: Set<unknown>[] = [];
     for (const { text, values, connection } of sent) {
       if (text === 'begin') transactions.push(open.set(connection, new Set()).get(connection)!);
-      // On a busy machine one is rolled back now and then, and its connection goes to the next caller.
+      // On a busy machine a transaction may be rolled back, and its connection goes to the next
+      // caller.
       else if (text === 'commit' || text === 'rollback') open.delete(connection);
       const about = open.get(connection);
       for (const value of values) if (organisationIds.has(value)) about?.add(value);
@@ -559,7 +565,7 @@ describe('what is sent to the database', () => {
     expect(transactions.filter(({ size }) => size > 1)).toEqual([]);
   });
 
-  it('marks what the snapshot and lists tell in the transaction that changes it, and last of all', () => {
+  it('mark changes of the snapshot and of lists in the same transaction, as its last statement', () => {
     const open = new Map<unknown, Sent[]>();
     const committed: Sent[][] = [];
     for (const one of sent) {

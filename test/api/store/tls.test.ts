@@ -1,4 +1,4 @@
-/** Guarantees what each DB_SSL mode does against servers with good, bad and no certificates. */
+/** Verifies each DB_SSL mode against servers with valid, invalid and missing certificates. */
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
@@ -82,7 +82,7 @@ function present(certificate: Certificate): void {
   copyFileSync(issued[certificate].keyPath, serverKey);
 }
 
-/** Has the running server take up another certificate. */
+/** Makes the running server load another certificate. */
 async function serve(certificate: Certificate): Promise<void> {
   present(certificate);
   await using database = openDatabase({
@@ -110,7 +110,7 @@ function settingsFor(
   };
 }
 
-/** What the server itself says of the connection. */
+/** Returns the cipher that the server reports for the connection. */
 async function cipherOf(database: Database): Promise<string> {
   const status = await sql<{ Value: string }>`SHOW SESSION STATUS LIKE 'Ssl_cipher'`.execute(
     database.db,
@@ -134,7 +134,7 @@ describe.each(certificates)('a server with a certificate that is: %s', (certific
   beforeAll(() => serve(certificate));
 
   it.each(modes.map((mode, at) => [mode, expected[certificate][at]!] as const))(
-    'under %s ends %s',
+    '%s results in %s',
     async (mode, result) => {
       expect(await outcome(settingsFor(secure.server, mode))).toBe(result);
     },
@@ -143,18 +143,18 @@ describe.each(certificates)('a server with a certificate that is: %s', (certific
 
 describe('a server without TLS', () => {
   it.each(modes.map((mode, at) => [mode, expected.none[at]!] as const))(
-    'under %s ends %s',
+    '%s results in %s',
     async (mode, result) => {
       expect(await outcome(settingsFor(plain.server, mode))).toBe(result);
     },
   );
 
-  it('is asked for TLS anew by each connection under PREFERRED', async () => {
+  it('is asked for TLS again by each connection under PREFERRED', async () => {
     const lines: string[] = [];
     const { createLog } = await import('../../../src/log.ts');
     const log = createLog({ level: 'warn', destination: { write: collectInto(lines) } });
     await using database = openDatabase(settingsFor(plain.server, 'PREFERRED'), { log });
-    // The one is held while the other is asked for.
+    // The first connection is held while the second is opened.
     await database.transaction((tx) =>
       sql`DO 0`.execute(tx).then(() => sql`DO 0`.execute(database.db)),
     );
@@ -162,7 +162,7 @@ describe('a server without TLS', () => {
     expect(lines.filter((line) => line.includes('not encrypted'))).toHaveLength(1);
   });
 
-  it('says that the server offers no TLS and which mode demands it', async () => {
+  it('is rejected with an error that names the mode which requires TLS', async () => {
     await using database = openDatabase(settingsFor(plain.server, 'REQUIRED'));
     await expect(database.ping()).rejects.toThrow('offers no TLS, which DB_SSL=REQUIRED demands');
   });
@@ -175,26 +175,29 @@ function collectInto(lines: string[]) {
   };
 }
 
-describe('refusals', () => {
+describe('a TLS error', () => {
   it.each([
     ['expired', 'VERIFY_CA', 'certificate has expired'],
     ['wrong name', 'VERIFY_IDENTITY', 'the certificate is for another name; correct DB_HOST'],
     ['unknown authority', 'VERIFY_CA', 'not vouched for by DB_SSL_CA'],
     ['good', 'Amazon RDS', 'not vouched for by a known authority; name its own in DB_SSL_CA'],
-  ] as const)('of a certificate that is %s under %s name the reason', async (which, mode, text) => {
-    await serve(which);
-    await using database = openDatabase(settingsFor(secure.server, mode));
-    await expect(database.ping()).rejects.toThrow(text);
-  });
+  ] as const)(
+    'names the reason for a certificate that is %s under %s',
+    async (which, mode, text) => {
+      await serve(which);
+      await using database = openDatabase(settingsFor(secure.server, mode));
+      await expect(database.ping()).rejects.toThrow(text);
+    },
+  );
 
-  it('use the public authorities where none is given', async () => {
+  it('is avoided with public authorities by default', async () => {
     await serve('good');
     const settings = settingsFor(secure.server, 'VERIFY_CA', { ca: null });
     expect(await outcome(settings)).toBe('refused');
   });
 });
 
-describe('users that demand TLS', () => {
+describe('a user that requires TLS', () => {
   let client: Issued;
   let strange: Issued;
 
@@ -222,13 +225,13 @@ describe('users that demand TLS', () => {
     password: new Secret('x', 'test'),
   });
 
-  it('are refused under DISABLED with a hint at DB_SSL', async () => {
+  it('is rejected under DISABLED with a hint at DB_SSL', async () => {
     await using database = openDatabase(as('careful', 'DISABLED'));
     await expect(database.ping()).rejects.toThrow(/not let in.*set DB_SSL to REQUIRED or stricter/);
     expect(await outcome(as('careful', 'PREFERRED'))).toBe('tls');
   });
 
-  it('are let in with their certificate and refused without, with a hint', async () => {
+  it('is admitted with its client certificate, and rejected without one with a hint', async () => {
     for (const mode of ['PREFERRED', 'REQUIRED', 'VERIFY_CA', 'VERIFY_IDENTITY'] as const) {
       expect(await outcome(as('certified', mode, client))).toBe('tls');
     }
@@ -236,13 +239,13 @@ describe('users that demand TLS', () => {
     await expect(database.ping()).rejects.toThrow(/not let in.*set DB_SSL_CERT and DB_SSL_KEY/);
   });
 
-  it('are refused with the certificate of another authority', async () => {
+  it('is rejected with a certificate of another authority', async () => {
     expect(await outcome(as('certified', 'REQUIRED', strange))).toBe('refused');
   });
 });
 
-describe('rotation', () => {
-  it('has new connections use new certificates without a new pool', async () => {
+describe('certificate rotation', () => {
+  it('uses new certificates for new connections without a new pool', async () => {
     await serve('good');
     const renewed = pki.authority('renewed');
     let settings = settingsFor(secure.server, 'VERIFY_CA', { ca: stranger.cert });
@@ -256,7 +259,7 @@ describe('rotation', () => {
 });
 
 describe('Amazon RDS', () => {
-  it('verifies the name of hosts of Amazon RDS only', async () => {
+  it('verifies the host name for hosts of Amazon RDS only', async () => {
     expect(isRdsName('db.abc.eu-central-1.rds.amazonaws.com')).toBe(true);
     expect(isRdsName('proxy.proxy-abc.eu-central-1.rds.amazonaws.com')).toBe(true);
     expect(isRdsName('db.abc.cn-north-1.rds.amazonaws.com.cn')).toBe(true);

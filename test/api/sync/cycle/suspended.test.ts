@@ -2,10 +2,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { SuspensionBody } from '../../../../src/model/kinds/sync-record.ts';
 import {
+  deleteSuspension,
   readRevision,
   readRevisions,
-  resume,
-  suspend as suspendOwner,
+  createSuspension as suspendOwner,
 } from '../../../../src/sync/server/sync-records.ts';
 import { startFaultyProxy } from '../../../support/network/faulty-proxy.ts';
 import type { TestServer } from '../../../support/server/server.ts';
@@ -109,7 +109,7 @@ describe('what is suspended', () => {
     await suspend({});
     expect((await sync.cycle(two(3), { evenIfSuspended: true })).ending).toBe('success');
     expect((await sync.cycle(two(4))).ending).toBe('refusedByGuard');
-    expect(await resume(sync.client, null)).toBe(true);
+    expect(await deleteSuspension(sync.client, null)).toBe(true);
     expect((await sync.cycle(two(4))).ending).toBe('success');
   });
 

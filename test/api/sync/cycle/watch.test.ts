@@ -8,14 +8,14 @@ import type { DriftPolicy } from '../../../../src/sync/loop/due.ts';
 import { folderProbeMs, type WatchOptions, watch } from '../../../../src/sync/loop/watch.ts';
 import type { DesiredSet } from '../../../../src/sync/resources/resource-set.ts';
 import {
+  createSuspension,
+  deleteSuspension,
+  putStatus,
   readRevisions,
-  resume,
-  suspend,
-  tellStatus,
 } from '../../../../src/sync/server/sync-records.ts';
 import { readLastApplied } from '../../../../src/sync/status/last-applied.ts';
-import type { WatchEvent } from '../../../../src/sync/status/loop-event.ts';
-import { type Standing, SyncState } from '../../../../src/sync/status/sync-state.ts';
+import type { LoopEvent } from '../../../../src/sync/status/loop-event.ts';
+import { type LoopStatus, SyncState } from '../../../../src/sync/status/sync-state.ts';
 import { startFaultyProxy } from '../../../support/network/faulty-proxy.ts';
 import type { TestServer } from '../../../support/server/server.ts';
 import { sourceOf } from '../../../support/sync/manifests.ts';
@@ -81,12 +81,12 @@ async function runLoop(
     descent?: WatchOptions['descent'];
     allowDeletes?: number;
   } = {},
-): Promise<{ events: WatchEvent[]; standings: Standing[]; pauses: number[]; reads: number }> {
+): Promise<{ events: LoopEvent[]; standings: LoopStatus[]; pauses: number[]; reads: number }> {
   const source = { ...start };
   const state = new SyncState(server.clock);
-  const standings: Standing[] = [];
+  const standings: LoopStatus[] = [];
   const controller = new AbortController();
-  const events: WatchEvent[] = [];
+  const events: LoopEvent[] = [];
   const pauses: number[] = [];
   let reads = 0;
   await watch({
@@ -128,7 +128,7 @@ async function runLoop(
     },
     onEvent: (event) => {
       state.onEvent(event);
-      standings.push(state.standing);
+      standings.push(state.status);
       events.push(event);
     },
   });
@@ -138,7 +138,7 @@ async function runLoop(
 const nothing = (): void => undefined;
 
 /** What each cycle wrote; the message where there was none. */
-function told(events: readonly WatchEvent[]): unknown[] {
+function told(events: readonly LoopEvent[]): unknown[] {
   return events.map((event) =>
     event.kind === 'failure'
       ? event.failure.message
@@ -168,12 +168,12 @@ describe('watch', () => {
     async (drift) => {
       await sync.cycle(manifest('a'));
       const body = { owner: 'platform', reason: 'frozen', workspace: 'support' };
-      await suspend(sync.client, body);
+      await createSuspension(sync.client, body);
       const { events } = await runLoop(
         { text: manifest('b') },
         [
           ...Array.from({ length: 180 }, () => nothing),
-          () => resume(sync.client, 'support'),
+          () => deleteSuspension(sync.client, 'support'),
           ...Array.from({ length: 61 }, () => nothing),
         ],
         { drift },
@@ -429,7 +429,7 @@ describe('watch', () => {
       const terms = { holder: 'a test', takeOver: false, takeOverCommand: '', waitMs: 0 };
       {
         await using lease = await acquireLease(sync.client, terms);
-        await tellStatus(sync.client, lease.fence, {
+        await putStatus(sync.client, lease.fence, {
           source: '/source',
           commit_seen: later,
           commit_applied: earlier,
@@ -746,11 +746,11 @@ spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {pe
         [
           ...Array(70).fill(nothing),
           async () => {
-            await suspend(sync.client, { owner: 'platform', reason: 'frozen' });
+            await createSuspension(sync.client, { owner: 'platform', reason: 'frozen' });
             server.clock.set(due);
           },
           ...Array(150).fill(nothing),
-          () => resume(sync.client, null),
+          () => deleteSuspension(sync.client, null),
           ...Array(61).fill(nothing),
           () => server.clock.advance(driftPassMs),
           nothing,

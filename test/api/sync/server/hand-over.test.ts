@@ -1,8 +1,12 @@
 /** Guarantees that single resources are adopted as they are and given up, by whoever holds the lease and nobody else. */
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { adopt, type HandedOver, release } from '../../../../src/sync/cycle/hand-over.ts';
+import {
+  adoptResources,
+  type HandOverOutcome,
+  releaseResources,
+} from '../../../../src/sync/cycle/hand-over.ts';
 import type { Identity } from '../../../../src/sync/resources/resource-set.ts';
-import { readRevision, suspend } from '../../../../src/sync/server/sync-records.ts';
+import { createSuspension, readRevision } from '../../../../src/sync/server/sync-records.ts';
 import type { TestServer } from '../../../support/server/server.ts';
 import { leaseHeaders } from '../../../support/sync/lease.ts';
 import {
@@ -39,7 +43,7 @@ const routing = (workspace: string | null = null): Identity => ({
   workspace,
   name: 'routing',
 });
-const changed = (done: readonly HandedOver[]) => done.map((one) => [one.id, one.changed]);
+const changed = (done: readonly HandOverOutcome[]) => done.map((one) => [one.id, one.changed]);
 
 async function makeByHand(name = 'routing'): Promise<string> {
   const body = { name, config: { retry: { attempts: 3 } } };
@@ -62,10 +66,10 @@ const audited = async (resourceId: string) =>
 
 it('adopts what was made by hand, keeps it until a manifest declares it, and then compares', async () => {
   const id = await makeByHand();
-  expect(await adopt(options([routing()]))).toEqual([
+  expect(await adoptResources(options([routing()]))).toEqual([
     { id: 'Config/routing', resourceId: id, changed: true },
   ]);
-  expect(changed(await adopt(options([routing()])))).toEqual([['Config/routing', false]]);
+  expect(changed(await adoptResources(options([routing()])))).toEqual([['Config/routing', false]]);
   const { plan } = await sync.cycle('');
   expect(plan.changes).toMatchObject([{ id: 'Config/routing', action: 'retain' }]);
   const next = await sync.cycle(manifest(5));
@@ -78,7 +82,7 @@ it('adopts what was made by hand, keeps it until a manifest declares it, and the
 
 it('stands in the history, at the commit that was applied last, and only where something changed', async () => {
   await makeByHand();
-  await adopt(options([routing()]));
+  await adoptResources(options([routing()]));
   const first = await readRevision(sync.client, 1);
   expect(first).toMatchObject({
     commit: 'none',
@@ -88,9 +92,9 @@ it('stands in the history, at the commit that was applied last, and only where s
     changes: [{ action: 'adopt', kind: 'Config', workspace: null, name: 'routing', fields: [] }],
   });
   await sync.cycle(manifest(5));
-  await adopt(options([routing()]));
+  await adoptResources(options([routing()]));
   const applied = (await readRevision(sync.client, 2))!;
-  await release(options([routing()]));
+  await releaseResources(options([routing()]));
   expect(await readRevision(sync.client, 3)).toMatchObject({
     commit: applied.commit,
     source: applied.source,
@@ -105,19 +109,19 @@ it('waits for a suspension, all of it, and says who ends it and how to go on', a
   await sync.cycle(workspace);
   const support: Identity = { kind: 'Workspace', workspace: null, name: 'support' };
   const paused = { owner: 'platform', reason: 'frozen' };
-  await suspend(sync.client, { ...paused, workspace: 'support' });
-  await expect(release(options([support]))).rejects.toMatchObject({
+  await createSuspension(sync.client, { ...paused, workspace: 'support' });
+  await expect(releaseResources(options([support]))).rejects.toMatchObject({
     kind: 'refusedByGuard',
     message: expect.stringMatching(
       /^Workspace\/support: workspace support is suspended until it is resumed: frozen\nIf it is meant: gatewright adopt --even-if-suspended$/,
     ),
   });
-  expect(changed(await adopt(options([routing()])))).toEqual([['Config/routing', true]]);
-  await suspend(sync.client, paused);
-  await expect(release(options([routing()]))).rejects.toThrow('its owner is suspended');
-  expect(changed(await release({ ...options([routing()]), evenIfSuspended: true }))).toEqual([
-    ['Config/routing', true],
-  ]);
+  expect(changed(await adoptResources(options([routing()])))).toEqual([['Config/routing', true]]);
+  await createSuspension(sync.client, paused);
+  await expect(releaseResources(options([routing()]))).rejects.toThrow('its owner is suspended');
+  expect(
+    changed(await releaseResources({ ...options([routing()]), evenIfSuspended: true })),
+  ).toEqual([['Config/routing', true]]);
   expect((await audited(id)).map(([action]) => action)).toEqual(['create', 'update', 'release']);
 });
 
@@ -126,7 +130,7 @@ it('releases every kind, which stays as it is and is adopted again, with nothing
   const { plan } = await sync.cycle(everyKind);
   const identities = plan.wanted.map(({ identity }) => identity);
   expect(identities).toHaveLength(9);
-  expect((await release(options(identities))).every((one) => one.changed)).toBe(true);
+  expect((await releaseResources(options(identities))).every((one) => one.changed)).toBe(true);
   const after = await sync.cycle(everyKind);
   expect(after.plan.blocked.length).toBeGreaterThan(0);
   expect(
@@ -136,7 +140,7 @@ it('releases every kind, which stays as it is and is adopted again, with nothing
   ).toBe(true);
   expect((await sync.cycle('', { allowDeletes: 99 })).plan.changes).toEqual([]);
   const again = identities.filter(({ kind }) => kind !== 'GuardrailMcpBinding');
-  expect((await adopt(options(again))).every((one) => one.changed)).toBe(true);
+  expect((await adoptResources(options(again))).every((one) => one.changed)).toBe(true);
   const same = await sync.cycle(everyKind, { act: false, takeOwnership: true });
   expect(
     same.plan.changes.flatMap(({ fields }) => fields.filter((f) => f.difference !== 'recorded')),
@@ -148,11 +152,11 @@ it('finds all names before it writes, and says of each what is wrong', async () 
   await makeByHand('twice');
   await makeByHand('twice');
   const wrong = [routing(), routing('nowhere'), { ...routing(), name: 'twice' }];
-  await expect(adopt(options(wrong))).rejects.toMatchObject({
+  await expect(adoptResources(options(wrong))).rejects.toMatchObject({
     kind: 'invalidInput',
     message: expect.stringMatching(/^Config\/nowhere\/routing: no such.*\nConfig\/twice: several/),
   });
-  await expect(release(options([routing()]))).rejects.toMatchObject({
+  await expect(releaseResources(options([routing()]))).rejects.toMatchObject({
     kind: 'invalidInput',
     message: 'Config/routing is not owned by "platform"',
   });
@@ -162,10 +166,12 @@ it('finds all names before it writes, and says of each what is wrong', async () 
 it('takes from another owner only when told to, and releases nothing of one', async () => {
   await sync.cycle(manifest(3));
   const other = sync.openClient({ owner: 'other' });
-  await expect(adopt(options([routing()], false, other))).rejects.toMatchObject({
+  await expect(adoptResources(options([routing()], false, other))).rejects.toMatchObject({
     message: expect.stringContaining('belongs to owner "platform"'),
   });
-  await expect(release(options([routing()], false, other))).rejects.toThrow('not owned by "other"');
+  await expect(releaseResources(options([routing()], false, other))).rejects.toThrow(
+    'not owned by "other"',
+  );
   const { body: listed } = await server.request('GET', '/v2/configs');
   const resources = [{ kind: 'Config', id: listed.data[0].id }];
   const headers = await leaseHeaders(server.request, 'other');
