@@ -21,6 +21,7 @@ const root = resolve(import.meta.dirname, '..');
  *   characters double the memory of the file that contains them.
  * - @kubernetes/client-node: its transport, proxies and WebSockets, which src/kube replaces or does
  *   not use, and the libraries of the legacy logins that src/kube rejects.
+ * - @modelcontextprotocol/sdk: the validator of tool results; gatewright calls no tools with it.
  * - undici: mocks, interceptors, caches, and browser interfaces.
  */
 const leftOut = {
@@ -55,6 +56,7 @@ const leftOut = {
     'undici',
     'ws',
   ],
+  '@modelcontextprotocol': ['../validation/ajv-provider.js'],
   'iconv-lite': ['./dbcs-data', './sbcs-data-generated'],
   undici: [
     './lib/mock/mock-agent',

@@ -1,50 +1,50 @@
-/** Knows how the servers of stored MCP integrations are asked: with their headers, values of secret managers among them. */
+/** Queries the servers of stored MCP integrations with their headers, including values from secret managers. */
 import type { Keyring } from '../auth/keyring.ts';
-import { headerText, type MappedField, readFields } from '../auth/mapped-fields.ts';
-import { headerPlaces } from '../auth/mcp-secrets.ts';
+import { headerText, type MappedField, resolveMappedFields } from '../auth/mapped-fields.ts';
+import { headerSecretLocations } from '../auth/mcp-secrets.ts';
 import { openSecrets } from '../auth/secret-values.ts';
 import type { Clock } from '../clock.ts';
-import { readDocument } from '../model/json-record.ts';
-import { type McpFound, McpUnreachable } from '../model/mcp-found.ts';
-import type { McpConfigurations } from '../model/mcp-integration.ts';
-import { secretHeaderMaps } from '../model/mcp-secret-fields.ts';
-import { readMappings } from '../model/secret-mapping.ts';
+import { McpUnreachableError } from '../model/mcp/mcp-discovery.ts';
+import type { McpConfigurations } from '../model/mcp/mcp-integration.ts';
+import { secretHeaderMaps } from '../model/mcp/mcp-secret-fields.ts';
+import { readMappings } from '../model/secrets/secret-mapping.ts';
+import { readDocument } from '../model/wire/json-record.ts';
 import { SecretUnreadable, textOf } from '../secret-managers/kept-secret.ts';
 import { SecretManagers, type SecretManagersOptions } from '../secret-managers/secret-managers.ts';
 import type { Database } from '../store/connection/db.ts';
-import type { StoredMcpIntegration } from '../store/tables/mcp-integrations.ts';
-import * as secretReferences from '../store/tables/secret-references.ts';
+import type { StoredMcpIntegration } from '../store/mcp/mcp-integrations.ts';
+import * as secretReferences from '../store/resources/secret-references.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import { Origins } from '../upstream/origins.ts';
-import { explore } from './explore.ts';
+import type { ExploredServer } from './explore.ts';
 
-/** Clients of the Admin API wait for half a minute. */
+/** Below the 30 s that clients of the Admin API wait. */
 const timeoutMs = 20_000;
-/** Servers that are asked at once. */
-const askedMax = 32;
-/** A secret that is shorter may stand in what a server says by chance. */
-const tellingLength = 8;
+/** Maximum concurrent queries. */
+const queriesMax = 32;
+/** Shorter secrets may occur in a response by chance. */
+const secretLengthMin = 8;
 
 export interface McpCallerOptions {
   readonly database: Pick<Database, 'readable'>;
   readonly keyring: Pick<Keyring, 'unsealerOf'>;
   readonly clock: Clock;
   readonly trusted: TrustedHosts;
-  /** Whether secret managers may be signed in to as the gateway itself. */
+  /** Whether secret managers may be accessed with the identity of the gateway. */
   readonly mayBeItself: boolean;
-  /** A value that was read from one. */
+  /** Called for each value that is read from a secret manager. */
   readonly onSecretRead: SecretManagersOptions['onRead'];
-  /** Of this program. */
+  /** Version of this program. */
   readonly version: string;
 }
 
-export interface McpAsked {
+export interface McpQuery {
   readonly integration: StoredMcpIntegration;
-  /** In whose name; null for the organisation. */
+  /** Workspace that runs the query; null for the organisation. */
   readonly workspaceId: string | null;
-  /** By which the caller is known to the server; null for none. */
+  /** The caller's own token for the server; null for none. */
   readonly accessToken: string | null;
-  /** Also what it offers. */
+  /** Whether to query the capabilities too. */
   readonly wantsLists: boolean;
 }
 
@@ -53,7 +53,7 @@ export class McpCaller implements AsyncDisposable {
   readonly #options: McpCallerOptions;
   readonly #origins: Origins;
   readonly #managers: SecretManagers;
-  #asked = 0;
+  #running = 0;
 
   constructor(options: McpCallerOptions) {
     const { trusted, clock, mayBeItself, onSecretRead: onRead } = options;
@@ -62,16 +62,19 @@ export class McpCaller implements AsyncDisposable {
     this.#managers = new SecretManagers({ trusted, clock, mayBeItself, onRead });
   }
 
-  /** @throws McpUnreachable */
-  async explore(asked: McpAsked): Promise<McpFound & { readonly status: number | null }> {
-    if (this.#asked >= askedMax) {
-      throw new McpUnreachable(`${askedMax} servers are being asked already; try again`, null);
+  /** @throws McpUnreachableError */
+  async explore(query: McpQuery): Promise<ExploredServer> {
+    if (this.#running >= queriesMax) {
+      throw new McpUnreachableError(
+        `${queriesMax} servers are being queried already; try again`,
+        null,
+      );
     }
-    this.#asked += 1;
+    this.#running += 1;
     try {
-      return await this.#explore(asked);
+      return await this.#explore(query);
     } finally {
-      this.#asked -= 1;
+      this.#running -= 1;
     }
   }
 
@@ -82,21 +85,27 @@ export class McpCaller implements AsyncDisposable {
     ]);
   }
 
-  async #explore(asked: McpAsked): Promise<McpFound & { readonly status: number | null }> {
-    const { url, transport } = asked.integration;
-    const headers = await this.#headersOf(asked);
+  async #explore(query: McpQuery): Promise<ExploredServer> {
+    const { url, transport } = query.integration;
+    const headers = await this.#headersOf(query);
     const { trusted, version } = this.#options;
-    const means = { origins: this.#origins, trusted, timeoutMs };
-    const found = await explore({ url, transport, headers }, means, version, asked.wantsLists);
-    // What it says is kept, and shown to whoever may read it.
-    const said = JSON.stringify([found.server, found.capabilities]);
+    const options = { origins: this.#origins, trusted, timeoutMs };
+    // Loaded on first use, because few organisations query servers.
+    const { explore } = await import('./explore.ts');
+    const explored = await explore({ url, transport, headers }, options, version, query.wantsLists);
+    // The discovery is stored and shown to everybody who may read the integration.
+    const text = JSON.stringify([explored.server, explored.capabilities]);
     const repeats = Object.values(headers).some(
-      (value) => value.length >= tellingLength && said.includes(JSON.stringify(value).slice(1, -1)),
+      (value) =>
+        value.length >= secretLengthMin && text.includes(JSON.stringify(value).slice(1, -1)),
     );
     if (repeats) {
-      throw new McpUnreachable('the server repeats a secret that it was sent', found.status);
+      throw new McpUnreachableError(
+        'the server repeats a secret that was sent to it',
+        explored.status,
+      );
     }
-    return found;
+    return explored;
   }
 
   /** Names in lower case. */
@@ -104,45 +113,47 @@ export class McpCaller implements AsyncDisposable {
     integration,
     workspaceId,
     accessToken,
-  }: McpAsked): Promise<Record<string, string>> {
+  }: McpQuery): Promise<Record<string, string>> {
     const { organisation_id: organisationId } = integration;
     const unsealer = await this.#options.keyring.unsealerOf(organisationId);
     const stored = readDocument<McpConfigurations>(integration.configurations) ?? {};
-    const opened = openSecrets(unsealer, headerPlaces(integration.id), stored);
+    const opened = openSecrets(unsealer, headerSecretLocations(integration.id), stored);
     const headers: Record<string, string> = {};
     for (const field of secretHeaderMaps) {
       for (const [name, value] of Object.entries(opened[field] ?? {})) {
         headers[name.toLowerCase()] = value;
       }
     }
-    const wanted = readMappings(integration.secret_mappings).map((one) => one.reference_id);
+    const referenceIds = readMappings(integration.secret_mappings).map((one) => one.reference_id);
     const db = this.#options.database.readable;
-    const rows = await secretReferences.listByIds(db, organisationId, [...new Set(wanted)]);
+    const rows = await secretReferences.listByIds(db, organisationId, [...new Set(referenceIds)]);
     const placed = await secretReferences.withWorkspaces(db, organisationId, rows);
-    const fields = readFields(integration.secret_mappings, placed, unsealer, workspaceId);
+    const fields = resolveMappedFields(integration.secret_mappings, placed, unsealer, workspaceId);
     const mapped = await Promise.all(fields.map((field) => this.#mappedHeader(field)));
     Object.assign(headers, Object.fromEntries(mapped.filter((one) => one !== null)));
     if (accessToken !== null) headers.authorization ??= `Bearer ${accessToken}`;
     return headers;
   }
 
-  /** Its name and value; null for a field that is no header. */
+  /** Name and value of the header; null for a field that is not a header. */
   async #mappedHeader(field: MappedField): Promise<[string, string] | null> {
     const { target, isAllowed, place, secretKey, slug } = field;
     const [map, name] = target;
     const isHeader = secretHeaderMaps.some((one) => one === map) && name !== undefined;
     if (!isHeader) return null;
     if (!isAllowed) {
-      throw new McpUnreachable(`the workspace may not use the secret ${slug}`, null);
+      throw new McpUnreachableError(`the workspace may not use the secret ${slug}`, null);
     }
     try {
       return [name.toLowerCase(), headerText(textOf(await this.#managers.read(place), secretKey))];
     } catch (error) {
-      const isSilence = error instanceof SecretUnreadable && error.isSilence;
-      const why = isSilence
-        ? 'its secret manager does not answer'
-        : 'its secret manager has none that fits';
-      throw new McpUnreachable(`the secret ${slug} cannot be read: ${why}`, null, { cause: error });
+      const isUnavailable = error instanceof SecretUnreadable && error.isSilence;
+      const reason = isUnavailable
+        ? 'its secret manager is unreachable'
+        : 'its secret manager has no such value';
+      throw new McpUnreachableError(`the secret ${slug} cannot be read: ${reason}`, null, {
+        cause: error,
+      });
     }
   }
 }
