@@ -31,8 +31,14 @@ export interface GivenOptions extends ManifestOptions, WriteOptions {
 
 /** Said when a plan is made, and part of it. */
 const partsOfPlan = [
-  ...['env', 'workspace', 'no-prune', 'allow-deletes', 'delete', 'take-ownership'],
-  ...['even-if-suspended', 'accept-history'],
+  'env',
+  'workspace',
+  'no-prune',
+  'allow-deletes',
+  'delete',
+  'take-ownership',
+  'even-if-suspended',
+  'accept-history',
 ] as const satisfies readonly (keyof GivenOptions)[];
 
 /**
@@ -53,7 +59,9 @@ export async function savedCycle(
   const { terms, madeAt } = saved.saved;
   const given = {
     ...options,
-    ...{ paths: terms.paths, workspace: terms.workspace, delete: namedResources(terms.delete) },
+    paths: terms.paths,
+    workspace: terms.workspace,
+    delete: namedResources(terms.delete),
     env: terms.environment ?? undefined,
     'no-prune': terms.noPrune,
     'allow-deletes': terms.allowDeletes ?? undefined,
@@ -63,7 +71,10 @@ export async function savedCycle(
   };
   const command = planCommand(given, name, io.cwd);
   const here: Circumstances = {
-    ...{ owner: client.owner, server: client.address, now: systemClock.now(), name },
+    owner: client.owner,
+    server: client.address,
+    now: systemClock.now(),
+    name,
     planAgain: () => command({}),
   };
   assertApplicable(saved, here);
@@ -72,7 +83,9 @@ export async function savedCycle(
   const manifests = await openPlanned(saved, given, io);
   return {
     ...writingCycle('apply', given, manifests, io),
-    ...{ previous: read, command, descent: manifests.descent },
+    previous: read,
+    command,
+    descent: manifests.descent,
     evenIfSuspended: terms.evenIfSuspended,
     acceptHistory: terms.acceptHistory,
     readDesired: async () => sameSource(await manifests.read(), saved, here),

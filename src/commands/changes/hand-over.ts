@@ -1,8 +1,8 @@
 /** Knows the commands that make single resources this owner's, and give them up. */
 import {
   adoptResources as adoptThem,
-  type HandOverOutcome,
   type HandOverOptions,
+  type HandOverOutcome,
   releaseResources as releaseThem,
 } from '../../sync/cycle/hand-over.ts';
 import { type Identity, identityKey } from '../../sync/resources/resource-set.ts';
@@ -104,7 +104,10 @@ async function handOver(
   const isEven = options['even-if-suspended'];
   const again = (more: { 'take-ownership'?: boolean; 'even-if-suspended'?: boolean }): string =>
     shellLine(io.cwd, given.verb, words, {
-      ...{ home, credentials, owner, 'take-ownership': given.takeOver },
+      home,
+      credentials,
+      owner,
+      'take-ownership': given.takeOver,
       'even-if-suspended': isEven,
       ...more,
     });

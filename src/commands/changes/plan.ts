@@ -148,7 +148,12 @@ async function save(
     acceptHistory: options['accept-history'],
   };
   const sealed = savedPlanText(planned, read, {
-    ...{ server, terms, warnings, impacts, now, validMs },
+    server,
+    terms,
+    warnings,
+    impacts,
+    now,
+    validMs,
   });
   await writePlanFile(file, sealed);
   const { out = file, home, credentials, owner, 'secrets-dir': folder } = options;

@@ -13,7 +13,7 @@ import { textParts } from '../../sync/report/text.ts';
 import { readSourceText } from '../../sync/resources/applied-source.ts';
 import { readImpacts } from '../../sync/review/impact.ts';
 import type { AdminClient } from '../../sync/server/client.ts';
-import { readStanding, createSuspension } from '../../sync/server/sync-records.ts';
+import { createSuspension, readStanding } from '../../sync/server/sync-records.ts';
 import { gitLocationAt } from '../../sync/source/git-location.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { type OptionTable, outputForm } from '../shared/option.ts';
@@ -121,7 +121,8 @@ class Rollback {
       ...writingCycle('rollback', given, manifests, io),
       client: this.#client,
       // An earlier commit is meant, and so is a pause that an earlier rollback has made.
-      ...{ evenIfSuspended: true, acceptHistory: true },
+      evenIfSuspended: true,
+      acceptHistory: true,
       command: (more) => this.#again(more),
       confirm: async (plan) =>
         (await this.#isMeant(plan, revision)) && (await this.#pause(revision)),
@@ -186,7 +187,12 @@ class Rollback {
     const { home, credentials, owner, env, yes } = given;
     const workspace = given.workspace.length === 0 ? undefined : given.workspace;
     const inForce = {
-      ...{ home, credentials, owner, env, yes, workspace },
+      home,
+      credentials,
+      owner,
+      env,
+      yes,
+      workspace,
       'secrets-dir': given['secrets-dir'],
       'no-prune': given['no-prune'],
       'take-ownership': given['take-ownership'],

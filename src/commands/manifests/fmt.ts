@@ -38,7 +38,9 @@ export const fmt: Command<FmtOptions> = {
       throw new Failure('invalidInput', 'files of a clone are formatted, not a Git repository');
     }
     const files = await readSources(locations, {
-      ...{ cwd: io.cwd, cacheDirectory: io.cwd, signal: io.signal },
+      cwd: io.cwd,
+      cacheDirectory: io.cwd,
+      signal: io.signal,
       ...(fromStdin ? { stdin: io.stdin } : {}),
     });
     return await formatAll(files, { check, fromStdin }, io);

@@ -73,7 +73,11 @@ const writers: Readonly<Record<Format, (checked: Checked, files: SourceFiles) =>
 
 function noteDocuments(notes: readonly SourceFault[]) {
   return groupFaults(notes).map(({ fault: { position, code, message, fix }, places }) => ({
-    ...{ ...position, code, message, fix: fix ?? null, places },
+    ...position,
+    code,
+    message,
+    fix: fix ?? null,
+    places,
   }));
 }
 

@@ -115,7 +115,7 @@ async function* placesOf(
   signal: AbortSignal,
 ): AsyncGenerator<SealedRow[]> {
   let alike: SealedRow[] = [];
-  let after: auditChains.Place | null = null;
+  let after: auditChains.ChainPosition | null = null;
   for (let isMore = true; isMore; ) {
     signal.throwIfAborted();
     const rows: SealedRow[] = await auditChains.listSealed(db, organisationId, after, pageRows);

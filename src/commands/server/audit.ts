@@ -168,10 +168,16 @@ function describeRow({ at, action, resource_kind, resource_id }: SealedRow): str
 
 function reportJson({ organisationId, sealed, unsealed, head, faults }: ChainReport) {
   return {
-    ...{ organisationId, sealed, unsealed },
+    organisationId,
+    sealed,
+    unsealed,
     head: head && { position: head.position, hash: head.hash.toString('hex') },
     faults: faults.map(({ fault, from, to, id }) => ({
-      ...{ fault, from, to, id: id && idFromBytes(id), meaning: meanings[fault] },
+      fault,
+      from,
+      to,
+      id: id && idFromBytes(id),
+      meaning: meanings[fault],
     })),
   };
 }
@@ -189,7 +195,7 @@ async function exportRows(
     to: momentOf(to, '--to') ?? Number.MAX_SAFE_INTEGER,
   };
   for (const id of ids) {
-    let after: auditLog.AuditPlace | null = null;
+    let after: auditLog.AuditPosition | null = null;
     for (let isMore = true; isMore && !signal.aborted; ) {
       const rows: auditLog.AuditRow[] = await auditLog.listOldestFirst(
         db,

@@ -59,10 +59,20 @@ export const jobs: Command<Options> = {
     await using counted = createCountedRows({ settings, database, clock, log });
     const { noteSecretRead } = counted;
     await using lists = createProviderLists({
-      ...{ settings, database, unsealerOf, clock, log, noteSecretRead },
+      settings,
+      database,
+      unsealerOf,
+      clock,
+      log,
+      noteSecretRead,
     });
     const scheduler = createJobs({
-      ...{ settings, database, blobs, lists, clock, log },
+      settings,
+      database,
+      blobs,
+      lists,
+      clock,
+      log,
       auditKeyOf: async (organisationId) => (await keyring()).auditKey(organisationId),
     });
     return options.action === 'list'

@@ -152,7 +152,11 @@ export function openManifests(
     return opened;
   };
   return {
-    ...{ secretsFolder, openSinks, locations, environment, scope },
+    secretsFolder,
+    openSinks,
+    locations,
+    environment,
+    scope,
     newest: async () => await open().newest(),
     read: async () => {
       const found = await open().read();
@@ -210,7 +214,11 @@ function goOn(
 ): CommandLine {
   const { home, credentials, owner, env, 'allow-deletes': allowDeletes } = options;
   const inForce = {
-    ...{ home, credentials, owner, env, 'secrets-dir': options['secrets-dir'] },
+    home,
+    credentials,
+    owner,
+    env,
+    'secrets-dir': options['secrets-dir'],
     'take-ownership': options['take-ownership'],
     'no-prune': options['no-prune'],
     ...(allowDeletes === undefined ? {} : { 'allow-deletes': String(allowDeletes) }),

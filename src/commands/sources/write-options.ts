@@ -53,7 +53,10 @@ export function writingCycle(
 ) {
   const named = new Set(given.delete.map(identityKey));
   return {
-    ...{ readDesired: read, scope, secretsFolder, openSinks },
+    readDesired: read,
+    scope,
+    secretsFolder,
+    openSinks,
     act: true,
     prune: !given['no-prune'],
     allowDeletes: given['allow-deletes'] ?? null,

@@ -97,8 +97,12 @@ async function showAll(client: AdminClient, options: HistoryOptions, io: Command
     formatTable([
       ['REVISION', 'FINISHED', 'COMMIT', 'CHANGES', 'ENDING', 'SOURCE'],
       ...revisions.map((one) => [
-        ...[String(one.number), one.finished_at, shownCommit(one.commit, false)],
-        ...[String(one.change_count), one.ending, one.source],
+        String(one.number),
+        one.finished_at,
+        shownCommit(one.commit, false),
+        String(one.change_count),
+        one.ending,
+        one.source,
       ]),
     ]),
   );
@@ -132,8 +136,14 @@ async function showOne(
 }
 
 const symbols: Readonly<Record<RevisionChange['action'], string>> = {
-  ...{ create: '+', update: '~', replace: '±', delete: '-', adopt: '>', rename: '~' },
-  ...{ release: '<', rotate: '~' },
+  create: '+',
+  update: '~',
+  replace: '±',
+  delete: '-',
+  adopt: '>',
+  rename: '~',
+  release: '<',
+  rotate: '~',
 };
 
 /** `~ update Config/support/routing: /config/retry/attempts` */

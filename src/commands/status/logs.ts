@@ -132,8 +132,16 @@ function parsed(body: unknown): RequestLogPage {
 
 const headings = ['ENDED', 'STATUS', 'MS', 'PROVIDER', 'MODEL', 'TOKENS', 'COST', 'TRACE'];
 const wideHeadings = [
-  ...['ANSWERED BY', 'FIRST MS', 'CACHE', 'GUARDRAILS', 'RETRIES', 'TARGET'],
-  ...['EARLIER', 'ERROR', 'API KEY', 'WORKSPACE'],
+  'ANSWERED BY',
+  'FIRST MS',
+  'CACHE',
+  'GUARDRAILS',
+  'RETRIES',
+  'TARGET',
+  'EARLIER',
+  'ERROR',
+  'API KEY',
+  'WORKSPACE',
 ];
 
 function show(
@@ -162,16 +170,28 @@ function cells(one: RequestLogRecord): string[] {
   const cost = one.cost === null ? none : one.cost.toFixed(6);
   const model = one.model ?? one.requested_model ?? none;
   return [
-    ...[one.ended_at, String(one.status), String(one.duration_ms), one.provider ?? none],
-    ...[model, tokens, one.is_estimated ? `~${cost}` : cost, one.trace_id],
+    one.ended_at,
+    String(one.status),
+    String(one.duration_ms),
+    one.provider ?? none,
+    model,
+    tokens,
+    one.is_estimated ? `~${cost}` : cost,
+    one.trace_id,
   ];
 }
 
 function wideCells(one: RequestLogRecord): string[] {
   return [
-    ...[one.answered_model ?? one.model ?? none, String(one.first_byte_ms ?? none)],
-    ...[one.cache_status ?? none, one.guardrail_verdict ?? none, String(one.retries)],
-    ...[one.target_path ?? none, earlier(one), one.error_code ?? none, one.api_key_id ?? none],
+    one.answered_model ?? one.model ?? none,
+    String(one.first_byte_ms ?? none),
+    one.cache_status ?? none,
+    one.guardrail_verdict ?? none,
+    String(one.retries),
+    one.target_path ?? none,
+    earlier(one),
+    one.error_code ?? none,
+    one.api_key_id ?? none,
     one.workspace_id ?? none,
   ];
 }

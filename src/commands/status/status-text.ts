@@ -78,8 +78,10 @@ export function statusText(owners: readonly SyncStatus[], form: StatusForm): str
 function ownerRow(status: SyncStatus, { wide }: StatusForm): string[] {
   const { report, revision, lease, as_of, told_at } = status;
   const row = [
-    ...['-', shownState(status)],
-    ...[shownCommit(report?.commit_seen, wide), shownApplied(status, null, wide)],
+    '-',
+    shownState(status),
+    shownCommit(report?.commit_seen, wide),
+    shownApplied(status, null, wide),
     report === null ? '-' : String(report.drift_count),
     distance(as_of, report?.next_look_at ?? null),
   ];

@@ -4,7 +4,10 @@ import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { reasonMax, SuspensionReason, type SyncSuspension } from '../../model/kinds/sync-record.ts';
 import { Timestamp } from '../../model/wire/timestamp.ts';
 import { ApiRefusal } from '../../sync/server/refusal.ts';
-import { deleteSuspension as resumeAt, createSuspension as suspendAt } from '../../sync/server/sync-records.ts';
+import {
+  deleteSuspension as resumeAt,
+  createSuspension as suspendAt,
+} from '../../sync/server/sync-records.ts';
 import type { Command } from '../shared/command.ts';
 import { duration, type Option, optionalWord, outputForm, quoted, text } from '../shared/option.ts';
 import { type GivenOptions, shellLine } from '../shared/shell-line.ts';
@@ -43,7 +46,8 @@ export const suspend: Command<SuspendOptions> = {
     until: text('TIME', {
       describe: 'Until when, as 2027-01-04T08:00:00Z',
       fallback: 'until it is resumed',
-      ...{ isWell, expected: 'a moment such as 2027-01-04T08:00:00Z' },
+      isWell,
+      expected: 'a moment such as 2027-01-04T08:00:00Z',
     }),
     output: outputForm(['text', 'json']),
     ...serverOptions,
@@ -57,7 +61,9 @@ export const suspend: Command<SuspendOptions> = {
     }
     await using client = openClient(options, io);
     const body = {
-      ...{ owner: client.owner, workspace, reason },
+      owner: client.owner,
+      workspace,
+      reason,
       ...(until === undefined ? {} : { until }),
       ...(options.for === undefined ? {} : { for_seconds: options.for }),
     };

@@ -32,7 +32,9 @@ export function readAnnouncements(
     commitStatus:
       (commitStatus && {
         host: gitHostOf(locations, { ...commitStatus, trusted }),
-        ...{ owner, token: commitStatus.token, link: commitStatus.link },
+        owner,
+        token: commitStatus.token,
+        link: commitStatus.link,
         ca: git.caFile === undefined ? undefined : readCertificates(resolve(cwd, git.caFile)),
       }) ??
       null,
@@ -95,7 +97,9 @@ export function openAnnouncer(
     return opened;
   };
   const announcer = new Announcer({
-    ...{ owner, clock, onChange },
+    owner,
+    clock,
+    onChange,
     commitStatus: commitStatus && {
       terms: commitStatus,
       outbox: outbox('commit-status', new URL(commitStatus.host.statusesUrl), commitStatus.ca),

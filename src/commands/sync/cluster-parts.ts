@@ -30,7 +30,11 @@ export async function openClusterParts(
       statusClient &&
       ((onOutcome) =>
         new ClusterStatus({
-          ...{ owner, clock, client: statusClient, place: status, instance: host },
+          owner,
+          clock,
+          client: statusClient,
+          place: status,
+          instance: host,
           onOutcome: (reason) => onOutcome(statusClient.host, reason),
         })),
     openLock:

@@ -40,8 +40,13 @@ export async function tellingCommit(
     outside.announcer.tellStatus(state.status);
     const result = await run();
     state.onEvent({
-      ...{ kind: 'cycle', result, durationMs: 0, retryAt: null },
-      ...{ isNews: true, wrong: null, isBeside: false },
+      kind: 'cycle',
+      result,
+      durationMs: 0,
+      retryAt: null,
+      isNews: true,
+      wrong: null,
+      isBeside: false,
     });
     return result;
   } catch (error) {

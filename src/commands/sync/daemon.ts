@@ -130,7 +130,11 @@ async function openListener(
     ? locations.map((location) => parseGitLocation(location).ref)
     : [];
   const options = {
-    ...{ ...rest, refs, metrics, hints, clock: systemClock },
+    ...rest,
+    refs,
+    metrics,
+    hints,
+    clock: systemClock,
     standing: () => state.status,
     isDraining: () => loop.signal.aborted,
   };

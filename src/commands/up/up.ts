@@ -109,7 +109,11 @@ export const up: Command<Options> = {
     await context.source.newest();
     await using started = await startDeployment(
       {
-        ...{ settings, home, port: options.port, isMetricsPortFree, offline: options.offline },
+        settings,
+        home,
+        port: options.port,
+        isMetricsPortFree,
+        offline: options.offline,
         mocksUpstream: context.isQuickstart,
         logPath: options.output === 'json' ? null : logPathOf(home),
         progress: context.progress,
@@ -162,7 +166,11 @@ function openContext(given: {
   const read = async (from: string): Promise<DesiredSet> =>
     soundPart(await readSource(await readSources([from], sourceOptions), secrets), null);
   return {
-    ...{ home, options, io, location, isQuickstart },
+    home,
+    options,
+    io,
+    location,
+    isQuickstart,
     next: [
       shellLine(io.cwd, 'plan', [location], { ...atServer, env: options.env }),
       shellLine(io.cwd, 'export', ['./exported'], atServer),
@@ -270,8 +278,12 @@ function databaseEnded(home: string, how: string): Failure {
 function printStart(context: Context, started: Started, outcome: SyncOutcome): void {
   const { io, home, location, options } = context;
   const report: StartReport = {
-    ...{ home, source: location, outcome, version: started.version },
-    ...{ migration: started.migration, addresses: started.addresses },
+    home,
+    source: location,
+    outcome,
+    version: started.version,
+    migration: started.migration,
+    addresses: started.addresses,
     embedded: started.embedded !== null,
     credentialsPath: credentialsPathOf(home),
     logPath: options.output === 'json' ? null : logPathOf(home),

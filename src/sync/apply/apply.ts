@@ -1,7 +1,7 @@
-/** Knows how a plan is carried out over HTTP: in parallel, in order, and on past what fails. */
+/** Carries out a plan over HTTP: in parallel, in dependency order, continuing after failures. */
 import { type Ending, Failure } from '../../failure.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
-import { type Position, workspaceOf } from '../resources/resource-set.ts';
+import { owningWorkspace, type Position } from '../resources/resource-set.ts';
 import { pointerOf } from '../resources/spec-paths.ts';
 import { ApiRefusal, Unreachable } from '../server/refusal.ts';
 import { ChangeSetChannel } from './change-set-channel.ts';
@@ -13,9 +13,9 @@ import { changedMeanwhile, Stale } from './stale.ts';
 type ItemStatus =
   | 'done'
   | 'failed'
-  /** Somebody changed it since the plan was made; nothing was written. */
+  /** Changed by somebody since the plan was made; nothing was written. */
   | 'stale'
-  /** Not started, because of something else. */
+  /** Not started, because of another change. */
   | 'blocked';
 
 export interface AppliedItem {
@@ -23,32 +23,32 @@ export interface AppliedItem {
   readonly action: PlannedChange['action'];
   readonly kind: PlannedChange['identity']['kind'];
   readonly status: ItemStatus;
-  /** Why it is not done; null when it is. */
+  /** Why the change is not done; null if it is. */
   readonly message: string | null;
-  /** Of the field to blame, else of the document; null when it has none any more. */
+  /** Position of the field that caused the error, else of the document; null without a document. */
   readonly position: Position | null;
-  /** Id on the server once known. */
+  /** Id on the server; null while unknown. */
   readonly resourceId: string | null;
 }
 
 export interface ApplyReport {
-  /** In the order of the plan. */
+  /** In plan order. */
   readonly items: readonly AppliedItem[];
-  /** Whether an abort has left something undone. */
+  /** Whether an abort left changes undone. */
   readonly interrupted: boolean;
-  /** Why the server was given up, or null. */
+  /** Why the server was given up; null if it was not. */
   readonly unreachable: string | null;
 }
 
 export interface ApplyContext extends WriterContext {
-  /** Most changes that the server takes in one request; 1 where it takes no sets. */
+  /** Maximum number of changes in one request; 1 when the server takes no change sets. */
   readonly changesMax: number;
-  /** Everything in one transaction, or nothing. */
+  /** Makes everything in one transaction, or nothing. */
   readonly isAtomic: boolean;
   readonly onItem?: OnItem | undefined;
 }
 
-/** Told of each change once it is over, whichever way, and how far the run is. */
+/** Called once for each change that has ended, with the progress of the run. */
 export type OnItem = (item: AppliedItem, reached: Reached) => void;
 
 interface Reached {
@@ -56,19 +56,20 @@ interface Reached {
   readonly total: number;
 }
 
-/** Changes under way at once where each is a request, and sets. */
+/** Maximum concurrent requests, for single changes and for change sets. */
 const singlesMax = 32;
 const setsMax = 8;
-/** Changes of sets under way at once: the bodies of all that wait for their answers are in memory. */
+/** Maximum changes in flight in change sets; their bodies stay in memory until the response. */
 const changesUnderWayMax = 4_000;
-/** A plan is divided among the sets that may be under way, but into none smaller. */
+/** A plan is divided among the concurrent sets, but not into smaller ones. */
 const setSizeMin = 25;
-const undone = 'not carried out: another change of the same transaction is refused';
-const takenOver = 'another run has taken the lease of the owner over; run it again';
+const undone = 'not carried out: another change of the same transaction was refused';
+const takenOver = 'another run has taken over the owner's lease; run it again';
 
 /**
- * Carries out every change whose dependencies succeed. One failure blocks what depends on it and
- * what left the source in its workspace, and nothing else; an unreachable server or an abort stops the rest. Never throws for a single change.
+ * Carries out every change whose dependencies succeed. A failure blocks only what depends on it and
+ * the deletions in its workspace. An unreachable server or an abort stops the rest. Never throws
+ * for a single change.
  */
 export async function applyPlan(plan: Plan, context: ApplyContext): Promise<ApplyReport> {
   const run = new Run(plan, context);
@@ -81,8 +82,8 @@ export async function applyPlan(plan: Plan, context: ApplyContext): Promise<Appl
   };
 }
 
-/** What the whole run amounts to. */
-export function endingOf(report: ApplyReport): Exclude<Ending, 'stale'> {
+/** Returns the ending of the whole run. */
+export function endingOfReport(report: ApplyReport): Exclude<Ending, 'stale'> {
   const count = (status: ItemStatus): number =>
     report.items.filter((item) => item.status === status).length;
   if (report.unreachable !== null && count('done') === 0) return 'unreachable';
@@ -99,7 +100,7 @@ class Run {
   readonly #context: ApplyContext;
   readonly #writer: ChangeWriter;
   readonly #items = new Map<string, AppliedItem>();
-  /** Workspaces in which a change is not done: what they have is not removed. */
+  /** Workspaces with an undone change; nothing is pruned in them. */
   readonly #undoneIn = new Set<string | null>();
 
   constructor(plan: Plan, context: ApplyContext) {
@@ -114,7 +115,7 @@ class Run {
     return changes.map(({ id }) => this.#items.get(id)!);
   }
 
-  /** As many at once as may be, each as soon as what it depends on is over. */
+  /** Starts as many changes as allowed, each as soon as its dependencies have ended. */
   async #inBatches(changes: readonly PlannedChange[]): Promise<void> {
     const total = changes.length;
     const { changesMax } = this.#context;
@@ -168,22 +169,22 @@ class Run {
   }
 
   #end(change: PlannedChange, item: AppliedItem, total: number): void {
-    if (item.status !== 'done' && !change.prune) this.#undoneIn.add(workspaceOf(change.identity));
+    if (item.status !== 'done' && !change.prune) this.#undoneIn.add(owningWorkspace(change.identity));
     this.#items.set(change.id, item);
     this.#context.onItem?.(item, { done: this.#items.size, total });
   }
 
-  /** Why it is not started; null where nothing speaks against it. */
+  /** Returns why the change is not started; null if it may be. */
   #heldBack(change: PlannedChange): AppliedItem | null {
     const missing = this.#missing(change);
     if (missing !== null) return itemOf(change, 'blocked', missing);
     if (this.#context.signal?.aborted) return itemOf(change, 'blocked', 'not started: interrupted');
     if (this.#context.lease.isLost) return itemOf(change, 'stale', `not started: ${takenOver}`);
     if (this.unreachable !== null) {
-      return itemOf(change, 'blocked', 'not started: the server is out of reach');
+      return itemOf(change, 'blocked', 'not started: the server is unreachable');
     }
-    if (change.prune && this.#undoneIn.has(workspaceOf(change.identity))) {
-      const message = 'not removed: another change of its workspace is not done';
+    if (change.prune && this.#undoneIn.has(owningWorkspace(change.identity))) {
+      const message = 'not deleted: another change in its workspace failed';
       return itemOf(change, 'blocked', message);
     }
     return null;
@@ -191,7 +192,7 @@ class Run {
 
   #missing({ dependsOn }: PlannedChange): string | null {
     const id = dependsOn.find((one) => (this.#items.get(one)?.status ?? 'done') !== 'done');
-    return id === undefined ? null : `it waits for ${id}, which is not done`;
+    return id === undefined ? null : `it depends on ${id}, which was not done`;
   }
 
   #failedItem(change: PlannedChange, error: unknown): AppliedItem {
@@ -200,7 +201,7 @@ class Run {
     }
     if (error instanceof Unreachable) {
       this.unreachable ??= error.message;
-      return itemOf(change, 'failed', 'the server went out of reach');
+      return itemOf(change, 'failed', 'the server became unreachable');
     }
     if (isFencedOff(error)) {
       this.#context.lease.markLost();
@@ -235,7 +236,7 @@ function itemOf(change: PlannedChange, status: ItemStatus, message: string | nul
   };
 }
 
-/** Where the field stands that the server names: `usage_limits.credit_limit`, `checks[0].id`. */
+/** Returns the position of the field that the server names, such as `checks[0].id`. */
 function blamed({ desired, position }: PlannedChange, param: string): Position | null {
   if (desired === null || param === '') return position;
   return desired.positionOf(pointerOf(param.split(/[.[\]]+/).filter((part) => part !== '')));

@@ -1,4 +1,4 @@
-/** Knows how many changes reach the server in one request, each being told what has become of it alone. */
+/** Sends many changes in one request and gives each change its own result. */
 import type { PlannedChange } from '../plan/planned.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { ChangeSetDraft, type SetOutcome, sendChangeSet } from './change-set.ts';
@@ -7,11 +7,11 @@ import type { RequestContext } from './requests.ts';
 
 export interface SetContext extends ChannelContext {
   readonly isAtomic: boolean;
-  /** What exists, by identity key. */
+  /** Finds existing resources by identity key. */
   readonly resolve: RequestContext['resolve'];
 }
 
-/** One change that waits to be sent. */
+/** A change that waits to be sent. */
 interface Waiting {
   readonly id: string;
   readonly make: Parameters<Channel['send']>[1];
@@ -19,22 +19,22 @@ interface Waiting {
 }
 
 /**
- * Sends together what its members have to send, once each of them either waits for an answer or is
- * over. What a member sends after an answer goes with the next request.
+ * Sends the changes of its members together, once every member either waits for a result or has
+ * ended. What a member sends after a result goes into the next request.
  */
 export class ChangeSetChannel implements Channel {
   readonly #context: SetContext;
   readonly #members: ReadonlyMap<string, PlannedChange>;
-  /** Members that are over, and whether they are done. */
+  /** Members that have ended, and whether they succeeded. */
   readonly #over = new Map<string, boolean>();
-  /** Those of which an earlier try may have been carried out. */
+  /** Members of which an earlier attempt may have been carried out. */
   readonly #maybeDone = new Set<string>();
   readonly #waiting = new Map<string, Waiting>();
-  /** Members that neither wait nor are over. */
+  /** Number of members that neither wait nor have ended. */
   #busy: number;
   #seenAgain: Promise<LiveByKey> | null = null;
 
-  /** The members in the order in which they are to be carried out; each of them is then run. */
+  /** @param members in execution order; each of them is then passed to `run` */
   constructor(members: readonly PlannedChange[], context: SetContext) {
     this.#context = context;
     this.#members = new Map(members.map((member) => [member.id, member]));
@@ -45,7 +45,7 @@ export class ChangeSetChannel implements Channel {
     return this.#context.isAtomic;
   }
 
-  /** Does what a member does, from its beginning to its end. */
+  /** Runs the work of a member from beginning to end. */
   async run<T>(member: PlannedChange, work: () => Promise<T>): Promise<T> {
     let isDone = false;
     try {
@@ -65,13 +65,13 @@ export class ChangeSetChannel implements Channel {
     return told.promise;
   }
 
-  /** Once for all that have to look after one request. */
+  /** Reads the server once for all members that need it after one request. */
   lookAgain(): Promise<LiveByKey> {
     this.#seenAgain ??= this.#context.lookAgain();
     return this.#seenAgain;
   }
 
-  /** A member waits now, or is over. */
+  /** Called when a member waits or has ended. */
   #pause(): void {
     this.#busy -= 1;
     if (this.#busy === 0 && this.#waiting.size > 0) void this.#sendAll();
@@ -93,7 +93,9 @@ export class ChangeSetChannel implements Channel {
     if (this.#busy === 0) void this.#sendAll();
   }
 
-  /** Puts it into the set, or leaves it for the next one, or ends it where what it needs is not done. */
+  /**
+   * Adds the change to the set, leaves it for the next one, or rejects it when a dependency failed.
+   */
   #put(one: Waiting, draft: ChangeSetDraft): void {
     const needed = this.#members.get(one.id)!.dependsOn.filter((id) => this.#members.has(id));
     if (needed.some((id) => this.#over.get(id) === false)) {
@@ -136,13 +138,13 @@ export class ChangeSetChannel implements Channel {
 const neverBegun: SetOutcome = {
   refused: {
     status: 503,
-    fields: { message: 'it begins none of the changes that it is sent', code: '', param: '' },
+    fields: { message: 'it starts none of the changes in the request', code: '', param: '' },
   },
   maybeDone: true,
 };
 
-/** As the server says it of what goes with a refused change. */
+/** The error that the server returns for changes that depend on a refused one. */
 function notDone(): ApiRefusal {
-  const message = 'something that it goes with is not done';
+  const message = 'another change that it depends on was not done';
   return new ApiRefusal(424, { message, code: '', param: '' }, false);
 }

@@ -1,4 +1,4 @@
-/** Knows one change set on its way: what fits into it, how it is written, and what its answer says of each change. */
+/** Builds and sends one change set, and reads the result of each change from the response. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { Failure } from '../../failure.ts';
@@ -13,21 +13,21 @@ export type SetOutcome = { readonly maybeDone: boolean } & (
   | { readonly body: unknown }
   | { readonly refused: { readonly status: number; readonly fields: ErrorFields } }
   | { readonly thrown: unknown }
-  /** To be sent again, once what it needs is over. */
+  /** To be sent again when its dependencies have ended. */
   | { readonly notBegun: true }
 );
 
-/** Below what one request may hold, whatever stands round the changes. */
+/** Limits below those of a request, leaving room for what surrounds the changes. */
 const bytesMax = changeSetBodyLimits.bytesMax - 1024;
 const valuesMax = changeSetBodyLimits.valuesMax - 100;
 
 interface DraftContext {
   readonly isAtomic: boolean;
-  /** What exists, by identity key. */
+  /** Finds existing resources by identity key. */
   readonly resolve: RequestContext['resolve'];
 }
 
-/** A set while it is being put together; labels are the places of changes in it. */
+/** A change set under construction; labels are the indexes of its changes. */
 export class ChangeSetDraft {
   readonly #context: DraftContext;
   readonly #labels = new Map<string, string>();
@@ -42,7 +42,7 @@ export class ChangeSetDraft {
     this.#context = context;
   }
 
-  /** Of the planned changes that are in it. */
+  /** The planned changes in the set. */
   get ids(): string[] {
     return [...this.#places.keys()];
   }
@@ -56,10 +56,10 @@ export class ChangeSetDraft {
   }
 
   /**
-   * Takes in what a planned change is made of; nothing where the set has no room for it.
+   * Adds the requests of a planned change; adds nothing when the set is full.
    *
-   * @param before ids of changes of the set without which it is not carried out
-   * @throws ApiRefusal (413) where an atomic set has no room: it cannot be divided
+   * @param before ids of changes in the set that it depends on
+   * @throws ApiRefusal (413) when an atomic set is full, because it cannot be divided
    */
   add(id: string, before: readonly string[], make: Parameters<Channel['send']>[1]): void {
     const from = this.#count;
@@ -82,7 +82,7 @@ export class ChangeSetDraft {
       this.#values + values > valuesMax ||
       after.length > afterMax;
     if (isFull && this.isAtomic) throw tooLarge();
-    // What is too large even alone is for the server to refuse.
+    // A change that is too large even alone is left for the server to refuse.
     if (isFull && from > 0) return;
     this.#first ??= changes[0] ?? null;
     this.#count += changes.length;
@@ -93,12 +93,15 @@ export class ChangeSetDraft {
     this.#labels.set(id, label);
   }
 
-  /** The one change of a set that has no more; else null. */
+  /** The single change of a set with one change; else null. */
   get only(): WireChange | null {
     return this.#count === 1 && !this.isAtomic ? this.#first : null;
   }
 
-  /** The body of the request. It is the last of the draft: the texts of its changes are not kept beside it. */
+  /**
+   * Returns the request body and ends the draft, so that the texts of its changes are not held
+   * twice.
+   */
   finish(): string {
     const mode = this.isAtomic ? 'atomic' : 'independent';
     const text = `{"mode":"${mode}","changes":[${this.#texts.join()}]}`;
@@ -106,7 +109,7 @@ export class ChangeSetDraft {
     return text;
   }
 
-  /** What the results of the set, in its order, say of each planned change. */
+  /** Maps the results, in the order of the set, to the planned changes. */
   outcomes(results: readonly Result[], maybeDone: boolean): Map<string, SetOutcome> {
     const outcomes = new Map<string, SetOutcome>();
     for (const [id, [from, to]] of this.#places) {
@@ -119,10 +122,10 @@ export class ChangeSetDraft {
 }
 
 /**
- * Sends it, and again as the client does; never throws.
+ * Sends the set, with the client's retries; never throws.
  *
- * A repeated one finds what an earlier try has done: creates by their claim, updates and deletes by their
- * version, and an atomic set is carried out once under its key.
+ * A retry is safe: creates are found by their claim, updates and deletes by their version, and an
+ * atomic set is carried out once per idempotency key.
  */
 export async function sendChangeSet(
   draft: ChangeSetDraft,
@@ -170,9 +173,9 @@ function resultsIn(body: unknown): readonly Result[] {
 
 function outcomeOf({ status, body }: Result, isAtomic: boolean) {
   if (status < 400) return { body };
-  // A fault of the server came before it, or at it: whether it was carried out is then not known.
+  // The server failed before or during this change, so whether it was carried out is unknown.
   if (status === 503) return { notBegun: true, maybeDone: true } as const;
-  // What it needs was refused, perhaps because an earlier try had made it.
+  // A dependency was refused, perhaps because an earlier attempt had created it.
   if (status === 424 && !isAtomic) return { notBegun: true } as const;
   return { refused: { status, fields: errorFields(body, status) } };
 }
@@ -184,7 +187,8 @@ function told(
 ): ChangeRequest {
   const hasBody = Object.keys(body).length > 0;
   return {
-    ...{ kind, action },
+    kind,
+    action,
     ...(id === null || kinds[kind].isNamedByPathFields ? {} : { id }),
     ...(ifMatch === null ? {} : { if_match: ifMatch }),
     ...(label === null ? {} : { label }),
@@ -193,7 +197,7 @@ function told(
   };
 }
 
-/** At least as many as the text holds: what begins after a comma, or in a list or map. */
+/** Returns a lower bound of the number of JSON values, counted by commas, brackets and braces. */
 function valuesIn(text: string): number {
   let values = 1;
   for (let at = 0; at < text.length; at += 1) {

@@ -1,4 +1,4 @@
-/** Knows how one planned change is carried out, and what its refusal or its lost answer means. */
+/** Writes one planned change, and interprets a refusal or a lost response. */
 import { isDeepStrictEqual } from 'node:util';
 import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
@@ -40,11 +40,11 @@ export class ChangeWriter {
     resolve,
   });
 
-  /** What exists, by identity key. */
+  /** Finds existing resources by identity key. */
   readonly resolve = (key: string): Target | undefined => this.#targets.get(key);
 
   /**
-   * Yields the id of the resource on the server.
+   * Returns the id of the resource on the server.
    *
    * @throws Stale, ApiRefusal, Failure
    */
@@ -92,7 +92,7 @@ export class ChangeWriter {
     return live.id;
   }
 
-  /** What else differs goes before, so that the terms of the rotation are those of the manifest. */
+  /** Other differences are written first, so that the manifest's terms apply to the rotation. */
   async #rotate(change: PlannedChange, channel: Channel): Promise<string> {
     if (change.fields.length > 0 || change.reason === 'rename') await this.#update(change, channel);
     const { client, lease, secretOutput: output, signal } = this.#context;

@@ -1,4 +1,4 @@
-/** Knows how one change reaches the server: by a request of its own, or, behind the same words, in a change set. */
+/** Defines how one change reaches the server: in a request of its own or in a change set. */
 
 import type { LiveResource } from '../resources/resource-set.ts';
 import type { AdminClient, ApiResponse } from '../server/client.ts';
@@ -10,27 +10,29 @@ export type LiveByKey = ReadonlyMap<string, LiveResource>;
 
 export interface ChannelContext {
   readonly client: AdminClient;
-  /** Of the plan's owner; every write carries its fence. */
+  /** The lease of the plan's owner; every write carries its fence. */
   readonly lease: HeldLease;
-  /** Reads the server anew. */
+  /** Reads the live state again. */
   readonly lookAgain: () => Promise<LiveByKey>;
-  /** Ends waiting and repeating; what is under way is finished. */
+  /** Ends waits and retries; the request in flight is finished. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What the server has told of a change that it has carried out. */
+/** The response to a change that was carried out. */
 export type Told = Pick<ApiResponse, 'body'>;
 
-/** What a planned change is sent through. */
+/** The channel through which a planned change is sent. */
 export interface Channel {
-  /** Whether changes of one resource go in one transaction, so that neither is awaited before the next. */
+  /**
+   * Whether the changes of one resource share a transaction, so that none waits for the one before.
+   */
   readonly isAtomic: boolean;
   /**
-   * Yields the answer to the last of the changes.
+   * Returns the response to the last of the changes.
    *
    * @param id of the planned change
-   * @param make asked as they are sent, when what they refer to is known
-   * @throws ApiRefusal for the first that is refused; what the client throws
+   * @param make called when the changes are sent, when the ids of their references are known
+   * @throws ApiRefusal for the first change that is refused; what the client throws
    */
   send(
     id: string,
@@ -39,7 +41,7 @@ export interface Channel {
   lookAgain(): Promise<LiveByKey>;
 }
 
-/** Each change by a request of its own. */
+/** Sends each change in a request of its own. */
 export function singleChannel(
   context: ChannelContext,
   resolve: RequestContext['resolve'],

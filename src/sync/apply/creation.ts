@@ -1,4 +1,7 @@
-/** Knows how a resource is made: the value of a key first, and what a refusal or a lost answer means. */
+/**
+ * Creates a resource, for keys after storing their value, and interprets a refusal or lost
+ * response.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import type { PlannedChange } from '../plan/planned.ts';
 import { type DesiredResource, identityKey, type LiveResource } from '../resources/resource-set.ts';
@@ -12,12 +15,12 @@ import type { Delivery, SecretOutput } from './secret-output.ts';
 import { Stale } from './stale.ts';
 
 interface CreationContext extends Pick<DeletionTerms, 'wireOf'> {
-  /** Of the plan. */
+  /** The owner of the plan. */
   readonly owner: string;
   readonly secretOutput: SecretOutput | null;
 }
 
-/** Values that are put in their places at once. */
+/** Maximum number of values that are delivered concurrently. */
 const deliveriesMax = 64;
 
 export class Creation {
@@ -28,7 +31,10 @@ export class Creation {
     this.#context = context;
   }
 
-  /** The value of a key is safe before the key exists, and before the one that it replaces goes. */
+  /**
+   * Stores the value of a key before the key is created, and before the key that it replaces is
+   * deleted.
+   */
   async create(change: PlannedChange, channel: Channel): Promise<Target> {
     const { secretOutput, wireOf } = this.#context;
     const { id, live: replaced } = change;
@@ -57,8 +63,8 @@ export class Creation {
   }
 
   /**
-   * What a create that failed has come to: refused as a duplicate it may still be this run's own, made
-   * by an earlier try whose answer was lost. Where it certainly is not, no trace of it is left.
+   * Determines the outcome of a failed create. A refused duplicate may come from an earlier attempt
+   * of this run whose response was lost. If it certainly does not, the stored value is removed.
    */
   async #outcomeOf(
     desired: DesiredResource,
@@ -77,7 +83,7 @@ export class Creation {
     if (found === undefined) await delivery?.abandon();
     else if (await this.#isOwn(desired, delivery, found, error)) return found;
     if (isFencedOff(error) || found?.owner !== this.#context.owner) throw error;
-    throw new Stale('another run has made it meanwhile; run it again');
+    throw new Stale('another run has created it meanwhile; run it again');
   }
 
   async #isOwn(

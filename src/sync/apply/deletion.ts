@@ -1,4 +1,4 @@
-/** Knows how a resource is removed from the server, of which gone already is as good. */
+/** Deletes a live resource; one that is already gone counts as deleted. */
 
 import type { LiveResource } from '../resources/resource-set.ts';
 import { ApiRefusal } from '../server/refusal.ts';
@@ -7,7 +7,7 @@ import { deleteChange, type RequestContext } from './requests.ts';
 import { changedMeanwhile, Stale } from './stale.ts';
 
 export interface DeletionTerms {
-  /** Of the planned change. */
+  /** Id of the planned change. */
   readonly id: string;
   readonly channel: Channel;
   readonly wireOf: (resolve: RequestContext['resolve']) => RequestContext;

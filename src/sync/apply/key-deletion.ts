@@ -1,4 +1,4 @@
-/** Knows how a key is deleted with its values: not before it is gone, and never one of a key that stays. */
+/** Deletes a key together with its stored values, and never the value of a key that remains. */
 import { Failure } from '../../failure.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import type { LeavingValue, StoredValue } from '../sinks/sink.ts';
@@ -8,14 +8,14 @@ import { Stale } from './stale.ts';
 
 export interface DeletionContext {
   readonly sinks: Sinks;
-  /** Of the lease that is held. */
+  /** The fence of the lease that is held. */
   readonly fence: number;
   readonly findHolders: (claims: readonly Claim[]) => Promise<readonly Holder[] | null>;
 }
 
 export class KeyDeletion {
   readonly #context: DeletionContext;
-  /** By the key whose value they are; looked for once a run, by the first deletion. */
+  /** Stored values by the id of their key; read once a run, by the first deletion. */
   #storedByKey: Promise<Map<string, StoredValue[]>> | null = null;
 
   constructor(context: DeletionContext) {
@@ -23,10 +23,10 @@ export class KeyDeletion {
   }
 
   /**
-   * Deletes the key of this id by `remove`, and then every value of it. They are marked before, so that
-   * the next run knows of them should this one die.
+   * Deletes the key with `remove`, then all its values. They are marked first, so that the next run
+   * finds them if this one dies.
    *
-   * @throws Failure when a sink cannot be asked: what is there would outlive its key
+   * @throws Failure when a sink cannot be read: its value would outlive the key
    */
   async delete(keyId: string, remove: () => Promise<void>): Promise<void> {
     const { fence } = this.#context;
@@ -39,7 +39,7 @@ export class KeyDeletion {
     try {
       await remove();
     } catch (error) {
-      // Where it may be gone the marks stay, and the next run asks.
+      // When the key may be gone, the marks stay for the next run.
       const isThere = error instanceof Stale || (error instanceof ApiRefusal && !error.maybeDone);
       if (isThere) await all((one) => one.sink.unmark(one));
       throw error;
@@ -48,8 +48,8 @@ export class KeyDeletion {
   }
 
   /**
-   * Ends what earlier runs have begun to delete: values of keys that are gone go, the others stay.
-   * Yields why some could not be.
+   * Completes deletions that earlier runs began: removes values of deleted keys, unmarks the
+   * others. Returns why some could not be.
    */
   async sweep(): Promise<string[]> {
     const { sinks, fence, findHolders } = this.#context;

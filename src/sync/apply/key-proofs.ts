@@ -1,14 +1,14 @@
-/** Knows how a file proves itself: the server says which key a value is of. */
+/** Asks the server to which key each stored value belongs. */
 import { isWellFormedApiKey } from '../../model/people/credentials.ts';
 import type { Secret } from '../../secret.ts';
 import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 
-/** As many as the server takes at once. */
+/** Maximum number of claims in one request. */
 const batchMax = 200;
 
 export interface Claim {
-  /** The key that the value should be of; null asks who has it. */
+  /** The key that the value is expected to belong to; null asks for any. */
   readonly id: string | null;
   readonly value: Secret;
 }
@@ -16,13 +16,13 @@ export interface Claim {
 /** The key that has a value; null when no key of the organisation has it. */
 export type Holder = {
   readonly keyId: string;
-  /** False for the value before the last rotation, which will end. */
+  /** False for the value before the last rotation, which expires. */
   readonly isCurrent: boolean;
 } | null;
 
 /**
- * Whose each value is, in the order asked; null when this credential may not ask. What cannot be a
- * key is not sent, because a file may hold anything.
+ * Returns the holder of each value, in order; null when this credential may not ask. Values that
+ * cannot be keys are not sent, because a file may contain anything.
  */
 export async function findHolders(
   client: AdminClient,

@@ -1,4 +1,6 @@
-/** Knows how a key gets another value: written down, made known, delivered, proven, and only then the one before ends. */
+/**
+ * Rotates a key: stores the new value, registers, delivers and proves it, then ends the old one.
+ */
 import { Failure } from '../../failure.ts';
 import type { Secret } from '../../secret.ts';
 import type { PlannedChange } from '../plan/planned.ts';
@@ -16,7 +18,8 @@ export interface RotationContext {
 }
 
 /**
- * Carries out a rotation, or finishes one that an earlier run has begun (docs/guides/key-delivery.md, Rotation of keys).
+ * Carries out a rotation, or completes one that an earlier run began (docs/guides/key-delivery.md,
+ * Rotation of keys).
  *
  * @throws Stale, ApiRefusal, Failure
  */
@@ -45,7 +48,7 @@ export async function rotateKey(change: PlannedChange, context: RotationContext)
   await finish(change, context, { value, generation: to });
 }
 
-/** The value before stays good without an end. */
+/** The previous value stays valid without an end for now. */
 async function begin(
   change: PlannedChange,
   { wire, send }: RotationContext,

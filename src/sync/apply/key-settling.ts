@@ -1,11 +1,11 @@
-/** Knows how the values of keys that exist come to their places before anything else is written. */
+/** Brings the values of existing keys to their places before anything else is written. */
 import type { SurveyedKey } from './key-survey.ts';
 import type { SecretOutput } from './secret-output.ts';
 
-/** Values that change places make room for each other: the first look leads half of the way. */
+/** Values that swap places need several passes, since each must first make room. */
 const looksMax = 3;
 
-/** Brings every value to its place; looks again at those that had to give way to another. */
+/** Moves every value to its place, and repeats for those that had to give way to another. */
 export async function settleAll(
   secretOutput: SecretOutput,
   found: readonly SurveyedKey[],
@@ -19,7 +19,7 @@ export async function settleAll(
   }
 }
 
-/** The value lies elsewhere than in its place, or a pending one is left that no key has. */
+/** Returns whether the value is not in its place, or a pending value exists that no key has. */
 export function needsSettling({ delivery: { state }, unclaimed }: SurveyedKey): boolean {
   return state === 'pending' || state === 'elsewhere' || unclaimed.length > 0;
 }

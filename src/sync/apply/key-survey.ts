@@ -1,4 +1,4 @@
-/** Knows in which state the delivery of every key is: looks at its place and asks the server. */
+/** Determines the delivery state of every key from its sink and from the server. */
 import { Failure } from '../../failure.ts';
 import type { Secret } from '../../secret.ts';
 import { type DesiredResource, identityKey } from '../resources/resource-set.ts';
@@ -8,61 +8,61 @@ import type { Sinks } from '../sinks/sinks.ts';
 import type { Claim, Holder } from './key-proofs.ts';
 
 type DeliveryState =
-  /** Nothing lies in the place; the value cannot be read again. */
+  /** No value is in the place, and the server never shows it again. */
   | 'none'
-  /** A pending value is the key's. */
+  /** A pending value belongs to the key. */
   | 'pending'
-  /** The value lies in another place. */
+  /** The value is in another place. */
   | 'elsewhere'
-  /** The value lies in its place. */
+  /** The value is in its place. */
   | 'delivered'
-  /** The value before the last rotation lies there, which ends. */
+  /** The place contains the value before the last rotation, which expires. */
   | 'outdated'
-  /** Another one lies there. */
+  /** The place contains another value. */
   | 'mismatch'
-  /** Something lies there, and this credential may not ask what it is. */
+  /** The place contains a value that this credential may not verify. */
   | 'unproven'
-  /** What lies there cannot be read. */
+  /** The place cannot be read. */
   | 'unreadable';
 
-/** Whether the value of one key that exists on the server is where it belongs. */
+/** Whether the value of one existing key is in its place. */
 export interface KeyDelivery {
   /** Identity key. */
   readonly key: string;
-  /** On the server. */
+  /** Id on the server. */
   readonly keyId: string;
-  /** For people. */
+  /** Description for people. */
   readonly place: string;
   readonly state: DeliveryState;
-  /** What is wrong and the way out; null when nothing is. */
+  /** What is wrong and how to resolve it; null when nothing is. */
   readonly message: string | null;
 }
 
-/** One key with what lies in its place; `holder` is undefined where nothing does. */
+/** One key with the value in its place; `holder` is undefined when there is none. */
 export interface SurveyedKey {
   readonly desired: DesiredResource;
   readonly delivery: KeyDelivery;
   readonly delivered: Secret | null;
   readonly holder: Holder | undefined;
-  /** The pending value that is the key's. */
+  /** The pending value that belongs to the key. */
   readonly proven: PendingValue | null;
-  /** Where the value is, when that is neither its place nor pending. */
+  /** The stored value when it is neither in its place nor pending. */
   readonly elsewhere: StoredValue | null;
   /** Pending values that no key has. */
   readonly unclaimed: readonly PendingValue[];
 }
 
-/** A wanted key that exists. */
+/** A desired key that exists on the server. */
 export interface ExistingKey {
   readonly desired: DesiredResource;
   readonly keyId: string;
 }
 
-/** By what values and places are judged. */
+/** The sinks and lookups that a survey uses. */
 export interface SurveyContext {
   readonly sinks: Sinks;
   readonly findHolders: (claims: readonly Claim[]) => Promise<readonly Holder[] | null>;
-  /** Whether the key of this id is of the same owner. */
+  /** Whether the key with this id belongs to the same owner. */
   readonly isOwned: (keyId: string) => boolean;
 }
 
@@ -72,7 +72,7 @@ export async function surveyKeys(
 ): Promise<SurveyedKey[]> {
   const looked = await lookInPlace(keys, context);
   const lost = looked.filter(({ delivery, holder }) => {
-    // What is in the place of a key is left alone, unless it is of another one of the same owner.
+    // The value in a key's place is left alone unless it belongs to another key of the same owner.
     const isTaken =
       delivery.state === 'mismatch' && holder != null && context.isOwned(holder.keyId);
     return delivery.state === 'none' || delivery.state === 'outdated' || isTaken;
@@ -85,7 +85,7 @@ export async function surveyKeys(
   });
 }
 
-/** The first place of each key whose value lies in any, by the key's id. */
+/** Returns, by key id, the first other place that contains the key's value. */
 async function lookElsewhere({
   sinks,
   findHolders,
@@ -103,7 +103,8 @@ function foundElsewhere(surveyed: SurveyedKey, elsewhere: StoredValue): Surveyed
   const { key, place } = surveyed.delivery;
   const message = `the value of ${key} lies in ${elsewhere.place}; apply moves it to ${place}`;
   return {
-    ...{ ...surveyed, elsewhere },
+    ...surveyed,
+    elsewhere,
     delivery: { ...surveyed.delivery, state: 'elsewhere', message },
   };
 }
@@ -135,7 +136,11 @@ function unreadable({ desired, keyId }: ExistingKey, { message }: Failure): Surv
   const key = identityKey(desired.identity);
   const place = targetText(desired.secretOutput!);
   return {
-    ...{ desired, delivered: null, holder: undefined, proven: null, elsewhere: null },
+    desired,
+    delivered: null,
+    holder: undefined,
+    proven: null,
+    elsewhere: null,
     unclaimed: [],
     delivery: { key, keyId, place, state: 'unreadable', message },
   };
@@ -155,12 +160,17 @@ function surveyed(
   const key = identityKey(desired.identity);
   const message = messageOf(state, { key, keyId, place, holder: holder ?? null });
   return {
-    ...{ desired, delivered, holder, proven, unclaimed, elsewhere: null },
+    desired,
+    delivered,
+    holder,
+    proven,
+    unclaimed,
+    elsewhere: null,
     delivery: { key, keyId, place, state, message },
   };
 }
 
-/** The states that are told by what lies in the place and pending beside it. */
+/** The states that follow from the value in the place and the pending ones. */
 type StateInPlace = Exclude<DeliveryState, 'elsewhere' | 'unreadable'>;
 
 function stateOf(known: {
@@ -176,7 +186,7 @@ function stateOf(known: {
   return known.holder.isCurrent ? 'delivered' : 'outdated';
 }
 
-/** Whether a value is the one that the key has now. */
+/** Returns whether the value is the current one of the key. */
 export function isValueOf(holder: Holder | undefined, keyId: string): boolean {
   return holder?.keyId === keyId && holder.isCurrent;
 }

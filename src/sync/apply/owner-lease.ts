@@ -1,4 +1,4 @@
-/** Knows how a run becomes the one writer of its owner: takes the lease, renews it, gives it back. */
+/** Acquires, renews and releases the lease that makes a run the only writer of its owner. */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../failure.ts';
@@ -6,17 +6,17 @@ import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 
 export interface LeaseOptions {
-  /** What whoever waits for this run is told: `apply on host-1 (process 12)`. */
+  /** Names this run to runs that wait for it: `apply on host-1 (process 12)`. */
   readonly holder: string;
-  /** Bind the owner to this credential although it is bound to another. */
+  /** Bind the owner to this credential even if it is bound to another. */
   readonly takeOver: boolean;
   /** The command that does so, for advice. */
   readonly takeOverCommand: string;
-  /** Ends the waiting. */
+  /** Ends the wait. */
   readonly signal?: AbortSignal | undefined;
-  /** Told once, when the lease is not free at once. */
+  /** Called once if the lease is not free immediately. */
   readonly onWait?: ((message: string) => void) | undefined;
-  /** Longest time to wait, {@link waitMsMax} when absent. */
+  /** Longest wait; {@link waitMsMax} when absent. */
   readonly waitMs?: number | undefined;
 }
 
@@ -24,16 +24,16 @@ const ttlSeconds = 15;
 const renewMs = 5_000;
 const askAgainMs = 500;
 const releaseMsMax = 1_000;
-/** Longer than a lease lasts, so that a run that died makes the next one slow and never fail. */
+/** Longer than a lease lasts, so that a dead run delays the next one but never fails it. */
 const waitMsMax = 20_000;
 
 /**
- * The right to write for an owner, up to its disposal. Nothing rests on its time: every write carries
- * the fence, and the server refuses one that is no longer the newest, in the transaction of the write.
+ * The right to write for an owner, until its disposal. It does not rely on clocks: every write
+ * carries the fence, and the server refuses an outdated fence in the transaction of the write.
  */
 export interface HeldLease extends AsyncDisposable {
   readonly fence: number;
-  /** Another run has taken over: what this one still starts would be refused. */
+  /** Whether another run has taken over; further writes would be refused. */
   readonly isLost: boolean;
   markLost(): void;
 }
@@ -49,7 +49,7 @@ class OwnerLease implements HeldLease {
     this.#client = client;
     this.#renewal = setInterval(() => {
       renew().catch((error: unknown) => {
-        // Anything else may pass; should it not, the writes meet it, too.
+        // Other errors may pass; if not, the writes meet them too.
         if (error instanceof ApiRefusal && error.status === 409) this.#isLost = true;
       });
     }, renewMs).unref();
@@ -69,22 +69,22 @@ class OwnerLease implements HeldLease {
   }
 }
 
-/** One claim of a run, which also renews. */
+/** One claim of the lease by a run; repeating it renews the lease. */
 export interface LeaseClaim {
   /** UUID. */
   readonly runId: string;
   readonly holder: string;
   readonly ttlSeconds: number;
-  /** There is nothing to write now: whoever has something comes in at once. */
+  /** Nothing has to be written now: a run with work gets the lease immediately. */
   readonly yields: boolean;
   readonly takeOver: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Asks once for the lease of the client's owner; yields its fence.
+ * Claims the lease of the client's owner once and returns its fence.
  *
- * @throws ApiRefusal when it is not to be had, see {@link leaseRefusal}; what the client throws
+ * @throws ApiRefusal when it is not available, see {@link leaseRefusal}; what the client throws
  */
 export async function claimLease(client: AdminClient, claim: LeaseClaim): Promise<number> {
   const { body } = await client.request({
@@ -104,7 +104,7 @@ export async function claimLease(client: AdminClient, claim: LeaseClaim): Promis
   return fenceOf(body);
 }
 
-/** Never fails: a lease that cannot be given back ends by itself. */
+/** Never fails: a lease that cannot be released expires. */
 export async function releaseLease(client: AdminClient, fence: number): Promise<void> {
   const release = {
     method: 'DELETE',
@@ -117,10 +117,10 @@ export async function releaseLease(client: AdminClient, fence: number): Promise<
 }
 
 /**
- * Takes the lease of the client's owner, waiting a little for a run that has it.
+ * Acquires the lease of the client's owner, waiting for a run that holds it.
  *
- * @throws Failure (retryable) naming the holder when it stays held; (refused by guard) when the owner
- *   belongs to another credential, or this one may not claim; what the client throws
+ * @throws Failure (retryable) that names the holder when the wait ends; (refused by guard) when the
+ *   owner belongs to another credential, or this one may not claim; what the client throws
  */
 export async function acquireLease(client: AdminClient, options: LeaseOptions): Promise<HeldLease> {
   const { holder, takeOver, signal } = options;
@@ -129,7 +129,10 @@ export async function acquireLease(client: AdminClient, options: LeaseOptions): 
   return new OwnerLease(client, fence, () => claimLease(client, { ...claim, takeOver: false }));
 }
 
-/** Asks until the lease is had or the time is up, the last refusal being thrown as {@link acquireLease} says. */
+/**
+ * Claims repeatedly until the lease is acquired or the time is up; then throws as {@link
+ * acquireLease}.
+ */
 export async function claimPatiently(
   client: AdminClient,
   claim: LeaseClaim,
@@ -149,12 +152,14 @@ export async function claimPatiently(
   }
 }
 
-/** Whether a write was refused because another run has taken over meanwhile. */
+/** Returns whether a write was refused because another run has taken over. */
 export function isFencedOff(error: unknown): boolean {
   return error instanceof ApiRefusal && error.status === 409 && error.param === 'gatewright-fence';
 }
 
-/** A refused claim in words: retryable while another run holds it. What is no refusal is thrown again. */
+/**
+ * Describes a refused claim: retryable while another run holds the lease. Rethrows other errors.
+ */
 export function leaseRefusal(
   error: unknown,
   { takeOver, takeOverCommand }: Pick<LeaseOptions, 'takeOver' | 'takeOverCommand'>,

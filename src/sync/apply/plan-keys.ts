@@ -1,4 +1,4 @@
-/** Knows which keys a plan and its run are about: those that leave, stay, are made, or lose their value. */
+/** Selects the keys of a plan that are deleted, stay, are created, or lose their value. */
 import type { DraftChange, Plan } from '../plan/planned.ts';
 import { identityKey } from '../resources/resource-set.ts';
 import type { ApplyReport } from './apply.ts';
@@ -11,7 +11,7 @@ export function leavingKeyIds(changes: Iterable<DraftChange>): string[] {
   );
 }
 
-/** Keys whose value nobody would ever see. */
+/** Warns of new keys whose value nobody would ever see. */
 export function lostValues(plan: Plan): string[] {
   return plan.changes
     .filter(
@@ -22,11 +22,11 @@ export function lostValues(plan: Plan): string[] {
     )
     .map(
       ({ id }) =>
-        `${id} has no secretOutput: its value is shown nowhere; name a place for it, or rotate it by the API`,
+        `${id} has no secretOutput, so its value is never shown; add one, or rotate the key by the API`,
     );
 }
 
-/** Keys that are there before the plan and stay as they are, and whose value belongs somewhere. */
+/** Returns the existing keys with a `secretOutput` that keep their identity. */
 export function existingKeys(plan: Plan): ExistingKey[] {
   const moving = new Set(
     plan.changes
@@ -43,7 +43,7 @@ export function existingKeys(plan: Plan): ExistingKey[] {
   });
 }
 
-/** Keys that the run has made or renamed. */
+/** Returns the keys that the run created or renamed. */
 export function writtenKeys(plan: Plan, report: ApplyReport): ExistingKey[] {
   const done = new Map(report.items.map((item) => [item.id, item]));
   return plan.changes.flatMap(({ id, action, reason, desired }) => {

@@ -1,4 +1,4 @@
-/** Knows the requests that carry out one planned change: method, path and body on the wire. */
+/** Builds the requests that carry out one planned change: method, path and body. */
 import type { z } from 'zod';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
@@ -21,26 +21,26 @@ import {
   pointerOf,
 } from '../resources/spec-paths.ts';
 
-/** What a reference resolves to once the resource exists. */
+/** What a reference resolves to when the resource exists. */
 export interface Target {
   readonly id: string;
   readonly slug: string | null;
 }
 
-/** What it resolves to while it is made by the same change set: the label of the change that makes it. */
+/** What it resolves to while the same change set creates it: the label of that change. */
 interface Label {
   readonly id: { readonly $ref: string };
   readonly slug: { readonly $ref: string };
 }
 
-/** One change of one resource, to be sent as a request of its own or in a change set. */
+/** One change of one resource, sent alone or in a change set. */
 export interface WireChange {
   readonly kind: KindName;
   readonly action: 'create' | 'update' | 'delete';
-  /** Of what is updated or deleted. */
+  /** Id of the resource that is updated or deleted. */
   readonly id: string | null;
   readonly ifMatch: number | null;
-  /** With the fields that stand in the path of a request of its own. */
+  /** Includes the fields that are part of the path when the change is sent alone. */
   readonly body: Record<string, unknown>;
 }
 
@@ -51,7 +51,7 @@ export interface WireRequest {
   readonly ifMatch?: number;
 }
 
-/** The request that a change is when it is sent alone. */
+/** Returns the request of a change that is sent alone. */
 export function requestOf({ kind, action, id, ifMatch, body }: WireChange): WireRequest {
   const { create, item, pathFields } = kinds[kind];
   const sent = without(body, pathFields);
@@ -65,11 +65,11 @@ export function requestOf({ kind, action, id, ifMatch, body }: WireChange): Wire
 export interface RequestContext {
   readonly owner: string;
   readonly source: SourceInfo;
-  /** By identity key; undefined when it does not exist (yet). */
+  /** Takes an identity key; undefined when the resource does not exist yet. */
   readonly resolve: (key: string) => Target | Label | undefined;
 }
 
-/** `keyValue` is the value that an ApiKey gets, when it was made here. */
+/** @param keyValue the value of an ApiKey that was generated here */
 export function createChange(
   desired: DesiredResource,
   context: RequestContext,
@@ -77,7 +77,7 @@ export function createChange(
 ): WireChange {
   const { kind } = desired.identity;
   const wire = toWire(desired.identity, desired.spec, context, desired);
-  // On creation null says nothing that leaving the field out does not say.
+  // On creation null means the same as an absent field.
   const set = Object.fromEntries(Object.entries(wire).filter(([, value]) => value !== null));
   const body = {
     ...set,
@@ -88,7 +88,7 @@ export function createChange(
 }
 
 /**
- * Sends each field in which something differs as a whole, because the API replaces whole fields.
+ * Sends each top-level field with a difference as a whole, because the API replaces whole fields.
  *
  * @param schema of the kind's create body
  */
@@ -101,7 +101,7 @@ export function updateChange(
   const live = change.live!;
   const kind = kinds[desired.identity.kind];
   const wire = toWire(desired.identity, desired.spec, context, desired);
-  // A generation that is raised is recorded with the value that it brings.
+  // A raised generation is recorded together with the value that it brings.
   const recorded = recordedGeneration(live);
   const wanted = wantedGeneration(desired, recorded);
   const generation = change.action === 'adopt' ? wanted : Math.min(wanted, recorded);
@@ -112,7 +112,10 @@ export function updateChange(
       : (wire[field] ?? clearedValue(schema.shape[field]));
   }
   return {
-    ...{ kind: desired.identity.kind, action: 'update', id: live.id, ifMatch: live.version },
+    kind: desired.identity.kind,
+    action: 'update',
+    id: live.id,
+    ifMatch: live.version,
     body: {
       ...body,
       ...pathOf(desired.identity, wire),
@@ -127,21 +130,21 @@ export function deleteChange(live: LiveResource, context: RequestContext): WireC
   return { kind: identity.kind, action: 'delete', id, ifMatch, body: pathOf(identity, wire) };
 }
 
-/** What of a spec stands in the path of a resource that exists. */
+/** Returns the fields of a spec that are part of the path of an existing resource. */
 function pathOf({ kind }: Identity, wire: Record<string, Json>): Record<string, Json> {
   const { isNamedByPathFields, pathFields } = kinds[kind];
   if (!isNamedByPathFields) return {};
   return Object.fromEntries(pathFields.map((field) => [field, wire[field]!]));
 }
 
-/** How a key is given a value: which, of which generation, and whether it is still to be delivered. */
+/** The new value of a key: the value, its generation, and whether it is still to be delivered. */
 export interface NewValue {
   readonly key: string;
   readonly generation: number;
   readonly awaitsDelivery: boolean;
 }
 
-/** Sent twice it is done once, because the server knows the value. */
+/** Idempotent, because the server recognises the value. */
 export function rotateRequest(
   change: PlannedChange,
   context: RequestContext,
@@ -158,7 +161,7 @@ export function rotateRequest(
   };
 }
 
-/** The claim of ownership with the base for the next three-way comparison. */
+/** The ownership claim with the base for the next three-way comparison. */
 function managedBy(
   desired: DesiredResource,
   context: RequestContext,
@@ -185,7 +188,7 @@ function managedBy(
   };
 }
 
-/** Puts ids, slugs and secret values in the places of their placeholders. */
+/** Replaces placeholders by ids, slugs and secret values. */
 function toWire(
   identity: Identity,
   spec: Spec,
@@ -203,14 +206,14 @@ function toWire(
   });
 }
 
-/** Keys that were applied before and are wanted no more are cleared one by one. */
+/** Clears keys that were applied before and are no longer desired, each by null. */
 function mergedField(wanted: Json | undefined, base: Json | undefined): Json {
   const cleared = isPlainObject(base) ? Object.keys(base).map((key) => [key, null]) : [];
   if (wanted === null) return null;
   return { ...Object.fromEntries(cleared), ...(isPlainObject(wanted) ? wanted : {}) };
 }
 
-/** Null clears; where the schema has no null, the emptiest value that it takes. */
+/** Null clears a field; where the schema does not allow null, the emptiest allowed value does. */
 function clearedValue(
   schema: { safeParse(value: unknown): { success: boolean } } | undefined,
 ): Json {

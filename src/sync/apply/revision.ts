@@ -1,4 +1,4 @@
-/** Knows what a run tells the server of what it has changed: names of resources and fields, never values. */
+/** Records what a run changed: names of resources and fields, never values. */
 import type { RevisionChange } from '../../model/kinds/sync-record.ts';
 import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
@@ -14,11 +14,11 @@ export interface RunFacts {
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
   readonly finishedAt: number;
-  /** The revision of which it brings something back; null where it follows from the source. */
+  /** The revision whose state this run restores; null when the run follows the source. */
   readonly origin: Pick<NewRevision, 'commit' | 'source'> | null;
 }
 
-/** Null for a run that has written nothing. */
+/** Returns null for a run that wrote nothing. */
 export function revisionOf(plan: Plan, report: ApplyReport, run: RunFacts): NewRevision | null {
   const done = new Map(
     report.items.filter(({ status }) => status === 'done').map((item) => [item.id, item]),
@@ -64,7 +64,7 @@ function told(change: PlannedChange, { resourceId }: AppliedItem): RevisionChang
 
 const recordMsMax = 10_000;
 
-/** Yields what people should know: a run is not worse for not having been recorded. */
+/** Returns warnings; a failed recording does not change the outcome of the run. */
 export async function recordRun(
   client: AdminClient,
   lease: HeldLease,

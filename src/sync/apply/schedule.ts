@@ -1,22 +1,28 @@
-/** Knows which changes of a plan may be started: those whose dependencies are over, or go in the same set before them. */
+/**
+ * Decides which changes of a plan may start: those whose dependencies have ended or are in the same
+ * set.
+ */
 import { afterMax } from '../../model/kinds/change-set.ts';
 import type { PlannedChange } from '../plan/planned.ts';
 
 export class Schedule {
-  /** How many changes each one still waits for. */
+  /** Number of changes that each change still waits for. */
   readonly #open = new Map<string, number>();
   readonly #dependants = new Map<string, PlannedChange[]>();
-  /** May be started, and are not; those that go alone apart. */
+  /** Changes that may start; those that must go alone are separate. */
   readonly #ready = new Set<PlannedChange>();
   readonly #readyAlone = new Set<PlannedChange>();
   readonly #started = new Set<string>();
   readonly #last: readonly PlannedChange[];
-  /** Changes that are no last ones, and are not over. */
+  /** Changes that have not ended, without the final deletions. */
   #others = 0;
-  /** Not started, of those that are, or of the last ones once it is their turn. */
+  /**
+   * Changes that have not started, of the current group: first the others, then the final
+   * deletions.
+   */
   #notStarted = 0;
 
-  /** In the order of the plan. */
+  /** @param changes in plan order */
   constructor(changes: readonly PlannedChange[]) {
     const known = new Set(changes.map(({ id }) => id));
     for (const change of changes) {
@@ -36,16 +42,17 @@ export class Schedule {
   }
 
   /**
-   * What to start next, at most so many; it counts as started. Several are for one set: each waits for
-   * nothing but what is over or stands before it. What takes several steps goes alone.
+   * Takes at most `max` changes that may start now, and counts them as started. Several changes are
+   * for one set: each waits only for ended changes or for earlier ones of the set. Changes with
+   * several steps go alone.
    *
-   * @param mayBeFew false where a set that is not full waits for more
+   * @param mayBeFew false when a set that is not full waits for more changes
    */
   take(max: number, mayBeFew: boolean): readonly PlannedChange[] {
     for (const change of this.#readyAlone) return this.#start([change]);
     const batch: PlannedChange[] = [];
     const candidates = [...this.#ready.values().take(max)];
-    /** How many of the batch each other change waits for. */
+    /** Number of changes of the batch that each other change waits for. */
     const inBatch = new Map<string, number>();
     for (let at = 0; at < candidates.length && batch.length < max; at += 1) {
       const change = candidates[at]!;
@@ -64,7 +71,7 @@ export class Schedule {
     return isWhole || mayBeFew ? this.#start(batch) : [];
   }
 
-  /** It is over, whichever way. */
+  /** Marks a change as ended, whatever its outcome. */
   end(change: PlannedChange): void {
     for (const dependant of this.#dependants.get(change.id) ?? []) {
       const open = this.#open.get(dependant.id)! - 1;
@@ -101,12 +108,12 @@ export class Schedule {
   }
 }
 
-/** A rotation is made of several steps, each of which must be over before the next. */
+/** A rotation has several steps, each of which must end before the next. */
 function goesAlone({ action }: PlannedChange): boolean {
   return action === 'rotate';
 }
 
-/** What comes after it needs the id that it brings, or the place that its value gives up. */
+/** Later changes need the id that it creates, or the place that its value gives up. */
 function isAwaited({ action, identity }: PlannedChange): boolean {
   return action === 'replace' || (identity.kind === 'ApiKey' && action !== 'create');
 }

@@ -1,50 +1,55 @@
-/** Knows how the value of an API key reaches its place: never lost, never another's, proven before it counts. */
+/**
+ * Delivers the value of an API key to its sink: never lost, never mixed up, proven before it
+ * counts.
+ */
 /*
- * A key and its file are made in two places that cannot change at once. What holds them together is
- * an order of steps, one writer at a time, and a proof that asks the server, not the file's name. What is
- * said of files here holds for every sink: in a cluster a pending file is a Secret of its own, and so on.
- * From one sink to another a value is written as a pending one, put in its place and read back, before
- * it goes where it lay.
+ * A key and its file are created in two systems that cannot change together. An order of steps, a
+ * single writer, and a proof by the server rather than by file names keep them consistent. What is
+ * said of files holds for every sink: in a cluster a pending file is a Secret of its own, for
+ * example. Between sinks a value is written as pending, put in its place and read back before the
+ * old copy is removed.
  *
- * States of one key's file, for a key that exists on the server:
+ * States of the file of a key that exists on the server:
  *
- *   none       no file, and no pending one whose value is the key's
- *   pending    a pending file proves itself: its value is the key's. It outranks whatever is delivered
- *   elsewhere  another file of the folder proves itself: the key was renamed or its path changed, and the
- *              file has not come along. It is moved; what is of another key of the owner in its place is
- *              kept aside, and found elsewhere in its turn
- *   delivered  the file proves itself
- *   mismatch   the file is there and is not the key's; it is somebody's, and is left alone
+ *   none       no file, and no pending file with the value of the key
+ *   pending    the value of a pending file is the key's; it takes precedence over a delivered one
+ *   elsewhere  another file of the folder has the value of the key: the key was renamed or its path
+ *              changed, and the file was not moved. It is moved now. A value of another key of the
+ *              owner in its place is kept aside, and found as `elsewhere` in turn
+ *   delivered  the file has the value of the key
+ *   mismatch   the file has another value; it belongs to somebody else and is left alone
  *
- * Steps of a run, which holds the lease of its owner from before the first to after the last:
+ * Steps of a run, which holds the owner's lease throughout:
  *
- *   1  what left the source of truth: pending files of earlier runs. Their leases are over, so that the
- *      server refuses what they may still send; a value that no key has by now never will be one's, and
- *      its file is removed
- *   2  a value is made and written to `<path>.<owner>-<fence>.pending`: exclusively, flushed, folder too
+ *   1  pending files of earlier runs are swept. Their leases are over, so the server refuses what
+ * they
+ *      may still send. A value that no key has now never becomes one, and its file is removed
+ *   2  a value is generated and written to `<path>.<owner>-<fence>.pending`: exclusively, with file
+ *      and folder flushed
  *   3  the key is created with it, under the fence
- *   4  the pending file takes its place. It never replaces a file in silence: one that is proven to be
- *      of the key this one replaces goes, any other keeps its value under `<path>.kept-<fence>`, and
- *      one that belongs to a key of somebody else stops the create before step 2
- *   5  what lies in the place is read back and proven; only then is the run a success
+ *   4  the pending file takes its place. It never silently replaces a file: one that provably
+ * belongs
+ *      to the replaced key is removed, any other is kept as `<path>.kept-<fence>`, and one of a key
+ *      of another owner stops the create before step 2
+ *   5  the value is read back and proven; only then is the run a success
  *
  *   dies after   on disk           on the server   the next run of the owner
- *   2            pending           no key          removes it (1) and begins anew
- *   3            pending           the key         proves it and goes on with 4
+ *   2            pending           no key          removes it (1) and starts again
+ *   3            pending           the key         proves it and continues with 4
  *   4            the file          the key         finds it delivered
  *
- * An answer that is lost after 3 is a create that is refused when it is sent again: the pending value
- * then proves whether the key that is there is the run's own. If it is, the run goes on with 4; if not,
- * the run removes the pending file that it wrote, and fails. Of two runs with folders of their own the
- * second finds the key made and its own folder without the value: it ends with a failure that names file
- * and key. A run that slept through its lease is refused at 3, because the fence is compared in the
- * transaction that would make the key. Two writers never share a pending file: its name has the fence.
+ * If the response to 3 is lost, the repeated create is refused. The pending value then proves
+ * whether the existing key is the run's own. If so, the run continues with 4; if not, it removes
+ * its pending file and fails. Of two runs with separate folders, the second finds the key but not
+ * the value in its folder, and fails with a message that names file and key. A run that slept
+ * through its lease is refused at 3, because the fence is compared in the transaction that creates
+ * the key. Two writers never share a pending file, because its name contains the fence.
  *
- * The files of a key that is deleted go with it: before the delete each gets a second name,
- * `<path>.<owner>-<fence>.leaving`, and once the key is gone both names are removed. A run that dies in
- * between leaves the second names, by which the next one asks whether the key is gone.
+ * The files of a deleted key are deleted with it. Before the delete each gets a second name,
+ * `<path>.<owner>-<fence>.leaving`; when the key is gone both names are removed. A run that dies in
+ * between leaves the second names, from which the next run checks whether the key is gone.
  *
- * Where this credential may not ask for proofs nothing is removed and nothing counts as delivered.
+ * Where this credential may not ask for proofs, nothing is removed and nothing counts as delivered.
  */
 import { Failure } from '../../failure.ts';
 import { makeApiKey } from '../../model/people/credentials.ts';
@@ -58,16 +63,16 @@ import { isValueOf, type SurveyedKey, surveyKeys } from './key-survey.ts';
 
 export interface OutputContext {
   readonly sinks: Sinks;
-  /** Of the lease that is held. */
+  /** The fence of the lease that is held. */
   readonly fence: number;
-  /** New values begin with it, as those do that the server makes. */
+  /** Prefix of new values, the same as for values that the server generates. */
   readonly keyPrefix: string;
   readonly findHolders: (claims: readonly Claim[]) => Promise<readonly Holder[] | null>;
   /** Identity keys by id of the keys that this owner has on the server. */
   readonly owned: ReadonlyMap<string, string>;
 }
 
-/** What publishing finds in its place, and whether it outlives that. */
+/** The value found in a place by a delivery, and whether it must be preserved. */
 interface Occupant {
   readonly value: Secret;
   readonly isKept: boolean;
@@ -76,16 +81,16 @@ interface Occupant {
 /** The delivery of one new key, from the pending value on. */
 export interface Delivery {
   readonly value: Secret;
-  /** Whether the key of this id has the value; null when nobody may say. */
+  /** Whether the key with this id has the value; null when this credential may not ask. */
   isOf(keyId: string): Promise<boolean | null>;
-  /** Puts the value in its place; for once the key exists. */
+  /** Puts the value in its place; to be called when the key exists. */
   deliver(): Promise<void>;
-  /** Removes the value; for once it is certain that no key has it. */
+  /** Removes the value; to be called when certainly no key has it. */
   abandon(): Promise<void>;
 }
 
 export class SecretOutput {
-  /** What people should know of, in the order in which it happened. */
+  /** Warnings for people, in the order of occurrence. */
   readonly warnings: string[] = [];
   readonly #context: OutputContext;
   readonly deletion: KeyDeletion;
@@ -96,10 +101,11 @@ export class SecretOutput {
   }
 
   /**
-   * Makes a value, safe in its sink once this returns.
+   * Generates a value, which is stored safely in its sink when this returns.
    *
-   * @param replacedId the key whose value in the place the new one replaces, or null
-   * @throws Failure when the place is not permitted, cannot be written, or is somebody else's
+   * @param replacedId the key that the new one replaces, whose value may be overwritten; null for
+   *   none
+   * @throws Failure when the place is not permitted, cannot be written, or belongs to somebody else
    */
   async prepare(desired: DesiredResource, replacedId: string | null): Promise<Delivery> {
     const { sinks, fence, keyPrefix, findHolders } = this.#context;
@@ -114,7 +120,8 @@ export class SecretOutput {
       const unheld = pending.filter((_, at) => holders[at + offset] === null);
       await discardBefore(fence, unheld);
     }
-    // One of this lease is of a cycle before, of which a request may be under way still: with the same value it makes no other key.
+    // A pending value of this lease comes from an earlier cycle whose request may still be in
+    // flight; sending the same value again creates no second key.
     const own = pending.find((one, at) => one.fence === fence && !holders?.[at + offset]);
     const sink = sinks.of(desired);
     const written = own ?? (await sink.writePending(desired, fence, makeApiKey(keyPrefix)));
@@ -129,7 +136,7 @@ export class SecretOutput {
     };
   }
 
-  /** What lies in the place of a key, where that is the value that it has now; null for anything else. */
+  /** Returns the value in a key's place if it is the current one; null otherwise. */
   async findDelivered(desired: DesiredResource, keyId: string): Promise<Secret | null> {
     const { delivered } = await this.#read(desired);
     if (delivered === null) return null;
@@ -137,17 +144,20 @@ export class SecretOutput {
     return isValueOf(holders?.[0], keyId) ? delivered : null;
   }
 
-  /** Whether this credential is told whose a value is. */
+  /** Returns whether this credential may ask whose a value is. */
   async mayProve(value: Secret): Promise<boolean> {
     return (await this.#context.findHolders([{ id: null, value }])) !== null;
   }
 
-  /** For people. @throws Failure when it is not permitted */
+  /** Describes the place for people. @throws Failure when it is not permitted */
   placeOf(desired: DesiredResource): string {
     return this.#context.sinks.of(desired).placeOf(desired);
   }
 
-  /** Finishes what earlier runs have left of a key that exists, and moves its value to where it belongs; why it could not is a warning. */
+  /**
+   * Completes the delivery of an existing key that earlier runs left unfinished, and moves its
+   * value to its place. Failures become warnings.
+   */
   async settle(key: SurveyedKey): Promise<void> {
     try {
       await this.#settle(key);
@@ -173,7 +183,7 @@ export class SecretOutput {
     await discardBefore(this.#context.fence, unclaimed);
   }
 
-  /** Takes the value of a renamed key along. */
+  /** Moves the value of a renamed key. */
   async follow(desired: DesiredResource, keyId: string): Promise<void> {
     const { sinks, findHolders, owned } = this.#context;
     const isOwned = (id: string): boolean => owned.has(id);
@@ -187,7 +197,7 @@ export class SecretOutput {
     return set!;
   }
 
-  /** Nothing where the value has given way to another's meanwhile: it is kept aside, to be found anew. */
+  /** Does nothing if the value has been moved aside for another one; the next survey finds it. */
   async #bring({ desired, delivery: { keyId } }: SurveyedKey, from: StoredValue): Promise<void> {
     if (!(await from.sink.holds(from))) return;
     const { delivered } = await this.#read(desired);
@@ -227,13 +237,13 @@ export class SecretOutput {
     if (from.sink === sink) return sink.publish(desired, from, over);
     const value = from.value.reveal();
     await sink.publish(desired, await sink.writePending(desired, fence, value), over);
-    // Where it lay before it goes only once it is read back from where it lies now.
+    // The old copy is removed only after the new one has been read back.
     const { delivered } = await this.#read(desired);
     if (delivered?.reveal() === value) await from.sink.discard(from);
   }
 }
 
-/** Only of runs that are shut out: what this one has written it still needs. */
+/** Only values of runs that lost the lease are removed; this run still needs its own. */
 async function discardBefore(fence: number, pending: readonly PendingValue[]): Promise<void> {
   for (const one of pending) if (one.fence < fence) await one.sink.discard(one);
 }

@@ -1,9 +1,9 @@
-/** Knows what it is called when somebody else was faster. */
+/** Defines the error for a resource that was changed since the plan. */
 
-/** Somebody else changed it since the plan; nothing was written. */
+/** Somebody else changed the resource since the plan; nothing was written. */
 export class Stale extends Error {
   override name = 'Stale';
 }
 
-/** Of what the server has in another version than the plan. */
+/** The message for a resource whose version on the server differs from that in the plan. */
 export const changedMeanwhile = 'it was changed on the server since the plan; run it again';

@@ -30,8 +30,11 @@ const remotePlaces = Object.entries(placeForms).map(([name, { meaning, isWritabl
   const properties = Object.entries(fields).map(([field, one]) => [
     field,
     {
-      ...{ type: 'string', description: one.meaning, maxLength: one.lengthMax },
-      ...{ pattern: `${one.pattern.source}|${anyVariable}`, examples: [one.example] },
+      type: 'string',
+      description: one.meaning,
+      maxLength: one.lengthMax,
+      pattern: `${one.pattern.source}|${anyVariable}`,
+      examples: [one.example],
     },
   ]);
   const map = closedMap(Object.fromEntries(properties), Object.keys(fields));

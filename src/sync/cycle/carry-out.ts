@@ -1,7 +1,7 @@
 /** Carries out a judged plan under the owner's lease: settles keys, applies, proves deliveries, records. */
 import { systemClock } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
-import { applyPlan, endingOf } from '../apply/apply.ts';
+import { applyPlan, endingOfReport } from '../apply/apply.ts';
 import { findHolders } from '../apply/key-proofs.ts';
 import { settleAll } from '../apply/key-settling.ts';
 import type { ExistingKey, KeyDelivery } from '../apply/key-survey.ts';
@@ -14,7 +14,7 @@ import { type DesiredSet, identityKey } from '../resources/resource-set.ts';
 import { readSnapshot, type SnapshotRead, toLiveSet } from '../server/live.ts';
 import { onlyRestores, withDeliveries, withFaults } from './cycle-ending.ts';
 import type { CycleOptions, CycleResult } from './cycle-options.ts';
-import { type Look, messagesOf, openCycleSinks, ownedResources, survey } from './look.ts';
+import { type JudgedPlan, messagesOf, openCycleSinks, ownedResources, survey } from './look.ts';
 
 /**
  * A key counts as delivered only after its value has been read back from its sink, so the sinks are
@@ -24,7 +24,7 @@ export async function carryOut(
   options: CycleOptions,
   desired: DesiredSet,
   lease: HeldLease,
-  { result, advice, keys, lastRevision }: Look,
+  { result, advice, keys, lastRevision }: JudgedPlan,
 ): Promise<CycleResult> {
   const { client, signal } = options;
   const { plan, read } = result;
@@ -58,7 +58,7 @@ export async function carryOut(
     ...writtenKeys(plan, report),
   ]);
   const deliveries = proven ?? result.deliveries;
-  const applied = endingOf(report);
+  const applied = endingOfReport(report);
   const run = { ending: applied, startedAt, finishedAt: systemClock.now() };
   // A run that only restores is no new step of the history: it keeps the origin of the last one.
   const origin = onlyRestores(plan.changes) ? lastRevision : null;

@@ -1,4 +1,4 @@
-/** Knows how a cycle ends: what a plan, what is wrong with its source and the files of keys come to. */
+/** Derives the ending of a cycle from its plan, the faults of its source and the key deliveries. */
 import type { Ending } from '../../failure.ts';
 import type { KeyDelivery } from '../apply/key-survey.ts';
 import type { Refusal } from '../plan/guards.ts';
@@ -28,15 +28,17 @@ export function endingOfPlan(plan: Plan, refusal: Refusal | null): Ending {
   return withFaults(isHeld ? 'refusedByGuard' : changes, plan);
 }
 
-/** A run is no success while a part of the source is wrong, which tells more than what is held back. */
+/**
+ * Returns partial failure instead of a success or a refusal while part of the source is invalid.
+ */
 export function withFaults(ending: Ending, { faults }: Plan): Ending {
   const isCovered = ['success', 'changesPresent', 'refusedByGuard'].includes(ending);
   return faults.length > 0 && isCovered ? 'partialFailure' : ending;
 }
 
 /**
- * A run is no success while a place lacks its value. A plan is made on other machines too, so that a
- * value which is not there says nothing to it; another one there does.
+ * Returns partial failure instead of success while a sink lacks the value of a key. Plans may be
+ * made on other machines, where a missing value means nothing, but a wrong one does.
  */
 export function withDeliveries(
   ending: Ending,

@@ -1,4 +1,4 @@
-/** Knows how single resources become an owner's without a source, and how they are given up. */
+/** Adopts single resources for an owner without a source, and releases them. */
 import { systemClock } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
 import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
@@ -23,27 +23,29 @@ import { readStanding } from '../server/sync-records.ts';
 
 export interface HandOverOptions extends LeaseOptions {
   readonly client: AdminClient;
-  /** Each once. */
+  /** Without duplicates. */
   readonly identities: readonly Identity[];
-  /** Also what is suspended. */
+  /** Also hand over suspended resources. */
   readonly evenIfSuspended: boolean;
-  /** The command that says so, for a refusal. */
+  /** The command that does so, for the refusal message. */
   readonly evenIfSuspendedCommand: string;
-  /** What people should know of a run that is otherwise what it was. */
+  /** Called with problems that do not change the outcome of the run. */
   readonly onWarning: (message: string) => void;
 }
 
-export interface HandedOver {
+export interface HandOverOutcome {
   /** Identity key. */
   readonly id: string;
   readonly resourceId: string;
-  /** False where it was so already. */
+  /** False if it was so already. */
   readonly changed: boolean;
 }
 
 type Verb = 'adopt' | 'release';
 
-/** Where an adopted resource is said to come from until a manifest declares it: no removal of it is meant. */
+/**
+ * Recorded as the source of an adopted resource until a manifest declares it; it is never pruned.
+ */
 const source: ManagedBy['source'] = {
   repo: 'gatewright adopt',
   revision: null,
@@ -52,21 +54,21 @@ const source: ManagedBy['source'] = {
 const releasesMax = 200;
 
 /**
- * Makes resources this owner's under these identities, as they are. Until a manifest declares one it
- * is kept as it is (docs/explanation/sync.md, Single resources).
+ * Adopts resources under these identities without changing them. They stay as they are until a
+ * manifest declares them (docs/explanation/sync.md, Single resources).
  *
- * @throws Failure (invalid input) naming every one that is not there, nothing is written then; what
- *   {@link acquireLease} throws; (refused by guard) for what the server refuses, those before are done
+ * @throws Failure (invalid input) that lists every missing resource, before any write; (refused by
+ *   guard) when the server refuses one, after those before it were adopted; as {@link acquireLease}
  */
-export async function adopt(options: HandOverOptions): Promise<HandedOver[]> {
+export async function adoptResources(options: HandOverOptions): Promise<HandOverOutcome[]> {
   await using lease = await acquireLease(options.client, options);
   const { client, identities, takeOver } = options;
   const resources = await readLive(options);
-  const found = chosen(identities, (identity) =>
-    toAdopt(identity, resources, client.owner, takeOver),
+  const found = chooseResources(identities, (identity) =>
+    findAdoptable(identity, resources, client.owner, takeOver),
   );
   await using run = await openRun('adopt', options, lease, found);
-  const done: HandedOver[] = [];
+  const done: HandOverOutcome[] = [];
   for (const [identity, live] of found) {
     const changed = live.owner !== client.owner;
     if (changed) {
@@ -80,18 +82,18 @@ export async function adopt(options: HandOverOptions): Promise<HandedOver[]> {
 }
 
 /**
- * Gives resources up, all or none: they stay as they are, unmanaged.
+ * Releases resources, all or none. They stay as they are, unmanaged.
  *
- * @throws Failure as {@link adopt}
+ * @throws Failure as {@link adoptResources}
  */
-export async function release(options: HandOverOptions): Promise<HandedOver[]> {
+export async function releaseResources(options: HandOverOptions): Promise<HandOverOutcome[]> {
   const { client, identities } = options;
   if (identities.length > releasesMax) {
     throw new Failure('invalidInput', `at most ${releasesMax} resources are released at once`);
   }
   await using lease = await acquireLease(client, options);
   const resources = await readLive(options);
-  const found = chosen(identities, (identity) => {
+  const found = chooseResources(identities, (identity) => {
     const key = identityKey(identity);
     const own = resources.find(
       (one) => one.owner === client.owner && identityKey(one.identity) === key,
@@ -99,7 +101,7 @@ export async function release(options: HandOverOptions): Promise<HandedOver[]> {
     return own ?? `${key} is not owned by "${client.owner}"`;
   });
   await using run = await openRun('release', options, lease, found);
-  const { body } = await guarded(
+  const { body } = await withRefusal(
     client.request({
       method: 'POST',
       path: '/admin/v2/gatewright/sync/releases',
@@ -113,28 +115,30 @@ export async function release(options: HandOverOptions): Promise<HandedOver[]> {
   run.isWhole = true;
   run.changed.push(...found.filter(([, { id }]) => released.get(id) === true));
   return found.map(([identity, { id }]) => ({
-    ...{ id: identityKey(identity), resourceId: id, changed: released.get(id) === true },
+    id: identityKey(identity),
+    resourceId: id,
+    changed: released.get(id) === true,
   }));
 }
 
-type Found = readonly (readonly [Identity, LiveResource])[];
+type ChosenResources = readonly (readonly [Identity, LiveResource])[];
 
-/** What was changed until the end of it, whatever that is, stands in the history of the owner. */
+/** Records in the owner's history what was changed, also when the run fails. */
 interface HandOverRun extends AsyncDisposable {
   readonly changed: (readonly [Identity, LiveResource])[];
-  /** Whether nothing stopped it. */
+  /** Whether the run completed. */
   isWhole: boolean;
 }
 
-/** @throws Failure (refused by guard) where something of it is suspended; nothing was written */
+/** @throws Failure (refused by guard) when a resource is suspended; nothing was written */
 async function openRun(
   verb: Verb,
   options: HandOverOptions,
   lease: HeldLease,
-  found: Found,
+  found: ChosenResources,
 ): Promise<HandOverRun> {
   const { client, signal, onWarning } = options;
-  const standing = await guarded(readStanding(client, signal));
+  const standing = await withRefusal(readStanding(client, signal));
   const find = suspensionFinder(options.evenIfSuspended ? [] : standing.suspensions);
   const paused = found.flatMap(([identity, live]) => {
     const message = find({ identity, live });
@@ -150,14 +154,21 @@ async function openRun(
   return Object.assign(run, {
     [Symbol.asyncDispose]: async () => {
       if (changed.length === 0) return;
-      // The source is where it was: what is handed over comes from none.
+      // Resources that are handed over come from no source, so the recorded source stays.
       const { commit = 'none', source: from = `gatewright ${verb}` } = standing.revision ?? {};
       const unrecorded = await recordRun(client, lease, {
-        ...{ commit, source: from, started_at },
+        commit,
+        source: from,
+        started_at,
         finished_at: formatTimestamp(systemClock.now()),
         ending: run.isWhole ? 'success' : 'partialFailure',
         changes: changed.map(([{ kind, workspace, name }, { id }]) => ({
-          ...{ action: verb, kind, workspace, name, resource_id: id, fields: [] },
+          action: verb,
+          kind,
+          workspace,
+          name,
+          resource_id: id,
+          fields: [],
         })),
       });
       for (const message of unrecorded) onWarning(message);
@@ -169,8 +180,11 @@ async function readLive({ client, signal }: HandOverOptions): Promise<readonly L
   return toLiveSet(await readSnapshot(client, null, signal), client.owner, []).resources;
 }
 
-/** @throws Failure (invalid input) with why each of those that `find` has only words for is none */
-function chosen(
+/**
+ * @throws Failure (invalid input) that lists the message of each identity for which `find` returns
+ *   one
+ */
+function chooseResources(
   identities: readonly Identity[],
   find: (identity: Identity) => LiveResource | string,
 ): (readonly [Identity, LiveResource])[] {
@@ -180,15 +194,15 @@ function chosen(
   return found.map(([identity, live]) => [identity, live as LiveResource] as const);
 }
 
-/** What an identity means on the server, or why it cannot be adopted. */
-function toAdopt(
+/** Returns the live resource of an identity, or why it cannot be adopted. */
+function findAdoptable(
   identity: Identity,
   resources: readonly LiveResource[],
   owner: string,
   takeOver: boolean,
 ): LiveResource | string {
   const key = identityKey(identity);
-  const [live, ...more] = resources.filter((one) => isMeant(identity, one, resources));
+  const [live, ...more] = resources.filter((one) => matchesIdentity(identity, one, resources));
   if (live === undefined) return `${key}: no such resource on the server, by name or slug`;
   if (more.length > 0) {
     const ids = [live, ...more].map(({ id }) => id).join(', ');
@@ -199,7 +213,11 @@ function toAdopt(
   return `${key} belongs to owner "${live.owner}"; take it over with --take-ownership`;
 }
 
-function isMeant(identity: Identity, live: LiveResource, all: readonly LiveResource[]): boolean {
+function matchesIdentity(
+  identity: Identity,
+  live: LiveResource,
+  all: readonly LiveResource[],
+): boolean {
   if (identity.kind !== live.identity.kind) return false;
   if (live.owner !== null) return identityKey(identity) === identityKey(live.identity);
   const within = all.find(
@@ -214,7 +232,7 @@ function isMeant(identity: Identity, live: LiveResource, all: readonly LiveResou
   );
 }
 
-/** Sends the claim alone: no field of the resource is written. */
+/** Sends only the claim; no field of the resource is written. */
 async function claim(
   { client, signal }: HandOverOptions,
   { fence }: { readonly fence: number },
@@ -223,9 +241,19 @@ async function claim(
 ): Promise<void> {
   const position = { file: '', line: 1, column: 1 };
   const desired: DesiredResource = {
-    ...{ identity, position, positionOf: () => position, spec: live.spec, secrets: new Map() },
-    ...{ references: [], absent: false, protected: false, previousNames: [], renamedBefore: [] },
-    ...{ onRemoval: 'retain', secretOutput: null, rotation: null },
+    identity,
+    position,
+    positionOf: () => position,
+    spec: live.spec,
+    secrets: new Map(),
+    references: [],
+    absent: false,
+    protected: false,
+    previousNames: [],
+    renamedBefore: [],
+    onRemoval: 'retain',
+    secretOutput: null,
+    rotation: null,
   };
   const draft = changeOf({ action: 'adopt', desired, live, fields: [] });
   const change: PlannedChange = { ...draft, dependsOn: [], last: false };
@@ -237,15 +265,15 @@ async function claim(
   };
   const request = requestOf(updateChange(change, context, await loadSpecSchema(identity.kind)));
   const managed = request.body?.managed_by as Record<string, unknown>;
-  // Nothing has been applied yet: a field that no manifest names is managed by none.
+  // Nothing has been applied yet, so fields that no manifest declares stay unmanaged.
   const body = { ...request.body, managed_by: { ...managed, source, last_applied: {} } };
-  await guarded(client.request({ ...request, body, fence, signal }));
+  await withRefusal(client.request({ ...request, body, fence, signal }));
 }
 
-/** @throws Failure (refused by guard) in the server's words */
-async function guarded<T>(asked: Promise<T>): Promise<T> {
+/** @throws Failure (refused by guard) with the message of the server */
+async function withRefusal<T>(request: Promise<T>): Promise<T> {
   try {
-    return await asked;
+    return await request;
   } catch (error) {
     if (!(error instanceof ApiRefusal)) throw error;
     const message = `the server refuses it (${error.status}): ${error.message}`;

@@ -30,7 +30,7 @@ export interface GuardedPlan {
 }
 
 /** A judged plan, ready to be carried out. */
-export interface Look {
+export interface JudgedPlan {
   /** The result of the cycle if nothing is carried out. */
   readonly result: CycleResult;
   /** What the plan leaves undone or loses, with the commands that go on. */
@@ -58,7 +58,7 @@ export async function judgePlan(
   options: CycleOptions,
   { read, comparison, ...facts }: CycleFacts,
   { plan, refusal }: GuardedPlan,
-): Promise<Look> {
+): Promise<JudgedPlan> {
   const keys = await survey(options, read, plan, existingKeys(plan));
   const deliveries = keys.map(({ delivery }) => delivery);
   const canTakeOver = !options.takeOwnership && plan.blocked.some(isLiftedByOwnership);

@@ -13,7 +13,7 @@ import { carryOut } from './carry-out.ts';
 import { writes } from './cycle-ending.ts';
 import type { CycleOptions, CycleResult } from './cycle-options.ts';
 import { gatherFacts } from './facts.ts';
-import { judgePlan, type Look, makeGuardedPlan, openCycleSinks } from './look.ts';
+import { type JudgedPlan, judgePlan, makeGuardedPlan, openCycleSinks } from './look.ts';
 
 /**
  * A plan that a person confirmed is carried out as confirmed: what has changed since then counts as
@@ -47,7 +47,7 @@ async function underLease(
   options: CycleOptions,
   desired: DesiredSet,
   read: SnapshotRead,
-  confirmed: Look | null,
+  confirmed: JudgedPlan | null,
 ): Promise<CycleResult> {
   const takeOver = options.takeOwnership;
   const terms = {
@@ -73,7 +73,7 @@ async function lookUnderLease(
   options: CycleOptions,
   desired: DesiredSet,
   previous: SnapshotRead,
-): Promise<Look> {
+): Promise<JudgedPlan> {
   const facts = await gatherFacts(options, desired, previous, true);
   return await judgePlan(options, facts, makeGuardedPlan(options, facts));
 }
@@ -81,12 +81,12 @@ async function lookUnderLease(
 /** Returns whether nothing has to be written, neither on the server nor in a sink. */
 async function isIdle(
   options: CycleOptions,
-  { result: { plan, read }, keys }: Look,
+  { result: { plan, read }, keys }: JudgedPlan,
 ): Promise<boolean> {
   if (writes(plan) > 0 || keys.some(needsSettling)) return false;
   return (await openCycleSinks(options, read).listLeaving()).found.length === 0;
 }
 
-function isSuspended({ result }: Look): boolean {
+function isSuspended({ result }: JudgedPlan): boolean {
   return result.plan.blocked.some(({ reason }) => reason === 'suspended');
 }

@@ -1,4 +1,4 @@
-/** Knows how long a cycle takes. */
+/** Measures the duration of a cycle. */
 import type { CycleOptions, CycleResult } from './cycle-options.ts';
 import { reconcile } from './reconcile.ts';
 
@@ -8,7 +8,7 @@ export interface TimedCycle {
 }
 
 /** @throws as {@link reconcile} */
-export async function timed(options: CycleOptions): Promise<TimedCycle> {
+export async function timeCycle(options: CycleOptions): Promise<TimedCycle> {
   const since = performance.now();
   const result = await reconcile(options);
   return { result, durationMs: performance.now() - since };

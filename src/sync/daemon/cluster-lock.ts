@@ -1,10 +1,11 @@
-/** Knows how one of several daemons comes to hold a Lease of Kubernetes, and when it no longer may count on it. */
+/** Holds a Kubernetes Lease, so that only one of several daemons leads. */
 /*
- * Correctness rests with the server, which refuses the writes of whoever does not hold the lease of the
- * owner; this one says earlier and to more people who leads. Whether the Lease of another has run out is
- * judged by the time since it was last seen to change, on this machine's own clock that no one sets:
- * never by what it says of moments. Every write names the version that was read. A holder counts on it
- * for less time than others leave it alone, from before it asked, so that no two ever do.
+ * The server guarantees correctness: it refuses the writes of a daemon without the owner's lease.
+ * This Lease shows earlier, and to cluster tools, who leads. Whether another holder's Lease has
+ * expired is judged by the time since its last observed change, on this machine's monotonic clock,
+ * never by the timestamps in it. Every write is conditional on the version that was read. A holder
+ * relies on its Lease for less time than others respect it, counted from before the request, so two
+ * daemons never both do.
  */
 import { randomUUID } from 'node:crypto';
 import { type Clock, waitAtMost } from '../../clock.ts';
@@ -15,21 +16,21 @@ import { getLease, type KubeLease, type LeaseName, writeLease } from '../../kube
 export interface ClusterLockOptions {
   readonly client: KubeClient;
   readonly place: LeaseName;
-  /** Of this host, for people. */
+  /** Name of this host, for people. */
   readonly host: string;
   readonly clock: Clock;
-  /** ms of a clock that nobody sets; its start means nothing. */
+  /** Monotonic milliseconds; the origin is arbitrary. */
   readonly monotonicMs?: (() => number) | undefined;
-  /** Told when this daemon comes to hold it, and when it no longer does. */
+  /** Called when this daemon acquires or loses the Lease. */
   readonly onChange: (isHeld: boolean) => void;
 }
 
 const durationSeconds = 15;
-/** A holder that was not confirmed for this long does not count on it any more. */
+/** A holder stops relying on the Lease after this long without confirmation. */
 const deadlineMs = 10_000;
 const turnMs = 2_000;
 const releaseMsMax = 1_000;
-/** What a request may take, so that two fit into the deadline. */
+/** Limits of one request, chosen so that two fit into the deadline. */
 export const lockCallLimits = {
   connectTimeoutMs: 1_500,
   responseTimeoutMs: 3_000,
@@ -44,7 +45,7 @@ export class ClusterLock implements AsyncDisposable {
   readonly #timer: NodeJS.Timeout;
   #heldUntil = Number.NEGATIVE_INFINITY;
   #toldHeld = false;
-  /** As it was when it last changed, and when that was seen. */
+  /** The Lease at its last observed change, and the time of that observation. */
   #seen: { readonly lease: KubeLease; readonly at: number } | null = null;
   #acquiredAt = 0;
   #trouble: string | null = null;
@@ -67,7 +68,7 @@ export class ClusterLock implements AsyncDisposable {
     return `the Lease ${name} of namespace ${namespace} is not held here: ${why}`;
   }
 
-  /** Asks for it, or confirms it; one at a time. Never rejects for what may pass. */
+  /** Acquires or confirms the Lease, one request at a time. Never rejects for temporary errors. */
   turn(): Promise<void> {
     this.#turn ??= this.#ask().finally(() => {
       this.#turn = null;
@@ -75,7 +76,7 @@ export class ClusterLock implements AsyncDisposable {
     return this.#turn;
   }
 
-  /** Gives it back, so that another need not wait. */
+  /** Releases the Lease, so that another daemon need not wait for its expiry. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
     await this.#turn;
@@ -107,7 +108,7 @@ export class ClusterLock implements AsyncDisposable {
 
   async #hold(): Promise<boolean> {
     const isOurs = this.#seen?.lease.spec?.holderIdentity === this.#identity;
-    // What was written here last is the newest, unless the write is refused.
+    // The last write of this daemon is the newest version, unless the next write is refused.
     if (isOurs && (await this.#write(this.#identity, durationSeconds))) return true;
     const { client, place } = this.#options;
     const found = await getLease(client, place);
@@ -126,7 +127,7 @@ export class ClusterLock implements AsyncDisposable {
     else if (!isSame) this.#seen = { lease: found, at: this.#monotonicMs() };
   }
 
-  /** Measured from the answer that first showed it so: it cannot have changed later. */
+  /** Measured from the response that first showed this state: it cannot have changed later. */
   #isFree({ spec = {} }: KubeLease): boolean {
     const { holderIdentity, leaseDurationSeconds } = spec;
     if (holderIdentity === undefined || holderIdentity === null || holderIdentity === '')
@@ -136,7 +137,7 @@ export class ClusterLock implements AsyncDisposable {
     return this.#monotonicMs() - this.#seen!.at >= lastsMs;
   }
 
-  /** False when somebody else was first. */
+  /** Returns false when another daemon was first. */
   async #write(identity: string, seconds: number): Promise<boolean> {
     const { client, place, clock } = this.#options;
     const { metadata, spec = {} } = this.#seen?.lease ?? { metadata: null };

@@ -1,21 +1,21 @@
-/** Knows the HTTP listener of a daemon: probes, figures, and the webhook that makes a look due. */
+/** Serves the HTTP endpoints of a daemon: probes, metrics, and the webhook that triggers a look. */
 import fastify, { type FastifyInstance } from 'fastify';
 import type { Clock } from '../../clock.ts';
 import type { Secret } from '../../secret.ts';
-import type { Standing } from '../status/sync-state.ts';
+import type { LoopStatus } from '../status/sync-state.ts';
 import type { LookHints } from './look-hints.ts';
 import type { SyncMetrics } from './sync-metrics.ts';
 import { readWebhook } from './webhook.ts';
 
 export interface ListenerOptions {
   readonly clock: Clock;
-  readonly standing: () => Standing;
+  readonly standing: () => LoopStatus;
   readonly isDraining: () => boolean;
-  /** How long source or server may be out of reach before the daemon counts as not ready, ms. */
+  /** How long source or server may be unreachable before the daemon is not ready, ms. */
   readonly readyMs: number;
   readonly metrics: SyncMetrics;
   readonly hints: Pick<LookHints, 'give'>;
-  /** Without one no webhook is taken. */
+  /** Without one, no webhook endpoint exists. */
   readonly webhookSecret: Secret | undefined;
   /** See `readWebhook`. */
   readonly refs: readonly (string | null)[];
@@ -26,12 +26,12 @@ export interface Listener extends AsyncDisposable {
   readonly url: string;
 }
 
-/** Pushes of any size that people make are smaller; a larger one is found by the next look. */
+/** Ordinary push payloads are smaller; the next regular look finds what a larger one reports. */
 const bodyBytesMax = 1024 * 1024;
 const connectionsMax = 100;
 const timeoutMs = 10_000;
 
-/** Port 0 takes a free one. Rejects when it cannot be had. */
+/** Listens on the port; 0 takes a free one. Rejects when it cannot listen. */
 export async function startListener(
   { host, port }: { readonly host: string; readonly port: number },
   options: ListenerOptions,
@@ -42,14 +42,14 @@ export async function startListener(
     connectionTimeout: timeoutMs,
     keepAliveTimeout: timeoutMs,
     forceCloseConnections: true,
-    // No route has a schema of the framework, which would load a compiler for one.
+    // No route has a schema, so the framework need not load a compiler.
     schemaController: {
       compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler },
     },
     http: { headersTimeout: timeoutMs, maxHeaderSize: 16 * 1024 },
   });
   server.server.maxConnections = connectionsMax;
-  // Signatures are over bytes, whatever the sender calls them.
+  // Signatures cover the raw bytes, whatever the content type.
   server.removeAllContentTypeParsers();
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (_, body, done) => done(null, body));
   addProbes(server, options);
@@ -75,15 +75,17 @@ function addProbes(server: FastifyInstance, options: ListenerOptions): void {
   });
 }
 
-/** A daemon that stands by is ready: were it not, none could ever follow another in a rollout. */
+/** A daemon on standby is ready: otherwise a rollout could never replace the leader. */
 function unreadiness({ clock, standing, isDraining, readyMs }: ListenerOptions): string[] {
   const { hasLooked, unreachableSince, message } = standing();
   const awayMs = unreachableSince === null ? 0 : clock.now() - unreachableSince;
   return [
     ...(isDraining() ? ['the process is stopping'] : []),
-    ...(hasLooked ? [] : [`the first look is not over${message === null ? '' : `: ${message}`}`]),
+    ...(hasLooked
+      ? []
+      : [`the first look has not finished${message === null ? '' : `: ${message}`}`]),
     ...(awayMs > readyMs
-      ? [`out of reach for ${Math.round(awayMs / 1000)} s: ${message ?? 'no reason was told'}`]
+      ? [`out of reach for ${Math.round(awayMs / 1000)} s: ${message ?? 'no reason is known'}`]
       : []),
   ];
 }
@@ -99,7 +101,7 @@ function addWebhook(server: FastifyInstance, options: ListenerOptions): void {
       return await reply.code(401).send({ error: 'the signature is missing or wrong' });
     }
     metrics.observeWebhook(hint.form, hint.isDue ? 'due' : 'ignored');
-    if (!hint.isDue) return { due: false, reason: 'it is about no ref that is watched' };
+    if (!hint.isDue) return { due: false, reason: 'it concerns no watched ref' };
     hints.give();
     return await reply.code(202).send({ due: true });
   });

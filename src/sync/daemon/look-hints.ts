@@ -1,22 +1,22 @@
-/** Knows how whoever has news of a source makes the loop look before its time, and no more often than it can bear. */
+/** Lets webhooks trigger a look before its time, at a limited rate. */
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** However many hints come in, they bring about no more than one look in this time. */
+/** Minimum time between two looks triggered by hints. */
 const hintedLooksMs = 1_000;
 
-/** Hints that come while one is waiting, or while the loop is at work, are one hint. */
+/** Merges hints that arrive while one is pending or while the loop works. */
 export class LookHints {
   #isWaiting = false;
   #wake: (() => void) | null = null;
   #lastAt = Number.NEGATIVE_INFINITY;
 
-  /** The next look is due. */
+  /** Makes the next look due. */
   give(): void {
     this.#isWaiting = true;
     this.#wake?.();
   }
 
-  /** As `pause` of the loop: ends with the time, or with a hint, which it says. */
+  /** Waits like the `pause` of the loop; a hint ends the wait early and returns `hinted`. */
   async pause(ms: number, signal: AbortSignal): Promise<'hinted' | undefined> {
     if (!this.#isWaiting) await this.#wait(ms, signal);
     if (!this.#isWaiting) return undefined;

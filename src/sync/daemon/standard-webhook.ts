@@ -1,14 +1,17 @@
-/** Knows the signatures of Standard Webhooks, of what comes in and of what goes out. */
+/**
+ * Computes signatures of Standard Webhooks, for incoming and outgoing messages. Written here
+ * because the rule is one HMAC; a library would add a dependency for ten lines.
+ */
 import { createHmac } from 'node:crypto';
 
-/** Of the moment, seconds since the epoch, and of id and body, which are signed with it. */
+/** The parts under the signature: id, timestamp in seconds since the epoch, and body. */
 export interface SignedParts {
   readonly id: string;
   readonly timestamp: string;
   readonly body: string | Buffer;
 }
 
-/** `v1,<base64>`; a secret `whsec_…` is base64 of the key. */
+/** Returns `v1,<base64>`. A secret that starts with `whsec_` is the base64 of the key. */
 export function standardSignature({ id, timestamp, body }: SignedParts, secret: string): string {
   const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice(6), 'base64') : secret;
   const signed = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body);

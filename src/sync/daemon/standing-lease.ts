@@ -1,16 +1,16 @@
-/** Knows how one daemon of an owner leads and the others stand by: a lease that is held on between cycles. */
+/** Holds the owner's lease between cycles, so that one daemon leads and the others stand by. */
 /*
- *   standing by   asks now and then          had -> idle
- *   idle          renews, and yields: a run with something to write, such as `apply`, comes in at once,
- *                 another daemon does not    refused -> standing by
- *   writing       renews, and yields to nobody; back to idle when the cycle is over
+ * standby    asks now and then                              acquired -> idle
+ *   idle       renews and yields: a run with work, such as `apply`, gets the lease at once, another
+ *              daemon does not                                refused -> standby
+ *   writing    renews and does not yield; idle again when the cycle is over
  *
- * Where something else has to be held first, a daemon that does not hold it stands by, and gives back
- * the lease as soon as it writes nothing.
+ * Where another lock is needed first, a daemon without that lock stands by, and releases the lease
+ * as soon as it writes nothing.
  *
- * A process that dies here is followed when its time is up; one that was asleep finds its fence refused
- * by the server with the first write. Claims go out one after the other, so that the word of an older
- * state never arrives after that of a newer one.
+ * A dead process is replaced when its lease expires. A process that was suspended finds its fence
+ * refused with the first write. Claims are sent one after the other, so that an older state never
+ * arrives after a newer one.
  */
 import { randomUUID } from 'node:crypto';
 import { Failure } from '../../failure.ts';
@@ -27,18 +27,21 @@ import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { Turns } from './turns.ts';
 
-/** Longer than while something is written, because nobody waits for it. */
+/** Longer than while writing, because nobody waits for an idle daemon. */
 const idleTtlSeconds = 30;
 const writingTtlSeconds = 15;
 const tickMs = 5_000;
-/** Of renewals while nothing is written. */
+/** Ticks between two renewals while idle. */
 const idleTicks = 2;
 
 export interface StandingTerms
   extends Pick<LeaseOptions, 'holder' | 'takeOver' | 'takeOverCommand' | 'signal'> {
-  /** Why this daemon is not to lead whatever the server says; null where nothing keeps it back. */
+  /** Returns why this daemon must not lead, whatever the server says; null if it may. */
   readonly keptBack?: (() => string | null) | undefined;
-  /** Told whenever this daemon comes to lead, with null, or to stand by, with who leads. */
+  /**
+   * Called with null when this daemon starts to lead, with a text about the leader when it stands
+   * by.
+   */
   readonly onChange: (leader: string | null) => void;
 }
 
@@ -47,12 +50,12 @@ export class StandingLease implements AsyncDisposable {
   readonly #terms: StandingTerms;
   readonly #runId = randomUUID();
   readonly #renewal: NodeJS.Timeout;
-  /** Null while standing by. */
+  /** Null on standby. */
   #fence: number | null = null;
-  /** Whether what was told last is that this daemon leads; null before the first word. */
+  /** Whether the last notification was that this daemon leads; null before the first. */
   #toldLeading: boolean | null = null;
   #isWriting = false;
-  /** Whether the fence was confirmed a moment ago. */
+  /** Whether the fence was confirmed in the current interval. */
   #isFresh = false;
   #ticks = 0;
   readonly #claims = new Turns();
@@ -63,15 +66,15 @@ export class StandingLease implements AsyncDisposable {
     this.#renewal = setInterval(() => this.#tick(), tickMs).unref();
   }
 
-  /** The fence while this daemon leads; null while it stands by. */
+  /** The fence while this daemon leads; null on standby. */
   get fence(): number | null {
     return this.#fence;
   }
 
   /**
-   * Asks for the lease unless it was had a moment ago.
+   * Claims the lease unless it was confirmed recently. Returns null while another run holds it.
    *
-   * @throws Failure as `acquireLease`, but for a lease that another run holds
+   * @throws Failure as `acquireLease` does for other reasons
    */
   async lead(): Promise<number | null> {
     const keptBack = this.#terms.keptBack?.() ?? null;
@@ -86,7 +89,7 @@ export class StandingLease implements AsyncDisposable {
     }
   }
 
-  /** For a cycle that writes; waits a little for a run that has come in meanwhile. */
+  /** Takes the lease for a writing cycle; waits briefly for a run that got it meanwhile. */
   async takeForWrites(terms: LeaseOptions): Promise<HeldLease> {
     this.#isWriting = true;
     try {
@@ -115,11 +118,11 @@ export class StandingLease implements AsyncDisposable {
     if (keptBack !== null) return void this.#stepDown(keptBack);
     if (!this.#isWriting && this.#ticks % idleTicks !== 0) return;
     this.#isFresh = false;
-    // What it fails of, the next question meets, too.
+    // The next call of `lead` meets the same error.
     this.#renew().catch(() => undefined);
   }
 
-  /** So that whoever is to lead need not wait for the lease to end. */
+  /** Releases the lease, so that the next leader need not wait for its expiry. */
   async #stepDown(leader: string): Promise<null> {
     await this.#claims.take(async () => {
       const fence = this.#fence;

@@ -1,52 +1,55 @@
-/** Knows the figures that a daemon shows to Prometheus; no label takes more values than there are words for it here. */
+/** Collects the Prometheus metrics of a daemon; all labels have a fixed set of values. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { FailureKind } from '../../failure.ts';
 import { syncStates } from '../../model/kinds/sync-record.ts';
-import type { WatchEvent } from '../status/loop-event.ts';
-import type { Standing } from '../status/sync-state.ts';
+import type { LoopEvent } from '../status/loop-event.ts';
+import type { LoopStatus } from '../status/sync-state.ts';
 import type { WebhookForm } from './webhook.ts';
 
-/** By which others than the server are told. */
+/** The channels by which receivers other than the server are notified. */
 export type Channel = 'commit-status' | 'notification' | 'kubernetes-status';
 
 export interface SyncMetrics {
-  /** `lagMs` from the first look at a version to its being applied, null for what applied none. */
-  observe(event: WatchEvent, lagMs: number | null): void;
-  /** A look that came to nothing. */
+  /**
+   * `lagMs` is the time from the first look at a version to its being applied; null if none was
+   * applied.
+   */
+  observe(event: LoopEvent, lagMs: number | null): void;
+  /** Counts a look that failed. */
   observeFailure(ending: FailureKind): void;
   observeWebhook(form: WebhookForm | 'unknown', outcome: 'due' | 'ignored' | 'refused'): void;
   observeDelivery(channel: Channel, outcome: 'delivered' | 'failed'): void;
-  /** In the Prometheus text format, with its content type. */
+  /** Returns the metrics in the Prometheus text format, with its content type. */
   readonly show: () => Promise<{ readonly text: string; readonly contentType: string }>;
 }
 
 export interface MetricSources {
   readonly version: string;
-  readonly standing: () => Standing;
-  /** Whether the server said so the last time it was told something. */
+  readonly standing: () => LoopStatus;
+  /** Whether the server reported a suspension with the last status report. */
   readonly isSuspended: () => boolean;
-  /** Requests to the server since the start. */
+  /** Number of requests to the server since the start. */
   readonly requests: () => number;
 }
 
-/** Seconds: an idle cycle takes milliseconds, a first apply minutes. */
+/** Seconds; an idle cycle takes milliseconds, a first apply minutes. */
 const durationBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300];
 
 export function createSyncMetrics(sources: MetricSources): SyncMetrics {
   const registers = [new Registry()];
   const [register] = registers as [Registry];
-  // A finer watch over the loop of events would wake an idle process a hundred times a second.
+  // A higher precision would wake an idle process a hundred times a second.
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: 1_000 });
   const cycles = new Histogram({
     name: 'gatewright_sync_cycle_duration_seconds',
-    help: 'Time of a cycle or of a pass for drift, by what came of it',
+    help: 'Duration of cycles and drift passes, by ending',
     labelNames: ['ending'],
     buckets: durationBuckets,
     registers,
   });
   const lag = new Histogram({
     name: 'gatewright_sync_lag_seconds',
-    help: 'Time from the first look that saw a version to its being applied',
+    help: 'Time from the first look at a version to its being applied',
     buckets: durationBuckets,
     registers,
   });
@@ -58,25 +61,25 @@ export function createSyncMetrics(sources: MetricSources): SyncMetrics {
   });
   const failures = new Counter({
     name: 'gatewright_sync_failures_total',
-    help: 'Looks and cycles that did not end well, by how',
+    help: 'Looks and cycles that failed, by ending',
     labelNames: ['ending'],
     registers,
   });
   const webhooks = new Counter({
     name: 'gatewright_sync_webhooks_total',
-    help: 'Webhooks by form and by what came of them',
+    help: 'Webhooks by form and outcome',
     labelNames: ['form', 'outcome'],
     registers,
   });
   const deliveries = new Counter({
     name: 'gatewright_sync_deliveries_total',
-    help: 'Commit statuses, notifications and statuses in Kubernetes by what became of them',
+    help: 'Commit statuses, notifications and Kubernetes statuses by outcome',
     labelNames: ['channel', 'outcome'],
     registers,
   });
   new Gauge({
     name: 'gatewright_build_info',
-    help: 'Always 1; the labels say what runs',
+    help: 'Always 1; the labels give the version',
     labelNames: ['version', 'node'],
     registers,
   }).set({ version: sources.version, node: process.version }, 1);
@@ -100,14 +103,16 @@ export function createSyncMetrics(sources: MetricSources): SyncMetrics {
   };
 }
 
-/** Read when Prometheus asks, so that nothing has to be kept up to date. */
+/** Reads the status on every scrape. */
 function showStanding(
   registers: Registry[],
   { standing, isSuspended, requests }: MetricSources,
 ): void {
-  const gauge = (name: string, help: string, read: (now: Standing) => number | null): void => {
+  const gauge = (name: string, help: string, read: (now: LoopStatus) => number | null): void => {
     new Gauge({
-      ...{ name: `gatewright_sync_${name}`, help, registers },
+      name: `gatewright_sync_${name}`,
+      help,
+      registers,
       collect() {
         this.reset();
         const value = read(standing());
@@ -116,19 +121,23 @@ function showStanding(
       },
     });
   };
-  gauge('drift_resources', 'What others changed and nobody has undone', (now) => now.driftCount);
+  gauge(
+    'drift_resources',
+    'Resources that others changed and nobody has restored',
+    (now) => now.driftCount,
+  );
   gauge('leading', '1 while this daemon leads, 0 while it stands by', (now) =>
     Number(now.isLeading),
   );
-  gauge('suspended', '1 while the server says that nothing is to be written', (now) =>
+  gauge('suspended', '1 while the server reports a suspension', (now) =>
     Number(now.state === 'Suspended' || isSuspended()),
   );
-  gauge('last_success_timestamp_seconds', 'When all was last as the source says', (now) =>
+  gauge('last_success_timestamp_seconds', 'Time of the last complete success', (now) =>
     now.lastSuccessAt === null ? null : now.lastSuccessAt / 1000,
   );
   new Gauge({
     name: 'gatewright_sync_state',
-    help: '1 for the state that holds, else 0',
+    help: '1 for the current state, else 0',
     labelNames: ['state'],
     registers,
     collect() {
@@ -138,7 +147,7 @@ function showStanding(
   });
   new Gauge({
     name: 'gatewright_sync_revision_info',
-    help: 'Always 1; the labels say which commit or digest was seen and applied last',
+    help: 'Always 1; the labels give the commit or digest seen and applied last',
     labelNames: ['seen', 'applied'],
     registers,
     collect() {
@@ -149,7 +158,7 @@ function showStanding(
   });
   new Counter({
     name: 'gatewright_sync_requests_total',
-    help: 'HTTP requests to the server, tokens and repeats included',
+    help: 'HTTP requests to the server, including token requests and retries',
     registers,
     collect() {
       this.reset();

@@ -1,4 +1,4 @@
-/** Knows how what is asked for at once is done one after the other, in the order in which it was asked for. */
+/** Runs concurrent requests for work one after the other, in the order of the calls. */
 
 export class Turns {
   #last: Promise<unknown> = Promise.resolve();
@@ -8,7 +8,7 @@ export class Turns {
     return this.#isUnderWay;
   }
 
-  /** As `work` ends; what came before it may have failed. */
+  /** Runs `work` after all earlier work, whether that succeeded or failed. */
   take<T>(work: () => Promise<T>): Promise<T> {
     const one = async (): Promise<T> => {
       this.#isUnderWay = true;
@@ -23,7 +23,7 @@ export class Turns {
     return turn;
   }
 
-  /** Once all that was asked for has ended, however it did. */
+  /** Resolves when all work so far has ended. */
   async over(): Promise<void> {
     await this.#last.catch(() => undefined);
   }

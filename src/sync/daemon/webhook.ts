@@ -1,4 +1,4 @@
-/** Knows the push webhooks of Git hosts: whether one is signed by who shares the secret, and which ref it is about. */
+/** Verifies push webhooks of Git hosts and reads the ref that they concern. */
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Secret } from '../../secret.ts';
@@ -8,20 +8,20 @@ export type WebhookForm = 'github' | 'gitlab' | 'gitea' | 'generic' | 'standard'
 
 export interface Webhook {
   readonly headers: IncomingHttpHeaders;
-  /** As it was sent: signatures are over bytes. */
+  /** The raw body: signatures cover the bytes. */
   readonly body: Buffer;
 }
 
-/** What an accepted webhook says; `isDue` when it may be about what is watched. */
+/** An accepted webhook; `isDue` if it may concern the watched source. */
 export interface Hint {
   readonly form: WebhookForm;
   readonly isDue: boolean;
 }
 
-/** How far the moment in a signed header may be from now, either way. */
+/** Maximum difference between a signed timestamp and now, in both directions. */
 const ageMsMax = 300_000;
 
-/** Where each form has its proof; the first that the request carries says which form it is. */
+/** The header with the signature of each form; the first one present selects the form. */
 const proofs: readonly {
   readonly form: WebhookForm;
   readonly header: string;
@@ -51,10 +51,10 @@ const proofs: readonly {
 ];
 
 /**
- * Null for a webhook without a right proof.
+ * Returns null for a webhook without a valid signature.
  *
- * @param refs what is watched of Git: names of branches or tags, null for the default branch; none
- *   where every hint counts
+ * @param refs watched Git branches or tags, null for the default branch; an empty list accepts
+ *   every hint
  * @param now milliseconds since the epoch
  */
 export function readWebhook(
@@ -72,7 +72,7 @@ export function readWebhook(
   return { form, isDue: concerns(payload, refs, isOfHost) };
 }
 
-/** In constant time whatever their lengths. */
+/** Compares in constant time, whatever the lengths. */
 function isSame(given: string, right: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(right));
@@ -82,7 +82,7 @@ function hexOf(body: Buffer, secret: string): string {
   return createHmac('sha256', secret).update(body).digest('hex');
 }
 
-/** Standard Webhooks, which GitLab sends with a signing token: id, moment and body are signed. */
+/** Standard Webhooks, which GitLab uses with a signing token: id, timestamp and body are signed. */
 function isRightByStandard(
   given: string,
   { headers, body }: Webhook,
@@ -97,7 +97,7 @@ function isRightByStandard(
   return given.split(' ', 8).some((one) => isSame(one, right));
 }
 
-/** The JSON, also where GitHub sends it as a form; undefined where there is none. */
+/** Returns the JSON payload, also when GitHub sends it as a form; undefined when there is none. */
 function payloadOf({ headers, body }: Webhook): unknown {
   const text = body.toString('utf8');
   const isForm = headers['content-type']?.startsWith('application/x-www-form-urlencoded') ?? false;
@@ -108,7 +108,10 @@ function payloadOf({ headers, body }: Webhook): unknown {
   }
 }
 
-/** A host that tells no ref tells of something else than a push; others may know no more than that there is news. */
+/**
+ * A Git host that names no ref reports something other than a push. Generic senders may know only
+ * that there is news.
+ */
 function concerns(payload: unknown, refs: readonly (string | null)[], isOfHost: boolean): boolean {
   const ref = textAt(payload, 'ref');
   if (ref === undefined) return !isOfHost;

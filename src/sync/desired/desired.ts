@@ -20,10 +20,10 @@ import {
   type Identity,
   identityKey,
   type LeftAlone,
+  owningWorkspace,
   type Position,
   type SourceInfo,
   type SourceNote,
-  workspaceOf,
 } from '../resources/resource-set.ts';
 import { concerns, isInScope, type WorkspaceScope } from '../resources/workspace-scope.ts';
 import {
@@ -137,7 +137,7 @@ export async function checkSource(
     kinds: declarations
       .filter(({ identity }) => isInScope(identity, scope))
       .map(({ identity }) => identity.kind),
-    workspaces: new Set(declarations.map(({ identity }) => workspaceOf(identity))),
+    workspaces: new Set(declarations.map(({ identity }) => owningWorkspace(identity))),
     leftAlone: reader.leftAlone,
     warnings: reader.warnings,
   };
@@ -298,7 +298,7 @@ function workspacesIn({
   previousNames,
 }: Pick<Declaration, 'identity' | 'previousNames'>): (string | null)[] {
   const former = identity.kind === 'Workspace' ? previousNames : [];
-  return [workspaceOf(identity), ...former];
+  return [owningWorkspace(identity), ...former];
 }
 
 function manifestWorkspaces({ kind, workspace, name, previousNames }: Manifest): (string | null)[] {

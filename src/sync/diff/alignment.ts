@@ -1,26 +1,29 @@
-/** Knows which entries of two lists belong together, so that an added one is told as added. */
+/**
+ * Pairs the entries of two lists, so that an added entry is reported as added. Written here because
+ * diff libraries compare text or whole values and cannot pair similar entries.
+ */
 import type { Json } from '../resources/resource-set.ts';
 import { isPlainObject } from '../resources/spec-paths.ts';
 
-/** Indices of entries that belong together; null on the side where there is none. */
+/** Indexes of a pair; null on the side without a counterpart. */
 export interface Pairing {
   readonly before: number | null;
   readonly after: number | null;
 }
 
-/** More edits than this are not looked for: what lies between is paired by position. */
+/** Longer edit scripts are not searched for; the rest is paired by position. */
 const editsMax = 300;
 
-/** Fields that say which one of its list an entry is. */
+/** Fields that identify an entry within its list. */
 const identifying = ['id', 'name', 'key', 'slug', 'type', 'unit', 'target_field'];
 
-/** Fields that hint at it where the others say nothing. */
+/** Fields that suggest the same entry where the others are absent. */
 const hinting = ['provider', 'virtual_key'];
 
 /**
- * Pairs equal entries first (the longest common run of them, in order), then, between those, entries
- * that look like the same one, then by position. No pair crosses another, so that a moved entry is
- * one removed and one added.
+ * Pairs equal entries first (their longest common subsequence), then, between those, entries that
+ * look like the same one, then by position. Pairs never cross, so a moved entry is one removed and
+ * one added.
  */
 export function alignLists<T extends Json>(
   before: readonly T[],
@@ -42,7 +45,7 @@ export function alignLists<T extends Json>(
   return pairings;
 }
 
-/** The same for lists whose order means nothing: pairs may cross, and position says nothing. */
+/** Pairs lists whose order has no meaning: pairs may cross, and position does not matter. */
 export function alignSets<T extends Json>(
   before: readonly T[],
   after: readonly T[],
@@ -72,7 +75,9 @@ interface Anchor {
   readonly after: number;
 }
 
-/** Equal entries at both ends, and between them those that E. Myers' greedy search keeps. */
+/**
+ * Pairs equal entries at both ends, and between them those found by Myers' greedy diff algorithm.
+ */
 function commonRun<T>(
   before: readonly T[],
   after: readonly T[],
@@ -102,7 +107,9 @@ function commonRun<T>(
   ];
 }
 
-/** Furthest index reached in `before` on each diagonal (index in `before` less index in `after`). */
+/**
+ * Furthest index reached in `before` on each diagonal (index in `before` minus index in `after`).
+ */
 type Reach = Readonly<Record<number, number>>;
 
 function shortestEdit<T>(
@@ -129,14 +136,17 @@ function shortestEdit<T>(
   return [];
 }
 
-/** The diagonal from which one edit leads furthest: the one below removes an entry, the one above adds one. */
+/**
+ * Returns the diagonal from which one edit leads furthest: the lower one removes an entry, the
+ * upper one adds one.
+ */
 function cameFrom(diagonal: number, edits: number, reach: Reach): number {
   const adds =
     diagonal === -edits || (diagonal !== edits && reach[diagonal - 1]! < reach[diagonal + 1]!);
   return adds ? diagonal + 1 : diagonal - 1;
 }
 
-/** The equal entries on the way that the search has found, in order. */
+/** Returns the equal entries on the found path, in order. */
 function wayBack(trace: readonly Reach[], before: readonly unknown[], after: readonly unknown[]) {
   const anchors: Anchor[] = [];
   let [x, y] = [before.length, after.length];
@@ -160,7 +170,7 @@ interface Gap {
   readonly after: readonly number[];
 }
 
-/** Entries between two that are equal: like ones in order, then what stands in the same place. */
+/** Pairs the entries between two equal ones: similar ones in order, then by position. */
 function pairGap(before: readonly Json[], after: readonly Json[], gap: Gap): Pairing[] {
   const pairs = likeOnes(before, after, gap);
   const pairings: Pairing[] = [];
@@ -212,7 +222,10 @@ function byPosition(before: readonly Json[], after: readonly Json[], gap: Gap): 
   return [...pairings, ...added];
 }
 
-/** What says of itself that it is another entry is one; single values pair where none was added. */
+/**
+ * Entries that identify themselves differently never pair; single values pair only if none was
+ * added.
+ */
 function mayPair(one: Json, other: Json, isEven: boolean): boolean {
   const isNested = (item: Json): boolean => typeof item === 'object' && item !== null;
   if (!isNested(one) || !isNested(other)) return isEven;

@@ -1,4 +1,6 @@
-/** Knows what the server makes of a field that is removed, and what ends with a resource that is replaced. */
+/**
+ * Describes the server's defaults for removed fields, and what is lost when a resource is replaced.
+ */
 import type { KindName } from '../../model/kinds/kinds.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import type { Json } from '../resources/resource-set.ts';
@@ -23,7 +25,7 @@ const openAccess = {
 };
 const texts = { description: 'none', icon: 'none' };
 
-/** By place in the spec: what holds where nothing is set. */
+/** By path in the spec: the value in force when nothing is set. */
 const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
   Workspace: {
     ...texts,
@@ -58,11 +60,11 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     allow_all_workspaces: 'true',
     allowed_workspaces: 'every workspace',
     tags: 'none',
-    slug: 'one made from the name',
+    slug: 'generated from the name',
   },
   McpIntegration: {
     ...texts,
-    slug: 'one made from the name',
+    slug: 'generated from the name',
     configurations: 'none',
     secret_mappings: 'none',
     ...openAccess,
@@ -71,7 +73,7 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
   },
   McpServer: {
     ...texts,
-    slug: 'one made from the name',
+    slug: 'generated from the name',
     default_user_access: 'allow',
     user_access: 'nobody by name',
     disabled_capabilities: 'none',
@@ -88,7 +90,7 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     ...below('global_workspace_access.', limits),
     ...below('global_workspace_access.usage_limits.*.', budget),
     ...below('workspaces.*.usage_limits.*.', budget),
-    slug: 'one made from the name',
+    slug: 'generated from the name',
     key: 'none',
     configurations: 'none',
     secret_mappings: 'none',
@@ -105,40 +107,49 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     ...limits,
     ...below('usage_limits.', budget),
     note: 'none',
-    slug: 'one made from the name',
+    slug: 'generated from the name',
     expires_at: 'never',
   },
   PromptLabel: { description: 'none', color_code: 'none', workspace_id: 'the organisation' },
-  PromptCollection: { slug: 'one made from the name', parent_collection_id: 'no other' },
+  PromptCollection: { slug: 'generated from the name', parent_collection_id: 'no other' },
   PromptPartial: {
-    slug: 'one made from the name',
+    slug: 'generated from the name',
     workspace_id: 'the organisation',
     version_description: 'none',
   },
   Prompt: {
-    slug: 'one made from the name',
+    slug: 'generated from the name',
     collection_id: 'the default collection',
     virtual_key: 'the provider of the caller',
-    ...{ parameters: 'none', functions: 'none', tools: 'none', tool_choice: 'none' },
-    ...{ template_metadata: 'none', is_raw_template: '0', version_description: 'none' },
+    parameters: 'none',
+    functions: 'none',
+    tools: 'none',
+    tool_choice: 'none',
+    template_metadata: 'none',
+    is_raw_template: '0',
+    version_description: 'none',
   },
   OrganisationDefaults: {
-    ...{ input_guardrails: 'none', output_guardrails: 'none', export_settings: 'every field' },
+    input_guardrails: 'none',
+    output_guardrails: 'none',
+    export_settings: 'every field',
   },
   GuardrailExclusion: { input_guardrails: 'false', output_guardrails: 'false' },
   WorkspaceGuardrails: { input_guardrails: 'none', output_guardrails: 'none' },
   Deployment: {
-    slug: 'one made from the name',
+    slug: 'generated from the name',
     type: 'production',
     is_default: 'false',
-    ...{ tags: 'none', deployment_config: 'none', source_type: 'none' },
+    tags: 'none',
+    deployment_config: 'none',
+    source_type: 'none',
     'auth_settings.workspaces_allowed': 'every workspace',
     'auth_settings.*': 'not set',
   },
   ScimMapping: {},
 };
 
-/** What a field that is removed goes back to, in words. */
+/** Describes the default to which a removed field returns. */
 export function defaultText(kind: KindName, segments: readonly string[]): string {
   const found = Object.entries(defaults[kind]).find(([pattern]) =>
     matchesPattern(pattern, segments),
@@ -146,34 +157,37 @@ export function defaultText(kind: KindName, segments: readonly string[]): string
   return found?.[1] ?? 'not set';
 }
 
-/** Whether a value is what the server fills in by itself: `input and output` is a list of the two. */
+/**
+ * Returns whether a value is the server's own default; `input and output` stands for a list of the
+ * two.
+ */
 export function isDefault(kind: KindName, segments: readonly string[], value: Json): boolean {
   return [value].flat().join(' and ') === defaultText(kind, segments);
 }
 
-/** What is gone once a resource has been deleted and made anew, beside the fields that the plan shows. */
+/** What is lost when a resource is deleted and created again, besides the fields in the plan. */
 const endings: Readonly<Record<KindName, readonly string[]>> = {
   Workspace: ['its id and slug', 'the usage counted for it'],
   Guardrail: ['its id and slug'],
   Config: ['its id and slug', 'its former versions'],
   ApiKey: ['its id', "the key's value (a new one is made)", 'the usage counted for it'],
   SecretReference: ['its id'],
-  McpIntegration: ['its id', 'what its server said of its capabilities'],
-  McpServer: ['its id', 'the tokens that people have for it'],
+  McpIntegration: ['its id', 'the discovered capabilities of its server'],
+  McpServer: ['its id', 'the tokens of its users'],
   GuardrailMcpBinding: ['its id'],
   UsageLimitPolicy: ['its id', 'the usage counted by it'],
-  RateLimitPolicy: ['its id', 'what it has counted in the running time'],
+  RateLimitPolicy: ['its id', 'the requests counted in the current window'],
   Integration: ['its id', 'the usage counted for workspaces in it'],
   Provider: ['its id', 'the usage counted for it'],
-  PromptLabel: ['its id', 'which versions bear it'],
+  PromptLabel: ['its id', 'its assignment to versions'],
   PromptCollection: ['its id'],
   PromptPartial: ['its id', 'its former versions'],
   Prompt: ['its id', 'its former versions and their labels'],
   OrganisationDefaults: [],
   GuardrailExclusion: ['its id'],
   WorkspaceGuardrails: [],
-  Deployment: ['its id and slug', 'the value by which it says who it is'],
-  ScimMapping: ['its id', 'the memberships that came by it, with their keys'],
+  Deployment: ['its id and slug', 'the secret by which it authenticates'],
+  ScimMapping: ['its id', 'the memberships created by it, with their keys'],
 };
 
 export function endsWithReplace(kind: KindName): readonly string[] {

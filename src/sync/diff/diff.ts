@@ -1,4 +1,7 @@
-/** Knows how one resource's wanted fields differ from the live ones, with what was last applied as third party. */
+/**
+ * Compares the desired fields of one resource with the live ones, by three-way merge with the last
+ * applied spec.
+ */
 import { mayBeCredential } from '../resources/credential-forms.ts';
 import type { Json, Spec } from '../resources/resource-set.ts';
 import {
@@ -26,35 +29,37 @@ import {
 export type FieldReason = 'change' | 'drift' | 'default-reset';
 
 /**
- * One place in which wanted and live are apart: the smallest that says it all, so a single value, or
- * what is there on one side only. Values are whole, secrets apart: of those only the origin.
+ * One difference at the smallest path that covers it: a single value, or a subtree that exists on
+ * one side only. Secrets are represented by their origin.
  */
 export interface Difference {
-  /** JSON pointer into the wanted spec; of what is removed, into the live one. */
+  /** JSON pointer into the desired spec; for removed values into the live spec. */
   readonly path: string;
-  /** Where `from` stands in the live spec; another path where entries of a list have shifted. */
+  /** Path of `from` in the live spec; differs when list entries have shifted. */
   readonly livePath: string;
-  /** `recorded`: already so on the server, only the record of what was applied is behind. */
+  /**
+   * `recorded`: the server already has the value, only the record of the last apply is outdated.
+   */
   readonly difference: 'added' | 'changed' | 'removed' | 'recorded';
-  /** As it is on the server; null when it is not set. */
+  /** The live value; null when not set. */
   readonly from: Json;
-  /** As wanted; null when it is cleared. */
+  /** The desired value; null when cleared. */
   readonly to: Json;
   readonly secret: boolean;
   readonly reason: FieldReason;
 }
 
 export interface DiffInput extends Sameness {
-  /** What this owner last applied; null when it never did. */
+  /** What this owner applied last; null when it never did. */
   readonly base: Spec | null;
   readonly desired: Spec;
   readonly live: Spec;
 }
 
 /**
- * Compares value by value after the three-way rule (docs/explanation/sync.md, Three-way rule): a field in neither
- * base nor desired is not ours; one in desired must equal live; one in base only goes back to its
- * default. Pure; the answer is ordered by path, whatever the order of keys.
+ * Compares value by value under the three-way rule (docs/explanation/sync.md, Three-way rule): a
+ * field in neither base nor desired is not managed; one in desired must equal live; one only in
+ * base returns to its default. Pure; ordered by path, whatever the order of keys.
  */
 export function diffSpecs(input: DiffInput): Difference[] {
   const { base, desired, live } = input;
@@ -67,7 +72,7 @@ export function diffSpecs(input: DiffInput): Difference[] {
   return differences;
 }
 
-/** Whether all is the same to the letter on all sides, as nearly always where little changes. */
+/** Returns whether all sides are identical, the usual case. */
 function isAsWanted({ base, desired, live }: DiffInput): boolean {
   for (const key of Object.keys(desired)) {
     const value = desired[key];
@@ -77,19 +82,21 @@ function isAsWanted({ base, desired, live }: DiffInput): boolean {
   return base === null || Object.keys(base).every((key) => Object.hasOwn(desired, key));
 }
 
-/** Whether a spec says what was applied last, so that it differs from live only in what others changed. */
+/**
+ * Returns whether the spec equals the one applied last, so that only others can have changed live.
+ */
 export function isAsApplied(kind: Sameness['kind'], base: Spec | null, desired: Spec): boolean {
   if (base === null) return false;
   const sides = { base, desired, live: base, sameReference: () => false };
   return diffSpecs({ kind, ...sides }).length === 0;
 }
 
-/** The top-level field a difference belongs to; the API takes and replaces whole fields. */
+/** Returns the top-level field of a difference; the API replaces whole top-level fields. */
 export function topLevelField({ path }: Difference): string {
   return segmentsOf(path)[0]!;
 }
 
-/** Where the two sides of a comparison stand; one and the same array until a list has shifted. */
+/** The paths on both sides of a comparison; one shared array until a list has shifted. */
 export interface Place {
   readonly wanted: readonly string[];
   readonly live: readonly string[];
@@ -102,7 +109,7 @@ export function below({ wanted, live }: Place, key: string, liveKey = key): Plac
   return { wanted: path, live: wanted === live && key === liveKey ? path : [...live, liveKey] };
 }
 
-/** A removed value that no manifest ever named, so that its absence is the doing of a write. */
+/** A removed value that no manifest ever named, so that a write removes it along with others. */
 export function removal(place: Place, live: Json, reason: FieldReason): Difference {
   return differenceAt(place, live, undefined, 'removed', reason);
 }
@@ -110,7 +117,7 @@ export function removal(place: Place, live: Json, reason: FieldReason): Differen
 interface Comparison extends Sameness {
   /** Whether there is a base to compare with. */
   readonly hasBase: boolean;
-  /** Below an entry of a list: lists are written whole, so that what is not wanted goes. */
+  /** Within a list entry: lists are written whole, so values that are not desired disappear. */
   readonly isInList: boolean;
   readonly differences: Difference[];
 }
@@ -153,7 +160,7 @@ function compare(
   if (equal && (!at.hasBase || same(desired, base))) return;
   const drifted = base !== undefined && !same(base, live);
   const isCleared = !exact && isEmpty(desired) && !Array.isArray(desired);
-  // An entry of a list is there even where it holds nothing.
+  // A list entry exists even if it is empty.
   const difference = isEntry ? 'changed' : isHollow ? 'added' : isCleared ? 'removed' : 'changed';
   at.differences.push(
     equal
@@ -162,7 +169,7 @@ function compare(
   );
 }
 
-/** Entry by entry; what was added or removed is told as that, wherever in the list it stands. */
+/** Compares entry by entry; added and removed entries are reported as such at any index. */
 function compareLists(
   at: Comparison,
   place: Place,
@@ -175,7 +182,7 @@ function compareLists(
   const align = isSet(at.kind, place.wanted) ? alignSets : alignLists;
   const applied = new Map(base.map((entry) => [sortedText(entry), entry]));
   const wasApplied = (item: Json): boolean => applied.has(sortedText(item));
-  // By place while the server's list is as long, else by what it is.
+  // By index while the server's list has the same length, else by value.
   const entryAt = (index: number): Maybe =>
     base.length === live.length ? base[index] : applied.get(sortedText(live[index]!));
   for (const { before, after } of align(live, desired, same)) {
@@ -196,7 +203,7 @@ function compareLists(
   }
 }
 
-/** JSON text, the same for the same value, whatever the order of keys. */
+/** JSON text with sorted keys, equal for equal values. */
 export function sortedText(value: Json): string {
   return JSON.stringify(value, (_, inner: Json) =>
     isPlainObject(inner)
@@ -205,7 +212,7 @@ export function sortedText(value: Json): string {
   );
 }
 
-/** A field that was applied before and is wanted no more. */
+/** A field that was applied before and is no longer desired. */
 function compareGone(at: Comparison, place: Place, base: Maybe, live: Maybe): void {
   if (base === undefined) return;
   if (isMerged(at, place.wanted) && isBranch(base) && isBranch(live)) {
@@ -219,7 +226,7 @@ function compareGone(at: Comparison, place: Place, base: Maybe, live: Maybe): vo
   );
 }
 
-/** A key that is live but not wanted where the whole document is ours. */
+/** A live key that is not desired, where the whole document is managed. */
 function compareSurplus(at: Comparison, place: Place, base: Maybe, live: Maybe): void {
   if (live === undefined && base === undefined) return;
   at.differences.push(
@@ -249,7 +256,7 @@ function differenceAt(
   };
 }
 
-/** A value fit for display: of a secret, and of what may be one, the origin; else the whole. */
+/** Returns a displayable value; a secret, or a possible one, is replaced by its origin. */
 function displayed(value: Maybe, at: readonly string[], side: 'server' | 'manifest'): Json {
   if (value === undefined) return null;
   return mapSpec({ value }, (inner, [, ...inside]) => {
@@ -260,7 +267,7 @@ function displayed(value: Maybe, at: readonly string[], side: 'server' | 'manife
   }).value!;
 }
 
-/** `{}` empties a field that the API replaces whole, and says nothing about one that it merges. */
+/** `{}` empties a field that the API replaces whole, and means nothing for one that it merges. */
 function clears(at: Comparison, segments: readonly string[], desired: PlainObject): boolean {
   return Object.keys(desired).length === 0 && !isMerged(at, segments);
 }

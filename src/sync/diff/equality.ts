@@ -1,22 +1,22 @@
-/** Knows when two values of a spec mean the same, whatever their form (docs/explanation/sync.md, Three-way rule). */
+/**
+ * Decides when two values of a spec mean the same despite different forms
+ * (docs/explanation/sync.md, Three-way rule).
+ */
 import type { Kind } from '../../model/kinds/kinds.ts';
 import { matchesPattern, matchesPatternOrParent } from '../../model/manifests/path-patterns.ts';
 import type { Json } from '../resources/resource-set.ts';
 import { isPlainObject, isReference, isSecret, type PlainObject } from '../resources/spec-paths.ts';
 
-/** What values are compared by. */
+/** The terms of a comparison. */
 export interface Sameness {
   readonly kind: Kind;
-  /** Whether an id or slug written literally means the resource that a live `$ref` names. */
+  /** Returns whether a literal id or slug means the resource that a live `$ref` names. */
   readonly sameReference: (literal: string, reference: string) => boolean;
 }
 
 export type Maybe = Json | undefined;
 
-/**
- * Whether two values are the same to the letter, which is quicker to say than whether they mean the
- * same and nearly always so.
- */
+/** Returns whether two values are identical, a quick check that nearly always suffices. */
 export function isIdentical(one: Maybe, other: Maybe): boolean {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object') return false;
@@ -39,8 +39,8 @@ export function isIdentical(one: Maybe, other: Maybe): boolean {
 }
 
 /**
- * Whether `other` is as wanted; `segments` lead to both. Keys that only `other` has count in lists,
- * which are written whole, and in verbatim documents, where every difference does.
+ * Returns whether `other` is as desired; `segments` lead to both. Keys that only `other` has count
+ * in lists, which are written whole, and in verbatim documents.
  */
 export function sameValue(
   by: Sameness,
@@ -67,7 +67,7 @@ export function sameValue(
   return one === two || (!exact && sameMeaning(segments, one, two));
 }
 
-/** What holds nothing is an object without keys beside one that has some. */
+/** An empty value next to an object counts as an object without keys. */
 function asObject(value: Maybe, beside: Maybe): Maybe {
   return isPlainObject(beside) && isEmpty(value) ? {} : value;
 }
@@ -89,24 +89,24 @@ function sameLists(
   return sameMembers(wanted, other, (one, two) => same(0, one, two));
 }
 
-/** Whether this place is a list whose order means nothing. */
+/** Returns whether the order of the list at this path has no meaning. */
 export function isSet({ sets }: Kind, segments: readonly string[]): boolean {
   return sets.some((pattern) => matchesPattern(pattern, segments));
 }
 
-/** Whether this place is a verbatim document or lies in one. */
+/** Returns whether the path is a verbatim document or inside one. */
 export function isOpaque({ opaque }: Kind, segments: readonly string[]): boolean {
   return opaque.some((pattern) => matchesPatternOrParent(pattern, segments));
 }
 
-/** The verbatim document itself may be empty in several ways; inside it every difference counts. */
+/** A verbatim document itself may be empty in several forms; inside it every difference counts. */
 export function isExact(kind: Kind, segments: readonly string[]): boolean {
   return (
     isOpaque(kind, segments) && !kind.opaque.some((pattern) => matchesPattern(pattern, segments))
   );
 }
 
-/** Not set, null, '', `[]` and `{}` all mean that a field holds nothing. */
+/** Absent, null, '', `[]` and `{}` all mean that a field is empty. */
 export function isEmpty(value: Maybe): boolean {
   if (value === undefined || value === null || value === '') return true;
   return Array.isArray(value)
@@ -114,12 +114,12 @@ export function isEmpty(value: Maybe): boolean {
     : typeof value === 'object' && Object.keys(value).length === 0;
 }
 
-/** Objects that are walked into; placeholders are values. */
+/** Objects that are compared key by key; placeholders count as values. */
 export function isBranch(value: Maybe): value is PlainObject {
   return isPlainObject(value) && !isReference(value) && !isSecret(value);
 }
 
-/** Sorted, so that the order of keys means nothing. */
+/** Sorted, so that the order of keys does not matter. */
 export function unionOfKeys(...objects: readonly PlainObject[]): string[] {
   return [...new Set(objects.flatMap((object) => Object.keys(object)))].sort();
 }
@@ -148,7 +148,9 @@ const rfc3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/i;
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** What the server writes in another form: one moment (`…00Z`, `…00.000Z`), an id in capitals. */
+/**
+ * Compares values that the server rewrites: timestamps (`…00Z`, `…00.000Z`) and ids in upper case.
+ */
 function sameMeaning(segments: readonly string[], one: Json, two: Json): boolean {
   if (typeof one !== 'string' || typeof two !== 'string') return false;
   const field = segments.findLast((key) => !/^\d+$/.test(key)) ?? '';

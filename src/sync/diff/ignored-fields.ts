@@ -1,4 +1,4 @@
-/** Knows that fields which other tools own are as the server has them, whatever the manifest says. */
+/** Treats fields that other tools own as equal to the live value, whatever the manifest says. */
 import type { KindName } from '../../model/kinds/kinds.ts';
 import type {
   DesiredResource,
@@ -9,26 +9,26 @@ import type {
 } from '../resources/resource-set.ts';
 import { isPlainObject, putAt, referencesIn, valueAt } from '../resources/spec-paths.ts';
 
-/** A field of a resource that is there, with which nothing is done. */
+/** An ignored field of an existing resource. */
 export interface IgnoredField {
   readonly identity: Identity;
-  /** Keys that lead to it in the canonical spec. */
+  /** Path in the canonical spec. */
   readonly path: readonly string[];
-  /** Whether the server has another value than the manifest. */
+  /** Whether the live value differs from the manifest. */
   readonly differs: boolean;
 }
 
-/** Both sides of a comparison in which ignored fields do not differ. */
+/** Both sides of a comparison without differences in ignored fields. */
 export interface Compared {
   readonly desired: DesiredResource;
-  /** What was applied last. */
+  /** The spec applied last. */
   readonly base: Spec | null;
   readonly ignored: readonly IgnoredField[];
 }
 
 /**
- * Gives each ignored field the value that the server has. Where a field around it is written as a
- * whole, that value goes along, so that nothing of another tool is lost.
+ * Gives each ignored field its live value. Where the surrounding field is written as a whole, that
+ * value is written with it, so that nothing of the other tool is lost.
  */
 export function withIgnored(desired: DesiredResource, live: LiveResource): Compared {
   const { ignoreFields = [], identity } = desired;
@@ -62,7 +62,7 @@ function take(spec: Spec, path: readonly string[], value: Json | undefined): voi
   else putAt(spec, path, structuredClone(value));
 }
 
-/** The way back from an identity key. */
+/** Parses an identity key. */
 function identityOf(key: string): Identity {
   const [kind, ...rest] = key.split('/');
   const [name = '', workspace = null] = rest.toReversed();

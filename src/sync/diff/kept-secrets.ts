@@ -1,9 +1,9 @@
-/** Knows secrets that stay as the server has them, because their value is optional and not set here. */
+/** Keeps optional secrets whose value is not set here as the server has them. */
 import { type Kind, kinds } from '../../model/kinds/kinds.ts';
 import type { DesiredResource, LiveResource } from '../resources/resource-set.ts';
 import { isSecret, mapSpec, pointerOf, valueAt } from '../resources/spec-paths.ts';
 
-/** Places of the secrets whose values are not at hand, by JSON pointer, with where they would come from. */
+/** Returns the JSON pointers of secrets without a value, with the origins of these. */
 function keptIn({ identity, spec, secrets }: DesiredResource): Map<string, string> {
   const kept = new Map<string, string>();
   if (kinds[identity.kind].secrets.length === 0) return kept;
@@ -16,7 +16,10 @@ function keptIn({ identity, spec, secrets }: DesiredResource): Map<string, strin
   return kept;
 }
 
-/** What is kept counts as what the server has, so that it differs only where there is nothing to keep. */
+/**
+ * Treats unset optional secrets as equal to the live ones, so that they differ only if the server
+ * has none.
+ */
 export function withKeptSecrets(desired: DesiredResource, live: LiveResource): DesiredResource {
   const kept = keptIn(desired);
   if (kept.size === 0) return desired;
@@ -30,9 +33,9 @@ export function withKeptSecrets(desired: DesiredResource, live: LiveResource): D
 }
 
 /**
- * Why a change cannot be carried out without the values that are kept, which no server hands back.
+ * Returns why a change cannot be written without the unset secrets, which no server returns.
  *
- * @param fields top-level ones that are sent; null when all are
+ * @param fields the top-level fields that are sent; null for all
  */
 export function keptFault(
   desired: DesiredResource,

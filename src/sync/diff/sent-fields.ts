@@ -1,4 +1,4 @@
-/** Knows which fields a write sends whole, and what on the server goes with it that no manifest names. */
+/** Determines which fields a write sends as a whole, and which unnamed live values it replaces. */
 import type { Kind } from '../../model/kinds/kinds.ts';
 import type { DesiredResource, Json, Spec } from '../resources/resource-set.ts';
 import { pointerOf, segmentsOf } from '../resources/spec-paths.ts';
@@ -7,8 +7,8 @@ import { below, type Difference, type Place, removal, topLevelField } from './di
 import { isBranch, isEmpty, isOpaque, unionOfKeys } from './equality.ts';
 
 /**
- * Top-level fields of an update's body: each in which something differs, and what the API takes only
- * together with it. Where a PUT also creates, it replaces the whole, so that every field is sent.
+ * Returns the top-level fields of an update: each with a difference, and those that the API
+ * requires with it. A PUT that also creates replaces everything, so it sends every field.
  */
 export function sentFields(
   kind: Kind,
@@ -24,8 +24,9 @@ export function sentFields(
 }
 
 /**
- * What a write takes from the server although neither manifest nor record names it: keys beside those
- * sent, because the API replaces a field whole, and with a replacement everything (`isAll`).
+ * Returns live values that a write removes although neither manifest nor record names them: keys
+ * beside those sent, because the API replaces whole fields, and for a replacement everything
+ * (`isAll`).
  */
 export function takenAlong(
   kind: Kind,

@@ -1,10 +1,13 @@
-/** Knows when a loop tries again what may pass: ever more rarely, and not all loops at once. */
+/** Computes retry times with exponential backoff and jitter. */
 import type { Clock } from '../../clock.ts';
 
 const backoffMsMin = 5_000;
 const backoffMsMax = 300_000;
 
-/** 5 s, doubled each time up to 5 min, spread by ±20 %. */
+/**
+ * Starts at 5 s and doubles up to 5 min, with ±20 % of jitter. Retry libraries wrap and delay a
+ * call; the loop needs only the time of the next one.
+ */
 export class Backoff {
   readonly #clock: Clock;
   readonly #random: () => number;
@@ -19,7 +22,7 @@ export class Backoff {
     this.#failures = 0;
   }
 
-  /** When to try again, ms since the epoch. */
+  /** Returns the time of the next retry, ms since the epoch. */
   next(): number {
     const waitMs = Math.min(backoffMsMax, backoffMsMin * 2 ** this.#failures);
     this.#failures = Math.min(this.#failures + 1, 16);

@@ -1,63 +1,68 @@
-/** Knows what a look at a source leads to: a cycle, one that only rotates keys, a pass that tells drift, or nothing. */
+/**
+ * Decides what a look at the source leads to: a cycle, rotations only, a drift pass, or nothing.
+ */
 
-/** What is done about changes that others made to what had been applied, and how often they are looked for. */
+/** How drift is handled, and how often it is looked for. */
 export interface DriftPolicy {
   readonly mode: 'heal' | 'report' | 'off';
   /** Time between two passes over an unchanged source, ms. */
   readonly passMs: number;
 }
 
-/** What a loop knows between two looks; moments in ms since the epoch, null for never. */
+/** State of a loop between two looks; times are ms since the epoch, null for never. */
 export interface LoopState {
-  /** The last cycle of the version did all of it. */
+  /** Whether the last cycle applied all of the version. */
   isApplied: boolean;
-  /** A guard refused the last cycle of the version, so that nothing of it was done. */
+  /** Whether a guard refused the last cycle of the version, so that nothing was applied. */
   isRefused: boolean;
-  /** The version may have been applied before this process led. */
+  /** Whether the version may have been applied before this process led. */
   isUnsure: boolean;
-  /** Some of the version waits for the end of a suspension. */
+  /** Whether part of the version waits for the end of a suspension. */
   isPaused: boolean;
-  /** Of the last cycle or pass. */
+  /** Time of the last cycle or pass. */
   cycleAt: number;
   retryAt: number | null;
-  /** When a key is due for another value. */
+  /** Time of the next key rotation. */
   rotatesAt: number | null;
 }
 
-/** What is known of a version that is seen for the first time. */
-export const ofNewVersion = { isApplied: false, isRefused: false, isPaused: false } as const;
+/** State of a version that is seen for the first time. */
+export const newVersionState = { isApplied: false, isRefused: false, isPaused: false } as const;
 
-/** At the start of a process. */
-export const atStart: Readonly<LoopState> = {
-  ...{ ...ofNewVersion, isUnsure: true },
-  ...{ cycleAt: Number.NEGATIVE_INFINITY, retryAt: null, rotatesAt: null },
+/** State at the start of a process. */
+export const initialLoopState: Readonly<LoopState> = {
+  ...newVersionState,
+  isUnsure: true,
+  cycleAt: Number.NEGATIVE_INFINITY,
+  retryAt: null,
+  rotatesAt: null,
 };
 
-export interface LookFacts {
+export interface DueFacts {
   readonly now: number;
-  /** The version is another than that of the last cycle. */
+  /** Whether the version differs from that of the last cycle. */
   readonly isNew: boolean;
-  /** When what left the source has waited long enough. */
+  /** Time at which the resources that left the source have waited long enough. */
   readonly settledAt: number | null;
 }
 
-export interface Due {
+export interface DueWork {
   readonly what: 'cycle' | 'rotations' | 'telling';
-  /** Whether the version may hold something that was not applied. */
+  /** Whether the version may contain something that was not applied. */
   readonly isFresh: boolean;
 }
 
-/** Null where nothing is due. */
-export function dueAt(
+/** Returns null when nothing is due. */
+export function findDueWork(
   state: Readonly<LoopState>,
-  { now, isNew, settledAt }: LookFacts,
+  { now, isNew, settledAt }: DueFacts,
   { mode, passMs }: DriftPolicy,
-): Due | null {
+): DueWork | null {
   const { isApplied, isRefused, isUnsure, isPaused, cycleAt, retryAt, rotatesAt } = state;
   const isOver = (moment: number | null): boolean => moment !== null && now >= moment;
   const isRetry = isOver(retryAt);
   const isPass = mode !== 'off' && now - cycleAt >= passMs;
-  // A look that failed after all was applied, the server being away, has nothing new to bring.
+  // A retry after an unreachable server brings nothing new when everything had been applied.
   const isUndone = (isRetry && !isApplied) || (isPass && isRefused);
   const isFresh = isNew || isOver(settledAt) || isUndone;
   if (!isFresh && !isRetry && !isPass && !isOver(rotatesAt)) return null;

@@ -1,70 +1,72 @@
-/** Knows the last version of a source that was right, whole or in a workspace, and which failures only an edit mends. */
+/** Remembers the last valid version of a source, for use while the source is invalid. */
 import { Failure, type FailureKind } from '../../failure.ts';
 import type { DesiredSet } from '../resources/resource-set.ts';
-import { withLastSound } from './last-sound.ts';
+import { fillFromLastValid } from './last-sound.ts';
 
-/** Faults in what the source says, and signatures that it lacks. */
-const onlyAnEditMends: readonly FailureKind[] = ['invalidInput', 'refusedByGuard'];
+/** Failures that need an edit of the source: faults, and missing signatures. */
+const editOnlyFailures: readonly FailureKind[] = ['invalidInput', 'refusedByGuard'];
 
-export interface LastGoodOptions {
+export interface LastValidSourceOptions {
   /** @throws Failure as `CycleOptions.readDesired` */
   readonly readDesired: () => Promise<DesiredSet>;
   /**
-   * What was applied last where this version is wrong, as far as somebody else has kept it; for a process
-   * that has read nothing better itself.
+   * Reads what was applied last in the workspaces that are invalid now, from the records of earlier
+   * processes. Used while this process has read no valid version itself.
    */
   readonly readApplied?: ((wrong: DesiredSet) => Promise<DesiredSet | null>) | undefined;
 }
 
-export interface Reading {
-  /** The version may hold something that was not applied: one that is wrong as a whole is told. */
+export interface ReadTerms {
+  /** Whether the version may contain something new; an entirely invalid version then throws. */
   readonly isFresh: boolean;
-  /** Where it is wrong in some workspaces, what was right there before counts. */
+  /** Whether invalid workspaces are filled from their last valid version. */
   readonly fillsIn: boolean;
 }
 
-/** The last version that was right; where the source is wrong now it still counts. */
-export class LastGood {
-  readonly #options: LastGoodOptions;
+/** The last valid version of the source, which stays in force while the newest one is invalid. */
+export class LastValidSource {
+  readonly #options: LastValidSourceOptions;
   #set: DesiredSet | null = null;
-  /** As it was given out last. */
+  /** The set that was returned last. */
   #read: DesiredSet | null = null;
-  /** What this process did not read itself; only for workspaces, because it may lack others. */
+  /**
+   * Read from the records of an earlier process. It may lack workspaces, so it only fills some in.
+   */
   #applied: DesiredSet | null = null;
   #signatures: string | undefined;
   #fault: Failure | null = null;
-  /** Why an earlier version stands for the newest; null where that could be read. */
+  /** The fault of the newest version while an earlier one replaces it; else null. */
   #wrong: Failure | null = null;
 
-  constructor(options: LastGoodOptions) {
+  constructor(options: LastValidSourceOptions) {
     this.#options = options;
   }
 
-  /** What was right by the keys of before need not be so by those that count now. */
-  see(signatures: string | undefined): void {
+  /** Forgets the valid version when the signing keys change: it may not satisfy the new ones. */
+  forgetOnNewSignatures(signatures: string | undefined): void {
     if (signatures !== this.#signatures) [this.#set, this.#applied] = [null, null];
     this.#signatures = signatures;
   }
 
-  /** What was read last has been applied. */
-  keep(): void {
+  /** Marks the set that was read last as applied. */
+  markApplied(): void {
     this.#set = this.#read;
   }
 
-  /** What is wrong with the version that was asked for last, where an earlier one was given out; else null. */
+  /** The fault of the newest version if `read` returned an earlier one instead; else null. */
   get wrong(): Failure | null {
     return this.#wrong;
   }
 
-  /** @throws Failure as reading the source, where nothing that was right can stand for it */
-  async read({ isFresh, fillsIn }: Reading): Promise<DesiredSet> {
+  /** @throws Failure as reading the source does, when no valid version can replace it */
+  async read({ isFresh, fillsIn }: ReadTerms): Promise<DesiredSet> {
     this.#wrong = null;
     try {
       const now = await this.#options.readDesired();
-      this.#read = withLastSound(now, await this.#before(now));
+      this.#read = fillFromLastValid(now, await this.#before(now));
       return fillsIn ? this.#read : now;
     } catch (error) {
-      const isWrong = error instanceof Failure && onlyAnEditMends.includes(error.kind);
+      const isWrong = error instanceof Failure && editOnlyFailures.includes(error.kind);
       if (isWrong) this.#fault = error;
       if (isFresh || !isWrong || this.#set === null) throw error;
       this.#wrong = error;
@@ -73,8 +75,8 @@ export class LastGood {
     }
   }
 
-  /** Whether only an edit of the source mends it. */
-  lacks(failure: Failure): boolean {
+  /** Returns whether only an edit of the source resolves the failure. */
+  needsEdit(failure: Failure): boolean {
     return failure.kind === 'invalidInput' || failure === this.#fault;
   }
 

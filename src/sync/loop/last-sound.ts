@@ -1,28 +1,28 @@
-/** Knows what stands for the part of a source that is wrong: what it said there when it was last right. */
+/** Fills the invalid parts of a source with what they declared in the last valid version. */
 import {
   type DesiredResource,
   type DesiredSet,
   type Identity,
   identityKey,
-  workspaceOf,
+  owningWorkspace,
 } from '../resources/resource-set.ts';
 
 /**
- * A source that is wrong in some workspaces, with what was right there before in their place, so that what others
- * change there is still seen. Nothing is removed by it: tombstones of before are left out, and what it does not
- * hold has not left the source.
+ * Replaces the invalid workspaces of `now` by those of `before`, so that drift in them is still
+ * found. This never deletes anything: tombstones of `before` are dropped, and resources missing
+ * from it do not count as having left the source.
  */
-export function withLastSound(now: DesiredSet, before: DesiredSet | null): DesiredSet {
+export function fillFromLastValid(now: DesiredSet, before: DesiredSet | null): DesiredSet {
   const { faults = [] } = now;
   if (faults.length === 0 || before === null) return now;
   const held = new Set<string | null>(faults.flatMap(({ workspaces }) => workspaces));
   for (const unread of faults.flatMap((fault) => fault.unread ?? [])) {
     const isFrom = ({ position: { file } }: DesiredResource): boolean =>
       file === unread || file.startsWith(`${unread}/`);
-    for (const { identity } of before.resources.filter(isFrom)) held.add(workspaceOf(identity));
+    for (const { identity } of before.resources.filter(isFrom)) held.add(owningWorkspace(identity));
   }
   const isHeld = ({ identity }: { readonly identity: Identity }): boolean =>
-    held.has(workspaceOf(identity));
+    held.has(owningWorkspace(identity));
   const sound = now.resources.filter((resource) => !isHeld(resource));
   const externals = [
     ...now.externals.filter((external) => !isHeld(external)),
@@ -31,15 +31,15 @@ export function withLastSound(now: DesiredSet, before: DesiredSet | null): Desir
   const there = [...sound.filter(({ absent }) => !absent), ...externals];
   const wanted = before.resources.filter((resource) => isHeld(resource) && !resource.absent);
   const kept = withoutLost(wanted, there.map(keyOf));
-  const lastSound = new Set(wanted.map(({ identity }) => workspaceOf(identity)));
-  return { ...now, resources: [...sound, ...kept], externals, lastSound };
+  const lastSound = new Set(wanted.map(({ identity }) => owningWorkspace(identity)));
+  return { ...now, resources: [...sound, ...kept], externals, lastValid: lastSound };
 }
 
 function keyOf({ identity }: { readonly identity: Identity }): string {
   return identityKey(identity);
 }
 
-/** What refers to something that is declared no more, or under another name, is left as it is. */
+/** Drops resources that refer to something that is no longer declared, or has another name now. */
 function withoutLost(
   resources: readonly DesiredResource[],
   there: readonly string[],

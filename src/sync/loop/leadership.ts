@@ -1,24 +1,29 @@
-/** Knows whether a loop is the one of its owner that looks and writes. */
+/** Tracks whether this loop is the one of its owner that looks and writes. */
 
-/** A number that changes whenever the leading begins anew; null while another loop leads. */
-type Ask = () => Promise<number | null>;
+/**
+ * Returns a number that changes with every new term of leadership; null while another loop leads.
+ */
+type AskLeadership = () => Promise<number | null>;
 
-/** Whether this loop is the one that looks and writes. */
+/** The leadership of one loop. */
 export class Leadership {
-  readonly #ask: Ask | undefined;
-  /** What was answered last. */
+  readonly #ask: AskLeadership | undefined;
+  /** The last result. */
   #leading: number | null = null;
 
-  constructor(ask: Ask | undefined) {
+  constructor(ask: AskLeadership | undefined) {
     this.#ask = ask;
   }
 
-  get isHeld(): boolean {
+  get isLeading(): boolean {
     return this.#ask === undefined || this.#leading !== null;
   }
 
-  /** Asks; whether the answer is other than the last, so that another loop may have written since. */
-  async hasChanged(): Promise<boolean> {
+  /**
+   * Asks again. Returns whether the result changed, in which case another loop may have written
+   * since.
+   */
+  async refresh(): Promise<boolean> {
     if (this.#ask === undefined) return false;
     const before = this.#leading;
     this.#leading = await this.#ask();

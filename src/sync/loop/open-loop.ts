@@ -4,7 +4,7 @@ import { systemClock } from '../../clock.ts';
 import { acquireLease, type HeldLease, type LeaseOptions } from '../apply/owner-lease.ts';
 import type { CycleResult } from '../cycle/cycle-options.ts';
 import { type LastAppliedOptions, readLastApplied } from '../status/last-applied.ts';
-import type { Look, WatchEvent } from '../status/loop-event.ts';
+import type { LookOutcome, LoopEvent } from '../status/loop-event.ts';
 import { StatusReporter, type StatusReporterOptions } from '../status/status-reporter.ts';
 import { SyncState } from '../status/sync-state.ts';
 import { syncSettled, type WatchOptions, watch } from './watch.ts';
@@ -44,9 +44,9 @@ export interface LoopRun {
   readonly lease?: LoopLease | undefined;
   /** Waits between two looks, see `WatchOptions.pause`; a plain timer when absent. */
   readonly pause?: WatchOptions['pause'];
-  readonly onLook?: ((look: Look) => void) | undefined;
+  readonly onLook?: ((look: LookOutcome) => void) | undefined;
   /** `lagMs` is the time from the first look at a version to its being applied; else null. */
-  readonly onEvent: (event: WatchEvent, lagMs: number | null) => void;
+  readonly onEvent: (event: LoopEvent, lagMs: number | null) => void;
 }
 
 /** Opens the loop that `gatewright up` and `gatewright sync` run; nothing starts before `run`. */
@@ -118,7 +118,7 @@ class SyncLoop {
     const { fence } = lease;
     if (fence === null) return;
     const held = { fence, [Symbol.asyncDispose]: async () => undefined };
-    await this.#reporter.report(this.state.standing, async () => held, this.#waitMs);
+    await this.#reporter.report(this.state.status, async () => held, this.#waitMs);
   }
 
   /** Reports nothing while another run holds the lease. */
@@ -127,7 +127,7 @@ class SyncLoop {
     if (signal.aborted) return;
     const terms = { holder, takeOver: false, takeOverCommand: '', waitMs: 0 };
     await this.#reporter.report(
-      this.state.standing,
+      this.state.status,
       (until) => acquireLease(client, { ...terms, signal: until }),
       this.#waitMs,
     );

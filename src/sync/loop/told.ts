@@ -1,4 +1,4 @@
-/** Knows what a loop has told, so that what goes on is told once. */
+/** Suppresses repeated events, so that a lasting condition is reported once. */
 import type { Failure } from '../../failure.ts';
 import type { CycleResult } from '../cycle/cycle-options.ts';
 import type { Refusal } from '../plan/guards.ts';
@@ -6,15 +6,15 @@ import type { Plan, PlannedChange } from '../plan/planned.ts';
 import { suspendedIn } from '../plan/suspended.ts';
 import { Unreachable } from '../server/refusal.ts';
 
-export class Told {
-  /** A failure, or what others have changed. */
+export class RepeatFilter {
+  /** The last failure or drift, as text. */
   #last: string | null = null;
-  /** What a cycle left undone. */
+  /** What the last cycle left undone, as text. */
   #waiting: string | null = null;
 
-  /** Whether it is other than the last time; it is told now. */
+  /** Returns whether the failure differs from the last one, and remembers it. */
   isNewFailure(failure: Failure): boolean {
-    // What cannot be reached is that, whichever request found it out.
+    // An unreachable server is the same failure whichever request met it.
     const what = failure instanceof Unreachable ? failure.reason : failure.message;
     const isNews = what !== this.#last;
     [this.#last, this.#waiting] = [what, null];
@@ -28,24 +28,27 @@ export class Told {
     return isNews;
   }
 
-  /** A cycle that has written something is; one after which all waits that did before is not. */
+  /**
+   * Returns true for a cycle that wrote something or leaves something else waiting than the last
+   * one.
+   */
   isNewCycle({ plan, refusal, report }: CycleResult, rotationsOnly: boolean): boolean {
     const waiting = rotationsOnly ? suspendedIn(plan) : waitingIn(plan, refusal);
     const isNews = waiting === null || report !== null || waiting !== this.#waiting;
-    // Of one that is held back, drift is told beside it.
+    // A refused cycle is reported together with its drift, which therefore stays remembered.
     if (!rotationsOnly && refusal === null) this.#last = null;
     if (!rotationsOnly || waiting !== null) this.#waiting = waiting;
     return isNews;
   }
 }
 
-/** As one text to compare; null for nothing. */
+/** Returns the drift as text for comparison; null when there is none. */
 function driftIn(changes: readonly PlannedChange[]): string | null {
   const told = changes.map(({ id, action, fields }) => [id, action, fields]);
   return told.length === 0 ? null : JSON.stringify(told);
 }
 
-/** As one text to compare, of one version of the source; null for nothing. */
+/** Returns what one version leaves waiting, as text for comparison; null for nothing. */
 function waitingIn({ blocked, faults, source }: Plan, refusal: Refusal | null): string | null {
   if (blocked.length + faults.length === 0 && refusal === null) return null;
   const held = faults.map(({ fault: { position, message } }) => [position, message]);

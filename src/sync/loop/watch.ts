@@ -1,131 +1,136 @@
-/** Knows the loop around the cycle: what makes one due, what is tried again, and when. */
+/** Runs sync cycles in a loop: decides when a cycle is due, what is retried, and when. */
 /*
- * The loop has four states, told apart by three facts: the version of the last cycle, the moment of
- * the next try, and whether the source itself is out of reach.
+ * The loop has four states, told apart by three facts: the version of the last cycle, the time of the
+ * next retry, and whether the source itself is unreachable.
  *
- *   settled      nothing to try          a new version leads to a cycle, time to a drift pass
- *   trying       a moment is set         that moment, or a new version, leads to a cycle
- *   wrong        the source has faults   a new version leads to a cycle; the drift pass goes on with
- *                                        the last version that was right, of a source that is wrong in
- *                                        some workspaces with what was right there
- *   source down  a moment is set         not even looked at before that moment
+ *   settled      nothing to retry        a new version starts a cycle, the interval a drift pass
+ *   retrying     a retry time is set     that time, or a new version, starts a cycle
+ *   invalid      the source has faults   a new version starts a cycle; drift passes continue with the
+ *                                        last valid version, or, where only some workspaces are
+ *                                        invalid, with the last valid version of these
+ *   source down  a retry time is set     the source is not read before that time
  *
- *   a cycle ends    what may pass (network, overload, partial failure, staleness)    -> trying
- *                   something suspended, which ends by itself                        -> trying
- *                   a guard refuses all of it, until somebody releases it elsewhere  -> trying
- *                   well, or as only a person can change (blocked items)             -> settled
- *   reading fails   what only an edit mends -> wrong; what may pass -> trying, or source down
+ *   a cycle ends    with an error that may pass (network, overload, partial failure,
+ *                   stale data)                                                      -> retrying
+ *                   with suspended changes; a suspension ends by itself              -> retrying
+ *                   refused by a guard, until somebody releases it elsewhere         -> retrying
+ *                   with success, or with blocks that only a person can lift         -> settled
+ *   a read fails    with faults that need an edit -> invalid; otherwise -> retrying or source down
  *
- * A new version starts the pauses anew, so that whoever has just corrected something does not wait
- * for an older mistake. There is no queue and no memory of what is to be done: every cycle compares
- * everything, so that a version that was missed, a cycle cut off in the middle, and a change made by
- * hand on the server all lead to the same next cycle. A process that dies here loses nothing but the
- * snapshot it had read and the moments above; the next one begins with a cycle.
+ * A new version resets the backoff, so that a correction does not wait for an older mistake. There is
+ * no queue and no memory of pending work: every cycle compares everything. A missed version, an
+ * interrupted cycle and a manual change on the server therefore all lead to the same next cycle. A
+ * process that dies loses only its snapshot and the times above; the next one starts with a cycle.
  *
- * What left the source is not removed at once: a folder may be away for a moment while it is mounted,
- * copied or checked out. The same has to be read twice, a settling time apart, and in between what is
- * to go is told as blocked. API keys and workspaces stay even then unless the loop was started with
- * the word for it: what depends on them cannot be made again.
+ * Resources that left the source are not deleted at once, because a folder may be missing briefly while
+ * it is mounted, copied or checked out. The same source must be read twice, a settling time apart; until
+ * then the deletes are reported as blocked. API keys and workspaces stay even then unless the loop was
+ * started with --prune-keys, because what depends on them cannot be restored.
  *
- * A key that is due for another value makes a cycle due, also with the last version that was right
- * where the source is wrong now. Where drift is only told or not looked for, that cycle rotates and
- * does nothing else.
+ * A key due for rotation starts a cycle, also with the last valid version of an invalid source. Where
+ * drift is only reported or not looked for, that cycle rotates and does nothing else.
  *
- * Drift is what a pass over an unchanged source finds. It is undone, told, or not looked for, as the
- * loop was started. Where it is not undone a new version still brings the whole of it, because a plan
- * is one; but the first look of a process, which cannot know whether the version is new, writes
- * nothing if all it finds is that others changed what had been applied.
+ * Drift is what a pass over an unchanged source finds. It is undone, reported or not looked for,
+ * depending on the drift mode. In the last two modes a new version still applies as a whole, because a
+ * plan is one unit. The first look of a process cannot know whether the version is new, so it writes
+ * nothing if it finds only that others changed what was applied.
  *
- * While a guard holds a whole version back, what others changed is undone or told all the same where that version
- * says what was applied last: neither can be what the guard is about.
+ * While a guard holds back a whole version, drift is still undone or reported for resources that the
+ * version leaves as they were applied last. The guard cannot be about those.
  *
- * Two loops of one owner do not take turns at being right: where `lead` is given, only the loop that
- * leads looks at all, and one that comes to lead begins as a process does, with a look at everything.
+ * Two loops of one owner must not alternate: with `lead`, only the leading loop looks at the source.
+ * A loop that starts to lead begins like a new process, with a full look.
  *
- * What is told: each cycle, each failure once for as long as the same one holds, drift likewise.
+ * Every cycle is reported. A failure or drift is reported once for as long as it stays the same.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Clock, systemClock } from '../../clock.ts';
 import { Failure } from '../../failure.ts';
-import { endingOf } from '../apply/apply.ts';
+import { endingOfReport } from '../apply/apply.ts';
 import type { CycleOptions, CycleResult } from '../cycle/cycle-options.ts';
 import { reconcile } from '../cycle/reconcile.ts';
-import { timed } from '../cycle/timed-cycle.ts';
+import { timeCycle } from '../cycle/timed-cycle.ts';
 import type { Unattended } from '../plan/held-back.ts';
 import type { PlannedChange } from '../plan/planned.ts';
 import { suspendedIn } from '../plan/suspended.ts';
 import type { SnapshotRead } from '../server/live.ts';
 import { isGitLocation } from '../source/git-location.ts';
 import type { SourceVersion } from '../source/source-files.ts';
-import type { Look, WatchEvent } from '../status/loop-event.ts';
+import type { LookOutcome, LoopEvent } from '../status/loop-event.ts';
 import { Backoff } from './backoff.ts';
-import { atStart, type DriftPolicy, dueAt, type LoopState, ofNewVersion } from './due.ts';
-import { keepUp } from './keep-up.ts';
-import { LastGood, type LastGoodOptions } from './last-good.ts';
+import {
+  type DriftPolicy,
+  findDueWork,
+  initialLoopState,
+  type LoopState,
+  newVersionState,
+} from './due.ts';
+import { runCycle } from './keep-up.ts';
+import { LastValidSource, type LastValidSourceOptions } from './last-good.ts';
 import { Leadership } from './leadership.ts';
-import { Settling } from './settling.ts';
-import { Told } from './told.ts';
+import { SettlingTimer } from './settling.ts';
+import { RepeatFilter } from './told.ts';
 
 export interface WatchOptions
   extends Omit<CycleOptions, 'act' | 'previous' | 'confirm' | 'unattended'>,
     Omit<Unattended, 'settledDigest'>,
-    LastGoodOptions {
-  /** What stands in the source now, without reading it all; as `Source.newest`. */
+    LastValidSourceOptions {
+  /** Returns the current version of the source without reading all of it; see `Source.newest`. */
   readonly newest: () => Promise<SourceVersion>;
-  /** Time between two looks at the source, ms; spread by ±10 % from a minute on. */
+  /** Time between two looks at the source, ms; from one minute on, spread by ±10 %. */
   readonly probeMs: number;
   readonly drift: DriftPolicy;
   /**
-   * Asked before each look: a number that changes whenever the leading begins anew, or null while
-   * another loop leads. Everybody leads where it is absent.
+   * Called before each look. Returns a number that changes with every new term of leadership, or null
+   * while another loop leads. Without it this loop always leads.
    *
-   * @throws Failure when that cannot be found out
+   * @throws Failure when leadership cannot be determined
    */
   readonly lead?: (() => Promise<number | null>) | undefined;
   readonly signal: AbortSignal;
-  readonly onEvent: (event: WatchEvent) => void;
-  /** Told what each look came to, before what it may lead to. */
-  readonly onLook?: ((look: Look) => void) | undefined;
+  readonly onEvent: (event: LoopEvent) => void;
+  /** Called with the outcome of each look, before the cycle that it may start. */
+  readonly onLook?: ((look: LookOutcome) => void) | undefined;
   readonly clock?: Clock;
   /** Uniform in [0, 1). */
   readonly random?: () => number;
   /**
-   * Ends early, by throwing, when the signal is aborted; says `hinted` where somebody has news, which
-   * also ends the waiting for a source that was out of reach.
+   * Waits for the next look. Throws early when the signal is aborted. Returns `hinted` when a hint about
+   * a new version ended the wait; the next look then also ignores the backoff of an unreachable source.
    */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<'hinted' | undefined>;
 }
 
-/** Probing a folder is cheap, a Git host is not. */
+/** Polling a folder is cheap; polling a Git host is not. */
 export const folderProbeMs = 1_000;
 const localGitProbeMs = 5_000;
 const gitProbeMs = 60_000;
-/** Time between two questions whether this loop leads, while another one does. */
+/** Interval of the leadership checks while another loop leads. */
 const standbyMs = 5_000;
-/** A suspension ends by itself, and nothing else says when. */
+/** Retry interval during a suspension, which ends by itself without notice. */
 const suspendedMs = 60_000;
-/** Time until a rotation that could not be looked at, or was only just set, is looked at again. */
+/** Delay until a rotation that could not be checked, or was just scheduled, is checked again. */
 const rotationLookMs = 60_000;
 
-/** Time between two looks where none was named, ms: the rarest that any of the locations calls for. */
+/** Returns the default look interval, ms: the longest that any of the locations needs. */
 export function usualProbeMs(locations: readonly string[]): number {
   return Math.max(
     ...locations.map((location) => {
       if (!isGitLocation(location)) return folderProbeMs;
-      // A repository of this machine is nearly as cheap to look at as a folder.
+      // A local repository is nearly as cheap to poll as a folder.
       return location.startsWith('file:') ? localGitProbeMs : gitProbeMs;
     }),
   );
 }
 
 /**
- * Keeps the server as the source says, until the signal is aborted. Level-based: every cycle takes
- * the newest version, so nothing is ever queued. What may pass (network, an overloaded server, a
- * partial failure) is tried again ever more rarely; what only an edit can mend is told once, and
- * drift from the last good version is still undone.
+ * Keeps the server equal to the source until the signal is aborted. Every cycle takes the newest
+ * version; nothing is queued. Temporary errors (network, an overloaded server, a partial failure) are
+ * retried with backoff. Errors that need an edit are reported once, and drift from the last valid
+ * version is still undone.
  */
 export async function watch(options: WatchOptions): Promise<void> {
-  const loop = new Loop(options);
+  const loop = new WatchLoop(options);
   const pause = options.pause ?? pauseFor;
   let isHinted = false;
   while (!options.signal.aborted) {
@@ -139,7 +144,7 @@ export async function watch(options: WatchOptions): Promise<void> {
 }
 
 /**
- * One sync that nobody watches: what left the source goes if it is still gone a settling time later.
+ * Syncs once, unattended: deletes what left the source if it is still gone a settling time later.
  *
  * @throws as `reconcile`
  */
@@ -155,20 +160,20 @@ export async function syncSettled(
   return await run(true, plan.source.digest);
 }
 
-class Loop {
+class WatchLoop {
   readonly #options: WatchOptions;
   readonly #clock: Clock;
   readonly #random: () => number;
   readonly #backoff: Backoff;
   readonly #leadership: Leadership;
-  /** Version of the last cycle, whatever came of it. */
+  /** Version of the last cycle, whatever its outcome. */
   #version: string | null = null;
-  readonly #state: LoopState = { ...atStart };
-  readonly #good: LastGood;
+  readonly #state: LoopState = { ...initialLoopState };
+  readonly #good: LastValidSource;
   #read: SnapshotRead | null = null;
-  readonly #told = new Told();
-  readonly #settling: Settling;
-  /** The source itself is out of reach, so that even looking at it backs off. */
+  readonly #told = new RepeatFilter();
+  readonly #settling: SettlingTimer;
+  /** Whether the source itself is unreachable, so that looks back off too. */
   #isSourceDown = false;
 
   constructor(options: WatchOptions) {
@@ -177,24 +182,24 @@ class Loop {
     this.#random = options.random ?? Math.random;
     this.#backoff = new Backoff(this.#clock, this.#random);
     this.#leadership = new Leadership(options.lead);
-    this.#good = new LastGood(options);
-    this.#settling = new Settling(options.settleMs);
+    this.#good = new LastValidSource(options);
+    this.#settling = new SettlingTimer(options.settleMs);
   }
 
-  /** Looks at the source, and runs a cycle if one is due. */
+  /** Looks at the source and runs a cycle if one is due. */
   async turn(isHinted: boolean): Promise<void> {
     try {
-      if (await this.#leadership.hasChanged()) {
+      if (await this.#leadership.refresh()) {
         this.#version = null;
         this.#state.isUnsure = true;
       }
-      if (!this.#leadership.isHeld) return this.#options.onLook?.({ kind: 'standby' });
+      if (!this.#leadership.isLeading) return this.#options.onLook?.({ kind: 'standby' });
       const isWaiting = this.#isSourceDown && this.#clock.now() < (this.#state.retryAt ?? 0);
       if (isWaiting && !isHinted) return;
       this.#isSourceDown = true;
       const version = await this.#options.newest();
       this.#isSourceDown = false;
-      this.#good.see(version.signatures);
+      this.#good.forgetOnNewSignatures(version.signatures);
       const isRetryPending = this.#state.retryAt !== null;
       this.#options.onLook?.({ kind: 'seen', version, isRetryPending });
       await this.#look([version.revision, version.digest, version.signatures].join(':'));
@@ -208,7 +213,7 @@ class Loop {
   /** Time until the next look, ms. */
   waitMs(): number {
     const { probeMs } = this.#options;
-    if (!this.#leadership.isHeld) return spread(Math.min(probeMs, standbyMs), this.#random);
+    if (!this.#leadership.isLeading) return spread(Math.min(probeMs, standbyMs), this.#random);
     const others = this.#isSourceDown ? [] : [this.#settling.until, this.#state.rotatesAt];
     return waitUntil(
       [this.#state.retryAt, ...others],
@@ -222,10 +227,10 @@ class Loop {
     const isNew = version !== this.#version;
     if (isNew) {
       this.#backoff.reset();
-      Object.assign(this.#state, ofNewVersion);
+      Object.assign(this.#state, newVersionState);
     }
     const facts = { now, isNew, settledAt: this.#settling.until };
-    const due = dueAt(this.#state, facts, this.#options.drift);
+    const due = findDueWork(this.#state, facts, this.#options.drift);
     if (due === null) return;
     this.#version = version;
     this.#state.cycleAt = now;
@@ -235,9 +240,9 @@ class Loop {
     await this.#cycle(due.isFresh, due.what === 'rotations');
   }
 
-  /** False when there is more to do than to tell: the version may be new. */
+  /** Reports drift. Returns false when the pass found more than drift: the version may be new. */
   async #tellDrift(isFresh: boolean, mayRotate: boolean): Promise<boolean> {
-    const { result, durationMs } = await timed({ ...this.#cycleOptions(isFresh), act: false });
+    const { result, durationMs } = await timeCycle({ ...this.#cycleOptions(isFresh), act: false });
     const changes = result.plan.changes.filter(({ action }) => action !== 'retain');
     if (isFresh && this.#state.isPaused && suspendedIn(result.plan) !== null) {
       this.#state.retryAt = this.#clock.now() + suspendedMs;
@@ -252,7 +257,7 @@ class Loop {
     this.#state.isUnsure = false;
     this.#read = result.read;
     this.#state.rotatesAt = result.plan.nextRotationAt;
-    this.#good.keep();
+    this.#good.markApplied();
     if (this.#state.retryAt === null) this.#backoff.reset();
     const isNews = this.#told.isNewDrift(changes);
     const about = { isNews, wrong: this.#good.wrong, isBeside: false };
@@ -265,13 +270,13 @@ class Loop {
     const startedAt = this.#clock.now();
     const options = { ...this.#cycleOptions(isFresh), rotationsOnly, act: true };
     const around = { mode: this.#options.drift.mode, told: this.#told };
-    const { result, durationMs, beside } = await keepUp(options, around);
-    if (!rotationsOnly) this.#settling.see(result.plan, startedAt);
+    const { result, durationMs, beside } = await runCycle(options, around);
+    if (!rotationsOnly) this.#settling.observe(result.plan, startedAt);
     this.#state.isUnsure &&= rotationsOnly;
     this.#read = result.read;
     this.#state.rotatesAt = nextRotationAt(result, startedAt);
-    if (result.refusal === null) this.#good.keep();
-    if (mayPass(result)) this.#state.retryAt = this.#backoff.next();
+    if (result.refusal === null) this.#good.markApplied();
+    if (canRetry(result)) this.#state.retryAt = this.#backoff.next();
     else if (this.#state.retryAt === null) this.#backoff.reset();
     const isPaused = suspendedIn(result.plan) !== null;
     const isNews = this.#told.isNewCycle(result, rotationsOnly);
@@ -290,14 +295,14 @@ class Loop {
     const { settleMs, pruneKeys, drift } = this.#options;
     const settledDigest = this.#settling.digestAt(this.#clock.now());
     const unattended = { settledDigest, settleMs, pruneKeys };
-    // A version that is wrong in a workspace brings nothing to it: what is left there is drift.
+    // A workspace whose manifests are invalid gets nothing new, so what is left there is drift.
     const fillsIn = drift.mode === 'heal' || !isFresh;
     const readDesired = () => this.#good.read({ isFresh, fillsIn });
     return { ...this.#options, previous: this.#read, readDesired, unattended };
   }
 
   #fail(failure: Failure): void {
-    const isHard = this.#good.lacks(failure);
+    const isHard = this.#good.needsEdit(failure);
     this.#state.rotatesAt &&= Math.max(this.#state.rotatesAt, this.#clock.now() + rotationLookMs);
     this.#state.retryAt = isHard ? null : this.#backoff.next();
     this.#options.onLook?.({ kind: 'failed', failure });
@@ -306,7 +311,7 @@ class Loop {
   }
 }
 
-/** Nothing but what others changed, and keys that are due for another value. */
+/** Returns whether the changes only undo what others did or rotate keys that are due. */
 function isOnlyDrift(changes: readonly PlannedChange[]): boolean {
   const isDrift = ({ action, restores, fields }: PlannedChange): boolean =>
     restores || (action === 'rotate' && fields.every((field) => field.reason === 'drift'));
@@ -314,26 +319,26 @@ function isOnlyDrift(changes: readonly PlannedChange[]): boolean {
 }
 
 /**
- * Whether trying again may help; a key file that is missing or wrong is for a person to bring. What a guard
- * refuses is released by a run elsewhere, of which nothing else tells.
+ * Returns whether a retry may help. A missing or wrong key file needs a person. What a guard refuses may
+ * be released by a run elsewhere, which sends no notice.
  */
-function mayPass({ ending, report, refusal }: CycleResult): boolean {
+function canRetry({ ending, report, refusal }: CycleResult): boolean {
   if (refusal !== null || ending === 'retryable' || ending === 'unreachable') return true;
-  return ending === 'partialFailure' && report !== null && endingOf(report) !== 'success';
+  return ending === 'partialFailure' && report !== null && endingOfReport(report) !== 'success';
 }
 
-/** Ten percent to either side, from a minute on. */
+/** Spreads the interval by ±10 %, from one minute on. */
 function spread(probeMs: number, random: () => number): number {
   return Math.round(probeMs * (1 + (probeMs >= 60_000 ? 0.2 * random() - 0.1 : 0)));
 }
 
-/** Time until the first of the moments, ms; no longer than `longestMs`. */
+/** Returns the time until the earliest moment, ms, at most `longestMs`. */
 function waitUntil(moments: readonly (number | null)[], longestMs: number, now: number): number {
   const told = moments.filter((moment) => moment !== null);
   return Math.max(0, Math.min(longestMs, ...told.map((moment) => moment - now)));
 }
 
-/** What was written has moments that this cycle has not read: they are looked at soon after it. */
+/** Keys written by this cycle have rotation times that it has not read, so they are checked soon after. */
 function nextRotationAt({ plan, report }: CycleResult, now: number): number | null {
   const isWritten = plan.changes.some(({ desired }) => desired?.rotation?.isPeriodic === true);
   const next = plan.nextRotationAt ?? Number.POSITIVE_INFINITY;

@@ -117,8 +117,11 @@ export class EncryptedFiles {
 
   async #open(file: SourceFile, metadata: unknown): Promise<SopsFile> {
     return await openSopsFile({
-      ...{ path: file.path, text: file.content.toString('utf8').replace(/^\uFEFF/, ''), metadata },
-      ...{ identities: this.#identities, mustOpen: this.#mustOpen },
+      path: file.path,
+      text: file.content.toString('utf8').replace(/^\uFEFF/, ''),
+      metadata,
+      identities: this.#identities,
+      mustOpen: this.#mustOpen,
     });
   }
 }

@@ -43,7 +43,12 @@ export const annotations: ReadonlyMap<string, Annotation> = new Map([
 ]);
 
 export const metadataKeys = [
-  ...['name', 'workspace', 'labels', 'previousNames', 'protected', 'annotations'],
+  'name',
+  'workspace',
+  'labels',
+  'previousNames',
+  'protected',
+  'annotations',
   'ignoreFields',
 ];
 

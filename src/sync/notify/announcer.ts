@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
 import type { Announcements } from '../../model/kinds/sync-record.ts';
 import type { Secret } from '../../secret.ts';
-import type { Follower } from '../status/status-reporter.ts';
-import type { Standing } from '../status/sync-state.ts';
+import type { StatusFollower } from '../status/status-reporter.ts';
+import type { LoopStatus } from '../status/sync-state.ts';
 import {
   type CommitStatus,
   type CommitStatusTerms,
@@ -42,7 +42,7 @@ const passingMs = 60_000;
 
 type Report = Notification['report'];
 
-export class Announcer implements Follower {
+export class Announcer implements StatusFollower {
   readonly #options: AnnouncerOptions;
   /** What was put last, and what is known to have arrived. */
   #status: Omit<CommitStatus, 'description'> | null = null;
@@ -59,17 +59,17 @@ export class Announcer implements Follower {
   }
 
   /** A version was seen that is to be applied. */
-  onVersion(standing: Standing): void {
+  onVersion(standing: LoopStatus): void {
     // The first of a process may have been applied long ago.
     if (standing.hasLooked && standing.state === 'Progressing') this.tellStatus(standing);
   }
 
   /** The status of the commit alone, as far as this process knows. */
-  tellStatus(standing: Standing): void {
+  tellStatus(standing: LoopStatus): void {
     this.#putStatus(commitStatusOf(standing, standing.applied));
   }
 
-  note(report: Report, standing: Standing, before: Announcements | undefined): Announcements {
+  note(report: Report, standing: LoopStatus, before: Announcements | undefined): Announcements {
     if (!this.#isRead) {
       this.#isRead = true;
       // A server that keeps nothing has nothing to say against what this process remembers.
@@ -124,7 +124,7 @@ export class Announcer implements Follower {
     });
   }
 
-  #compare(report: Report, standing: Standing): void {
+  #compare(report: Report, standing: LoopStatus): void {
     const { owner, clock } = this.#options;
     const now = clock.now();
     this.#passingSince = standing.isRetryPending ? (this.#passingSince ?? now) : null;

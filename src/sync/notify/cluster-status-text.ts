@@ -28,7 +28,9 @@ export function statusData(owner: string, report: ClusterReport, now: number): D
   const { state, message, error, source, commit_seen, commit_applied, drift_count } = report;
   const { text, omitted } = workspacesText(report);
   return {
-    ...{ owner, state, source: oneLine(source) },
+    owner,
+    state,
+    source: oneLine(source),
     message: oneLine(message ?? ''),
     error: error === null ? '' : oneLine(`${placeOf(error)}${error.message}`),
     commitSeen: commit_seen ?? '',
@@ -80,7 +82,9 @@ function workspacesText({ workspaces }: ClusterReport): { text: string; omitted:
   const lines = workspaces.map((one) => {
     const { workspace, state, commit_applied, drift_count, message } = one;
     const facts = {
-      ...{ state, commitApplied: commit_applied, driftCount: drift_count },
+      state,
+      commitApplied: commit_applied,
+      driftCount: drift_count,
       ...(message === null ? {} : { message: oneLine(message) }),
     };
     const name = workspace ?? organisation;

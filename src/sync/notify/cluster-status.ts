@@ -125,7 +125,11 @@ export class ClusterStatus implements AsyncDisposable {
       const told = `${uid}/${resourceVersion}/${about}/${state}`;
       const hash = createHash('sha256').update(told).digest('hex').slice(0, 16);
       await createEvent(client, {
-        ...{ name: `${name}.${hash}`, at: now, reason: state, note, instance },
+        name: `${name}.${hash}`,
+        at: now,
+        reason: state,
+        note,
+        instance,
         type: state === 'Degraded' || state === 'OutOfSync' ? 'Warning' : 'Normal',
         about: { namespace, name, uid },
       });

@@ -7,7 +7,7 @@ import type { Announcements } from '../../model/kinds/sync-record.ts';
 import type { Secret } from '../../secret.ts';
 import { oneLine } from '../../terminal-text.ts';
 import { commitOf } from '../resources/resource-set.ts';
-import type { Standing } from '../status/sync-state.ts';
+import type { LoopStatus } from '../status/sync-state.ts';
 import type { GitHost } from './git-host.ts';
 import type { Message } from './post.ts';
 
@@ -36,7 +36,7 @@ const commitId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
  * @param applied the commit that was applied last, be it by a process before this one
  */
 export function commitStatusOf(
-  { state, seen, place, result }: Pick<Standing, 'state' | 'seen' | 'place' | 'result'>,
+  { state, seen, place, result }: Pick<LoopStatus, 'state' | 'seen' | 'place' | 'result'>,
   applied: string | null,
 ): CommitStatus | null {
   if (seen === null || !commitId.test(seen)) return null;

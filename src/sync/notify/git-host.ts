@@ -26,7 +26,11 @@ const urlSetting = 'GATEWRIGHT_COMMIT_STATUS_API_URL';
 /** Hosts whose names do not say it. */
 const knownForms: Readonly<Record<string, GitHostForm>> = { 'codeberg.org': 'gitea' };
 const labels: Readonly<Record<string, GitHostForm>> = {
-  ...{ github: 'github', ghe: 'github', gitlab: 'gitlab', gitea: 'gitea', forgejo: 'gitea' },
+  github: 'github',
+  ghe: 'github',
+  gitlab: 'gitlab',
+  gitea: 'gitea',
+  forgejo: 'gitea',
 };
 
 /** @throws Failure (invalid input) naming the setting that helps */

@@ -63,7 +63,9 @@ export function changesToTell(
   return {
     changes,
     told: {
-      ...{ delivery_id: newId(), is_delivered: false, paced_until: formatTimestamp(paced) },
+      delivery_id: newId(),
+      is_delivered: false,
+      paced_until: formatTimestamp(paced),
       state: report.state,
       workspaces: troubled.map(({ workspace, state }) => ({ workspace, state })),
     },
@@ -92,7 +94,11 @@ export function jsonMessage(
 ): Message {
   const { workspaces: _, ...owned } = report;
   const body = JSON.stringify({
-    ...{ id, event: 'sync.state_changed', owner, previous_state: previous, ...owned },
+    id,
+    event: 'sync.state_changed',
+    owner,
+    previous_state: previous,
+    ...owned,
     workspaces: changes.map(({ previous: previous_state, ...one }) => ({ ...one, previous_state })),
   });
   const timestamp = String(Math.floor(now / 1000));

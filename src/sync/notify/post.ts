@@ -47,9 +47,12 @@ export class Post implements AsyncDisposable {
     this.#options = options;
     this.#pools = new Pools(
       {
-        ...{ connectionsMax: 1, connectTimeoutMs: timeout, idleMs: 1_000 },
+        connectionsMax: 1,
+        connectTimeoutMs: timeout,
+        idleMs: 1_000,
         // A try has its own end; what is read of an answer is counted.
-        ...{ responseTimeoutMs: timeout, responseBytesMax: -1 },
+        responseTimeoutMs: timeout,
+        responseBytesMax: -1,
         tls: ca === undefined ? {} : { ca },
       },
       options.proxies ?? null,

@@ -1,13 +1,13 @@
-/** Knows which plans cannot be carried out as one transaction, and says so before anything is written. */
+/** Refuses plans that cannot be carried out as one transaction, before anything is written. */
 import type { Refusal } from './guards.ts';
 import type { Plan, PlannedChange } from './planned.ts';
 
 const shownMax = 5;
 
 /**
- * Why the plan cannot be all or nothing, or null.
+ * Returns why the plan cannot be all or nothing, or null.
  *
- * @param changesMax of one request; undefined where the server takes no change sets
+ * @param changesMax limit of one request; undefined when the server takes no change sets
  */
 export function findAtomicRefusal(plan: Plan, changesMax: number | undefined): Refusal | null {
   const reason = reasonOf(plan, changesMax);
@@ -21,13 +21,13 @@ function reasonOf({ changes, blocked, faults }: Plan, changesMax: number | undef
   if (changesMax === undefined) return 'this server takes no change sets';
   const rotated = changes.filter(({ action }) => action === 'rotate');
   if (rotated.length > 0) {
-    return `a rotation takes several steps, of which one is in a sink: ${listed(rotated)}`;
+    return `a rotation takes several steps, one of them outside the server: ${listed(rotated)}`;
   }
   const held = [...blocked.map(({ id }) => ({ id })), ...faults.map(() => ({ id: 'a fault' }))];
-  if (held.length > 0) return `some of it is held back: ${listed(held)}`;
+  if (held.length > 0) return `part of it is held back: ${listed(held)}`;
   const count = changes.reduce((sum, change) => sum + requestsOf(change), 0);
   if (count <= changesMax) return null;
-  return `the server takes ${changesMax} at most, of the ${count} that there are; \
+  return `the server takes ${changesMax} at most, and the plan has ${count}; \
 --workspace NAME makes it fewer`;
 }
 

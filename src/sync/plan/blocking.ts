@@ -1,4 +1,4 @@
-/** Knows which planned changes cannot be made because of what depends on them or what they depend on. */
+/** Blocks planned changes because of what depends on them or what they depend on. */
 
 import {
   type ExternalResource,
@@ -24,7 +24,7 @@ export function blockMissingExternals(
   }
 }
 
-/** Of several that have one name the ids are told, by which one can be meant. */
+/** Several resources of that name are listed by id, so that one can be chosen. */
 function missingText(
   { identity: { kind, workspace }, by, lookup }: ExternalResource,
   live: readonly LiveResource[],
@@ -43,11 +43,11 @@ function missingText(
 }
 
 /**
- * What stays on the server keeps what it refers to, and a workspace what is in it: nothing is removed
- * under its user, and no workspace that is blocked is emptied for having left the source.
+ * Blocks deletions of what remaining resources refer to. Also blocks the pruning of resources in a
+ * blocked workspace, so that a workspace that stays is not emptied.
  */
 export function blockWhatIsInUse(draft: Draft, live: readonly LiveResource[]): void {
-  // Nearly always nothing goes, and to look through all that is there takes long.
+  // Most plans delete nothing, and searching all references is slow.
   const goes = ({ action }: DraftChange): boolean => action === 'delete' || action === 'replace';
   if (![...draft.changes.values()].some(goes)) return;
   const references = live.map((resource) => ({ resource, held: referencesIn(resource.spec) }));
@@ -64,7 +64,7 @@ export function blockWhatIsInUse(draft: Draft, live: readonly LiveResource[]): v
   }
 }
 
-/** Whether anything was blocked because its workspace is. */
+/** Returns whether anything was blocked because its workspace is. */
 function blockContents(draft: Draft): boolean {
   const kept = [...draft.changes.values()].filter(({ prune, identity: { workspace } }) => {
     const parent = { kind: 'Workspace', workspace: null, name: workspace ?? '' } as const;
@@ -78,7 +78,7 @@ what is in it`;
   return kept.length > 0;
 }
 
-/** Who will still name a live resource once the plan is carried out, by identity key. */
+/** Returns the resources that refer to each live resource after the plan, by identity key. */
 function usersAfter(
   draft: Draft,
   references: readonly { resource: LiveResource; held: readonly string[] }[],
@@ -108,7 +108,7 @@ function inUseMessage(change: DraftChange, inUseBy: readonly string[]): string {
 declare it under a new name and move the references there`;
 }
 
-/** A wanted resource whose reference can never be resolved waits with what it refers to. */
+/** Blocks desired resources with a reference that can never be resolved. */
 export function blockDependants(draft: Draft, live: readonly LiveResource[]): void {
   if (draft.changes.size === 0) return;
   const present = new Set(live.map((resource) => identityKey(resource.identity)));
@@ -119,7 +119,9 @@ export function blockDependants(draft: Draft, live: readonly LiveResource[]): vo
       if (change.action === 'delete' || change.action === 'retain') continue;
       const missing = change.needs.find(isMissing);
       if (missing === undefined) continue;
-      const why = draft.blocked.has(missing) ? 'is blocked' : 'is neither there nor looked at now';
+      const why = draft.blocked.has(missing)
+        ? 'is blocked'
+        : 'does not exist and is outside the scope of this run';
       const message = `it refers to ${missing}, which ${why}`;
       draft.block({ ...change, reason: 'dependency', message });
       blockedOne = true;

@@ -1,27 +1,27 @@
-/** Knows which workspaces a plan leaves as they are: those not asked for, and those in which the source is wrong. */
+/** Determines which workspaces a plan leaves alone: those outside the scope, and invalid ones. */
 import { Failure } from '../../failure.ts';
 import {
   type DesiredSet,
   type HeldFault,
   type Identity,
   type LiveResource,
-  workspaceOf,
+  owningWorkspace,
 } from '../resources/resource-set.ts';
 import { concerns, isInScope, type WorkspaceScope } from '../resources/workspace-scope.ts';
 import type { Held } from './held-back.ts';
 
 export class Borders {
-  /** What is wrong in the scope, with every workspace that it holds. */
+  /** The faults within the scope, with every workspace that they hold back. */
   readonly faults: readonly HeldFault[];
   readonly #scope: WorkspaceScope;
   readonly #held: ReadonlySet<string | null>;
   readonly #lastSound: ReadonlySet<string | null>;
-  /** A fault that may hide what the source declares, anywhere. */
+  /** A fault that may hide declarations in any workspace. */
   readonly #hiding: HeldFault | undefined;
 
   /**
-   * @param owned what this owner has on the server
-   * @throws Failure (invalid input) where the scope names a workspace that neither side has
+   * @param owned live resources of this owner
+   * @throws Failure (invalid input) when the scope names a workspace that exists on neither side
    */
   constructor(desired: DesiredSet, owned: readonly LiveResource[], scope: WorkspaceScope) {
     const renames = renamedWorkspaces(desired);
@@ -30,50 +30,53 @@ export class Borders {
     );
     this.faults = all.filter((fault) => concerns(fault, scope));
     this.#scope = scope;
-    this.#lastSound = desired.lastSound ?? new Set();
+    this.#lastSound = desired.lastValid ?? new Set();
     this.#held = new Set(all.flatMap(({ workspaces }) => workspaces));
     this.#hiding = all.find(({ mayHide }) => mayHide);
     const known = new Set(
-      [...desired.resources, ...owned].map(({ identity }) => workspaceOf(identity)),
+      [...desired.resources, ...owned].map(({ identity }) => owningWorkspace(identity)),
     );
     for (const name of scope ?? []) {
       if (!known.has(name) && !this.#held.has(name)) throw unknownWorkspace(name);
     }
   }
 
-  /** Whether a resource is neither compared nor written nor removed. */
+  /** Returns whether a resource is excluded from comparison, writes and deletion. */
   isOutside(identity: Identity): boolean {
     if (!isInScope(identity, this.#scope)) return true;
-    return this.isHeld(identity) && !this.#lastSound.has(workspaceOf(identity));
+    return this.isHeld(identity) && !this.#lastSound.has(owningWorkspace(identity));
   }
 
-  /** Whether the source is wrong where it belongs, so that nothing there counts as having left it. */
+  /**
+   * Returns whether the source is invalid in the resource's workspace, so that nothing there is
+   * pruned.
+   */
   isHeld(identity: Identity): boolean {
-    return this.#held.has(workspaceOf(identity));
+    return this.#held.has(owningWorkspace(identity));
   }
 
-  /** Why nothing may count as having left the source; null where it may. */
+  /** Returns why nothing may be pruned; null if pruning is allowed. */
   whyKept(): Held | null {
     if (this.#hiding === undefined) return null;
     const { file, line } = this.#hiding.fault.position;
-    const message = `it may have left the source, or be declared in what cannot be read; nothing is \
+    const message = `it may have left the source, or be declared in a file that cannot be read; nothing is \
 removed until ${file}:${line} is corrected`;
     return { reason: 'unread', message };
   }
 }
 
-/** Adds the workspaces of what was applied from a file that cannot be read now. */
+/** Adds the workspaces of resources that were applied from a file that cannot be read now. */
 function withRecorded(fault: HeldFault, owned: readonly LiveResource[]): HeldFault {
   const { unread, workspaces } = fault;
   if (unread === null) return fault;
   const recorded = owned.filter(
     ({ source }) => source?.file === unread || source?.file?.startsWith(`${unread}/`),
   );
-  const all = [...workspaces, ...recorded.map(({ identity }) => workspaceOf(identity))];
+  const all = [...workspaces, ...recorded.map(({ identity }) => owningWorkspace(identity))];
   return { ...fault, workspaces: [...new Set(all)] };
 }
 
-/** The names of each workspace that was renamed, now and before. */
+/** Returns the current and previous names of each renamed workspace. */
 function renamedWorkspaces({ resources }: DesiredSet): readonly string[][] {
   return resources
     .filter(
@@ -82,7 +85,7 @@ function renamedWorkspaces({ resources }: DesiredSet): readonly string[][] {
     .map(({ identity, previousNames }) => [identity.name, ...previousNames]);
 }
 
-/** What is held under one name is held under all: on the server it may still have the one before. */
+/** Holds a workspace under all its names, because the server may still have a previous one. */
 function withFormerNames(fault: HeldFault, renames: readonly string[][]): HeldFault {
   const held = new Set(fault.workspaces);
   for (let before = -1; before < held.size; ) {

@@ -1,4 +1,4 @@
-/** Knows one planned change while it is being made: everything that it writes and takes, and why. */
+/** Builds one planned change: the fields that it writes, their reasons, and its references. */
 import { kinds } from '../../model/kinds/kinds.ts';
 import { type Difference, diffSpecs } from '../diff/diff.ts';
 import { takenAlong } from '../diff/sent-fields.ts';
@@ -14,7 +14,10 @@ import { findLoosening, loosensAsWhole } from './loosening.ts';
 import type { DraftChange, FieldChange, Reason } from './planned.ts';
 import type { PlannedRotation } from './rotation.ts';
 
-/** A resource that is made. Its fields are all that it sets: of a large source too many to be kept. */
+/**
+ * The creation of a resource. Its fields are computed on demand: for a large source they need too
+ * much memory.
+ */
 export class CreateChange implements DraftChange {
   readonly action = 'create';
   readonly id: string;
@@ -41,7 +44,7 @@ export class CreateChange implements DraftChange {
     this.needs = references.map(identityKey);
   }
 
-  /** Found anew each time. */
+  /** Computed on every access. */
   get fields(): readonly FieldChange[] {
     const { identity, spec: desired } = this.desired;
     const sides = { base: null, desired, live: {}, sameReference: () => false };
@@ -53,7 +56,10 @@ const nothing: readonly string[] = [];
 
 const harmless = (field: Difference): FieldChange => ({ ...field, loosens: false });
 
-/** Of all but a create: fields come from the comparison; what a write takes along is added here. */
+/**
+ * Builds every change except a creation. The fields come from the comparison; what a write replaces
+ * along with them is added here.
+ */
 export function changeOf(
   parts: Pick<DraftChange, 'live' | 'desired'> & {
     action: Exclude<DraftChange['action'], 'create'>;
@@ -109,7 +115,7 @@ function judgedFields({
   return all.map((field) => ({ ...field, loosens: loose.has(field) }));
 }
 
-/** The name on the server that a change gives up: by taking another, or by going. */
+/** Returns the name on the server that a change gives up, by a rename or a deletion. */
 function freedName(
   live: LiveResource | null,
   desired: DesiredResource | null,
@@ -120,7 +126,7 @@ function freedName(
   return staysNamed ? null : live.declared;
 }
 
-/** Drift outranks a change of ours, because somebody else should know of it. */
+/** Drift outranks an own change, because a person should see it. */
 function mainReason(fields: readonly Difference[]): Reason {
   const reasons = new Set(fields.map((field) => field.reason));
   if (reasons.has('drift')) return 'drift';

@@ -1,31 +1,33 @@
-/** Knows which plans are too dangerous to carry out unasked: those that would delete much by mistake. */
+/** Refuses plans that would delete many resources, probably by mistake. */
 import { identityKey } from '../resources/resource-set.ts';
 import type { BlockedItem, Plan } from './planned.ts';
 
 /**
- * Writes the command that goes on from here with the options in force and these as well, as it can be
- * typed: `gatewright apply ./gateway --owner team-a --allow-deletes 12`.
+ * Formats the command that continues from here: the options in force plus the given ones, as
+ * `gatewright apply ./gateway --owner team-a --allow-deletes 12`.
  */
 export type CommandLine = (options: Readonly<Record<string, string | true>>) => string;
 
 export interface GuardOptions {
-  /** How many deletes the user has released; null when none were named. */
+  /** Number of deletes that the user released; null when none was given. */
   readonly allowDeletes: number | null;
   readonly command: CommandLine;
 }
 
-/** Deletes up to this share of what the owner has pass unasked; one always does, of a small set. */
+/**
+ * Deletes up to this share of the owner's resources need no release; at least one is always free.
+ */
 const deletesShareMax = 0.2;
 
 export interface Refusal {
-  /** Reason and way out, with the command to run. */
+  /** The reason and the command that releases it. */
   readonly message: string;
   readonly deletes: number;
 }
 
 /**
- * Why the plan must not be carried out as it is, or undefined. Only deletes that nobody wrote down
- * count; a tombstone is its own permission.
+ * Returns why the plan must not be carried out, or undefined. Only pruning counts; a tombstone is
+ * its own permission.
  */
 export function findRefusal(plan: Plan, options: GuardOptions): Refusal | undefined {
   const isEmpty = plan.desired === 0;
@@ -39,20 +41,20 @@ export function findRefusal(plan: Plan, options: GuardOptions): Refusal | undefi
   const reason = isEmpty
     ? `the source declares no resource, so all ${deletes} that "${plan.owner}" owns would be deleted`
     : `${deletes} of the ${plan.owned} resources that "${plan.owner}" owns left the source and \
-would be deleted; more than ${limit} at once needs your word`;
+would be deleted; more than ${limit} at once must be confirmed`;
   const message = `Refused: ${reason}.
   If that is meant:            ${options.command(releaseOf(plan))}
   To apply everything else:    ${options.command({ 'no-prune': true })}`;
   return { message, deletes };
 }
 
-/** The options by which an apply that somebody runs deletes all that left the source. */
+/** Returns the options with which a person's apply deletes everything that left the source. */
 export function releaseOf({ changes, blocked }: Plan): Record<string, string> {
   const waiting = blocked.filter(isWaiting);
   const leaving = [...changes.filter(({ prune }) => prune), ...waiting];
   const workspaces = leaving.filter(({ identity }) => identity.kind === 'Workspace');
   const taken = new Set(workspaces.map(({ identity }) => identity.name));
-  // With a workspace go its keys; whether one that nobody asked about is in use is not known here.
+  // The keys in a workspace are deleted with it; whether other keys are in use is unknown here.
   const keys = waiting.filter(
     ({ reason, identity: { kind, workspace } }) =>
       kind === 'ApiKey' && reason !== 'settling' && !taken.has(workspace ?? ''),
@@ -64,12 +66,12 @@ export function releaseOf({ changes, blocked }: Plan): Record<string, string> {
   };
 }
 
-/** A removal that wants a word by name, or goes with one that does. */
+/** A deletion that must be named, or goes with one that must. */
 function isGuarded({ reason }: BlockedItem): boolean {
   return reason === 'guarded' || reason === 'used-key' || reason === 'parent-stays';
 }
 
-/** A removal that waits for a word, or for a source that nobody watches to settle. */
+/** A deletion that waits to be named, or for the source to settle. */
 function isWaiting(item: BlockedItem): boolean {
   return isGuarded(item) || item.reason === 'unattended' || item.reason === 'settling';
 }

@@ -1,15 +1,15 @@
-/** Knows which removals have to wait: for the source to settle, or for a word by somebody. */
+/** Holds back deletions until the source has settled or a person releases them. */
 import type { KindName } from '../../model/kinds/kinds.ts';
 import { identityKey, type LiveResource } from '../resources/resource-set.ts';
 import type { Draft } from './planned.ts';
 
-/** How a loop that nobody watches may remove what left the source without a tombstone. */
+/** How an unattended loop may prune resources. */
 export interface Unattended {
-  /** Digest of a source that has been read a settling time ago; null when there is none yet. */
+  /** Digest that has stayed the same for the settling time; null when none has. */
   readonly settledDigest: string | null;
-  /** How long a source must stay the same before anything is removed, ms. */
+  /** How long a source must stay the same before anything is pruned, ms. */
   readonly settleMs: number;
-  /** Whether API keys and workspaces go, too: what hangs on them cannot be made again. */
+  /** Whether API keys and workspaces are pruned too; what depends on them cannot be restored. */
   readonly pruneKeys: boolean;
 }
 
@@ -26,7 +26,10 @@ export interface Held {
 
 const keptKinds: readonly KindName[] = ['ApiKey', 'Workspace'];
 
-/** Why a resource that left the source of this digest stays for now; null when it may go. */
+/**
+ * Returns why a resource that left the source with this digest stays for now; null if it may be
+ * deleted.
+ */
 export function heldBack(
   live: LiveResource,
   digest: string,
@@ -34,11 +37,11 @@ export function heldBack(
 ): Held | null {
   if (keptKinds.includes(live.identity.kind) && !pruneKeys) {
     const message =
-      'it left the source, and nobody is here to say that it is meant; a manifest with state: absent says it';
+      'it left the source, and an unattended sync does not delete it; to delete it, declare it with state: absent';
     return { reason: 'unattended', message };
   }
   if (settledDigest === digest) return null;
-  const message = `it left the source; it is deleted once the source has been read the same again, \
+  const message = `it left the source; it is deleted if the source is still the same when it is read again, \
 ${settleMs / 1000} s from now`;
   return { reason: 'settling', message };
 }
@@ -50,7 +53,7 @@ export type IsReleased = (id: string) => boolean;
 export function guarded({ identity }: LiveResource, isReleased: IsReleased): Held | null {
   const id = identityKey(identity);
   if (isReleased(id) || identity.kind !== 'Workspace') return null;
-  const message = `it left the source; with a workspace goes all that is counted and kept in it, so that \
+  const message = `it left the source; deleting a workspace deletes its content and usage counters, so \
 it is deleted when it is named: --delete ${id}`;
   return { reason: 'guarded', message };
 }
@@ -80,10 +83,13 @@ export function blockKeysInUse(
   }
 }
 
-/** What this credential has not recorded itself it does not remove: anybody could have put the mark there. */
+/**
+ * Holds back deletions of resources that another credential recorded: anybody could have set that
+ * mark.
+ */
 export function recordedElsewhere({ isRecordedHere }: LiveResource): Held | null {
   if (isRecordedHere) return null;
-  const message = `it would be deleted, and another credential than this one has recorded it for this \
+  const message = `it would be deleted, but another credential than this one recorded it for this \
 owner; delete it by hand, or take it over with --take-ownership`;
   return { reason: 'other-credential', message };
 }

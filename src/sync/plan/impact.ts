@@ -1,23 +1,26 @@
-/** Knows what uses what a plan changes, directly and through others: pure, of what is on the server. */
+/** Finds the resources that use what a plan changes, directly and indirectly, in the live state. */
 import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
 import { identityKey, type LiveResource } from '../resources/resource-set.ts';
 import { referencesIn } from '../resources/spec-paths.ts';
 import type { Plan, PlannedChange } from './planned.ts';
 
-/** What one change reaches. */
+/** The resources that one change affects. */
 export interface Impact {
-  /** Identity keys, in order; kinds in the order of the kinds, none that is not reached. */
+  /**
+   * Identity keys in order, grouped by kind in the order of the kinds; absent kinds are not
+   * affected.
+   */
   readonly reached: ReadonlyMap<KindName, readonly string[]>;
-  /** The latest use of the keys that were asked about; null where none of them was ever used. */
+  /** The latest use of the queried keys; null when none was ever used. */
   readonly lastUse: { readonly at: string; readonly by: string } | null;
-  /** How many of the keys were asked about: not all of very many, and none of a server that does not tell. */
+  /** Number of keys queried: limited for large impacts, 0 when the server does not report uses. */
   readonly keysAsked: number;
 }
 
-/** By identity key of the change. */
+/** Keyed by the identity key of the change. */
 export type Impacts = ReadonlyMap<string, Impact>;
 
-/** They are used by nothing, and say of others what holds for those. */
+/** Kinds that nothing uses; they define terms for other resources. */
 const aboutOthers: readonly KindName[] = [
   'UsageLimitPolicy',
   'RateLimitPolicy',
@@ -25,9 +28,9 @@ const aboutOthers: readonly KindName[] = [
 ];
 
 /**
- * By identity key of the change the resources that it reaches: those that refer to what is changed, and
- * those that refer to them; a key itself; what a policy or a binding is about. What has no effect on the server,
- * or reaches nothing, has none.
+ * Returns, by identity key of the change, the affected resources: direct and indirect users, a key
+ * itself, and the subjects of a policy or binding. Changes without effect on the server are left
+ * out.
  */
 export function reachOf(plan: Plan): Map<string, LiveResource[]> {
   const effective = plan.changes.filter(hasEffect);
@@ -53,12 +56,12 @@ function reachedBy(
   const begin = isAbout ? subjectsOf(change) : [change.id];
   const reached = new Set(begin);
   for (const id of reached) for (const user of users.get(id) ?? []) reached.add(user);
-  // A key is what is used, not only what uses something.
+  // A key is used itself, so it counts as affected.
   if (!isAbout && change.identity.kind !== 'ApiKey') reached.delete(change.id);
   return [...reached].sort().flatMap((id) => live.get(id) ?? []);
 }
 
-/** What it is about as it is and as it will be; where it names no key, its workspace is. */
+/** Returns the subjects before and after the change; the workspace when it names no key. */
 function subjectsOf({ live, desired }: PlannedChange): string[] {
   const named = [live?.spec, desired?.spec].flatMap((spec) =>
     spec === undefined ? [] : referencesIn(spec),
@@ -81,7 +84,7 @@ function usersIn({ live }: Plan): Map<string, string[]> {
 }
 
 /**
- * @param lastUses by id, RFC 3339, null for a key that was never used; only of those that were asked about
+ * @param lastUses by key id, RFC 3339, null for a key that was never used; only for queried keys
  */
 export function impactOf(
   reached: readonly LiveResource[],

@@ -1,17 +1,17 @@
-/** Knows how the change of one value is judged: whether it loosens access. */
+/** Defines the rules that decide whether the change of one value loosens access. */
 import { effectiveSettings } from '../../model/workspaces/security-settings.ts';
 import type { Json } from '../resources/resource-set.ts';
 import { valueAt } from '../resources/spec-paths.ts';
 
 export type Maybe = Json | undefined;
 
-/** Where a judged value stands, and what the entry of a list around it was before. */
+/** The path of a value, and the previous entry of the list that contains it. */
 export interface Spot {
   readonly segments: readonly string[];
   readonly entry: unknown;
 }
 
-/** Whether a value that goes from one to the other loosens access; undefined is not set. */
+/** Returns whether the change loosens access; undefined means not set. */
 export type Judge = (from: Maybe, to: Maybe, spot: Spot) => boolean;
 
 export const isUnset = (value: Maybe): boolean => value === undefined || value === null;
@@ -23,29 +23,29 @@ const floor: Judge = (from, to) => !isUnset(from) && (isUnset(to) || !(Number(to
 /** Later or removed. */
 export const deadline: Judge = (from, to) =>
   !isUnset(from) && (isUnset(to) || !(momentOf(to) <= momentOf(from)));
-/** Added or other than it was: each value gives something. */
+/** Added or changed: every value grants something. */
 export const gives: Judge = (_, to) => !isUnset(to);
-/** Removed or other than it was: each value holds something back. */
+/** Removed or changed: every value restricts something. */
 export const guards: Judge = (from) => !isUnset(from);
-/** What cannot be judged counts as loosening. */
+/** A change that cannot be judged counts as loosening. */
 export const unknown: Judge = () => true;
 
 export function noLonger(value: Json): Judge {
   return (from) => from === value;
 }
 
-/** Let in, or no longer kept out. */
+/** Now allowed, or no longer forbidden. */
 export const opens: Judge = (from, to) =>
   to === true ? from !== true : from === false && to !== false;
 
-/** Beside others: the first of a list lets in fewer than no list does. */
+/** Added to a list with other entries: the first entry of a list restricts, further ones do not. */
 export const joins: Judge = (_, to, { entry }) =>
   !isUnset(to) && typeof entry === 'object' && entry !== null && Object.keys(entry).length > 0;
 
-/** On from now on. */
+/** Switched on. */
 export const turnsOn: Judge = (from, to) => to === true && from !== true;
 
-/** What people of a workspace see and write: a setting that says nothing means the usual. */
+/** What members of a workspace may see and change; an absent setting means the default. */
 export const shows: Judge = (from, to, { segments }) => {
   const name = segments.at(-1) as keyof ReturnType<typeof effectiveSettings>;
   const holds = (value: Maybe): boolean =>
@@ -53,10 +53,10 @@ export const shows: Judge = (from, to, { segments }) => {
   return holds(to) && !holds(from);
 };
 
-/** Counted at less than before, so that a budget lasts longer; without a factor it is counted whole. */
+/** Counted at a lower factor, so that a budget lasts longer; no factor means 1. */
 export const cheaperFactor: Judge = (from, to) => !(Number(to ?? 1) >= Number(from ?? 1));
 
-/** Another price, unless it is higher: what the usual one is nobody knows here. */
+/** Any price that is not higher; the default price is unknown here. */
 export const cheaperPrice: Judge = (from, to) => !(Number(to) >= Number(from));
 
 export function becomes(value: Json): Judge {
@@ -69,7 +69,7 @@ export function momentOf(value: Maybe): number {
 
 const listedWords: Readonly<Record<string, Judge>> = { none: guards, all: guards, any: gives };
 
-/** By name of a parameter of a check; a list of words means what its operator says. */
+/** By parameter name of a check; the meaning of a word list depends on its operator. */
 const parameterRules: Readonly<Record<string, Judge>> = {
   blockedTypes: guards,
   categories: guards,
@@ -85,7 +85,7 @@ export const checkParameter: Judge = (from, to, spot) => {
   const { entry, segments } = spot;
   const given = valueAt(entry, ['parameters']) as Readonly<Record<string, unknown>> | undefined;
   const name = segments[3] ?? '';
-  // Turned round, it passes what it refused.
+  // An inverted check passes what it rejected before.
   if (given?.not === true) return true;
   if (/^max[A-Z]/.test(name)) return ceiling(from, to, spot);
   if (/^min[A-Z]/.test(name)) return floor(from, to, spot);
@@ -94,24 +94,32 @@ export const checkParameter: Judge = (from, to, spot) => {
   return (rule ?? unknown)(from, to, spot);
 };
 
-/** Fewer requests are counted where there is one condition more, or where one is another. */
+/** A policy matches fewer requests with an additional or different condition. */
 export const condition: Judge = (from, to, { segments }) =>
   segments.length > 2 || (isUnset(from) && !isUnset(to));
 
-/** Judges that look at the change of a value as a whole, and not at each value in it. */
+/** Rules that judge the change of a value as a whole, not each value in it. */
 export const ofWholes: readonly Judge[] = [unknown, checkParameter, condition];
 
-/** Judges that hold of each value of what is added, too; others look at what was there before. */
+/** Rules that also apply to each value of an addition; others need the previous value. */
 export const ofAdditions: readonly Judge[] = [
-  ...[gives, opens, shows, turnsOn, cheaperFactor, cheaperPrice],
+  gives,
+  opens,
+  shows,
+  turnsOn,
+  cheaperFactor,
+  cheaperPrice,
 ];
 
-/** Checks written into a config: what is other than before in one that was there. */
+/** Checks inside a config: any difference in an existing check. */
 export const inlineGuard: Judge = (from, _, { segments }) => {
   const list = segments.findLastIndex((key) => guardLists.includes(key));
   return !isUnset(from) || segments.length > list + 2;
 };
 
 export const guardLists = [
-  ...['input_guardrails', 'output_guardrails', 'before_request_hooks', 'after_request_hooks'],
+  'input_guardrails',
+  'output_guardrails',
+  'before_request_hooks',
+  'after_request_hooks',
 ];

@@ -1,4 +1,6 @@
-/** Knows what loosens access, kind by kind: limits raised, scopes added, guards removed. */
+/**
+ * Decides, by kind, which differences loosen access: raised limits, added scopes, removed guards.
+ */
 import type { KindName } from '../../model/kinds/kinds.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import type { Difference } from '../diff/diff.ts';
@@ -33,16 +35,16 @@ import {
 } from './loosening-judges.ts';
 import type { DraftChange } from './planned.ts';
 
-/** The last may most. */
+/** In order of increasing rights. */
 const roles = ['member', 'manager', 'admin'];
 const renewals: readonly Maybe[] = [null, 'monthly', 'weekly'];
 
-/** By place in the spec, the first that matches; `prefix` leads to the budget. */
+/** Rules by path in the spec, first match; `prefix` is the path of the budget. */
 function budgetRules(prefix: string): Rules {
   return {
     [`${prefix}credit_limit`]: ceiling,
     [`${prefix}type`]: unknown,
-    // The sooner a budget starts anew, the more it allows.
+    // The sooner a budget restarts, the more it allows.
     [`${prefix}periodic_reset`]: (from, to) =>
       renewals.indexOf(to ?? null) > renewals.indexOf(from ?? null),
     [`${prefix}periodic_reset_days`]: (from, to) => !isUnset(to) && !(Number(to) >= Number(from)),
@@ -55,7 +57,7 @@ type Rules = Readonly<Record<string, Judge>>;
 
 interface KindRules {
   readonly values: Rules;
-  /** Top-level fields that are judged as wholes. */
+  /** Rules for top-level fields as a whole. */
   readonly fields?: Readonly<Record<string, (from: Maybe, to: Maybe) => boolean>>;
   readonly creating?: true;
   readonly deleting?: true;
@@ -63,15 +65,15 @@ interface KindRules {
 
 const rateLimitRules: Rules = { 'rate_limits.*.value': ceiling };
 
-/** Which requests a policy holds back. */
+/** Conditions that select the requests of a policy. */
 const policyRules: Rules = {
   'conditions.**': condition,
-  // More groups have more limits.
+  // More groups mean more limits.
   'group_by.**': (_, to) => !isUnset(to),
   workspace_id: unknown,
 };
 
-/** Which workspaces may use an integration. */
+/** The workspaces that may use an integration. */
 const workspaceRules: Rules = {
   'global_workspace_access.enabled': noLonger(false),
   'workspaces.*.enabled': opens,
@@ -82,7 +84,7 @@ const capabilityRules: Rules = {
   'disabled_capabilities.*.type': guards,
 };
 
-/** Whom a deployment serves. */
+/** The callers that a deployment serves. */
 function servedRules(list: string): Rules {
   return {
     [`auth_settings.${list}`]: guards,
@@ -90,7 +92,7 @@ function servedRules(list: string): Rules {
   };
 }
 
-/** One place for what loosens access. A place without a rule never does. */
+/** The single definition of what loosens access. Paths without a rule never do. */
 const rules: Readonly<Record<KindName, KindRules>> = {
   Workspace: {
     values: {
@@ -146,7 +148,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
   SecretReference: {
     values: { allow_all_workspaces: noLonger(false) },
     fields: {
-      // No list lets every workspace in.
+      // No list allows every workspace.
       allowed_workspaces: (from, to) =>
         listOf(from).length > 0 && (listOf(to).length === 0 || !holdsAll(listOf(from), listOf(to))),
     },
@@ -173,7 +175,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
     values: { guardrail_id: unknown, mcp_server_id: unknown },
     fields: {
       run_on: (from, to) => !holdsAll(momentsOfRun(to), momentsOfRun(from)),
-      // No list covers all of the server's capabilities.
+      // No list covers all capabilities of the server.
       mcp_integration_capability_ids: (from, to) =>
         listOf(to).length > 0 && (listOf(from).length === 0 || !holdsAll(listOf(to), listOf(from))),
     },
@@ -192,7 +194,7 @@ const rules: Readonly<Record<KindName, KindRules>> = {
       'models.*.pricing_config.pay_as_you_go.*.price': cheaperPrice,
       'models.*.pricing_adjustments.multiplier.**': cheaperPrice,
       'pricing_adjustments.multiplier.default': cheaperFactor,
-      // Where one is not set the default is, which stands elsewhere.
+      // A value that is not set has a default that is defined elsewhere.
       'pricing_adjustments.multiplier.**': cheaperPrice,
       'capabilities.*': noLonger('off'),
       ...workspaceRules,
@@ -267,7 +269,7 @@ export interface Sides {
   readonly desired: Spec;
 }
 
-/** Of the differences of one resource those that loosen access. */
+/** Returns the differences of one resource that loosen access. */
 export function findLoosening(
   kind: KindName,
   differences: readonly Difference[],
@@ -287,7 +289,7 @@ export function findLoosening(
   return new Set(differences.filter(isLoose));
 }
 
-/** Whether the change loosens access by what it makes or removes as a whole. */
+/** Returns whether the creation or deletion itself loosens access. */
 export function loosensAsWhole({
   action,
   identity,
@@ -304,7 +306,7 @@ function valuesLoosen(values: Rules, difference: Difference, spot: Spot): boolea
   }
   const own = ruleAt(values, segments);
   if (own?.(from, to, spot)) return true;
-  // A target takes along the guards that were its own.
+  // A removed target takes its own guards along.
   const isTarget = segments.at(-2) === 'targets';
   const gone = isTarget ? [] : leavesOf(from ?? null, segments);
   const come = leavesOf(to ?? null, segments);
@@ -314,7 +316,7 @@ function valuesLoosen(values: Rules, difference: Difference, spot: Spot): boolea
   );
 }
 
-/** Of what comes with others, where other rules judge wholes. */
+/** Judges values added together with others, where other rules judge the whole. */
 function additionLoosens(
   rule: Judge | undefined,
   value: Json,
@@ -347,7 +349,10 @@ function isNestedSide(value: Maybe): boolean {
   return value !== undefined && isNested(value);
 }
 
-/** Entries that a list holds before and after, in another place: nothing came and nothing went. */
+/**
+ * Returns entries that a list contains before and after at another index: nothing was added or
+ * removed.
+ */
 function movedValues(differences: readonly Difference[]): ReadonlySet<string> {
   const keysOf = (kind: Difference['difference']): Set<string> =>
     new Set(differences.filter(({ difference }) => difference === kind).map(keyOf));

@@ -1,4 +1,4 @@
-/** Knows the order of changes: derived from who refers to whom, never from a list of kinds. */
+/** Orders changes by references between resources, never by a list of kinds. */
 import { Failure } from '../../failure.ts';
 import type { Position } from '../resources/resource-set.ts';
 
@@ -6,29 +6,31 @@ export interface Orderable {
   /** Identity key. */
   readonly id: string;
   readonly action: 'create' | 'update' | 'replace' | 'delete' | 'adopt' | 'retain' | 'rotate';
-  /** Identity keys that the wanted spec names. */
+  /** Identity keys that the desired spec refers to. */
   readonly needs: readonly string[];
-  /** Identity keys that the live spec names; they may not go while this one still names them. */
+  /** Identity keys that the live spec refers to; they may not be deleted before this change. */
   readonly holds: readonly string[];
-  /** Name on the server, as an identity key, that the change gives up; null when it keeps its own. */
+  /**
+   * Identity key of the name on the server that the change gives up; null when it keeps its name.
+   */
   readonly frees: string | null;
   readonly position: Position | null;
 }
 
 export interface Ordered<T extends Orderable> {
   readonly change: T;
-  /** Ids of changes that must have succeeded before this one may start. */
+  /** Ids of changes that must succeed before this one may start. */
   readonly dependsOn: readonly string[];
-  /** A removal that waits for every change that is none. */
+  /** A deletion that waits for every change that is not one. */
   readonly last: boolean;
 }
 
 /**
- * Topological order: what is named comes before what names it, removals come last and run the other
- * way round; ties go by id, so that the order does not depend on how the source is laid out. Every
- * prefix of it leaves no dangling reference. `first` tells by id what else a change waits for.
+ * Orders changes topologically: referenced resources first, deletions last and in reverse. Ties are
+ * broken by id, so that the order does not depend on the layout of the source. Every prefix leaves
+ * no dangling reference. `first` maps an id to a further change that it waits for.
  *
- * @throws Failure (invalid input) naming the documents of a circle
+ * @throws Failure (invalid input) that names the documents of a circle
  */
 export function orderChanges<T extends Orderable>(
   changes: readonly T[],
@@ -39,7 +41,7 @@ export function orderChanges<T extends Orderable>(
   const freeing = new Map(changes.map((change) => [change.frees, change]));
   for (const [id, before] of first) edges.get(id)!.add(before);
   for (const change of changes) {
-    // A name is one resource's at a time: whoever has it now gives it up first.
+    // A name belongs to one resource at a time: its current holder gives it up first.
     const holder = freeing.get(change.id);
     const takesName = change.action !== 'delete' && change.action !== 'retain';
     if (takesName && holder !== undefined && holder !== change) {
@@ -111,7 +113,7 @@ function sortByLevel<T extends Orderable>(
     }));
 }
 
-/** Everything that a change other than a removal waits for, directly or not. */
+/** Returns everything that changes other than deletions wait for, directly or indirectly. */
 function neededFirst(
   changes: readonly Orderable[],
   edges: ReadonlyMap<string, ReadonlySet<string>>,
@@ -147,7 +149,7 @@ function circle(
   });
   return new Failure(
     'invalidInput',
-    `these resources refer to each other in a circle, so none can be made first:\n${lines.join(
+    `these resources refer to each other in a circle, so none can be created first:\n${lines.join(
       '\n',
     )}\nRemove one of the references.`,
   );

@@ -1,4 +1,6 @@
-/** Knows which live resource a manifest may touch: its own, one it may take over, or none. */
+/**
+ * Decides which live resource a manifest may change: its own, one that it may take over, or none.
+ */
 import { kinds } from '../../model/kinds/kinds.ts';
 import {
   type DesiredResource,
@@ -31,23 +33,23 @@ export type BlockReason =
   | 'unread'
   | 'other-credential';
 
-/** `live` carries the identity of the manifest, also where the server knows it by another. */
+/** `live` has the identity of the manifest, even if the server has another. */
 export type Claim =
   | { readonly standing: 'free' }
   | {
       readonly standing: 'owned';
       readonly live: LiveResource;
       readonly renamed: boolean;
-      /** The record is another credential's, and this run has the word to make it its own. */
+      /** The record belongs to another credential, and this run may replace it. */
       readonly recordsAnew: boolean;
     }
   | { readonly standing: 'takeover'; readonly live: LiveResource }
   | { readonly standing: 'blocked'; readonly reason: BlockReason; readonly message: string };
 
 export interface Alignment {
-  /** The live set in the manifests' words: renamed and taken-over resources under their new identity. */
+  /** The live resources, with renamed and taken-over ones under their new identity. */
   readonly resources: readonly LiveResource[];
-  /** One for each wanted resource, by identity key. */
+  /** One claim for each desired resource, by identity key. */
   readonly claims: ReadonlyMap<string, Claim>;
 }
 
@@ -57,10 +59,10 @@ export interface OwnershipOptions {
 }
 
 /**
- * Finds the live counterpart of every manifest, by identity and never by content: what this owner
- * declared under the same or a previous name is its own; what another owner or nobody declared is
- * taken only with `takeOwnership`. Workspaces come first, because the identity of what is in them
- * depends on theirs.
+ * Finds the live counterpart of every manifest, by identity and never by content. Resources that
+ * this owner declared under the current or a previous name are its own. Those of another owner or
+ * of nobody are taken only with `takeOwnership`. Workspaces come first, because identities inside
+ * them depend on theirs.
  */
 export function align(
   desired: readonly DesiredResource[],
@@ -80,7 +82,7 @@ export function align(
   return { resources, claims: resources === live.resources ? claims : renamed(claims, resources) };
 }
 
-/** Claims to resources under the identities that they have in the end. */
+/** Updates claims to the final identities of their live resources. */
 function renamed(
   claims: ReadonlyMap<string, Claim>,
   resources: readonly LiveResource[],
@@ -96,7 +98,10 @@ function renamed(
   );
 }
 
-/** What is known by others comes after them: by its workspace, or, without a name, by what it ties together. */
+/**
+ * Resources identified by others come after them: by their workspace, or, without a name, by both
+ * ends.
+ */
 function phasesOf(desired: readonly DesiredResource[]): DesiredResource[][] {
   const phases = Map.groupBy(desired, ({ identity: { kind } }) =>
     kind === 'Workspace' ? 0 : kind === 'GuardrailMcpBinding' ? 2 : 1,
@@ -106,7 +111,7 @@ function phasesOf(desired: readonly DesiredResource[]): DesiredResource[][] {
 
 interface Claimed {
   readonly claims: ReadonlyMap<string, Claim>;
-  /** Identity that a live resource (by id) has in the manifests, where it differs. */
+  /** The identity in the manifests of live resources (by id) that have another on the server. */
   readonly renames: ReadonlyMap<string, Identity>;
 }
 
@@ -133,7 +138,7 @@ function isSame(one: Identity, other: Identity): boolean {
   return one.name === other.name && one.workspace === other.workspace && one.kind === other.kind;
 }
 
-/** Live resources by who declared them. */
+/** Live resources by their owner. */
 interface LiveIndex {
   readonly owned: ReadonlyMap<string, LiveResource>;
   readonly foreign: ReadonlyMap<string, LiveResource>;
@@ -162,7 +167,7 @@ function claim(
   takeOwnership: boolean,
 ): Claim {
   if (own !== undefined) {
-    // A renamed workspace has renamed what is in it: the record on the server says so not yet.
+    // Renaming a workspace renames its contents; the record on the server does not say so yet.
     const renamed = own.declared !== identityKey(desired.identity);
     const recordsAnew = takeOwnership && !own.isRecordedHere;
     return { standing: 'owned', live: own, renamed, recordsAnew };
@@ -191,7 +196,10 @@ take it over with --take-ownership, or choose another name`;
   return { standing: 'blocked', reason: 'unmanaged-twin', message };
 }
 
-/** Same name or slug; what has neither (a binding) is known by the two ends it ties together. */
+/**
+ * Compares name or slug; a binding has neither and is identified by the two resources that it
+ * connects.
+ */
 function isTwin(desired: DesiredResource, live: LiveResource): boolean {
   const { name, slug } = desired.spec;
   if (live.slug !== null && live.slug === slug) return true;
@@ -247,7 +255,10 @@ function otherOwner(live: LiveResource): string {
 --take-ownership`;
 }
 
-/** `https://git.example/x@4f2a01b2c3d4 file.yaml:12`, as far as it is known. */
+/**
+ * Formats a source as `https://git.example/x@4f2a01b2c3d4 file.yaml:12`; unknown parts are left
+ * out.
+ */
 export function describeSource(source: ManagedSource): string {
   const revision = source.revision === null ? '' : `@${source.revision.slice(0, 12)}`;
   const line = source.line === undefined ? '' : `:${source.line}`;

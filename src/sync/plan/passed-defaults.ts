@@ -1,12 +1,15 @@
-/** Knows what comes first where the default of a place passes from a resource that is only now adopted to another. */
+/**
+ * Orders changes when the default of a workspace passes from a resource that is adopted in the same
+ * plan.
+ */
 import { claimsDefault } from '../resources/default-claim.ts';
 import type { Identity } from '../resources/resource-set.ts';
 import type { DraftChange } from './planned.ts';
 
 /**
- * Of each change that makes something the default, the adoption of what was it: ids by ids. For as long
- * as nobody has adopted it, the server takes its loss for a change by somebody else, and the adoption
- * would be refused.
+ * Maps each change that makes something the default to the adoption of the previous default. Until
+ * that is adopted, the server counts its loss as a change by others, and the adoption would be
+ * refused.
  */
 export function passedDefaults(changes: readonly DraftChange[]): ReadonlyMap<string, string> {
   const leaving = new Map<string, string>();
@@ -19,7 +22,7 @@ export function passedDefaults(changes: readonly DraftChange[]): ReadonlyMap<str
   const first = new Map<string, string>();
   for (const { id, identity, desired, frees } of changes) {
     const before = leaving.get(placeOf(identity));
-    // What gives up a name may itself have to come first.
+    // A change that gives up a name may itself have to come first.
     const mayWait = before !== undefined && frees === null;
     if (mayWait && desired !== null && claimsDefault(desired.spec)) first.set(id, before);
   }

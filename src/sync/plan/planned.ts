@@ -1,4 +1,4 @@
-/** Knows what a plan is made of: changes to carry out, and what must be left alone and why. */
+/** Defines plans: the changes to carry out, and what is blocked and why. */
 
 import type { Difference } from '../diff/diff.ts';
 import type { IgnoredField } from '../diff/ignored-fields.ts';
@@ -17,7 +17,7 @@ import type { PlannedRotation, RotationState } from './rotation.ts';
 
 export type Reason = 'change' | 'drift' | 'default-reset' | 'rename' | 'rotation';
 
-/** One value to write, with what it means. */
+/** One value to write, with its effect. */
 export interface FieldChange extends Difference {
   /** Whether it loosens access. */
   readonly loosens: boolean;
@@ -26,19 +26,22 @@ export interface FieldChange extends Difference {
 /** One change before its order is known. */
 export interface DraftChange extends Orderable {
   readonly identity: Identity;
-  /** What is on the server; null for a create. */
+  /** The live resource; null for a creation. */
   readonly live: LiveResource | null;
-  /** With fingerprints filled in; null for what left the source. */
+  /** With fingerprints; null when it left the source. */
   readonly desired: DesiredResource | null;
   readonly reason: Reason;
   readonly fields: readonly FieldChange[];
   /** Whether it loosens access, by a field or as a whole. */
   readonly loosens: boolean;
-  /** Of a key that gets another value; null of any other change. */
+  /** The rotation of a key; null for other changes. */
   readonly rotation: PlannedRotation | null;
-  /** A delete nobody wrote down: the manifest is gone. Tombstones are none. */
+  /** A deletion because the manifest is gone; a tombstone is not one. */
   readonly prune: boolean;
-  /** Nothing but what others changed: it writes what was applied last, of which the manifest says the same. */
+  /**
+   * Whether it only undoes changes by others: it writes what was applied last, and the manifest
+   * still says the same.
+   */
   readonly restores: boolean;
 }
 
@@ -59,41 +62,44 @@ export interface UnmanagedResource extends Identity {
 export interface Plan {
   readonly owner: string;
   readonly source: SourceInfo;
-  /** Of the live set it was made from. */
+  /** Etag of the live set that the plan was made from. */
   readonly etag: string;
-  /** In the order in which they are to be carried out. */
+  /** In execution order. */
   readonly changes: readonly PlannedChange[];
   readonly blocked: readonly BlockedItem[];
-  /** Wanted resources that are exactly as wanted. */
+  /** Number of desired resources without any difference. */
   readonly unchanged: number;
   readonly desired: number;
-  /** What of the source is looked at, with fingerprints filled in. */
+  /** The compared part of the source, with fingerprints. */
   readonly wanted: readonly DesiredResource[];
-  /** Live resources of this owner. */
+  /** Number of live resources of this owner. */
   readonly owned: number;
-  /** On the server, and nobody's: never touched. */
+  /** Live resources without an owner; never changed. */
   readonly unmanaged: readonly UnmanagedResource[];
-  /** What a newer server has and this version does not know: never touched. */
+  /**
+   * Parts of the live state that a newer server reports and this version does not know; never
+   * changed.
+   */
   readonly unknown: readonly string[];
   readonly leftAlone: LeftAlone;
-  /** What is wrong with the source: the workspaces that each holds are left as they are. */
+  /** Faults of the source; the workspaces that they hold back are left alone. */
   readonly faults: readonly HeldFault[];
-  /** Of what is on the server; empty of all else. */
+  /** Fields with `ignoreFields` on existing resources. */
   readonly ignored: readonly IgnoredField[];
   readonly warnings: readonly string[];
-  /** When the next key is to be rotated, ms since the epoch; null for none that is known of. */
+  /** Time of the next key rotation, ms since the epoch; null when none is known. */
   readonly nextRotationAt: number | null;
-  /** Live resources by identity key, in the manifests' words, for resolving references. */
+  /** Live resources by identity key, for resolving references. */
   readonly live: ReadonlyMap<string, LiveResource>;
 }
 
-/** The plan while it is being made; a blocked item has no change. */
+/** A plan under construction; a blocked item has no change. */
 export class Draft {
   readonly changes = new Map<string, DraftChange>();
   readonly blocked = new Map<string, BlockedItem>();
   readonly ignored: IgnoredField[] = [];
   unchanged = 0;
-  /** Rotations that wait, in words. */
+  /** Messages about rotations that wait. */
   readonly hints: string[] = [];
   nextRotationAt: number | null = null;
 
@@ -118,7 +124,9 @@ export class Draft {
     this.changes.set(change.id, change);
   }
 
-  /** Leaves all else, also of the keys that are rotated, and what is blocked, as it is. */
+  /**
+   * Drops everything except rotations, including other fields of rotated keys and blocked items.
+   */
   keepRotations(): void {
     this.blocked.clear();
     for (const change of [...this.changes.values()]) {
@@ -127,7 +135,7 @@ export class Draft {
     }
   }
 
-  /** Leaves all that the source has to say anew, and what is blocked, as it is. */
+  /** Drops everything except restoring changes, including blocked items. */
   keepRestored(): void {
     this.blocked.clear();
     for (const { id, restores } of [...this.changes.values()]) {

@@ -1,10 +1,10 @@
-/** Knows which commands let happen what a plan holds back for want of a word. */
+/** Formats the commands that release what a plan holds back. */
 import { type CommandLine, releaseOf } from './guards.ts';
 import type { Plan } from './planned.ts';
 
 /**
- * A sentence with a command for each word that is wanted. `takenOver` is what the plan would be with
- * `--take-ownership`, or null when that was said.
+ * Returns a sentence with a command for each release that is needed. `takenOver` is the plan with
+ * `--take-ownership`, or null when that would not help.
  */
 export function releases(plan: Plan, takenOver: Plan | null, command: CommandLine): string[] {
   return [
@@ -37,14 +37,14 @@ function ofRemovals(plan: Plan, command: CommandLine): string[] {
     unattended === 1
       ? '1 API key or workspace left the source and stays'
       : `${unattended} API keys and workspaces left the source and stay`;
-  return [`${what}, because nobody is here to say that it is meant. ${now}`];
+  return [`${what}, because an unattended sync does not delete them. ${now}`];
 }
 
 function ofSuspensions({ blocked }: Plan, command: CommandLine): string[] {
   const count = blocked.filter(({ reason }) => reason === 'suspended').length;
   if (count === 0) return [];
   const go = command({ 'even-if-suspended': true });
-  return [`${count} suspended; they go on by themselves once it ends. To write them now: ${go}`];
+  return [`${count} suspended; they continue automatically when it ends. To write them now: ${go}`];
 }
 
 function ofOwnership(plan: Plan, takenOver: Plan | null, command: CommandLine): string[] {

@@ -1,16 +1,16 @@
-/** Knows which live resource each manifest continues: under its own name, or under one that it had before. */
+/** Finds the live resource that each manifest continues, under its current or a previous name. */
 import { type DesiredResource, identityKey, type LiveResource } from '../resources/resource-set.ts';
 
 /**
- * Settles all names together, because one may be given up and taken anew in the same source: beside
- * `bot-legacy {previousNames: [bot]}` a new `bot` may stand, and chains of them. A manifest continues
- * the resource of its own name, unless a manifest that has none says that it is the one that was
- * called so; that one takes it, and the loser looks among its own previous names. Each resource is
- * continued by one manifest at most.
+ * All names are resolved together, because a name may be given up and reused in the same source:
+ * beside `bot-legacy {previousNames: [bot]}` there may be a new `bot`, and chains of such renames.
+ * A manifest continues the resource of its own name, unless a manifest without one claims it as its
+ * previous name. Then that one takes it, and the other looks among its own previous names. At most
+ * one manifest continues each resource.
  *
- * A rename happens once. What a later resource of the name is, its record tells: it lists the manifests
- * that had been called so when it was applied, and none of them takes it again, not even when what it
- * continues has been deleted meanwhile. A tombstone takes nothing from a manifest that is wanted.
+ * A rename happens once. The record of a later resource with the name lists the manifests that had
+ * been called so when it was applied. None of them takes it again, even if what they continue has
+ * been deleted meanwhile. A tombstone takes nothing from a desired manifest.
  *
  * @param owned live resources of this owner by identity key
  * @returns the continued resource by the manifest's identity key
@@ -44,12 +44,15 @@ export function findContinued(
   return continued;
 }
 
-/** Whether a resource goes to a manifest of another name although one of its own is there. */
+/**
+ * Returns whether a resource goes to a manifest of another name although one of its own name
+ * exists.
+ */
 function yields({ source }: LiveResource, heir: DesiredResource): boolean {
   return !heir.absent && source?.renamed_before?.includes(heir.identity.name) !== true;
 }
 
-/** Names of the manifests that were once called as `resource` is now. */
+/** Returns the names of the manifests that were once called as `resource` is now. */
 export function renamedBefore(
   resource: DesiredResource,
   desired: readonly DesiredResource[],

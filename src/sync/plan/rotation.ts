@@ -1,26 +1,29 @@
-/** Knows when a key is due for another value, what waits for the one before to end, and when to look again. */
+/**
+ * Decides when a key is due for rotation, what waits for the end of the previous value, and when to
+ * check again.
+ */
 
 import { type Difference, topLevelField } from '../diff/diff.ts';
 import { type DesiredResource, identityKey, type LiveResource } from '../resources/resource-set.ts';
 
-/** Why a key gets another value. */
+/** Why a key is rotated. */
 export interface PlannedRotation {
-  /** `unfinished`: a run has given it one already, and has not said that it was delivered. */
+  /** `unfinished` means that an earlier run set a new value and did not record its delivery. */
   readonly because: 'generation' | 'period' | 'unfinished';
-  /** As recorded, and as the manifest has it. */
+  /** The recorded generation and that of the manifest. */
   readonly generation: { readonly from: number; readonly to: number };
-  /** When the period was over; null for another reason. */
+  /** End of the period; null for other reasons. */
   readonly dueAt: string | null;
-  /** How long the value before stays good once the new one is delivered, ms. */
+  /** How long the previous value stays valid after the delivery of the new one, ms. */
   readonly overlapMs: number;
 }
 
-/** What a comparison finds of a key's rotation. */
+/** The rotation state of a compared key. */
 export interface RotationState {
   readonly rotation: PlannedRotation | null;
-  /** Why a rotation that is wanted waits; null for none. */
+  /** Why a due rotation waits; null if it does not. */
   readonly hint: string | null;
-  /** When it is to be looked at again, ms since the epoch; null for never. */
+  /** Time of the next check, ms since the epoch; null for never. */
   readonly nextAt: number | null;
 }
 
@@ -32,7 +35,7 @@ export function recordedGeneration({ source }: Pick<LiveResource, 'source'>): nu
   return source?.rotation_generation ?? 1;
 }
 
-/** A manifest without `rotation` has no say in it. */
+/** A manifest without `rotation` leaves the generation alone. */
 export function wantedGeneration(
   { rotation }: Pick<DesiredResource, 'rotation'>,
   recorded: number,
@@ -40,7 +43,10 @@ export function wantedGeneration(
   return rotation?.generation ?? recorded;
 }
 
-/** `fields` are those that an update would write; `now` in ms since the epoch. */
+/**
+ * @param fields what an update would write
+ * @param now ms since the epoch
+ */
 export function rotationOf(
   desired: DesiredResource,
   live: LiveResource,
@@ -63,7 +69,7 @@ export function rotationOf(
   if (isBegun) {
     return planned(isRaised ? 'generation' : 'unfinished');
   }
-  // A policy that changes has its moments counted anew.
+  // Changing the policy restarts its periods.
   const isPeriodic =
     desired.rotation?.isPeriodic === true &&
     nextRotationAt !== null &&

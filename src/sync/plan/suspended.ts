@@ -1,17 +1,17 @@
-/** Knows which planned changes wait because their owner or workspace is suspended. */
+/** Blocks planned changes while their owner or workspace is suspended. */
 import { identityKey } from '../resources/resource-set.ts';
 import type { Draft, DraftChange, Plan } from './planned.ts';
 
-/** A told pause that lasts now. */
+/** A suspension in force. */
 export interface Suspension {
-  /** `metadata.workspace`; null for everything of the owner. */
+  /** `metadata.workspace`; null for all resources of the owner. */
   readonly workspace: string | null;
-  /** RFC 3339; null until somebody resumes. */
+  /** RFC 3339; null until it is resumed. */
   readonly until: string | null;
   readonly reason: string;
 }
 
-/** Blocks what would be written in a suspended place; what is kept as it is needs no writing. */
+/** Blocks writes in suspended workspaces; `retain` writes nothing. */
 export function blockSuspended(draft: Draft, suspensions: readonly Suspension[]): void {
   if (suspensions.length === 0) return;
   const find = suspensionFinder(suspensions);
@@ -24,7 +24,7 @@ export function blockSuspended(draft: Draft, suspensions: readonly Suspension[])
   }
 }
 
-/** Why what is about a resource waits, in words; null where it does not. */
+/** Returns a function that says why a resource waits; null if it does not. */
 export function suspensionFinder(
   suspensions: readonly Suspension[],
 ): (about: Pick<DraftChange, 'identity' | 'live'>) => string | null {
@@ -36,7 +36,7 @@ export function suspensionFinder(
   };
 }
 
-/** Names of the workspace that a change is in, or is about: also the one it had before it was renamed. */
+/** Returns the names of the workspace that a change is in or about, including its previous name. */
 function placesOf({ identity, live }: Pick<DraftChange, 'identity' | 'live'>): string[] {
   const now = identity.kind === 'Workspace' ? identity.name : identity.workspace;
   const [, ...rest] = (live?.declared ?? identityKey(identity)).split('/');
@@ -49,7 +49,7 @@ function messageOf({ workspace, until, reason }: Suspension): string {
   return `${what} is suspended ${until === null ? 'until it is resumed' : `until ${until}`}: ${reason}`;
 }
 
-/** What waits in a plan because it is suspended, as one text to compare; null for nothing. */
+/** Returns the suspended items as text for comparison; null when there are none. */
 export function suspendedIn({ blocked }: Pick<Plan, 'blocked'>): string | null {
   const paused = blocked.filter(({ reason }) => reason === 'suspended');
   return paused.length === 0

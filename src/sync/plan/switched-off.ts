@@ -1,8 +1,8 @@
-/** Knows which planned changes the server would refuse, because it has their kind switched off. */
+/** Blocks planned changes of kinds that are switched off on the server. */
 import type { LiveSet } from '../resources/resource-set.ts';
 import type { Draft } from './planned.ts';
 
-/** Blocks what would be written of such a kind; what is kept as it is needs no writing. */
+/** Blocks the writes of such kinds; `retain` writes nothing. */
 export function blockSwitchedOff(draft: Draft, { switchedOff }: LiveSet): void {
   if (switchedOff === undefined || switchedOff.size === 0) return;
   for (const change of [...draft.changes.values()]) {

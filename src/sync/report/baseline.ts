@@ -1,22 +1,22 @@
-/** Knows how it is told what a plan would do anyway, at the version of its source that it is compared with. */
+/** Describes what a plan would do anyway, at the version of its source that it is compared with. */
 import { oneLine } from '../../terminal-text.ts';
 import type { PlannedChange } from '../plan/planned.ts';
 
 export interface Baseline {
-  /** As it was named. */
+  /** The ref as the user named it. */
   readonly ref: string;
-  /** The commit that it stood for; null where it could not be read. */
+  /** Its commit; null when it could not be read. */
   readonly commit: string | null;
-  /** What is planned there as well. */
+  /** Changes that are planned at the ref too. */
   readonly already: readonly PlannedChange[];
-  /** What is planned there, and here no more. */
+  /** Changes that are planned at the ref and no longer here. */
   readonly undone: readonly PlannedChange[];
   readonly blockedAlready: number;
 }
 
 const namesShownMax = 5;
 
-/** A line for each part that is not shown; none where nothing is compared. */
+/** Returns a line for each hidden part; none without a comparison. */
 export function baselineLines(baseline: Baseline | undefined): string[] {
   if (baseline === undefined) return [];
   const { ref, commit, already, undone, blockedAlready } = baseline;

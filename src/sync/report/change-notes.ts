@@ -1,4 +1,4 @@
-/** Knows what is said of a change beside its fields: why, from where, and what ends with it. */
+/** Describes a change besides its fields: reason, origin, and what is lost with it. */
 import { oneLine, printable } from '../../terminal-text.ts';
 import { endsWithReplace } from '../diff/consequences.ts';
 import { describeSource } from '../plan/ownership.ts';
@@ -6,7 +6,7 @@ import type { BlockedItem, PlannedChange } from '../plan/planned.ts';
 import type { PlannedRotation } from '../plan/rotation.ts';
 import { placeText } from '../resources/resource-set.ts';
 
-/** In the order in which they are told. */
+/** In display order. */
 export function changeNotes(change: PlannedChange): string[] {
   const { action, reason, live, identity } = change;
   return [
@@ -28,7 +28,7 @@ function rotationNotes({ because, generation, dueAt, overlapMs }: PlannedRotatio
     period: `due since ${dueAt}`,
     unfinished: 'finishes a rotation whose value was not delivered',
   }[because];
-  return [why, `the value before ends ${durationText(overlapMs)} after the new one is delivered`];
+  return [why, `the previous value ends ${durationText(overlapMs)} after the new one is delivered`];
 }
 
 function durationText(ms: number): string {

@@ -1,4 +1,4 @@
-/** Knows the published JSON form of a plan and of what an apply did. */
+/** Builds the published JSON documents of a plan and of an apply. */
 import type { Ending } from '../../failure.ts';
 import type { KeyDelivery } from '../apply/key-survey.ts';
 import { defaultText, endsWithReplace } from '../diff/consequences.ts';
@@ -11,13 +11,16 @@ import { impactDocument } from './impact-text.ts';
 import { counted, type Reportable, symbols } from './summary.ts';
 import { yamlPath } from './yaml-path.ts';
 
-/** A cycle with what only programs are told. */
+/** A cycle result with the parts that only programs receive. */
 export interface Outcome extends Reportable {
   readonly deliveries: readonly KeyDelivery[];
   readonly ending: Ending;
 }
 
-/** The published plan document (docs/explanation/sync.md, Plan); values are whole, and no secret is in it. */
+/**
+ * Builds the plan document (docs/explanation/sync.md, Plan); values are complete, secrets are left
+ * out.
+ */
 export function planDocument(
   plan: Plan,
   warnings: readonly string[],
@@ -28,7 +31,9 @@ export function planDocument(
     engine: 'gatewright',
     owner: plan.owner,
     source: {
-      ...{ repo: plan.source.repo, sha: plan.source.revision, digest: plan.source.digest },
+      repo: plan.source.repo,
+      sha: plan.source.revision,
+      digest: plan.source.digest,
       environment: plan.source.environment ?? null,
     },
     base: { snapshotEtag: plan.etag },
@@ -41,16 +46,25 @@ export function planDocument(
     },
     changes: plan.changes.map((change) => changeDocument(change, impacts.get(change.id))),
     blocked: plan.blocked.map(({ id, identity, reason, message, position }) => ({
-      ...{ id, ...identity, reason, message, position },
+      id,
+      ...identity,
+      reason,
+      message,
+      position,
     })),
     faults: plan.faults.map(({ fault, workspaces, mayHide }) => ({
       ...fault.position,
-      ...{ code: fault.code, message: fault.message, fix: fault.fix ?? null },
-      ...{ workspaces, mayHide },
+      code: fault.code,
+      message: fault.message,
+      fix: fault.fix ?? null,
+      workspaces,
+      mayHide,
     })),
     ignored: plan.ignored.map(({ identity, path, differs }) => ({
       ...identity,
-      ...{ path: pointerOf(path), yamlPath: yamlPath(identity.kind, {}, path), differs },
+      path: pointerOf(path),
+      yamlPath: yamlPath(identity.kind, {}, path),
+      differs,
     })),
     unmanaged: plan.unmanaged,
     unknown: plan.unknown,
@@ -106,7 +120,7 @@ function fieldDocument(
   };
 }
 
-/** Where a wanted value comes from that is not the manifest's alone. */
+/** Returns where a value comes from that is not the manifest's own. */
 function origin(
   desired: PlannedChange['desired'],
   { difference, path }: FieldChange,
@@ -116,7 +130,7 @@ function origin(
   return position.related === undefined ? {} : { position };
 }
 
-/** A secret stands as `(secret env:NAME)`, so that two of them tell nothing of each other. */
+/** Replaces a secret by `(secret env:NAME)`, so that equal secrets cannot be recognised. */
 function withoutSecrets(value: Json): Json {
   return mapSpec({ value }, (inner) => (isSecret(inner) ? `(secret ${inner.$secret})` : undefined))
     .value!;
@@ -127,13 +141,15 @@ function baselineDocument(baseline: Baseline | undefined): Record<string, unknow
   const { ref, commit, already, undone, blockedAlready } = baseline;
   const whole = (change: PlannedChange): unknown => changeDocument(change, undefined);
   return {
-    ...{ ref, commit, blocked: blockedAlready },
+    ref,
+    commit,
+    blocked: blockedAlready,
     changes: already.map(whole),
     undone: undone.map(whole),
   };
 }
 
-/** What an apply did, for `--report` and `-o json`. */
+/** Builds the result document of an apply, for `--report` and `-o json`. */
 export function resultDocument(outcome: Outcome): Record<string, unknown> {
   const { report, refusal } = outcome;
   return {

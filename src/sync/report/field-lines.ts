@@ -1,4 +1,4 @@
-/** Knows the lines that tell how one field changes: one for each single value that differs. */
+/** Formats the changes of one field as lines, one for each single value that differs. */
 import type { KindName } from '../../model/kinds/kinds.ts';
 import { kinds } from '../../model/kinds/kinds.ts';
 import { oneLine } from '../../terminal-text.ts';
@@ -17,20 +17,20 @@ import { isSecret, pointerOf, segmentsOf } from '../resources/spec-paths.ts';
 import { pairText, valueText } from './value-text.ts';
 import { yamlPath } from './yaml-path.ts';
 
-/** One value: what goes, what comes, or both. Every text is safe to show. */
+/** One value: removed, added, or both. All texts are safe to print. */
 export interface FieldLine {
   readonly path: string;
-  /** Null where there is nothing on that side. */
+  /** Null when there is no value on that side. */
   readonly from: string | null;
   readonly to: string | null;
-  /** `drift`, `goes back to no budget`. */
+  /** For example `drift` or `goes back to no budget`. */
   readonly notes: readonly string[];
   readonly loosens: boolean;
-  /** Nothing differs, only the record of what was applied is renewed. */
+  /** Nothing differs; only the record of what was applied is renewed. */
   readonly isRecord: boolean;
 }
 
-/** Everything that a change does to fields, in the order of the plan. */
+/** Returns all field changes of a change, in plan order. */
 export function fieldLines(change: PlannedChange): FieldLine[] {
   const { identity, live, desired } = change;
   const sides = { live: live?.spec ?? {}, wanted: desired?.spec ?? {} };
@@ -43,7 +43,7 @@ interface Sides {
   readonly desired: DesiredResource | null;
 }
 
-/** Where a wanted value comes from that is not the manifest's alone. */
+/** Returns where a value comes from that is not the manifest's own. */
 function originNotes(desired: DesiredResource | null, segments: readonly string[]): string[] {
   if (desired?.isComposed !== true) return [];
   const position = desired.positionOf(pointerOf(segments));
@@ -58,7 +58,12 @@ function linesOf(
   const { difference, from, to, reason, loosens } = field;
   const drift = reason === 'drift' ? ['drift'] : [];
   const line = (path: string, parts: Partial<FieldLine>): FieldLine => ({
-    ...{ path, from: null, to: null, notes: drift, loosens, isRecord: false },
+    path,
+    from: null,
+    to: null,
+    notes: drift,
+    loosens,
+    isRecord: false,
     ...parts,
   });
   const segments = segmentsOf(field.path);
@@ -93,7 +98,7 @@ function linesOf(
   return [...withDefault(kind, field, removed), ...added];
 }
 
-/** A removed field says what holds from then on, on its last line. */
+/** Adds to the last line of a removed field the default that applies from then on. */
 function withDefault(kind: KindName, field: FieldChange, lines: readonly FieldLine[]): FieldLine[] {
   const segments = segmentsOf(field.path);
   const isField = !segments.some((key) => /^\d+$/.test(key)) && !isExact(kinds[kind], segments);
@@ -106,11 +111,11 @@ function withDefault(kind: KindName, field: FieldChange, lines: readonly FieldLi
 }
 
 interface ValueLine extends Partial<FieldLine> {
-  /** Of the path: ` line 3`. */
+  /** Appended to the path: ` line 3`. */
   readonly suffix: string;
 }
 
-/** Two single values; of texts of several lines the lines that differ. */
+/** Compares two single values; of multi-line texts only the lines that differ. */
 function pairLines(from: Json, to: Json): ValueLine[] {
   if (isSecret(from) && isSecret(to)) {
     return [{ suffix: '', from: '(secret)', to: valueText(to), notes: ['another value'] }];
@@ -132,7 +137,7 @@ function pairLines(from: Json, to: Json): ValueLine[] {
   });
 }
 
-/** One value on one side, a line of text each. */
+/** Formats a value on one side, a line for each line of text. */
 function textLines(value: Json): [suffix: string, text: string][] {
   if (typeof value !== 'string' || !value.includes('\n')) return [['', valueText(value)]];
   return value.split('\n').map((line, at) => [` line ${at + 1}`, valueText(line)]);

@@ -1,8 +1,8 @@
-/** Knows how it is told what a change reaches: in a line for people, and whole up to a bound for programs. */
+/** Formats the impact of a change: one line for people, complete up to a limit for programs. */
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import type { Impact } from '../plan/impact.ts';
 
-/** Names of one kind that programs are told. */
+/** Maximum number of names of one kind in documents. */
 const namesMax = 50;
 
 /** `reaches 2 configs, 14 API keys; last used 2026-11-21T22:40:00.000Z by ApiKey/support/bot` */
@@ -16,8 +16,8 @@ export function impactText({ reached, lastUse, keysAsked }: Impact): string {
 }
 
 function useText(lastUse: Impact['lastUse'], keys: number, keysAsked: number): string {
-  if (keysAsked === 0) return 'when they were used last is not known';
-  const among = keysAsked < keys ? ` (of ${keysAsked} that were asked about)` : '';
+  if (keysAsked === 0) return 'their last use is unknown';
+  const among = keysAsked < keys ? ` (of ${keysAsked} that were queried)` : '';
   return `${lastUse === null ? 'never used' : `last used ${lastUse.at} by ${lastUse.by}`}${among}`;
 }
 
@@ -29,16 +29,16 @@ function wordFor(kind: KindName, count: number): string {
   return count > 1 ? words : words.replace(/ies$/, 'y').replace(/s$/, '');
 }
 
-/** Null where nothing is reached, or nobody has asked. */
+/** Returns null when nothing is affected, or the impact was not determined. */
 export function impactDocument(impact: Impact | undefined): Record<string, unknown> | null {
   if (impact === undefined) return null;
   const { reached, lastUse, keysAsked } = impact;
-  const told = [...reached].map(([kind, ids]) => [
+  const entries = [...reached].map(([kind, ids]) => [
     kind,
     { count: ids.length, names: ids.slice(0, namesMax) },
   ]);
   return {
-    reached: Object.fromEntries(told),
+    reached: Object.fromEntries(entries),
     lastUsedAt: lastUse?.at ?? null,
     lastUsedBy: lastUse?.by ?? null,
     keysAsked,

@@ -1,4 +1,4 @@
-/** Knows how what lies in a source and is no manifest is told: counted, with the first names. */
+/** Describes what the sync leaves alone: counts with the first names. */
 
 import { oneLine } from '../../terminal-text.ts';
 import type { Plan } from '../plan/planned.ts';
@@ -17,7 +17,7 @@ export function leftLines({ unmanaged, unknown, leftAlone, ignored }: Plan): str
   ];
 }
 
-/** A line for each cause; none where nothing was left alone. */
+/** Returns a line for each cause; none when nothing was left alone. */
 export function leftAloneLines(left: LeftAlone): string[] {
   const { ignored, foreignFiles: files, foreignDocuments: documents } = left;
   const causes: [readonly string[], string][] = [
@@ -29,7 +29,9 @@ export function leftAloneLines(left: LeftAlone): string[] {
     ],
     [
       documents,
-      documents.length === 1 ? 'document of others left alone' : 'documents of others left alone',
+      documents.length === 1
+        ? 'document of other programs left alone'
+        : 'documents of other programs left alone',
     ],
     [ignored, 'left out by .gatewrightignore'],
     [left.otherEnvironments, 'of other environments left alone'],
@@ -39,23 +41,23 @@ export function leftAloneLines(left: LeftAlone): string[] {
     .map(([names, what]) => `${names.length} ${what}: ${listed(names)}`);
 }
 
-/** Fields that others have changed and may; none where there is none. */
+/** Describes ignored fields that others have changed; none when there are none. */
 function ignoredLines(ignored: Plan['ignored']): string[] {
   const names = ignored
     .filter(({ differs }) => differs)
     .map(({ identity, path }) => `${identityKey(identity)} ${yamlPath(identity.kind, {}, path)}`);
   if (names.length === 0) return [];
-  return [`of other tools by metadata.ignoreFields, left alone: ${listed(names)}`];
+  return [`left to other tools by metadata.ignoreFields: ${listed(names)}`];
 }
 
-/** What nobody has declared, and how it becomes declared; none where there is nothing. */
+/** Describes unmanaged resources and how to adopt them; none when there are none. */
 function unmanagedLines(unmanaged: readonly Identity[]): string[] {
   if (unmanaged.length === 0) return [];
   const advice = 'to adopt: gatewright export DIR --unmanaged, then apply DIR --take-ownership';
   return [`unmanaged, left alone: ${listed(unmanaged.map(identityKey))} (${advice})`];
 }
 
-/** What a newer server has; none where it is of this version. */
+/** Describes parts of a newer server; none for a server of this version. */
 export function unknownLines(unknown: readonly string[]): string[] {
   if (unknown.length === 0) return [];
   return [
@@ -63,7 +65,7 @@ export function unknownLines(unknown: readonly string[]): string[] {
   ];
 }
 
-/** The first names, and how many more there are. */
+/** Lists the first names and the number of the others. */
 function listed(names: readonly string[]): string {
   const hidden = names.length - namesShownMax;
   const shown = names.slice(0, namesShownMax).map(oneLine).join(', ');

@@ -1,4 +1,4 @@
-/** Knows how a plan is told in a comment on a pull request: the summary first, the difference folded away. */
+/** Formats a plan as a comment on a pull request: the summary first, the differences folded. */
 import { oneLine } from '../../terminal-text.ts';
 import type { Impact, Impacts } from '../plan/impact.ts';
 import type { PlannedChange } from '../plan/planned.ts';
@@ -10,19 +10,19 @@ import { impactText } from './impact-text.ts';
 import { leftLines } from './left-alone.ts';
 import { type Reportable, summaryLine } from './summary.ts';
 
-/** GitHub takes 65,536 characters; bytes are no fewer, and something is left for who adds to it. */
+/** GitHub allows 65,536 characters; this many bytes leave room for additions. */
 const bytesMax = 60_000;
-/** What cannot be applied and what is to be noted. */
+/** Limit of the blocked items and warnings. */
 const noteBytesMax = 12_000;
-/** One change must not take the place of all others. */
+/** Limit of one change, so that it does not displace all others. */
 const changeBytesMax = 16_000;
-/** Frame, headings and two pairs of fences. */
+/** Size of headings and fences. */
 const frameBytes = 4_000;
 const lineLengthMax = 800;
 
 /**
- * Below 60 kB. Everything that comes from manifests or the server stands in blocks of code, where
- * nothing of it is read as Markdown, HTML or a mention.
+ * At most 60 kB. Everything from manifests or the server is inside code blocks, where it is not
+ * interpreted as Markdown, HTML or a mention.
  */
 export function markdownReport(result: Reportable): string {
   const { plan, refusal, warnings } = result;
@@ -65,7 +65,7 @@ function hiddenText(hidden: readonly PlannedChange[], total: number): string {
   return `${hidden.length} of ${total} changes are not shown here${among}; \`gatewright plan\` shows all.`;
 }
 
-/** In the order of the plan; where there is no room for all, what takes or loosens goes first. */
+/** In plan order; when not everything fits, deletions and loosening changes come first. */
 function shownChanges(
   changes: readonly PlannedChange[],
   impacts: Impacts | undefined,
@@ -96,7 +96,7 @@ function hiddenLines(count: number): string {
   return `  … ${count} more lines of this change`;
 }
 
-/** A hunk of a unified difference: the head, then what goes and what comes. */
+/** Formats a change like a hunk of a unified diff: a header, then removed and added lines. */
 function changeLines(change: PlannedChange, impact: Impact | undefined): string[] {
   const isWhole = change.loosens && !change.fields.some((field) => field.loosens);
   const notes = changeNotes(change).join(', ');
@@ -107,15 +107,17 @@ function changeLines(change: PlannedChange, impact: Impact | undefined): string[
 }
 
 function hunkLines({ path, from, to, isRecord, notes, loosens }: FieldLine): string[] {
-  const told = [...(notes.length === 0 ? [] : [`(${notes.join(', ')})`])];
-  const tail = [...told, ...(loosens ? ['! loosens'] : [])].map((text) => `  ${text}`).join('');
+  const noteTexts = notes.length === 0 ? [] : [`(${notes.join(', ')})`];
+  const tail = [...noteTexts, ...(loosens ? ['! loosens'] : [])]
+    .map((text) => `  ${text}`)
+    .join('');
   if (isRecord) return [`  ${path}: ${to}${tail}`];
   const gone = from === null ? [] : [`- ${path}: ${from}`];
   const come = to === null ? [] : [`+ ${path}: ${to}`];
   return [...gone, ...come].map((line, at, all) => (at === all.length - 1 ? line + tail : line));
 }
 
-/** The first lines that fit, and last how many are left out. */
+/** Returns the first lines that fit, and a line with the number of omitted ones. */
 function fitting(
   lines: readonly string[],
   bytes: number,
@@ -135,14 +137,17 @@ function bytesOf(lines: readonly string[]): number {
   return lines.reduce((sum, line) => sum + Buffer.byteLength(line) + 1, 0);
 }
 
-/** The middle of a line that is too long goes: a path begins with where, a value is at the end. */
+/** Cuts out the middle of a long line: the path is at its start, the value at its end. */
 function clipped(line: string): string {
   if (line.length <= lineLengthMax) return line;
   const half = lineLengthMax / 2;
   return `${line.slice(0, half)} … ${line.slice(-half)}`.toWellFormed();
 }
 
-/** Longer than any run of backticks in it, so that nothing in it closes the block. */
+/**
+ * Uses a fence longer than any run of backticks in the text, so that nothing in it closes the
+ * block.
+ */
 function fenced(language: string, lines: readonly string[]): string[] {
   const longest = Math.max(2, ...lines.flatMap((line) => runsOf(line)));
   const fence = '`'.repeat(longest + 1);

@@ -1,23 +1,23 @@
-/** Knows the counts of a plan and of its outcome, as one line and by kind. */
+/** Counts the changes of a plan and their outcomes, as one line and by kind. */
 import type { ApplyReport } from '../apply/apply.ts';
 import type { Refusal } from '../plan/guards.ts';
 import type { Impacts } from '../plan/impact.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
 import type { Baseline } from './baseline.ts';
 
-/** The parts of a cycle that are told to people. */
+/** The parts of a cycle result that people see. */
 export interface Reportable {
   readonly plan: Plan;
   /** Set when a guard refused the plan; nothing was written. */
   readonly refusal: Refusal | null;
-  /** True when somebody was asked and said no; nothing was written. */
+  /** True when the user declined; nothing was written. */
   readonly declined: boolean;
-  /** Null when nothing was tried. */
+  /** Null when nothing was attempted. */
   readonly report: ApplyReport | null;
   readonly warnings: readonly string[];
-  /** What its changes reach; absent where nobody has asked. */
+  /** Impact of the changes; absent when not determined. */
   readonly impacts?: Impacts | undefined;
-  /** What the plan was compared with, and is without; absent where it is whole. */
+  /** The baseline whose changes the plan leaves out; absent for a complete plan. */
   readonly baseline?: Baseline | undefined;
 }
 
@@ -40,7 +40,7 @@ export function summaryLine({
   const rest = [
     `${plan.unchanged} unchanged`,
     ...(plan.blocked.length > 0 ? [`${plan.blocked.length} blocked`] : []),
-    ...(plan.faults.length > 0 ? [`${plan.faults.length} wrong in the source`] : []),
+    ...(plan.faults.length > 0 ? [`${plan.faults.length} invalid in the source`] : []),
     ...(plan.unmanaged.length > 0 ? [`${plan.unmanaged.length} unmanaged left alone`] : []),
   ].join(', ');
   if (report === null) {
@@ -64,7 +64,7 @@ export function summaryLine({
   return `Applied: ${parts.join(', ')}; ${rest}.${ending}`;
 }
 
-/** What was done, by action: `created`. */
+/** Past forms of the actions. */
 export const participles: Readonly<Record<PlannedChange['action'], string>> = {
   create: 'created',
   update: 'updated',
@@ -75,7 +75,7 @@ export const participles: Readonly<Record<PlannedChange['action'], string>> = {
   rotate: 'rotated',
 };
 
-/** How often each word occurs; actions in the order of the table above. */
+/** Counts each word; actions in the order of the table above. */
 export function counted<T extends string>(words: readonly T[]): [T, number][] {
   const rank = (word: T): number => Object.keys(symbols).indexOf(word);
   return [...Map.groupBy(words, (word) => word)]
@@ -93,7 +93,7 @@ export interface KindCounts {
   readonly undone: number;
 }
 
-/** What a cycle did, a row for each kind it touched. */
+/** Returns a row for each kind that a cycle changed. */
 export function countsByKind({ plan, report }: Pick<Reportable, 'plan' | 'report'>): KindCounts[] {
   const rows = new Map<string, KindCounts>();
   const add = (kind: string, field: Exclude<keyof KindCounts, 'kind'>): void => {

@@ -1,4 +1,4 @@
-/** Knows how a plan and its outcome are told to people at a terminal. */
+/** Formats a plan and its outcome as text for a terminal. */
 import { type Colour, coloured, oneLine } from '../../terminal-text.ts';
 import type { AppliedItem, ApplyReport } from '../apply/apply.ts';
 import type { Impact } from '../plan/impact.ts';
@@ -23,14 +23,17 @@ const colours: Record<PlannedChange['action'], Colour> = {
 };
 
 /**
- * The whole outcome of a cycle as text with marks of colours, ending in a newline; '' lines apart its
- * sections. Every value that differs has a line; what is so at a baseline, too, where it is to be `wide`.
+ * Formats the outcome of a cycle with colour marks, ending in a newline; '' lines separate
+ * sections. Every differing value has a line. `wide` also lists the changes of the baseline.
  */
 export function textReport(result: Reportable, { wide = false } = {}): string {
   return [...textParts(result, { wide })].join('');
 }
 
-/** {@link textReport} in parts, each of whole lines: all of it takes more room than the plan that it tells. */
+/**
+ * Yields {@link textReport} in parts of whole lines, because the complete text needs more memory
+ * than the plan.
+ */
 export function* textParts(result: Reportable, { wide = false } = {}): Generator<string> {
   const { plan, report, baseline } = result;
   for (const change of plan.changes) {
@@ -77,8 +80,8 @@ function changeLines(change: PlannedChange, impact: Impact | undefined): string[
 
 function fieldText(line: FieldLine): string {
   const { notes, loosens } = line;
-  const told = notes.length === 0 ? [] : [coloured('dim', `(${notes.join(', ')})`)];
-  return [lineText(line), ...told, ...mark(loosens)].join('  ');
+  const noteTexts = notes.length === 0 ? [] : [coloured('dim', `(${notes.join(', ')})`)];
+  return [lineText(line), ...noteTexts, ...mark(loosens)].join('  ');
 }
 
 function lineText({ path, from, to, isRecord }: FieldLine): string {

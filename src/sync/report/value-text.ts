@@ -1,24 +1,24 @@
-/** Knows how a value is shown on one line: whole, or cut so that what differs stays in sight. */
+/** Formats a value on one line, complete or cut so that the difference stays visible. */
 import type { Json } from '../resources/resource-set.ts';
 import { isReference, isSecret } from '../resources/spec-paths.ts';
 
-/** Characters of a line's value, spelt out; more would hide the other lines. */
+/** Maximum number of escaped characters of a value. */
 const shownMax = 240;
-/** Characters before the first difference; fewer than are shown even where each is spelt out. */
+/** Characters shown before the first difference; they fit even if each is escaped. */
 const leadMax = 24;
 
-/** Nothing that could be taken for another character, or for none, or that a terminal obeys. */
+/** Invisible characters, look-alikes of a space, and terminal control characters. */
 const unseen = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu;
 const beyondAscii = /[^\u0020-\u007e]/gu;
 
-/** A value as JSON, a reference by name, a secret by origin; a long text from its beginning. */
+/** Formats a value as JSON, a reference by name, a secret by origin; a long text from its start. */
 export function valueText(value: Json): string {
   return textFrom(value, 0, unseen);
 }
 
 /**
- * Two values that differ, so that what is shown of them differs: both from shortly before the first
- * difference, with the place of the last where that is not shown, and letter by letter where the two
+ * Formats two differing values so that the difference is visible: both from shortly before the
+ * first difference, with the position of the last one if that is cut off, and escaped if the two
  * look alike.
  */
 export function pairText(from: Json, to: Json): [from: string, to: string] {
@@ -27,7 +27,7 @@ export function pairText(from: Json, to: Json): [from: string, to: string] {
   const [one = '', other = ''] = [from, to].map((text) =>
     foldOf(text.slice(start, start + shownMax)),
   );
-  // Where both go on, one may have come less far in as many units.
+  // When both are cut, one may show fewer characters for the same number of units.
   const goOn = Math.min(from.length, to.length) > start + shownMax;
   const isAlike = one === other || (goOn && (one.startsWith(other) || other.startsWith(one)));
   const hidden = isAlike ? beyondAscii : unseen;
@@ -35,12 +35,12 @@ export function pairText(from: Json, to: Json): [from: string, to: string] {
   return [textFrom(from, start, hidden, same), textFrom(to, start, hidden, same)];
 }
 
-/** Text from elsewhere, such as a key, with what cannot be seen spelt out. */
+/** Escapes invisible characters in an external text such as a key. */
 export function seen(text: string): string {
   return spelt(text, unseen);
 }
 
-/** @param same units at the end that the other text of a pair has, too; all of them where there is none */
+/** @param same units at the end that both texts of a pair share; infinite without a pair */
 function textFrom(value: Json, start: number, hidden: RegExp, same = Infinity): string {
   if (isReference(value)) return spelt(value.$ref, hidden);
   if (isSecret(value)) return spelt(`(secret ${value.$secret})`, hidden);
@@ -59,14 +59,14 @@ function textFrom(value: Json, start: number, hidden: RegExp, same = Infinity): 
   return `"${inside}" (${value.length} characters${further})`;
 }
 
-/** Of the first UTF-16 unit in which they differ; halves of characters are spelt out. */
+/** Returns the index of the first differing UTF-16 unit; half surrogate pairs are escaped. */
 function firstDifference(one: string, other: string): number {
   let at = 0;
   while (at < one.length && one[at] === other[at]) at += 1;
   return at;
 }
 
-/** UTF-16 units at the end that are the same. */
+/** Returns the number of equal UTF-16 units at the end. */
 function commonEnd(one: string, other: string): number {
   const most = Math.min(one.length, other.length);
   let count = 0;
@@ -74,7 +74,10 @@ function commonEnd(one: string, other: string): number {
   return count;
 }
 
-/** What is left of a text for the eye: marks, forms and what is unseen count for nothing. */
+/**
+ * Reduces a text to what the eye distinguishes: no marks, compatibility forms or invisible
+ * characters.
+ */
 function foldOf(text: string): string {
   return text.normalize('NFKD').replace(/[\p{M}\p{C}\p{Z}]/gu, '');
 }

@@ -1,4 +1,6 @@
-/** Knows what a place of a canonical spec is called in a manifest: `spec.rateLimits[0].value`. */
+/**
+ * Converts a path in a canonical spec to its spelling in a manifest: `spec.rateLimits[0].value`.
+ */
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import type { Json, Spec } from '../resources/resource-set.ts';
@@ -7,10 +9,10 @@ import { shapeOf, toCamelCase, toSnakeCase } from '../resources/spec-shape.ts';
 import { seen } from './value-text.ts';
 
 /**
- * The path as a manifest has it: camelCase where either spelling is read, references by their own
- * keys, keys that are no words in brackets.
+ * Formats the path in camelCase where both spellings are read, with reference keys, and with keys
+ * that are no identifiers in brackets.
  *
- * @param root the spec in which `segments` lead to a value, which tells lists from maps
+ * @param root the spec that contains `segments`, to distinguish lists from maps
  */
 export function yamlPath(kind: KindName, root: Spec, segments: readonly string[]): string {
   if (segments.length === 1 && segments[0] === 'workspace_id') return 'metadata.workspace';
@@ -43,7 +45,7 @@ function keyText(key: string): string {
   return /^[A-Za-z_$@][\w$@-]*$/.test(key) ? `.${key}` : `[${seen(JSON.stringify(key))}]`;
 }
 
-/** camelCase where the way back is sure. */
+/** Returns camelCase where the conversion is reversible. */
 function spelling(key: string): string {
   const camel = toCamelCase(key);
   return toSnakeCase(camel) === key ? camel : key;

@@ -19,7 +19,7 @@ export function identityKey(identity: Identity): string {
 }
 
 /** The workspace that a resource counts to, which is its own for a Workspace; null for the organisation's. */
-export function workspaceOf({ kind, workspace, name }: Identity): string | null {
+export function owningWorkspace({ kind, workspace, name }: Identity): string | null {
   return kind === 'Workspace' ? name : workspace;
 }
 
@@ -145,7 +145,7 @@ export interface DesiredSet {
   /** What is no fault and hardly meant, in the order of its places; absent where there is none. */
   readonly warnings?: readonly SourceNote[] | undefined;
   /** Of the workspaces that are wrong, those whose resources are of an earlier version; absent where none is. */
-  readonly lastSound?: ReadonlySet<string | null> | undefined;
+  readonly lastValid?: ReadonlySet<string | null> | undefined;
 }
 
 export interface SourceInfo {

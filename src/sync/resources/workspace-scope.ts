@@ -1,11 +1,11 @@
 /** Knows which part of everything a command looks at: some workspaces, or all and the organisation's own resources. */
-import { type HeldFault, type Identity, workspaceOf } from './resource-set.ts';
+import { type HeldFault, type Identity, owningWorkspace } from './resource-set.ts';
 
 /** Names of workspaces as manifests have them; null for everything. */
 export type WorkspaceScope = ReadonlySet<string> | null;
 
 export function isInScope(identity: Identity, scope: WorkspaceScope): boolean {
-  return isNamed(workspaceOf(identity), scope);
+  return isNamed(owningWorkspace(identity), scope);
 }
 
 /** Whether a fault stands in the scope, or may do so for all that can be read. */

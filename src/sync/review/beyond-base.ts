@@ -1,21 +1,21 @@
-/** Knows what a plan does beyond what the plan of another version of its source would do: pure. */
+/** Subtracts the plan of another version of the source from a plan. */
 import { sortedText } from '../diff/diff.ts';
 import type { FieldChange, Plan, PlannedChange } from '../plan/planned.ts';
 import type { Baseline } from '../report/baseline.ts';
 import type { Json } from '../resources/resource-set.ts';
 import { segmentsOf, valueAt } from '../resources/spec-paths.ts';
 
-/** The plan with what is new in it alone, and the rest. */
+/** The remaining plan, and what both plans do. */
 export interface BeyondBase {
   readonly plan: Plan;
   readonly baseline: Omit<Baseline, 'ref' | 'commit'>;
 }
 
 /**
- * Both plans are of the same state of the server. A field counts as the other's, too, if that would write the
- * same there for the same reason.
+ * Both plans must be of the same live state. A field counts as shared if the other plan would write
+ * the same value for the same reason.
  *
- * @param base null where the other version cannot be planned, and does nothing
+ * @param base null when the other version cannot be planned; then nothing is shared
  */
 export function beyondBase(head: Plan, base: Plan | null): BeyondBase {
   const before = new Map((base?.changes ?? []).map((change) => [change.id, change]));
@@ -26,7 +26,8 @@ export function beyondBase(head: Plan, base: Plan | null): BeyondBase {
   return {
     plan: {
       ...head,
-      ...{ blocked, warnings: head.warnings.filter((warning) => !warned.has(warning)) },
+      blocked,
+      warnings: head.warnings.filter((warning) => !warned.has(warning)),
       changes: head.changes.flatMap((change) => beyond(change, before.get(change.id))),
     },
     baseline: {
@@ -41,7 +42,7 @@ function heldText({ id, reason }: Plan['blocked'][number]): string {
   return `${id} ${reason}`;
 }
 
-/** What a change does and the other does not. */
+/** Returns the part of a change that the other does not make. */
 function beyond(change: PlannedChange, other: PlannedChange | undefined): PlannedChange[] {
   if (other === undefined || other.action !== change.action) return [change];
   const known = new Set(other.fields.map((field) => fieldText(field, other)));
@@ -51,7 +52,7 @@ function beyond(change: PlannedChange, other: PlannedChange | undefined): Planne
   return [{ ...change, fields, loosens: fields.some(({ loosens }) => loosens) }];
 }
 
-/** What both do. */
+/** Returns the part of a change that both make. */
 function shared(change: PlannedChange, other: PlannedChange | undefined): PlannedChange[] {
   if (other === undefined || other.action !== change.action) return [];
   const known = new Set(other.fields.map((field) => fieldText(field, other)));
@@ -61,13 +62,13 @@ function shared(change: PlannedChange, other: PlannedChange | undefined): Planne
   return [fields.length === all ? change : { ...change, fields }];
 }
 
-/** Of a secret only the origin is in the field: whether it is the same value its fingerprint tells. */
+/** A field contains only the origin of a secret, so its fingerprint is compared. */
 function fieldText(field: FieldChange, { desired }: PlannedChange): string {
   const value = field.secret ? valueAt(desired?.spec, segmentsOf(field.path)) : null;
   return sortedText([field as unknown as Json, (value ?? null) as Json]);
 }
 
-/** What else than fields tells two changes of one resource apart. */
+/** Returns what distinguishes two changes of one resource besides their fields. */
 function courseText({ rotation, reason, prune, desired }: PlannedChange): string {
   const terms =
     desired === null

@@ -1,14 +1,15 @@
-/** Knows how it is found out what a plan reaches, and when that was used last. */
+/** Determines what a plan affects, and when that was last used. */
 import { type Impacts, impactOf, reachOf } from '../plan/impact.ts';
 import type { Plan } from '../plan/planned.ts';
 import type { AdminClient } from '../server/client.ts';
 import { readLastUses } from '../server/key-uses.ts';
 
-/** More keys than this are counted and not asked about. */
+/** Further keys are counted but not queried. */
 const keysAskedMax = 1_000;
 
 /**
- * What each change of a plan reaches. One request for each two hundred keys, and none where no key is reached.
+ * Returns the impact of each change, with one request for each 200 keys and none when no key is
+ * affected.
  *
  * @throws what the client throws
  */

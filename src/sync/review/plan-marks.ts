@@ -1,4 +1,7 @@
-/** Knows what a plan depends on, as marks that tell whether it would be the same now, and what has changed. */
+/**
+ * Digests what a plan depends on, to detect whether it would still be the same and what has
+ * changed.
+ */
 import { fingerprintOf } from '../../model/manifests/fingerprint.ts';
 import { sortedText } from '../diff/diff.ts';
 import type { Plan, PlannedChange } from '../plan/planned.ts';
@@ -6,31 +9,31 @@ import { participles } from '../report/summary.ts';
 import type { DesiredResource, Json, LiveResource } from '../resources/resource-set.ts';
 import { isSecret, mapSpec, pointerOf } from '../resources/spec-paths.ts';
 
-/** One change as it was planned; every digest is keyed, so that nothing can be tried against it. */
+/** Digests of one planned change; all are keyed, so that values cannot be guessed by trial. */
 interface ChangeMark {
   readonly action: PlannedChange['action'];
-  /** Sent as `If-Match`; null for what is not there yet. */
+  /** Sent as `If-Match`; null for a resource that does not exist yet. */
   readonly version: number | null;
-  /** Of the resource on the server, with the mark of its owner. */
+  /** Digest of the live resource with its owner record. */
   readonly live: string | null;
-  /** Of the manifest, the values of secrets included. */
+  /** Digest of the manifest, including secret values. */
   readonly wanted: string | null;
   /** Fingerprints by JSON pointer and origin: `/configurations/headers/x env:X`. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** Of the ids and slugs that its references lead to. */
+  /** Digest of the ids and slugs of its references. */
   readonly targets: string;
-  /** Of what is done, and after what. */
+  /** Digest of what is done and in which order. */
   readonly course: string;
 }
 
 export interface PlanMarks {
-  /** By identity key. */
+  /** Keyed by identity key. */
   readonly changes: Readonly<Record<string, ChangeMark>>;
-  /** Why the others are held back, by identity key. */
+  /** Block reasons of the other resources, by identity key. */
   readonly blocked: Readonly<Record<string, string>>;
 }
 
-/** @param key of the fingerprints of the plan's owner */
+/** @param key the fingerprint key of the plan's owner */
 export function marksOf(plan: Plan, key: Buffer): PlanMarks {
   const digest = (value: unknown): string => fingerprintOf(key, sortedText(value as Json));
   const changes = plan.changes.map((change) => [change.id, markOf(change, plan, digest)] as const);
@@ -66,8 +69,15 @@ function terms(desired: DesiredResource): unknown {
   const { spec, absent, onRemoval, previousNames, renamedBefore } = desired;
   const { secretOutput, rotation, ignoreFields = null, protected: isProtected } = desired;
   return {
-    ...{ spec, absent, onRemoval, previousNames, renamedBefore },
-    ...{ secretOutput, rotation, ignoreFields, isProtected },
+    spec,
+    absent,
+    onRemoval,
+    previousNames,
+    renamedBefore,
+    secretOutput,
+    rotation,
+    ignoreFields,
+    isProtected,
   };
 }
 
@@ -81,7 +91,10 @@ function fingerprintsIn({ spec }: DesiredResource): Record<string, string> {
   return found;
 }
 
-/** A sentence for each resource of which the plan would be another now; none while it still holds. */
+/**
+ * Returns a sentence for each resource whose plan would be different now; none while the plan is
+ * valid.
+ */
 export function changedSince(then: PlanMarks, now: PlanMarks, plan: Plan): string[] {
   const messages = new Map(plan.blocked.map(({ id, message }) => [id, message]));
   const ids = [then.changes, then.blocked, now.changes, now.blocked].flatMap(Object.keys);
@@ -98,8 +111,8 @@ export function changedSince(then: PlanMarks, now: PlanMarks, plan: Plan): strin
       return heldNow === heldThen ? [] : [`${id}: is held back now: ${messages.get(id)}`];
     }
     return before === undefined
-      ? [`${id}: is held back no more`]
-      : [`${id}: was to be ${participles[before.action]}, and nothing is to be done any more`];
+      ? [`${id}: is no longer held back`]
+      : [`${id}: was to be ${participles[before.action]}, and nothing is to be done now`];
   });
 }
 
@@ -115,14 +128,14 @@ function changed(then: ChangeMark, now: ChangeMark): string | null {
   );
   if (secret !== undefined) {
     const [pointer, ...origin] = secret.split(' ');
-    // What stands in the manifest as text is told by its place alone.
+    // A value written in the manifest is identified only by its position.
     const from = origin.join(' ').startsWith('text:')
       ? pointer
       : `${pointer} (${origin.join(' ')})`;
-    return `the secret value of ${from} is another`;
+    return `the secret value of ${from} changed`;
   }
-  if (then.live !== now.live) return 'the mark of its owner on the server is another';
-  if (then.wanted !== now.wanted) return 'its manifest comes to something else';
-  if (then.targets !== now.targets) return 'what it refers to is another';
-  return then.course === now.course ? null : 'it would be carried out in another way';
+  if (then.live !== now.live) return 'its owner record on the server changed';
+  if (then.wanted !== now.wanted) return 'its manifest has another result now';
+  if (then.targets !== now.targets) return 'its references lead to other resources now';
+  return then.course === now.course ? null : 'it would be carried out differently now';
 }

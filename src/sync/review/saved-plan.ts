@@ -1,4 +1,4 @@
-/** Knows the saved plan: a plan as one JSON text that proves who made it, and that nothing was changed in it. */
+/** Writes and reads saved plans: a plan as one JSON text, sealed against changes. */
 import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { Failure } from '../../failure.ts';
@@ -10,16 +10,16 @@ import { planDocument } from '../report/document.ts';
 import type { SnapshotRead } from '../server/live.ts';
 import { changedSince, marksOf } from './plan-marks.ts';
 
-/** The part of it that applying reads; the plan beside it is what `plan -o json` writes. */
+/** Version of the part that apply reads; the rest equals `plan -o json`. */
 const formatVersion = 1;
 
-/** What a plan was made of, and what was released with it. */
+/** The inputs of a plan and what was released with it. */
 const Terms = z.strictObject({
-  /** Locations of manifests, as they were given. */
+  /** Locations of the manifests, as given. */
   paths: z.array(z.string()).min(1),
-  /** The environment of them that counts. */
+  /** The selected environment. */
   environment: z.string().nullable(),
-  /** None is all. */
+  /** Empty means all. */
   workspace: z.array(z.string()),
   noPrune: z.boolean(),
   allowDeletes: z.number().nullable(),
@@ -54,7 +54,7 @@ const Saved = z.strictObject({
     changes: z.record(z.string(), ChangeMark),
     blocked: z.record(z.string(), z.string()),
   }),
-  /** Of the whole text without it. */
+  /** Seal over the whole text without this field. */
   seal: hex,
 });
 
@@ -65,7 +65,7 @@ const Document = z.looseObject({
 });
 
 export interface SavedPlan extends z.infer<typeof Document> {
-  /** What the seal stands for. */
+  /** The text under the seal. */
   readonly sealed: string;
 }
 
@@ -80,9 +80,9 @@ export interface SaveOptions {
 }
 
 /**
- * The plan as a text to keep, on one line. No value of a secret is in it, only its fingerprint.
+ * Serialises the plan on one line. It contains fingerprints of secrets, never their values.
  *
- * @throws Failure (invalid input) with credentials that are not told what a plan is sealed by
+ * @throws Failure (invalid input) for credentials that do not receive the sealing key
  */
 export function savedPlanText(plan: Plan, read: SnapshotRead, options: SaveOptions): string {
   const { now, validMs, server, terms, warnings, impacts } = options;
@@ -97,7 +97,9 @@ with --credentials FILE.`;
     formatVersion,
     madeAt: formatTimestamp(now),
     expiresAt: formatTimestamp(now + validMs),
-    ...{ server, organisationId: read.snapshot.organisation_id, terms },
+    server,
+    organisationId: read.snapshot.organisation_id,
+    terms,
     marks: marksOf(plan, key),
   };
   const document = { ...planDocument(plan, warnings, impacts), saved };
@@ -105,25 +107,25 @@ with --credentials FILE.`;
   return `${JSON.stringify({ ...document, saved: { ...saved, seal } })}\n`;
 }
 
-/** Whether a text begins as a plan in JSON, saved or only written out. */
+/** Returns whether a text starts like the JSON of a plan, saved or not. */
 export function looksLikePlan(beginning: string): boolean {
   return /^\s*\{\s*"formatVersion"\s*:\s*\d+\s*,\s*"engine"\s*:\s*"gatewright"/.test(beginning);
 }
 
 /**
- * The saved plan in a text, as far as it can be judged without the server.
+ * Parses a saved plan as far as possible without the server.
  *
- * @param name of its file, for messages
- * @throws Failure (invalid input) for what is none, or cannot be read by this version
+ * @param name file name, for messages
+ * @throws Failure (invalid input) when it is not a saved plan, or of a newer format
  */
 export function parseSavedPlan(text: string, name: string): SavedPlan {
   const refuse = (reason: string): Failure =>
     new Failure(
       'invalidInput',
-      `${name} ${reason}.\nNothing was written; make it anew with plan --out.`,
+      `${name} ${reason}.\nNothing was written; create it again with plan --out.`,
     );
   const raw = jsonOf(text);
-  if (raw === undefined) throw refuse('is no whole plan: it is cut off or damaged');
+  if (raw === undefined) throw refuse('is not a complete plan: it is cut off or damaged');
   const { formatVersion: outer, saved } = raw;
   if (saved === undefined)
     throw refuse('is the JSON form of a plan, which is not saved to be applied');
@@ -156,14 +158,14 @@ export interface Circumstances {
   readonly server: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Name of the file, for messages. */
+  /** File name, for messages. */
   readonly name: string;
-  /** Writes the command that plans the same anew. */
+  /** Formats the command that creates the plan again. */
   readonly planAgain: () => string;
 }
 
 /**
- * @throws Failure (invalid input) for a plan of another owner or server, (stale) for one that is too old
+ * @throws Failure (invalid input) for a plan of another owner or server, (stale) for an expired one
  */
 export function assertApplicable(
   { owner, saved }: SavedPlan,
@@ -190,9 +192,9 @@ To plan anew: ${planAgain()}`,
 }
 
 /**
- * Whether the text is one that this server's credentials have sealed, before anything of it is followed.
+ * Checks the seal before anything in the text is used.
  *
- * @throws Failure (invalid input) for a text that was changed or is of another organisation
+ * @throws Failure (invalid input) when the text was changed or belongs to another organisation
  */
 export function assertGenuine(
   { saved, sealed }: SavedPlan,
@@ -219,7 +221,8 @@ export function assertGenuine(
 }
 
 /**
- * @throws Failure (stale) with what has changed since, where the plan that is made now is not the saved one
+ * @throws Failure (stale) that lists the changes since, when the plan made now differs from the
+ *   saved one
  */
 export function assertUnchanged(
   { saved }: SavedPlan,
@@ -229,7 +232,7 @@ export function assertUnchanged(
   const key = keyOf(read);
   const changed =
     key === null
-      ? ['these credentials were taken the right to write headers of integrations']
+      ? ['these credentials lost the permission to write headers of integrations']
       : changedSince(saved.marks, marksOf(plan, key), plan);
   if (changed.length > 0) throw staleFailure(name, changed, planAgain());
 }
@@ -250,7 +253,7 @@ function keyOf({ snapshot }: SnapshotRead): Buffer | null {
   return snapshot.fingerprint_key === null ? null : Buffer.from(snapshot.fingerprint_key, 'base64');
 }
 
-/** The first line keeps it apart from the fingerprints of values. */
+/** The first line separates seals from fingerprints of values. */
 function sealOf(text: string, key: Buffer): string {
   return fingerprintOf(key, `saved plan\n${text}`);
 }

@@ -1,4 +1,4 @@
-/** Knows the access token of a service account: got with its credentials, shared, renewed before it ends. */
+/** Fetches and caches the access token of a service account, and renews it before it expires. */
 import type { Clock } from '../../clock.ts';
 import type { Secret } from '../../secret.ts';
 import { errorFields, Unreachable } from './refusal.ts';
@@ -6,7 +6,7 @@ import { isSettled, type Repeats } from './repeat.ts';
 import type { Answer, Transport } from './transport.ts';
 
 export interface ServiceAccount {
-  /** Base of `/oauth2/access_token`. */
+  /** Base URL of `/oauth2/access_token`. */
   readonly authUrl: string;
   readonly tsgId: string;
   readonly clientId: string;
@@ -22,7 +22,7 @@ interface Token {
   readonly renewAt: number;
 }
 
-/** One token for all who ask; they share the request for a new one too. */
+/** Shares one token, and one token request, among all callers. */
 export class AccessToken {
   readonly #account: ServiceAccount;
   readonly #transport: Transport;
@@ -37,7 +37,7 @@ export class AccessToken {
     this.#clock = clock;
   }
 
-  /** @throws Unreachable when the credentials are refused or no answer comes */
+  /** @throws Unreachable when the credentials are refused or the server does not respond */
   async current(signal: AbortSignal | undefined): Promise<string> {
     const held = this.#token;
     if (held !== null) {
@@ -55,12 +55,12 @@ export class AccessToken {
     }
   }
 
-  /** The next request gets a new one. */
+  /** Discards the token; the next request fetches a new one. */
   forget(): void {
     this.#token = null;
   }
 
-  /** What to tell the user whose credentials or token the server does not take. */
+  /** Describes for the user that the server rejects the credentials or the token. */
   refused(body: unknown): Unreachable {
     const { clientId, authUrl, tsgId, credentialsOrigin = 'the credentials' } = this.#account;
     const reason = errorFields(body, 401).message;

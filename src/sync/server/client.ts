@@ -1,4 +1,4 @@
-/** Knows how to talk to the Admin API: with a token, at a pace, again where that can help. */
+/** Sends requests to the Admin API with a token, limited concurrency and retries. */
 import { type Clock, systemClock } from '../../clock.ts';
 import type { Proxies } from '../../remote/proxies.ts';
 import { AccessToken, type ServiceAccount } from './access-token.ts';
@@ -9,50 +9,53 @@ import { SnapshotCache, type SnapshotQuery } from './snapshot-cache.ts';
 import { type Answer, connectionsMax, type Outcome, Transport } from './transport.ts';
 
 export interface ClientOptions extends ServiceAccount, Omit<RepeatOptions, 'clock'> {
-  /** Base of `/v2` and `/admin/v2` paths. */
+  /** Base URL of the `/v2` and `/admin/v2` paths. */
   readonly adminBaseUrl: string;
-  /** Base of `/v1` paths; ends in `/v1`. */
+  /** Base URL of the `/v1` paths; ends in `/v1`. */
   readonly baseUrl: string;
-  /** In whose name is written, so that the server refuses to touch what another owner declared. */
+  /** The owner of all writes; the server refuses changes to what another owner declared. */
   readonly owner: string;
   readonly clock?: Clock;
-  /** Folder in which the last snapshot is kept for the next run; it is not when absent. */
+  /** Folder that caches the last snapshot for the next run; no cache when absent. */
   readonly cacheFolder?: string;
-  /** By which the server is reached; none when absent. */
+  /** Proxies to the server; none when absent. */
   readonly proxies?: Proxies | null;
 }
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** With mount and query: `/v2/configs`. */
+  /** Includes mount and query: `/v2/configs`. */
   readonly path: string;
   readonly body?: unknown;
-  /** The body, where it is written already. */
+  /** The body if it is already serialised. */
   readonly bodyText?: string;
   /** Version for `If-Match`. */
   readonly ifMatch?: number | null;
-  /** Of the owner's lease, for a write in the owner's name. */
+  /** Fence of the owner's lease, for writes of the owner. */
   readonly fence?: number | undefined;
-  /** Sent again under it, a POST is carried out once. */
+  /** Makes a retried POST run once. */
   readonly idempotencyKey?: string;
-  /** False for what changes no resource although it is no GET. */
+  /** False for a request other than GET that changes no resource. */
   readonly countsAsWrite?: boolean;
-  /** Status of an answer that is no success and still tells what was asked for. */
+  /** Status of an error response that the caller expects and reads. */
   readonly accepts?: 422;
-  /** Not to be kept waiting by requests that take long. */
+  /** Skips the queue behind slow requests. */
   readonly outOfTurn?: boolean;
   /** Raw value for `If-None-Match`. */
   readonly ifNoneMatch?: string | null;
-  /** Ends waiting for a turn and repeating; a request under way is never cut off. */
+  /** Ends waiting and retries; a request in flight is never cut off. */
   readonly signal?: AbortSignal | undefined;
 }
 
 export interface ApiResponse extends Omit<Answer, 'retryAfter'> {
-  /** An earlier try of the request may have been carried out although no answer came. */
+  /** Whether an earlier attempt may have been carried out although its response was lost. */
   readonly maybeDone: boolean;
 }
 
-/** One server, one service account. Safe to use from many places at once; dispose closes its sockets. */
+/**
+ * A client of one server and one service account. Safe for concurrent use; disposal closes its
+ * sockets.
+ */
 export class AdminClient implements AsyncDisposable {
   readonly owner: string;
   readonly #options: ClientOptions;
@@ -71,12 +74,12 @@ export class AdminClient implements AsyncDisposable {
     this.#token = new AccessToken(options, this.#transport, this.#repeats, clock);
   }
 
-  /** Where the server is, without a slash at the end. */
+  /** URL of the server without a trailing slash. */
   get address(): string {
     return this.#options.adminBaseUrl.replace(/\/+$/, '');
   }
 
-  /** Where the last answer to a question is kept; null where none is. */
+  /** Returns the cache for a snapshot query; null without a cache folder. */
   snapshotCache(query: SnapshotQuery): SnapshotCache | null {
     const { cacheFolder } = this.#options;
     return cacheFolder === undefined
@@ -84,23 +87,23 @@ export class AdminClient implements AsyncDisposable {
       : new SnapshotCache(cacheFolder, { ...this.#options, ...query });
   }
 
-  /** HTTP requests sent since the start, the token's and repeats included. */
+  /** Number of HTTP requests since the start, including token requests and retries. */
   get requests(): number {
     return this.#transport.requests;
   }
 
-  /** Those of them that could change a resource. */
+  /** Number of requests that could change a resource. */
   get writes(): number {
     return this.#writes;
   }
 
   /**
-   * Sends one request, repeating it after connection errors, timeouts and the statuses of an
-   * overloaded server. Creates are repeated too: a declared identity exists once on the server, so
-   * that a second create is refused and the caller looks (see `maybeDone`).
+   * Sends a request. Retries after connection errors, timeouts and the statuses of an overloaded
+   * server. Creates are retried too: a declared identity exists once on the server, so a second
+   * create is refused and the caller checks (see `maybeDone`).
    *
-   * @throws ApiRefusal for every other error answer
-   * @throws Unreachable once all tries have failed
+   * @throws ApiRefusal for every other error response
+   * @throws Unreachable when all attempts failed
    */
   async request(request: ApiRequest): Promise<ApiResponse> {
     const words = `${request.method} ${request.path.split('?')[0]}`;

@@ -1,23 +1,23 @@
-/** Knows how the server is asked which keys are in use. */
+/** Asks the server which keys are in use. */
 import { z } from 'zod';
 import type { AdminClient } from './client.ts';
 import { ApiRefusal } from './refusal.ts';
 
-/** As many as the server takes at once. */
+/** Maximum number of keys in one request. */
 const batchMax = 200;
-/** A key that was used within this time is in use. */
+/** A key used within this period counts as in use. */
 const inUseMs = 30 * 86_400_000;
 
 const KeyUses = z.object({
   data: z.array(z.object({ id: z.string(), last_used_at: z.iso.datetime().nullable() })),
 });
 
-/** Of each key that is in use when it was used last, RFC 3339; null where the server does not tell. */
+/** Last use of each key in use, RFC 3339; null when the server does not report it. */
 export type KeysInUse = ReadonlyMap<string, string | null>;
 
 /**
- * Those of these keys that are in use at `now`, ms since the epoch. A server that does not tell counts
- * as one on which all are.
+ * Returns the keys that are in use at `now`, ms since the epoch. If the server does not report
+ * uses, all keys count as in use.
  *
  * @throws what the client throws
  */
@@ -34,8 +34,8 @@ export async function readKeysInUse(
 }
 
 /**
- * When each of these keys was used last, RFC 3339, null for one that never was; null from a server that
- * does not tell.
+ * Returns the last use of each key, RFC 3339, null for one that was never used; null in total from
+ * a server that does not report uses.
  *
  * @throws what the client throws
  */

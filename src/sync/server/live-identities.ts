@@ -1,15 +1,18 @@
-/** Knows what the resources of a server are called in manifests: as an External or their owner's record says, else by their own names. */
+/**
+ * Gives live resources their identities: from an External or the owner's record, else from their
+ * names.
+ */
 import type { SnapshotResource } from '../../model/kinds/snapshot.ts';
 import { type ExternalResource, type Identity, identityKey } from '../resources/resource-set.ts';
 
-/** Names every resource; names are unique, because references go by them. */
+/** Identifies every resource uniquely, because references use the identity. */
 export function identify(
   resources: readonly SnapshotResource[],
   owner: string,
   externals: readonly ExternalResource[],
 ): Map<SnapshotResource, Identity> {
   const names = new LiveNames(owner, externals);
-  // What a workspace is called comes first: everything in it is told by that.
+  // Workspaces come first: identities inside them depend on theirs.
   names.take(resources.filter(({ kind }) => kind === 'Workspace'));
   names.take(resources.filter(({ kind }) => kind !== 'Workspace'));
   return names.identities;
@@ -20,7 +23,7 @@ class LiveNames {
   readonly #owner: string;
   readonly #externals: readonly ExternalResource[];
   readonly #used = new Set<string>();
-  /** What a workspace is called in identities, by id. */
+  /** Workspace names in identities, by workspace id. */
   readonly #workspaces = new Map<string, string>();
 
   constructor(owner: string, externals: readonly ExternalResource[]) {
@@ -31,7 +34,7 @@ class LiveNames {
   take(resources: readonly SnapshotResource[]): void {
     for (const external of this.#externals) {
       const found = resources.filter((resource) => this.#isMeant(external, resource));
-      // Of several that have the name it is none: nobody can say which is meant.
+      // An External that matches several resources matches none, because it is ambiguous.
       if (found.length === 1) this.#give(found[0]!, external.identity, true);
     }
     for (const resource of resources) {
@@ -60,7 +63,7 @@ class LiveNames {
     return id === null ? null : (this.#workspaces.get(id) ?? id);
   }
 
-  /** @param isKnown whether a workspace is called so in the manifests of this owner, else by its slug */
+  /** @param isKnown whether this owner's manifests name the workspace; else its slug is used */
   #give(resource: SnapshotResource, identity: Identity, isKnown: boolean): void {
     this.identities.set(resource, identity);
     this.#used.add(identityKey(identity));

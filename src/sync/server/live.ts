@@ -1,4 +1,4 @@
-/** Knows how the server's state is read: one snapshot, brought into the same words as the manifests. */
+/** Reads the live state as one snapshot and converts it to the terms of the manifests. */
 import { z } from 'zod';
 import { Failure } from '../../failure.ts';
 import { type KindName, kindNames, kinds } from '../../model/kinds/kinds.ts';
@@ -19,16 +19,18 @@ import { identify } from './live-identities.ts';
 import { withoutUnknown } from './newer-server.ts';
 import type { SnapshotQuery } from './snapshot-cache.ts';
 
-/** What was read before; hand it in again to pay for nothing when nothing has changed. */
+/** A snapshot read; passing it to the next read avoids the transfer while nothing has changed. */
 export interface SnapshotRead {
   readonly query: SnapshotQuery;
   readonly snapshot: Snapshot;
   readonly etag: string;
-  /** What a newer server tells and this version does not know; absent where there is nothing. */
+  /**
+   * Parts that a newer server reports and this version does not know; absent when there are none.
+   */
   readonly unknown?: readonly string[] | undefined;
 }
 
-/** Everything that the organisation has. */
+/** Queries all resources of the organisation. */
 export function wholeSnapshot(owner: string): SnapshotQuery {
   const query = new URLSearchParams({ owner });
   return { view: 'whole', path: `/admin/v2/gatewright/snapshot?${query}` };
@@ -38,15 +40,15 @@ const namedMax = 50;
 const namedCharactersMax = 4_000;
 
 /**
- * What one owner has to see while nothing changes: all but what others have declared, save what its
- * Externals lead to. Null where that cannot be asked for: by a name, of which there may be several,
- * and by very many.
+ * Queries what one owner needs while nothing changes: everything except resources of other owners,
+ * plus the targets of its Externals. Null when the query cannot express it: for a lookup by name,
+ * which may be ambiguous, and for very many Externals.
  */
 export function ownSnapshot(
   owner: string,
   externals: readonly ExternalResource[],
 ): SnapshotQuery | null {
-  // Workspaces are told to everybody.
+  // Every view contains all workspaces.
   const named = externals.filter(({ identity }) => identity.kind !== 'Workspace');
   const text = named
     .map(({ lookup }) => lookup)
@@ -59,10 +61,10 @@ export function ownSnapshot(
 }
 
 /**
- * Reads what is asked for in one request, or learns in one that `previous`, or what an earlier run has
- * kept, still holds.
+ * Reads a snapshot in one request. The response is 304 if `previous`, or the snapshot cached by an
+ * earlier run, is still valid.
  *
- * @throws Failure (unreachable) when the server is out of reach, refuses, or answers something else
+ * @throws Failure (unreachable) when the server is unreachable, refuses, or sends something else
  */
 export async function readSnapshot(
   client: AdminClient,
@@ -77,7 +79,7 @@ export async function readSnapshot(
   if (status === 304 && known !== null) return known;
   if (status === 304 && kept !== null) {
     const told: unknown = JSON.parse(await decoded(kept.body));
-    // Sealed by this account when it had been read: to judge it again would tell nothing new.
+    // The cache is sealed and was validated by this version, so it need not be validated again.
     if (kept.isProven) return { query, snapshot: told as Snapshot, etag: kept.etag };
     return await readable(query, told, kept.etag);
   }
@@ -88,7 +90,10 @@ export async function readSnapshot(
   return read;
 }
 
-/** Whether what was told holds every word that this version reads from it, so that nothing was put in. */
+/**
+ * Returns whether the response contains every field that this version reads, so that no default was
+ * filled in.
+ */
 function isAsRead(told: unknown, { snapshot, unknown = [] }: SnapshotRead): boolean {
   const { api_key_prefix: prefix, resources } = told as Partial<Snapshot>;
   const saysAll = (resources ?? []).every(
@@ -108,24 +113,24 @@ async function ask(
   } catch (error) {
     if (error instanceof Failure || signal?.aborted) throw error;
     const reason = error instanceof Error ? error.message : String(error);
-    const message = `the server does not give its state: ${reason}`;
+    const message = `the server does not return its state: ${reason}`;
     throw new Failure('unreachable', message, { cause: error });
   }
 }
 
-/** @throws Failure (unreachable) for what is no snapshot of this form */
+/** @throws Failure (unreachable) when the response is not a valid snapshot */
 async function readable(query: SnapshotQuery, told: unknown, etag: string): Promise<SnapshotRead> {
   const { body, unknown } = await withoutUnknown(told);
   const snapshot = formFor(body).safeParse(body);
   if (snapshot.success) return { query, snapshot: snapshot.data, etag, unknown };
   throw new Failure(
     'unreachable',
-    'the server answers a snapshot that this version cannot read; is it a gatewright server of the same version?',
+    'the server returned a snapshot that this version cannot read; is it a gatewright server of the same version?',
     { cause: snapshot.error },
   );
 }
 
-/** From so many on it takes less time to compile the form and ask that. */
+/** From this number of resources on, compiling the schema is faster than interpreting it. */
 const manyResources = 2_000;
 let compiled: typeof Snapshot | null = null;
 
@@ -137,8 +142,9 @@ function formFor(body: unknown): typeof Snapshot {
 }
 
 /**
- * Brings a snapshot into the manifests' words: what an External points at gets its name, what is
- * managed the name its owner declared, and every id or slug of a known resource becomes a `$ref`.
+ * Converts a snapshot to the terms of the manifests. Targets of Externals get the External's name
+ * and managed resources the name that their owner declared. Ids and slugs of known resources become
+ * `$ref`.
  */
 export function toLiveSet(
   { snapshot, etag, unknown = [] }: Omit<SnapshotRead, 'query'>,
@@ -192,7 +198,7 @@ function withReferences(
     heads.has('workspace_id') && resource.workspace_id !== null
       ? { ...resource.spec, workspace_id: resource.workspace_id }
       : resource.spec;
-  // Beside what can hold a reference nothing is looked into.
+  // Only fields that can contain references are searched.
   const holding = Object.entries(spec).filter(([field]) => heads.has(field));
   if (holding.length === 0) return spec;
   const named = mapSpec(Object.fromEntries(holding), (value, segments) => {
@@ -208,7 +214,7 @@ function withReferences(
 
 const headsByKind = new Map<KindName, ReadonlySet<string>>();
 
-/** Fields of a spec in which, or below which, references stand. */
+/** Returns the top-level fields that can contain references. */
 function referenceHeads(kind: KindName): ReadonlySet<string> {
   let heads = headsByKind.get(kind);
   if (heads === undefined) {

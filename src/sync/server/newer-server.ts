@@ -1,19 +1,19 @@
-/** Knows what a newer server tells that this version has no word for, and takes it out of the answer. */
+/** Removes from a snapshot what a newer server reports and this version does not know. */
 import { z } from 'zod';
 import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
 import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
 
 export interface KnownPart {
-  /** The answer without what is not known. */
+  /** The snapshot without unknown parts. */
   readonly body: unknown;
-  /** What was taken out: `RoutePolicy/support/eu`, or `ApiKey/support/bot: rate_limits[0].burst`. */
+  /** The removed parts: `RoutePolicy/support/eu`, or `ApiKey/support/bot: rate_limits[0].burst`. */
   readonly unknown: readonly string[];
 }
 
 /**
- * Leaves resources of unknown kinds and unknown fields of specs, at any depth, out of a snapshot, so that an older
- * client goes on with the rest: what it does not see it neither compares nor removes. An answer of
- * another form is handed back as it is, to be judged as a whole.
+ * Removes resources of unknown kinds and unknown fields of specs at any depth, so that an older
+ * client works with the rest and neither compares nor deletes what it cannot see. A response of
+ * another form is returned unchanged, to be validated as a whole.
  */
 export async function withoutUnknown(body: unknown): Promise<KnownPart> {
   if (!isMap(body) || !Array.isArray(body.resources)) return { body, unknown: [] };
@@ -50,7 +50,7 @@ async function withoutFields(
   };
 }
 
-/** What of a schema can meet a value that it does not know: `null` where nothing can. */
+/** The part of a schema that may meet unknown values; `null` where that is impossible. */
 type Form = { readonly items: Form } | { readonly fields: ReadonlyMap<string, Form> } | null;
 
 /** Schemas live as long as the process. */
@@ -70,14 +70,14 @@ function readForm(schema: unknown): Form {
     const items = formOf(schema.element);
     return items === null ? null : { items };
   }
-  // One that takes any field, such as a routing document, knows what it holds.
+  // An object that accepts any field, such as a routing document, has no unknown fields.
   const isClosed = schema instanceof z.ZodObject && !(schema.def.catchall instanceof z.ZodUnknown);
   if (!isClosed) return null;
   const fields = Object.entries(schema.shape as Record<string, object>);
   return { fields: new Map(fields.map(([key, field]) => [key, formOf(field)])) };
 }
 
-/** Whether all of it is known, which it nearly always is. */
+/** Returns whether everything is known, the usual case. */
 function isKnown(form: Form, value: unknown): boolean {
   if (form === null || typeof value !== 'object' || value === null) return true;
   if ('items' in form) {
@@ -93,7 +93,7 @@ function isKnown(form: Form, value: unknown): boolean {
   return true;
 }
 
-/** The value itself where all of it is known; paths of what is not go to `extra`. */
+/** Returns the value without unknown fields, and adds their paths to `extra`. */
 function knownPart(form: Form, value: unknown, path: string, extra: string[]): unknown {
   if (form === null || isKnown(form, value)) return value;
   if ('items' in form) {
@@ -110,7 +110,7 @@ function knownPart(form: Form, value: unknown, path: string, extra: string[]): u
   return Object.fromEntries(entries);
 }
 
-/** Without the words that a value may be absent, null or given. */
+/** Removes the optional, nullable and default wrappers of a schema. */
 function bare(schema: unknown): unknown {
   const isWrapper =
     schema instanceof z.ZodOptional ||

@@ -1,12 +1,17 @@
-/** Knows how many requests may be under way at once: more while all is well, half as many at any sign of strain. */
+/**
+ * Limits concurrent requests: the limit grows while all is well and halves at any sign of overload.
+ */
 
-/** Additive increase, multiplicative decrease; every wait is first come, first served. */
+/**
+ * Additive increase, multiplicative decrease; waiting callers are served in order. Queue libraries
+ * have a fixed limit.
+ */
 export class Pace {
   readonly #max: number;
   readonly #waiting: (() => void)[] = [];
   #limit: number;
   #underWay = 0;
-  /** Good answers since the limit last moved. */
+  /** Successful responses since the limit last changed. */
   #good = 0;
 
   constructor(options: { start: number; max: number }) {
@@ -14,15 +19,15 @@ export class Pace {
     this.#max = options.max;
   }
 
-  /** How many may be under way now. */
+  /** The current limit. */
   get limit(): number {
     return this.#limit;
   }
 
   /**
-   * Runs `work` once there is room.
+   * Runs `work` when the limit allows it.
    *
-   * @throws the signal's reason when it is aborted before the turn came
+   * @throws the signal's reason when it is aborted before that
    */
   async take<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     if (this.#underWay >= this.#limit) await this.#turn(signal);
@@ -38,7 +43,7 @@ export class Pace {
     }
   }
 
-  /** Tells how an answer was: one more at a time after a full round of good ones, half after a bad one. */
+  /** Adjusts the limit: plus one after a full round of successes, half after a sign of overload. */
   report(strained: boolean): void {
     if (strained) {
       this.#limit = Math.max(1, Math.floor(this.#limit / 2));
@@ -62,7 +67,7 @@ export class Pace {
     }
   }
 
-  /** Resolves with a place already taken. */
+  /** Resolves with a slot already taken. */
   #turn(signal: AbortSignal | undefined): Promise<void> {
     return new Promise((resolve, reject) => {
       const leave = (): void => {

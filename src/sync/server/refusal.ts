@@ -1,13 +1,13 @@
-/** Knows how the errors of a server read: refusals with a code, and a server that cannot be used. */
+/** Defines the errors of a server: refusals with a code, and a server that cannot be used. */
 import { Failure } from '../../failure.ts';
 
-/** An answer of the API that is an error. `status` is HTTP's, the rest the error body's. */
+/** An error response of the API: the HTTP status and the fields of the error body. */
 export class ApiRefusal extends Error {
   override name = 'ApiRefusal';
   readonly status: number;
   readonly code: string;
   readonly param: string;
-  /** An earlier try of the same request may have been carried out although no answer came. */
+  /** Whether an earlier attempt may have been carried out although its response was lost. */
   readonly maybeDone: boolean;
 
   constructor(status: number, fields: ErrorFields, maybeDone: boolean) {
@@ -19,10 +19,10 @@ export class ApiRefusal extends Error {
   }
 }
 
-/** The server cannot be reached, stays overloaded, or refuses the credentials. */
+/** The server cannot be reached, stays overloaded, or rejects the credentials. */
 export class Unreachable extends Failure {
   override name = 'Unreachable';
-  /** What is out of reach, and how, whatever was asked of it. */
+  /** What is unreachable and why, independent of the request. */
   readonly reason: string;
 
   constructor(message: string, options: ErrorOptions & { readonly reason: string }) {
@@ -37,7 +37,7 @@ export interface ErrorFields {
   readonly param: string;
 }
 
-/** Reads any of the published error shapes (docs/reference/api.md, Errors; RFC 6749 5.2). */
+/** Reads any of the documented error shapes (docs/reference/api.md, Errors; RFC 6749 5.2). */
 export function errorFields(body: unknown, status: number): ErrorFields {
   const outer = asRecord(body);
   const inner = typeof outer.error === 'object' ? asRecord(outer.error) : outer;

@@ -1,16 +1,16 @@
-/** Knows which outcomes of a request are worth a repeat, how long to wait before it, and when to give up. */
+/** Decides which requests are retried, how long to wait before, and when to give up. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../clock.ts';
 import { errorFields, Unreachable } from './refusal.ts';
 import { type Answer, describeFailed, type Outcome } from './transport.ts';
 
 export interface RepeatOptions {
-  /** For messages: what the user may have set wrong. */
+  /** For messages about a setting that may be wrong. */
   readonly adminBaseUrl: string;
   readonly clock: Clock;
   /** Uniform in [0, 1); spreads repeats. */
   readonly random?: (() => number) | undefined;
-  /** Pauses between repeats; ends early, by throwing, when the signal is aborted. */
+  /** Waits between attempts; throws early when the signal is aborted. */
   readonly pause?: ((ms: number, signal?: AbortSignal) => Promise<void>) | undefined;
 }
 
@@ -19,15 +19,15 @@ const backoffMsMin = 200;
 const backoffMsMax = 10_000;
 const retryAfterMsMax = 60_000;
 const repeatable = new Set([408, 425, 429, 502, 503, 504]);
-/** Answers that say "less": everything repeatable but the ones about this request alone. */
+/** Retryable statuses that indicate overload, in contrast to those about this request alone. */
 const overload = new Set([408, 429, 502, 503, 504]);
 
-/** An answer that another try would not change. */
+/** Returns whether a retry would not change the outcome. */
 export function isSettled(outcome: Outcome): outcome is Answer {
   return !('failed' in outcome) && !repeatable.has(outcome.status);
 }
 
-/** Whether the server should be asked for less. */
+/** Returns whether the outcome indicates overload. */
 export function isStrained(outcome: Outcome): boolean {
   return 'failed' in outcome || overload.has(outcome.status);
 }
@@ -40,11 +40,11 @@ export class Repeats {
   }
 
   /**
-   * Waits before the next try: as long as the server asked for, else twice as long each time.
+   * Waits before the next attempt: as long as the server asks for, else twice as long each time.
    *
-   * @param tried how many tries there were
+   * @param tried number of attempts so far
    * @param words method and path of the request, for the message
-   * @throws Unreachable when that was the last try, and the signal's reason when aborted
+   * @throws Unreachable after the last attempt, and the signal's reason when aborted
    */
   async pauseAfter(
     tried: number,
@@ -76,7 +76,7 @@ Check that the server runs and that adminBaseUrl is right.`,
   }
 }
 
-/** Seconds or a date (RFC 9110 10.2.3), no longer than `mostMs`; null when absent or unreadable. */
+/** Parses seconds or a date (RFC 9110 10.2.3), at most `mostMs`; null when absent or invalid. */
 export function retryAfterMs(
   value: string | null,
   now: number,

@@ -1,4 +1,6 @@
-/** Knows how the last snapshot outlives a run, so that the next one need not be sent what it has seen. */
+/**
+ * Caches the last snapshot in an encrypted file, so that the next run need not transfer it again.
+ */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
 import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
@@ -10,19 +12,21 @@ import { type CodedBody, isCoding } from './coded-answer.ts';
 export interface KeptSnapshot {
   readonly etag: string;
   readonly body: CodedBody;
-  /** Whether this very version has read it before and found it to be, as it came, what it takes it for. */
+  /** Whether this version has validated the snapshot and found every field present. */
   readonly isProven: boolean;
 }
 
-/** What is asked for of what a server holds. */
+/** A snapshot request. */
 export interface SnapshotQuery {
-  /** Everything, or what one owner has to see while nothing changes; of each the last one is kept. */
+  /**
+   * The whole state, or what one owner needs while nothing changes; the last one of each is cached.
+   */
   readonly view: 'whole' | 'own';
   /** Path and query of the request. */
   readonly path: string;
 }
 
-/** Whose snapshot it is: another server, account or owner has another. */
+/** The key of a cached snapshot; another server, account or owner has another. */
 export interface SnapshotOf extends SnapshotQuery {
   readonly adminBaseUrl: string;
   readonly clientId: string;
@@ -35,15 +39,15 @@ const ivBytes = 12;
 const tagBytes = 16;
 const keyBytes = 32;
 const fileBytesMax = 64 * 1024 * 1024;
-/** What is shorter is sent again sooner than kept. */
+/** Shorter bodies are transferred faster than cached. */
 const bodyBytesMin = 4 * 1024;
-/** Whoever writes takes less; what is older was left by one that died. */
+/** A write takes less time; an older temporary file was left by a process that died. */
 const abandonedMs = 60_000;
 
 /**
- * One file in a folder. It is sealed under the account's own secret: whoever cannot ask the server
- * can neither read it nor put another in its place. What cannot be opened counts as not there, and
- * what cannot be written is not kept: nothing rests on it but the time of the next run.
+ * One file in a folder, encrypted under the account's secret, so that nobody without server access
+ * can read or replace it. A file that cannot be opened counts as absent, and a failed write is
+ * ignored: only the speed of the next run depends on it.
  */
 export class SnapshotCache {
   readonly #folder: string;
@@ -94,7 +98,7 @@ export class SnapshotCache {
     return Buffer.from(hkdfSync('sha256', this.#secret.reveal(), '', info, keyBytes));
   }
 
-  /** Whole or not at all: of several that write at once one does. */
+  /** Replaces the file atomically; of concurrent writers one wins. */
   async #replace(parts: readonly Buffer[]): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const unfinished = `${this.#path}.new`;
@@ -110,7 +114,7 @@ export class SnapshotCache {
   }
 }
 
-/** Rejects for links and devices, and for what is longer than anything that is kept. */
+/** Rejects links and devices, and files longer than a cached snapshot can be. */
 async function readRegularFile(path: string): Promise<Buffer> {
   const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   try {

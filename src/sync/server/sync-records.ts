@@ -1,4 +1,4 @@
-/** Knows how what the server keeps of runs of sync is read and told: status, revisions, suspensions. */
+/** Reads and writes the sync records of the server: statuses, revisions and suspensions. */
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import { Failure } from '../../failure.ts';
@@ -20,7 +20,8 @@ import { ApiRefusal } from './refusal.ts';
 const base = '/admin/v2/gatewright/sync';
 
 /**
- * The owners of the organisation by name, all or the one; null from a server that keeps no such thing.
+ * Returns the statuses of all owners of the organisation, or of one; null from a server without
+ * them.
  *
  * @throws what the client throws
  */
@@ -33,11 +34,11 @@ export async function readStatuses(
 }
 
 /**
- * Tells where the client's owner stands; null from a server that keeps no such thing.
+ * Stores the status of the client's owner; null from a server without statuses.
  *
- * @throws ApiRefusal once the lease is another's; what the client throws
+ * @throws ApiRefusal when another run holds the lease; what the client throws
  */
-export async function tellStatus(
+export async function putStatus(
   client: AdminClient,
   fence: number,
   body: SyncReport,
@@ -48,19 +49,22 @@ export async function tellStatus(
   return answer === null ? null : parsed(SyncStatus, answer);
 }
 
-/** What bears on whether an owner may write now. */
-export interface Standing {
+/** The records that decide whether an owner may write now. */
+export interface OwnerStanding {
   readonly suspensions: readonly SyncSuspension[];
-  /** The newest; null before the first. */
+  /** The newest revision; null before the first. */
   readonly revision: SyncRevision | null;
 }
 
 /**
- * Where the client's owner stands; at the beginning for a server that keeps no such thing.
+ * Returns the standing of the client's owner; empty from a server without such records.
  *
  * @throws what the client throws
  */
-export async function readStanding(client: AdminClient, signal?: AbortSignal): Promise<Standing> {
+export async function readStanding(
+  client: AdminClient,
+  signal?: AbortSignal,
+): Promise<OwnerStanding> {
   const Owner = z.object({
     suspensions: z.array(SyncSuspension),
     revision: SyncRevision.nullable(),
@@ -73,7 +77,9 @@ export async function readStanding(client: AdminClient, signal?: AbortSignal): P
   };
 }
 
-/** The revisions of the client's owner, newest first; null from a server that keeps none. */
+/**
+ * Returns the revisions of the client's owner, newest first; null from a server without revisions.
+ */
 export function readRevisions(
   client: AdminClient,
   signal?: AbortSignal,
@@ -81,7 +87,7 @@ export function readRevisions(
   return allPages(client, 'revisions', { owner: client.owner }, SyncRevision, signal);
 }
 
-/** One revision of the client's owner; null when there is none of that number. */
+/** Returns one revision of the client's owner; null when the number does not exist. */
 export async function readRevision(
   client: AdminClient,
   number: number,
@@ -92,15 +98,15 @@ export async function readRevision(
   return body === null ? null : parsed(RevisionWithChanges, body);
 }
 
-/** What a run tells of itself; all changes, of which those that are kept are sent. */
+/** A revision with all its changes; the server stores a limited number of them. */
 export interface NewRevision extends Omit<RevisionBody, 'changes' | 'change_count'> {
   readonly changes: readonly RevisionChange[];
 }
 
 /**
- * Records a revision in parts that the server takes; nothing on a server that keeps none.
+ * Records a revision in parts of acceptable size; does nothing on a server without revisions.
  *
- * @throws what the client throws; what was told until then is kept
+ * @throws what the client throws; the parts recorded until then are stored
  */
 export async function recordRevision(
   client: AdminClient,
@@ -130,34 +136,40 @@ export async function recordRevision(
 /**
  * Suspends the owner or one of its workspaces.
  *
- * @throws ApiRefusal for what the server does not take; what the client throws
+ * @throws ApiRefusal when the server rejects it; what the client throws
  */
-export async function suspend(
+export async function createSuspension(
   client: AdminClient,
   body: SuspensionBody,
   signal?: AbortSignal,
 ): Promise<SyncSuspension> {
   const path = `${base}/suspensions`;
-  const told = await client.request({ method: 'PUT', path, body, countsAsWrite: false, signal });
-  return parsed(SyncSuspension, told.body);
+  const response = await client.request({
+    method: 'PUT',
+    path,
+    body,
+    countsAsWrite: false,
+    signal,
+  });
+  return parsed(SyncSuspension, response.body);
 }
 
-/** Ends a suspension of the client's owner; false when there was none. */
-export async function resume(
+/** Ends a suspension of the client's owner; returns false when there was none. */
+export async function deleteSuspension(
   client: AdminClient,
   workspace: string | null,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const query = { owner: client.owner, ...(workspace === null ? {} : { workspace }) };
   const path = `${base}/suspensions?${new URLSearchParams(query)}`;
-  const told = await client.request({ method: 'DELETE', path, countsAsWrite: false, signal });
-  return parsed(z.object({ ended: z.boolean() }), told.body).ended;
+  const response = await client.request({ method: 'DELETE', path, countsAsWrite: false, signal });
+  return parsed(z.object({ ended: z.boolean() }), response.body).ended;
 }
 
-/** Below what one request may hold, whatever else is in it. */
+/** Limits below those of a request, leaving room for the other fields. */
 const partBytesMax = 768 * 1024;
 const partValuesMax = 18_500;
-/** Of a change, beside its fields. */
+/** JSON values of a change besides its fields. */
 const changeValues = 7;
 
 function partsOf(changes: readonly RevisionChange[]): RevisionChange[][] {
@@ -188,8 +200,8 @@ async function allPages<T extends z.ZodType>(
   const Page = z.object({ data: z.array(item), has_more: z.boolean() });
   const all: z.output<T>[] = [];
   for (let page = 0; ; page += 1) {
-    const asked = new URLSearchParams({ ...query, current_page: String(page) });
-    const path = `${base}/${list}?${asked}`;
+    const search = new URLSearchParams({ ...query, current_page: String(page) });
+    const path = `${base}/${list}?${search}`;
     const body = await unlessMissing(client.request({ method: 'GET', path, signal }));
     if (body === null) return null;
     const { data, has_more } = parsed(Page, body);
@@ -198,10 +210,10 @@ async function allPages<T extends z.ZodType>(
   }
 }
 
-/** Null from a server that has no such route, or nothing there. */
-async function unlessMissing(asked: Promise<{ readonly body: unknown }>): Promise<unknown> {
+/** Returns null from a server without the route or the record. */
+async function unlessMissing(request: Promise<{ readonly body: unknown }>): Promise<unknown> {
   try {
-    return (await asked).body;
+    return (await request).body;
   } catch (error) {
     if (error instanceof ApiRefusal && error.status === 404) return null;
     throw error;
@@ -211,6 +223,6 @@ async function unlessMissing(asked: Promise<{ readonly body: unknown }>): Promis
 function parsed<T extends z.ZodType>(schema: T, body: unknown): z.output<T> {
   const result = schema.safeParse(body);
   if (result.success) return result.data;
-  const message = 'the server tells of its syncs what this version cannot read';
+  const message = 'the server returned sync records that this version cannot read';
   throw new Failure('unreachable', message, { cause: result.error });
 }

@@ -1,4 +1,4 @@
-/** Knows how one HTTP request reaches a server, and what can come of it: an answer, or none. */
+/** Sends one HTTP request to a server and returns its response or its failure. */
 import { type Dispatcher, errors } from 'undici';
 import { Pools } from '../../remote/pools.ts';
 import type { Proxies } from '../../remote/proxies.ts';
@@ -10,24 +10,24 @@ import {
   isCoding,
 } from './coded-answer.ts';
 
-/** What a server answered; `body` is null where it is empty or no JSON. */
+/** The response of a server; `body` is null when it is empty or not JSON. */
 export interface Answer {
   readonly status: number;
   readonly body: unknown;
   readonly etag: string | null;
   readonly retryAfter: string | null;
-  /** The body as it came, where it came compressed. */
+  /** The body in its encoding, when it was compressed. */
   readonly coded: CodedBody | null;
 }
 
 export type Outcome = Answer | { readonly failed: unknown; readonly neverSent: boolean };
 
-/** How many requests may be under way to one origin. */
+/** Maximum concurrent requests to one origin. */
 export const connectionsMax = 16;
 const connectTimeoutMs = 5_000;
 const answerTimeoutMs = 30_000;
 
-/** One pool of sockets for each origin; dispose closes them. */
+/** One connection pool for each origin; disposal closes them. */
 export class Transport implements AsyncDisposable {
   readonly #pools: Pools;
   #requests = 0;
@@ -42,7 +42,7 @@ export class Transport implements AsyncDisposable {
     this.#pools = new Pools(limits, proxies);
   }
 
-  /** HTTP requests sent since the start. */
+  /** Number of HTTP requests since the start. */
   get requests(): number {
     return this.#requests;
   }
@@ -87,18 +87,18 @@ export class Transport implements AsyncDisposable {
   }
 }
 
-/** Why no answer came, in words that go on from "it failed,". */
+/** Describes why there was no response, in words that continue "it failed,". */
 export function describeFailed(error: unknown): string {
   const code = (error as NodeJS.ErrnoException | null)?.code ?? '';
   if (code === 'ECONNREFUSED') return 'nothing listens there (connection refused)';
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'its name cannot be resolved';
   if (error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError) {
-    return `it did not answer within ${answerTimeoutMs / 1000} s`;
+    return `it did not respond within ${answerTimeoutMs / 1000} s`;
   }
   return error instanceof Error ? error.message || code : String(error);
 }
 
-/** Nothing of the request can have arrived. */
+/** Returns whether nothing of the request can have arrived. */
 function isNeverSent(error: unknown): boolean {
   const code = (error as NodeJS.ErrnoException | null)?.code ?? '';
   return ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].includes(code);
@@ -110,7 +110,10 @@ async function bodyOf(
   const coding = single(answer.headers['content-encoding']);
   if (coding === null) return { text: await answer.body.text(), coded: null };
   const bytes = Buffer.from(await answer.body.arrayBuffer());
-  if (!isCoding(coding)) throw new TypeError(`it answered in the coding ${coding}, unasked`);
+  if (!isCoding(coding))
+    throw new TypeError(
+      `it responded with the content encoding ${coding}, which was not requested`,
+    );
   const coded = { coding, bytes };
   return { text: bytes.length === 0 ? '' : await decoded(coded), coded };
 }

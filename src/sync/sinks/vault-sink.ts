@@ -99,7 +99,8 @@ export class VaultSink implements Sink {
     const marks = await this.#work.list('leaving');
     return marks.map((mark) => ({
       ...this.#stored(mark),
-      ...{ of: vaultText(mark.of), fence: mark.fence },
+      of: vaultText(mark.of),
+      fence: mark.fence,
     }));
   }
 
@@ -116,7 +117,8 @@ export class VaultSink implements Sink {
     const own = waiting.filter(({ of }) => vaultText(of) === vaultText(place));
     const pending = own.map((work) => ({ ...this.#stored(work), fence: work.fence }));
     return {
-      ...{ place: vaultText(place), delivered },
+      place: vaultText(place),
+      delivered,
       pending: pending.sort((one, two) => two.fence - one.fence),
     };
   }

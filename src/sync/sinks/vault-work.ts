@@ -108,7 +108,10 @@ export class VaultWork {
     if (typeof value !== 'string' || typeof of !== 'string') return null;
     const place = { ...at, key: workKey };
     return {
-      ...{ work: work as Work, of: vaultPlaceOf(of), fence: Number(fence), place },
+      work: work as Work,
+      of: vaultPlaceOf(of),
+      fence: Number(fence),
+      place,
       value: new Secret(value, vaultText(place)),
     };
   }

@@ -24,7 +24,8 @@ export function readEncrypted(text: string): EncryptedValue | undefined {
   const [, data = '', iv = '', tag = '', type] = form.exec(text) ?? [];
   if (type === undefined) return undefined;
   const value = {
-    ...{ data: Buffer.from(data, 'base64'), iv: Buffer.from(iv, 'base64') },
+    data: Buffer.from(data, 'base64'),
+    iv: Buffer.from(iv, 'base64'),
     tag: Buffer.from(tag, 'base64'),
     type: type as EncryptedValue['type'],
   };

@@ -29,7 +29,12 @@ export interface ChildRun {
 
 /** Where programs of the system lie, whatever the surroundings say. */
 export const searchPath = [
-  ...['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'],
+  '/usr/local/sbin',
+  '/usr/local/bin',
+  '/usr/sbin',
+  '/usr/bin',
+  '/sbin',
+  '/bin',
   '/opt/homebrew/bin',
 ].join(':');
 

@@ -27,7 +27,7 @@ const watchedMax = 1_000;
 
 /** Of ext2 to ext4, XFS, Btrfs, tmpfs, overlay, ZFS and F2FS, by the numbers that `statfs` gives them. */
 const localFileSystems: readonly number[] = [
-  ...[0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010],
+  0xef53, 0x58465342, 0x9123683e, 0x01021994, 0x794c7630, 0x2fc12fc1, 0xf2f52010,
 ];
 
 interface Known {

@@ -121,8 +121,13 @@ function readFolder(
   const rules = new IgnoreRules();
   const environments = new EnvironmentFolders(environment);
   const found: Found = {
-    ...{ files: [], faults: [], rules, environments },
-    ...{ bytes: 0, names: 0, places },
+    files: [],
+    faults: [],
+    rules,
+    environments,
+    bytes: 0,
+    names: 0,
+    places,
   };
   const place = resolve(cwd, location);
   let isFolder = false;

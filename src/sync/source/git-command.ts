@@ -98,7 +98,10 @@ export async function runGit(command: GitCommand, options: GitOptions): Promise<
     ...(writesFiles ? { through: ['sh', '-c', bounded, blocks] } : {}),
     arguments: argumentsOf(command, options.access),
     environment: environmentOf(command, options, home),
-    ...{ folder, input, outputBytesMax, excess },
+    folder,
+    input,
+    outputBytesMax,
+    excess,
   };
   const startedAt = Date.now();
   try {

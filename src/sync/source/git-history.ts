@@ -96,8 +96,16 @@ export class GitHistory {
   /** @param depth how far to go back */
   async #fetch(name: string, depth: number): Promise<void> {
     const words = [
-      ...['fetch', '--quiet', `--depth=${depth}`, '--no-tags', '--no-recurse-submodules'],
-      ...['--force', '--filter=tree:0', '--no-write-fetch-head', '--', this.#remote.url],
+      'fetch',
+      '--quiet',
+      `--depth=${depth}`,
+      '--no-tags',
+      '--no-recurse-submodules',
+      '--force',
+      '--filter=tree:0',
+      '--no-write-fetch-head',
+      '--',
+      this.#remote.url,
       `+${name}:${judgedRef}`,
     ];
     await this.#remote.ask(words, this.#repository.directory);

@@ -134,7 +134,8 @@ async function knownIn(file: string, name: string, options: GitOptions): Promise
       arguments: ['-l', '-F', name, '-f', file],
       folder: '/',
       environment: { PATH: searchPath, LC_ALL: 'C.UTF-8' },
-      ...{ outputBytesMax, excess },
+      outputBytesMax,
+      excess,
     },
     options,
   );

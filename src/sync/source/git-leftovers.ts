@@ -4,8 +4,11 @@ import { join } from 'node:path';
 
 /** What git locks while it fetches. */
 const locked = [
-  ...['shallow', 'config', 'packed-refs'],
-  ...['refs/gatewright/source', 'refs/gatewright/judged'],
+  'shallow',
+  'config',
+  'packed-refs',
+  'refs/gatewright/source',
+  'refs/gatewright/judged',
 ];
 
 /** git writes in blocks; the last one may be missing whole. */

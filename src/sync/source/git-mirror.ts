@@ -45,9 +45,17 @@ export class GitMirror {
     await this.#repository.create();
     if (await this.#has(name, commit)) return;
     const words = [
-      ...['fetch', '--quiet', '--depth=1', '--no-tags', '--no-recurse-submodules', '--force'],
-      ...[`--filter=blob:limit=${fileBytesMax + 1}`, '--no-write-fetch-head', '--'],
-      ...[this.#remote.url, `+${name}:${mirroredRef}`],
+      'fetch',
+      '--quiet',
+      '--depth=1',
+      '--no-tags',
+      '--no-recurse-submodules',
+      '--force',
+      `--filter=blob:limit=${fileBytesMax + 1}`,
+      '--no-write-fetch-head',
+      '--',
+      this.#remote.url,
+      `+${name}:${mirroredRef}`,
     ];
     await this.#remote.ask(words, this.#repository.directory);
     if (await this.#has(name, commit)) return;

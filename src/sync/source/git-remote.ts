@@ -142,7 +142,10 @@ export function assertCommit(url: string, name: string, type: string | undefined
  * may run a program or reach another repository. git gives the text to a shell.
  */
 const localUploadPack = [
-  ...['env', 'GIT_ALLOW_PROTOCOL=none', 'GIT_NO_LAZY_FETCH=1', 'git'],
+  'env',
+  'GIT_ALLOW_PROTOCOL=none',
+  'GIT_NO_LAZY_FETCH=1',
+  'git',
   ...['core.hooksPath=/dev/null', 'core.fsmonitor=false', 'core.sshCommand=false'].flatMap(
     (setting) => ['-c', setting],
   ),

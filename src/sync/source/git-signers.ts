@@ -67,7 +67,10 @@ exec ssh-keygen "$@"
 
 /** gpg asks nobody else for keys, starts nothing, and trusts whom the user has put into the file. */
 const gpgSettings = [
-  ...['no-autostart', 'no-auto-key-retrieve', 'no-auto-key-locate', 'trust-model always'],
+  'no-autostart',
+  'no-auto-key-retrieve',
+  'no-auto-key-locate',
+  'trust-model always',
   '',
 ].join('\n');
 
@@ -180,7 +183,9 @@ function runGpg(
     arguments: ['--batch', '--no-tty', '--homedir', home, ...words],
     folder: home,
     environment: { PATH: searchPath, HOME: home, GNUPGHOME: home, LC_ALL: 'C.UTF-8' },
-    ...{ input, outputBytesMax, excess },
+    input,
+    outputBytesMax,
+    excess,
   };
   return runChild(program, options);
 }

@@ -34,7 +34,9 @@ export async function folderAt(
   }
   const ask = async (...words: string[]): Promise<string | undefined> => {
     const command = {
-      ...{ arguments: ['rev-parse', ...words], repository: folder, speaks: 'none' as const },
+      arguments: ['rev-parse', ...words],
+      repository: folder,
+      speaks: 'none' as const,
       outputBytesMax: answerBytesMax,
     };
     const run = await runGit(command, { ...options, timeoutMs, fetchBytesMax: 0 });

@@ -1,26 +1,26 @@
-/** Knows what was applied last in each workspace, by the commits that the server keeps of a daemon. */
+/** Reads what was applied last in each workspace, from the commits in the status of a daemon. */
 import { Failure } from '../../failure.ts';
 import type { SyncReport } from '../../model/kinds/sync-record.ts';
-import { type DesiredSet, workspaceOf } from '../resources/resource-set.ts';
+import { type DesiredSet, owningWorkspace } from '../resources/resource-set.ts';
 import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { readStatuses } from '../server/sync-records.ts';
 
 export interface LastAppliedOptions {
   readonly client: AdminClient;
-  /** As the status of this daemon names it: commits of another source are none of this one. */
+  /** The source as the daemon's status names it; commits of another source are ignored. */
   readonly source: string;
-  /** Reads the part of the source that was right at a commit. @throws Failure */
+  /** Reads the valid part of the source at a commit. @throws Failure */
   readonly readAt: (commit: string) => Promise<DesiredSet>;
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Each is read from its repository; workspaces that are wrong share one, as a rule. */
+/** Each commit is read from the repository; invalid workspaces usually share one. */
 const commitsMax = 8;
 
 /**
- * For a process that begins with a source that is wrong in some workspaces: what these were applied from.
- * Null where nobody knows, or it cannot be had now.
+ * Returns what the invalid workspaces were applied from, for a process that starts with an invalid
+ * source. Null when unknown or unreadable.
  */
 export async function readLastApplied(
   wrong: DesiredSet,
@@ -44,7 +44,7 @@ export async function readLastApplied(
   }
 }
 
-/** Commits before this one, with the workspaces for which each was the last. */
+/** Returns the earlier commits with the workspaces that were last applied from each. */
 function commitsOf(
   { workspaces }: SyncReport,
   revision: string,
@@ -58,13 +58,13 @@ function commitsOf(
     .map(([commit, found]) => [commit, new Set(found.map(({ workspace }) => workspace))]);
 }
 
-/** What a version says of some workspaces, as far as it is right there. */
+/** Returns the valid part of a version, limited to some workspaces. */
 function partOf(set: DesiredSet, workspaces: ReadonlySet<string | null>): DesiredSet {
   const wrong = new Set((set.faults ?? []).flatMap((fault) => fault.workspaces));
   const isMeant = ({
     identity,
   }: DesiredSet['externals'][number] | DesiredSet['resources'][number]) =>
-    workspaces.has(workspaceOf(identity)) && !wrong.has(workspaceOf(identity));
+    workspaces.has(owningWorkspace(identity)) && !wrong.has(owningWorkspace(identity));
   return {
     ...set,
     resources: set.resources.filter(isMeant),

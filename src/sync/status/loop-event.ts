@@ -1,43 +1,49 @@
-/** Knows what a loop tells: what each look came to, cycles, drift and failures. */
+/** Defines the events of a sync loop: looks, cycles, drift and failures. */
 import type { Failure } from '../../failure.ts';
 import type { CycleResult } from '../cycle/cycle-options.ts';
 import type { SourceVersion } from '../source/source-files.ts';
 
-/** What a look came to. */
-export type Look =
+/** The outcome of a look at the source. */
+export type LookOutcome =
   | { readonly kind: 'standby' }
   | { readonly kind: 'seen'; readonly version: SourceVersion; readonly isRetryPending: boolean }
   | { readonly kind: 'failed'; readonly failure: Failure };
 
-export type WatchEvent =
+export type LoopEvent =
   | {
       readonly kind: 'cycle';
       readonly result: CycleResult;
       readonly durationMs: number;
-      /** When it is tried again, ms since the epoch; null when it is settled. */
+      /** Time of the next retry, ms since the epoch; null when none is due. */
       readonly retryAt: number | null;
-      /** False where the same waits as the last time, and nothing else is to be told. */
+      /** False when the same changes wait as after the last cycle, and nothing else happened. */
       readonly isNews: boolean;
       readonly wrong: Failure | null;
-      /** The version is held back as a whole, and this only brought back what was applied before. */
+      /**
+       * Whether a guard holds back the whole version and this cycle only restored what was applied
+       * before.
+       */
       readonly isBeside: boolean;
     }
   | {
-      /** What a pass found and left alone; also when it found nothing. */
+      /** A pass that found drift and left it alone, or found none. */
       readonly kind: 'drift';
       readonly result: CycleResult;
       readonly durationMs: number;
-      /** Whether it is other than the last time. */
+      /** Whether the drift differs from the last time. */
       readonly isNews: boolean;
-      /** What is wrong with the newest version, for which the last that was right has stood; else null. */
+      /** The fault of the newest version while the last valid one replaces it; else null. */
       readonly wrong: Failure | null;
-      /** The version is held back as a whole, and this is what others changed of what was applied before. */
+      /**
+       * Whether a guard holds back the whole version and this is drift from what was applied
+       * before.
+       */
       readonly isBeside: boolean;
     }
   | {
-      /** Told once for as long as the same reason holds. */
+      /** Sent once for as long as the reason stays the same. */
       readonly kind: 'failure';
       readonly failure: Failure;
-      /** Null: only a change of the source mends it; what was applied last stays. */
+      /** Null when only an edit of the source resolves it; what was applied last stays in force. */
       readonly retryAt: number | null;
     };

@@ -1,15 +1,15 @@
-/** Knows what a daemon tells the server of where it stands, and when it has to tell it again. */
+/** Reports the status of a loop to the server, on changes and before it becomes stale. */
 import type { Clock } from '../../clock.ts';
 import { Failure, type Place } from '../../failure.ts';
 import type { Announcements, SyncReport } from '../../model/kinds/sync-record.ts';
 import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
-import { readStatuses, tellStatus } from '../server/sync-records.ts';
-import type { Standing } from './sync-state.ts';
-import { cut, workspacesOf } from './workspace-reports.ts';
+import { putStatus, readStatuses } from '../server/sync-records.ts';
+import type { LoopStatus } from './sync-state.ts';
+import { truncateText, workspaceReports } from './workspace-reports.ts';
 
-/** What is told is renewed no more often than this while nothing changes. */
+/** Minimum interval of reports while nothing changes. */
 const renewMsMin = 60_000;
 const tellMsMax = 3_000;
 const messageMax = 2_000;
@@ -18,32 +18,32 @@ type WorkspaceReport = SyncReport['workspaces'][number];
 
 export interface StatusReporterOptions {
   readonly client: AdminClient;
-  /** As the user named it. */
+  /** The source as the user named it. */
   readonly source: string;
   readonly clock: Clock;
-  /** Told once, where the server keeps no status. */
+  /** Called once if the server does not store statuses. */
   readonly onMissing?: (() => void) | undefined;
-  readonly follower?: Follower | undefined;
-  /** Told what the server is to be told, whether or not it can be. */
+  readonly follower?: StatusFollower | undefined;
+  /** Called with every report, whether or not the server can be reached. */
   readonly onReport?: ((report: Omit<SyncReport, 'next_look_at'>) => void) | undefined;
 }
 
-/** Who tells others what the server is told, and has the server keep what it told them. */
-export interface Follower {
-  /** @param before of whoever led before; undefined where nobody has told anything */
+/** Sends reports to other receivers and lets the server store what has been sent. */
+export interface StatusFollower {
+  /** @param before what the previous leader announced; undefined if nothing was announced */
   note(
     report: Omit<SyncReport, 'next_look_at'>,
-    standing: Standing,
+    standing: LoopStatus,
     before: Announcements | undefined,
   ): Announcements;
-  /** What was noted is kept, or nobody can be asked to keep it: whatever it says may go out. */
+  /** The announcement is stored, or cannot be: what it contains may be sent. */
   send(): void;
-  /** Another run has led in between. */
+  /** Another run has led in the meantime. */
   forget(): void;
 }
 
-/** Of a lease that is held, until its disposal at least. */
-interface Hold extends AsyncDisposable {
+/** A lease that is held at least until its disposal. */
+interface ReportLease extends AsyncDisposable {
   readonly fence: number;
 }
 
@@ -54,30 +54,30 @@ export class StatusReporter {
   #renewAt = 0;
   #isMissing = false;
   #isSuspended = false;
-  /** Of a process before this one; undefined until it was asked for. */
+  /** The report of an earlier process; undefined until it has been read. */
   #before: SyncReport | null | undefined;
-  /** By workspace, '' for what is in none. */
+  /** Keyed by workspace, '' for resources outside any. */
   readonly #applied = new Map<string, string | null>();
 
   constructor(options: StatusReporterOptions) {
     this.#options = options;
   }
 
-  /** Whether the server said that something of the owner is suspended. */
+  /** Whether the server reported a suspension of the owner. */
   get isSuspended(): boolean {
     return this.#isSuspended;
   }
 
   /**
-   * Tells what has changed since the last time, or the same before it counts as stale. What cannot be
-   * told now is told later: nothing here fails.
+   * Reports changes, and repeats an unchanged report before it becomes stale. Never fails: a report
+   * that cannot be sent now is sent later.
    *
-   * @param hold the lease under which it is told, asked for only where something is
+   * @param hold acquires the lease for the report; called only when a report is due
    * @param waitMs time until the next look
    */
   async report(
-    standing: Standing,
-    hold: (signal: AbortSignal) => Promise<Hold>,
+    standing: LoopStatus,
+    hold: (signal: AbortSignal) => Promise<ReportLease>,
     waitMs: number,
   ): Promise<void> {
     const one = (): Promise<void> => this.#tell(standing, hold, waitMs);
@@ -85,7 +85,7 @@ export class StatusReporter {
     await this.#turn;
   }
 
-  /** Another run has the lease: what it tells in the meantime is asked for anew. */
+  /** Another run holds the lease; its report is read again before the next one. */
   forget(): void {
     this.#before = undefined;
     this.#told = '';
@@ -93,8 +93,8 @@ export class StatusReporter {
   }
 
   async #tell(
-    standing: Standing,
-    hold: (signal: AbortSignal) => Promise<Hold>,
+    standing: LoopStatus,
+    hold: (signal: AbortSignal) => Promise<ReportLease>,
     waitMs: number,
   ): Promise<void> {
     const { follower } = this.#options;
@@ -119,7 +119,7 @@ export class StatusReporter {
 
   async #put(
     report: Omit<SyncReport, 'next_look_at'>,
-    hold: (signal: AbortSignal) => Promise<Hold>,
+    hold: (signal: AbortSignal) => Promise<ReportLease>,
     waitMs: number,
     signal: AbortSignal,
   ): Promise<void> {
@@ -130,7 +130,7 @@ export class StatusReporter {
     const lastsMs = Math.max(waitMs, renewMsMin);
     const next = { ...report, next_look_at: formatTimestamp(now + lastsMs) };
     await using held = await hold(signal);
-    const status = await tellStatus(client, held.fence, next, signal);
+    const status = await putStatus(client, held.fence, next, signal);
     if (status === null) {
       this.#isMissing = true;
       return onMissing?.();
@@ -140,7 +140,7 @@ export class StatusReporter {
     this.#renewAt = now + lastsMs;
   }
 
-  /** One that may not read it tells all the same. */
+  /** Without permission to read the status, reports are still sent. */
   async #ask(signal: AbortSignal): Promise<SyncReport | null> {
     const { client } = this.#options;
     try {
@@ -151,24 +151,24 @@ export class StatusReporter {
     }
   }
 
-  #reportOf(standing: Standing): Omit<SyncReport, 'next_look_at'> {
+  #reportOf(standing: LoopStatus): Omit<SyncReport, 'next_look_at'> {
     const { state, message, place, seen, applied, driftCount, result } = standing;
     return {
       source: this.#options.source.slice(0, 2048),
       commit_seen: seen,
       commit_applied: applied ?? this.#before?.commit_applied ?? null,
       state,
-      message: cut(message, messageMax),
+      message: truncateText(message, messageMax),
       error: state === 'Degraded' && message !== null ? errorOf(message, place) : null,
       drift_count: driftCount,
       workspaces:
         result === null
           ? [...(this.#before?.workspaces ?? [])]
-          : workspacesOf(result, driftCount).map((one) => this.#dated(one)),
+          : workspaceReports(result, driftCount).map((one) => this.#dated(one)),
     };
   }
 
-  /** One that is not as the commit says has what it had before. */
+  /** A workspace that is not as the commit says keeps its earlier commit. */
   #dated(one: WorkspaceReport): WorkspaceReport {
     const key = one.workspace ?? '';
     const known = this.#before?.workspaces.find(({ workspace }) => workspace === one.workspace);
@@ -182,5 +182,5 @@ export class StatusReporter {
 
 function errorOf(message: string, place: Place | null): SyncReport['error'] {
   const { file = null, line = null, column = null } = place ?? {};
-  return { file, line, column, message: cut(message, messageMax) ?? '' };
+  return { file, line, column, message: truncateText(message, messageMax) ?? '' };
 }

@@ -1,41 +1,43 @@
-/** Knows where a daemon stands: what it has seen and applied, how far others took the server from it, what is wrong. */
+/** Tracks the state of a sync loop: what it has seen and applied, drift, and what is wrong. */
 import type { Clock } from '../../clock.ts';
 import type { Ending, Failure, Place } from '../../failure.ts';
 import type { syncStates } from '../../model/kinds/sync-record.ts';
 import type { CycleResult } from '../cycle/cycle-options.ts';
 import { commitOf } from '../resources/resource-set.ts';
 import type { SourceVersion } from '../source/source-files.ts';
-import type { Look, WatchEvent } from './loop-event.ts';
+import type { LookOutcome, LoopEvent } from './loop-event.ts';
 
 export type StateName = (typeof syncStates)[number];
 
-/** What the newest look, cycle or pass came to. */
-export interface Standing {
+/** The outcome of the newest look, cycle or pass. */
+export interface LoopStatus {
   readonly state: StateName;
-  /** Why it is not Synced; null when it is. */
+  /** Why the state is not Synced; null if it is. */
   readonly message: string | null;
-  /** Commit of Git, or digest of a folder; null before the first look. */
+  /** Git commit or folder digest; null before the first look. */
   readonly seen: string | null;
-  /** The newest that was applied whole by this process. */
+  /** The newest version that this process applied completely. */
   readonly applied: string | null;
   readonly isLeading: boolean;
-  /** What others changed and nobody has undone. */
+  /** Number of changes by others that nobody has undone. */
   readonly driftCount: number;
-  /** All ms since the epoch, null for never. */
+  /** Time in ms since the epoch; null for never. */
   readonly lastSuccessAt: number | null;
-  /** Since when source or server could not be reached; null while they can. */
+  /**
+   * Since when source or server have been unreachable, ms since the epoch; null while reachable.
+   */
   readonly unreachableSince: number | null;
-  /** Whether a first look has come to an end, be it that another daemon leads. */
+  /** Whether a first look has ended, including with another daemon as the leader. */
   readonly hasLooked: boolean;
-  /** What the message is about, in the source; null where no place is known. */
+  /** Position in the source that the message is about; null when unknown. */
   readonly place: Place | null;
-  /** Whether what is wrong may pass when it is tried again, which it is. */
+  /** Whether a retry that may resolve the problem is pending. */
   readonly isRetryPending: boolean;
-  /** Of the last cycle or pass; null before the first. */
+  /** Result of the last cycle or pass; null before the first. */
   readonly result: CycleResult | null;
 }
 
-const start: Standing = {
+const start: LoopStatus = {
   state: 'Progressing',
   message: null,
   seen: null,
@@ -54,7 +56,7 @@ const start: Standing = {
 export class SyncState {
   readonly #clock: Clock;
   #standing = start;
-  /** As the last look told it, and since when it is so. */
+  /** The version of the last look, and since when it has been seen. */
   #version: string | null = null;
   #seenAt = 0;
 
@@ -62,11 +64,11 @@ export class SyncState {
     this.#clock = clock;
   }
 
-  get standing(): Standing {
+  get status(): LoopStatus {
     return this.#standing;
   }
 
-  onLook(look: Look): void {
+  onLook(look: LookOutcome): void {
     if (look.kind === 'standby') {
       const message = 'another daemon leads';
       this.#set({
@@ -84,8 +86,11 @@ export class SyncState {
     }
   }
 
-  /** Yields the ms from the first look at the version to its being applied; null when it was not, or had been. */
-  onEvent(event: WatchEvent): number | null {
+  /**
+   * Returns the ms from the first look at the version to its being applied; null if it was not
+   * applied now.
+   */
+  onEvent(event: LoopEvent): number | null {
     if (event.kind === 'failure') return null;
     const { result, wrong } = event;
     if (event.isBeside) {
@@ -108,7 +113,10 @@ export class SyncState {
     const stand = stateOf(result);
     this.#set({
       ...stand,
-      ...{ hasLooked: true, result, seen: commit, driftCount: 0 },
+      hasLooked: true,
+      result,
+      seen: commit,
+      driftCount: 0,
       isRetryPending: event.retryAt !== null && stand.state === 'Degraded',
       ...(isDone ? { applied: commit, lastSuccessAt: now } : {}),
       unreachableSince: isReached ? null : (this.#standing.unreachableSince ?? now),
@@ -132,17 +140,26 @@ export class SyncState {
     const isHeld = faults.length + blocked.length > 0;
     this.#set({
       ...(isHeld ? stateOf(result) : driftState(driftCount)),
-      ...{ driftCount, result, seen, hasLooked: true, unreachableSince: null },
+      driftCount,
+      result,
+      seen,
+      hasLooked: true,
+      unreachableSince: null,
       isRetryPending: false,
       ...(isHeld ? {} : { applied: seen, lastSuccessAt: this.#clock.now() }),
     });
   }
 
-  /** An earlier version keeps the server as it is; the newest is as wrong as before. */
+  /** Handles a cycle with an earlier version while the newest one is invalid. */
   #standIn(result: CycleResult, { message, place }: Failure): void {
     const isReached = result.ending !== 'unreachable';
     this.#set({
-      ...{ state: 'Degraded', message, place, result, hasLooked: true, isRetryPending: false },
+      state: 'Degraded',
+      message,
+      place,
+      result,
+      hasLooked: true,
+      isRetryPending: false,
       driftCount: result.report === null ? driftIn(result) : 0,
       unreachableSince: isReached ? null : (this.#standing.unreachableSince ?? this.#clock.now()),
     });
@@ -152,23 +169,26 @@ export class SyncState {
     const isUnreachable = kind === 'unreachable' || kind === 'retryable';
     const { unreachableSince, hasLooked } = this.#standing;
     this.#set({
-      ...{ state: 'Degraded', message, place, isRetryPending: isUnreachable },
+      state: 'Degraded',
+      message,
+      place,
+      isRetryPending: isUnreachable,
       hasLooked: hasLooked || !isUnreachable,
       unreachableSince: isUnreachable ? (unreachableSince ?? this.#clock.now()) : null,
     });
   }
 
-  #set(changes: Partial<Standing>): void {
+  #set(changes: Partial<LoopStatus>): void {
     this.#standing = { ...this.#standing, ...changes };
   }
 }
 
-/** How much of a plan that was only made others have changed. */
+/** Returns how many resources others changed, from a plan that was not carried out. */
 function driftIn({ plan }: CycleResult): number {
   return plan.changes.filter(({ action }) => action !== 'retain').length;
 }
 
-/** Null where a look has told neither commit nor digest. */
+/** Returns null when the look reported neither commit nor digest. */
 function seenIn({ revision, digest }: SourceVersion): string | null {
   return digest === null ? revision : commitOf({ revision, digest });
 }
@@ -179,20 +199,20 @@ const messages: Partial<Record<Ending, string>> = {
   unreachable: 'the server went out of reach',
 };
 
-type Verdict = Pick<Standing, 'state' | 'message' | 'place'>;
+type StateSummary = Pick<LoopStatus, 'state' | 'message' | 'place'>;
 
-function driftState(driftCount: number): Verdict {
+function driftState(driftCount: number): StateSummary {
   if (driftCount === 0) return { state: 'Synced', message: null, place: null };
-  const message = `others changed ${driftCount} of what was applied`;
+  const message = `others changed ${driftCount} of the applied resources`;
   return { state: 'OutOfSync', message, place: null };
 }
 
-function stateOf({ ending, refusal, plan, report }: CycleResult): Verdict {
+function stateOf({ ending, refusal, plan, report }: CycleResult): StateSummary {
   const place = null;
   if (ending === 'success') return { state: 'Synced', message: null, place };
   const [fault] = plan.faults;
   const paused = plan.blocked.find(({ reason }) => reason === 'suspended');
-  // Of the two only what is wrong needs somebody.
+  // A fault needs a person and outranks a suspension.
   if (paused !== undefined && fault === undefined) {
     return { state: 'Suspended', message: paused.message, place };
   }

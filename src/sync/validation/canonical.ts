@@ -74,7 +74,11 @@ export function canonicalise(
   placeholders.putInto(spec);
   const { secrets, references } = placeholders;
   return {
-    ...{ spec, secrets, references, secretOutput, ignoreFields },
+    spec,
+    secrets,
+    references,
+    secretOutput,
+    ignoreFields,
     rotation: read?.rotation ?? null,
   };
 }

@@ -38,7 +38,11 @@ const targetLimits = { rootMax: null, conditionalRootMax: null, nestedMax: null 
 
 /** Kinds whose routes take large bodies. */
 const documentKinds: ReadonlySet<string> = new Set([
-  ...['Config', 'Guardrail', 'UsageLimitPolicy', 'RateLimitPolicy', 'Integration'],
+  'Config',
+  'Guardrail',
+  'UsageLimitPolicy',
+  'RateLimitPolicy',
+  'Integration',
 ]);
 
 type Content = Pick<DesiredResource, 'identity' | 'spec' | 'secrets' | 'positionOf'>;

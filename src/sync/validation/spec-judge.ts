@@ -16,8 +16,14 @@ import { ReadValues, type SecretSources } from './secrets.ts';
 import { writtenPath } from './spec-faults.ts';
 
 const freeForm: ReadonlySet<KindName> = new Set([
-  ...['Config', 'Guardrail', 'McpIntegration', 'Integration', 'SecretReference'],
-  ...['PromptPartial', 'Prompt', 'Deployment'],
+  'Config',
+  'Guardrail',
+  'McpIntegration',
+  'Integration',
+  'SecretReference',
+  'PromptPartial',
+  'Prompt',
+  'Deployment',
 ] as const);
 
 type Report = (fault: SourceFault) => void;

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { RequestLog, type RequestLogOptions } from '../../../src/gateway/logs/request-log.ts';
 import { settleOpenCharges } from '../../../src/jobs/settle-open-charges.ts';
-import { usageAt } from '../../../src/ledger/limit.ts';
+import { usageAtPrice } from '../../../src/ledger/limit.ts';
 import { openCharge, settleCharge } from '../../../src/ledger/open-charge.ts';
 import { startOfTotalsStep } from '../../../src/model/logs/request-log.ts';
 import { lookUpPrice } from '../../../src/model/pricing/price-table.ts';
@@ -32,7 +32,7 @@ const tokens = (inputTokens: number, outputTokens: number) => ({
   cachedInputTokens: inputTokens / 4,
   cacheWriteTokens: 0,
 });
-const granted = usageAt(price, tokens(4_000, 1_000));
+const granted = usageAtPrice(price, tokens(4_000, 1_000));
 const used = tokens(400, 30);
 /** At prices of the mock upstream, in micro-dollars. */
 const costOfUsed = 400 + 2 * 30;

@@ -434,7 +434,7 @@ describe('a streamed response that the gateway stores', () => {
     expect(runs.reduce((sum, { failed }) => sum + failed!, 0)).toBe(1);
     const { record, ...told } = await row();
     expect(told).toEqual({ status: 'failed', alive_until: null });
-    const error = { code: 'server_error', message: expect.stringContaining('was stopped') };
+    const error = { code: 'server_error', message: expect.stringContaining('stopped before') };
     expect(JSON.parse(record)).toMatchObject({ id, status: 'failed', error });
     chat.end();
     const rest = await all({ [Symbol.asyncIterator]: () => events });

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { newId } from '../../../src/model/wire/ids.ts';
 import { checkConsistency } from '../../../src/store/consistency.ts';
-import type { CounterPlace } from '../../../src/store/usage/counter-place.ts';
+import type { CounterRef } from '../../../src/store/usage/counter-place.ts';
 import { exchange, type SliceMove } from '../../../src/store/usage/usage-slices.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
@@ -23,7 +23,7 @@ async function make(path: string, body: object): Promise<string> {
 }
 
 /** Requests ten of a thousand units from a counter that may not exist. */
-function firstMove(counter: CounterPlace): SliceMove {
+function firstMove(counter: CounterRef): SliceMove {
   return {
     counter,
     isNew: true,

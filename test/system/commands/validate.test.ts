@@ -115,7 +115,7 @@ it('counts what it leaves alone, and says which files', async () => {
     `2 resources in 2 files, all valid
   Workspace  2
 6 files without manifests left alone: b.json, c.json, d.json, e.json, f.json and 1 more
-1 document of others left alone: h.yaml:1
+1 document of other programs left alone: h.yaml:1
 1 left out by .gatewrightignore: x.yaml
 `,
   ]);

@@ -81,7 +81,7 @@ describe('sync', () => {
 
     repository.git(['update-ref', 'refs/heads/main', first]);
     const refused = await daemon.find(({ event, exitCode }) => event === 'cycle' && exitCode === 4);
-    expect(refused.refusal).toContain('does not come after the one that was applied last');
+    expect(refused.refusal).toContain('does not descend from the one that was applied last');
     expect(refused.refusal).toContain(`${repository.url}#main at ${second} (revision 1)`);
     expect(refused.refusal).toContain(`${repository.url}#main at ${first}`);
     expect(await described()).toBe('two');
@@ -99,7 +99,7 @@ describe('sync', () => {
     const run = (more: readonly string[]) => runCli(more, null, { cwd: folder, env });
     expect(await run(['plan', `${repository.url}#main`])).toMatchObject({
       exitCode: 2,
-      stdout: expect.stringContaining('does not come after the one that was applied last'),
+      stdout: expect.stringContaining('does not descend from the one that was applied last'),
     });
     expect((await run([...words, '--yes'])).exitCode).toBe(0);
     expect(await described()).toBe('one');

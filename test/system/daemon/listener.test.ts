@@ -77,7 +77,7 @@ describe('probes', () => {
     expect((await get(`${url}/livez`)).status).toBe(200);
     const early = await get(`${url}/readyz`);
     expect(early.status).toBe(503);
-    expect(early.text).toContain('the first look is not over');
+    expect(early.text).toContain('the first look has not finished');
     fate = 'pass';
     await eventually(async () => expect((await get(`${url}/readyz`)).status).toBe(200));
     git.token = 'another';

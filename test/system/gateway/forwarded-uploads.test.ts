@@ -13,7 +13,7 @@ import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
 import { openProviderLists } from '../../../src/gateway/objects/provider-lists.ts';
 import { chargeLostSlices } from '../../../src/jobs/charge-lost-slices.ts';
 import { findLostObjects } from '../../../src/jobs/find-lost-objects.ts';
-import { outcomeMs } from '../../../src/objects/listed-objects.ts';
+import { outcomeDelayMaxMs } from '../../../src/objects/listed-objects.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import {
   type GatewayProcess,
@@ -190,9 +190,9 @@ it.each(['half', 'all'] as const)(
     take = async (_, response) => sendJson(response, { data: [{ id: body.id }], has_more: false });
     expect((await ask(theirs, `/files/${body.id}`)).status).toBe(404);
 
-    const early = await runJobs(outcomeMs / 2);
+    const early = await runJobs(outcomeDelayMaxMs / 2);
     expect([early.lost, early.told]).toEqual([{ found: 0, unfound: 0, postponed: 0 }, []]);
-    const late = await runJobs(outcomeMs + 60_000);
+    const late = await runJobs(outcomeDelayMaxMs + 60_000);
     expect(late.lost).toEqual({ found: 0, unfound: 1, postponed: 0 });
     const { organisation_id: organisationId, workspace_id: workspaceId } = row!;
     expect(late.told).toEqual([
@@ -202,7 +202,7 @@ it.each(['half', 'all'] as const)(
     // Who was busy a moment ago may take some again before it sees that it is not.
     const { db } = server.database;
     await eventually(async () => {
-      await runJobs(outcomeMs);
+      await runJobs(outcomeDelayMaxMs);
       expect(await db.selectFrom('usage_slices').selectAll().execute()).toEqual([]);
       const counters = await db.selectFrom('rate_counters').selectAll().execute();
       const sumOf = (column: 'used_units' | 'reserved_units') =>

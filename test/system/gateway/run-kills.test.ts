@@ -2,7 +2,7 @@
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { chargeLostSlices } from '../../../src/jobs/charge-lost-slices.ts';
-import { textChunks } from '../../../src/objects/ingestion/text-chunks.ts';
+import { splitText } from '../../../src/objects/ingestion/text-chunks.ts';
 import { countersOf } from '../../gate/counters.ts';
 import {
   type GatewayProcess,
@@ -405,7 +405,7 @@ it('while it reads files into vector stores: another goes on behind what is writ
   const sizes = { max_chunk_size_tokens: 100, chunk_overlap_tokens: 0 };
   const chunksOf = (moment: string) => {
     const text = Array.from({ length: 2_600 }, (_, n) => `${moment}${n}`).join(' ');
-    return { text, chunks: textChunks(text, { tokensMax: 100, overlapTokens: 0 }) };
+    return { text, chunks: splitText(text, { tokensMax: 100, overlapTokens: 0 }) };
   };
   unanswered.add(chunksOf('embed').chunks[32]!);
   const stores = new Map<ReadingMoment, { readonly store: string; readonly file: string }>();

@@ -1,6 +1,6 @@
 /** Guarantees of values of secret managers in memory: one read for all, no wait for what is known, a grace where nobody answers. */
 import { describe, expect, it } from 'vitest';
-import { KeptValues } from '../../../src/gateway/targets/kept-values.ts';
+import { KeptValues } from '../../../src/gateway/targets/secret-value-cache.ts';
 import { Secret } from '../../../src/secret.ts';
 import { SecretUnreadable } from '../../../src/secret-managers/kept-secret.ts';
 import type { SecretPlace } from '../../../src/secret-managers/secret-managers.ts';

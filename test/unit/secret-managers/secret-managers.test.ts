@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AuthConfig, ManagerType } from '../../../src/model/secrets/secret-manager.ts';
 import { Secret } from '../../../src/secret.ts';
-import { type KeptSecret, textOf } from '../../../src/secret-managers/kept-secret.ts';
+import { type ManagedSecret, textOf } from '../../../src/secret-managers/kept-secret.ts';
 import { SecretManagers } from '../../../src/secret-managers/secret-managers.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import {
@@ -41,7 +41,7 @@ function managersWith({ trusted = '127.0.0.1', mayBeItself = false, metadata }: 
     ...(metadata === undefined ? {} : { metadata: new URL(metadata) }),
   });
   opened.push(managers);
-  return (managerType: ManagerType, path: string, auth: AuthConfig): Promise<KeptSecret> =>
+  return (managerType: ManagerType, path: string, auth: AuthConfig): Promise<ManagedSecret> =>
     managers.read({
       ...{ id: 'r', organisationId: 'o', mark: 'm', managerType, path },
       auth: new Secret(auth, 'test'),
@@ -281,7 +281,7 @@ describe('Azure Key Vault', () => {
 });
 
 describe('the text of a secret', () => {
-  it.each<[KeptSecret, string | null, string]>([
+  it.each<[ManagedSecret, string | null, string]>([
     ['plain\n', null, 'plain'],
     [{ only: 'one' }, null, 'one'],
     [{ a: 1, b: 2 }, null, '{"a":1,"b":2}'],

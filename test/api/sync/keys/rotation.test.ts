@@ -1,4 +1,4 @@
-/** Guarantees of rotation from YAML: delivered and proven before the value before ends, once, wherever a run dies. */
+/** Guarantees of rotation from YAML: delivered and proven before the previous value ends, once, wherever a run dies. */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -193,7 +193,7 @@ it('is shown by a plan with its reason and what ends when, and is no drift', asy
   const text = textReport({ plan, report: null, refusal: null, declined: false, warnings: [] });
   expect(text).toContain('↻ rotate ApiKey/bot');
   expect(text).toContain(
-    'generation 1 → 2, the value before ends 1d after the new one is delivered',
+    'generation 1 → 2, the previous value ends 1d after the new one is delivered',
   );
   expect(text).toContain('1 to rotate');
   expect(planDocument(plan, [])).toMatchObject({

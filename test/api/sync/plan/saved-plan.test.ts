@@ -256,11 +256,11 @@ describe('a saved plan is stale, exit code 8, and nothing of it is written, once
     },
     'a variable is another': {
       change: () => setVariables({ ...canaries, GW_VAR_PROVIDER: 'openai' }),
-      told: /Config\/w\d+\/one: was to be updated, and nothing is to be done any more/,
+      told: /Config\/w\d+\/one: was to be updated, and nothing is to be done now/,
     },
     'a variable is another, and its change, too': {
       change: () => setVariables({ ...canaries, GW_VAR_PROVIDER: 'mistral' }),
-      told: /Config\/w\d+\/one: its manifest comes to something else/,
+      told: /Config\/w\d+\/one: its manifest has another result now/,
     },
     'its manifests have changed': {
       change: () => write('gateway/all.yaml', `${manifests()}${config('two', 1)}`),
@@ -346,7 +346,7 @@ it('of which a part is done already is stale, and planned anew it is finished', 
   expect((await run('apply', 'part', '--yes')).exitCode).toBe(0);
   const { exitCode, stderr } = await refused();
   expect(stderr).toMatch(
-    /Config\/w\d+\/one: was to be created, and nothing is to be done any more/,
+    /Config\/w\d+\/one: was to be created, and nothing is to be done now/,
   );
   expect(exitCode).toBe(8);
   const anew = await run('plan', 'gateway', '--out', 'gw.plan');

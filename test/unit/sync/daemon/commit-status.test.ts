@@ -6,7 +6,7 @@ import { commitStatusMessage, commitStatusOf } from '../../../../src/sync/notify
 import { type GitHostTerms, gitHostOf } from '../../../../src/sync/notify/git-host.ts';
 import { Outbox } from '../../../../src/sync/notify/outbox.ts';
 import { Post } from '../../../../src/sync/notify/post.ts';
-import type { Standing } from '../../../../src/sync/status/sync-state.ts';
+import type { LoopStatus } from '../../../../src/sync/status/sync-state.ts';
 import { readTrustedHosts, type TrustedHosts } from '../../../../src/trusted-hosts.ts';
 import { type Receiver, startReceiver } from '../../../support/network/receiver.ts';
 
@@ -114,11 +114,11 @@ describe('the address of a status', () => {
 
 describe('the status of a commit', () => {
   const place = { file: 'team/keys.yaml', line: 7, column: 3 };
-  const stand = (more: Partial<Standing>) => ({
+  const stand = (more: Partial<LoopStatus>) => ({
     ...{ state: 'Synced' as const, seen: commit, place: null, result: null },
     ...more,
   });
-  const of = (more: Partial<Standing>, applied: string | null = null) => {
+  const of = (more: Partial<LoopStatus>, applied: string | null = null) => {
     const status = commitStatusOf(stand(more), applied);
     return status && `${status.state}: ${status.description}`;
   };

@@ -1,7 +1,7 @@
 /** Guarantees that what goes on is told once, however it is found out. */
 import { expect, it } from 'vitest';
 import { Failure } from '../../../../src/failure.ts';
-import { Told } from '../../../../src/sync/loop/told.ts';
+import { RepeatFilter } from '../../../../src/sync/loop/told.ts';
 import { Unreachable } from '../../../../src/sync/server/refusal.ts';
 
 const away = (words: string, reason = 'nothing listens there'): Unreachable =>
@@ -10,7 +10,7 @@ const away = (words: string, reason = 'nothing listens there'): Unreachable =>
   });
 
 it('a server that is away is told once, whichever request finds it so, and anew once the reason is another', () => {
-  const told = new Told();
+  const told = new RepeatFilter();
   const failures = [
     ...[away('GET /snapshot'), away('PUT /leases/team'), away('GET /snapshot')],
     ...[

@@ -1,12 +1,12 @@
 /** Guarantees that each change of state is told once and once when it is over, signed, paced, and in no words that do harm. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Announced, SyncReport } from '../../../../src/model/kinds/sync-record.ts';
+import type { Announcements, SyncReport } from '../../../../src/model/kinds/sync-record.ts';
 import { Secret } from '../../../../src/secret.ts';
 import { readWebhook } from '../../../../src/sync/daemon/webhook.ts';
 import { Announcer } from '../../../../src/sync/notify/announcer.ts';
 import { Outbox } from '../../../../src/sync/notify/outbox.ts';
 import { Post } from '../../../../src/sync/notify/post.ts';
-import type { Standing } from '../../../../src/sync/status/sync-state.ts';
+import type { LoopStatus } from '../../../../src/sync/status/sync-state.ts';
 import { type Receiver, startReceiver } from '../../../support/network/receiver.ts';
 import { syncReport } from '../../../support/sync/sync-records.ts';
 
@@ -60,11 +60,11 @@ function openAnnouncer(form: 'json' | 'slack' = 'json') {
         message = null,
       }: {
         workspaces?: Workspaces;
-        before?: Announced | undefined;
+        before?: Announcements | undefined;
         isRetryPending?: boolean;
         message?: string | null;
       } = {},
-    ): Announced {
+    ): Announcements {
       const { next_look_at: _, ...report } = syncReport({
         ...{ state, message },
         workspaces: Object.entries(workspaces).map(([workspace, one]) => ({
@@ -82,7 +82,7 @@ function openAnnouncer(form: 'json' | 'slack' = 'json') {
         place: null,
         result: null,
         isRetryPending,
-      } as unknown as Standing;
+      } as unknown as LoopStatus;
       const kept = announcer.note({ ...report, state }, { ...standing, state }, before);
       announcer.send();
       return kept;
@@ -157,7 +157,7 @@ describe('a change of state', () => {
 
   it('that flaps is told four times at once, then each ten minutes at most, and at last as it is', async () => {
     let one = openAnnouncer();
-    let kept: Announced | undefined;
+    let kept: Announcements | undefined;
     for (let second = 0; second < 3_600; second += 10) {
       now = start + second * 1000;
       // Restarts in between change nothing.
@@ -226,7 +226,7 @@ describe('a process that follows another', () => {
   it('sends nothing before the server keeps it', () => {
     const { announcer } = openAnnouncer();
     const { next_look_at: _, ...report } = syncReport({ state: 'OutOfSync' });
-    announcer.note(report, { state: 'OutOfSync', seen: null } as Standing, undefined);
+    announcer.note(report, { state: 'OutOfSync', seen: null } as LoopStatus, undefined);
     expect(receiver.received).toEqual([]);
   });
 });

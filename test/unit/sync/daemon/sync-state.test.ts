@@ -4,7 +4,7 @@ import { endingOfPlan } from '../../../../src/sync/cycle/cycle-ending.ts';
 import type { CycleResult } from '../../../../src/sync/cycle/cycle-options.ts';
 import { readSource } from '../../../../src/sync/desired/desired.ts';
 import { makePlan } from '../../../../src/sync/plan/plan.ts';
-import { type Standing, SyncState } from '../../../../src/sync/status/sync-state.ts';
+import { type LoopStatus, SyncState } from '../../../../src/sync/status/sync-state.ts';
 import { manifest, sourceOf } from '../../../support/sync/manifests.ts';
 import { ModelServer, owner } from '../../../support/sync/sync-model.ts';
 
@@ -23,7 +23,7 @@ const suspension = { workspace: 'sales', until: null, reason: 'frozen' };
 async function standingAfter(
   texts: Record<string, string>,
   { kind, isSuspended }: { kind: 'cycle' | 'drift'; isSuspended: boolean },
-): Promise<Standing> {
+): Promise<LoopStatus> {
   const { set } = await readSource(sourceOf(texts), secrets);
   const server = new ModelServer();
   const plan = makePlan(set, server.live(), {
@@ -42,7 +42,7 @@ async function standingAfter(
   });
   const event = { result, durationMs: 0, isNews: true, wrong: null, isBeside: false };
   state.onEvent(kind === 'cycle' ? { ...event, kind, retryAt: null } : { ...event, kind });
-  return state.standing;
+  return state.status;
 }
 
 describe('a daemon', () => {

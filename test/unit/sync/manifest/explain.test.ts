@@ -37,7 +37,7 @@ describe.each(kindNames)('%s', (kind) => {
     for (const { field, example } of await all(kind)) {
       const path = field.split('.').slice(2);
       if (path.length !== 1) continue;
-      const name = kinds[kind].isOnlyOne === true ? undefined : 'x';
+      const name = kinds[kind].isSingleton === true ? undefined : 'x';
       const first = newManifest(kind, { name, workspace: undefined, alone: false });
       const documents = first.split('---\n');
       const own = `${documents.at(-1)}`;

@@ -150,7 +150,7 @@ describe('the impact of a change is told', () => {
 
   it('and says what was never used, and what is not known', () => {
     expect(told(new Map([[id, null]])).text).toContain('1 API key; never used\n');
-    expect(told(new Map()).text).toContain('1 API key; when they were used last is not known\n');
+    expect(told(new Map()).text).toContain('1 API key; their last use is unknown\n');
   });
 
   it('by a bounded number of names, however much is reached', () => {

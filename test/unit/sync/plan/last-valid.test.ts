@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { readDesired, readSource } from '../../../../src/sync/desired/desired.ts';
-import { withLastSound } from '../../../../src/sync/loop/last-sound.ts';
+import { fillFromLastValid } from '../../../../src/sync/loop/last-sound.ts';
 import { makePlan } from '../../../../src/sync/plan/plan.ts';
 import type { Plan } from '../../../../src/sync/plan/planned.ts';
 import type { DesiredSet, Spec } from '../../../../src/sync/resources/resource-set.ts';
@@ -78,9 +78,9 @@ describe('where the source is wrong in a workspace', () => {
       'sales/more.yaml': wrong,
       'support/b.yaml': config('b', 2, ', workspace: support'),
     });
-    expect(told(planOf(withLastSound(now, before), server))).toEqual(['update Config/support/b']);
+    expect(told(planOf(fillFromLastValid(now, before), server))).toEqual(['update Config/support/b']);
     change(server, 'Config/sales/a', { config: { targets: [{ weight: 5 }] } });
-    const plan = planOf(withLastSound(now, before), server);
+    const plan = planOf(fillFromLastValid(now, before), server);
     expect(told(plan)).toEqual(['update Config/sales/a', 'update Config/support/b']);
     expect(plan.changes[0]!.fields).toMatchObject([{ reason: 'drift', from: 5, to: 1 }]);
     expect(new Set(plan.faults.flatMap(({ workspaces }) => workspaces))).toEqual(
@@ -94,7 +94,7 @@ describe('where the source is wrong in a workspace', () => {
     const { 'sales/a.yaml': _, 'sales/key.yaml': __, ...rest } = estate;
     const now = await soundOf({ ...rest, 'sales/more.yaml': wrong });
     server.remove(server.find('Config/sales/a').id);
-    expect(told(planOf(withLastSound(now, before), server))).toEqual(['create Config/sales/a']);
+    expect(told(planOf(fillFromLastValid(now, before), server))).toEqual(['create Config/sales/a']);
   });
 
   it('what was last to be absent is no reason to delete it', async () => {
@@ -105,14 +105,14 @@ describe('where the source is wrong in a workspace', () => {
       secrets,
     );
     const now = await soundOf({ ...estate, 'sales/more.yaml': wrong });
-    expect(told(planOf(withLastSound(now, before!), server))).toEqual([]);
+    expect(told(planOf(fillFromLastValid(now, before!), server))).toEqual([]);
   });
 
   it('holds for what was read from a file that cannot be read now', async () => {
     const { server, before } = await serverWith(estate);
     change(server, 'Config/sales/a', { config: { targets: [{ weight: 5 }] } });
     const now = await soundOf({ ...estate, 'sales/a.yaml': 'a: [' });
-    expect(told(planOf(withLastSound(now, before), server))).toEqual(['update Config/sales/a']);
+    expect(told(planOf(fillFromLastValid(now, before), server))).toEqual(['update Config/sales/a']);
   });
 
   it.each([
@@ -135,7 +135,7 @@ describe('where the source is wrong in a workspace', () => {
       change(server, 'Config/sales/a', { config: { by: 'hand' } });
       change(server, 'ApiKey/sales/k', { scopes: [] });
       const now = await soundOf({ ...estate, 'guard.yaml': guard, 'sales/more.yaml': wrong });
-      const plan = planOf(withLastSound(now, before), server);
+      const plan = planOf(fillFromLastValid(now, before), server);
       expect(told(plan).filter((line) => line.includes('sales'))).toEqual([
         'update Config/sales/a',
       ]);
@@ -151,10 +151,10 @@ describe('where the source is wrong in a workspace', () => {
       'new/ws.yaml': manifest('Workspace', 'new', '{}'),
       'new/a.yaml': manifest('Config', 'a', 'x: 1', ', workspace: new'),
     };
-    const set = withLastSound(await soundOf({ ...estate, ...fresh }), before);
+    const set = fillFromLastValid(await soundOf({ ...estate, ...fresh }), before);
     expect(told(planOf(set, server))).toEqual([]);
-    expect(withLastSound(before, before)).toBe(before);
-    expect(withLastSound(set, null)).toBe(set);
+    expect(fillFromLastValid(before, before)).toBe(before);
+    expect(fillFromLastValid(set, null)).toBe(set);
   });
 });
 
@@ -185,12 +185,12 @@ it('after any edit of any file and any change by hand, it removes nothing, refer
         if (isGone && isLeaf) server.resources.splice(server.resources.indexOf(found), 1);
         else Object.assign(found.spec, { description: 'by hand' });
       }
-      const set = withLastSound(now, before);
+      const set = fillFromLastValid(now, before);
       const plan = planOf(set, server);
       expect(told(plan).filter((line) => /^(delete|replace) /.test(line))).toEqual([]);
       server.apply(plan);
       expect(
-        told(planOf(withLastSound(now, set), server)).filter((line) => !line.startsWith('unread')),
+        told(planOf(fillFromLastValid(now, set), server)).filter((line) => !line.startsWith('unread')),
       ).toEqual([]);
     }),
     { numRuns: 60 },

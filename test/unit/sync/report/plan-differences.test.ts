@@ -1,7 +1,7 @@
 /** Guarantees that a plan shows every difference, for any two specs of any kind, as text, Markdown and JSON. */
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { loadBody } from '../../../../src/model/kinds/bodies.ts';
+import { loadSpecSchema } from '../../../../src/model/kinds/spec-schemas.ts';
 import { type KindName, kindNames } from '../../../../src/model/kinds/kinds.ts';
 import type { Plan } from '../../../../src/sync/plan/planned.ts';
 import { planDocument } from '../../../../src/sync/report/document.ts';
@@ -17,7 +17,7 @@ const runs = { numRuns: 150 };
 const fieldNames = new Map(
   await Promise.all(
     kindNames.map(async (kind) => {
-      const shape = Object.keys((await loadBody(kind)).shape);
+      const shape = Object.keys((await loadSpecSchema(kind)).shape);
       return [kind, shape.filter((field) => field !== 'workspace_id')] as const;
     }),
   ),
