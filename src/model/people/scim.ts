@@ -1,4 +1,9 @@
-/** Knows what directories say of people and groups (SCIM 2.0, RFC 7643 and 7644): bodies, filters, patches. */
+/** Reads the bodies, filters and patches of directories for users and groups (SCIM 2.0, RFC 7643 and 7644). */
+/*
+ * Patches are applied here and not by `scim-patch`: version 0.8.3 writes to `__proto__` and compares attribute names
+ * by case.
+ */
+import { type Filter, parse } from 'scim2-parse-filter';
 import { z } from 'zod';
 import { ResourceName } from '../wire/resource-fields.ts';
 import { validationError } from '../wire/validation-error.ts';
@@ -140,13 +145,22 @@ function changedMembers(
   path: string,
   value: unknown,
 ): ReadonlySet<string> {
-  const one = /^members\[\s*value\s+eq\s+"([^"]*)"\s*\]$/i.exec(path)?.[1];
-  if (one === undefined && path.toLowerCase() !== 'members') refuse('path', 'is not known');
-  const given = one === undefined ? (value ?? []) : [{ value: one }];
-  const named = new Set(parsed(Members, [given].flat()).map((member) => member.value));
-  if (op === 'replace') return named;
-  if (op === 'add') return before.union(named);
-  return one === undefined && value === undefined ? new Set() : before.difference(named);
+  const isAll = path.toLowerCase() === 'members';
+  const named = isAll ? (value ?? []) : [{ value: memberIdIn(path) }];
+  const ids = new Set(parsed(Members, [named].flat()).map((member) => member.value));
+  if (op === 'replace') return ids;
+  if (op === 'add') return before.union(ids);
+  return isAll && value === undefined ? new Set() : before.difference(ids);
+}
+
+/** The id in a path such as `members[value eq "0197c2a5-…"]`. */
+function memberIdIn(path: string): string {
+  const filter = parsedFilter(path);
+  if (filter?.op === '[]' && filter.attrPath.toLowerCase() === 'members') {
+    const id = equalityIn(filter.valFilter);
+    if (id?.attribute === 'value') return id.value;
+  }
+  refuse('path', 'is not known');
 }
 
 /** Path and value of all that an operation sets; a value without a path says several. */
@@ -183,33 +197,43 @@ function refuse(field: string, message: string): never {
   throw validationError({ path: ['Operations', field], message });
 }
 
-/** What a list is narrowed to: `userName eq "ann@example.com"`. */
+/** One attribute that must equal one value: `userName eq "ann@example.com"`. */
 export interface ScimFilter {
   /** In lower case. */
   readonly attribute: string;
   readonly value: string;
 }
 
+const filterLengthMax = 1024;
+
 /**
- * One attribute of those, compared with one value: what directories ask.
+ * Accepts the comparison of one of these attributes with one value, the filter that directories send.
  *
- * @throws ApiError `invalid` for any other filter.
+ * @throws ApiError `invalid` for any other filter
  */
 export function readScimFilter(
   text: string | undefined,
   attributes: readonly string[],
 ): ScimFilter | null {
   if (text === undefined) return null;
-  const matched = /^\s*([\w.]+)\s+eq\s+("(?:[^"\\]|\\.)*")\s*$/i.exec(text);
-  const [, name = '', quoted = ''] = matched ?? [];
-  const attribute = name.toLowerCase();
-  try {
-    if (attributes.some((known) => known.toLowerCase() === attribute)) {
-      return { attribute, value: JSON.parse(quoted) as string };
-    }
-  } catch {
-    // Told below with every other filter that is none of ours.
-  }
+  const filter = equalityIn(parsedFilter(text));
+  const isKnown = attributes.some((name) => name.toLowerCase() === filter?.attribute);
+  if (filter !== null && isKnown) return filter;
   const message = `takes one of ${attributes.join(', ')} with eq and a value in quotes`;
   throw validationError({ path: ['filter'], message });
+}
+
+/** Null for a text that is not a filter, or too long. */
+function parsedFilter(text: string): Filter | null {
+  try {
+    return text.length > filterLengthMax ? null : parse(text);
+  } catch {
+    return null;
+  }
+}
+
+/** Null for a filter of another form. */
+function equalityIn(filter: Filter | null): ScimFilter | null {
+  if (filter?.op !== 'eq' || typeof filter.compValue !== 'string') return null;
+  return { attribute: filter.attrPath.toLowerCase(), value: filter.compValue };
 }
