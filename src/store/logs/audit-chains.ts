@@ -1,13 +1,15 @@
-/** Knows the audit_chains table and the places of rows of audit_log: what is sealed, in which order, up to where. */
+/** Table functions for audit_chains and the chain positions of audit_log: which rows are sealed, and in which order. */
 import { sql } from 'kysely';
 import type { ChainEnds, Seal, SealedRow } from '../../model/logs/audit-chain.ts';
 import type { Db } from '../connection/db.ts';
+import { atMost, moreThan } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 import type { AuditRow } from './audit-log.ts';
 
 export interface AuditChainRow extends ChainEnds {
-  /** Proves the ends. */
+  /** Authenticates the ends of the chain. */
   readonly proof: Buffer;
-  /** When the head was last told to the log of the server, milliseconds since the epoch. */
+  /** When the head was last written to the server log, milliseconds since the epoch. */
   readonly told_at: number;
 }
 
@@ -17,7 +19,7 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Those of these organisations that have rows without a place. */
+/** Those of the organisations that have unsealed rows. */
 export async function listDue(db: Db, organisationIds: readonly string[]): Promise<string[]> {
   if (organisationIds.length === 0) return [];
   const rows = await db
@@ -31,48 +33,25 @@ export async function listDue(db: Db, organisationIds: readonly string[]): Promi
   return rows.map(({ organisation_id }) => organisation_id);
 }
 
-export function find(db: Db, organisationId: string): Promise<AuditChainRow | undefined> {
-  return db
-    .selectFrom('audit_chains')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .executeTakeFirst();
-}
+const chains = rows('audit_chains');
+const log = rows('audit_log');
 
-/** As {@link find}; nobody else moves its ends until the transaction ends. */
-export function findForUpdate(tx: Db, organisationId: string): Promise<AuditChainRow | undefined> {
-  return tx
-    .selectFrom('audit_chains')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .forUpdate()
-    .executeTakeFirst();
-}
+export const find = chains.findBy('organisation_id');
 
-/** Up to `limit` rows that have no place yet, oldest first. */
+/** As {@link find}; no other transaction can change its ends until this one ends. */
+export const findForUpdate = chains.findByForUpdate('organisation_id');
+
+/** Up to `limit` unsealed rows, oldest first. */
 export function listUnsealed(db: Db, organisationId: string, limit: number): Promise<AuditRow[]> {
-  return db
-    .selectFrom('audit_log')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('chain_position', 'is', null)
-    .orderBy('at')
-    .orderBy('id')
-    .limit(limit)
-    .execute();
+  const where = { organisation_id: organisationId, chain_position: null };
+  return log.list(db, where, { orderBy: ['at', 'id'], limit });
 }
 
-export async function countUnsealed(db: Db, organisationId: string): Promise<number> {
-  const { count } = await db
-    .selectFrom('audit_log')
-    .select(({ fn }) => fn.countAll<string>().as('count'))
-    .where('organisation_id', '=', organisationId)
-    .where('chain_position', 'is', null)
-    .executeTakeFirstOrThrow();
-  return Number(count);
+export function countUnsealed(db: Db, organisationId: string): Promise<number> {
+  return log.count(db, { organisation_id: organisationId, chain_position: null });
 }
 
-/** Gives rows that have none their places; throws where another has given some of them one. */
+/** Sets the chain positions of unsealed rows. Throws when another transaction has sealed any of them. */
 export async function seal(
   tx: Db,
   organisationId: string,
@@ -88,31 +67,27 @@ export async function seal(
     WHERE organisation_id = ${organisationId} AND at >= ${seals[0]!.at} AND at <= ${seals.at(-1)!.at}
       AND id IN (${sql.join(seals.map(({ id }) => id))}) AND chain_position IS NULL`.execute(tx);
   if (Number(numAffectedRows) < seals.length)
-    throw new Error('another has sealed some of the rows');
+    throw new Error('another transaction has sealed some of the rows');
 }
 
-/** Writes the ends of a chain that {@link findForUpdate} has found, or has not found. */
+/** Writes the ends of a chain; `isNew` when {@link findForUpdate} returned undefined. */
 export async function save(tx: Db, chain: AuditChainRow, isNew: boolean): Promise<void> {
   if (isNew) {
-    await tx.insertInto('audit_chains').values(chain).execute();
+    await chains.insert(tx, chain);
     return;
   }
   const { organisation_id, ...ends } = chain;
-  await tx
-    .updateTable('audit_chains')
-    .set(ends)
-    .where('organisation_id', '=', organisation_id)
-    .execute();
+  await chains.update(tx, { organisation_id }, ends);
 }
 
-/** A row with a place, from which on rows are read. */
-export type Place = Pick<SealedRow, 'chain_position' | 'at' | 'id'>;
+/** The sealed row after which reading continues. */
+export type ChainPosition = Pick<SealedRow, 'chain_position' | 'at' | 'id'>;
 
-/** Up to `limit` rows that have a place, in its order, behind one; null for the first. */
+/** Up to `limit` sealed rows in chain order, after a row; null starts at the first. */
 export async function listSealed(
   db: Db,
   organisationId: string,
-  after: Place | null,
+  after: ChainPosition | null,
   limit: number,
 ): Promise<(AuditRow & SealedRow)[]> {
   let query = db
@@ -130,38 +105,28 @@ export async function listSealed(
       ]),
     );
   }
-  const rows = await query
+  const found = await query
     .orderBy('chain_position')
     .orderBy('at')
     .orderBy('id')
     .limit(limit)
     .execute();
-  return rows as (AuditRow & SealedRow)[];
+  return found as (AuditRow & SealedRow)[];
 }
 
-/** Up to `limit` rows of places behind one. */
+/** Up to `limit` rows beyond a chain position. */
 export async function listBeyond(
   db: Db,
   organisationId: string,
   position: number,
   limit: number,
 ): Promise<SealedRow[]> {
-  const rows = await db
-    .selectFrom('audit_log')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('chain_position', '>', position)
-    .orderBy('chain_position')
-    .limit(limit)
-    .execute();
-  return rows as SealedRow[];
+  const where = { organisation_id: organisationId, chain_position: moreThan(position) };
+  const found = await log.list(db, where, { orderBy: ['chain_position'], limit });
+  return found as SealedRow[];
 }
 
-/** Deletes all rows up to a place. */
+/** Deletes all rows up to a chain position. */
 export async function deleteUpTo(tx: Db, organisationId: string, position: number): Promise<void> {
-  await tx
-    .deleteFrom('audit_log')
-    .where('organisation_id', '=', organisationId)
-    .where('chain_position', '<=', position)
-    .execute();
+  await log.delete(tx, { organisation_id: organisationId, chain_position: atMost(position) });
 }

@@ -1,12 +1,12 @@
-/** Knows the audit_log table: rows are added in the transaction of the change they record, and read by page. */
+/** Table functions for audit_log. Entries are inserted in the transaction of the change that they record. */
 import { type RawBuilder, sql } from 'kysely';
 import { idToBytes, newId } from '../../model/wire/ids.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
-import { insertion } from '../connection/statement.ts';
 import { deploymentId } from '../resources/data-keys.ts';
 import * as organisations from '../resources/organisations.ts';
 import { countRows } from '../rows/paging.ts';
+import { rows } from '../rows/rows.ts';
 
 export interface AuditRow {
   organisation_id: string;
@@ -21,9 +21,9 @@ export interface AuditRow {
   resource_id: string;
   request_id: string;
   changes: string;
-  /** Place in the organisation's chain, from 1; null until the row is sealed. */
+  /** Position in the organisation's hash chain, from 1; null until the row is sealed. */
   chain_position: number | null;
-  /** Id of the row before it in the chain; null for the first, and until the row is sealed. */
+  /** Id of the previous row in the chain; null for the first row, and until the row is sealed. */
   chain_previous: Buffer | null;
   chain_hash: Buffer | null;
 }
@@ -34,46 +34,48 @@ declare module '../connection/db.ts' {
   }
 }
 
+const table = rows('audit_log');
+
 interface AuditEntry {
-  /** Given where it may be sent again because the answer was lost: it is there once, and the second one is a duplicate. */
+  /** Set when the insert may be repeated after a lost response: a repetition is rejected as a duplicate. */
   id?: string;
-  /** '' for what belongs to no organisation but to the deployment. */
+  /** '' for entries of the deployment. */
   organisationId: string;
   workspaceId: string | null;
   at: number;
   actorKind: 'service-account' | 'api-key' | 'user' | 'job' | 'system';
   actorId: string;
-  /** Verb in the past is implied: create, update, delete, expire, reset. */
+  /** Verb: create, update, delete, expire, reset. */
   action: string;
   resourceKind: string;
   resourceId: string;
   requestId: string;
-  /** Names of changed fields and other facts; never values of secret type. */
+  /** Names of changed fields and other facts; never secret values. */
   changes: Record<string, unknown>;
 }
 
-/** Adds rows in the transaction of what they record. */
+/** Inserts entries in the transaction of the change that they record. */
 export type AuditTrail = (tx: Db, entries: readonly AuditEntry[]) => Promise<void>;
 
-/** The one place that heeds AUDIT_LOGS_ENABLED: a trail that is off takes entries and writes none. */
+/** Implements AUDIT_LOGS_ENABLED: a disabled trail accepts entries and writes none. */
 export function auditTrail(on: boolean): AuditTrail {
   return async (tx, entries) => {
     if (on && entries.length > 0) await insertMany(tx, entries);
   };
 }
 
-/** What is told alike of many resources; of each, what its row says. */
+/** One kind of change to many resources; the facts of each come from its row. */
 export interface AuditSweep
   extends Pick<AuditEntry, 'organisationId' | 'at' | 'actorId' | 'action' | 'resourceKind'> {
-  /** FROM … WHERE …: rows with a workspace_id, one for each resource. */
+  /** `FROM … WHERE …`: one row with a workspace_id for each resource. */
   readonly from: RawBuilder<unknown>;
-  /** The column of the resource's id. */
+  /** Column with the resource's id. */
   readonly resourceId: RawBuilder<string>;
-  /** The facts, or an expression that yields them as JSON. */
+  /** Facts, or an expression that returns them as JSON. */
   readonly changes: Record<string, unknown> | RawBuilder<string>;
 }
 
-/** As {@link auditTrail}, for jobs: one statement adds a row for each that it finds. */
+/** As {@link auditTrail}, for jobs: one statement inserts an entry for each row that it selects. */
 export function auditSweep(on: boolean): (tx: Db, sweep: AuditSweep) => Promise<void> {
   return async (tx, sweep) => {
     if (on) await insertFrom(tx, sweep);
@@ -83,10 +85,10 @@ export function auditSweep(on: boolean): (tx: Db, sweep: AuditSweep) => Promise<
 async function insertFrom(tx: Db, sweep: AuditSweep): Promise<void> {
   const { organisationId, at, actorId, action, resourceKind, resourceId, changes } = sweep;
   const facts = 'toOperationNode' in changes ? changes : sql`${JSON.stringify(changes)}`;
-  // A UUID of version 7, whose random part is made of what happened to what: at one moment, once.
+  // A UUID v7 whose random part is a hash of action and resource, so that a repetition is a duplicate.
   const start = `${at.toString(16).padStart(12, '0')}7`;
   const hash = sql`SHA2(CONCAT(${`${action} ${resourceKind} `}, ${resourceId}), 256)`;
-  // The variant stands behind three digits of it.
+  // The variant digit follows three digits of the hash.
   const id = sql`UNHEX(CONCAT(${start}, INSERT(LEFT(${hash}, 18), 4, 0, '8')))`;
   await sql`
     INSERT INTO audit_log (organisation_id, at, id, workspace_id, actor_kind, actor_id, action,
@@ -97,14 +99,10 @@ async function insertFrom(tx: Db, sweep: AuditSweep): Promise<void> {
 }
 
 async function insertMany(tx: Db, entries: readonly AuditEntry[]): Promise<void> {
-  const rows = entries.map(rowOf);
-  if (rows.length === 1) await insertOne(tx, rows[0]!);
-  else await tx.insertInto('audit_log').values(rows).execute();
+  const [first, ...others] = entries.map(rowOf);
+  if (others.length === 0) await table.insert(tx, first!);
+  else await table.insertMany(tx, [first!, ...others]);
 }
-
-const insertOne = insertion((tx, row: ReturnType<typeof rowOf>) =>
-  tx.insertInto('audit_log').values(row),
-);
 
 function rowOf(entry: AuditEntry) {
   return {
@@ -125,19 +123,19 @@ function rowOf(entry: AuditEntry) {
   };
 }
 
-/** Whose logs there are: all organisations, and last the deployment, whose id is ''. */
+/** Ids of everything that has an audit log: all organisations, then the deployment (''). */
 export async function listOwners(db: Db): Promise<string[]> {
   return [...(await organisations.listIds(db)), deploymentId];
 }
 
-/** Where a row stands in the order of time. */
-export type AuditPlace = Pick<AuditRow, 'at' | 'id'>;
+/** Position of a row in the order of time. */
+export type AuditPosition = Pick<AuditRow, 'at' | 'id'>;
 
 export interface AuditFilter {
   /** Milliseconds since the epoch, both included. */
   readonly from: number;
   readonly to: number;
-  /** Values of columns; those undefined are not asked for. */
+  /** Values by column; an undefined value matches every row. */
   readonly equal: Readonly<
     Partial<
       Record<
@@ -148,11 +146,11 @@ export interface AuditFilter {
   >;
   /** Any of these; null for all. */
   readonly actions: readonly string[] | null;
-  /** The last row of the page before; null for the first page. */
-  readonly before: AuditPlace | null;
+  /** The last row of the previous page; null for the first page. */
+  readonly before: AuditPosition | null;
 }
 
-/** Up to `limit` of an organisation's, newest first, from `offset` on. */
+/** Up to `limit` rows of an organisation, newest first, from `offset` on. */
 export async function list(
   db: Db,
   organisationId: string,
@@ -172,16 +170,16 @@ export async function list(
   return await (offset === 0 ? query : query.offset(offset)).execute();
 }
 
-/** How many are newer than a row, and no newer than another where that is not null. */
+/** Number of rows newer than one row and, unless null, not newer than another. */
 export async function countNewer(
   db: Db,
   organisationId: string,
   filter: Omit<AuditFilter, 'before'>,
-  { at, id }: AuditPlace,
-  upTo: AuditPlace | null,
+  { at, id }: AuditPosition,
+  upTo: AuditPosition | null,
 ): Promise<number> {
-  const stretch = { from: at, to: Math.min(filter.to, upTo?.at ?? filter.to) };
-  let query = matching(db, organisationId, { ...filter, ...stretch });
+  const bounds = { from: at, to: Math.min(filter.to, upTo?.at ?? filter.to) };
+  let query = matching(db, organisationId, { ...filter, ...bounds });
   query = query.where((eb) => eb.or([eb('at', '>', at), eb('id', '>', id)]));
   if (upTo !== null) {
     query = query.where((eb) => eb.or([eb('at', '<', upTo.at), eb('id', '<=', upTo.id)]));
@@ -194,23 +192,19 @@ function matching(
   organisationId: string,
   { from, to, equal, actions }: Omit<AuditFilter, 'before'>,
 ) {
-  let query = db
-    .selectFrom('audit_log')
-    .where('organisation_id', '=', organisationId)
+  const query = table
+    .matching(db, { organisation_id: organisationId, ...equal })
     .where('at', '>=', from)
     .where('at', '<=', to);
-  for (const [column, value] of Object.entries(equal)) {
-    if (value !== undefined) query = query.where(sql.ref(column), '=', value);
-  }
   return actions === null ? query : query.where('action', 'in', actions);
 }
 
-/** Up to `limit` of an organisation's in a stretch of time (milliseconds, both ends included), behind a row; null for the first. */
+/** Up to `limit` rows within inclusive bounds in milliseconds, oldest first, after a row; null starts at the first. */
 export async function listOldestFirst(
   db: Db,
   organisationId: string,
   { from, to }: { readonly from: number; readonly to: number },
-  after: AuditPlace | null,
+  after: AuditPosition | null,
   limit: number,
 ): Promise<AuditRow[]> {
   let query = db

@@ -1,36 +1,37 @@
-/** Knows how a page of the audit log is found by its number without a walk over the rows before it.
+/** Finds a numbered page of the audit log without reading the rows before it.
  *
- * The log only grows at its newer end, and loses its oldest rows: what stands between two of its rows stays as it is. So it is
- * remembered where pages ended, counted from a row that nothing comes behind any more, and of each page
- * only the rows before that one are counted, which are those of the last minutes.
+ * The log grows only at its newer end and loses only its oldest rows, so that the rows between two
+ * settled rows never change. The offsets of page ends are remembered relative to a base row, after which no
+ * older row can be committed any more. For each page only the rows newer than the base are counted, which
+ * are those of the last minutes.
  */
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { ListMemory, notePlace, type Place, placeBefore } from '../rows/list-memory.ts';
 import * as auditLog from './audit-log.ts';
 
-/** Longer after its moment no change is committed. */
+/** No change commits later than this after its time. */
 const settledMs = 300_000;
-/** More than pages by number lead over. */
-const rowsMost = 200_000;
+/** More rows than numbered pages reach. */
+const rowsMax = 200_000;
 
 export interface NumberedFilter extends Omit<auditLog.AuditFilter, 'before'> {
-  /** Whether `to` is now, and another one later. */
+  /** Whether `to` is the current time, which advances. */
   readonly isOpen: boolean;
 }
 
-interface SeenLog {
-  /** In the order of the list, from its first row on. */
+interface RememberedLog {
+  /** Offsets of page ends in list order, starting at the base row. */
   readonly places: Place[];
-  /** That row. */
-  readonly base: auditLog.AuditPlace;
-  /** When that was the newest that had settled, milliseconds since the epoch. */
+  /** The newest row that had settled at `seenAt`. */
+  readonly base: auditLog.AuditPosition;
+  /** Milliseconds since the epoch. */
   readonly seenAt: number;
 }
 
-const memories = new WeakMap<Db, ListMemory<SeenLog>>();
+const memories = new WeakMap<Db, ListMemory<RememberedLog>>();
 
-/** Up to `limit` of an organisation's, newest first, from `offset` on; whoever asks wants one row more than a page has. */
+/** Up to `limit` rows, newest first, from `offset` on. The caller's limit is one more than a page. */
 export async function listNumbered(
   db: Db,
   organisationId: string,
@@ -40,7 +41,7 @@ export async function listNumbered(
 ): Promise<auditLog.AuditRow[]> {
   const log = new NumberedLog(db, organisationId, filter);
   if (page.offset === 0) return log.read(null, page);
-  const seen = await log.seen(now);
+  const seen = await log.remembered(now);
   if (seen === null) return log.read(null, page);
   const newer = await log.countNewer(seen.base, null);
   const first = page.offset - newer;
@@ -48,11 +49,11 @@ export async function listNumbered(
   const { places } = seen;
   const near = placeBefore(places, first);
   const rest = { limit: page.limit, offset: first - near.offset };
-  const rows = await log.read(toPlace(near.id!), rest);
+  const rows = await log.read(toPosition(near.id!), rest);
   const last = rows[page.limit - 2];
   if (last !== undefined) {
     const place = { offset: first + page.limit - 1, id: toText(last) };
-    notePlace({ places, total: rowsMost }, place);
+    notePlace({ places, total: rowsMax }, place);
   }
   return rows;
 }
@@ -68,27 +69,30 @@ class NumberedLog {
     this.#filter = filter;
   }
 
-  read(before: auditLog.AuditPlace | null, page: Page): Promise<auditLog.AuditRow[]> {
+  read(before: auditLog.AuditPosition | null, page: Page): Promise<auditLog.AuditRow[]> {
     return auditLog.list(this.#db, this.#organisationId, { ...this.#filter, before }, page);
   }
 
-  countNewer(place: auditLog.AuditPlace, upTo: auditLog.AuditPlace | null): Promise<number> {
-    return auditLog.countNewer(this.#db, this.#organisationId, this.#filter, place, upTo);
+  countNewer(
+    position: auditLog.AuditPosition,
+    upTo: auditLog.AuditPosition | null,
+  ): Promise<number> {
+    return auditLog.countNewer(this.#db, this.#organisationId, this.#filter, position, upTo);
   }
 
-  /** Null where no row is old enough. */
-  async seen(now: number): Promise<SeenLog | null> {
+  /** Null when no row has settled. */
+  async remembered(now: number): Promise<RememberedLog | null> {
     const { equal, actions, isOpen, to } = this.#filter;
     const key = JSON.stringify([this.#organisationId, equal, actions, isOpen ? null : to]);
     const memory = memoryOf(this.#db);
-    const known = memory.find(key);
-    if (known !== undefined && now - known.seenAt < settledMs) return known;
+    const cached = memory.find(key);
+    if (cached !== undefined && now - cached.seenAt < settledMs) return cached;
     const settled = { ...this.#filter, to: Math.min(to, now - settledMs), before: null };
     const newest = { limit: 1, offset: 0 };
     const [base] = await auditLog.list(this.#db, this.#organisationId, settled, newest);
     if (base === undefined) return null;
-    const shift = known === undefined ? 0 : await this.countNewer(known.base, base);
-    const places = known?.places.map((one) => ({ ...one, offset: one.offset + shift })) ?? [];
+    const shift = cached === undefined ? 0 : await this.countNewer(cached.base, base);
+    const places = cached?.places.map((one) => ({ ...one, offset: one.offset + shift })) ?? [];
     if (places[0]?.offset !== 1) places.unshift({ offset: 1, id: toText(base) });
     const { at, id } = base;
     const seen = { base: { at, id }, seenAt: now, places };
@@ -97,19 +101,19 @@ class NumberedLog {
   }
 }
 
-function memoryOf(db: Db): ListMemory<SeenLog> {
-  const known = memories.get(db);
-  if (known !== undefined) return known;
-  const made = new ListMemory<SeenLog>();
-  memories.set(db, made);
-  return made;
+function memoryOf(db: Db): ListMemory<RememberedLog> {
+  const existing = memories.get(db);
+  if (existing !== undefined) return existing;
+  const created = new ListMemory<RememberedLog>();
+  memories.set(db, created);
+  return created;
 }
 
-function toText({ at, id }: auditLog.AuditPlace): string {
+function toText({ at, id }: auditLog.AuditPosition): string {
   return `${at} ${id.toString('hex')}`;
 }
 
-function toPlace(text: string): auditLog.AuditPlace {
+function toPosition(text: string): auditLog.AuditPosition {
   const [at, id] = text.split(' ');
   return { at: Number(at), id: Buffer.from(id!, 'hex') };
 }

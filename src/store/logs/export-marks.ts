@@ -1,4 +1,4 @@
-/** Knows the export_marks table: what tells two states of an organisation's exports apart, of which no snapshot tells. */
+/** Table functions for export_marks: change markers of an organisation's log exports, which are in no snapshot. */
 import { type MarkRow, marksOf } from '../rows/marks.ts';
 
 declare module '../connection/db.ts' {

@@ -1,4 +1,4 @@
-/** Knows which rows of request_logs an export is about, oldest first. */
+/** Selects the rows of request_logs that match an export, oldest first. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { toUnits } from '../../model/limits/limits.ts';
 import type { ExportFilters, ExportSelection } from '../../model/logs/log-export.ts';
@@ -11,11 +11,11 @@ export interface ExportRange {
   /** Milliseconds since the epoch, both included. */
   readonly from: number;
   readonly to: number;
-  /** The last row of the page before; null for the first page. */
+  /** The last row of the previous page; null for the first page. */
   readonly after: Pick<RequestLogRow, 'ended_at' | 'id'> | null;
 }
 
-/** Up to `limit` rows. What metadata says is not asked. */
+/** Up to `limit` rows. Metadata filters are not applied. */
 export function list(
   db: Db,
   organisationId: string,
@@ -31,7 +31,7 @@ export function list(
     .execute();
 }
 
-/** How many there are, up to `limit`. */
+/** Number of matching rows, up to `limit`. */
 export async function count(
   db: Db,
   organisationId: string,
@@ -47,7 +47,7 @@ export async function count(
   return Number(total);
 }
 
-/** What they say of themselves: as {@link list}, and no other column but those that say where it goes on. */
+/** As {@link list}, with only the metadata and the columns that continue the list. */
 export function listMetadata(
   db: Db,
   organisationId: string,
@@ -103,12 +103,14 @@ function conditionsOf(
     ...between(total, filters.total_units_min, filters.total_units_max),
     ...between(sql.ref('input_tokens'), filters.prompt_token_min, filters.prompt_token_max),
     ...between(
-      ...([sql.ref('output_tokens'), filters.completion_token_min] as const),
+      sql.ref('output_tokens'),
+      filters.completion_token_min,
       filters.completion_token_max,
     ),
     ...between(sql.ref('cost_units'), unitsOf(filters.cost_min), unitsOf(filters.cost_max)),
     ...between(
-      ...([averageFeedback(organisationId), filters.weighted_feedback_min] as const),
+      averageFeedback(organisationId),
+      filters.weighted_feedback_min,
       filters.weighted_feedback_max,
     ),
     ...anyOf(filters.status_code?.map(isStatus)),
@@ -116,7 +118,7 @@ function conditionsOf(
   ];
 }
 
-/** Of what is finer than can be kept, the next that can. */
+/** Rounds to the precision of stored costs. */
 function unitsOf(dollars: number | undefined): number | undefined {
   return dollars === undefined ? undefined : toUnits(Number(dollars.toFixed(6)), 'cost');
 }
@@ -142,14 +144,14 @@ function anyOf(conditions: readonly Condition[] | undefined): Condition[] {
   return conditions === undefined ? [] : [sql`(${sql.join(conditions, sql` or `)})`];
 }
 
-/** `429`, or a class: `4xx`. */
+/** A status such as `429`, or a class such as `4xx`. */
 function isStatus(code: string): Condition {
   if (!code.endsWith('xx')) return sql`status = ${Number(code)}`;
   const first = Number(code[0]) * 100;
   return sql`status between ${first} and ${first + 99}`;
 }
 
-/** `openai__gpt-4o`. */
+/** A provider and model such as `openai__gpt-4o`. */
 function isOfProvider(pair: string): Condition {
   const at = pair.indexOf('__');
   if (at === -1) return sql`1 = 0`;

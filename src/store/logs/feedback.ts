@@ -1,17 +1,17 @@
-/** Knows the feedback table: what is said of answers, by trace. */
-import type { Insertable, Selectable } from 'kysely';
-import { type RawBuilder, sql } from 'kysely';
+/** Table functions for feedback: ratings of responses, by trace. */
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
+import { rows } from '../rows/rows.ts';
 
 interface FeedbackRow {
   organisation_id: string;
   id: string;
   trace_id: string;
-  /** That the one who gave it is bound to; null for none. */
+  /** The workspace of the workspace-bound caller who gave it, else null. */
   workspace_id: string | null;
   /** -10 to 10. */
   value: number;
-  /** Millionths, up to one whole. */
+  /** Millionths, up to 1,000,000. */
   weight_units: number;
   /** JSON. */
   metadata: string;
@@ -29,69 +29,27 @@ declare module '../connection/db.ts' {
 
 export type StoredFeedback = Selectable<FeedbackRow>;
 
-export async function insertMany(tx: Db, rows: readonly Insertable<FeedbackRow>[]): Promise<void> {
-  await tx.insertInto('feedback').values(rows).execute();
-}
+const table = rows('feedback', { isVersioned: true });
 
-export function find(
-  db: Db,
-  organisationId: string,
-  id: string,
-): Promise<StoredFeedback | undefined> {
-  return one(db, organisationId, id).executeTakeFirst();
-}
+export const { insertMany } = table;
+export const find = table.findBy('organisation_id', 'id');
+export const findForUpdate = table.findByForUpdate('organisation_id', 'id');
+export const { update } = table.keyedBy('organisation_id', 'id');
 
-export function findForUpdate(
-  tx: Db,
-  organisationId: string,
-  id: string,
-): Promise<StoredFeedback | undefined> {
-  return one(tx, organisationId, id).forUpdate().executeTakeFirst();
-}
-
-function one(db: Db, organisationId: string, id: string) {
-  return db
-    .selectFrom('feedback')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id);
-}
-
-/** Counts the write. */
-export async function update(
-  tx: Db,
-  { organisation_id, id }: Pick<StoredFeedback, 'organisation_id' | 'id'>,
-  columns: Pick<StoredFeedback, 'value' | 'weight_units' | 'metadata' | 'last_updated_at'>,
-): Promise<void> {
-  await tx
-    .updateTable('feedback')
-    .set({ ...columns, version: sql`version + 1` })
-    .where('organisation_id', '=', organisation_id)
-    .where('id', '=', id)
-    .execute();
-}
-
-/** Of these traces, oldest first, up to `limit`. */
+/** Up to `limit` rows of these traces, oldest first. */
 export function listByTraces(
   db: Db,
   organisationId: string,
   traceIds: readonly string[],
   limit: number,
 ): Promise<StoredFeedback[]> {
-  return db
-    .selectFrom('feedback')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('trace_id', 'in', traceIds)
-    .orderBy('created_at')
-    .orderBy('id')
-    .limit(limit)
-    .execute();
+  const where = { organisation_id: organisationId, trace_id: traceIds };
+  return table.list(db, where, { orderBy: ['created_at', 'id'], limit });
 }
 
 /**
- * What was said of the answer of a row of request_logs, by weight; null, which is within no bounds, where
- * nothing was said that has weight.
+ * The weighted average of the feedback on a row of request_logs. Null, which is within no bounds, when
+ * there is no feedback with a weight.
  */
 export function averageFeedback(organisationId: string): RawBuilder<unknown> {
   return sql`(

@@ -1,10 +1,12 @@
-/** Knows the log_exports table, and log_export_parts: what was asked of the log, how far it is written, and in which pieces. */
+/** Table functions for log_exports and log_export_parts: requested exports, their progress and their parts. */
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { ExportStatus } from '../../model/logs/log-export.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
+import { not } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 import * as exportMarks from './export-marks.ts';
 
 interface LogExportRow {
@@ -13,20 +15,20 @@ interface LogExportRow {
   workspace_id: string | null;
   status: ExportStatus;
   description: string;
-  /** JSON as it was sent. */
+  /** JSON as sent. */
   filters: string;
-  /** JSON of an ExportSelection. */
+  /** ExportSelection as JSON. */
   selection: string;
   /** JSON list of fields. */
   requested_data: string;
-  /** The last request that was looked at; null for none. */
+  /** The last log entry processed; null for none. */
   after_at: number | null;
   after_id: Buffer | null;
-  /** Requests that ended later are none of it; null before it is started. */
+  /** Requests that ended later are not exported; null until the export starts. */
   until_at: number | null;
   records: number;
   bytes: number;
-  /** How many pieces are written, numbered from 0. */
+  /** Number of parts written; part numbers start at 0. */
   parts: number;
   created_by: string;
   version: number;
@@ -52,53 +54,46 @@ declare module '../connection/db.ts' {
 
 export type StoredLogExport = Selectable<LogExportRow>;
 
-export async function insert(tx: Db, row: StoredLogExport): Promise<void> {
-  exportMarks.replaceOne(tx, row.organisation_id);
-  await tx.insertInto('log_exports').values(row).execute();
-}
+const table = rows('log_exports', { marks: exportMarks, isVersioned: true });
+const parts = rows('log_export_parts');
 
-/** One that is not archived. */
+export const { insert } = table;
+export const { update } = table.keyedBy('organisation_id', 'id');
+
+const visible = (organisationId: string) => ({
+  organisation_id: organisationId,
+  status: not('archived' as const),
+});
+
+/** Returns undefined for an archived export. */
 export function find(
   db: Db,
   organisationId: string,
   id: string,
 ): Promise<StoredLogExport | undefined> {
-  return named(db, organisationId, id).executeTakeFirst();
+  return table.find(db, { ...visible(organisationId), id });
 }
 
-/** As {@link find}; held until the transaction ends. */
+/** As {@link find}; locks the row until the transaction ends. */
 export function findForUpdate(
   tx: Db,
   organisationId: string,
   id: string,
 ): Promise<StoredLogExport | undefined> {
-  return named(tx, organisationId, id).forUpdate().executeTakeFirst();
+  return table.findForUpdate(tx, { ...visible(organisationId), id });
 }
 
-function named(db: Db, organisationId: string, id: string) {
-  return db
-    .selectFrom('log_exports')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('id', '=', id)
-    .where('status', '!=', 'archived');
-}
-
-interface ListFilter {
+interface LogExportFilter {
   readonly workspaceId: string | undefined;
   readonly status: ExportStatus | undefined;
-  /** About requests of no other keys than these; null for any. */
+  /** Only exports restricted to these API keys; null for any. */
   readonly ofKeys: readonly string[] | null;
 }
 
-/** Those that are not archived; of all workspaces where none is named. */
-export function list(db: Db, organisationId: string, filter: ListFilter, page: Page) {
-  let query = db
-    .selectFrom('log_exports')
-    .where('organisation_id', '=', organisationId)
-    .where('status', '!=', 'archived');
+/** One page, newest first, without archived exports. */
+export function list(db: Db, organisationId: string, filter: LogExportFilter, page: Page) {
   const { workspaceId, status, ofKeys } = filter;
-  if (workspaceId !== undefined) query = query.where('workspace_id', '=', workspaceId);
+  let query = table.matching(db, { ...visible(organisationId), workspace_id: workspaceId });
   if (status !== undefined) query = query.where('status', '=', status);
   if (ofKeys !== null) {
     const keys = sql<string>`JSON_EXTRACT(selection, '$.apiKeyIds')`;
@@ -107,56 +102,24 @@ export function list(db: Db, organisationId: string, filter: ListFilter, page: P
   return listPage({ db, stamp: exportMarks.stampOf('log_exports', organisationId) }, query, page);
 }
 
-/** Counts the write. */
-export async function update(
-  tx: Db,
-  { organisation_id, id }: Pick<StoredLogExport, 'organisation_id' | 'id'>,
-  columns: Partial<StoredLogExport>,
-): Promise<void> {
-  exportMarks.replaceOne(tx, organisation_id);
-  await tx
-    .updateTable('log_exports')
-    .set({ ...columns, version: sql`version + 1` })
-    .where('organisation_id', '=', organisation_id)
-    .where('id', '=', id)
-    .execute();
-}
-
-/** Up to `limit` that are being written, of any organisation. */
+/** Up to `limit` unfinished exports of any organisation. */
 export function listInProgress(
   db: Db,
   limit: number,
 ): Promise<Pick<StoredLogExport, 'organisation_id' | 'id'>[]> {
-  return db
-    .selectFrom('log_exports')
-    .select(['organisation_id', 'id'])
-    .where('status', '=', 'in_progress')
-    .orderBy('organisation_id')
-    .orderBy('id')
-    .limit(limit)
-    .execute();
+  return table.listAnywhere(
+    db,
+    { status: 'in_progress' },
+    { columns: ['organisation_id', 'id'], orderBy: ['organisation_id', 'id'], limit },
+  );
 }
 
-export async function insertPart(tx: Db, row: LogExportPartRow): Promise<void> {
-  await tx.insertInto('log_export_parts').values(row).execute();
-}
+export const { insert: insertPart } = parts;
+export const deleteParts = parts.deleteBy('organisation_id', 'export_id');
 
-/** Ids of the bytes of its pieces, in their order. */
+/** Blob ids of the parts in their order. */
 export async function listParts(db: Db, organisationId: string, id: string): Promise<string[]> {
-  const rows = await db
-    .selectFrom('log_export_parts')
-    .select('blob_id')
-    .where('organisation_id', '=', organisationId)
-    .where('export_id', '=', id)
-    .orderBy('number')
-    .execute();
-  return rows.map(({ blob_id }) => blob_id);
-}
-
-export async function deleteParts(tx: Db, organisationId: string, id: string): Promise<void> {
-  await tx
-    .deleteFrom('log_export_parts')
-    .where('organisation_id', '=', organisationId)
-    .where('export_id', '=', id)
-    .execute();
+  const where = { organisation_id: organisationId, export_id: id };
+  const found = await parts.list(db, where, { columns: ['blob_id'], orderBy: ['number'] });
+  return found.map(({ blob_id }) => blob_id);
 }

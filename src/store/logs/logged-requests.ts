@@ -1,4 +1,4 @@
-/** Knows how rows of the log are written with their totals, those of one organisation at a time, and how both come to say what was settled. */
+/** Writes log entries of one organisation with their totals, and corrects both when usage is settled later. */
 import { createHash } from 'node:crypto';
 import { latencyBoundsMs, startOfTotalsStep } from '../../model/logs/request-log.ts';
 import type { TokenUsage } from '../../model/pricing/pricing.ts';
@@ -8,24 +8,24 @@ import * as openCharges from './open-charges.ts';
 import * as requestLogs from './request-logs.ts';
 import * as requestTotals from './request-totals.ts';
 
-/** What one transaction writes, rows or losses; as often as it is tried, the same. */
-export interface Batch {
+/** What one transaction writes. Writing it again has the same result. */
+export interface LogBatch {
   readonly rows: readonly requestLogs.WrittenRow[];
-  /** Of requests that could not be logged. */
+  /** Totals of requests that could not be logged. */
   readonly losses: readonly requestTotals.RequestTotalRow[];
 }
 
-/** Writes all of it; where `isRepeated`, unless a try whose answer was lost has done so. */
+/** Writes a batch. With `isRepeated` it first checks whether an attempt with a lost response has written it. */
 export async function writeBatch(
   tx: Db,
-  { rows, losses }: Batch,
+  { rows, losses }: LogBatch,
   isRepeated: boolean,
 ): Promise<void> {
   const [first] = rows;
-  if (first !== undefined && !(isRepeated && (await requestLogs.isThere(tx, first.row)))) {
-    const known = rows.some(isOpen) ? await withSettled(tx, rows) : rows;
-    await requestLogs.insertMany(tx, known);
-    await requestTotals.addMany(tx, totalsOf(known));
+  if (first !== undefined && !(isRepeated && (await requestLogs.exists(tx, first.row)))) {
+    const current = rows.some(isOpen) ? await withSettled(tx, rows) : rows;
+    await requestLogs.insertMany(tx, current);
+    await requestTotals.addMany(tx, totalsOf(current));
   }
   await requestTotals.putMany(tx, losses);
 }
@@ -36,45 +36,48 @@ function isOpen(row: requestLogs.WrittenRow): row is OpenRow {
   return row.openCharge !== null;
 }
 
-/** The rows, those that were settled meanwhile with what was; where the others are is noted for who settles them. */
+/** Replaces the usage of rows that were settled in the meantime, and records the log entry of the others' charges. */
 async function withSettled(
   tx: Db,
   rows: readonly requestLogs.WrittenRow[],
 ): Promise<requestLogs.WrittenRow[]> {
   const settled = new Map<requestLogs.WrittenRow, requestLogs.WrittenRow>();
-  // Before anything is locked that who settles locks later on.
+  // First, so that locks are taken in the same order as by a settlement.
   for (const open of rows.filter(isOpen)) {
     const { row, openCharge } = open;
     const place = { endedAt: row.ended_at, id: row.id, totalsId: totalsIdOf(row) };
     if (await openCharges.noteLogged(tx, openCharge, place)) continue;
     const used = await openCharges.takeUsed(tx, openCharge);
     if (used === null) continue;
-    settled.set(open, requestLogs.writeRow({ ...row, ...toldUse(JSON.parse(used)) }));
+    settled.set(open, requestLogs.writeRow({ ...row, ...usageColumns(JSON.parse(used)) }));
   }
   return rows.map((row) => settled.get(row) ?? row);
 }
 
-/** Tokens with what they cost. */
-export type SettledUse = TokenUsage & { readonly costUnits: number };
+/** Tokens and their cost. */
+export type SettledUsage = TokenUsage & { readonly costUnits: number };
 
-function toldUse(use: SettledUse): requestLogs.ToldUse {
+function usageColumns(usage: SettledUsage): requestLogs.UsageColumns {
   return {
-    ...{ input_tokens: use.inputTokens, output_tokens: use.outputTokens },
-    ...{ cached_input_tokens: use.cachedInputTokens, cache_write_tokens: use.cacheWriteTokens },
-    ...{ cost_units: use.costUnits, is_estimated: 0 },
+    input_tokens: usage.inputTokens,
+    output_tokens: usage.outputTokens,
+    cached_input_tokens: usage.cachedInputTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+    cost_units: usage.costUnits,
+    is_estimated: 0,
   };
 }
 
-/** Row and totals, as far as they are kept still, say `used` in place of `charged`. */
-export async function tellSettled(
+/** Replaces `charged` by `used` in the log entry and the totals, as far as they still exist. */
+export async function recordSettlement(
   tx: Db,
   organisation_id: string,
-  { endedAt, id, totalsId }: openCharges.LogPlace,
-  { charged, used }: { readonly charged: SettledUse; readonly used: SettledUse },
+  { endedAt, id, totalsId }: openCharges.LogEntryKeys,
+  { charged, used }: { readonly charged: SettledUsage; readonly used: SettledUsage },
 ): Promise<void> {
-  await requestLogs.tellUse(tx, { organisation_id, ended_at: endedAt, id }, toldUse(used));
+  await requestLogs.updateUsage(tx, { organisation_id, ended_at: endedAt, id }, usageColumns(used));
   const began_at = startOfTotalsStep(endedAt);
-  await requestTotals.addUse(
+  await requestTotals.addUsage(
     tx,
     { organisation_id, began_at, id: totalsId },
     {
@@ -86,7 +89,7 @@ export async function tellSettled(
   );
 }
 
-type Shared = Pick<
+type GroupColumns = Pick<
   requestTotals.RequestTotalRow,
   'workspace_id' | 'api_key_id' | 'provider' | 'model' | 'status'
 >;
@@ -95,15 +98,15 @@ function totalsOf(rows: readonly requestLogs.WrittenRow[]): requestTotals.Reques
   const totals = new Map<string, requestTotals.RequestTotalRow>();
   let latest: requestTotals.RequestTotalRow | null = null;
   for (const { row } of rows) {
-    // Most are like the one before, which is seen sooner than looked up.
-    if (latest === null || !isAlike(latest, row)) latest = totalOf(totals, row);
+    // Most rows belong to the same totals as the previous one, which is faster to check than to look up.
+    if (latest === null || !belongsTo(latest, row)) latest = totalOf(totals, row);
     count(latest, row);
     if (row.earlier_attempts !== null) countEarlier(totals, row, row.earlier_attempts);
   }
   return [...totals.values()];
 }
 
-function isAlike(total: requestTotals.RequestTotalRow, row: requestLogs.RequestLogRow): boolean {
+function belongsTo(total: requestTotals.RequestTotalRow, row: requestLogs.RequestLogRow): boolean {
   return (
     total.status === row.status &&
     total.api_key_id === row.api_key_id &&
@@ -116,23 +119,29 @@ function isAlike(total: requestTotals.RequestTotalRow, row: requestLogs.RequestL
 
 function totalOf(
   totals: Map<string, requestTotals.RequestTotalRow>,
-  row: Shared & Pick<requestLogs.RequestLogRow, 'organisation_id' | 'ended_at'>,
+  row: GroupColumns & Pick<requestLogs.RequestLogRow, 'organisation_id' | 'ended_at'>,
 ): requestTotals.RequestTotalRow {
   const shared = sharedOf(row);
   const began_at = startOfTotalsStep(row.ended_at);
   const id = JSON.stringify([began_at, ...Object.values(shared)]);
-  const known = totals.get(id);
-  if (known !== undefined) return known;
+  const existing = totals.get(id);
+  if (existing !== undefined) return existing;
   const total = emptyTotal(row.organisation_id, began_at, digest(id), shared);
   totals.set(id, total);
   return total;
 }
 
-function sharedOf({ workspace_id, api_key_id, provider, model, status }: Shared): Shared {
+function sharedOf({
+  workspace_id,
+  api_key_id,
+  provider,
+  model,
+  status,
+}: GroupColumns): GroupColumns {
   return { workspace_id, api_key_id, provider, model, status };
 }
 
-/** Of the totals that count this row. */
+/** Id of the totals that include this row. */
 function totalsIdOf(row: requestLogs.RequestLogRow): Buffer {
   return totalOf(new Map(), row).id;
 }
@@ -145,7 +154,7 @@ function emptyTotal(
   organisation_id: string,
   began_at: number,
   id: Buffer,
-  shared: Shared,
+  shared: GroupColumns,
 ): requestTotals.RequestTotalRow {
   const counts = Object.fromEntries(requestTotals.countColumns.map((name) => [name, 0]));
   return {
@@ -168,19 +177,19 @@ function count(total: requestTotals.RequestTotalRow, row: requestLogs.RequestLog
   for (const [bound, column] of latencyColumns) if (row.duration_ms <= bound) total[column] += 1;
 }
 
-type Use = Pick<
+type UsageRow = Pick<
   requestLogs.RequestLogRow,
   'input_tokens' | 'output_tokens' | 'cached_input_tokens' | 'cost_units'
 >;
 
-function countUse(total: requestTotals.RequestTotalRow, use: Use): void {
+function countUse(total: requestTotals.RequestTotalRow, use: UsageRow): void {
   total.input_tokens += use.input_tokens ?? 0;
   total.output_tokens += use.output_tokens ?? 0;
   total.cached_input_tokens += use.cached_input_tokens ?? 0;
   total.cost_units += use.cost_units ?? 0;
 }
 
-/** What they used counts with their own providers and models; a request is counted where it was answered. */
+/** Usage of earlier attempts counts for their own provider and model; the request counts where it was answered. */
 function countEarlier(
   totals: Map<string, requestTotals.RequestTotalRow>,
   row: requestLogs.RequestLogRow,
@@ -192,7 +201,7 @@ function countEarlier(
   }
 }
 
-/** Requests of one hour of which no row could be kept; what else they were is not known any more. */
+/** Totals of requests of one hour that could not be logged; nothing but their number is known. */
 export function lossOf(
   organisationId: string,
   beganAt: number,

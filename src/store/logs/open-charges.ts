@@ -1,6 +1,8 @@
-/** Knows the open_charges table: which responses and runs at providers were charged more than anybody knows them to have used. */
+/** Table functions for open_charges: background responses and runs charged at their upper bound until usage is known. */
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
+import { atMost } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 
 interface OpenChargeRow {
   organisation_id: string;
@@ -8,25 +10,25 @@ interface OpenChargeRow {
   workspace_id: string;
   /** `responses`, or `threads` for a run. */
   kind: string;
-  /** Of the response, or of the thread of the run. */
+  /** Id of the response, or of the run's thread. */
   object_id: string;
   /** '' for a response. */
   run_id: string;
   /** As in owned_objects. */
   provider: string;
-  /** Of the request that was charged: an object that two were told of is open for the first. */
+  /** Id of the charged request. When two requests concern one object, the first one has the charge. */
   id: Buffer;
-  /** What was charged of which counters, and by which prices; JSON. */
+  /** JSON: the charged counters, amounts and prices. */
   terms: string;
-  /** When the request came; milliseconds since the epoch. */
+  /** When the request arrived; milliseconds since the epoch. */
   created_at: number;
-  /** When the provider is asked next what it has used. */
+  /** When the provider is queried next for the usage. */
   look_at: number;
-  /** `ended_at` and `id` of its row in the log, and the totals that count it; null until there is one. */
+  /** `ended_at` and `id` of its log entry, and the id of its totals; null until the entry is written. */
   logged_at: number | null;
   log_id: Buffer | null;
   totals_id: Buffer | null;
-  /** What it has used, where that was settled before the log had its row; JSON. */
+  /** JSON: the usage, when it was settled before the log entry was written. */
   used: string | null;
 }
 
@@ -38,39 +40,41 @@ declare module '../connection/db.ts' {
 
 export type OpenCharge = OpenChargeRow;
 
-/** Which one, to the request that was charged. */
+/** Identifies an open charge and its request. */
 export type OpenChargeKey = Pick<
   OpenChargeRow,
   'organisation_id' | 'workspace_id' | 'kind' | 'object_id' | 'run_id' | 'provider' | 'id'
 >;
 
-/** One that the log has no row of yet. */
+/** A charge whose request has no log entry yet. */
 export type NewCharge = Omit<OpenChargeRow, 'logged_at' | 'log_id' | 'totals_id' | 'used'>;
 
-/** Where the log tells of a request. */
-export interface LogPlace {
+/** Keys of the log entry and the totals of a request. */
+export interface LogEntryKeys {
   readonly endedAt: number;
   readonly id: Buffer;
-  /** Of the totals that count it. */
+  /** Id of the totals that include the request. */
   readonly totalsId: Buffer;
 }
 
-/** Notes one; that of an object which has one stays as it is. */
+const table = rows('open_charges');
+
+/** Records a charge; an existing charge of the same object stays as it is. */
 export async function insert(db: Db, row: NewCharge): Promise<void> {
   await db.insertInto('open_charges').ignore().values(row).execute();
 }
 
-interface Of extends Record<string, unknown> {
+interface ChargedObject extends Record<string, unknown> {
   readonly organisationId: string;
   readonly workspaceId: string;
   readonly kind: string;
   readonly objectId: string;
 }
 
-/** No thread has as many runs that nobody asks for. */
+/** More open runs than a thread can have. */
 const ofObjectMax = 200;
 
-const byObject = statement((db, of: Of) =>
+const byObject = statement((db, of: ChargedObject) =>
   db
     .selectFrom('open_charges')
     .selectAll()
@@ -82,90 +86,56 @@ const byObject = statement((db, of: Of) =>
     .limit(ofObjectMax),
 );
 
-/** Those of one response, or of the runs of one thread. */
-export function listOf(db: Db, of: Of): Promise<OpenCharge[]> {
+/** Open charges of one response, or of the runs of one thread. */
+export function listOf(db: Db, of: ChargedObject): Promise<OpenCharge[]> {
   return byObject.all(db, of);
 }
 
-/** Some that are due at `now`, those first that have been for longest; settled ones that the log has not told in time, too. */
+/** Rows of any organisation that are due at `now`, the longest due first, including settled ones without a log entry. */
 export function listDue(db: Db, now: number, limit: number): Promise<OpenCharge[]> {
-  return db
-    .selectFrom('open_charges')
-    .selectAll()
-    .where('look_at', '<=', now)
-    .orderBy('look_at')
-    .limit(limit)
-    .execute();
+  return table.listAnywhere(db, { look_at: atMost(now) }, { orderBy: ['look_at'], limit });
 }
 
-/** Says when it is looked at again; false where somebody else has said so, or it is open no more. */
+/** Sets the time of the next query; returns false when another process did, or the charge is settled. */
 export async function putOff(db: Db, row: OpenCharge, lookAt: number): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('open_charges')
-    .set({ look_at: lookAt })
-    .where((eb) => eb.and({ ...keyOf(row), look_at: row.look_at }))
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
+  return (await table.update(db, { ...keyOf(row), look_at: row.look_at }, { look_at: lookAt })) > 0;
 }
 
-/** As it is now, until the transaction ends; undefined where somebody else has settled it. */
+/** Locks an unsettled charge until the transaction ends. */
 export function lock(tx: Db, key: OpenChargeKey): Promise<OpenCharge | undefined> {
-  return tx
-    .selectFrom('open_charges')
-    .selectAll()
-    .where((eb) => eb.and(keyOf(key)))
-    .where('used', 'is', null)
-    .forUpdate()
-    .executeTakeFirst();
+  return table.findForUpdate(tx, { ...keyOf(key), used: null });
 }
 
-/** Says where the log tells of its request; false where it is settled, or there is none. */
+/** Records the log entry of an unsettled charge; returns false when there is none. */
 export async function noteLogged(
   tx: Db,
   key: OpenChargeKey,
-  { endedAt, id, totalsId }: LogPlace,
+  { endedAt, id, totalsId }: LogEntryKeys,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await tx
-    .updateTable('open_charges')
-    .set({ logged_at: endedAt, log_id: id, totals_id: totalsId })
-    .where((eb) => eb.and(keyOf(key)))
-    .where('used', 'is', null)
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
+  const set = { logged_at: endedAt, log_id: id, totals_id: totalsId };
+  return (await table.update(tx, { ...keyOf(key), used: null }, set)) > 0;
 }
 
-/** Keeps what was used until the log has its row, until `lookAt` at most. */
+/** Stores the usage until the log entry is written, at most until `lookAt`. */
 export async function keepUsed(
   tx: Db,
   key: OpenChargeKey,
   used: string,
   lookAt: number,
 ): Promise<void> {
-  await tx
-    .updateTable('open_charges')
-    .set({ used, look_at: lookAt })
-    .where((eb) => eb.and(keyOf(key)))
-    .execute();
+  await table.update(tx, keyOf(key), { used, look_at: lookAt });
 }
 
-/** What was kept by {@link keepUsed}, for whoever writes the row; null for nothing. */
+/** Returns the usage stored by {@link keepUsed} and deletes the charge; null when there is none. */
 export async function takeUsed(tx: Db, key: OpenChargeKey): Promise<string | null> {
-  const found = await tx
-    .selectFrom('open_charges')
-    .select('used')
-    .where((eb) => eb.and(keyOf(key)))
-    .forUpdate()
-    .executeTakeFirst();
-  if (found === undefined) return null;
+  const charge = await table.findForUpdate(tx, keyOf(key));
+  if (charge === undefined) return null;
   await deleteOne(tx, key);
-  return found.used;
+  return charge.used;
 }
 
 export async function deleteOne(tx: Db, key: OpenChargeKey): Promise<void> {
-  await tx
-    .deleteFrom('open_charges')
-    .where((eb) => eb.and(keyOf(key)))
-    .execute();
+  await table.delete(tx, keyOf(key));
 }
 
 function keyOf(key: OpenChargeKey): OpenChargeKey {

@@ -1,12 +1,13 @@
-/** Knows the request_logs table: what became of each request for a model. */
+/** Table functions for request_logs: one entry for each model request. */
 import { sql } from 'kysely';
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
 import { timeOfId } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
 import { type InsertTarget, insertTuples, tupleOf } from '../rows/bulk-insert.ts';
+import { rows } from '../rows/rows.ts';
 import type { OpenChargeKey } from './open-charges.ts';
 
-/** A call that was charged although its answer is not the one that the caller got. */
+/** A charged call whose response was not sent to the caller. */
 export interface EarlierAttempt {
   readonly provider: string;
   readonly model: string | null;
@@ -36,10 +37,10 @@ export interface RequestLogRow {
   provider: string | null;
   requested_model: string | null;
   model: string | null;
-  /** Null where it is the one that was asked for, or nobody said. */
+  /** Null when it equals the requested model or the provider did not report it. */
   answered_model: string | null;
   target_path: string | null;
-  /** -1 when all tries were used up. */
+  /** -1 when all retries failed. */
   retries: number;
   cache_status: string | null;
   guardrail_verdict: GuardrailVerdict | null;
@@ -55,7 +56,7 @@ export interface RequestLogRow {
   /** JSON: a list of {@link EarlierAttempt}; null for none. */
   earlier_attempts: string | null;
   metadata: string;
-  /** By its caller: the gateway has seen nothing of it. */
+  /** 1 when the caller reported the request, which did not pass through the gateway. */
   is_reported: number;
 }
 
@@ -65,37 +66,49 @@ declare module '../connection/db.ts' {
   }
 }
 
-const columns: readonly (keyof RequestLogRow)[] = [
-  ...(['organisation_id', 'ended_at', 'id', 'trace_id', 'workspace_id', 'api_key_id'] as const),
-  ...([
-    'config_id',
-    'prompt_slug',
-    'endpoint',
-    'status',
-    'error_code',
-    'provider',
-    'requested_model',
-  ] as const),
-  ...(['model', 'answered_model', 'target_path', 'retries', 'cache_status'] as const),
-  ...(['guardrail_verdict', 'is_stream', 'duration_ms'] as const),
-  ...(['first_byte_ms', 'input_tokens', 'output_tokens', 'cached_input_tokens'] as const),
-  ...([
-    'cache_write_tokens',
-    'cost_units',
-    'is_estimated',
-    'earlier_attempts',
-    'metadata',
-    'is_reported',
-  ] as const),
-];
+const columns = [
+  'organisation_id',
+  'ended_at',
+  'id',
+  'trace_id',
+  'workspace_id',
+  'api_key_id',
+  'config_id',
+  'prompt_slug',
+  'endpoint',
+  'status',
+  'error_code',
+  'provider',
+  'requested_model',
+  'model',
+  'answered_model',
+  'target_path',
+  'retries',
+  'cache_status',
+  'guardrail_verdict',
+  'is_stream',
+  'duration_ms',
+  'first_byte_ms',
+  'input_tokens',
+  'output_tokens',
+  'cached_input_tokens',
+  'cache_write_tokens',
+  'cost_units',
+  'is_estimated',
+  'earlier_attempts',
+  'metadata',
+  'is_reported',
+] as const satisfies readonly (keyof RequestLogRow)[];
+
+const table = rows('request_logs');
 
 const target: InsertTarget<RequestLogRow> = { table: 'request_logs', columns };
 
-/** A row, and how it stands in a statement. */
+/** A row with its serialised form for an insert. */
 export interface WrittenRow {
   readonly row: RequestLogRow;
   readonly tuple: string;
-  /** What it says of use is what was charged in place of what nobody knew yet; null where that stays so. */
+  /** The charge that will replace the row's usage, which is an upper bound; null when the usage is final. */
   readonly openCharge: OpenChargeKey | null;
 }
 
@@ -103,99 +116,72 @@ export function writeRow(row: RequestLogRow, openCharge: OpenChargeKey | null = 
   return { row, tuple: tupleOf(target, row), openCharge };
 }
 
-/** What a row says of use that its provider has told. */
-export type ToldUse = Pick<
+/** Usage as reported by the provider. */
+export type UsageColumns = Pick<
   RequestLogRow,
   'input_tokens' | 'output_tokens' | 'cached_input_tokens' | 'cache_write_tokens' | 'cost_units'
 > & { readonly is_estimated: 0 };
 
-/** Of a row that is there no more it says nothing. */
-export async function tellUse(
-  tx: Db,
-  { organisation_id, ended_at, id }: RowPlace,
-  use: ToldUse,
-): Promise<void> {
-  await tx
-    .updateTable('request_logs')
-    .set(use)
-    .where('organisation_id', '=', organisation_id)
-    .where('ended_at', '=', ended_at)
-    .where('id', '=', id)
-    .execute();
+type RowKey = Pick<RequestLogRow, 'organisation_id' | 'ended_at' | 'id'>;
+
+const keyOf = ({ organisation_id, ended_at, id }: RowKey) => ({ organisation_id, ended_at, id });
+
+/** Does nothing when the row has been deleted. */
+export async function updateUsage(tx: Db, key: RowKey, usage: UsageColumns): Promise<void> {
+  await table.update(tx, keyOf(key), usage);
 }
 
-/** Throws errno 1062 when any of them is there already. */
-export async function insertMany(tx: Db, rows: readonly WrittenRow[]): Promise<void> {
-  const tuples = rows.map(({ tuple }) => tuple);
+/** Throws errno 1062 when any of them exists. */
+export async function insertMany(tx: Db, written: readonly WrittenRow[]): Promise<void> {
+  const tuples = written.map(({ tuple }) => tuple);
   await insertTuples(tx, target, tuples);
 }
 
-type RowPlace = Pick<RequestLogRow, 'organisation_id' | 'ended_at' | 'id'>;
-
-export async function isThere(db: Db, { organisation_id, ended_at, id }: RowPlace) {
-  const found = await db
-    .selectFrom('request_logs')
-    .select('ended_at')
-    .where('organisation_id', '=', organisation_id)
-    .where('ended_at', '=', ended_at)
-    .where('id', '=', id)
-    .executeTakeFirst();
-  return found !== undefined;
+export function exists(db: Db, key: RowKey): Promise<boolean> {
+  return table.exists(db, keyOf(key));
 }
 
-/** By the id of a row, which tells in which partition it is. */
+/** Finds a row by its id, whose time determines the partition. */
 export function findById(
   db: Db,
   organisationId: string,
   id: Buffer,
 ): Promise<RequestLogRow | undefined> {
-  return db
-    .selectFrom('request_logs')
-    .select(columns)
-    .where('organisation_id', '=', organisationId)
-    .where('ended_at', '=', timeOfId(id))
-    .where('id', '=', id)
-    .executeTakeFirst();
+  return table.find(db, { organisation_id: organisationId, ended_at: timeOfId(id), id });
 }
 
 export interface RequestLogFilter {
   /** Milliseconds since the epoch, both included. */
   readonly from: number;
   readonly to: number;
-  /** Values of columns; those undefined are not asked for. */
+  /** Values by column; an undefined value matches every row. */
   readonly equal: Readonly<
     Partial<Record<'workspace_id' | 'api_key_id' | 'config_id', string | undefined>>
   > &
     Readonly<Partial<Record<'provider' | 'model' | 'trace_id', string | undefined>>> & {
       readonly guardrail_verdict?: GuardrailVerdict | undefined;
     };
-  /** Those of these keys only; null for all. */
+  /** Only requests of these keys; null for all. */
   readonly apiKeyIds: readonly string[] | null;
   readonly statusFrom: number;
   readonly statusTo: number;
-  /** The last row of the page before; null for the first page. */
+  /** The last row of the previous page; null for the first page. */
   readonly before: Pick<RequestLogRow, 'ended_at' | 'id'> | null;
 }
 
-/** Up to `limit` of an organisation's, newest first. */
+/** Up to `limit` rows of an organisation, newest first. */
 export async function list(
   db: Db,
   organisationId: string,
   filter: RequestLogFilter,
   limit: number,
 ): Promise<RequestLogRow[]> {
-  const { from, to, equal, apiKeyIds, statusFrom, statusTo, before } = filter;
-  if (apiKeyIds?.length === 0) return [];
-  let query = db
-    .selectFrom('request_logs')
+  const { from, to, equal, statusFrom, statusTo, before } = filter;
+  let query = table
+    .matching(db, { organisation_id: organisationId, ...equal, api_key_id: apiKeysOf(filter) })
     .select(columns)
-    .where('organisation_id', '=', organisationId)
     .where('ended_at', '>=', from)
     .where('ended_at', '<=', before === null ? to : Math.min(to, before.ended_at));
-  for (const [column, value] of Object.entries(equal)) {
-    if (value !== undefined) query = query.where(sql.ref(column), '=', value);
-  }
-  if (apiKeyIds !== null) query = query.where('api_key_id', 'in', apiKeyIds);
   if (statusFrom > 0) query = query.where('status', '>=', statusFrom);
   if (statusTo < statusMax) query = query.where('status', '<=', statusTo);
   if (before !== null) {
@@ -205,33 +191,41 @@ export async function list(
   return query.orderBy('ended_at', 'desc').orderBy('id', 'desc').limit(limit).execute();
 }
 
-/** No status is higher. */
+/** A key must satisfy both filters. */
+function apiKeysOf({ equal, apiKeyIds }: RequestLogFilter): string | readonly string[] | undefined {
+  if (apiKeyIds === null || equal.api_key_id === undefined) {
+    return apiKeyIds ?? equal.api_key_id;
+  }
+  return apiKeyIds.filter((id) => id === equal.api_key_id);
+}
+
+/** The highest possible status. */
 export const statusMax = 999;
 
-/** A piece of the table that is dropped as a whole. */
+/** A partition of the table, which is dropped as a whole. */
 export interface Partition {
   readonly name: string;
-  /** First millisecond behind it; null for the last, which has no end. */
+  /** First millisecond after it; null for the last, which has no end. */
   readonly endsAt: number | null;
 }
 
-/** Oldest first; none where the engine keeps the table in one piece. */
+/** Oldest first; empty when the engine does not partition the table. */
 export async function listPartitions(db: Db): Promise<Partition[]> {
-  const { rows } = await sql<{ name: string; bound: string }>`
+  const found = await sql<{ name: string; bound: string }>`
     SELECT partition_name AS name, partition_description AS bound
     FROM information_schema.partitions
     WHERE table_schema = DATABASE() AND table_name = 'request_logs' AND partition_name IS NOT NULL
     ORDER BY partition_ordinal_position`.execute(db);
-  return rows.map(({ name, bound }) => ({
+  return found.rows.map(({ name, bound }) => ({
     name,
     endsAt: bound === 'MAXVALUE' ? null : Number(bound),
   }));
 }
 
-/** Cuts the last partition in pieces that end at these moments, which grow, and a new last one. */
+/** Splits the last partition at these increasing times, the remainder being the new last one. */
 export async function cutLastPartition(db: Db, last: string, ends: readonly number[]) {
-  const pieces = ends.map((end) => `PARTITION ${partitionName(end)} VALUES LESS THAN (${end})`);
-  const all = [...pieces, `PARTITION ${last} VALUES LESS THAN MAXVALUE`].join(', ');
+  const parts = ends.map((end) => `PARTITION ${partitionName(end)} VALUES LESS THAN (${end})`);
+  const all = [...parts, `PARTITION ${last} VALUES LESS THAN MAXVALUE`].join(', ');
   await sql`ALTER TABLE request_logs REORGANIZE PARTITION ${sql.ref(last)} INTO (${sql.raw(all)})`.execute(
     db,
   );
@@ -242,7 +236,7 @@ export async function dropPartitions(db: Db, names: readonly string[]): Promise<
   await sql`ALTER TABLE request_logs DROP PARTITION ${list}`.execute(db);
 }
 
-/** `before_20270105`: all of it ended before that day began. */
+/** For example `before_20270105`: all its rows ended before that day. */
 function partitionName(end: number): string {
   return `before_${new Date(end).toISOString().slice(0, 10).replaceAll('-', '')}`;
 }

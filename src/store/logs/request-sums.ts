@@ -1,14 +1,14 @@
-/** Knows sums over requests by what they share: of hourly totals where those can tell, else of the log. */
+/** Sums requests grouped by keys, from the hourly totals when these suffice, else from the log. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { averageFeedback } from './feedback.ts';
 import type { RequestLogRow } from './request-logs.ts';
 import { countColumns, type RequestCounts } from './request-totals.ts';
 
-/** Both ends included; null for none. */
+/** Inclusive bounds; null for none. */
 export type Bounds = readonly [number | null, number | null];
 
-/** What requests must be alike in; what is undefined is not asked for. */
+/** Conditions on requests; an undefined one matches every request. */
 export interface SumsFilter {
   /** Milliseconds since the epoch, both included. */
   readonly from: number;
@@ -16,7 +16,7 @@ export interface SumsFilter {
   readonly workspaceId: string | undefined;
   readonly provider: string | undefined;
   readonly model: string | undefined;
-  /** One of each list. */
+  /** Each list matches any of its elements. */
   readonly apiKeyIds: readonly string[] | undefined;
   readonly providers: readonly string[] | undefined;
   readonly models: readonly { readonly provider: string; readonly model: string }[] | undefined;
@@ -24,19 +24,19 @@ export interface SumsFilter {
   readonly log: LogFilter | undefined;
 }
 
-/** What the log alone tells of requests. */
+/** Conditions that only the log can answer. */
 export interface LogFilter {
   readonly traceIds: readonly string[] | undefined;
   readonly configIds: readonly string[] | undefined;
   readonly promptSlugs: readonly string[] | undefined;
   readonly cacheStatuses: readonly string[] | undefined;
-  /** One of the values of each key. */
+  /** Any of the values of each key. */
   readonly metadata: readonly { readonly key: string; readonly values: readonly string[] }[];
   readonly inputTokens: Bounds;
   readonly outputTokens: Bounds;
   readonly totalTokens: Bounds;
   readonly costUnits: Bounds;
-  /** Of the average of what was said of the answers, by weight; where anything was said. */
+  /** Bounds of the weighted average of feedback; requests without feedback do not match. */
   readonly feedback: Bounds;
 }
 
@@ -49,10 +49,10 @@ type Column =
   | 'config_id'
   | 'prompt_slug';
 
-/** By pieces of time in milliseconds, by a column, or by a value of the metadata. */
+/** A grouping key: time steps in milliseconds, a column, or a metadata value. */
 export type SumsKey = { readonly stepMs: number } | Column | { readonly metadata: string };
 
-/** Figures that sums can be sorted by, of the columns that {@link sum} tells. */
+/** Figures by which sums can be sorted, as expressions on the columns of {@link sum}. */
 const figureTerms = {
   requests: sql`requests`,
   cost: sql`cost_units`,
@@ -71,78 +71,78 @@ export type SortingFigure = keyof typeof figureTerms;
 export const sortingFigures = Object.keys(figureTerms) as readonly SortingFigure[];
 
 export interface FigureOrder {
-  /** `shared` for what they share. */
+  /** `shared` sorts by the grouping keys. */
   readonly figure: SortingFigure | 'shared';
   readonly isAscending: boolean;
 }
 
-export interface SumsQuestion {
+export interface SumsQuery {
   readonly filter: SumsFilter;
   readonly by: readonly SumsKey[];
-  /** Whether to ask the log whatever the question: it alone tells retries and users. */
-  readonly asksLog: boolean;
-  /** By what they share, or those with the most requests or the highest cost first, or by a figure. */
+  /** Whether to use the log in any case: only it has retries and users. */
+  readonly usesLog: boolean;
+  /** By grouping keys, by most requests, by highest cost, or by a figure. */
   readonly order: 'shared' | 'requests' | 'cost' | FigureOrder;
   readonly limit: number;
   readonly offset: number;
 }
 
-export interface SharedSums extends RequestCounts {
-  /** Of those with a status of 400 or above. */
+export interface RequestSums extends RequestCounts {
+  /** Requests with a status of 400 or above. */
   readonly errors: number;
-  /** Those that went well when they were tried again; 0 of totals, which do not tell. */
+  /** Requests that succeeded after a retry; 0 from totals. */
   readonly retried: number;
-  /** How many different `_user` their metadata name; 0 of totals. */
+  /** Number of distinct `_user` metadata values; 0 from totals. */
   readonly users: number;
-  /** Of one of them; null of totals, which do not tell. */
+  /** Minimum and maximum of single requests; null from totals. */
   readonly tokensLeast: number | null;
   readonly tokensMost: number | null;
   readonly costUnitsLeast: number | null;
   readonly costUnitsMost: number | null;
-  /** Of the first and last of them, to the hour of totals; milliseconds since the epoch. */
+  /** Time of the first and last request in milliseconds since the epoch; to the hour from totals. */
   readonly firstAt: number | null;
   readonly lastAt: number | null;
-  /** What they share, in the order of the question. */
+  /** Values of the grouping keys in the order of the query. */
   readonly shared: readonly (string | number | null)[];
 }
 
-/** Whether totals cannot answer. */
-export function needsLog({ filter, by, asksLog }: SumsQuestion): boolean {
+/** Whether the totals do not suffice. */
+export function needsLog({ filter, by, usesLog }: SumsQuery): boolean {
   const isOfLog = (key: SumsKey) =>
     ['config_id', 'prompt_slug'].includes(key as string) ||
     (typeof key === 'object' && 'metadata' in key);
-  return filter.log !== undefined || asksLog || by.some(isOfLog);
+  return filter.log !== undefined || usesLog || by.some(isOfLog);
 }
 
 export async function sum(
   db: Db,
   organisationId: string,
-  question: SumsQuestion,
-): Promise<SharedSums[]> {
-  const { by, order, limit, offset } = question;
-  const isOfLog = needsLog(question);
+  query: SumsQuery,
+): Promise<RequestSums[]> {
+  const { by, order, limit, offset } = query;
+  const isOfLog = needsLog(query);
   const names = by.map((_, at) => sql.ref(`shared_${at}`));
-  const keys = by.map((key, at) => sql`${sharedOf(key, isOfLog)} AS ${names[at]}`);
+  const keys = by.map((key, at) => sql`${keyExpression(key, isOfLog)} AS ${names[at]}`);
   const at = sql.ref(isOfLog ? 'ended_at' : 'began_at');
-  // Sorted apart: by what a figure of sums is reckoned from, some engines sort no groups.
+  // Sorted in an outer query: some engines cannot sort groups by an expression on aggregates.
   const { rows } = await sql<Record<string, string | number | null>>`
     SELECT * FROM (
       SELECT ${sql.join([...keys, ...figures(isOfLog)])},
         MIN(${at}) AS firstAt, MAX(${at}) AS lastAt
-      FROM ${sourceOf(organisationId, question)}
+      FROM ${sourceOf(organisationId, query)}
       ${names.length === 0 ? sql`` : sql`GROUP BY ${sql.join(names)}`}
-    ) AS told
+    ) AS sums
     ${names.length === 0 ? sql`` : sql`ORDER BY ${sql.join([...termsOf(order), ...names])}`}
     LIMIT ${limit} OFFSET ${offset}`.execute(db);
   return rows.map((row) => ({
-    ...(row as unknown as SharedSums),
+    ...(row as unknown as RequestSums),
     firstAt: row.firstAt === null ? null : Number(row.firstAt),
     lastAt: row.lastAt === null ? null : Number(row.lastAt),
     shared: by.map((_, index) => row[`shared_${index}`] ?? null),
   }));
 }
 
-function termsOf(order: SumsQuestion['order']): RawBuilder<unknown>[] {
+function termsOf(order: SumsQuery['order']): RawBuilder<unknown>[] {
   if (order === 'shared') return [];
   if (order === 'requests') return [sql`requests DESC`];
   if (order === 'cost') return [sql`cost_units DESC`, sql`requests DESC`];
@@ -151,61 +151,58 @@ function termsOf(order: SumsQuestion['order']): RawBuilder<unknown>[] {
   return [sql`${term} ${isAscending ? sql`ASC` : sql`DESC`}`];
 }
 
-/** Rows of the log that a question is about, newest first. */
+/** Log entries that match a query, newest first. */
 export async function listRows(
   db: Db,
   organisationId: string,
-  question: SumsQuestion,
+  query: SumsQuery,
 ): Promise<RequestLogRow[]> {
   const { rows } = await sql<RequestLogRow>`
-    SELECT * FROM ${sourceOf(organisationId, { ...question, asksLog: true })}
-    ORDER BY ended_at DESC, id DESC LIMIT ${question.limit} OFFSET ${question.offset}`.execute(db);
+    SELECT * FROM ${sourceOf(organisationId, { ...query, usesLog: true })}
+    ORDER BY ended_at DESC, id DESC LIMIT ${query.limit} OFFSET ${query.offset}`.execute(db);
   return rows;
 }
 
-/** Keys that the metadata of rows of the log have, of up to `limit` sets of keys. */
+/** Metadata keys of matching log entries, from up to `limit` distinct sets of keys. */
 export async function listMetadataKeys(
   db: Db,
   organisationId: string,
-  question: SumsQuestion,
+  query: SumsQuery,
 ): Promise<string[]> {
   const { rows } = await sql<{ names: string }>`
     SELECT DISTINCT CAST(JSON_KEYS(metadata) AS CHAR) AS names
-    FROM ${sourceOf(organisationId, { ...question, asksLog: true })}
-    ORDER BY names LIMIT ${question.limit}`.execute(db);
+    FROM ${sourceOf(organisationId, { ...query, usesLog: true })}
+    ORDER BY names LIMIT ${query.limit}`.execute(db);
   const sets = rows.map(({ names }): string[] => JSON.parse(names));
   return [...new Set(sets.flat())].sort();
 }
 
-/** How many sums a question has without a limit. */
-export async function count(
-  db: Db,
-  organisationId: string,
-  question: SumsQuestion,
-): Promise<number> {
-  const isOfLog = needsLog(question);
-  const keys = question.by.map((key) => sharedOf(key, isOfLog));
+/** Number of groups of a query without its limit. */
+export async function count(db: Db, organisationId: string, query: SumsQuery): Promise<number> {
+  const isOfLog = needsLog(query);
+  const keys = query.by.map((key) => keyExpression(key, isOfLog));
   const { rows } = await sql<{ total: number }>`
     SELECT COUNT(*) AS total FROM (
-      SELECT 1 AS one FROM ${sourceOf(organisationId, question)} GROUP BY ${sql.join(keys)}
-    ) AS apart`.execute(db);
+      SELECT 1 AS one FROM ${sourceOf(organisationId, query)} GROUP BY ${sql.join(keys)}
+    ) AS grouped`.execute(db);
   return Number(rows[0]!.total);
 }
 
-export function sharedOf(key: SumsKey, isOfLog: boolean): RawBuilder<unknown> {
+/** The SQL expression of a grouping key. */
+export function keyExpression(key: SumsKey, isOfLog: boolean): RawBuilder<unknown> {
   if (typeof key === 'string') return sql.ref(key);
   if ('metadata' in key) return metadataOf(key.metadata);
   const at = sql.ref(isOfLog ? 'ended_at' : 'began_at');
   return sql`${at} - ${at} % ${key.stepMs}`;
 }
 
-/** As text. Keys come without quotes and backslashes, which paths of JSON would read otherwise. */
+/** A metadata value as text. Callers reject keys with quotes or backslashes, which have a meaning in JSON paths. */
 function metadataOf(key: string): RawBuilder<unknown> {
   const path = `$."${key}"`;
   return sql`JSON_UNQUOTE(JSON_EXTRACT(metadata, ${path})) COLLATE utf8mb4_bin`;
 }
 
-const ofRow: Partial<Record<keyof RequestCounts, RawBuilder<unknown>>> = {
+const logExpressions: Partial<Record<keyof RequestCounts, RawBuilder<unknown>>> = {
   requests: sql`1`,
   unlogged_requests: sql`0`,
   cache_hits: sql`cache_status = 'HIT'`,
@@ -214,13 +211,13 @@ const ofRow: Partial<Record<keyof RequestCounts, RawBuilder<unknown>>> = {
   guardrail_denied: sql`guardrail_verdict = 'denied'`,
 };
 
-/** The same of either source, where the log does not have them as columns. */
+/** The same columns from either source; expressions replace columns that the log lacks. */
 function figures(isOfLog: boolean): RawBuilder<unknown>[] {
   const termOf = (name: keyof RequestCounts): RawBuilder<unknown> => {
     if (!isOfLog) return sql.ref(name);
     const bound = /^within_(\d+)_ms$/.exec(name);
     if (bound !== null) return sql`duration_ms <= ${Number(bound[1])}`;
-    return ofRow[name] ?? sql.ref(name);
+    return logExpressions[name] ?? sql.ref(name);
   };
   const asNumber = (value: RawBuilder<unknown>) => sql`CAST(COALESCE(SUM(${value}), 0) AS DOUBLE)`;
   const requests = termOf('requests');
@@ -249,11 +246,11 @@ function extremes(isOfLog: boolean): RawBuilder<unknown>[] {
 const totalTokens = sql`COALESCE(input_tokens, 0) + COALESCE(output_tokens, 0)`;
 const cost = sql`COALESCE(cost_units, 0)`;
 
-/** What a question is about: `table WHERE …`. */
-export function sourceOf(organisationId: string, question: SumsQuestion): RawBuilder<unknown> {
-  const { filter } = question;
-  const isOfLog = needsLog(question);
-  const isOfTime = question.by.every((key) => typeof key === 'object' && 'stepMs' in key);
+/** The rows that match a query: `table WHERE …`. */
+export function sourceOf(organisationId: string, query: SumsQuery): RawBuilder<unknown> {
+  const { filter } = query;
+  const isOfLog = needsLog(query);
+  const isOfTime = query.by.every((key) => typeof key === 'object' && 'stepMs' in key);
   const [table, at] = isOfLog ? ['request_logs', 'ended_at'] : ['request_totals', 'began_at'];
   const { workspaceId, provider, model, apiKeyIds, providers, models, statuses, log } = filter;
   const pairs = models?.map(
@@ -269,12 +266,12 @@ export function sourceOf(organisationId: string, question: SumsQuestion): RawBui
     oneOf(sql.ref('provider'), providers),
     pairs === undefined ? undefined : pairs.length === 0 ? sql`FALSE` : anyOf(pairs),
     oneOf(sql.ref('status'), statuses),
-    // Losses are of the organisation: they have nothing else in common with anything.
+    // Unlogged requests have no values for other grouping keys.
     isOfLog || isOfTime ? undefined : sql`unlogged_requests = 0`,
     ...(log === undefined ? [] : logConditions(organisationId, log)),
   ];
-  const asked = conditions.filter((one) => one !== undefined);
-  return sql`${sql.table(table!)} WHERE ${sql.join(asked, sql` AND `)}`;
+  const given = conditions.filter((condition) => condition !== undefined);
+  return sql`${sql.table(table!)} WHERE ${sql.join(given, sql` AND `)}`;
 }
 
 function logConditions(
@@ -308,9 +305,9 @@ function anyOf(conditions: readonly RawBuilder<unknown>[]): RawBuilder<unknown> 
   return sql`(${sql.join(conditions, sql` OR `)})`;
 }
 
-function within(value: RawBuilder<unknown>, [least, most]: Bounds): RawBuilder<unknown>[] {
+function within(value: RawBuilder<unknown>, [min, max]: Bounds): RawBuilder<unknown>[] {
   return [
-    ...(least === null ? [] : [sql`${value} >= ${least}`]),
-    ...(most === null ? [] : [sql`${value} <= ${most}`]),
+    ...(min === null ? [] : [sql`${value} >= ${min}`]),
+    ...(max === null ? [] : [sql`${value} <= ${max}`]),
   ];
 }

@@ -1,11 +1,12 @@
-/** Knows the request_totals table: requests of an hour that are alike, counted. */
+/** Table functions for request_totals: hourly counts of requests with the same key, provider, model and status. */
+import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { bulkInsert } from '../rows/bulk-insert.ts';
+import { rows } from '../rows/rows.ts';
 
-/** What is counted of requests. */
 export interface RequestCounts {
   requests: number;
-  /** Those of which no row was kept. */
+  /** Requests without a log entry. */
   unlogged_requests: number;
   cache_hits: number;
   guardrail_passed: number;
@@ -15,7 +16,7 @@ export interface RequestCounts {
   output_tokens: number;
   cached_input_tokens: number;
   cost_units: number;
-  /** Of all of them together. */
+  /** Sum of all durations. */
   duration_ms: number;
   within_100_ms: number;
   within_250_ms: number;
@@ -32,7 +33,7 @@ export interface RequestTotalRow extends RequestCounts {
   organisation_id: string;
   /** First millisecond of the hour. */
   began_at: number;
-  /** Made of what they have in common. */
+  /** Hash of the shared columns. */
   id: Buffer;
   workspace_id: string | null;
   api_key_id: string | null;
@@ -48,66 +49,76 @@ declare module '../connection/db.ts' {
 }
 
 export const countColumns: readonly (keyof RequestCounts)[] = [
-  ...(['requests', 'unlogged_requests', 'cache_hits', 'guardrail_passed'] as const),
-  ...(['guardrail_failed', 'guardrail_denied', 'input_tokens', 'output_tokens'] as const),
-  ...(['cached_input_tokens', 'cost_units', 'duration_ms', 'within_100_ms'] as const),
-  ...(['within_250_ms', 'within_500_ms', 'within_1000_ms', 'within_2500_ms'] as const),
-  ...(['within_5000_ms', 'within_10000_ms', 'within_30000_ms', 'within_60000_ms'] as const),
+  'requests',
+  'unlogged_requests',
+  'cache_hits',
+  'guardrail_passed',
+  'guardrail_failed',
+  'guardrail_denied',
+  'input_tokens',
+  'output_tokens',
+  'cached_input_tokens',
+  'cost_units',
+  'duration_ms',
+  'within_100_ms',
+  'within_250_ms',
+  'within_500_ms',
+  'within_1000_ms',
+  'within_2500_ms',
+  'within_5000_ms',
+  'within_10000_ms',
+  'within_30000_ms',
+  'within_60000_ms',
 ];
 
 const columns: readonly (keyof RequestTotalRow)[] = [
-  ...(['organisation_id', 'began_at', 'id', 'workspace_id', 'api_key_id'] as const),
-  ...(['provider', 'model', 'status'] as const),
+  'organisation_id',
+  'began_at',
+  'id',
+  'workspace_id',
+  'api_key_id',
+  'provider',
+  'model',
+  'status',
   ...countColumns,
 ];
 
+const table = rows('request_totals');
 const target = { table: 'request_totals', columns };
 const adding = countColumns.map((name) => `${name} = ${name} + VALUES(${name})`).join(', ');
 
-/** Adds what was counted to what is there, in the order of ids, so that two who do so do not wait for each other in a circle. */
-export async function addMany(tx: Db, rows: readonly RequestTotalRow[]): Promise<void> {
-  const sorted = rows.toSorted((a, b) => a.began_at - b.began_at || a.id.compare(b.id));
+/** Adds to existing counts in the order of ids, so that concurrent calls do not deadlock. */
+export async function addMany(tx: Db, totals: readonly RequestTotalRow[]): Promise<void> {
+  const sorted = totals.toSorted((a, b) => a.began_at - b.began_at || a.id.compare(b.id));
   await bulkInsert(tx, target, sorted, `ON DUPLICATE KEY UPDATE ${adding}`);
 }
 
-/** What use counts for. */
-export type CountedUse = Pick<
+export type CountedUsage = Pick<
   RequestCounts,
   'input_tokens' | 'output_tokens' | 'cached_input_tokens' | 'cost_units'
 >;
 
-/** Adds to what is there, be it less than nothing; totals that are there no more stay gone. */
-export async function addUse(
+/** Adds to existing counts; amounts can be negative. Does nothing when the totals were deleted. */
+export async function addUsage(
   tx: Db,
   { organisation_id, began_at, id }: Pick<RequestTotalRow, 'organisation_id' | 'began_at' | 'id'>,
-  more: CountedUse,
+  more: CountedUsage,
 ): Promise<void> {
-  await tx
-    .updateTable('request_totals')
-    .set((eb) => ({
-      input_tokens: eb('input_tokens', '+', more.input_tokens),
-      output_tokens: eb('output_tokens', '+', more.output_tokens),
-      cached_input_tokens: eb('cached_input_tokens', '+', more.cached_input_tokens),
-      cost_units: eb('cost_units', '+', more.cost_units),
-    }))
-    .where('organisation_id', '=', organisation_id)
-    .where('began_at', '=', began_at)
-    .where('id', '=', id)
-    .execute();
+  const where = { organisation_id, began_at, id };
+  await table.update(tx, where, {
+    input_tokens: sql`input_tokens + ${more.input_tokens}`,
+    output_tokens: sql`output_tokens + ${more.output_tokens}`,
+    cached_input_tokens: sql`cached_input_tokens + ${more.cached_input_tokens}`,
+    cost_units: sql`cost_units + ${more.cost_units}`,
+  });
 }
 
-/** Whether anything was ever counted of what the totals still tell. */
-export async function isAnyCounted(db: Db, organisationId: string): Promise<boolean> {
-  const found = await db
-    .selectFrom('request_totals')
-    .select('began_at')
-    .where('organisation_id', '=', organisationId)
-    .limit(1)
-    .executeTakeFirst();
-  return found !== undefined;
+/** Whether the organisation has any totals. */
+export function hasRequestTotals(db: Db, organisationId: string): Promise<boolean> {
+  return table.exists(db, { organisation_id: organisationId });
 }
 
-/** Writes rows that nobody else adds to; twice is the same as once. */
-export async function putMany(tx: Db, rows: readonly RequestTotalRow[]): Promise<void> {
-  await bulkInsert(tx, target, rows, 'ON DUPLICATE KEY UPDATE status = VALUES(status)');
+/** Writes rows that only this process writes; idempotent. */
+export async function putMany(tx: Db, totals: readonly RequestTotalRow[]): Promise<void> {
+  await bulkInsert(tx, target, totals, 'ON DUPLICATE KEY UPDATE status = VALUES(status)');
 }

@@ -1,10 +1,11 @@
-/** Knows the mcp_capabilities table: the tools, prompts and resources an integration is known to offer. */
+/** Table functions for mcp_capabilities: the tools, prompts and resources of an integration. */
 import type { Insertable, Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { McpCapabilityType } from '../../model/mcp/mcp-integration.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
+import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 
 export interface McpCapabilityRow {
@@ -12,12 +13,12 @@ export interface McpCapabilityRow {
   organisation_id: string;
   mcp_integration_id: string;
   type: McpCapabilityType;
-  /** As bytes: text would compare equal to the same text with spaces behind it. */
+  /** Binary, because text comparison ignores trailing spaces. */
   name: Buffer;
   enabled: number;
-  /** What the server says of it, as model/mcp-found.ts has it; null before it has. */
+  /** The server's description, in the form of model/mcp/mcp-discovery.ts; null before the first discovery. */
   facts: string | null;
-  /** When the server last offered it. */
+  /** When the server last listed it. */
   last_seen_at: number | null;
   created_at: number;
   last_updated_at: number;
@@ -34,17 +35,19 @@ export type StoredMcpCapability = Named<Selectable<McpCapabilityRow>>;
 
 type Named<Row> = Omit<Row, 'name'> & { readonly name: string };
 
-/** Adds capabilities; of those known by type and name only `enabled` is written, and ids stay. */
+const table = rows('mcp_capabilities');
+
+/** Inserts capabilities. An existing one (by type and name) keeps its id; only `enabled` is updated. */
 export async function upsertMany(
   tx: Db,
   organisationId: string,
-  rows: readonly Named<Insertable<McpCapabilityRow>>[],
+  capabilities: readonly Named<Insertable<McpCapabilityRow>>[],
 ): Promise<void> {
-  if (rows.length === 0) return;
+  if (capabilities.length === 0) return;
   snapshotMarks.replaceOne(tx, organisationId);
   await tx
     .insertInto('mcp_capabilities')
-    .values(rows.map((row) => ({ ...row, name: Buffer.from(row.name) })))
+    .values(capabilities.map((row) => ({ ...row, name: Buffer.from(row.name) })))
     .onDuplicateKeyUpdate({
       last_updated_at: sql`if(enabled = values(enabled), last_updated_at, values(last_updated_at))`,
       enabled: sql`values(enabled)`,
@@ -52,15 +55,15 @@ export async function upsertMany(
     .execute();
 }
 
-/** Adds what a server offers, enabled; of what is known its facts are written, and when it was seen. */
+/** Inserts discovered capabilities as enabled. An existing one gets new facts and `last_seen_at`. */
 export async function upsertFound(
   tx: Db,
-  rows: readonly Named<Insertable<McpCapabilityRow>>[],
+  capabilities: readonly Named<Insertable<McpCapabilityRow>>[],
 ): Promise<void> {
-  if (rows.length === 0) return;
+  if (capabilities.length === 0) return;
   await tx
     .insertInto('mcp_capabilities')
-    .values(rows.map((row) => ({ ...row, name: Buffer.from(row.name) })))
+    .values(capabilities.map((row) => ({ ...row, name: Buffer.from(row.name) })))
     .onDuplicateKeyUpdate({
       facts: sql`values(facts)`,
       last_seen_at: sql`values(last_seen_at)`,
@@ -77,13 +80,13 @@ export async function list(
   },
   page: Page,
 ): Promise<{ rows: StoredMcpCapability[]; total: number }> {
-  let query = db
-    .selectFrom('mcp_capabilities')
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_integration_id', '=', filter.integrationId);
-  if (filter.type !== undefined) query = query.where('type', '=', filter.type);
-  const { rows, total } = await listPage({ db, stamp: null }, query, page);
-  return { rows: rows.map((row) => ({ ...row, name: row.name.toString() })), total };
+  const query = table.matching(db, {
+    organisation_id: organisationId,
+    mcp_integration_id: filter.integrationId,
+    type: filter.type,
+  });
+  const found = await listPage({ db, stamp: null }, query, page);
+  return { rows: found.rows.map(withNameAsText), total: found.total };
 }
 
 export interface CapabilityCount {
@@ -97,75 +100,59 @@ export async function listCounts(
   organisationId: string,
   integrationId: string,
 ): Promise<CapabilityCount[]> {
-  const rows = await db
-    .selectFrom('mcp_capabilities')
+  const counts = await table
+    .matching(db, { organisation_id: organisationId, mcp_integration_id: integrationId })
     .select((eb) => [
       'type',
       eb.fn.countAll<number>().as('total'),
       sql<number>`cast(sum(enabled) as unsigned)`.as('enabled'),
     ])
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_integration_id', '=', integrationId)
     .groupBy('type')
     .execute();
-  return rows.map((row) => ({ ...row, total: Number(row.total), enabled: Number(row.enabled) }));
+  return counts.map((row) => ({
+    ...row,
+    total: Number(row.total),
+    enabled: Number(row.enabled),
+  }));
 }
 
-/** All of an integration's. */
+/** All capabilities of an integration. */
 export async function listByIntegration(
   db: Db,
   organisationId: string,
   integrationId: string,
 ): Promise<Pick<StoredMcpCapability, 'type' | 'name' | 'enabled'>[]> {
-  const rows = await db
-    .selectFrom('mcp_capabilities')
-    .select(['type', 'name', 'enabled'])
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_integration_id', '=', integrationId)
-    .execute();
-  return rows.map((row) => ({ ...row, name: row.name.toString() }));
+  const found = await table.list(
+    db,
+    { organisation_id: organisationId, mcp_integration_id: integrationId },
+    { columns: ['type', 'name', 'enabled'] },
+  );
+  return found.map(withNameAsText);
 }
 
-/** What is disabled of the integrations of an organisation, in a fixed order. */
+/** Disabled capabilities of all integrations, in a fixed order. */
 export async function listDisabled(
   db: Db,
   organisationId: string,
 ): Promise<Pick<StoredMcpCapability, 'mcp_integration_id' | 'type' | 'name'>[]> {
-  const rows = await db
-    .selectFrom('mcp_capabilities')
-    .select(['mcp_integration_id', 'type', 'name'])
-    .where('organisation_id', '=', organisationId)
-    .where('enabled', '=', 0)
-    .orderBy('mcp_integration_id')
-    .orderBy('type')
-    .orderBy('name')
-    .execute();
-  return rows.map((row) => ({ ...row, name: row.name.toString() }));
+  const found = await table.list(
+    db,
+    { organisation_id: organisationId, enabled: 0 },
+    {
+      columns: ['mcp_integration_id', 'type', 'name'],
+      orderBy: ['mcp_integration_id', 'type', 'name'],
+    },
+  );
+  return found.map(withNameAsText);
 }
 
-/** Those of the given ids that exist, whatever their integration. */
-export function listByIds(
-  db: Db,
-  organisationId: string,
-  ids: readonly string[],
-): Promise<Pick<StoredMcpCapability, 'id' | 'mcp_integration_id'>[]> {
-  if (ids.length === 0) return Promise.resolve([]);
-  return db
-    .selectFrom('mcp_capabilities')
-    .select(['id', 'mcp_integration_id'])
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .execute();
-}
+/** Those of the ids that exist, in any integration. */
+export const listByIds = table.listBy(['organisation_id', 'id'], {
+  columns: ['id', 'mcp_integration_id'],
+});
 
-export async function deleteByIntegration(
-  tx: Db,
-  organisationId: string,
-  integrationId: string,
-): Promise<void> {
-  await tx
-    .deleteFrom('mcp_capabilities')
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_integration_id', '=', integrationId)
-    .execute();
+export const deleteByIntegration = table.deleteBy('organisation_id', 'mcp_integration_id');
+
+function withNameAsText<Row extends { readonly name: Buffer }>(row: Row) {
+  return { ...row, name: row.name.toString() };
 }

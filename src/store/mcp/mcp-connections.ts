@@ -1,4 +1,4 @@
-/** Knows the mcp_connections table: the tokens by which people are known to MCP servers, sealed before they come here. */
+/** Table functions for mcp_connections: the tokens of people at MCP servers. Callers seal tokens before storing them. */
 import { randomInt } from 'node:crypto';
 import type { Insertable, Selectable } from 'kysely';
 import { sql } from 'kysely';
@@ -6,11 +6,12 @@ import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listJoined } from '../rows/paging.ts';
 import * as peopleMarks from '../rows/people-marks.ts';
+import { rows } from '../rows/rows.ts';
 
 interface McpConnectionRow {
   organisation_id: string;
   mcp_server_id: string;
-  /** Of the user, or of the service account or key that has none. */
+  /** Id of the user, or of the service account or key without a user. */
   user_id: string;
   access_token: string;
   refresh_token: string | null;
@@ -28,18 +29,21 @@ declare module '../connection/db.ts' {
 /** A connection as stored. */
 export type StoredMcpConnection = Selectable<McpConnectionRow>;
 
-/** What tells one of them. */
+/** Primary key. */
 export type ConnectionKey = Pick<
   StoredMcpConnection,
   'organisation_id' | 'mcp_server_id' | 'user_id'
 >;
 
-/** Versions of tokens that are put where there are none begin anywhere up to this. */
+const table = rows('mcp_connections', { marks: peopleMarks });
+const byKey = table.keyedBy('organisation_id', 'mcp_server_id', 'user_id');
+
+/** The first version of new tokens is random, up to this. */
 const firstVersionMax = 1_000_000_000;
 
 /**
- * In place of what is there. The first version is drawn, so that tokens which come after forgotten ones
- * are not taken for those.
+ * Inserts or replaces a connection. The first version is random, so that new tokens are not confused with
+ * deleted ones of the same version.
  */
 export async function put(
   tx: Db,
@@ -51,47 +55,23 @@ export async function put(
     .insertInto('mcp_connections')
     .values({ ...row, version: randomInt(1, firstVersionMax) })
     .onDuplicateKeyUpdate({
-      ...{ access_token, refresh_token, last_updated_at },
+      access_token,
+      refresh_token,
+      last_updated_at,
       version: sql`version + 1`,
     })
     .execute();
 }
 
-/** False where there was none. */
+/** Returns false when there was no connection. */
 export async function deleteOne(tx: Db, key: ConnectionKey): Promise<boolean> {
-  peopleMarks.replaceOne(tx, key.organisation_id);
-  const { numDeletedRows } = await tx
-    .deleteFrom('mcp_connections')
-    .where('organisation_id', '=', key.organisation_id)
-    .where('mcp_server_id', '=', key.mcp_server_id)
-    .where('user_id', '=', key.user_id)
-    .executeTakeFirst();
-  return numDeletedRows > 0n;
+  return (await byKey.delete(tx, key)) > 0;
 }
 
-export async function deleteByServer(
-  tx: Db,
-  organisationId: string,
-  serverId: string,
-): Promise<void> {
-  peopleMarks.replaceOne(tx, organisationId);
-  await tx
-    .deleteFrom('mcp_connections')
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_server_id', '=', serverId)
-    .execute();
-}
+export const deleteByServer = table.deleteBy('organisation_id', 'mcp_server_id');
+export const deleteByUser = table.deleteBy('organisation_id', 'user_id');
 
-export async function deleteByUser(tx: Db, organisationId: string, userId: string): Promise<void> {
-  peopleMarks.replaceOne(tx, organisationId);
-  await tx
-    .deleteFrom('mcp_connections')
-    .where('organisation_id', '=', organisationId)
-    .where('user_id', '=', userId)
-    .execute();
-}
-
-/** Of all servers of an integration. */
+/** Deletes the connections to all servers of an integration. */
 export async function deleteByIntegration(
   tx: Db,
   organisationId: string,
@@ -103,17 +83,9 @@ export async function deleteByIntegration(
       and mcp_integration_id = ${integrationId})`.execute(tx);
 }
 
-export function find(db: Db, key: ConnectionKey): Promise<StoredMcpConnection | undefined> {
-  return db
-    .selectFrom('mcp_connections')
-    .selectAll()
-    .where('organisation_id', '=', key.organisation_id)
-    .where('mcp_server_id', '=', key.mcp_server_id)
-    .where('user_id', '=', key.user_id)
-    .executeTakeFirst();
-}
+export const { find } = byKey;
 
-/** Those of a server, the newest users first; without tokens. */
+/** Connections to a server, without tokens, the newest users first. */
 export async function list(
   db: Db,
   { organisation_id, mcp_server_id }: Omit<ConnectionKey, 'user_id'>,
@@ -123,11 +95,7 @@ export async function list(
   rows: Pick<StoredMcpConnection, 'user_id' | 'created_at' | 'last_updated_at'>[];
   total: number;
 }> {
-  const query = db
-    .selectFrom('mcp_connections')
-    .where('organisation_id', '=', organisation_id)
-    .where('mcp_server_id', '=', mcp_server_id)
-    .$if(userId !== undefined, (rows) => rows.where('user_id', '=', userId!));
+  const query = table.matching(db, { organisation_id, mcp_server_id, user_id: userId });
   const stamp = peopleMarks.generationOf(sql`${organisation_id}`);
   return listJoined({ db, stamp, orderedBy: 'user_id' }, query, page, (connections) =>
     connections.select(['user_id as id', 'user_id', 'created_at', 'last_updated_at']),

@@ -1,8 +1,8 @@
-/** Knows the mcp_integration_workspaces table: which workspaces may use MCP integrations of the organisation. */
-import type { Insertable, Selectable } from 'kysely';
+/** Table functions for mcp_integration_workspaces: the access of workspaces to MCP integrations of the organisation. */
+import type { Selectable } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { grantTable } from '../rows/grant-table.ts';
-import { lockInShareMode } from '../rows/portable-sql.ts';
+import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 
 interface McpIntegrationWorkspaceRow {
@@ -21,96 +21,47 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** What is said of one workspace, as stored. */
+/** Access of one workspace, as stored. */
 export type StoredMcpIntegrationWorkspace = Selectable<McpIntegrationWorkspaceRow>;
 
 export const { listByIntegration, list, listAllForOrganisation } = grantTable(
   'mcp_integration_workspaces',
 );
 
-export async function insertMany(
-  tx: Db,
-  organisationId: string,
-  rows: readonly Insertable<McpIntegrationWorkspaceRow>[],
-): Promise<void> {
-  if (rows.length === 0) return;
-  snapshotMarks.replaceOne(tx, organisationId);
-  await tx.insertInto('mcp_integration_workspaces').values(rows).execute();
-}
+const table = rows('mcp_integration_workspaces', { marks: snapshotMarks });
 
-/** Lets these in, or keeps them out. */
+export const { insertMany } = table;
+export const deleteByIds = table.deleteBy('organisation_id', 'id');
+
+/** Used when the integration itself is deleted, which replaces the snapshot mark. */
+export const deleteByIntegration = rows('mcp_integration_workspaces').deleteBy(
+  'organisation_id',
+  'mcp_integration_id',
+);
+
+/** Allows or denies access. */
 export async function updateEnabled(
   tx: Db,
   organisationId: string,
   ids: readonly string[],
   columns: Pick<StoredMcpIntegrationWorkspace, 'enabled' | 'last_updated_at'>,
 ): Promise<void> {
-  if (ids.length === 0) return;
-  snapshotMarks.replaceOne(tx, organisationId);
-  await tx
-    .updateTable('mcp_integration_workspaces')
-    .set(columns)
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .execute();
+  await table.update(tx, { organisation_id: organisationId, id: ids }, columns);
 }
 
-export async function deleteByIds(
-  tx: Db,
-  organisationId: string,
-  ids: readonly string[],
-): Promise<void> {
-  if (ids.length === 0) return;
-  snapshotMarks.replaceOne(tx, organisationId);
-  await tx
-    .deleteFrom('mcp_integration_workspaces')
-    .where('organisation_id', '=', organisationId)
-    .where('id', 'in', ids)
-    .execute();
-}
-
-export async function deleteByIntegration(
-  tx: Db,
-  organisationId: string,
-  integrationId: string,
-): Promise<void> {
-  await tx
-    .deleteFrom('mcp_integration_workspaces')
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_integration_id', '=', integrationId)
-    .execute();
-}
-
-/** What is said of one workspace, which stays until the transaction ends. */
+/** The row of one workspace, which cannot change until the transaction ends. */
 export function findForShare(
   tx: Db,
   organisationId: string,
   integrationId: string,
   workspaceId: string,
 ): Promise<StoredMcpIntegrationWorkspace | undefined> {
-  return tx
-    .selectFrom('mcp_integration_workspaces')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_integration_id', '=', integrationId)
-    .where('workspace_id', '=', workspaceId)
-    .modifyEnd(lockInShareMode)
-    .executeTakeFirst();
+  return table.findForShare(tx, {
+    organisation_id: organisationId,
+    mcp_integration_id: integrationId,
+    workspace_id: workspaceId,
+  });
 }
 
-/** What these integrations say of these workspaces. */
-export function listBetween(
-  db: Db,
-  organisationId: string,
-  integrationIds: readonly string[],
-  workspaceIds: readonly string[],
-): Promise<StoredMcpIntegrationWorkspace[]> {
-  if (integrationIds.length === 0) return Promise.resolve([]);
-  return db
-    .selectFrom('mcp_integration_workspaces')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_integration_id', 'in', integrationIds)
-    .where('workspace_id', 'in', workspaceIds)
-    .execute();
-}
+/** Rows of these integrations for these workspaces. */
+export const listBetween = table.listBy(['organisation_id', 'mcp_integration_id', 'workspace_id']);

@@ -1,4 +1,4 @@
-/** Knows the mcp_integrations table. Secret values in it are sealed before they come here. */
+/** Table functions for mcp_integrations. Callers seal secret values before storing them. */
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
@@ -26,7 +26,7 @@ interface McpIntegrationRow extends Versioned {
   transport: string;
   configurations: string | null;
   secret_mappings: string | null;
-  /** What holds of workspaces that have no row in mcp_integration_workspaces. */
+  /** Access of workspaces without a row in mcp_integration_workspaces. */
   global_workspace_access: string | null;
   status: 'active' | 'archived';
   owner_id: string;
@@ -41,6 +41,8 @@ declare module '../connection/db.ts' {
 /** An integration as stored. */
 export type StoredMcpIntegration = Selectable<McpIntegrationRow>;
 
+const table = resourceTable('mcp_integrations');
+
 export const {
   insert,
   findByIdOrSlug,
@@ -50,9 +52,9 @@ export const {
   listAllForOrganisation,
   update,
   deleteById,
-} = resourceTable('mcp_integrations');
+} = table;
 
-/** With its capabilities and metadata, and with what is said of the workspace in integrations of the organisation. */
+/** Includes its capabilities and metadata, and the workspace's access to integrations of the organisation. */
 export const contents = contentsOf('McpIntegration', 'mcp_integrations', (at) => [
   sql`delete from mcp_integration_workspaces
     where organisation_id = ${at.organisationId} and workspace_id = ${at.workspaceId}`,
@@ -70,14 +72,11 @@ export function list(
   filter: McpIntegrationFilter,
   page: Page,
 ): Promise<SlicedPage<StoredMcpIntegration>> {
-  let query = db.selectFrom('mcp_integrations').where('organisation_id', '=', organisationId);
-  if (filter.workspaceId !== undefined) {
-    query = query.where('workspace_id', '=', filter.workspaceId);
-  }
-  if (filter.type !== undefined) {
-    query = query.where(isOwnedBy(filter.type));
-  }
-  if (filter.search !== undefined) query = query.where(nameOrSlugContains(filter.search));
+  const { type, workspaceId, search } = filter;
+  const query = table.rows
+    .matching(db, { organisation_id: organisationId, workspace_id: workspaceId })
+    .$if(type !== undefined, (all) => all.where(isOwnedBy(type!)))
+    .$if(search !== undefined, (all) => all.where(nameOrSlugContains(search!)));
   return listPageInSlices({ db, stamp: stampOf('mcp_integrations', organisationId) }, query, page, [
     'configurations',
     'description',

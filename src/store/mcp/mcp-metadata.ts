@@ -1,14 +1,15 @@
-/** Knows the mcp_metadata table: what the servers of MCP integrations said of themselves when they were last asked. */
+/** Table functions for mcp_metadata: what the servers of MCP integrations reported at the last discovery. */
 import type { Insertable, Selectable } from 'kysely';
 import type { Db } from '../connection/db.ts';
+import { rows } from '../rows/rows.ts';
 
 interface McpMetadataRow {
   organisation_id: string;
   mcp_integration_id: string;
-  /** As model/mcp-found.ts has it; null where no server has said anything. */
+  /** In the form of model/mcp/mcp-discovery.ts; null when no discovery has succeeded. */
   facts: string | null;
   sync_status: 'synced' | 'failed';
-  /** Why it could not be asked the last time. */
+  /** Why the last discovery failed. */
   sync_error: string | null;
   last_synced_at: number | null;
 }
@@ -21,7 +22,7 @@ declare module '../connection/db.ts' {
 
 export type StoredMcpMetadata = Selectable<McpMetadataRow>;
 
-/** In place of what is there. */
+/** Inserts or replaces. */
 export async function put(tx: Db, row: Insertable<McpMetadataRow>): Promise<void> {
   const { facts, sync_status, sync_error, last_synced_at } = row;
   await tx
@@ -31,56 +32,22 @@ export async function put(tx: Db, row: Insertable<McpMetadataRow>): Promise<void
     .execute();
 }
 
-/** What was said before stays. */
+/** Records a failed discovery; earlier facts stay. */
 export async function putFailure(
   tx: Db,
   at: Pick<StoredMcpMetadata, 'organisation_id' | 'mcp_integration_id'>,
   error: string,
 ): Promise<void> {
-  const told = { sync_status: 'failed', sync_error: error } as const;
+  const failure = { sync_status: 'failed', sync_error: error } as const;
   await tx
     .insertInto('mcp_metadata')
-    .values({ ...at, ...told, facts: null, last_synced_at: null })
-    .onDuplicateKeyUpdate(told)
+    .values({ ...at, ...failure, facts: null, last_synced_at: null })
+    .onDuplicateKeyUpdate(failure)
     .execute();
 }
 
-export function find(
-  db: Db,
-  organisationId: string,
-  integrationId: string,
-): Promise<StoredMcpMetadata | undefined> {
-  return db
-    .selectFrom('mcp_metadata')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_integration_id', '=', integrationId)
-    .executeTakeFirst();
-}
+const table = rows('mcp_metadata');
 
-/** Of those of the integrations of which there is any. */
-export function listByIntegrations(
-  db: Db,
-  organisationId: string,
-  integrationIds: readonly string[],
-): Promise<StoredMcpMetadata[]> {
-  if (integrationIds.length === 0) return Promise.resolve([]);
-  return db
-    .selectFrom('mcp_metadata')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_integration_id', 'in', integrationIds)
-    .execute();
-}
-
-export async function deleteByIntegration(
-  tx: Db,
-  organisationId: string,
-  integrationId: string,
-): Promise<void> {
-  await tx
-    .deleteFrom('mcp_metadata')
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_integration_id', '=', integrationId)
-    .execute();
-}
+export const find = table.findBy('organisation_id', 'mcp_integration_id');
+export const listByIntegrations = table.listBy(['organisation_id', 'mcp_integration_id']);
+export const deleteByIntegration = table.deleteBy('organisation_id', 'mcp_integration_id');

@@ -1,7 +1,8 @@
-/** Knows the mcp_server_capabilities table: what is said at an MCP server of single capabilities. */
+/** Table functions for mcp_server_capabilities: capabilities that an MCP server enables or disables itself. */
 import { sql } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
+import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 import type { CapabilityCount, McpCapabilityRow } from './mcp-capabilities.ts';
 
@@ -9,7 +10,7 @@ interface McpServerCapabilityRow {
   organisation_id: string;
   mcp_server_id: string;
   type: McpCapabilityRow['type'];
-  /** As bytes, like that of the integration's capability. */
+  /** Binary, like the name in mcp_capabilities. */
   name: Buffer;
   enabled: number;
   created_at: number;
@@ -22,21 +23,21 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** What tells a capability of one integration or server. */
+/** Identifies a capability within an integration or server. */
 export interface CapabilityName {
   readonly type: McpCapabilityRow['type'];
   readonly name: string;
 }
 
-/** What is said of one, as stored. */
+/** A setting as stored. */
 export interface ServerCapability extends CapabilityName {
   readonly enabled: number;
   readonly created_at: number;
   readonly last_updated_at: number;
 }
 
-/** A server, and the integration that it is an instance of. */
-export interface ServerPlace {
+/** A server and its integration. */
+export interface McpServerKey {
   readonly organisationId: string;
   readonly serverId: string;
   readonly integrationId: string;
@@ -44,20 +45,24 @@ export interface ServerPlace {
 
 export async function upsertMany(
   tx: Db,
-  { organisationId, serverId }: Omit<ServerPlace, 'integrationId'>,
+  { organisationId, serverId }: Omit<McpServerKey, 'integrationId'>,
   settings: readonly (CapabilityName & { readonly enabled: boolean })[],
   now: number,
 ): Promise<void> {
   if (settings.length === 0) return;
   snapshotMarks.replaceOne(tx, organisationId);
-  const rows = settings.map(({ type, name, enabled }) => ({
-    ...{ organisation_id: organisationId, mcp_server_id: serverId },
-    ...{ type, name: Buffer.from(name), enabled: Number(enabled) },
-    ...{ created_at: now, last_updated_at: now },
+  const values = settings.map(({ type, name, enabled }) => ({
+    organisation_id: organisationId,
+    mcp_server_id: serverId,
+    type,
+    name: Buffer.from(name),
+    enabled: Number(enabled),
+    created_at: now,
+    last_updated_at: now,
   }));
   await tx
     .insertInto('mcp_server_capabilities')
-    .values(rows)
+    .values(values)
     .onDuplicateKeyUpdate({
       last_updated_at: sql`if(enabled = values(enabled), last_updated_at, values(last_updated_at))`,
       enabled: sql`values(enabled)`,
@@ -65,59 +70,46 @@ export async function upsertMany(
     .execute();
 }
 
-export async function deleteByServer(
-  tx: Db,
-  organisationId: string,
-  serverId: string,
-): Promise<void> {
-  await tx
-    .deleteFrom('mcp_server_capabilities')
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_server_id', '=', serverId)
-    .execute();
-}
+const table = rows('mcp_server_capabilities');
 
-/** All that is said at one server. */
+export const deleteByServer = table.deleteBy('organisation_id', 'mcp_server_id');
+
+/** All settings of one server. */
 export async function listByServer(
   db: Db,
   organisationId: string,
   serverId: string,
 ): Promise<ServerCapability[]> {
-  const rows = await db
-    .selectFrom('mcp_server_capabilities')
-    .select(['type', 'name', 'enabled', 'created_at', 'last_updated_at'])
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_server_id', '=', serverId)
-    .execute();
-  return rows.map((row) => ({ ...row, name: row.name.toString() }));
+  const found = await table.list(
+    db,
+    { organisation_id: organisationId, mcp_server_id: serverId },
+    { columns: ['type', 'name', 'enabled', 'created_at', 'last_updated_at'] },
+  );
+  return found.map((row) => ({ ...row, name: row.name.toString() }));
 }
 
-/** What is disabled at the servers of an organisation, in a fixed order. */
+/** Capabilities disabled at the servers of an organisation, in a fixed order. */
 export async function listDisabled(
   db: Db,
   organisationId: string,
 ): Promise<(CapabilityName & { readonly mcp_server_id: string })[]> {
-  const rows = await db
-    .selectFrom('mcp_server_capabilities')
-    .select(['mcp_server_id', 'type', 'name'])
-    .where('organisation_id', '=', organisationId)
-    .where('enabled', '=', 0)
-    .orderBy('mcp_server_id')
-    .orderBy('type')
-    .orderBy('name')
-    .execute();
-  return rows.map((row) => ({ ...row, name: row.name.toString() }));
+  const found = await table.list(
+    db,
+    { organisation_id: organisationId, enabled: 0 },
+    { columns: ['mcp_server_id', 'type', 'name'], orderBy: ['mcp_server_id', 'type', 'name'] },
+  );
+  return found.map((row) => ({ ...row, name: row.name.toString() }));
 }
 
-/** What is said at a server of capabilities that its integration does not know, in a fixed order. */
+/** Settings for capabilities that the integration does not have, in a fixed order. */
 export async function listUnknown(
   db: Db,
-  place: ServerPlace,
+  server: McpServerKey,
   type: McpCapabilityRow['type'] | undefined,
   page: Page,
 ): Promise<ServerCapability[]> {
   if (page.limit === 0) return [];
-  const rows = await unknown(db, place)
+  const found = await unknown(db, server)
     .select(['s.type', 's.name', 's.enabled', 's.created_at', 's.last_updated_at'])
     .$if(type !== undefined, (some) => some.where('s.type', '=', type!))
     .orderBy('s.type')
@@ -125,25 +117,25 @@ export async function listUnknown(
     .limit(page.limit)
     .offset(page.offset)
     .execute();
-  return rows.map((row) => ({ ...row, name: row.name.toString() }));
+  return found.map((row) => ({ ...row, name: row.name.toString() }));
 }
 
-/** How many a server has by type, and how many are enabled there: first those that the integration knows. */
+/** Counts a server's capabilities by type: those of its integration, and settings without a capability. */
 export async function listCounts(
   db: Db,
-  place: ServerPlace,
+  server: McpServerKey,
 ): Promise<{ known: CapabilityCount[]; unknown: CapabilityCount[] }> {
   const known = await db
     .selectFrom('mcp_capabilities as c')
     .leftJoin('mcp_server_capabilities as s', (join) =>
       join
         .onRef('s.organisation_id', '=', 'c.organisation_id')
-        .on('s.mcp_server_id', '=', place.serverId)
+        .on('s.mcp_server_id', '=', server.serverId)
         .onRef('s.type', '=', 'c.type')
         .onRef('s.name', '=', 'c.name'),
     )
-    .where('c.organisation_id', '=', place.organisationId)
-    .where('c.mcp_integration_id', '=', place.integrationId)
+    .where('c.organisation_id', '=', server.organisationId)
+    .where('c.mcp_integration_id', '=', server.integrationId)
     .select((eb) => [
       'c.type',
       eb.fn.countAll<number>().as('total'),
@@ -151,7 +143,7 @@ export async function listCounts(
     ])
     .groupBy('c.type')
     .execute();
-  const others = await unknown(db, place)
+  const others = await unknown(db, server)
     .select((eb) => [
       's.type',
       eb.fn.countAll<number>().as('total'),
@@ -159,12 +151,12 @@ export async function listCounts(
     ])
     .groupBy('s.type')
     .execute();
-  const counted = (rows: readonly CapabilityCount[]): CapabilityCount[] =>
-    rows.map((row) => ({ ...row, total: Number(row.total), enabled: Number(row.enabled) }));
+  const counted = (counts: readonly CapabilityCount[]): CapabilityCount[] =>
+    counts.map((row) => ({ ...row, total: Number(row.total), enabled: Number(row.enabled) }));
   return { known: counted(known), unknown: counted(others) };
 }
 
-function unknown(db: Db, { organisationId, serverId, integrationId }: ServerPlace) {
+function unknown(db: Db, { organisationId, serverId, integrationId }: McpServerKey) {
   return db
     .selectFrom('mcp_server_capabilities as s')
     .leftJoin('mcp_capabilities as c', (join) =>

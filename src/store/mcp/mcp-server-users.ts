@@ -1,10 +1,12 @@
-/** Knows the mcp_server_users table: which people an MCP server is open to, whatever holds of the others. */
+/** Table functions for mcp_server_users: people whose access to an MCP server differs from its default. */
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db, Tables } from '../connection/db.ts';
 import { listJoined } from '../rows/paging.ts';
 import * as peopleMarks from '../rows/people-marks.ts';
+import { contains } from '../rows/resource-table.ts';
+import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 
 interface McpServerUserRow {
@@ -22,16 +24,15 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** What is said of one user, as stored. */
+/** Access of one user, as stored. */
 export type StoredMcpServerUser = Selectable<McpServerUserRow>;
 
-/** Whom a server is open to, as told. */
+/** Access of one user, as set. */
 export interface UserAccess {
   readonly userId: string;
   readonly enabled: boolean;
 }
 
-/** Says nothing where nothing is said. */
 export async function upsertMany(
   tx: Db,
   organisationId: string,
@@ -41,13 +42,17 @@ export async function upsertMany(
 ): Promise<void> {
   if (users.length === 0) return;
   snapshotMarks.replaceOne(tx, organisationId);
-  const rows = users.map(({ userId, enabled }) => ({
-    ...{ organisation_id: organisationId, mcp_server_id: serverId, user_id: userId },
-    ...{ enabled: Number(enabled), created_at: now, last_updated_at: now },
+  const values = users.map(({ userId, enabled }) => ({
+    organisation_id: organisationId,
+    mcp_server_id: serverId,
+    user_id: userId,
+    enabled: Number(enabled),
+    created_at: now,
+    last_updated_at: now,
   }));
   await tx
     .insertInto('mcp_server_users')
-    .values(rows)
+    .values(values)
     .onDuplicateKeyUpdate({
       last_updated_at: sql`if(enabled = values(enabled), last_updated_at, values(last_updated_at))`,
       enabled: sql`values(enabled)`,
@@ -55,109 +60,46 @@ export async function upsertMany(
     .execute();
 }
 
-export async function deleteMany(
-  tx: Db,
-  organisationId: string,
-  serverId: string,
-  userIds: readonly string[],
-): Promise<void> {
-  if (userIds.length === 0) return;
-  snapshotMarks.replaceOne(tx, organisationId);
-  await tx
-    .deleteFrom('mcp_server_users')
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_server_id', '=', serverId)
-    .where('user_id', 'in', userIds)
-    .execute();
-}
+const table = rows('mcp_server_users', { marks: snapshotMarks });
 
-export async function deleteByServer(
-  tx: Db,
-  organisationId: string,
-  serverId: string,
-): Promise<void> {
-  await tx
-    .deleteFrom('mcp_server_users')
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_server_id', '=', serverId)
-    .execute();
-}
+export const deleteMany = table.deleteBy('organisation_id', 'mcp_server_id', 'user_id');
 
-/** All that is said of a user, anywhere. */
-export async function deleteByUser(tx: Db, organisationId: string, userId: string): Promise<void> {
-  snapshotMarks.replaceOne(tx, organisationId);
-  await tx
-    .deleteFrom('mcp_server_users')
-    .where('organisation_id', '=', organisationId)
-    .where('user_id', '=', userId)
-    .execute();
-}
+/** Used when the server itself is deleted, which replaces the snapshot mark. */
+export const deleteByServer = rows('mcp_server_users').deleteBy('organisation_id', 'mcp_server_id');
 
-export function find(
-  db: Db,
-  organisationId: string,
-  serverId: string,
-  userId: string,
-): Promise<StoredMcpServerUser | undefined> {
-  return db
-    .selectFrom('mcp_server_users')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_server_id', '=', serverId)
-    .where('user_id', '=', userId)
-    .executeTakeFirst();
-}
+/** Deletes the user's rows at all servers. */
+export const deleteByUser = table.deleteBy('organisation_id', 'user_id');
 
-/** What these servers say of one user, by server. */
+export const find = table.findBy('organisation_id', 'mcp_server_id', 'user_id');
+
+/** Whether the user is enabled, by server; servers without a row are absent. */
 export async function listByUser(
   db: Db,
   organisationId: string,
   userId: string,
   serverIds: readonly string[],
 ): Promise<Map<string, boolean>> {
-  if (serverIds.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('mcp_server_users')
-    .select(['mcp_server_id', 'enabled'])
-    .where('organisation_id', '=', organisationId)
-    .where('user_id', '=', userId)
-    .where('mcp_server_id', 'in', serverIds)
-    .execute();
-  return new Map(rows.map((row) => [row.mcp_server_id, row.enabled !== 0]));
+  const found = await table.list(
+    db,
+    { organisation_id: organisationId, user_id: userId, mcp_server_id: serverIds },
+    { columns: ['mcp_server_id', 'enabled'] },
+  );
+  return new Map(found.map((row) => [row.mcp_server_id, row.enabled !== 0]));
 }
 
-/** Of one server, by user. */
-export function listByServer(
-  db: Db,
-  organisationId: string,
-  serverId: string,
-): Promise<StoredMcpServerUser[]> {
-  return db
-    .selectFrom('mcp_server_users')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_server_id', '=', serverId)
-    .orderBy('user_id')
-    .execute();
-}
+/** Rows of one server, ordered by user. */
+export const listByServer = table.listBy(['organisation_id', 'mcp_server_id'], {
+  orderBy: ['user_id'],
+});
 
-/** By server and user. */
-export function listAllForOrganisation(
-  db: Db,
-  organisationId: string,
-): Promise<StoredMcpServerUser[]> {
-  return db
-    .selectFrom('mcp_server_users')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .orderBy('mcp_server_id')
-    .orderBy('user_id')
-    .execute();
-}
+/** Ordered by server and user. */
+export const listAllForOrganisation = table.listBy(['organisation_id'], {
+  orderBy: ['mcp_server_id', 'user_id'],
+});
 
-/** Somebody who is in the server's workspace, or of whom something is said. */
-export type ServedUser = Pick<Selectable<Tables['users']>, 'id' | 'first_name' | 'last_name'> & {
-  /** Null where nothing is said. */
+/** A member of the server's workspace, or a user with a row of their own. */
+export type ServerUser = Pick<Selectable<Tables['users']>, 'id' | 'first_name' | 'last_name'> & {
+  /** Null without a row; the server's default applies. */
   readonly enabled: number | null;
   readonly connected: number;
 };
@@ -168,8 +110,8 @@ export async function list(
   server: { readonly id: string; readonly organisation_id: string; readonly workspace_id: string },
   search: string | undefined,
   page: Page,
-): Promise<{ rows: ServedUser[]; total: number }> {
-  const name = sql`lower(concat_ws(' ', u.first_name, u.last_name, u.email))`;
+): Promise<{ rows: ServerUser[]; total: number }> {
+  const name = sql`concat_ws(' ', u.first_name, u.last_name, u.email)`;
   const query = db
     .selectFrom('users as u')
     .leftJoin('workspace_members as m', (join) =>
@@ -192,14 +134,12 @@ export async function list(
     )
     .where('u.organisation_id', '=', server.organisation_id)
     .where((eb) => eb.or([eb('m.user_id', 'is not', null), eb('a.user_id', 'is not', null)]))
-    .$if(search !== undefined, (rows) =>
-      rows.where(sql<boolean>`locate(lower(cast(${search} as char)), ${name}) > 0`),
-    );
-  // Who is in the workspace, and of whom something is said: connections bring nobody to the list.
+    .$if(search !== undefined, (all) => all.where(contains(name, search!)));
+  // Members and rows determine the list; connections add nobody.
   const { organisation_id: organisationId } = server;
   const people = peopleMarks.stampOf('users', organisationId);
-  const said = snapshotMarks.generationOf(sql`${organisationId}`);
-  const stamp = sql<string>`concat(${people}, ' ', ${said})`;
+  const access = snapshotMarks.generationOf(sql`${organisationId}`);
+  const stamp = sql<string>`concat(${people}, ' ', ${access})`;
   return listJoined({ db, stamp, orderedBy: 'u.id' }, query, page, (users) =>
     users
       .select(['u.id', 'u.first_name', 'u.last_name', 'a.enabled'])

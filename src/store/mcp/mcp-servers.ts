@@ -1,7 +1,8 @@
-/** Knows the mcp_servers table: integrations as workspaces use them. */
+/** Table functions for mcp_servers: the handles of workspaces on MCP integrations. */
 import type { Selectable } from 'kysely';
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
+import { moreThan } from '../rows/predicate.ts';
 import { nameOrSlugContains, resourceTable } from '../rows/resource-table.ts';
 import type { Versioned } from '../rows/versioned.ts';
 import { contentsOf, heldIds } from '../rows/workspace-contents.ts';
@@ -14,7 +15,7 @@ interface McpServerRow extends Versioned {
   slug: string;
   name: string;
   description: string | null;
-  /** Of people of whom nothing is said; null lets them in. */
+  /** Access of users without a row in mcp_server_users; null allows it. */
   default_user_access: 'allow' | 'deny' | null;
   status: 'active' | 'archived';
 }
@@ -28,6 +29,8 @@ declare module '../connection/db.ts' {
 /** A server as stored. */
 export type StoredMcpServer = Selectable<McpServerRow>;
 
+const table = resourceTable('mcp_servers');
+
 export const {
   insert,
   findByIdOrSlug,
@@ -37,9 +40,9 @@ export const {
   listAllForOrganisation,
   update,
   deleteById,
-} = resourceTable('mcp_servers');
+} = table;
 
-/** What is kept of servers beside their rows. */
+/** Tables with rows that belong to a server. */
 const dependents = ['mcp_server_capabilities', 'mcp_server_users', 'mcp_connections'];
 
 export const contents = contentsOf('McpServer', 'mcp_servers', (at) =>
@@ -49,47 +52,43 @@ export const contents = contentsOf('McpServer', 'mcp_servers', (at) =>
   ),
 );
 
-/** A server made from the integration, if there is one. */
+/** Any server of the integration. */
 export function findByIntegration(
   db: Db,
   organisationId: string,
   integrationId: string,
 ): Promise<StoredMcpServer | undefined> {
-  return db
-    .selectFrom('mcp_servers')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('mcp_integration_id', '=', integrationId)
-    .limit(1)
-    .executeTakeFirst();
+  const where = { organisation_id: organisationId, mcp_integration_id: integrationId };
+  return table.rows.findFirst(db, where);
 }
 
 export interface RegistryFilter {
   readonly workspaceId?: string | undefined;
   /** Part of the name or slug, in any case. */
   readonly search?: string | undefined;
-  /** Milliseconds since the epoch; those changed later. */
+  /** Milliseconds since the epoch; only servers changed later. */
   readonly changedAfter?: number | undefined;
-  /** Id of the last one of the page before. */
+  /** Id of the last server of the previous page. */
   readonly after?: string | undefined;
 }
 
-/** Active ones, oldest first, from behind one of them on. */
+/** Up to `limit` active servers, oldest first. */
 export function listAfter(
   db: Db,
   organisationId: string,
   { workspaceId, search, changedAfter, after }: RegistryFilter,
   limit: number,
 ): Promise<StoredMcpServer[]> {
-  return db
-    .selectFrom('mcp_servers')
+  return table.rows
+    .matching(db, {
+      organisation_id: organisationId,
+      status: 'active',
+      workspace_id: workspaceId,
+      last_updated_at: changedAfter === undefined ? undefined : moreThan(changedAfter),
+      id: after === undefined ? undefined : moreThan(after),
+    })
     .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('status', '=', 'active')
-    .$if(workspaceId !== undefined, (rows) => rows.where('workspace_id', '=', workspaceId!))
-    .$if(search !== undefined, (rows) => rows.where(nameOrSlugContains(search!)))
-    .$if(changedAfter !== undefined, (rows) => rows.where('last_updated_at', '>', changedAfter!))
-    .$if(after !== undefined, (rows) => rows.where('id', '>', after!))
+    .$if(search !== undefined, (all) => all.where(nameOrSlugContains(search!)))
     .orderBy('id')
     .limit(limit)
     .execute();

@@ -1,4 +1,4 @@
-/** Knows the prompt_collections table: folders of a workspace that hold its prompts, the first of which it always has. */
+/** Table functions for prompt_collections: folders of a workspace's prompts. Every workspace has a default one. */
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { type RowCondition, resourceTable } from '../rows/resource-table.ts';
@@ -12,7 +12,7 @@ interface PromptCollectionRow extends Versioned {
   parent_collection_id: string | null;
   slug: string;
   name: string;
-  /** 1 for the one that comes and goes with its workspace. */
+  /** 1 for the collection that is created and deleted with its workspace. */
   is_default: number;
 }
 
@@ -39,49 +39,43 @@ export const {
 
 const held = contentsOf('PromptCollection', 'prompt_collections');
 
-/** The default one is none of its contents, and goes with them. */
+/** The default collection does not count as contents, and is deleted with them. */
 export const contents: WorkspaceContents = {
   ...held,
   held: (at) => sql`${held.held(at)} and is_default = 0`,
 };
 
-/** Those that somebody has made, oldest first. */
-export async function listMade(
+/** Collections other than the default ones, oldest first; `condition` selects a part of them. */
+export async function listCreated(
   db: Db,
   organisationId: string,
-  which: RowCondition | null,
+  condition: RowCondition | null,
 ): Promise<StoredPromptCollection[]> {
-  const rows = await table.listAllForOrganisation(db, organisationId, which);
-  return rows.filter(({ is_default }) => is_default === 0);
+  const all = await table.listAllForOrganisation(db, organisationId, condition);
+  return all.filter(({ is_default }) => is_default === 0);
 }
 
-/** The default one of a workspace, which stays until the transaction ends. */
+/** The default collection of a workspace. */
 export function findDefault(
   db: Db,
   organisationId: string,
   workspaceId: string,
 ): Promise<StoredPromptCollection | undefined> {
-  return db
-    .selectFrom('prompt_collections')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('workspace_id', '=', workspaceId)
-    .where('is_default', '=', 1)
-    .executeTakeFirst();
+  return table.rows.find(db, {
+    organisation_id: organisationId,
+    workspace_id: workspaceId,
+    is_default: 1,
+  });
 }
 
-/** Ids of the default ones of all workspaces. */
+/** Ids of the default collections of all workspaces. */
 export async function listDefaultIds(db: Db, organisationId: string): Promise<Set<string>> {
-  const rows = await db
-    .selectFrom('prompt_collections')
-    .select('id')
-    .where('organisation_id', '=', organisationId)
-    .where('is_default', '=', 1)
-    .execute();
-  return new Set(rows.map(({ id }) => id));
+  const where = { organisation_id: organisationId, is_default: 1 };
+  const found = await table.rows.list(db, where, { columns: ['id'] });
+  return new Set(found.map(({ id }) => id));
 }
 
-/** Whether a collection is another or lies in it, at whatever depth. */
+/** Whether a collection is `outerId` or is nested in it at any depth. */
 export async function isWithin(
   tx: Db,
   organisationId: string,
@@ -92,18 +86,13 @@ export async function isWithin(
   for (let at: string | null = id; at !== null && !seen.has(at); ) {
     if (at === outerId) return true;
     seen.add(at);
-    const row: Pick<StoredPromptCollection, 'parent_collection_id'> | undefined = await tx
-      .selectFrom('prompt_collections')
-      .select('parent_collection_id')
-      .where('organisation_id', '=', organisationId)
-      .where('id', '=', at)
-      .executeTakeFirst();
+    const row: StoredPromptCollection | undefined = await table.findById(tx, organisationId, at);
     at = row?.parent_collection_id ?? null;
   }
   return false;
 }
 
-/** What lies in a collection, itself apart. */
+/** Counts of what a collection contains. */
 export interface CollectionDetails {
   readonly collections: number;
   readonly collectionsUpdatedAt: number | null;
@@ -111,7 +100,7 @@ export interface CollectionDetails {
   readonly promptsUpdatedAt: number | null;
 }
 
-/** By the ids of the collections; nothing is told of one that is empty. */
+/** By collection id. Counts only direct children. */
 export async function detailsOf(
   db: Db,
   organisationId: string,
@@ -153,20 +142,14 @@ const counted = [
   sql<number | null>`max(last_updated_at)`.as('latest'),
 ] as const;
 
-/** Those that lie in one, oldest first; a thousand at most. */
+/** Direct children, oldest first, at most a thousand. */
 export function listChildren(
   db: Db,
   organisationId: string,
   parentId: string,
 ): Promise<StoredPromptCollection[]> {
-  return db
-    .selectFrom('prompt_collections')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('parent_collection_id', '=', parentId)
-    .orderBy('id')
-    .limit(childrenMax)
-    .execute();
+  const where = { organisation_id: organisationId, parent_collection_id: parentId };
+  return table.rows.list(db, where, { orderBy: ['id'], limit: childrenMax });
 }
 
 const childrenMax = 1000;

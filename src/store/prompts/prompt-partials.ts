@@ -1,4 +1,4 @@
-/** Knows the prompt_partials table: templates that prompts include, as published. */
+/** Table functions for prompt_partials: the published versions of templates that prompts include. */
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { resourceTable } from '../rows/resource-table.ts';
@@ -9,12 +9,12 @@ import * as promptVersions from './prompt-versions.ts';
 interface PromptPartialRow extends Versioned {
   id: string;
   organisation_id: string;
-  /** Null: for prompts of every workspace. */
+  /** Null for partials that prompts of every workspace can include. */
   workspace_id: string | null;
   slug: string;
   name: string;
   status: 'active' | 'archived';
-  /** Of the published version: a PartialContent as JSON. */
+  /** PartialContent of the published version, as JSON. */
   content: string;
   version_id: string;
   version_number: number;
@@ -40,18 +40,24 @@ export const {
   update,
 } = table;
 
-/** With its versions. */
+/** Includes its versions. */
 export const contents = contentsOf('PromptPartial', 'prompt_partials', (at) => [
   sql`delete from prompt_versions where organisation_id = ${at.organisationId}
     and resource_id in ${heldIdBytes('prompt_partials', at)}`,
 ]);
 
-/** What an item of the list is made of: not the content. */
+/** Columns of list items, without the content. */
 export const listedColumns = [
-  ...['id', 'workspace_id', 'slug', 'name', 'status', 'created_at', 'last_updated_at'],
+  'id',
+  'workspace_id',
+  'slug',
+  'name',
+  'status',
+  'created_at',
+  'last_updated_at',
 ] as const;
 
-/** Takes its versions with it. */
+/** Deletes a partial with its versions. */
 export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
   await promptVersions.deleteVersions(tx, organisationId, id);
   await table.deleteById(tx, organisationId, id);

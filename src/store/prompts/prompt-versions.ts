@@ -1,4 +1,4 @@
-/** Knows the prompt_versions table: what prompts and partials say or said, and the labels of that. */
+/** Table functions for prompt_versions: the versions of prompts and partials, and their labels. */
 import { type Selectable, sql } from 'kysely';
 import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
 import type { Page } from '../../model/wire/paging.ts';
@@ -6,6 +6,7 @@ import { isUuid } from '../../model/wire/slug.ts';
 import type { Db } from '../connection/db.ts';
 import { listJoined, slicesOfBytes } from '../rows/paging.ts';
 import { type VersionRow, versionTable } from '../rows/resource-versions.ts';
+import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 import * as promptLabels from './prompt-labels.ts';
 
@@ -27,41 +28,40 @@ export interface StoredPromptVersion
 }
 
 const versions = versionTable('prompt_versions');
+const table = rows('prompt_versions');
 
 export const { deleteVersions } = versions;
 
-/** A prompt or partial, as its versions know it. */
-interface Versions {
+/** A prompt or partial that has versions. */
+interface VersionedResource {
   readonly id: string;
   readonly organisation_id: string;
-  /** The number of the published one. */
+  /** Number of the published version. */
   readonly version_number: number;
 }
 
-/**
- * Yields the number of the new version. That which is published stays, and those with a label do,
- * however old they are.
- */
+/** Returns the number of the new version. The published version and labelled ones are never deleted. */
 export function insertVersion(
   tx: Db,
-  of: Versions,
+  of: VersionedResource,
   version: Pick<StoredPromptVersion, 'id' | 'name' | 'content' | 'created_by' | 'created_at'>,
 ): Promise<number> {
   snapshotMarks.replaceOne(tx, of.organisation_id);
-  const kept = sql<boolean>`(number = ${of.version_number} or label_id is not null)`;
+  const isRetained = sql<boolean>`(number = ${of.version_number} or label_id is not null)`;
   return versions.insertVersion(
     tx,
     { ...version, organisation_id: of.organisation_id, resource_id: of.id, label_id: null },
-    kept,
+    isRetained,
   );
 }
 
-function ofResource(db: Db, of: Pick<Versions, 'id' | 'organisation_id'>) {
-  return db
-    .selectFrom('prompt_versions')
-    .where('organisation_id', '=', of.organisation_id)
-    .where('resource_id', '=', idToBytes(of.id));
-}
+const ofResource = ({
+  id,
+  organisation_id,
+}: Pick<VersionedResource, 'id' | 'organisation_id'>) => ({
+  organisation_id,
+  resource_id: idToBytes(id),
+});
 
 function toVersion(row: Selectable<PromptVersionRow>): StoredPromptVersion;
 function toVersion(row: Selectable<PromptVersionRow> | undefined): StoredPromptVersion | undefined;
@@ -73,46 +73,44 @@ function toVersion(row: Selectable<PromptVersionRow> | undefined): StoredPromptV
 
 export async function findLatest(
   db: Db,
-  of: Pick<Versions, 'id' | 'organisation_id'>,
+  of: Pick<VersionedResource, 'id' | 'organisation_id'>,
 ): Promise<StoredPromptVersion | undefined> {
-  const rows = ofResource(db, of).selectAll().orderBy('number', 'desc').limit(1);
-  return toVersion(await rows.executeTakeFirst());
+  return toVersion(await table.findFirst(db, ofResource(of), { orderBy: ['number desc'] }));
 }
 
-/** `version` is a number, `latest`, `default`, an id, or the name of a label of prompts of a workspace. */
+/** `version` is a number, `latest`, `default` (the published one), an id, or the name of a label. */
 export async function find(
   db: Db,
-  of: Versions & { readonly workspace_id: string | null },
+  of: VersionedResource & { readonly workspace_id: string | null },
   version: string,
 ): Promise<StoredPromptVersion | undefined> {
   if (version === 'latest') return findLatest(db, of);
-  const rows = ofResource(db, of).selectAll();
   if (isUuid(version)) {
-    return toVersion(await rows.where('id', '=', idToBytes(version)).executeTakeFirst());
+    return toVersion(await table.find(db, { ...ofResource(of), id: idToBytes(version) }));
   }
   if (version === 'default' || /^\d{1,9}$/.test(version)) {
     const number = version === 'default' ? of.version_number : Number(version);
-    return toVersion(await rows.where('number', '=', number).executeTakeFirst());
+    return toVersion(await table.find(db, { ...ofResource(of), number }));
   }
   if (!/^[\w-]{1,255}$/.test(version)) return undefined;
   const label = await promptLabels.findByName(db, of, version);
   if (label === undefined) return undefined;
-  return toVersion(await rows.where('label_id', '=', label.id).executeTakeFirst());
+  return toVersion(await table.findFirst(db, { ...ofResource(of), label_id: label.id }));
 }
 
-/** Fewer than bear no label are read anew each time. */
+/** Shorter lists are counted each time. */
 const rememberedMin = 200;
 
 /**
- * Newest first. Contents are read a few at a time, as `rows` are asked for. Versions with a label are kept, so that there
- * may be as many as labels.
+ * Newest first. `rows` reads contents in batches while it is iterated. Labelled versions are never
+ * deleted, so that a prompt can have as many versions as there are labels.
  */
 export async function list(
   db: Db,
-  of: Pick<Versions, 'id' | 'organisation_id'>,
+  of: Pick<VersionedResource, 'id' | 'organisation_id'>,
   page: Page,
 ): Promise<{ rows: AsyncIterable<StoredPromptVersion>; total: number }> {
-  const query = ofResource(db, of);
+  const query = table.matching(db, ofResource(of));
   const stamp = snapshotMarks.generationOf(sql`${of.organisation_id}`);
   const { rows: sized, total } = await listJoined(
     { db, stamp, orderedBy: 'number', rememberedMin },
@@ -128,53 +126,39 @@ export async function list(
   const inSlices = async function* () {
     for (const slice of slicesOfBytes(sized)) {
       const numbers = slice.map(({ number }) => number);
-      const rows = query.selectAll().where('number', 'in', numbers).orderBy('number', 'desc');
-      yield* (await rows.execute()).map((row) => toVersion(row));
+      const some = query.selectAll().where('number', 'in', numbers).orderBy('number', 'desc');
+      yield* (await some.execute()).map((row) => toVersion(row));
     }
   };
   return { rows: inSlices(), total };
 }
 
-/** For what belongs to no version alone. */
+/** For content that all versions share. */
 export async function updateContent(
   tx: Db,
-  of: Versions,
+  of: VersionedResource,
   number: number,
   content: string,
 ): Promise<void> {
-  await tx
-    .updateTable('prompt_versions')
-    .set({ content })
-    .where('organisation_id', '=', of.organisation_id)
-    .where('resource_id', '=', idToBytes(of.id))
-    .where('number', '=', number)
-    .execute();
+  await table.update(tx, { ...ofResource(of), number }, { content });
 }
 
-/** Puts a label on one version, in place of the one that it has, and takes it off the others. */
+/** Moves a label to one version and replaces that version's label; null only removes it. */
 export async function updateLabel(
   tx: Db,
-  of: Versions,
+  of: VersionedResource,
   number: number,
   labelId: string | null,
 ): Promise<void> {
-  const versionsOf = tx
-    .updateTable('prompt_versions')
-    .where('organisation_id', '=', of.organisation_id)
-    .where('resource_id', '=', idToBytes(of.id));
   if (labelId !== null) {
-    await versionsOf.set({ label_id: null }).where('label_id', '=', labelId).execute();
+    await table.update(tx, { ...ofResource(of), label_id: labelId }, { label_id: null });
   }
-  await versionsOf.set({ label_id: labelId }).where('number', '=', number).execute();
+  await table.update(tx, { ...ofResource(of), number }, { label_id: labelId });
 }
 
-/** Takes a label off every version that bears it. */
+/** Removes a label from every version. */
 export async function clearLabel(tx: Db, organisationId: string, labelId: string): Promise<void> {
   snapshotMarks.replaceOne(tx, organisationId);
-  await tx
-    .updateTable('prompt_versions')
-    .set({ label_id: null })
-    .where('organisation_id', '=', organisationId)
-    .where('label_id', '=', labelId)
-    .execute();
+  const where = { organisation_id: organisationId, label_id: labelId };
+  await table.update(tx, where, { label_id: null });
 }

@@ -1,4 +1,4 @@
-/** Knows the prompts table: templates with what goes to the model beside them, as published. */
+/** Table functions for prompts: the published versions of templates with their model parameters. */
 import { type Selectable, sql } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
@@ -16,9 +16,9 @@ interface PromptRow extends Versioned {
   collection_id: string;
   slug: string;
   name: string;
-  /** Of the published version, for lists. */
+  /** Model of the published version, for lists. */
   model: string | null;
-  /** Of the published version: a PromptContent as JSON. */
+  /** PromptContent of the published version, as JSON. */
   content: string;
   version_id: string;
   version_number: number;
@@ -38,15 +38,21 @@ const table = resourceTable('prompts');
 export const { insert, findByIdOrSlug, findByIdOrSlugForUpdate, listAllForOrganisation, update } =
   table;
 
-/** With its versions. */
+/** Includes its versions. */
 export const contents = contentsOf('Prompt', 'prompts', (at) => [
   sql`delete from prompt_versions where organisation_id = ${at.organisationId}
     and resource_id in ${heldIdBytes('prompts', at)}`,
 ]);
 
-/** What an item of the list is made of: not the content. */
+/** Columns of list items, without the content. */
 const listedColumns = [
-  ...['id', 'workspace_id', 'collection_id', 'slug', 'name', 'model', 'created_at'],
+  'id',
+  'workspace_id',
+  'collection_id',
+  'slug',
+  'name',
+  'model',
+  'created_at',
   'last_updated_at',
 ] as const;
 
@@ -64,16 +70,17 @@ export async function list(
   { workspaceId, collectionId, search }: PromptFilter,
   page: Page,
 ): Promise<{ rows: Omit<StoredPrompt, 'content'>[]; total: number }> {
-  const query = db
-    .selectFrom('prompts')
-    .where('organisation_id', '=', organisationId)
-    .$if(workspaceId !== undefined, (rows) => rows.where('workspace_id', '=', workspaceId!))
-    .$if(collectionId !== undefined, (rows) => rows.where('collection_id', '=', collectionId!))
-    .$if(search !== undefined, (rows) => rows.where(nameOrSlugContains(search!)));
+  const query = table.rows
+    .matching(db, {
+      organisation_id: organisationId,
+      workspace_id: workspaceId,
+      collection_id: collectionId,
+    })
+    .$if(search !== undefined, (all) => all.where(nameOrSlugContains(search!)));
   return listPage({ db, stamp: stampOf('prompts', organisationId) }, query, page, listedColumns);
 }
 
-/** Takes its versions with it. */
+/** Deletes a prompt with its versions. */
 export async function deleteById(tx: Db, organisationId: string, id: string): Promise<void> {
   await promptVersions.deleteVersions(tx, organisationId, id);
   await table.deleteById(tx, organisationId, id);

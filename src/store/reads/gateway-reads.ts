@@ -1,4 +1,4 @@
-/** Knows what the gateway reads to serve requests, each with the marks of its organisation under which it was seen. */
+/** Reads of the gateway, each with the generation of its organisation at the time of the read. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
@@ -12,12 +12,12 @@ import * as usageLimitPolicies from '../resources/usage-limit-policies.ts';
 import type { StoredWorkspace } from '../resources/workspaces.ts';
 import * as workspaces from '../resources/workspaces.ts';
 import { readReference } from '../rows/references.ts';
+import { rows } from '../rows/rows.ts';
 import { generationOf, listGenerations } from '../rows/snapshot-marks.ts';
-import type { StoredUsageBudget } from '../usage/usage-budgets.ts';
-import { findToUse, type PromptToUse } from './prompt-reads.ts';
+import { findRenderable, type RenderablePrompt } from './prompt-reads.ts';
 
-/** Where the value of a key leads, and until when. */
-export interface HeldKey {
+/** The API key of a value, and when the value expires. */
+export interface ApiKeyHolder {
   readonly organisation_id: string;
   readonly api_key_id: string;
   readonly valid_until: number | null;
@@ -47,12 +47,12 @@ export interface GatewayKeyRow
   workspace_defaults: string | null;
   workspace_usage_limits: string | null;
   workspace_rate_limits: string | null;
-  /** JSON lists of ids, null for none; of the organisation, whatever the workspace says of them. */
+  /** JSON lists of the organisation's guardrail ids, null for none, regardless of the workspace's exemption. */
   default_input_guardrails: string | null;
   default_output_guardrails: string | null;
   workspace_excludes_input: number | null;
   workspace_excludes_output: number | null;
-  /** Of the organisation when all this was read. */
+  /** The organisation's generation at the time of the read. */
   generation: string;
 }
 
@@ -64,8 +64,8 @@ const byHash = statement((db, { hash, now }: { hash: Buffer; now: number }) =>
     .where((eb) => eb.or([eb('valid_until', 'is', null), eb('valid_until', '>', now)])),
 );
 
-/** The key of a value, in whatever organisation, because the value says of which its holder is. */
-export function findHolder(db: Db, hash: Buffer, now: number): Promise<HeldKey | undefined> {
+/** The key with a value, in any organisation: the value itself determines the tenant. */
+export function findHolder(db: Db, hash: Buffer, now: number): Promise<ApiKeyHolder | undefined> {
   return byHash.first(db, { hash, now });
 }
 
@@ -111,23 +111,26 @@ export function findKey(
   return keyById.first(db, { organisationId, id });
 }
 
-/** A workspace that a token names, with its organisation. */
-export interface PlaceRow {
+/** The workspace that a token names, with its organisation. */
+export interface TokenWorkspaceRow {
   readonly organisationId: string;
   readonly tsgId: string;
   readonly workspace: StoredWorkspace;
   readonly defaults: organisationDefaults.StoredDefaults;
-  /** Of the workspace from those. */
+  /** The workspace's exemption from the defaults. */
   readonly exclusion: guardrailExclusions.StoredGuardrailExclusion | undefined;
   readonly generation: string;
 }
 
-/** `organisation` is an id or a TSG id, `workspace` an id or slug; the marks are read before, so that they are never newer. */
-export async function findPlace(
+/**
+ * `organisation` is an id or a TSG id, `workspace` an id or slug. The generation is read first, so that it
+ * is never newer than the rows.
+ */
+export async function findTokenWorkspace(
   db: Db,
   organisation: string,
   workspace: string,
-): Promise<PlaceRow | undefined> {
+): Promise<TokenWorkspaceRow | undefined> {
   const isTsg = /^\d{10}$/.test(organisation);
   const found = await (isTsg ? organisations.findByTsgId : organisations.findById)(
     db,
@@ -206,28 +209,17 @@ export function findGuardrail(
   return guardrailsBy[column].first(db, { organisationId, value });
 }
 
-/** Budgets of keys, workspaces and providers, by the ids of those. */
-export function listBudgets(
-  db: Db,
-  organisationId: string,
-  subjectIds: readonly string[],
-): Promise<StoredUsageBudget[]> {
-  return db
-    .selectFrom('usage_budgets')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('subject_id', 'in', subjectIds)
-    .execute();
-}
+/** Budgets of keys, workspaces and providers by their ids. */
+export const listBudgets = rows('usage_budgets').listBy(['organisation_id', 'subject_id']);
 
-/** Those of an organisation. */
+/** Policies of an organisation. */
 export interface GatewayPolicies {
   readonly generation: string;
   readonly usageLimits: readonly usageLimitPolicies.StoredUsageLimitPolicy[];
   readonly rateLimits: readonly rateLimitPolicies.StoredRateLimitPolicy[];
 }
 
-/** The policies of an organisation; the marks are read before, so that they are never newer. */
+/** The policies of an organisation. The generation is read first, so that it is never newer than the rows. */
 export async function listPolicies(db: Db, organisationId: string): Promise<GatewayPolicies> {
   const generations = await listGenerations(db, [organisationId]);
   const usageLimits = await usageLimitPolicies.listAllForOrganisation(db, organisationId);
@@ -235,7 +227,7 @@ export async function listPolicies(db: Db, organisationId: string): Promise<Gate
   return { generation: generations.get(organisationId)!, usageLimits, rateLimits };
 }
 
-/** The providers that a name may mean, at most two; the marks are read before, so that they are never newer. */
+/** Up to two providers by id or slug. The generation is read first, so that it is never newer than the rows. */
 export async function listProviders(
   db: Db,
   organisationId: string,
@@ -247,13 +239,13 @@ export async function listProviders(
   return { generation: generations.get(organisationId)!, found };
 }
 
-/** A prompt with what it includes; the marks are read before, so that they are never newer. */
+/** A prompt with its partials. The generation is read first, so that it is never newer than the rows. */
 export async function findPrompt(
   db: Db,
   organisationId: string,
   reference: string,
-): Promise<{ readonly generation: string; readonly prompt: PromptToUse } | undefined> {
+): Promise<{ readonly generation: string; readonly prompt: RenderablePrompt } | undefined> {
   const generations = await listGenerations(db, [organisationId]);
-  const prompt = await findToUse(db, organisationId, reference);
+  const prompt = await findRenderable(db, organisationId, reference);
   return prompt && { generation: generations.get(organisationId)!, prompt };
 }

@@ -1,4 +1,4 @@
-/** Knows what is read to fill in a prompt: one of its versions, and the partials that it includes. */
+/** Reads what rendering a prompt needs: one of its versions and the partials that it includes. */
 import type { PromptContent } from '../../model/prompts/prompt-content.ts';
 import type { PartialContent } from '../../model/prompts/prompt-partial.ts';
 import { splitReference } from '../../model/prompts/prompt-reference.ts';
@@ -9,25 +9,25 @@ import * as promptPartials from '../prompts/prompt-partials.ts';
 import * as promptVersions from '../prompts/prompt-versions.ts';
 import * as prompts from '../prompts/prompts.ts';
 
-/** A prompt in one of its versions, ready to be filled in. */
-export interface PromptToUse {
+/** One version of a prompt, ready to be rendered. */
+export interface RenderablePrompt {
   readonly slug: string;
   readonly workspaceId: string;
   readonly content: PromptContent;
   readonly template: PromptTemplate;
-  /** What stands for the names of partials; none for one that there is not. */
+  /** Texts of partials by name; missing partials are absent. */
   readonly partials: ReadonlyMap<string, string>;
 }
 
-/** Partials of one prompt, with those within them. */
+/** Maximum number of partials of one prompt, including nested ones. */
 const partialsMax = 100;
 
-/** `reference` is an id or slug, with `@` and a version behind it where another than the published one is meant. */
-export async function findToUse(
+/** `reference` is an id or slug, optionally followed by `@` and a version; the default is the published one. */
+export async function findRenderable(
   db: Db,
   organisationId: string,
   reference: string,
-): Promise<PromptToUse | undefined> {
+): Promise<RenderablePrompt | undefined> {
   const [name, version] = splitReference(reference);
   const row = await prompts.findByIdOrSlug(db, organisationId, name);
   if (row === undefined) return undefined;
@@ -60,7 +60,7 @@ async function readPartials(
   return found;
 }
 
-/** Of the prompt's workspace or of the organisation. */
+/** Reads an active partial of the prompt's workspace or of the organisation. */
 async function readPartial(
   db: Db,
   of: prompts.StoredPrompt,

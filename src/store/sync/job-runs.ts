@@ -1,8 +1,10 @@
-/** Knows the job_runs table: a unique row a run is its lock and its record, leased on the database's clock. */
+/** Table functions for job_runs. The row of a run is both its lock and its record; leases use the database's clock. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
 import { unlessDuplicate } from '../rows/duplicate.ts';
+import { lessThan } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 
 export interface JobRunRow {
   name: string;
@@ -25,20 +27,22 @@ declare module '../connection/db.ts' {
 
 const errorCharsMax = 2000;
 
-/** Who runs what: `attempt` fences out an owner that was taken over. */
-export interface RunKey {
+/** Identifies a run and its owner. `attempt` rejects writes of an owner that was replaced. */
+export interface JobRunKey {
   readonly name: string;
-  /** Scheduled moment of the run, milliseconds since the epoch. */
+  /** Scheduled time of the run, milliseconds since the epoch. */
   readonly bucket: number;
   readonly owner: string;
   readonly attempt: number;
 }
 
-/** The run is ours when this resolves to a key; null when somebody else has it or had it. */
+const table = rows('job_runs');
+
+/** Claims a run; returns null when another process has claimed it. */
 export async function insertRun(
   db: Db,
   run: { name: string; bucket: number; owner: string; startedAt: number; leaseMs: number },
-): Promise<RunKey | null> {
+): Promise<JobRunKey | null> {
   const { name, bucket, owner } = run;
   const key = { name, bucket, owner, attempt: 1 };
   const inserting = db.insertInto('job_runs').values({
@@ -53,7 +57,7 @@ export async function insertRun(
   return (await unlessDuplicate(inserting.execute())) ? key : null;
 }
 
-/** A run in progress whose owner gives signs of life. */
+/** A run in progress with a valid lease. */
 export function findLive(db: Db, name: string): Promise<JobRunRow | undefined> {
   return db
     .selectFrom('job_runs')
@@ -64,7 +68,7 @@ export function findLive(db: Db, name: string): Promise<JobRunRow | undefined> {
     .executeTakeFirst();
 }
 
-/** The oldest run whose owner died in the middle. */
+/** The oldest run in progress whose lease has expired. */
 export function findAbandoned(db: Db, name: string): Promise<JobRunRow | undefined> {
   return db
     .selectFrom('job_runs')
@@ -76,12 +80,12 @@ export function findAbandoned(db: Db, name: string): Promise<JobRunRow | undefin
     .executeTakeFirst();
 }
 
-/** Takes an abandoned run over; null when another one did, or its owner came back to life. */
+/** Takes over an abandoned run; returns null when another process did, or its owner renewed the lease. */
 export async function updateOwner(
   db: Db,
   abandoned: JobRunRow,
   by: { owner: string; startedAt: number; leaseMs: number },
-): Promise<RunKey | null> {
+): Promise<JobRunKey | null> {
   const attempt = abandoned.attempt + 1;
   const result = await db
     .updateTable('job_runs')
@@ -102,35 +106,22 @@ export async function updateOwner(
 }
 
 /**
- * True while the run is still ours; then nobody can take it over before the transaction ends. Call
- * it first in every transaction of a run.
+ * Returns whether the process still owns the run; if so, no process can take it over until the
+ * transaction ends. Call it first in every transaction of a run.
  */
-export async function lockOwned(tx: Db, run: RunKey): Promise<boolean> {
-  const row = await tx
-    .selectFrom('job_runs')
-    .select('name')
-    .where('name', '=', run.name)
-    .where('bucket', '=', run.bucket)
-    .where('owner', '=', run.owner)
-    .where('attempt', '=', run.attempt)
-    .where('state', '=', 'running')
-    .forUpdate()
-    .executeTakeFirst();
-  return row !== undefined;
+export async function lockOwned(tx: Db, run: JobRunKey): Promise<boolean> {
+  return (await table.findForUpdate(tx, owned(run))) !== undefined;
 }
 
-/** True while the run is still ours. */
-export async function updateLease(db: Db, run: RunKey, leaseMs: number): Promise<boolean> {
-  const result = await ofRun(db, run)
-    .set({ lease_until: leaseUntil(leaseMs) })
-    .executeTakeFirst();
-  return result.numUpdatedRows > 0n;
+/** Renews the lease; returns whether the process still owns the run. */
+export async function updateLease(db: Db, run: JobRunKey, leaseMs: number): Promise<boolean> {
+  return (await table.update(db, owned(run), { lease_until: leaseUntil(leaseMs) })) > 0;
 }
 
-/** Closes the run; false when it was taken over meanwhile and is the other one's to close. */
+/** Finishes the run; returns false when another process has taken it over. */
 export async function updateFinished(
   db: Db,
-  run: RunKey,
+  run: JobRunKey,
   outcome: {
     state: 'done' | 'failed';
     finishedAt: number;
@@ -138,52 +129,38 @@ export async function updateFinished(
     error: string | null;
   },
 ): Promise<boolean> {
-  const result = await ofRun(db, run)
-    .set({
-      state: outcome.state,
-      finished_at: outcome.finishedAt,
-      counts: outcome.counts === null ? null : JSON.stringify(outcome.counts),
-      error: outcome.error === null ? null : outcome.error.slice(0, errorCharsMax),
-    })
-    .executeTakeFirst();
-  return result.numUpdatedRows > 0n;
+  const updated = await table.update(db, owned(run), {
+    state: outcome.state,
+    finished_at: outcome.finishedAt,
+    counts: outcome.counts === null ? null : JSON.stringify(outcome.counts),
+    error: outcome.error === null ? null : outcome.error.slice(0, errorCharsMax),
+  });
+  return updated > 0;
 }
 
-/** The run that started last, in whatever state. */
+/** The run that was scheduled last, in any state. */
 export function findLatest(db: Db, name: string): Promise<JobRunRow | undefined> {
-  return db
-    .selectFrom('job_runs')
-    .selectAll()
-    .where('name', '=', name)
-    .orderBy('bucket', 'desc')
-    .executeTakeFirst();
+  return table.findFirst(db, { name }, { orderBy: ['bucket desc'] });
 }
 
-/** Removes up to `limit` records of finished runs, so that the table stays small. */
+/** Deletes up to `limit` records of finished runs. */
 export async function deleteFinishedBefore(
   db: Db,
   name: string,
   before: number,
   limit: number,
 ): Promise<void> {
-  await db
-    .deleteFrom('job_runs')
-    .where('name', '=', name)
-    .where('state', 'in', ['done', 'failed'])
-    .where('finished_at', '<', before)
-    .limit(limit)
-    .execute();
+  const where = { name, state: ['done', 'failed'], finished_at: lessThan(before) } as const;
+  await table.delete(db, where, { limit });
 }
 
-function ofRun(db: Db, run: RunKey) {
-  return db
-    .updateTable('job_runs')
-    .where('name', '=', run.name)
-    .where('bucket', '=', run.bucket)
-    .where('owner', '=', run.owner)
-    .where('attempt', '=', run.attempt)
-    .where('state', '=', 'running');
-}
+const owned = ({ name, bucket, owner, attempt }: JobRunKey) => ({
+  name,
+  bucket,
+  owner,
+  attempt,
+  state: 'running' as const,
+});
 
 function leaseUntil(leaseMs: number): RawBuilder<number> {
   return sql<number>`${serverNowMs} + ${leaseMs}`;

@@ -1,9 +1,9 @@
-/** Knows the managed_resources table: which resources are declared in manifests, and by whom. */
+/** Table functions for managed_resources: the resources that manifests declare, and their owners. */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
-import { statement } from '../connection/statement.ts';
 import { unlessDuplicate } from '../rows/duplicate.ts';
 import { readReference } from '../rows/references.ts';
+import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
 
 export interface ManagedResourceRow {
@@ -13,7 +13,7 @@ export interface ManagedResourceRow {
   workspace: string;
   name: string;
   owner: string;
-  /** Id of the caller who wrote the claim last. */
+  /** Id of the caller who last wrote the claim. */
   recorded_by: string;
   source: string;
   last_applied: string;
@@ -26,55 +26,30 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Locks the row, so that two owners cannot take a resource over at once. */
-export async function findForUpdate(
-  tx: Db,
-  organisationId: string,
-  kind: string,
-  resourceId: string,
-): Promise<ManagedResourceRow | undefined> {
-  return byResourceForUpdate.first(tx, { organisationId, kind, resourceId });
-}
+const table = rows('managed_resources', { marks: snapshotMarks });
 
-const byResourceForUpdate = statement(
-  (tx, at: { organisationId: string; kind: string; resourceId: string }) =>
-    tx
-      .selectFrom('managed_resources')
-      .selectAll()
-      .where('organisation_id', '=', at.organisationId)
-      .where('kind', '=', at.kind)
-      .where('resource_id', '=', at.resourceId)
-      .forUpdate(),
-);
+/** Locks the row, so that two owners cannot take over a resource at once. */
+export const findForUpdate = table.findByForUpdate('organisation_id', 'kind', 'resource_id');
 
 /** `workspace` is '' for a resource of the organisation. */
-export async function findByIdentity(
+export function findByIdentity(
   db: Db,
   organisationId: string,
-  identity: Pick<ManagedResourceRow, 'kind' | 'workspace' | 'name'>,
+  { kind, workspace, name }: Pick<ManagedResourceRow, 'kind' | 'workspace' | 'name'>,
 ): Promise<ManagedResourceRow | undefined> {
-  return db
-    .selectFrom('managed_resources')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('kind', '=', identity.kind)
-    .where('workspace', '=', identity.workspace)
-    .where('name', '=', identity.name)
-    .executeTakeFirst();
+  return table.find(db, { organisation_id: organisationId, kind, workspace, name });
 }
 
-/** Whether the owner has a workspace of this name, or anything in one. */
+/** Whether the owner declares a workspace of this name, or any resource in it. */
 export async function ownsWithin(
   db: Db,
   organisationId: string,
   owner: string,
   workspace: string,
 ): Promise<boolean> {
-  const row = await db
-    .selectFrom('managed_resources')
+  const row = await table
+    .matching(db, { organisation_id: organisationId, owner })
     .select('resource_id')
-    .where('organisation_id', '=', organisationId)
-    .where('owner', '=', owner)
     .where((is) =>
       is.or([
         is('workspace', '=', workspace),
@@ -86,86 +61,43 @@ export async function ownsWithin(
   return row !== undefined;
 }
 
-/** False when the identity, or the resource, is already claimed. */
-export async function insertUnlessClaimed(tx: Db, row: ManagedResourceRow): Promise<boolean> {
-  snapshotMarks.replaceOne(tx, row.organisation_id);
-  return unlessDuplicate(tx.insertInto('managed_resources').values(row).execute());
+/** Returns false when the identity or the resource is already claimed. */
+export function insertUnlessClaimed(tx: Db, row: ManagedResourceRow): Promise<boolean> {
+  return unlessDuplicate(table.insert(tx, row));
 }
 
-/** Replaces owner, identity, source and base of a resource; false when the identity is claimed. */
-export async function updateUnlessClaimed(tx: Db, row: ManagedResourceRow): Promise<boolean> {
+/** Replaces owner, identity, source and base of a resource; returns false when the identity is claimed. */
+export function updateUnlessClaimed(tx: Db, row: ManagedResourceRow): Promise<boolean> {
   const { kind, resource_id, organisation_id, ...fields } = row;
-  snapshotMarks.replaceOne(tx, organisation_id);
-  return unlessDuplicate(
-    tx
-      .updateTable('managed_resources')
-      .set(fields)
-      .where('organisation_id', '=', organisation_id)
-      .where('kind', '=', kind)
-      .where('resource_id', '=', resource_id)
-      .execute(),
-  );
+  return unlessDuplicate(table.update(tx, { organisation_id, kind, resource_id }, fields));
 }
 
-/** For an installation whose credential was lost: what the owner's old one recorded is the new one's. */
+/** Assigns an owner's claims to a new credential, after the old one was lost. */
 export async function updateRecorder(
   tx: Db,
   organisationId: string,
   owner: string,
   recordedBy: string,
 ): Promise<void> {
-  snapshotMarks.replaceOne(tx, organisationId);
-  await tx
-    .updateTable('managed_resources')
-    .set({ recorded_by: recordedBy })
-    .where('organisation_id', '=', organisationId)
-    .where('owner', '=', owner)
-    .execute();
+  await table.update(tx, { organisation_id: organisationId, owner }, { recorded_by: recordedBy });
 }
 
-export async function deleteByResource(
-  tx: Db,
-  organisationId: string,
-  kind: string,
-  resourceId: string,
-): Promise<void> {
-  snapshotMarks.replaceOne(tx, organisationId);
-  await tx
-    .deleteFrom('managed_resources')
-    .where('organisation_id', '=', organisationId)
-    .where('kind', '=', kind)
-    .where('resource_id', '=', resourceId)
-    .execute();
-}
+export const deleteByResource = table.deleteBy('organisation_id', 'kind', 'resource_id');
 
-/** For resources that go with another one. */
-export async function deleteByResources(
-  tx: Db,
-  organisationId: string,
-  kind: string,
-  resourceIds: readonly string[],
-): Promise<void> {
-  if (resourceIds.length === 0) return;
-  snapshotMarks.replaceOne(tx, organisationId);
-  await tx
-    .deleteFrom('managed_resources')
-    .where('organisation_id', '=', organisationId)
-    .where('kind', '=', kind)
-    .where('resource_id', 'in', resourceIds)
-    .execute();
-}
+/** For resources that are deleted together with another one. */
+export const deleteByResources = deleteByResource;
 
-/** What is seen of an organisation: what one owner and nobody has declared, and others' that are named. */
-export interface OwnPart {
+/** The part of an organisation that one owner sees: its own resources, undeclared ones, and named ones. */
+export interface OwnerView {
   readonly owner: string;
   /** Ids and slugs. */
   readonly named: readonly string[];
 }
 
-/** Leaves out of the rows of one kind what other owners have declared and nobody has named. */
-export function seenOf(
+/** Excludes from the rows of one kind those that other owners declare, unless they are named. */
+export function visibleTo(
   kind: string,
-  { owner, named }: OwnPart,
+  { owner, named }: OwnerView,
 ): (table: string, hasSlug: boolean) => RawBuilder<boolean> {
   return (table, hasSlug) => {
     const at = (column: string) => sql.ref(`${table}.${column}`);
@@ -177,17 +109,17 @@ export function seenOf(
       ...ids.map(({ value }) => sql`${at('id')} = ${value}`),
       ...(hasSlug ? slugs.map(({ value }) => sql`${at('slug')} = ${value}`) : []),
     ];
-    const isOfNoOther = sql`NOT EXISTS (${claimsOf(kind, table)} AND claim.owner <> ${owner})`;
-    return sql<boolean>`(${sql.join([isOfNoOther, ...isNamed], sql` OR `)})`;
+    const isUnclaimedByOthers = sql`NOT EXISTS (${claimsOf(kind, table)} AND claim.owner <> ${owner})`;
+    return sql<boolean>`(${sql.join([isUnclaimedByOthers, ...isNamed], sql` OR `)})`;
   };
 }
 
-/** Whether a manifest declares a row of a table. */
+/** Whether a manifest declares the row of a table as a resource of this kind. */
 export function isDeclared(kind: string, table: string): RawBuilder<SqlBool> {
   return sql<SqlBool>`EXISTS (${claimsOf(kind, table)})`;
 }
 
-/** One for a row that is declared as this kind, and none for any other. */
+/** Selects at most one claim for a row of a table. */
 function claimsOf(kind: string, table: string): RawBuilder<unknown> {
   const at = (column: string) => sql.ref(`${table}.${column}`);
   return sql`SELECT 1 FROM managed_resources AS claim
@@ -195,21 +127,20 @@ function claimsOf(kind: string, table: string): RawBuilder<unknown> {
     AND claim.resource_id = ${at('id')}`;
 }
 
-/** Claims of an organisation; with `part` those of its owner, of workspaces, and of these ids. */
+/** Claims of an organisation; with a view, the claims of its owner, of all workspaces, and of these ids. */
 export function listForSnapshot(
   db: Db,
   organisationId: string,
-  part: OwnPart | null,
+  view: OwnerView | null,
   ids: readonly string[],
 ): Promise<ManagedResourceRow[]> {
-  return db
-    .selectFrom('managed_resources')
+  return table
+    .matching(db, { organisation_id: organisationId })
     .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .$if(part !== null, (claims) =>
+    .$if(view !== null, (claims) =>
       claims.where((is) =>
         is.or([
-          is('owner', '=', part!.owner),
+          is('owner', '=', view!.owner),
           is('kind', '=', 'Workspace'),
           ...(ids.length === 0 ? [] : [is('resource_id', 'in', ids)]),
         ]),

@@ -1,25 +1,25 @@
-/** Knows the sync_leases table: which run may write for an owner now, and which credential the owner is bound to. */
+/** Table functions for sync_leases: the run that may write for an owner, and the credential to which the owner is bound. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
-import { lockInShareMode } from '../rows/portable-sql.ts';
+import { rows } from '../rows/rows.ts';
 
 export interface SyncLeaseRow {
   organisation_id: string;
   owner: string;
-  /** Counts the owners of the organisation, from 1. */
+  /** Consecutive number of the owner within the organisation, from 1. */
   number: number;
-  /** The caller that the owner is bound to, also while nobody holds the lease; '' before the first. */
+  /** The caller to which the owner is bound, even while the lease is free; '' before the first. */
   principal_id: string;
-  /** '' while nobody holds it. */
+  /** '' while the lease is free. */
   run_id: string;
-  /** What the holder calls itself, for people. */
+  /** The holder's display name. */
   holder: string;
-  /** When the run took it, by the database's clock, milliseconds since the epoch. */
+  /** When the run acquired it, by the database's clock, milliseconds since the epoch. */
   held_since: number;
-  /** 1 while its run has nothing to write, and so lets in at once whoever has. */
+  /** 1 while the run has nothing to write, so that a run with changes can take the lease at once. */
   yields: number;
-  /** Grows with every holding and every release; a write that carries an older one is refused. */
+  /** Incremented by every acquisition and release; a write with an older fence is rejected. */
   fence: number;
   /** By the database's clock, milliseconds since the epoch. */
   expires_at: number;
@@ -31,28 +31,30 @@ declare module '../connection/db.ts' {
   }
 }
 
-export interface Claimant {
+const table = rows('sync_leases');
+
+export interface LeaseClaim {
   readonly organisationId: string;
   readonly owner: string;
   readonly principalId: string;
-  /** UUID of the run; asking again with it renews, and is harmless when an answer was lost. */
+  /** UUID of the run. A repeated claim renews the lease, so that a retry after a lost response is safe. */
   readonly runId: string;
   readonly holder: string;
   readonly ttlMs: number;
-  /** Whether the run has nothing to write now: it takes the lease from nobody, and gives way. */
+  /** Whether the run has nothing to write: it takes the lease from no other run and yields it. */
   readonly yields: boolean;
-  /** Bind the owner to this caller although it is bound to another. */
+  /** Whether to bind the owner to this caller although it is bound to another. */
   readonly takesOver: boolean;
 }
 
-/** Owners that one organisation may have; their rows stay for good, because fences must not begin again. */
+/** Maximum number of owners of an organisation. Their rows are never deleted, because fences must not restart. */
 export const ownersMax = 1000;
 
 const highest = sql<number>`COALESCE(MAX(number), 0)`;
 
 /**
- * Makes the row that {@link update} competes for, as the organisation's next: nothing where it is
- * there already, where another has become the next meanwhile, or where there are as many as may be.
+ * Inserts the row for {@link update} with the organisation's next number. Does nothing when the row
+ * exists, when a concurrent insert took the number, or when the organisation has {@link ownersMax} owners.
  */
 export async function insertNext(tx: Db, organisationId: string, owner: string): Promise<void> {
   await tx
@@ -91,8 +93,8 @@ export async function insertNext(tx: Db, organisationId: string, owner: string):
     .execute();
 }
 
-/** Whether the organisation has as many owners as it may. */
-export async function hasEveryOwner(db: Db, organisationId: string): Promise<boolean> {
+/** Whether the organisation has reached {@link ownersMax}. */
+export async function hasMaximumOwners(db: Db, organisationId: string): Promise<boolean> {
   const { number } = await db
     .selectFrom('sync_leases')
     .select(highest.as('number'))
@@ -102,14 +104,14 @@ export async function hasEveryOwner(db: Db, organisationId: string): Promise<boo
 }
 
 /**
- * Takes the lease, or renews it for the run that has it. True unless another run holds it and does
- * not give way, or the owner is bound to another caller; of any number at once one wins.
+ * Acquires the lease, or renews it for the run that holds it. Returns false when another run holds it
+ * and does not yield, or when the owner is bound to another caller. Of concurrent calls one succeeds.
  */
-export async function update(tx: Db, claimant: Claimant): Promise<boolean> {
-  const { principalId, runId, holder, ttlMs, yields, takesOver } = claimant;
-  const result = await ofOwner(tx, claimant)
+export async function update(tx: Db, claim: LeaseClaim): Promise<boolean> {
+  const { principalId, runId, holder, ttlMs, yields, takesOver } = claim;
+  const result = await ofOwner(tx, claim)
     .set({
-      // First, because assignments go from left to right: a new run has a new fence.
+      // First, because MySQL evaluates assignments from left to right and `run_id` changes below.
       fence: sql<number>`fence + (run_id <> ${runId})`,
       held_since: sql<number>`CASE WHEN run_id = ${runId} THEN held_since ELSE ${serverNowMs} END`,
       principal_id: principalId,
@@ -130,10 +132,10 @@ export async function update(tx: Db, claimant: Claimant): Promise<boolean> {
   return result.numUpdatedRows > 0n;
 }
 
-/** Lets the next run in at once, and shuts out what this one still has under way. */
+/** Releases the lease. The new fence rejects writes that the run still has in flight. */
 export async function updateReleased(
   tx: Db,
-  held: Pick<Claimant, 'organisationId' | 'owner' | 'principalId'> & { readonly fence: number },
+  held: Pick<LeaseClaim, 'organisationId' | 'owner' | 'principalId'> & { readonly fence: number },
 ): Promise<void> {
   await ofOwner(tx, held)
     .set({ run_id: '', fence: sql<number>`fence + 1`, expires_at: 0 })
@@ -142,7 +144,7 @@ export async function updateReleased(
     .execute();
 }
 
-/** For an installation whose credential was lost: the owner belongs to the new one. */
+/** Binds the owner to a new credential, after the old one was lost. */
 export async function updatePrincipal(
   tx: Db,
   organisationId: string,
@@ -154,40 +156,19 @@ export async function updatePrincipal(
     .execute();
 }
 
-export function find(
-  db: Db,
-  organisationId: string,
-  owner: string,
-): Promise<SyncLeaseRow | undefined> {
-  return byOwner(db, organisationId, owner).executeTakeFirst();
-}
+export const find = table.findBy('organisation_id', 'owner');
+export const findForUpdate = table.findByForUpdate('organisation_id', 'owner');
 
-export function findForUpdate(
-  tx: Db,
-  organisationId: string,
-  owner: string,
-): Promise<SyncLeaseRow | undefined> {
-  return byOwner(tx, organisationId, owner).forUpdate().executeTakeFirst();
-}
-
-/** Keeps the lease from changing hands until the transaction ends; writers of one run share it. */
+/** Prevents another run from acquiring the lease until the transaction ends; writers of one run share the lock. */
 export function findForShare(
   tx: Db,
   organisationId: string,
   owner: string,
 ): Promise<SyncLeaseRow | undefined> {
-  return byOwner(tx, organisationId, owner).modifyEnd(lockInShareMode).executeTakeFirst();
+  return table.findForShare(tx, { organisation_id: organisationId, owner });
 }
 
-function byOwner(db: Db, organisationId: string, owner: string) {
-  return db
-    .selectFrom('sync_leases')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('owner', '=', owner);
-}
-
-function ofOwner(tx: Db, lease: Pick<Claimant, 'organisationId' | 'owner'>) {
+function ofOwner(tx: Db, lease: Pick<LeaseClaim, 'organisationId' | 'owner'>) {
   return tx
     .updateTable('sync_leases')
     .where('organisation_id', '=', lease.organisationId)

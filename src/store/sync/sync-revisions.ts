@@ -1,10 +1,12 @@
-/** Knows the sync_revisions and sync_revision_changes tables: what each run of an owner changed, the newest fifty. */
+/** Table functions for sync_revisions and sync_revision_changes: the changes of an owner's newest fifty runs. */
 import { sql } from 'kysely';
 import { revisionChangesMax, revisionsMax } from '../../model/kinds/sync-record.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
 import { countRows } from '../rows/paging.ts';
+import { atMost } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 
 export interface SyncRevisionRow {
   organisation_id: string;
@@ -13,9 +15,9 @@ export interface SyncRevisionRow {
   commit_id: string;
   source: string;
   ending: string;
-  /** All that were made. */
+  /** Number of changes made. */
   change_count: number;
-  /** Those of them that are kept. */
+  /** Number of changes recorded. */
   recorded_count: number;
   /** By the clock of the run, milliseconds since the epoch. */
   started_at: number;
@@ -24,12 +26,12 @@ export interface SyncRevisionRow {
   recorded_at: number;
 }
 
-/** Changes of one revision that one request told. */
+/** Changes of one revision that one request reported. */
 interface SyncRevisionChangesRow {
   organisation_id: string;
   owner: string;
   revision: number;
-  /** How many changes come before. */
+  /** Number of changes before this part. */
   start: number;
   /** JSON list. */
   changes: string;
@@ -42,9 +44,12 @@ declare module '../connection/db.ts' {
   }
 }
 
+const revisions = rows('sync_revisions');
+const parts = rows('sync_revision_changes');
+
 export type RevisionKey = Pick<SyncRevisionRow, 'organisation_id' | 'owner' | 'number'>;
 
-/** Some changes as they are kept. */
+/** Consecutive changes as recorded. */
 export interface ChangesPart {
   readonly start: number;
   readonly count: number;
@@ -53,8 +58,9 @@ export interface ChangesPart {
 }
 
 /**
- * Gives the revision the owner's next number, yields it, and forgets the oldest beyond those that are
- * kept. Call it in a transaction that has locked the owner's lease, so that nobody else takes the number.
+ * Inserts a revision with the owner's next number, which it returns, and deletes the oldest revisions
+ * beyond {@link revisionsKept}. Call it in a transaction that holds a lock on the owner's lease, so that
+ * no concurrent transaction uses the number.
  */
 export async function insertNext(
   tx: Db,
@@ -62,11 +68,11 @@ export async function insertNext(
   first: ChangesPart,
 ): Promise<number> {
   const { organisation_id, owner } = revision;
-  const newest = await ofOwner(tx, organisation_id, owner)
-    .select('number')
-    .orderBy('number', 'desc')
-    .limit(1)
-    .executeTakeFirst();
+  const newest = await revisions.findFirst(
+    tx,
+    { organisation_id, owner },
+    { columns: ['number'], orderBy: ['number desc'] },
+  );
   const number = (newest?.number ?? 0) + 1;
   const counts = { recorded_count: first.count, recorded_at: serverNowMs };
   await tx
@@ -78,7 +84,7 @@ export async function insertNext(
   return number;
 }
 
-/** True once the part is kept, also from before; false where it does not follow what is kept. */
+/** Records a part. Returns true when it is recorded, even earlier; false when it does not follow the recorded ones. */
 export async function append(tx: Db, key: RevisionKey, part: ChangesPart): Promise<boolean> {
   const { start, count } = part;
   const { numUpdatedRows } = await tx
@@ -94,16 +100,11 @@ export async function append(tx: Db, key: RevisionKey, part: ChangesPart): Promi
     await insertPart(tx, key, part);
     return true;
   }
-  const kept = await partsOf(tx, key).select('changes').where('start', '=', start).execute();
-  return kept.some(({ changes }) => changes === part.changes);
+  const recorded = await parts.list(tx, { ...partsOf(key), start }, { columns: ['changes'] });
+  return recorded.some(({ changes }) => changes === part.changes);
 }
 
-export function find(db: Db, key: RevisionKey): Promise<SyncRevisionRow | undefined> {
-  return ofOwner(db, key.organisation_id, key.owner)
-    .selectAll()
-    .where('number', '=', key.number)
-    .executeTakeFirst();
-}
+export const { find } = revisions.keyedBy('organisation_id', 'owner', 'number');
 
 /** Newest first. */
 export async function listPage(
@@ -112,17 +113,17 @@ export async function listPage(
   owner: string,
   page: Page,
 ): Promise<{ rows: SyncRevisionRow[]; total: number }> {
-  const all = ofOwner(db, organisationId, owner);
-  const rows = await all
+  const all = revisions.matching(db, { organisation_id: organisationId, owner });
+  const found = await all
     .selectAll()
     .orderBy('number', 'desc')
     .limit(page.limit)
     .offset(page.offset)
     .execute();
-  return { rows, total: await countRows(all) };
+  return { rows: found, total: await countRows(all) };
 }
 
-/** The newest of each of the owners. */
+/** The newest revision of each owner. */
 export async function listNewest(
   db: Db,
   organisationId: string,
@@ -150,22 +151,21 @@ export async function listNewest(
     .execute();
 }
 
-/** Every change that is kept, each as it was told, in order; a part is read when it is asked for. */
+/** Every recorded change in order; reads one part at a time. */
 export async function* changesOf(db: Db, key: RevisionKey): AsyncGenerator<unknown, void> {
-  const starts = await partsOf(db, key).select('start').orderBy('start').execute();
+  const starts = await parts.list(db, partsOf(key), { columns: ['start'], orderBy: ['start'] });
   for (const { start } of starts) {
-    const parts = await partsOf(db, key).select('changes').where('start', '=', start).execute();
-    for (const { changes } of parts) yield* JSON.parse(changes) as unknown[];
+    const found = await parts.list(db, { ...partsOf(key), start }, { columns: ['changes'] });
+    for (const { changes } of found) yield* JSON.parse(changes) as unknown[];
   }
 }
 
-async function insertPart(tx: Db, key: RevisionKey, part: ChangesPart): Promise<void> {
-  const { organisation_id, owner, number: revision } = key;
-  const { start, changes } = part;
-  await tx
-    .insertInto('sync_revision_changes')
-    .values({ organisation_id, owner, revision, start, changes })
-    .execute();
+async function insertPart(
+  tx: Db,
+  key: RevisionKey,
+  { start, changes }: ChangesPart,
+): Promise<void> {
+  await parts.insert(tx, { ...partsOf(key), start, changes });
 }
 
 async function deleteUpTo(
@@ -174,31 +174,11 @@ async function deleteUpTo(
   owner: string,
   number: number,
 ): Promise<void> {
-  await tx
-    .deleteFrom('sync_revisions')
-    .where('organisation_id', '=', organisationId)
-    .where('owner', '=', owner)
-    .where('number', '<=', number)
-    .execute();
-  await tx
-    .deleteFrom('sync_revision_changes')
-    .where('organisation_id', '=', organisationId)
-    .where('owner', '=', owner)
-    .where('revision', '<=', number)
-    .execute();
+  const ofOwner = { organisation_id: organisationId, owner };
+  await revisions.delete(tx, { ...ofOwner, number: atMost(number) });
+  await parts.delete(tx, { ...ofOwner, revision: atMost(number) });
 }
 
-function ofOwner(db: Db, organisationId: string, owner: string) {
-  return db
-    .selectFrom('sync_revisions')
-    .where('organisation_id', '=', organisationId)
-    .where('owner', '=', owner);
-}
-
-function partsOf(db: Db, { organisation_id, owner, number }: RevisionKey) {
-  return db
-    .selectFrom('sync_revision_changes')
-    .where('organisation_id', '=', organisation_id)
-    .where('owner', '=', owner)
-    .where('revision', '=', number);
+function partsOf({ organisation_id, owner, number }: RevisionKey) {
+  return { organisation_id, owner, revision: number };
 }

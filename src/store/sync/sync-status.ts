@@ -1,4 +1,4 @@
-/** Knows the sync_status table: what each owner's run has told last of where it stands. */
+/** Table functions for sync_status: the latest report of each owner's run. */
 import { sql } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
@@ -20,20 +20,20 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** An owner, with who writes for it and what was told; times by the database's clock. */
+/** An owner with its lease and its latest report; times by the database's clock. */
 export interface OwnerStatus {
   readonly owner: string;
   readonly now: number;
-  /** '' while nobody holds the lease; it may have ended. */
+  /** '' while the lease is free; otherwise the lease may have expired. */
   readonly run_id: string;
   readonly holder: string;
   readonly expires_at: number;
-  /** Null for an owner that has told nothing. */
+  /** Null for an owner without a report. */
   readonly report: string | null;
   readonly told_at: number | null;
 }
 
-/** Replaces what the owner told before. */
+/** Replaces the owner's previous report. */
 export async function upsert(
   tx: Db,
   row: Pick<SyncStatusRow, 'organisation_id' | 'owner' | 'report'>,
@@ -46,7 +46,7 @@ export async function upsert(
     .execute();
 }
 
-/** Owners by name, all or the one that is named, also those that have told nothing yet. */
+/** Owners ordered by name, all or the named one, including those without a report. */
 export async function listOwners(
   db: Db,
   organisationId: string,
@@ -62,15 +62,19 @@ export async function listOwners(
     )
     .where('sync_leases.organisation_id', '=', organisationId)
     .$if(owner !== undefined, (all) => all.where('sync_leases.owner', '=', owner!));
-  // One that has come stays, and each gets a greater number than all before.
+  // Owners are never deleted and get increasing numbers, so that the greatest number identifies the list.
   const stamp = sql<string>`(select cast(max(number) as char) from sync_leases
     where organisation_id = ${organisationId})`;
   const source = { db, stamp, orderedBy: 'sync_leases.owner', isAscending: true };
   return listJoined(source, owners, page, (some) =>
     some.select([
       'sync_leases.owner as id',
-      ...(['sync_leases.owner', 'sync_leases.run_id', 'sync_leases.holder'] as const),
-      ...(['sync_leases.expires_at', 'sync_status.report', 'sync_status.told_at'] as const),
+      'sync_leases.owner',
+      'sync_leases.run_id',
+      'sync_leases.holder',
+      'sync_leases.expires_at',
+      'sync_status.report',
+      'sync_status.told_at',
       serverNowMs.as('now'),
     ]),
   );

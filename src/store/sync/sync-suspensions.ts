@@ -1,19 +1,20 @@
-/** Knows the sync_suspensions table: which owners and workspaces sync leaves alone, until when, and why. */
+/** Table functions for sync_suspensions: owners and workspaces that sync does not change, until when, and why. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
+import { rows } from '../rows/rows.ts';
 
 export interface SyncSuspensionRow {
   organisation_id: string;
   owner: string;
-  /** '' for everything of the owner. */
+  /** '' for all workspaces of the owner. */
   workspace: string;
   /** By the database's clock, milliseconds since the epoch; null for no end. */
   until: number | null;
   reason: string;
   suspended_by: string;
   suspended_at: number;
-  /** Number of the revision that a rollback has brought back, and its commit; null without one. */
+  /** Revision restored by a rollback, and its commit; null without a rollback. */
   rolled_back_to: number | null;
   rolled_back_commit: string | null;
 }
@@ -24,10 +25,12 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Suspensions that one owner may have at once. */
+const table = rows('sync_suspensions');
+
+/** Maximum number of suspensions of one owner. */
 export const suspensionsMax = 1000;
 
-/** `untilMs` null and `forMs` null: until it is ended. */
+/** With `untilMs` and `forMs` null it lasts until it is ended. */
 export interface NewSuspension
   extends Pick<
     SyncSuspensionRow,
@@ -35,11 +38,11 @@ export interface NewSuspension
   > {
   readonly untilMs: number | null;
   readonly forMs: number | null;
-  /** Undefined: as an earlier one has it. */
+  /** Undefined retains the value of the suspension it replaces. */
   readonly rolledBackTo: { readonly revision: number; readonly commit: string } | null | undefined;
 }
 
-const lasts = sql<boolean>`(until IS NULL OR until > ${serverNowMs})`;
+const isActive = sql<boolean>`(until IS NULL OR until > ${serverNowMs})`;
 
 /** Replaces a suspension of the same workspace. */
 export async function upsert(tx: Db, suspension: NewSuspension): Promise<void> {
@@ -61,12 +64,12 @@ export async function upsert(tx: Db, suspension: NewSuspension): Promise<void> {
     .execute();
 }
 
-/** Forgets what has ended by itself. */
+/** Deletes suspensions whose end has passed. */
 export async function deleteEnded(tx: Db, organisationId: string, owner: string): Promise<void> {
   await ofOwner(tx, organisationId, owner).where('until', '<=', serverNowMs).execute();
 }
 
-/** Whether there was one that had not ended. */
+/** Ends a suspension; returns whether it was active. */
 export async function deleteOne(
   tx: Db,
   organisationId: string,
@@ -75,43 +78,27 @@ export async function deleteOne(
 ): Promise<boolean> {
   const { numDeletedRows } = await ofOwner(tx, organisationId, owner)
     .where('workspace', '=', workspace)
-    .where(lasts)
+    .where(isActive)
     .executeTakeFirst();
   return numDeletedRows > 0n;
 }
 
-/** Those of the owners that have not ended, by owner and workspace. */
-export async function listLasting(
+/** Active suspensions of the owners, ordered by owner and workspace. */
+export async function listActive(
   db: Db,
   organisationId: string,
   owners: readonly string[],
 ): Promise<SyncSuspensionRow[]> {
-  if (owners.length === 0) return [];
-  return db
-    .selectFrom('sync_suspensions')
+  return table
+    .matching(db, { organisation_id: organisationId, owner: owners })
     .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('owner', 'in', owners)
-    .where(lasts)
+    .where(isActive)
     .orderBy('owner')
     .orderBy('workspace')
     .execute();
 }
 
-export function find(
-  db: Db,
-  organisationId: string,
-  owner: string,
-  workspace: string,
-): Promise<SyncSuspensionRow | undefined> {
-  return db
-    .selectFrom('sync_suspensions')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('owner', '=', owner)
-    .where('workspace', '=', workspace)
-    .executeTakeFirst();
-}
+export const find = table.findBy('organisation_id', 'owner', 'workspace');
 
 function ofOwner(tx: Db, organisationId: string, owner: string) {
   return tx

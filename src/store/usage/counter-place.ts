@@ -1,15 +1,15 @@
-/** Knows what tells one counter of usage from all others, and in which table it lies. */
+/** Identifies usage counters and selects the table of each. */
 import { type RawBuilder, sql } from 'kysely';
 import type { CountedKind } from './usage-counters.ts';
 
-/** One counter: of a budget in `usage_counters`, of a rate limit in `rate_counters`. */
-export interface CounterPlace {
+/** Identifies one counter: of a budget in `usage_counters`, of a rate limit in `rate_counters`. */
+export interface CounterRef {
   readonly isRate: boolean;
   readonly subjectKind: CountedKind;
   readonly subjectId: Buffer;
   readonly windowStart: number;
   readonly id: Buffer;
-  /** For people; what tells the counter from others of its subject. */
+  /** Readable form of the value that the counter counts. */
   readonly valueKey: string;
   /** First millisecond after the window of a rate limit; null for a budget. */
   readonly endsAt: number | null;
@@ -19,10 +19,10 @@ export function counterTable(isRate: boolean): RawBuilder<unknown> {
   return sql.table(isRate ? 'rate_counters' : 'usage_counters');
 }
 
-/** What tells a counter from others of its table. */
-export type CounterKey = Pick<CounterPlace, 'subjectKind' | 'subjectId' | 'windowStart' | 'id'>;
+/** Primary key of a counter within its organisation. */
+export type CounterKey = Pick<CounterRef, 'subjectKind' | 'subjectId' | 'windowStart' | 'id'>;
 
-/** The same of one counter in one text. */
-export function placeKey({ subjectKind, subjectId, windowStart, id }: CounterKey): string {
+/** The key of a counter as one text. */
+export function counterKeyText({ subjectKind, subjectId, windowStart, id }: CounterKey): string {
   return `${subjectKind} ${subjectId.toString('hex')} ${windowStart} ${id.toString('hex')}`;
 }

@@ -1,5 +1,7 @@
-/** Knows the rate_counters table: what was admitted under rate limits, window by window. */
+/** Table functions for rate_counters: the usage under rate limits in each window. */
 import type { Db } from '../connection/db.ts';
+import { lessThan } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 import type { UsageSubjectKind } from './usage-counters.ts';
 
 interface RateCounterRow {
@@ -22,34 +24,29 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Organisations that have counters of windows that ended before a moment. */
+const table = rows('rate_counters');
+
+/** Organisations with counters of windows that ended before a time. */
 export async function listOrganisationsEndedBefore(
   db: Db,
   before: number,
   limit: number,
 ): Promise<string[]> {
-  const rows = await db
-    .selectFrom('rate_counters')
-    .select('organisation_id')
-    .where('ends_at', '<', before)
-    .orderBy('ends_at')
-    .limit(limit)
-    .execute();
-  return [...new Set(rows.map((row) => row.organisation_id))];
+  const ended = await table.listAnywhere(
+    db,
+    { ends_at: lessThan(before) },
+    { columns: ['organisation_id'], orderBy: ['ends_at'], limit },
+  );
+  return [...new Set(ended.map((row) => row.organisation_id))];
 }
 
-/** Deletes up to `limit` of an organisation's, and yields how many those were. */
-export async function deleteEndedBefore(
+/** Deletes up to `limit` counters of an organisation and returns their number. */
+export function deleteEndedBefore(
   tx: Db,
   organisationId: string,
   before: number,
   limit: number,
 ): Promise<number> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('rate_counters')
-    .where('organisation_id', '=', organisationId)
-    .where('ends_at', '<', before)
-    .limit(limit)
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
+  const where = { organisation_id: organisationId, ends_at: lessThan(before) };
+  return table.delete(tx, where, { limit });
 }

@@ -1,13 +1,15 @@
-/** Knows the usage_alerts table: what is to be told about usage, each once. */
+/** Table functions for usage_alerts: alerts about usage, each sent once. */
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { UsageType } from '../../model/limits/limits.ts';
 import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
 import type { Db } from '../connection/db.ts';
+import { atMost, lessThan, not } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 import type { CountedKind } from './usage-counters.ts';
 
-/** `unaddressed`: there was nobody to tell; `failed`: it was tried for a day. */
+/** `unaddressed`: no recipient; `failed`: not delivered within a day. */
 export type AlertState = 'waiting' | 'sent' | 'unaddressed' | 'failed';
 
 interface UsageAlertRow {
@@ -21,15 +23,15 @@ interface UsageAlertRow {
   limit_units: number;
   used_units: number;
   type: UsageType;
-  /** What people call the subject: `API key ci`. */
+  /** Display name of the subject, such as `API key ci`. */
   label: string;
-  /** The group's value, '' for all but policies. */
+  /** The group's value; '' except for policies. */
   value_key: string;
   created_at: number;
   state: AlertState;
-  /** How often somebody began to tell it. */
+  /** Number of delivery attempts started. */
   attempts: number;
-  /** When it is tried next: until then whoever has claimed it is at work, or waits. */
+  /** When it may be claimed next; until then its claimant is delivering it or waiting. */
   due_at: number;
   sent_at: number | null;
   last_error: string | null;
@@ -49,41 +51,40 @@ export type NewUsageAlert = Omit<
 /** An alert as stored. */
 export type StoredUsageAlert = Omit<UsageAlertRow, 'subject_id'> & { readonly subject_id: string };
 
-/** What becomes of an alert that was claimed. */
+/** Outcome of a claimed alert. */
 export type AlertEnd = Pick<UsageAlertRow, 'due_at' | 'sent_at' | 'last_error'>;
+
+const table = rows('usage_alerts');
+const apiKeys = rows('api_keys');
 
 const labelLengthMax = 300;
 
-/** Says each once, however often it is found out. */
+/** Inserts each alert once, however often it is raised. */
 export async function insertMany(tx: Db, alerts: readonly NewUsageAlert[]): Promise<void> {
   if (alerts.length === 0) return;
-  const rest = { state: 'waiting', attempts: 0, sent_at: null, last_error: null } as const;
+  const initial = { state: 'waiting', attempts: 0, sent_at: null, last_error: null } as const;
   await tx
     .insertInto('usage_alerts')
     .ignore()
     .values(
       alerts.map((alert) => ({
-        ...{ ...alert, ...rest, due_at: alert.created_at },
+        ...alert,
+        ...initial,
+        due_at: alert.created_at,
         label: alert.label.slice(0, labelLengthMax),
       })),
     )
     .execute();
 }
 
-/** Those that are to be told now, longest due first. */
+/** Waiting alerts of any organisation that are due, the longest due first. */
 export async function listDue(db: Db, now: number, limit: number): Promise<StoredUsageAlert[]> {
-  const rows = await db
-    .selectFrom('usage_alerts')
-    .selectAll()
-    .where('state', '=', 'waiting')
-    .where('due_at', '<=', now)
-    .orderBy('due_at')
-    .limit(limit)
-    .execute();
-  return rows.map((row) => ({ ...row, subject_id: idFromBytes(row.subject_id) }));
+  const where = { state: 'waiting', due_at: atMost(now) } as const;
+  const due = await table.listAnywhere(db, where, { orderBy: ['due_at'], limit });
+  return due.map((row) => ({ ...row, subject_id: idFromBytes(row.subject_id) }));
 }
 
-/** Whether the alert is as it was read, and nobody else's until `until`. */
+/** Claims an alert until `until`; returns false when it has changed since it was read. */
 export async function claim(tx: Db, alert: StoredUsageAlert, until: number): Promise<boolean> {
   const result = await sql`
     UPDATE usage_alerts SET attempts = attempts + 1, due_at = ${until}
@@ -91,7 +92,7 @@ export async function claim(tx: Db, alert: StoredUsageAlert, until: number): Pro
   return result.numAffectedRows === 1n;
 }
 
-/** Writes what became of it, unless somebody has claimed it since. */
+/** Records the outcome, unless another process has claimed the alert since. */
 export async function updateClaimed(
   tx: Db,
   alert: StoredUsageAlert,
@@ -103,19 +104,15 @@ export async function updateClaimed(
     WHERE ${keyOf(alert)} AND state = 'waiting' AND attempts = ${alert.attempts}`.execute(tx);
 }
 
-/** Whom the subject itself names: only keys do. */
+/** Recipients set on the subject itself; only API keys have any. */
 export async function listRecipients(db: Db, alert: StoredUsageAlert): Promise<string[]> {
   if (alert.subject_kind !== 'api_key') return [];
-  const row = await db
-    .selectFrom('api_keys')
-    .select('alert_emails')
-    .where('organisation_id', '=', alert.organisation_id)
-    .where('id', '=', alert.subject_id)
-    .executeTakeFirst();
+  const { organisation_id, subject_id: id } = alert;
+  const row = await apiKeys.find(db, { organisation_id, id });
   return readDocument<string[]>(row?.alert_emails ?? null) ?? [];
 }
 
-/** A text that tells the alert from all others, and is the same whenever it is made. */
+/** A deterministic text that identifies the alert. */
 export function markOf(alert: StoredUsageAlert): string {
   const { organisation_id, subject_kind, subject_id, window_start, counter_id, kind, limit_units } =
     alert;
@@ -124,36 +121,31 @@ export function markOf(alert: StoredUsageAlert): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
 }
 
-/** Organisations with alerts made before a moment that nobody waits for any more. */
+/** Organisations with finished alerts that were due before a time. */
 export async function listOrganisationsOlderThan(
   db: Db,
   moment: number,
   limit: number,
 ): Promise<string[]> {
-  const rows = await db
-    .selectFrom('usage_alerts')
-    .select('organisation_id')
-    .where('state', '<>', 'waiting')
-    .where('due_at', '<', moment)
-    .limit(limit)
-    .execute();
-  return [...new Set(rows.map((row) => row.organisation_id))];
+  const due = await table.listAnywhere(db, finishedBefore(moment), {
+    columns: ['organisation_id'],
+    limit,
+  });
+  return [...new Set(due.map((row) => row.organisation_id))];
 }
 
-export async function deleteOlderThan(
+export function deleteOlderThan(
   tx: Db,
   organisationId: string,
   moment: number,
   limit: number,
 ): Promise<number> {
-  const { numDeletedRows } = await tx
-    .deleteFrom('usage_alerts')
-    .where('organisation_id', '=', organisationId)
-    .where('state', '<>', 'waiting')
-    .where('due_at', '<', moment)
-    .limit(limit)
-    .executeTakeFirstOrThrow();
-  return Number(numDeletedRows);
+  const where = { organisation_id: organisationId, ...finishedBefore(moment) };
+  return table.delete(tx, where, { limit });
+}
+
+function finishedBefore(moment: number) {
+  return { state: not<AlertState>('waiting'), due_at: lessThan(moment) };
 }
 
 function keyOf(alert: StoredUsageAlert) {

@@ -1,9 +1,10 @@
-/** Knows the usage_budgets table: what API keys, workspaces and providers may use, and the window each is in. */
-import { type Insertable, type RawBuilder, type Selectable, sql } from 'kysely';
+/** Table functions for usage_budgets: the limits of API keys, workspaces and providers, and their current windows. */
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { isExhausted, type UsageTerms } from '../../model/limits/counter-state.ts';
 import type { UsageType } from '../../model/limits/limits.ts';
 import { currentWindow, type UsageWindow } from '../../model/limits/periods.ts';
 import type { Db } from '../connection/db.ts';
+import { rows } from '../rows/rows.ts';
 import { heldIdBytes, heldIds, type Place } from '../rows/workspace-contents.ts';
 import {
   listByValues,
@@ -12,7 +13,7 @@ import {
   type UsageSubjectKind,
 } from './usage-counters.ts';
 
-/** A schedule and the window that was written last, as budgets and policies carry them. */
+/** Reset schedule and last recorded window of a budget or policy. */
 export interface WindowColumns {
   periodic_reset: 'weekly' | 'monthly' | null;
   periodic_reset_days: number | null;
@@ -25,7 +26,7 @@ export interface UsageBudgetRow extends WindowColumns {
   organisation_id: string;
   subject_kind: Exclude<UsageSubjectKind, 'policy'>;
   subject_id: string;
-  /** Of the key or provider; a workspace's own. */
+  /** Workspace of the key or provider; a workspace's own id. */
   workspace_id: string | null;
   type: UsageType;
   credit_limit_units: number;
@@ -43,7 +44,7 @@ export type StoredUsageBudget = Selectable<UsageBudgetRow>;
 
 export type BudgetSubject = UsageSubject & { readonly kind: UsageBudgetRow['subject_kind'] };
 
-/** A budget at one moment. */
+/** A budget at one time. */
 export interface BudgetState {
   readonly windowStart: number;
   readonly nextResetAt: number | null;
@@ -52,25 +53,24 @@ export interface BudgetState {
   readonly isExhausted: boolean;
 }
 
-export async function insert(tx: Db, row: Insertable<UsageBudgetRow>): Promise<void> {
-  await tx.insertInto('usage_budgets').values(row).execute();
-}
+const table = rows('usage_budgets');
+
+const whereOf = ({ organisationId, kind, id }: BudgetSubject) => ({
+  organisation_id: organisationId,
+  subject_kind: kind,
+  subject_id: id,
+});
+
+export const { insert } = table;
 
 export function findForUpdate(
   tx: Db,
   subject: BudgetSubject,
 ): Promise<StoredUsageBudget | undefined> {
-  return tx
-    .selectFrom('usage_budgets')
-    .selectAll()
-    .where('organisation_id', '=', subject.organisationId)
-    .where('subject_kind', '=', subject.kind)
-    .where('subject_id', '=', subject.id)
-    .forUpdate()
-    .executeTakeFirst();
+  return table.findForUpdate(tx, whereOf(subject));
 }
 
-/** The budget of one API key or workspace as of `now`; undefined where it has none. */
+/** The budget of one subject at `now`; undefined when it has none. */
 export async function findState(
   db: Db,
   { organisationId, kind, id }: BudgetSubject,
@@ -79,7 +79,7 @@ export async function findState(
   return (await listStates(db, organisationId, kind, [id], now)).get(id);
 }
 
-/** Budgets as of `now`, by subject id; those without one are absent. */
+/** Budgets at `now` by subject id; subjects without a budget are absent. */
 export async function listStates(
   db: Db,
   organisationId: string,
@@ -88,13 +88,11 @@ export async function listStates(
   now: number,
 ): Promise<Map<string, BudgetState>> {
   if (ids.length === 0) return new Map();
-  const budgets = await db
-    .selectFrom('usage_budgets')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('subject_kind', '=', kind)
-    .where('subject_id', 'in', ids)
-    .execute();
+  const budgets = await table.list(db, {
+    organisation_id: organisationId,
+    subject_kind: kind,
+    subject_id: ids,
+  });
   const windows = new Map(budgets.map((row) => [row.subject_id, windowAt(row, now)]));
   const starts = new Map([...windows].map(([id, { startMs }]) => [id, startMs]));
   const counters = await listByWindows(db, organisationId, kind, starts);
@@ -106,20 +104,14 @@ export async function listStates(
   );
 }
 
-/** As {@link listStates}, of one budget that several have alike, by what tells their counters apart. */
+/** As {@link listStates}, for one budget with several counters, by value key. */
 export async function listStatesByValue(
   db: Db,
   { organisationId, kind, id }: BudgetSubject,
   valueKeys: readonly string[],
   now: number,
 ): Promise<Map<string, BudgetState>> {
-  const row = await db
-    .selectFrom('usage_budgets')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('subject_kind', '=', kind)
-    .where('subject_id', '=', id)
-    .executeTakeFirst();
+  const row = await table.find(db, whereOf({ organisationId, kind, id }));
   if (row === undefined) return new Map();
   const window = windowAt(row, now);
   const subject = { organisationId, kind, id, windowStart: window.startMs };
@@ -129,7 +121,7 @@ export async function listStatesByValue(
   );
 }
 
-/** The window of a budget or policy at `now`, whether or not the job has written it. */
+/** The window of a budget or policy at `now`, whether or not the job has recorded it. */
 export function windowAt(
   row: WindowColumns,
   now: number,
@@ -143,7 +135,7 @@ export function windowAt(
   return { ...window, lastResetAtMs };
 }
 
-/** What the counters of a budget or policy are held to. */
+/** The limits of a budget's or policy's counters. */
 export function termsOf(
   row: Pick<UsageBudgetRow, 'credit_limit_units' | 'alert_threshold_units'>,
 ): UsageTerms {
@@ -160,22 +152,11 @@ export async function update(
     Pick<UsageBudgetRow, 'type' | 'credit_limit_units' | 'alert_threshold_units'> & WindowColumns
   >,
 ): Promise<void> {
-  await tx
-    .updateTable('usage_budgets')
-    .set(fields)
-    .where('organisation_id', '=', subject.organisationId)
-    .where('subject_kind', '=', subject.kind)
-    .where('subject_id', '=', subject.id)
-    .execute();
+  await table.update(tx, whereOf(subject), fields);
 }
 
 export async function deleteBySubject(tx: Db, subject: BudgetSubject): Promise<void> {
-  await tx
-    .deleteFrom('usage_budgets')
-    .where('organisation_id', '=', subject.organisationId)
-    .where('subject_kind', '=', subject.kind)
-    .where('subject_id', '=', subject.id)
-    .execute();
+  await table.delete(tx, whereOf(subject));
 }
 
 function stateOf(
@@ -192,7 +173,7 @@ function stateOf(
   };
 }
 
-/** Statements that take away the budgets of the rows of a table that a workspace holds, and what was counted. */
+/** Statements that delete the budgets and counters of the rows of a table that a workspace owns. */
 export function removalOfBudgets(
   subjectKind: UsageSubjectKind,
   table: string,

@@ -1,34 +1,33 @@
-/** Knows how counters are put right where a charge turns out to have been more, or less, than was used. */
+/** Corrects counters when the settled usage differs from the charge. */
 import { sql } from 'kysely';
 import type { UsageType } from '../../model/limits/limits.ts';
 import type { Db } from '../connection/db.ts';
-import type { CounterPlace } from './counter-place.ts';
+import type { CounterRef } from './counter-place.ts';
 import * as usageSlices from './usage-slices.ts';
 
 export interface UsageCorrection {
-  readonly counter: CounterPlace;
-  /** Whole units more than were charged; negative for fewer. */
+  readonly counter: CounterRef;
+  /** Whole units beyond the charge; negative for less. */
   readonly units: number;
   readonly limitUnits: number;
-  /** Null where nobody is told. */
+  /** Null without an alert threshold. */
   readonly alertThresholdUnits: number | null;
   readonly type: UsageType;
-  /** What people call the limit. */
+  /** Display name of the limit. */
   readonly label: string;
 }
 
 interface CorrectOptions {
-  /** When it was charged; a counter that was set to nought since then has forgotten it. */
+  /** When it was charged; a counter that was reset since no longer contains the charge. */
   readonly chargedAt: number;
-  /** Whether a counter may hold less than is to be taken back of it: what is missing will not come. */
+  /** Whether a counter may contain less than the refund, because the missing charge will never arrive. */
   readonly takesWhatIsThere: boolean;
   readonly now: number;
 }
 
 /**
- * All of them, which are of one organisation, or none: false where a counter has not been told yet of
- * what is to be taken back. Counters that are gone, or were reset, stay as they are. What is reserved
- * of them stays, too.
+ * Applies all corrections, which belong to one organisation, or none. Returns false when a counter does
+ * not contain the refunded charge yet. Deleted and reset counters stay as they are, and so do reservations.
  */
 export async function correct(
   tx: Db,
@@ -38,27 +37,33 @@ export async function correct(
 ): Promise<boolean> {
   const due: UsageCorrection[] = [];
   for (const one of corrections) {
-    const found = await lock(tx, organisationId, one.counter);
-    if (found === null || (found.resetAt !== null && found.resetAt >= chargedAt)) continue;
-    if (!takesWhatIsThere && found.usedUnits + one.units < 0) return false;
+    const counter = await lock(tx, organisationId, one.counter);
+    if (counter === null) continue;
+    if (counter.resetAt !== null && counter.resetAt >= chargedAt) continue;
+    if (!takesWhatIsThere && counter.usedUnits + one.units < 0) return false;
     due.push(one);
   }
-  // A move that takes as much of nothing as it tells, so that alerts come of it as of any other.
+  // A move that spends as much as it offers back, so that it raises alerts like any other move.
   const moves = due.map(({ units, ...terms }) => ({
     ...terms,
-    ...{ isNew: false, units: 0, spent: units, offered: -units },
-    ...{ needs: [], want: 0, isAnswer: false },
+    isNew: false,
+    units: 0,
+    spent: units,
+    offered: -units,
+    needs: [],
+    want: 0,
+    isAnswer: false,
   }));
   if (moves.length > 0) {
-    await usageSlices.exchange(tx, { organisationId, holder: nobody }, moves, now);
+    await usageSlices.exchange(tx, { organisationId, holder: noHolder }, moves, now);
   }
   return true;
 }
 
-/** Holds no slice, and gets none. */
-const nobody = Buffer.alloc(16);
+/** Holds no slice and gets none. */
+const noHolder = Buffer.alloc(16);
 
-interface Found {
+interface LockedCounter {
   readonly usedUnits: number;
   readonly resetAt: number | null;
 }
@@ -66,8 +71,8 @@ interface Found {
 async function lock(
   tx: Db,
   organisationId: string,
-  { isRate, subjectKind, subjectId, windowStart, id }: CounterPlace,
-): Promise<Found | null> {
+  { isRate, subjectKind, subjectId, windowStart, id }: CounterRef,
+): Promise<LockedCounter | null> {
   const [table, resetAt] = isRate
     ? ['rate_counters', sql`NULL`]
     : ['usage_counters', sql`last_reset_at`];

@@ -1,4 +1,4 @@
-/** Knows the usage_counters table: what was used in one window. A counter that does not exist is nought. */
+/** Table functions for usage_counters: the usage of a subject in one window. A missing counter counts as zero. */
 import { createHash } from 'node:crypto';
 import { type Generated, type Selectable, sql } from 'kysely';
 import type { KindName } from '../../model/kinds/kinds.ts';
@@ -7,6 +7,7 @@ import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import { listJoined } from '../rows/paging.ts';
+import { rows } from '../rows/rows.ts';
 
 export type UsageSubjectKind =
   | 'api_key'
@@ -16,22 +17,22 @@ export type UsageSubjectKind =
   | 'integration'
   | 'policy';
 
-/** Whose counters there are: callers with a token, too, of whom nothing else is stored. */
+/** Subjects with counters. Callers with a token have counters and no other row. */
 export type CountedKind = UsageSubjectKind | 'token';
 
-/** What everybody else calls them. */
+/** The resource kind of each subject. */
 export const kindOfSubject = {
   api_key: 'ApiKey',
   workspace: 'Workspace',
   provider: 'Provider',
-  // Of one workspace in it; resets are told of the integration.
+  // The share of one workspace; resets are reported for the integration.
   integration_workspace: 'Integration',
-  // Of each workspace of which it says nothing else.
+  // The default share of each workspace.
   integration: 'Integration',
   policy: 'UsageLimitPolicy',
 } as const satisfies Record<UsageSubjectKind, KindName>;
 
-/** Amounts are whole units; beyond 2^53 the driver yields them as text, so {@link toUsage} takes both. */
+/** Amounts are whole units. The driver returns amounts beyond 2^53 as text, which {@link toUsage} accepts. */
 interface UsageCounterRow {
   organisation_id: string;
   subject_kind: CountedKind;
@@ -40,11 +41,11 @@ interface UsageCounterRow {
   id: Buffer;
   value_key: string;
   used_units: number | string;
-  /** Held by processes that admit requests (docs/explanation/limits.md, Slices). */
+  /** Reserved by gateway processes (docs/explanation/limits.md, Slices). */
   reserved_units: number | string;
-  /** The part of used_units that a process held when it died, and that may not have been used. */
+  /** The part of `used_units` that crashed processes held, and may not have been used. */
   assumed_units: Generated<number>;
-  /** When a process last had too little, by the database's clock; others give back what lies idle. */
+  /** When a process last ran short, by the database's clock; others then return their idle units. */
   wanted_at: Generated<number | null>;
   threshold_alert_units: number | string | null;
   exhausted_alert_units: number | string | null;
@@ -57,7 +58,9 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Whose counters: the one of an API key, workspace, provider or workspace in an integration, or those of a policy. */
+const table = rows('usage_counters');
+
+/** A subject with one counter a window, or a policy with many. */
 export interface UsageSubject {
   readonly organisationId: string;
   readonly kind: UsageSubjectKind;
@@ -71,13 +74,13 @@ export interface WindowSubject extends UsageSubject {
 
 export interface UsageCounter extends CounterState {
   readonly id: string;
-  /** '' for an API key or workspace. */
+  /** '' except for policies. */
   readonly valueKey: string;
 }
 
 /**
- * The id of the counter of one value: the same in every window, and another for other subjects. A
- * UUID of version 8, made of the SHA-256 of subject and value, byte for byte.
+ * The id of a value's counter, equal in every window and unique to the subject: a UUID of version 8
+ * from the SHA-256 of subject and value.
  */
 export function counterId(subjectId: string, valueKey: string): string {
   const hash = createHash('sha256').update(idToBytes(subjectId)).update(valueKey, 'utf8').digest();
@@ -86,7 +89,7 @@ export function counterId(subjectId: string, valueKey: string): string {
   return idFromBytes(hash.subarray(0, 16));
 }
 
-/** Counters of API keys or workspaces, each in a window of its own; by subject id. */
+/** Counters by subject id, each in the window that starts at the given time. */
 export async function listByWindows(
   db: Db,
   organisationId: string,
@@ -95,17 +98,15 @@ export async function listByWindows(
 ): Promise<Map<string, UsageCounter>> {
   if (windows.size === 0) return new Map();
   const named = [...windows].map(([id, start]) => sql`(${idToBytes(id)}, ${start})`);
-  const rows = await db
-    .selectFrom('usage_counters')
+  const found = await table
+    .matching(db, { organisation_id: organisationId, subject_kind: kind })
     .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('subject_kind', '=', kind)
     .where(sql<boolean>`(subject_id, window_start) IN (${sql.join(named)})`)
     .execute();
-  return new Map(rows.map((row) => [idFromBytes(row.subject_id), toUsage(row)]));
+  return new Map(found.map((row) => [idFromBytes(row.subject_id), toUsage(row)]));
 }
 
-/** Counters of one window by the values that they count for; those that are at nought may be absent. */
+/** Counters of one window by value key; counters at zero may be absent. */
 export async function listByValues(
   db: Db,
   subject: WindowSubject,
@@ -113,23 +114,23 @@ export async function listByValues(
 ): Promise<Map<string, UsageCounter>> {
   if (valueKeys.length === 0) return new Map();
   const ids = valueKeys.map((valueKey) => idToBytes(counterId(subject.id, valueKey)));
-  const rows = await ofWindow(db, subject).selectAll().where('id', 'in', ids).execute();
-  return new Map(rows.map((row) => [row.value_key, toUsage(row)]));
+  const found = await table.list(db, { ...ofWindow(subject), id: ids });
+  return new Map(found.map((row) => [row.value_key, toUsage(row)]));
 }
 
 export interface UsageCounterFilter {
-  /** Those that have used up these terms, or those that have not. */
+  /** Only counters that have (or have not) reached the limit. */
   readonly exhausted?: { readonly is: boolean; readonly terms: UsageTerms } | undefined;
   /** Part of the value key. */
   readonly search?: string | undefined;
 }
 
-/** Of so many counters and more it is remembered for a while how many there are, and where pages ended. */
+/** Shorter lists are counted each time. */
 const rememberedMin = 1_000;
 
 /**
- * In the order of their ids, which is the table's own: a policy may have a million. Requests bring counters all the time,
- * and none of them leaves a mark, so that what is known of a long list holds for a few seconds.
+ * Ordered by id, as in the table, because a policy may have a million counters. Requests create counters
+ * without replacing a mark, so that a remembered length is valid for ten seconds.
  */
 export async function list(
   db: Db,
@@ -138,25 +139,25 @@ export async function list(
   page: Page,
 ): Promise<{ rows: UsageCounter[]; total: number }> {
   const { exhausted, search } = filter;
-  let query = ofWindow(db, subject);
+  let query = table.matching(db, ofWindow(subject));
   if (exhausted !== undefined) {
     const limit = exhausted.terms.creditLimitUnits;
     query = query.where('used_units', exhausted.is ? '>=' : '<', limit);
   }
   if (search !== undefined) query = query.where(sql<boolean>`LOCATE(${search}, value_key) > 0`);
   const stamp = sql<string>`concat('', floor(unix_timestamp() / 10))`;
-  const { rows, total } = await listJoined(
+  const found = await listJoined(
     { db, stamp, isAscending: true, rememberedMin },
     query,
     page,
-    (found) => found.selectAll().$castTo<Selectable<UsageCounterRow> & { id: never }>(),
+    (all) => all.selectAll().$castTo<Selectable<UsageCounterRow> & { id: never }>(),
   );
-  return { rows: rows.map(toUsage), total };
+  return { rows: found.rows.map(toUsage), total: found.total };
 }
 
 /**
- * Sets a counter to nought and re-arms its alerts; what is reserved by running requests stays. False
- * when there is no such counter in this window, which then is at nought already.
+ * Sets a counter to zero and re-arms its alerts; reservations of running requests stay. Returns false
+ * when the counter does not exist in this window, and so is zero already.
  */
 export async function reset(
   tx: Db,
@@ -164,41 +165,31 @@ export async function reset(
   id: string,
   now: number,
 ): Promise<boolean> {
-  const result = await tx
-    .updateTable('usage_counters')
-    .set({
-      used_units: 0,
-      threshold_alert_units: null,
-      exhausted_alert_units: null,
-      last_reset_at: now,
-    })
-    .where('organisation_id', '=', subject.organisationId)
-    .where('subject_kind', '=', subject.kind)
-    .where('subject_id', '=', idToBytes(subject.id))
-    .where('window_start', '=', subject.windowStart)
-    .where('id', '=', idToBytes(id))
-    .executeTakeFirst();
-  return result.numUpdatedRows > 0n;
+  const where = { ...ofWindow(subject), id: idToBytes(id) };
+  const updated = await table.update(tx, where, {
+    used_units: 0,
+    threshold_alert_units: null,
+    exhausted_alert_units: null,
+    last_reset_at: now,
+  });
+  return updated > 0;
 }
 
-/** Counters of every window. For subjects that have one a window: a policy's are too many for one statement. */
+/** Deletes the counters of every window. Not for policies, whose counters are too many for one statement. */
 export async function deleteBySubject(tx: Db, subject: UsageSubject): Promise<void> {
-  await tx
-    .deleteFrom('usage_counters')
-    .where('organisation_id', '=', subject.organisationId)
-    .where('subject_kind', '=', subject.kind)
-    .where('subject_id', '=', idToBytes(subject.id))
-    .execute();
+  await table.delete(tx, ofSubject(subject));
 }
 
-function ofWindow(db: Db, subject: WindowSubject) {
-  return db
-    .selectFrom('usage_counters')
-    .where('organisation_id', '=', subject.organisationId)
-    .where('subject_kind', '=', subject.kind)
-    .where('subject_id', '=', idToBytes(subject.id))
-    .where('window_start', '=', subject.windowStart);
-}
+const ofSubject = ({ organisationId, kind, id }: UsageSubject) => ({
+  organisation_id: organisationId,
+  subject_kind: kind,
+  subject_id: idToBytes(id),
+});
+
+const ofWindow = (subject: WindowSubject) => ({
+  ...ofSubject(subject),
+  window_start: subject.windowStart,
+});
 
 function toUsage(row: Selectable<UsageCounterRow>): UsageCounter {
   return {

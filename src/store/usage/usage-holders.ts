@@ -1,12 +1,13 @@
-/** Knows the usage_holders table: which processes hold parts of budgets, until when, and what becomes of them then. */
+/** Table functions for usage_holders: the leases of processes that hold slices of limits. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
+import { rows } from '../rows/rows.ts';
 
 interface UsageHolderRow {
   organisation_id: string;
   holder: Buffer;
-  /** Grows with every exchange, so that one whose answer was lost can be told from one that never was. */
+  /** Incremented by every exchange, which shows whether an exchange with a lost response was carried out. */
   sequence: number;
   /** By the database's clock, milliseconds since the epoch. */
   lease_until: number;
@@ -18,14 +19,16 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** One process, in one organisation. */
+const table = rows('usage_holders');
+
+/** A process in one organisation. */
 export interface Holder {
   readonly organisationId: string;
   /** 16 random bytes. */
   readonly holder: Buffer;
 }
 
-/** Begins to hold, with the first exchange that follows. */
+/** Registers a process before its first exchange. */
 export async function insert(
   tx: Db,
   { organisationId, holder }: Holder,
@@ -36,7 +39,7 @@ export async function insert(
     VALUES (${organisationId}, ${holder}, 1, ${serverNowMs} + ${leaseMs})`.execute(tx);
 }
 
-/** Renews the lease, for the exchange after `sequence`; false where it was over, and all was charged. */
+/** Renews the lease for the exchange after `sequence`; returns false when it expired and its slices were charged. */
 export async function renew(
   tx: Db,
   { organisationId, holder }: Holder,
@@ -50,22 +53,16 @@ export async function renew(
   return result.numAffectedRows === 1n;
 }
 
-/** The exchange that was carried out last; waits for one that is under way. Null where there was none, or the lease was over. */
+/** The last exchange; waits for one in progress. Null when there was none, or the lease has expired. */
 export async function findSequence(
   tx: Db,
   { organisationId, holder }: Holder,
 ): Promise<number | null> {
-  const row = await tx
-    .selectFrom('usage_holders')
-    .select('sequence')
-    .where('organisation_id', '=', organisationId)
-    .where('holder', '=', holder)
-    .forUpdate()
-    .executeTakeFirst();
+  const row = await table.findForUpdate(tx, { organisation_id: organisationId, holder });
   return row === undefined ? null : Number(row.sequence);
 }
 
-/** Those whose lease is over, longest first. */
+/** Holders of any organisation with an expired lease, the longest expired first. */
 export function listOverdue(db: Db, limit: number): Promise<Holder[]> {
   return db
     .selectFrom('usage_holders')
@@ -76,7 +73,7 @@ export function listOverdue(db: Db, limit: number): Promise<Holder[]> {
     .execute();
 }
 
-/** Locks a holder, if its lease is still over. */
+/** Locks a holder; returns false when its lease has been renewed. */
 export async function lockOverdue(tx: Db, { organisationId, holder }: Holder): Promise<boolean> {
   const row = await tx
     .selectFrom('usage_holders')
@@ -90,9 +87,5 @@ export async function lockOverdue(tx: Db, { organisationId, holder }: Holder): P
 }
 
 export async function deleteOne(tx: Db, { organisationId, holder }: Holder): Promise<void> {
-  await tx
-    .deleteFrom('usage_holders')
-    .where('organisation_id', '=', organisationId)
-    .where('holder', '=', holder)
-    .execute();
+  await table.delete(tx, { organisation_id: organisationId, holder });
 }

@@ -1,15 +1,16 @@
-/** Knows the usage_slices table: which parts of counters processes hold, and how these change hands. */
+/** Table functions for usage_slices: the parts of counters that processes hold, and their exchange. */
 import { type RawBuilder, sql } from 'kysely';
 import { isExhaustedAlertSent, isThresholdAlertSent } from '../../model/limits/counter-state.ts';
 import type { UsageType } from '../../model/limits/limits.ts';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
-import { type CounterPlace, counterTable, placeKey } from './counter-place.ts';
+import { rows } from '../rows/rows.ts';
+import { type CounterRef, counterKeyText, counterTable } from './counter-place.ts';
 import type { NewUsageAlert } from './usage-alerts.ts';
 import * as usageAlerts from './usage-alerts.ts';
 import type { CountedKind } from './usage-counters.ts';
 import type { Holder } from './usage-holders.ts';
-import { type HeardShortage, readShortage } from './wanted-slices.ts';
+import { readShortage, type SliceShortage } from './wanted-slices.ts';
 
 interface UsageSliceRow {
   organisation_id: string;
@@ -19,9 +20,9 @@ interface UsageSliceRow {
   subject_id: Buffer;
   window_start: number;
   counter_id: Buffer;
-  /** Part of the counter's reserved_units. */
+  /** Part of the counter's `reserved_units`. */
   units: number;
-  /** When the holder last gave back what lay idle with it, or had nothing that did; ms by the database's clock. */
+  /** When the holder last returned its idle units, or had none; milliseconds by the database's clock. */
   answered_at: number | null;
 }
 
@@ -31,53 +32,54 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** What a waiting request asks for: `units`, and how much less would do. */
-export interface Need {
+const table = rows('usage_slices');
+
+/** Units that a waiting request needs, and the minimum that suffices. */
+export interface UnitsNeed {
   readonly units: number;
   readonly unitsMin: number;
 }
 
-/** What a holder has used of a counter, gives back, and asks for. Whole units. */
+/** What a holder has used of a counter, returns and requests, in whole units. */
 export interface SliceMove {
-  readonly counter: CounterPlace;
-  /** Whether the holder has nothing of this counter yet, which then may not exist. */
+  readonly counter: CounterRef;
+  /** Whether the holder has no slice of this counter, which then may not exist. */
   readonly isNew: boolean;
   /** In the holder's slice now. */
   readonly units: number;
-  /** Used since the last move; negative where more was given back than was used. */
+  /** Used since the last move; negative when refunds exceed the usage. */
   readonly spent: number;
-  /** Given into the move to be granted anew or left; negative for what was used beyond the slice. */
+  /** Returned for redistribution; negative for usage beyond the slice. */
   readonly offered: number;
-  /** What is waited for, first come first served. */
-  readonly needs: readonly Need[];
-  /** More than is needed, so as not to ask again soon. */
+  /** Needs of waiting requests in order of arrival. */
+  readonly needs: readonly UnitsNeed[];
+  /** Additional units, so that the next exchange is later. */
   readonly want: number;
-  /** Whether it offers all that lies idle, as somebody else lacks it. */
+  /** Whether it returns all idle units because another process runs short. */
   readonly isAnswer: boolean;
   readonly limitUnits: number;
-  /** Null where nobody is told. */
+  /** Null without an alert threshold. */
   readonly alertThresholdUnits: number | null;
   readonly type: UsageType;
-  /** What people call the limit. */
+  /** Display name of the limit. */
   readonly label: string;
 }
 
-/** How a move went; null where the counter is gone, and with it all that was held of it. */
+/** Outcome of a move; null when the counter was deleted, and its slices with it. */
 export type MoveOutcome = {
-  /** Free for the holder after the move, of what it offered and what it asked for. */
+  /** Units that the holder can use after the move. */
   readonly granted: number;
-  /** Of everybody, after the move. */
+  /** Totals of the counter after the move. */
   readonly usedUnits: number;
   readonly reservedUnits: number;
-  /** Of a move that did not get all that is waited for; else null. */
-  readonly shortage: HeardShortage | null;
+  /** Set when the grant does not cover all waiting requests. */
+  readonly shortage: SliceShortage | null;
 } | null;
 
 /**
- * Carries out moves of one holder, whose lease was renewed in this transaction. The counters are locked
- * before they are read and written after, so that what is granted of one to everybody together, and
- * what was used of it, stays within its limit; only what was used already may be beyond it.
- * Yields the outcomes in the order of the moves.
+ * Carries out moves of one holder, whose lease was renewed in this transaction. Counters are locked
+ * before they are read, so that all grants and the usage together stay within the limit; only usage that
+ * already happened can exceed it. Returns the outcomes in the order of the moves.
  */
 export async function exchange(
   tx: Db,
@@ -90,19 +92,19 @@ export async function exchange(
     const some = moves.filter(({ counter }) => counter.isRate === isRate);
     if (some.length === 0) continue;
     await insertMissing(tx, holder.organisationId, isRate, some);
-    const found = await lockCounters(tx, holder.organisationId, isRate, some);
-    const settled: Settled[] = [];
+    const counters = await lockCounters(tx, holder.organisationId, isRate, some);
+    const counted: CountedMove[] = [];
     for (const move of some) {
-      const row = found.get(placeKey(move.counter));
+      const row = counters.get(counterKeyText(move.counter));
       if (row === undefined) outcomes.set(move, null);
-      else settled.push(settle(move, row));
+      else counted.push(applyMove(move, row));
     }
-    for (const { move, outcome, isShort } of settled) {
+    for (const { move, outcome, isShort } of counted) {
       const shortage = isShort ? await readShortage(tx, holder, move.counter) : null;
       outcomes.set(move, { ...outcome, shortage });
     }
-    await writeCounters(tx, holder.organisationId, isRate, settled);
-    await usageAlerts.insertMany(tx, alertsToSend(holder.organisationId, settled, now));
+    await writeCounters(tx, holder.organisationId, isRate, counted);
+    await usageAlerts.insertMany(tx, alertsToSend(holder.organisationId, counted, now));
   }
   await writeSlices(tx, holder, moves, outcomes);
   return moves.map((move) => outcomes.get(move)!);
@@ -119,18 +121,18 @@ interface CounterState {
   readonly exhausted_alert_units: number | null;
 }
 
-interface Settled {
+interface CountedMove {
   readonly move: SliceMove;
   readonly outcome: Omit<NonNullable<MoveOutcome>, 'shortage'>;
   readonly alerts: { readonly threshold: number | null; readonly exhausted: number | null };
-  /** What the alerts were before. */
+  /** The counter before the move. */
   readonly state: CounterState;
-  /** Whether others are to give back what lies idle with them. */
+  /** Whether other holders must return their idle units. */
   readonly isShort: boolean;
 }
 
-/** The arithmetic of one move upon the counter as it is. */
-function settle(move: SliceMove, state: CounterState): Settled {
+/** Computes one move on the locked counter. */
+function applyMove(move: SliceMove, state: CounterState): CountedMove {
   const { spent, offered, needs, want, limitUnits } = move;
   const usedUnits = Math.max(0, state.used_units + spent);
   const left = Math.max(0, state.reserved_units - spent - offered);
@@ -140,13 +142,13 @@ function settle(move: SliceMove, state: CounterState): Settled {
 }
 
 /**
- * What is waited for, as far as it suffices: to who comes first all, or what is left where they would make
- * do with it, and nothing to whom neither helps. Beyond that a quarter of what is left at most, so that
- * the last of it does not lie with somebody who does not need it.
+ * Distributes the free units to waiting requests in order: all that each needs, else the remainder if it
+ * covers the minimum, else nothing. Additional units are at most a quarter of the remainder, so that the
+ * last units do not lie idle with one holder.
  */
 function grantOf(
   free: number,
-  needs: readonly Need[],
+  needs: readonly UnitsNeed[],
   want: number,
 ): { readonly granted: number; readonly isShort: boolean } {
   let left = Math.max(0, free);
@@ -166,7 +168,7 @@ function alertsOf(
   { limitUnits, alertThresholdUnits, counter }: SliceMove,
   state: CounterState,
   usedUnits: number,
-): Settled['alerts'] {
+): CountedMove['alerts'] {
   const before = {
     usedUnits: BigInt(usedUnits),
     thresholdAlertUnits: bigintOrNull(state.threshold_alert_units),
@@ -186,7 +188,7 @@ function bigintOrNull(units: number | null): bigint | null {
   return units === null ? null : BigInt(units);
 }
 
-/** Makes counters that nobody has counted in yet. Locks all, to be written; two that share a lock (`INSERT IGNORE`) deadlock then. */
+/** Inserts missing counters with exclusive locks. `INSERT IGNORE` takes shared locks, which would deadlock in the update. */
 async function insertMissing(
   tx: Db,
   organisationId: string,
@@ -195,7 +197,7 @@ async function insertMissing(
 ): Promise<void> {
   const rows = moves
     .filter(({ isNew }) => isNew)
-    .toSorted((a, b) => (placeKey(a.counter) < placeKey(b.counter) ? -1 : 1))
+    .toSorted((a, b) => (counterKeyText(a.counter) < counterKeyText(b.counter) ? -1 : 1))
     .map(({ counter: { subjectKind, subjectId, windowStart, id, valueKey, endsAt } }) => {
       const end = isRate ? sql`, ${endsAt}` : sql``;
       return sql`(${organisationId}, ${subjectKind}, ${subjectId}, ${windowStart}, ${id}, ${valueKey}${end})`;
@@ -241,7 +243,7 @@ async function lockCounters(
         window_start: windowStart,
         id,
       } = state;
-      return [placeKey({ subjectKind, subjectId, windowStart, id }), state];
+      return [counterKeyText({ subjectKind, subjectId, windowStart, id }), state];
     }),
   );
 }
@@ -250,15 +252,15 @@ function numberOrNull(units: unknown): number | null {
   return units === null ? null : Number(units);
 }
 
-/** In one statement: the rows are locked, and what is written follows from what was read of them. */
+/** Writes all counters with one statement; the rows are locked, so that absolute values are safe. */
 async function writeCounters(
   tx: Db,
   organisationId: string,
   isRate: boolean,
-  settled: readonly Settled[],
+  moves: readonly CountedMove[],
 ): Promise<void> {
-  if (settled.length === 0) return;
-  const rows = settled.map(({ move: { counter }, outcome, alerts, state, isShort }) => {
+  if (moves.length === 0) return;
+  const values = moves.map(({ move: { counter }, outcome, alerts, state, isShort }) => {
     const { subjectKind, subjectId, windowStart, id, valueKey, endsAt } = counter;
     const rest = isRate
       ? sql`, ${endsAt}`
@@ -274,7 +276,7 @@ async function writeCounters(
   await sql`
     INSERT INTO ${counterTable(isRate)}
       (${sql.raw([key, 'used_units', 'reserved_units', 'wanted_at', ...more].join(', '))})
-    VALUES ${sql.join(rows)}
+    VALUES ${sql.join(values)}
     ON DUPLICATE KEY UPDATE ${sql.raw(
       columns
         .map((column) =>
@@ -288,10 +290,10 @@ async function writeCounters(
 
 function alertsToSend(
   organisationId: string,
-  settled: readonly Settled[],
+  moves: readonly CountedMove[],
   now: number,
 ): NewUsageAlert[] {
-  return settled.flatMap(({ move: { counter, limitUnits, type, label }, outcome, alerts }) => {
+  return moves.flatMap(({ move: { counter, limitUnits, type, label }, outcome, alerts }) => {
     const alert = (kind: NewUsageAlert['kind'], units: number): NewUsageAlert => ({
       organisation_id: organisationId,
       subject_kind: counter.subjectKind,
@@ -301,7 +303,10 @@ function alertsToSend(
       kind,
       limit_units: units,
       used_units: outcome.usedUnits,
-      ...{ type, label, value_key: counter.valueKey, created_at: now },
+      type,
+      label,
+      value_key: counter.valueKey,
+      created_at: now,
     });
     return [
       ...(alerts.threshold === null ? [] : [alert('threshold', alerts.threshold)]),
@@ -316,24 +321,24 @@ async function writeSlices(
   moves: readonly SliceMove[],
   outcomes: ReadonlyMap<SliceMove, MoveOutcome>,
 ): Promise<void> {
-  const kept: RawBuilder<unknown>[] = [];
+  const written: RawBuilder<unknown>[] = [];
   const ended: RawBuilder<unknown>[] = [];
   for (const move of moves) {
     const { subjectKind, subjectId, windowStart, id, isRate } = move.counter;
     const outcome = outcomes.get(move);
     const units = outcome ? move.units - move.spent - move.offered + outcome.granted : 0;
     const place = sql`${Number(isRate)}, ${subjectKind}, ${subjectId}, ${windowStart}, ${id}`;
-    // Who has just got something for those who wait has nothing idle.
+    // A slice that was empty before the move has no idle units.
     const answeredAt = move.isAnswer || move.units === 0 ? serverNowMs : null;
     if (units > 0)
-      kept.push(sql`(${organisationId}, ${holder}, ${place}, ${units}, ${answeredAt})`);
+      written.push(sql`(${organisationId}, ${holder}, ${place}, ${units}, ${answeredAt})`);
     else if (move.units > 0) ended.push(sql`(${place})`);
   }
-  if (kept.length > 0)
+  if (written.length > 0)
     await sql`
       INSERT INTO usage_slices (organisation_id, holder, is_rate, subject_kind, subject_id,
         window_start, counter_id, units, answered_at)
-      VALUES ${sql.join(kept)} ON DUPLICATE KEY UPDATE units = VALUES(units),
+      VALUES ${sql.join(written)} ON DUPLICATE KEY UPDATE units = VALUES(units),
         answered_at = COALESCE(VALUES(answered_at), answered_at)`.execute(tx);
   if (ended.length > 0)
     await sql`
@@ -344,16 +349,11 @@ async function writeSlices(
 }
 
 /**
- * Charges all that a locked holder has as used, because nobody knows how much of it was, and deletes
- * its slices. Yields how many those were.
+ * Charges all units of a locked holder as used, because the actual usage is unknown, and deletes its
+ * slices. Returns their number.
  */
 export async function chargeAll(tx: Db, { organisationId, holder }: Holder): Promise<number> {
-  const slices = await tx
-    .selectFrom('usage_slices')
-    .selectAll()
-    .where('organisation_id', '=', organisationId)
-    .where('holder', '=', holder)
-    .execute();
+  const slices = await table.list(tx, { organisation_id: organisationId, holder });
   for (const slice of slices) {
     const assumed = slice.is_rate ? sql`` : sql`, assumed_units = assumed_units + ${slice.units}`;
     await sql`
@@ -364,10 +364,6 @@ export async function chargeAll(tx: Db, { organisationId, holder }: Holder): Pro
         AND subject_id = ${slice.subject_id} AND window_start = ${slice.window_start}
         AND id = ${slice.counter_id}`.execute(tx);
   }
-  await tx
-    .deleteFrom('usage_slices')
-    .where('organisation_id', '=', organisationId)
-    .where('holder', '=', holder)
-    .execute();
+  await table.delete(tx, { organisation_id: organisationId, holder });
   return slices.length;
 }

@@ -1,13 +1,15 @@
-/** Knows how windows end: the usage_windows table, and how budgets and policies move on to the next window. */
+/** Ends windows: table functions for usage_windows, and the transition of budgets and policies to the next window. */
 import { type RawBuilder, sql } from 'kysely';
 import type { UsageWindow } from '../../model/limits/periods.ts';
 import { idToBytes } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
 import { bytesOfId } from '../rows/portable-sql.ts';
+import { lessThan } from '../rows/predicate.ts';
+import { rows } from '../rows/rows.ts';
 import { type WindowColumns, windowAt } from './usage-budgets.ts';
 import type { CountedKind, UsageSubject, UsageSubjectKind } from './usage-counters.ts';
 
-/** A window that ended, and with it the record of a reset. */
+/** An ended window, which records a reset. */
 interface UsageWindowRow {
   organisation_id: string;
   subject_kind: CountedKind;
@@ -15,9 +17,9 @@ interface UsageWindowRow {
   window_start: number;
   /** First millisecond after it. */
   ended_at: number;
-  /** When that was written. */
+  /** When the row was written. */
   closed_at: number;
-  /** Windows between its end and its successor, which came and went while nothing ran. */
+  /** Number of windows that passed between its end and its successor while no job ran. */
   skipped_windows: number;
 }
 
@@ -27,10 +29,12 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Where windows are kept: policies carry their own. */
+const windowRows = rows('usage_windows');
+
+/** Tables with a current window in each row. */
 export type BudgetTable = 'usage_budgets' | 'usage_limit_policies';
 
-/** A budget or policy whose boundary has come. */
+/** A budget or policy whose reset is due. */
 export interface DueBudget extends WindowColumns {
   organisation_id: string;
   subject_kind: UsageSubjectKind;
@@ -45,16 +49,16 @@ export interface Subjects {
   readonly ids: readonly string[];
 }
 
-/** Where subjects that stand at one boundary go. */
+/** Transition of the subjects at one boundary to their next window. */
 export interface WindowMove {
-  /** The boundary they stand at; one that moved meanwhile stays where it is. */
+  /** The boundary; subjects that have moved in the meantime stay as they are. */
   readonly boundaryAt: number;
   readonly startMs: number;
   readonly nextResetAtMs: number | null;
   readonly skippedWindows: number;
 }
 
-/** What either table calls the same, and which of its rows are open. */
+/** Column expressions of both tables, and the condition on their active rows. */
 const shapes = {
   usage_budgets: {
     kind: sql<UsageSubjectKind>`subject_kind`,
@@ -70,7 +74,7 @@ const shapes = {
   },
 } as const;
 
-/** Those whose boundary has come, longest overdue first, save `except`. */
+/** Rows of any organisation with a due reset, the longest overdue first, without `except`. */
 export async function listDue(
   db: Db,
   table: BudgetTable,
@@ -80,19 +84,19 @@ export async function listDue(
 ): Promise<DueBudget[]> {
   const { kind, id, open } = shapes[table];
   const others = sql.join(except.map((due) => due.subject_id));
-  const { rows } = await sql<DueBudget>`
+  const due = await sql<DueBudget>`
     SELECT organisation_id, ${kind} AS subject_kind, ${id} AS subject_id, periodic_reset,
       periodic_reset_days, window_start, next_reset_at, last_reset_at
     FROM ${sql.table(table)}
     WHERE ${open} AND next_reset_at <= ${now}
       ${except.length === 0 ? sql`` : sql`AND ${id} NOT IN (${others})`}
     ORDER BY next_reset_at LIMIT ${limit}`.execute(db);
-  return rows;
+  return due.rows;
 }
 
 /**
- * Locks those that still stand at the boundary, in the order of their ids, and yields their ids. The
- * primary key leads to them, so that no row in between is waited for.
+ * Locks the subjects that are still at the boundary, in the order of their ids, and returns the ids. Reads
+ * by primary key, so that it does not wait for unrelated rows.
  */
 export async function lockDue(
   tx: Db,
@@ -101,18 +105,17 @@ export async function lockDue(
   boundaryAt: number,
 ): Promise<string[]> {
   const { id, open } = shapes[table];
-  const { rows } = await sql<{ id: string }>`
+  const locked = await sql<{ id: string }>`
     SELECT ${id} AS id FROM ${sql.table(table)} FORCE INDEX (PRIMARY)
     WHERE ${among(table, subjects)} AND ${open} AND next_reset_at = ${boundaryAt}
     ORDER BY ${id} FOR UPDATE`.execute(tx);
-  return rows.map((row) => row.id);
+  return locked.rows.map((row) => row.id);
 }
 
 /**
- * Moves locked subjects on: the record of each window that ends, and the one write that begins the
- * next, however many counters it has. Yields how many windows ended: a schedule that was set back to
- * a boundary before the start of its window ends none. `audit` is told which rows those are, while
- * they still say what they were.
+ * Moves locked subjects to their next window: records each window that ends, and starts the next with one
+ * write, regardless of the number of counters. Returns the number of windows that ended; a schedule that
+ * was set to a boundary before the start of its window ends none. `audit` runs before the rows change.
  */
 export async function moveOn(
   tx: Db,
@@ -134,7 +137,7 @@ export async function moveOn(
   const end = sql`GREATEST(${boundaryAt}, window_start), ${now}, ${skippedWindows}`;
   const ended = await sql`${insertEnds(table, end)} ${from}`.execute(tx);
   await audit?.({ from, resourceId: shapes[table].id });
-  // Assignments run from left to right, so the one that reads the old start comes first.
+  // MySQL evaluates assignments from left to right, so that the one that reads the old start comes first.
   await sql`
     UPDATE ${sql.table(table)} FORCE INDEX (PRIMARY) SET
       last_reset_at = CASE WHEN window_start < ${startMs} THEN ${startMs} ELSE last_reset_at END,
@@ -144,7 +147,7 @@ export async function moveOn(
   return Number(ended.numAffectedRows ?? 0n);
 }
 
-/** What the audit log tells of a reset. */
+/** Facts of a reset for the audit log. */
 export function resetFacts(move: WindowMove): Record<string, unknown> {
   return {
     boundary_at: move.boundaryAt,
@@ -155,8 +158,8 @@ export function resetFacts(move: WindowMove): Record<string, unknown> {
 }
 
 /**
- * Moves one locked subject on if its boundary has come and the job has not, before it is changed.
- * Yields the move that ended a window, for whoever changes it to tell; null where none ended.
+ * Moves one locked subject to its next window before a change, when its reset is due and the job has not
+ * run. Returns the move that ended a window, which the caller audits; null when none ended.
  */
 export async function catchUp(
   tx: Db,
@@ -172,7 +175,7 @@ export async function catchUp(
   return ended === 0 ? null : move;
 }
 
-/** Records that the window a subject is in ends at `now`, because the subject does. */
+/** Records that the current window of a subject ends at `now`, because the subject is deleted. */
 export async function end(
   tx: Db,
   table: BudgetTable,
@@ -182,7 +185,7 @@ export async function end(
   await ends(table, among(table, { ...subject, ids: [subject.id] }), now).execute(tx);
 }
 
-/** As {@link end}, the statement about all rows that a condition finds. */
+/** As {@link end}: the statement for all rows that match a condition. */
 export function ends(
   table: BudgetTable,
   rows: RawBuilder<unknown>,
@@ -192,24 +195,24 @@ export function ends(
   return sql`${insertEnds(table, values)} FROM ${sql.table(table)} WHERE ${rows}`;
 }
 
-/** Says of windows that nobody moves on when they will end; what is said already stays. */
+/** Records the future end of windows that no job moves; existing records stay. */
 export async function insertAhead(
   db: Db,
   { organisationId, kind, id }: { organisationId: string; kind: CountedKind; id: string },
   windows: readonly UsageWindow[],
   now: number,
 ): Promise<void> {
-  const rows = windows.flatMap(({ startMs, nextResetAtMs }) => {
+  const values = windows.flatMap(({ startMs, nextResetAtMs }) => {
     if (nextResetAtMs === null) return [];
     return sql`(${organisationId}, ${kind}, ${idToBytes(id)}, ${startMs}, ${nextResetAtMs}, ${now}, 0)`;
   });
-  if (rows.length === 0) return;
+  if (values.length === 0) return;
   await sql`
     INSERT IGNORE INTO usage_windows (organisation_id, subject_kind, subject_id, window_start,
-      ended_at, closed_at, skipped_windows) VALUES ${sql.join(rows)}`.execute(db);
+      ended_at, closed_at, skipped_windows) VALUES ${sql.join(values)}`.execute(db);
 }
 
-/** Begins a window at `now`, outside of the schedule; what was counted stays in the one before. */
+/** Starts a window at `now`, outside the schedule; the usage stays in the previous window. */
 export async function restart(
   tx: Db,
   table: BudgetTable,
@@ -223,24 +226,26 @@ export async function restart(
     WHERE ${among(table, { ...subject, ids: [subject.id] })}`.execute(tx);
 }
 
-/** A window that ended, by its whole key. */
+/** Primary key of an ended window. */
 export type EndedWindow = Pick<
   UsageWindowRow,
   'organisation_id' | 'subject_kind' | 'subject_id' | 'window_start'
 >;
 
-/** Those that ended before a moment, oldest first. */
+/** Windows of any organisation that ended before a time, oldest first. */
 export function listEndedBefore(db: Db, before: number, limit: number): Promise<EndedWindow[]> {
-  return db
-    .selectFrom('usage_windows')
-    .select(['organisation_id', 'subject_kind', 'subject_id', 'window_start'])
-    .where('ended_at', '<', before)
-    .orderBy('ended_at')
-    .limit(limit)
-    .execute();
+  return windowRows.listAnywhere(
+    db,
+    { ended_at: lessThan(before) },
+    {
+      columns: ['organisation_id', 'subject_kind', 'subject_id', 'window_start'],
+      orderBy: ['ended_at'],
+      limit,
+    },
+  );
 }
 
-/** Deletes up to `limit` counters of an organisation's windows and yields how many those were. */
+/** Deletes up to `limit` counters of windows of one organisation and returns their number. */
 export async function deleteCounters(
   tx: Db,
   windows: readonly EndedWindow[],
@@ -256,12 +261,11 @@ export async function deleteMany(tx: Db, windows: readonly EndedWindow[]): Promi
 }
 
 export async function deleteBySubject(tx: Db, subject: UsageSubject): Promise<void> {
-  await tx
-    .deleteFrom('usage_windows')
-    .where('organisation_id', '=', subject.organisationId)
-    .where('subject_kind', '=', subject.kind)
-    .where('subject_id', '=', idToBytes(subject.id))
-    .execute();
+  await windowRows.delete(tx, {
+    organisation_id: subject.organisationId,
+    subject_kind: subject.kind,
+    subject_id: idToBytes(subject.id),
+  });
 }
 
 function among(table: BudgetTable, { organisationId, kind, ids }: Subjects): RawBuilder<unknown> {
@@ -278,7 +282,7 @@ function within(windows: readonly EndedWindow[]): RawBuilder<unknown> {
     AND (subject_kind, subject_id, window_start) IN (${sql.join(keys)})`;
 }
 
-/** `values` are end, moment of writing and skipped windows. */
+/** `values` are the end, the time of writing and the number of skipped windows. */
 function insertEnds(table: BudgetTable, values: RawBuilder<unknown>): RawBuilder<unknown> {
   const { kind, id } = shapes[table];
   return sql`INSERT INTO usage_windows (organisation_id, subject_kind, subject_id, window_start,

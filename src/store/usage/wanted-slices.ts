@@ -1,23 +1,23 @@
-/** Knows of which counters somebody lacks something, and whether those who hold the rest have answered to that. */
+/** Finds counters on which a process runs short, and whether the other holders have returned their idle units. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { serverNowMs } from '../connection/server-time.ts';
-import { type CounterKey, type CounterPlace, counterTable } from './counter-place.ts';
+import { type CounterKey, type CounterRef, counterTable } from './counter-place.ts';
 import type { Holder } from './usage-holders.ts';
 
-/** Something is lacking, of which others may give back what lies idle. Both by the database's clock, in ms. */
-export interface HeardShortage {
+/** A shortage that other holders may relieve. Times by the database's clock, in milliseconds. */
+export interface SliceShortage {
   readonly atMs: number;
-  /** Since when all others have answered who hold something of the counter; null where nobody does. */
+  /** When the last of the other holders answered; null without other holders. */
   readonly answeredAtMs: number | null;
 }
 
-/** In the transaction in which something turned out to be lacking. */
+/** Call it in the transaction that found the shortage. */
 export async function readShortage(
   tx: Db,
   { organisationId, holder }: Holder,
-  { isRate, subjectKind, subjectId, windowStart, id }: CounterPlace,
-): Promise<HeardShortage> {
+  { isRate, subjectKind, subjectId, windowStart, id }: CounterRef,
+): Promise<SliceShortage> {
   const { rows } = await sql<{ atMs: number | string; answeredAtMs: number | string | null }>`
     SELECT ${serverNowMs} AS atMs, MIN(COALESCE(s.answered_at, 0)) AS answeredAtMs
     FROM usage_holders h JOIN usage_slices s
@@ -33,7 +33,7 @@ export async function readShortage(
   };
 }
 
-/** Places of the counters that a holder has a slice of and that somebody else lacked a moment ago. */
+/** Counters of which a holder has a slice, and on which another process ran short within `withinMs`. */
 export async function listWanted(
   db: Db,
   { organisationId, holder }: Holder,
