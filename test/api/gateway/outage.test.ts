@@ -72,7 +72,7 @@ async function startGatewayAlone(graceSeconds: number): Promise<GatewayAlone> {
   };
 }
 
-const degraded = 'the database does not answer; keys and configs in use stay good for a while';
+const degraded = 'the database does not answer; the gateway continues with keys and configs in use';
 
 describe('a gateway without the Admin API', () => {
   it('serves recently used keys while the database is unavailable, reports degraded but ready, and never returns 401', async () => {

@@ -1,4 +1,4 @@
-/** Guarantees of API keys over HTTP: what is asked, what is answered, and that their value is seen once. */
+/** Verifies the API key routes over HTTP: fields, responses, and that a key value is shown once. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isWellFormedApiKey, makeApiKey } from '../../../src/model/people/credentials.ts';
 import { idToBytes } from '../../../src/model/wire/ids.ts';
@@ -57,7 +57,7 @@ async function budget(id: string): Promise<Record<string, unknown> | undefined> 
     .executeTakeFirst();
 }
 
-/** What the ledger will do: usage of the running window reaches so many whole units. */
+/** Simulates the ledger: sets the usage of the current window to this many whole units. */
 async function spend(id: string, used: number): Promise<void> {
   const { db } = server.database;
   await db.deleteFrom('usage_counters').where('subject_id', '=', idToBytes(id)).execute();
@@ -71,8 +71,8 @@ const used = async (id: string) => {
   return (await findState(server.database.db, subject, server.clock.now()))?.usedUnits;
 };
 
-describe('200 create', () => {
-  it('answers id, a well-formed key and the object name, and no more', async () => {
+describe('create with 200', () => {
+  it('returns the id, a well-formed key and the object name, and nothing else', async () => {
     const made = await post({});
     expect(made.status).toBe(200);
     expect(Object.keys(made.body).toSorted()).toEqual(['id', 'key', 'object']);
@@ -81,7 +81,7 @@ describe('200 create', () => {
     expect(made.headers['content-type']).toContain('application/json');
   });
 
-  it('makes all four types, with the path values repeated in the body or not', async () => {
+  it('creates all four types, with and without the path values in the body', async () => {
     const user_id = '7E1C9BD2-0000-4000-8000-000000000000';
     const made = await Promise.all([
       make({ type: 'organisation', 'sub-type': 'service', sub_type: 'x' }),
@@ -118,7 +118,7 @@ describe('200 create', () => {
     ]);
   });
 
-  it('answers the full record with nothing filled in that was not sent', async () => {
+  it('returns the full record without defaults for fields that were not sent', async () => {
     const made = await post({});
     expect(await read(made.body.id)).toEqual({
       id: made.body.id,
@@ -150,7 +150,7 @@ describe('200 create', () => {
     });
   });
 
-  it('echoes what was sent, names the config by UUID, and tells the next reset at the top', async () => {
+  it('returns what was sent, names the config by UUID, and shows the next reset at the top level', async () => {
     const config = await server.request('POST', '/v2/configs', {
       body: { name: 'Routing', config: { retry: { attempts: 2 } }, workspace_id: workspace.id },
     });
@@ -198,8 +198,8 @@ describe('200 create', () => {
   });
 });
 
-describe('200 update', () => {
-  it('keeps what is absent, clears what is null, merges defaults by key', async () => {
+describe('update with 200', () => {
+  it('keeps absent fields, clears null fields, and merges defaults by key', async () => {
     const id = await make({
       description: 'keep',
       alert_emails: ['a@example.com'],
@@ -223,7 +223,7 @@ describe('200 update', () => {
     expect(cleared.allow_config_override).toBeNull();
   });
 
-  it('takes back what it has told, the moment that the server filled in too, and no other', async () => {
+  it('accepts its own response including the time that the server filled in, and rejects another time', async () => {
     const id = await make({ rotation_policy: { rotation_period: 'weekly' } });
     const { body: told } = await server.request('GET', `/v1/api-keys/${id}`);
     const put = (body: unknown) => server.request('PUT', `/v1/api-keys/${id}`, { body });
@@ -235,7 +235,7 @@ describe('200 update', () => {
       status: 400,
       body: { error: { param: 'rotation_policy' } },
     });
-    // With another period it says nothing.
+    // With another period the response contains no reset time.
     const monthly = { ...policy, rotation_period: 'monthly' };
     expect(await put({ rotation_policy: monthly })).toMatchObject({ status: 200 });
     const { body: after } = await server.request('GET', `/v1/api-keys/${id}`);
@@ -246,7 +246,7 @@ describe('200 update', () => {
     expect(await put({ rotation_policy: both })).toMatchObject({ status: 400 });
   });
 
-  it('is exhausted for as long as its usage reaches its limit, at authentication too', async () => {
+  it('is exhausted while the usage reaches the limit, also in authentication', async () => {
     const made = await post({
       scopes: ['logs.view', 'workspaces.list'],
       usage_limits: { credit_limit: 10 },
@@ -278,7 +278,7 @@ describe('200 update', () => {
     expect(await status()).toEqual(['active', 200]);
   });
 
-  it('works again at its boundary, though no job has run', async () => {
+  it('works again at its boundary before the job runs', async () => {
     const id = await make({ usage_limits: { credit_limit: 10, periodic_reset_days: 3 } });
     await spend(id, 12_000_000);
     const { next_usage_reset_at: boundary } = await read(id);
@@ -288,7 +288,7 @@ describe('200 update', () => {
       last_reset_at: boundary,
       next_usage_reset_at: new Date(Date.parse(String(boundary)) + 3 * dayMs).toISOString(),
     });
-    // A change of the schedule does not swallow the reset that was due.
+    // A change of the schedule does not skip a reset that was due.
     await put(id, { usage_limits: { credit_limit: 10, periodic_reset: 'monthly' } });
     expect(await read(id)).toMatchObject({ status: 'active', last_reset_at: boundary });
     const [, reset, update] = await listAudit(server, id);
@@ -302,7 +302,7 @@ describe('200 update', () => {
     expect(await server.app.jobs.runNow('reset-usage')).toMatchObject({ counts: { keys: 0 } });
   });
 
-  it('counts tokens whole, and from nought when it begins to count something else', async () => {
+  it('counts tokens as integers, and from zero when the unit changes', async () => {
     const limits = { type: 'tokens', credit_limit: 2 ** 33, alert_threshold: 7 };
     const id = await make({ usage_limits: limits });
     expect(await budget(id)).toMatchObject({
@@ -329,7 +329,7 @@ describe('200 update', () => {
     expect(await read(id)).toMatchObject({ status: 'exhausted' });
   });
 
-  it('resets usage on request, and postpones no period by repeating it', async () => {
+  it('resets usage on request, without postponing the next reset', async () => {
     const limits = { credit_limit: 10, periodic_reset_days: 3 };
     const id = await make({ usage_limits: limits });
     const { next_usage_reset_at: next } = await read(id);
@@ -344,7 +344,7 @@ describe('200 update', () => {
     expect(await used(id)).toBe(0n);
   });
 
-  it('tells an expired key as expired from that moment, and brings it back with a later expiry', async () => {
+  it('reports a key as expired from its expiry on, and reactivates it with a later expiry', async () => {
     const at = (ms: number): string => new Date(server.clock.now() + ms).toISOString();
     const id = await make({ expires_at: at(1000) });
     expect(await read(id)).toMatchObject({ status: 'active' });
@@ -359,7 +359,7 @@ describe('200 update', () => {
     expect(await read(id)).toMatchObject({ status: 'active' });
   });
 
-  it('lets an update repeat an expiry that has passed', async () => {
+  it('accepts an expiry in the past when it is unchanged', async () => {
     const expires_at = new Date(server.clock.now() + 1000).toISOString();
     const id = await make({ expires_at });
     server.clock.advance(5000);
@@ -368,8 +368,8 @@ describe('200 update', () => {
   });
 });
 
-describe('200 list and delete', () => {
-  it('pages through a workspace in a stable order with the right total', async () => {
+describe('list and delete with 200', () => {
+  it('pages through a workspace in a stable order with the correct total', async () => {
     const { id: place, slug } = await makeWorkspace('Paged');
     const made: string[] = [];
     for (const name of ['a', 'b', 'c']) {
@@ -399,7 +399,7 @@ describe('200 list and delete', () => {
     expect((await list('user')).body).toMatchObject({ total: 1, data: [{ id: user }] });
   });
 
-  it('deletes: {} once, 404 afterwards, and the key lets nobody in any more', async () => {
+  it('returns {} once and then 404 for a deletion, and the key no longer authenticates', async () => {
     const { id, send } = await addKeyCaller(server, ['workspaces.list']);
     await put(id, { usage_limits: { credit_limit: 3 } });
     expect((await send('GET', '/v1/workspaces')).status).toBe(200);
@@ -441,7 +441,7 @@ describe('400', () => {
     expect(made).toMatchObject({ status: 400, body: { error: { code: 'AB01', param } } });
   });
 
-  it('refuses a user key without user, a workspace key without workspace, an unknown type', async () => {
+  it('rejects a user key without user, a workspace key without workspace, and an unknown type', async () => {
     const user = await post({}, 'organisation/user');
     expect(user).toMatchObject({ status: 400, body: { error: { param: 'user_id' } } });
     const loose = await post({}, 'workspace/service');
@@ -449,7 +449,7 @@ describe('400', () => {
     expect((await post({}, 'planet/service')).status).toBe(400);
   });
 
-  it('finds, changes and deletes a key below its sub-type on v2, and below no other', async () => {
+  it('finds, updates and deletes a key under its own sub-type on v2 only', async () => {
     const { id } = (await post({}, 'organisation/service')).body;
     const ask = (method: string, subType: string, body?: unknown) =>
       server.request(method, `/v2/api-keys/${subType}/${id}`, { body });
@@ -461,7 +461,7 @@ describe('400', () => {
     expect((await ask('GET', 'service')).status).toBe(404);
   });
 
-  it('lets a key of the organisation alone be pinned to a config of any workspace', async () => {
+  it('accepts a config of any workspace for organisation keys only', async () => {
     const other = await makeWorkspace('Elsewhere');
     const config = await server.request('POST', '/v2/configs', {
       body: { name: 'c', config: { retry: { attempts: 1 } }, workspace_id: other.id },
@@ -474,7 +474,7 @@ describe('400', () => {
     expect(made).toMatchObject({ status: 400, body: { error: { param: 'defaults.config_id' } } });
   });
 
-  it('holds keys to the shorter of the maximum lives of organisation and workspace', async () => {
+  it('limits the lifetime of keys to the shorter maximum of organisation and workspace', async () => {
     const { id } = await makeWorkspace('Short-lived');
     const limit = (table: 'organisations' | 'workspaces', days: number | null, row: string) =>
       server.database.db
@@ -498,7 +498,7 @@ describe('400', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 400, 400, 200, 400]);
   });
 
-  it('refuses fields of the server on v2 and an update that says nothing', async () => {
+  it('rejects server-set fields on v2, and an update without fields', async () => {
     const id = await make();
     for (const body of [{}, { status: 'expired' }, { organisation_id: 'x' }, { key: 'x' }]) {
       const answer = await server.request('PUT', `/v2/api-keys/${id}`, { body });
@@ -509,7 +509,7 @@ describe('400', () => {
 });
 
 describe('401 and 403', () => {
-  it('takes an organisation key on v1 and refuses it on the admin planes', async () => {
+  it('accepts an organisation key on v1, and rejects it on the admin planes', async () => {
     const path = 'api-keys/organisation/service';
     const send = (base: string, auth: 'key' | 'none') =>
       server.request('POST', `${base}/${path}`, { body: minimal, auth });
@@ -519,7 +519,7 @@ describe('401 and 403', () => {
     expect((await send('/v1', 'none')).status).toBe(401);
   });
 
-  it('grants no scope that the creator lacks, on create and on update', async () => {
+  it('returns 403 for scopes that the creator lacks, on create and on update', async () => {
     const held = ['organisation_service_api_keys.create', 'organisation_service_api_keys.update'];
     const { send } = await addKeyCaller(server, [...held, 'logs.view']);
     const path = '/v1/api-keys/organisation/service';
@@ -537,7 +537,7 @@ describe('401 and 403', () => {
     expect((await grow(['configs.read', 'logs.view'])).status).toBe(200);
   });
 
-  it('asks for the scope of the key’s own type', async () => {
+  it('requires the scope for the type of the key', async () => {
     const held = ['read', 'list', 'update', 'delete'].map(
       (verb) => `workspace_user_api_keys.${verb}`,
     );
@@ -584,7 +584,7 @@ describe('401 and 403', () => {
 });
 
 describe('404 and 412', () => {
-  it('answers alike for unknown and foreign keys, and for foreign references', async () => {
+  it('returns the same 404 for unknown and foreign keys, and for foreign references', async () => {
     const id = await make({ workspace_id: workspace.id }, 'workspace/service');
     const tenant = await addTenant(server);
     const unknown = '00000000-0000-4000-8000-000000000000';
@@ -608,7 +608,7 @@ describe('404 and 412', () => {
     expect((await read(id)).name).toBe('bot');
   });
 
-  it('answers 404 where the request names another workspace than the key’s', async () => {
+  it("returns 404 when the request names another workspace than the key's", async () => {
     const id = await make({ workspace_id: workspace.id }, 'workspace/service');
     const other = await makeWorkspace('Wrong');
     const at = (place: string) => `/v1/api-keys/${id}?workspace_id=${place}`;
@@ -617,7 +617,7 @@ describe('404 and 412', () => {
     expect((await server.request('GET', at(workspace.slug))).status).toBe(200);
   });
 
-  it('refuses an update and a delete from an older version', async () => {
+  it('returns 412 to an update and a delete from a stale version', async () => {
     const id = await make();
     const got = await server.request('GET', `/v1/api-keys/${id}`);
     const headers = { 'if-match': String(got.headers.etag) };
@@ -630,8 +630,8 @@ describe('404 and 412', () => {
   });
 });
 
-describe('secrecy and traces', () => {
-  it('never shows a key’s value after its creation: not in answers, audit rows, logs or columns', async () => {
+describe('secrets and audit rows', () => {
+  it('shows a key value only in the create response, never in other responses, audit rows, logs or columns', async () => {
     const made = await post({ description: 'canary' });
     const { id, key } = made.body;
     await put(id, { name: 'still canary' });
@@ -654,7 +654,7 @@ describe('secrecy and traces', () => {
     expect(seen).not.toContain(Buffer.from(key).toString('base64').slice(0, 40));
   });
 
-  it('writes an audit row a change, and none for a refused one', async () => {
+  it('writes one audit row for each change, and none for a rejected one', async () => {
     const id = await make({ usage_limits: { credit_limit: 5 } });
     await put(id, { description: 'hidden' });
     const headers = { 'if-match': '"77"' };

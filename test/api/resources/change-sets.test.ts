@@ -1,4 +1,7 @@
-/** Guarantees of change sets: each change by the rules of its single request, in order, and an atomic set whole or not at all. */
+/**
+ * Verifies change sets: each change follows the rules of its single request, in order, and an
+ * atomic set is applied completely or not at all.
+ */
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -36,7 +39,7 @@ const statuses = ({ body }: { body: { data: { status: number }[] } }): number[] 
 const made = async (name: string): Promise<string> =>
   (await send([config(name)])).body.data[0].body.id;
 
-/** Every row that a change could leave behind, of every table. */
+/** Counts the rows of every table that a change could leave. */
 async function countRows(): Promise<Record<string, number>> {
   const { db } = server.database;
   const { rows } = await sql<{ name: string }>`SELECT table_name AS name
@@ -53,7 +56,7 @@ async function countRows(): Promise<Record<string, number>> {
 }
 
 describe('a change of a set', () => {
-  it('is answered as its single request is, refused ones between others too', async () => {
+  it('returns the response of its single request, also between rejected changes', async () => {
     const body = { name: 'a', config: { retry: { attempts: 'many' } } };
     const alone = await server.request('POST', '/v2/configs', { body });
     const id = await made('b');
@@ -75,7 +78,7 @@ describe('a change of a set', () => {
     expect(audit.map(({ action }) => action)).toEqual(['create', 'update', 'delete']);
   });
 
-  it('refers to what earlier ones made, by id or slug as its field needs it', async () => {
+  it('references objects of earlier changes, by id or slug as its field requires', async () => {
     const set = await send([
       { kind: 'Workspace', action: 'create', label: 'w', body: { name: 'refs' } },
       {
@@ -170,7 +173,7 @@ describe('a change of a set', () => {
     expect(key.body.defaults.config_id).toBe(c.id);
   });
 
-  it('that goes with a refused one is not carried out, and one that refers to none is told so', async () => {
+  it('is skipped when it references a rejected change, and rejected when it references none', async () => {
     const set = await send([
       config('', { label: 'bad' }),
       config('after', { after: ['bad'] }),
@@ -183,7 +186,7 @@ describe('a change of a set', () => {
     expect((await send(odd)).body.error.param).toBe('changes[1].label');
   });
 
-  it('says where it is: ids and the fields of its path are asked for, and for nothing else', async () => {
+  it('requires ids and the fields of its path, and rejects others', async () => {
     const pair = { guardrail_id: randomUUID(), mcp_server_id: randomUUID() };
     const set = await send([
       { kind: 'Config', action: 'update', body: { name: 'x' } },
@@ -208,7 +211,7 @@ describe('a change of a set', () => {
     ]);
   });
 
-  it('asks for the scope, the place and the bounds that its single request asks for', async () => {
+  it('requires the scope, workspace and limits of its single request', async () => {
     const account = await addServiceAccount(server, 'view_only_admin');
     const token = await fetchToken(server.url, { ...account, tsgId: server.tsgId });
     const refused = await send([config('x')], {}, { authorization: `Bearer ${token}` });
@@ -225,7 +228,7 @@ describe('a change of a set', () => {
     expect(statuses(await send(foreign, {}, {}, other.send))).toEqual([404]);
   });
 
-  it('is fenced as a single write in the name of an owner is', async () => {
+  it('requires the lease like a single write for an owner', async () => {
     const owner = `o${randomUUID()}`;
     const lease = await leaseHeaders(server.request, owner);
     const claim = (name: string): Change => {
@@ -249,7 +252,7 @@ describe('a change of a set', () => {
     expect(statuses(late)).toEqual([409, 409]);
   });
 
-  it('is made once under its own key, however often the set comes', async () => {
+  it('is executed once under its own key, however often the set is sent', async () => {
     const keyed = () => config('once', { idempotency_key: 'a-key' });
     const set = await send([keyed(), keyed()]);
     expect(set.body.data[1]).toEqual(set.body.data[0]);
@@ -258,7 +261,7 @@ describe('a change of a set', () => {
     expect([whole.status, whole.body.error.param]).toEqual([400, 'Idempotency-Key']);
   });
 
-  it('is not begun after a fault of the server, which is the answer of all where it comes first', async () => {
+  it('is not started after a server error, which becomes the response of all later changes', async () => {
     const { db } = server.database;
     const policy = {
       kind: 'UsageLimitPolicy',
@@ -287,8 +290,8 @@ async function workspaceId(): Promise<string> {
   return (await server.request('POST', '/v2/workspaces', { body })).body.id;
 }
 
-describe('an atomic set', () => {
-  it('leaves nothing behind where anything is wrong, and tells every place at once', async () => {
+describe('an atomic change set', () => {
+  it('leaves nothing when one change is invalid, and reports every position at once', async () => {
     const id = await made('kept');
     const before = await countRows();
     const set = await together([
@@ -304,7 +307,7 @@ describe('an atomic set', () => {
     expect((await server.request('GET', `/v2/configs/${id}`)).body.name).toBe('kept');
   });
 
-  it('is made once under an Idempotency-Key, and a refused one may be mended and sent again', async () => {
+  it('is executed once under an Idempotency-Key, and may be corrected and sent again after a rejection', async () => {
     const key = { 'idempotency-key': randomUUID() };
     expect((await together([config('x'), config('')], key)).status).toBe(422);
     const first = await together([config('x'), config('y')], key);
@@ -315,7 +318,7 @@ describe('an atomic set', () => {
     expect(await listAudit(server, first.body.data[0].body.id)).toHaveLength(1);
   });
 
-  it('is seen whole or not at all, beside others in another order and single changes of the same', async () => {
+  it('is visible completely or not at all, beside sets in another order and single changes', async () => {
     const ids = [await made('a'), await made('b'), await made('c')];
     const renaming = (order: readonly string[], name: string) =>
       together(order.map((id) => ({ kind: 'Config', action: 'update', id, body: { name } })));
@@ -341,7 +344,7 @@ describe('an atomic set', () => {
     expect(names[0]).toMatch(/^set-24-/);
   });
 
-  it('of two that want the same identity one is carried out, and nothing of the other', async () => {
+  it('succeeds for one of two sets with the same identity, and leaves nothing of the other', async () => {
     const owner = `o${randomUUID()}`;
     const lease = await leaseHeaders(server.request, owner);
     const claims = (names: readonly string[], told: string): Change[] =>
@@ -375,7 +378,7 @@ describe('an atomic set', () => {
   });
 });
 
-it('more changes or a larger body than the bounds say are refused before anything is done', async () => {
+it('rejects more changes or a larger body than the limits before doing anything', async () => {
   const many = Array.from({ length: 1001 }, () => config('x'));
   expect((await send(many)).status).toBe(400);
   expect((await send([])).status).toBe(400);

@@ -1,4 +1,7 @@
-/** Guarantees of configs over HTTP: their forms, versions, guardrail references, isolation and end. */
+/**
+ * Verifies the config routes over HTTP: response forms, versions, guardrail references, isolation
+ * and deletion.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -45,8 +48,8 @@ async function read(reference: string) {
   return (await server.request('GET', `${path}/${reference}`)).body;
 }
 
-describe('200', () => {
-  it('answers a create and an update in both published shapes', async () => {
+describe('status 200', () => {
+  it('returns both published response forms for create and update', async () => {
     const made = await make();
     const ids = { id: made.id, slug: made.slug, version_id: made.version_id };
     expect(made.slug).toMatch(/^pc-routin-[0-9a-f]{6}$/);
@@ -59,7 +62,7 @@ describe('200', () => {
     ]);
   });
 
-  it('tells the content as JSON text, exactly as it was sent, on every plane', async () => {
+  it('returns the content as JSON text exactly as it was sent, on every plane', async () => {
     const odd = { ...config, my_key: { Ünïcode: '→', nested: [1.5, null, true] } };
     const { id, slug } = await make({ config: odd });
     for (const plane of ['/v1', '/v2', '/admin/v2']) {
@@ -71,7 +74,7 @@ describe('200', () => {
     expect(answer).toMatchObject({ status: 200, body: { status: 'active', workspace_id: null } });
   });
 
-  it('makes a new version only when the content changes, and lists them newest first', async () => {
+  it('creates a version only when the content changes, and lists versions newest first', async () => {
     const { slug, version_id: first } = await make();
     expect((await put(slug, { name: 'New name' })).body.version_id).toBe(first);
     const reordered = { targets: [{ weight: 0.5, virtual_key: 'vk' }], retry: { attempts: 3 } };
@@ -93,7 +96,7 @@ describe('200', () => {
     expect(page.body.data).toMatchObject([{ version_id: first }]);
   });
 
-  it('lists versions whose contents are too large to be read at once, each with its own', async () => {
+  it('lists versions that are too large to be read together, each with its own content', async () => {
     const text = (at: number): string => `${at} ${'"é" '.repeat(90_000)}`;
     const { slug } = await make({ config: { note: text(0) } });
     for (const at of [1, 2, 3, 4, 5]) await put(slug, { config: { note: text(at) } });
@@ -113,7 +116,7 @@ describe('200', () => {
     expect(await read(slug)).toMatchObject({ status: 'active' });
   });
 
-  it('keeps one default a workspace, also when two become it at once', async () => {
+  it('keeps one default config per workspace under concurrent requests', async () => {
     const workspace = await makeWorkspace();
     const body = { workspace_id: workspace.id, isDefault: 1 };
     await make();
@@ -124,7 +127,7 @@ describe('200', () => {
     expect(list.body.data[0]).not.toHaveProperty('config');
   });
 
-  it('takes a guardrail of the organisation or of its own workspace, by slug or id', async () => {
+  it('accepts a guardrail of the organisation or its own workspace, by slug or id', async () => {
     const workspace = await makeWorkspace();
     const mine = await makeGuardrail({ workspace_id: workspace.id });
     const shared = await makeGuardrail();
@@ -138,7 +141,7 @@ describe('200', () => {
     expect(JSON.parse((await read(made.slug)).config).input_guardrails[0]).toBe(mine.slug);
   });
 
-  it('is gone after DELETE, with its versions', async () => {
+  it('is gone with its versions after DELETE', async () => {
     const { id, slug } = await make();
     const gone = await server.request('DELETE', `${path}/${slug}`);
     expect(gone).toMatchObject({ status: 200, body: {} });
@@ -165,12 +168,12 @@ describe('400', () => {
       'config.input_guardrails[0].regexMatch.rule',
     ],
     [{ version_id: 'x' }, 'version_id'],
-  ])('refuses a create with %j', async (body, param) => {
+  ])('rejects a create with %j', async (body, param) => {
     const answer = await server.request('POST', path, { body: { name: 'x', config, ...body } });
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'AB01', param } } });
   });
 
-  it('refuses an unknown guardrail, and names it and its place', async () => {
+  it('names an unknown guardrail with its position', async () => {
     const broken = { targets: [{}, { output_guardrails: ['pg-nobody-000000'] }] };
     const param = 'config.targets[1].output_guardrails[0]';
     const refusal = { status: 400, body: { error: { code: 'AB01', param } } };
@@ -182,7 +185,7 @@ describe('400', () => {
     expect(await read(slug)).toMatchObject({ version_id, config: JSON.stringify(config) });
   });
 
-  it('refuses a guardrail that is archived, in another workspace, or of another tenant', async () => {
+  it('rejects a guardrail that is archived, of another workspace, or of another tenant', async () => {
     const archived = await makeGuardrail();
     await server.database.db
       .updateTable('guardrails')
@@ -204,7 +207,7 @@ describe('400', () => {
     }
   });
 
-  it('refuses targets nested thousands deep, quickly and without falling', async () => {
+  it('rejects thousands of nested targets quickly, without a stack overflow', async () => {
     const deep = `${'{"targets":['.repeat(10_000)}{}${']}'.repeat(10_000)}`;
     const answer = await server.request('POST', path, {
       body: `{"name":"x","config":${deep}}`,
@@ -213,7 +216,7 @@ describe('400', () => {
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'AB01' } } });
   });
 
-  it('refuses an update that says nothing', async () => {
+  it('rejects an update without fields', async () => {
     const { slug } = await make();
     const answer = await put(slug, {});
     expect(answer).toMatchObject({ status: 400 });
@@ -222,7 +225,7 @@ describe('400', () => {
 });
 
 describe('403 and 404', () => {
-  it('shows a tenant nothing of another, as if it did not exist', async () => {
+  it('returns 404 for configs of another tenant', async () => {
     const { id, slug } = await make();
     const other = await addTenant(server, 'configs-other');
     for (const target of [id, slug, `${slug}/versions`]) {
@@ -233,7 +236,7 @@ describe('403 and 404', () => {
     expect((await other.send('GET', path)).body.total).toBe(0);
   });
 
-  it('answers 404 for texts that no config can have', async () => {
+  it('returns 404 for ids that no config can have', async () => {
     for (const reference of [
       'pc-none-000000',
       '%F0%9F%9A%80',
@@ -244,7 +247,7 @@ describe('403 and 404', () => {
     }
   });
 
-  it('refuses a key without the scope', async () => {
+  it('returns 403 to a key without the scope', async () => {
     const { send } = await addKeyCaller(server, ['configs.list']);
     const { slug } = await make();
     expect((await send('GET', '/v1/configs')).status).toBe(200);
@@ -254,7 +257,7 @@ describe('403 and 404', () => {
 });
 
 describe('409 and 412', () => {
-  it('keeps a config that an API key is pinned to, and active, and lets it go afterwards', async () => {
+  it('keeps a config active while an API key uses it, and deletes it afterwards', async () => {
     const { id, slug } = await make();
     const key = await server.request('POST', '/v1/api-keys/organisation/service', {
       body: { name: 'pinned', scopes: ['completions.write'], defaults: { config_id: slug } },
@@ -269,7 +272,7 @@ describe('409 and 412', () => {
     expect((await server.request('DELETE', `${path}/${id}`)).status).toBe(200);
   });
 
-  it('keeps a config that people of a workspace go by, which is theirs or the organisation’s', async () => {
+  it('keeps a config that is the default for user keys, of a workspace or of the organisation', async () => {
     const place = await server.request('POST', '/v2/workspaces', { body: { name: 'People' } });
     const choose = async (user_api_key_config: string | null) =>
       server.request('PUT', `/v2/workspaces/${place.body.id}`, {
@@ -304,7 +307,7 @@ describe('409 and 412', () => {
     expect((await server.request('DELETE', `${path}/${slug}`)).status).toBe(200);
   });
 
-  it('never pins a key to a config, nor names a guardrail, that is deleted or archived at the same time', async () => {
+  it('never leaves a key or config with a reference to a concurrently deleted or archived object', async () => {
     const { id } = await make();
     const [pinned, configGone] = await Promise.all([
       server.request('POST', '/v1/api-keys/organisation/service', {
@@ -335,7 +338,7 @@ describe('409 and 412', () => {
     expect(outcomes).toContainEqual([named.status, guardrailGone.status]);
   });
 
-  it('lets one of several writers who read the same version win', async () => {
+  it('accepts one of several concurrent updates of the same version', async () => {
     const { slug } = await make();
     const { etag } = (await server.request('GET', `${path}/${slug}`)).headers;
     const answers = await Promise.all(

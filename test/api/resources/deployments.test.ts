@@ -1,4 +1,7 @@
-/** Guarantees of deployments over HTTP (1.4, 1.7, 1.8, 1.25, 1.28): who they say they are by is told once, whom they serve, and their end. */
+/**
+ * Verifies the deployment routes over HTTP (1.4, 1.7, 1.8, 1.25, 1.28): credentials shown once,
+ * served workspaces, and deletion.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import { type Receiver, startReceiver } from '../../support/network/receiver.ts';
@@ -12,7 +15,7 @@ interface Made {
   client_auth: string;
 }
 let server: TestServer;
-/** Where a gateway is. */
+/** The address of a gateway. */
 let gateway: Receiver;
 let workspace: { id: string; slug: string };
 let other: { id: string; slug: string };
@@ -49,7 +52,7 @@ async function list(query: Record<string, string>): Promise<string[]> {
 }
 
 describe('a deployment', () => {
-  it('is found by id and slug on every plane; what it says who it is by is told once (1.4, 1.8)', async () => {
+  it('is found by id and slug on every plane, and shows its credential once (1.4, 1.8)', async () => {
     const made = await make({
       type: 'non_production',
       tags: { region: 'eu' },
@@ -94,7 +97,7 @@ describe('a deployment', () => {
     expect(await put(id, { name: 'Berlin' })).toEqual({});
   });
 
-  it('serves every workspace, or those that are named, added and removed (1.7)', async () => {
+  it('serves every workspace, or named ones that are added and removed (1.7)', async () => {
     const { id } = await make({ auth_settings: { workspaces_allowed: [workspace.slug] } });
     const served = async () => {
       const { auth_settings: settings, workspaces } = await read(id);
@@ -127,7 +130,7 @@ describe('a deployment', () => {
     });
   });
 
-  it('that serves only a workspace which is deleted serves nobody', async () => {
+  it('serves nobody after its only workspace is deleted', async () => {
     const gone = await post('/v2/workspaces', { name: 'Gone' });
     const { id } = await make({ auth_settings: { workspaces_allowed: [gone.id] } });
     await server.request('DELETE', `/v2/workspaces/${gone.id}`, { body: {} });
@@ -162,7 +165,7 @@ describe('a deployment', () => {
     expect(await read(closed.id)).toMatchObject({ status: 'archived' });
   });
 
-  it('is the one default of its organisation, however many are told to be at once', async () => {
+  it('is the one default of its organisation under concurrent requests', async () => {
     const made = await Promise.all(Array.from({ length: 5 }, () => make({ is_default: true })));
     await Promise.all(made.map(({ id }) => put(id, { is_default: true })));
     const rows = await server.app.database.db
@@ -173,7 +176,7 @@ describe('a deployment', () => {
     expect(rows).toHaveLength(1);
   });
 
-  it('is asked where it is, without a credential and only where it may be', async () => {
+  it('is probed at its address without a credential, and only at permitted addresses', async () => {
     const at = async (gateway_base_url: string) => {
       const { id } = await make({ auth_settings: { gateway_base_url } });
       return (await server.request('GET', `${path}/${id}/ping`)).body;
@@ -207,12 +210,12 @@ describe('a deployment', () => {
     [{ auth_settings: { workspaces_allowed: ['nowhere'] } }, 'auth_settings'],
     [{ auth_settings: { gateway_base_url: 'ftp://x' } }, 'auth_settings.gateway_base_url'],
     [{ tags: { a: 1 } }, 'tags.a'],
-  ])('is refused with %j', async (body, param) => {
+  ])('returns 400 for %j', async (body, param) => {
     const answer = await server.request('POST', path, { body: { name: 'x', ...body } });
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'AB01', param } } });
   });
 
-  it('is changed by nobody from an older version, another tenant or a workspace, and read with either spelling of the scope', async () => {
+  it('is protected from stale versions, other tenants and workspaces, and readable with both spellings of the scope', async () => {
     const { id } = await make({ auth_settings: { workspaces_allowed: [workspace.id] } });
     const stale = await server.request('PUT', `${path}/${id}`, {
       body: { name: 'x' },

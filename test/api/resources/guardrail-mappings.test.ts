@@ -1,4 +1,7 @@
-/** Guarantees of guardrails on MCP servers over HTTP: exact bulk sync, single mappings, isolation. */
+/**
+ * Verifies guardrail mappings of MCP servers over HTTP: exact bulk sync, single mappings,
+ * isolation.
+ */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
@@ -64,7 +67,7 @@ async function list() {
 }
 
 describe('the bulk sync', () => {
-  it('makes the mappings exactly those sent, and counts what it did', async () => {
+  it('replaces the mappings with exactly those that were sent, and counts the changes', async () => {
     const [one, two, three] = servers.map(({ id }) => id);
     const first = await sync({
       [one!]: {},
@@ -105,7 +108,7 @@ describe('the bulk sync', () => {
     expect(await listAudit(server, before[0].id)).toHaveLength(1);
   });
 
-  it('run many times at once adds each mapping once', async () => {
+  it('adds each mapping once when it is sent many times concurrently', async () => {
     const wanted = Object.fromEntries(servers.map(({ id }) => [id, { run_on: ['input'] }]));
     const answers = await Promise.all(Array.from({ length: 8 }, () => sync(wanted)));
     expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200));
@@ -115,7 +118,7 @@ describe('the bulk sync', () => {
     expect(await list()).toHaveLength(3);
   });
 
-  it('run with different bodies at once leaves exactly one of them, and counts that add up', async () => {
+  it('leaves exactly one of several concurrent bodies, with counts that add up', async () => {
     const bodies = servers.map(({ id }) => ({ [id]: {} }));
     const answers = await Promise.all(bodies.map((body) => sync(body)));
     const sum = (field: 'added' | 'removed') =>
@@ -125,7 +128,7 @@ describe('the bulk sync', () => {
     expect(sum('added') - sum('removed')).toBe(1);
   });
 
-  it('does nothing at all when one entry is wrong', async () => {
+  it('changes nothing when one entry is invalid', async () => {
     const [one, two] = servers.map(({ id }) => id);
     await sync({ [one!]: {} });
     const before = await list();
@@ -137,7 +140,7 @@ describe('the bulk sync', () => {
     expect(await list()).toEqual(before);
   });
 
-  it('refuses capabilities of another integration, and the same server twice', async () => {
+  it('rejects capabilities of another integration, and a repeated server', async () => {
     const elsewhere = await makeIntegration();
     const { id, slug } = servers[0]!;
     const foreign = await sync({ [id]: { capability_ids: elsewhere.capabilityIds } });
@@ -151,17 +154,17 @@ describe('the bulk sync', () => {
     [{ mcp_servers: { x: { run_on: [] } } }],
     [{ mcp_servers: { x: { run_on: ['sometimes'] } } }],
     [{ mcp_servers: { x: { capability_ids: ['x'] } } }],
-  ])('refuses a body like %j', async (body) => {
+  ])('rejects a body like %j', async (body) => {
     const answer = await server.request('PUT', path, { body });
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'AB01' } } });
   });
 
-  it('refuses more servers than one object may have keys', async () => {
+  it('rejects more servers than an object may have keys', async () => {
     const named = Array.from({ length: 1001 }, (_, at) => [`s${at}`, {}]);
     expect((await sync(Object.fromEntries(named))).status).toBe(413);
   });
 
-  it('answers 404 for a server that does not exist or is another tenant’s, alike', async () => {
+  it('returns the same 404 for an unknown server and one of another tenant', async () => {
     const other = await addTenant(server, 'mappings-servers');
     const place = await other.send('POST', '/v2/workspaces', { body: { name: 'w' } });
     const theirs = await other.send('POST', '/v2/mcp-integrations', {
@@ -180,7 +183,7 @@ describe('the bulk sync', () => {
     expect(unknown.body.error.message).toBe(hidden.body.error.message);
   });
 
-  it('refuses a guardrail for LLM requests, and servers of another workspace than its own', async () => {
+  it('rejects a guardrail for LLM requests, and servers of another workspace', async () => {
     const llm = await makeGuardrail({ target: 'llm', actions: { deny: true } });
     const answer = await server.request('PUT', `/v2/guardrails/${llm.slug}/mcp-servers`, {
       body: { mcp_servers: {} },
@@ -194,14 +197,14 @@ describe('the bulk sync', () => {
     expect(crossing.status).toBe(400);
   });
 
-  it('compares If-Match with the guardrail', async () => {
+  it('compares If-Match with the version of the guardrail', async () => {
     expect((await sync({}, { 'if-match': '"2"' })).status).toBe(412);
     expect((await sync({}, { 'if-match': '"1"' })).status).toBe(200);
   });
 });
 
 describe('a single mapping', () => {
-  it('is made, changed, read and taken off', async () => {
+  it('is created, updated, read and deleted', async () => {
     const at = `${path}/${servers[0]!.slug}`;
     const run = (body: unknown) => server.request('PUT', at, { body });
     const made = await run({ run_on: ['beforeToolCall'], capability_ids: capabilityIds });
@@ -231,7 +234,7 @@ describe('a single mapping', () => {
     ]);
   });
 
-  it('is made once by many at once, and by one of those who read the same version changed', async () => {
+  it('is created once under concurrent requests, and updated by one of those with the same version', async () => {
     const at = `${path}/${servers[0]!.id}`;
     const made = await Promise.all(
       Array.from({ length: 6 }, () => server.request('PUT', at, { body: {} })),
@@ -248,7 +251,7 @@ describe('a single mapping', () => {
     expect((await server.request('DELETE', at, { headers })).status).toBe(412);
   });
 
-  it('belongs to its owner, and frees its identity when the guardrail goes', async () => {
+  it('belongs to its owner, and releases its identity when the guardrail is deleted', async () => {
     const managed_by = {
       owner: 'git',
       workspace: null,
@@ -272,7 +275,7 @@ describe('a single mapping', () => {
 });
 
 describe('403 and 404', () => {
-  it('shows a tenant nothing of another, as if it did not exist', async () => {
+  it('returns 404 for mappings of another tenant', async () => {
     await sync({ [servers[0]!.id]: {} });
     const other = await addTenant(server, 'mappings-other');
     const one = `${path}/${servers[0]!.id}`;
@@ -287,7 +290,7 @@ describe('403 and 404', () => {
     expect(await list()).toHaveLength(1);
   });
 
-  it('asks for guardrail scopes', async () => {
+  it('requires guardrail scopes', async () => {
     const { send } = await addKeyCaller(server, ['organisation_guardrails.read']);
     const at = `/v1/guardrails/${guardrail.id}/mcp-servers`;
     expect(await send('GET', at)).toMatchObject({ status: 200, body: [] });

@@ -1,4 +1,7 @@
-/** Guarantees of guardrails over HTTP: their record on each plane, versions, checks, isolation and end. */
+/**
+ * Verifies the guardrail routes over HTTP: the record on each plane, versions, checks, isolation
+ * and deletion.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { idFromBytes, idToBytes } from '../../../src/model/wire/ids.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -36,8 +39,8 @@ async function read(id: string, plane = '/v2') {
   return (await server.request('GET', `${plane}/guardrails/${id}`)).body;
 }
 
-describe('200', () => {
-  it('creates a guardrail with a slug of its name, a version and its maker', async () => {
+describe('status 200', () => {
+  it('creates a guardrail with a slug from its name, a version and its creator', async () => {
     const made = await make();
     expect(made).toEqual({
       id: expect.stringMatching(/^[0-9a-f-]{36}$/),
@@ -52,7 +55,7 @@ describe('200', () => {
     ]);
   });
 
-  it('answers exactly what was sent on v1 and every default on the newer planes', async () => {
+  it('returns exactly what was sent on v1, and every default on the newer planes', async () => {
     const { id, slug } = await make();
     const asSent = await read(slug, '/v1');
     expect(asSent).toMatchObject({ checks: [check], actions, target: 'llm', status: 'active' });
@@ -72,7 +75,7 @@ describe('200', () => {
     }
   });
 
-  it('takes a guardrail on tools without checks, and lets it lose them; others keep one', async () => {
+  it('accepts a tool guardrail without checks and allows removing them; other guardrails need one check', async () => {
     const bare = { target: 'mcp_tools', checks: undefined, actions: undefined };
     const { id } = await make(bare);
     expect(await read(id, '/v1')).toMatchObject({ checks: [], actions: {} });
@@ -87,7 +90,7 @@ describe('200', () => {
     expect(emptied).toMatchObject({ status: 400, body: { error: { param: 'checks' } } });
   });
 
-  it('echoes checks it does not know, and both spellings of those it does', async () => {
+  it('returns unknown checks unchanged, and known checks in both spellings', async () => {
     const checks = [
       { id: 'acme.magic', parameters: { wand: { length: 11.5 } } },
       { id: 'default.isAllLowerCase' },
@@ -97,7 +100,7 @@ describe('200', () => {
     expect((await read(id, '/v1')).checks).toEqual(checks);
   });
 
-  it('lists guardrails of every target, those of a workspace by its id or slug, paged', async () => {
+  it('lists guardrails of every target, and those of a workspace by id or slug, in pages', async () => {
     const workspace = await makeWorkspace();
     const llm = await make({ workspace_id: workspace.slug });
     server.clock.advance(1000);
@@ -125,7 +128,7 @@ describe('200', () => {
     expect(second.body).toMatchObject({ total: 2, data: [{ id: llm.id }] });
   });
 
-  it('makes a new version when content changes, and only then', async () => {
+  it('creates a version only when the content changes', async () => {
     const { id, slug, version_id } = await make();
     const put = async (body: Record<string, unknown>) =>
       (await server.request('PUT', `${path}/${slug}`, { body })).body;
@@ -150,7 +153,7 @@ describe('200', () => {
     ]);
   });
 
-  it('finds the id of a check sent without one by its name', async () => {
+  it('assigns by name the id of a check that was sent without one', async () => {
     const { id } = await make();
     const checks = [{ name: 'digits', is_enabled: false, parameters: { rule: '[0-9]' } }];
     await server.request('PUT', `${path}/${id}`, { body: { checks } });
@@ -161,7 +164,7 @@ describe('200', () => {
     expect(unnamed).toMatchObject({ status: 400, body: { error: { param: 'checks[0].id' } } });
   });
 
-  it('is gone after DELETE, with its versions', async () => {
+  it('is gone with its versions after DELETE', async () => {
     const { id } = await make();
     const gone = await server.request('DELETE', `${path}/${id}`);
     expect(gone).toMatchObject({ status: 200, body: {} });
@@ -211,7 +214,7 @@ describe('400', () => {
       },
       'checks[0].id',
     ],
-  ])('refuses a create with %j', async (body, param) => {
+  ])('rejects a create with %j', async (body, param) => {
     const answer = await server.request('POST', path, {
       body: { name: 'x', checks: [check], actions, ...body },
     });
@@ -226,31 +229,28 @@ describe('400', () => {
     'x-forwarded-for',
     'x-gateway-config',
     'no good',
-  ])(
-    'refuses a webhook that is to be given the header %s, at create and at update',
-    async (header) => {
-      const parameters = {
-        webhookURL: 'https://a.example',
-        forwardHeaders: ['traceparent', header],
-      };
-      const body = { checks: [{ id: 'default.webhook', parameters }] };
-      const { id } = await make();
-      const refusal = {
-        status: 400,
-        body: { error: { code: 'AB01', param: 'checks[0].parameters.forwardHeaders[1]' } },
-      };
-      const create = { name: 'x', actions, ...body };
-      expect(await server.request('POST', path, { body: create })).toMatchObject(refusal);
-      expect(await server.request('PUT', `${path}/${id}`, { body })).toMatchObject(refusal);
-    },
-  );
+  ])('rejects a webhook with the header %s, on create and on update', async (header) => {
+    const parameters = {
+      webhookURL: 'https://a.example',
+      forwardHeaders: ['traceparent', header],
+    };
+    const body = { checks: [{ id: 'default.webhook', parameters }] };
+    const { id } = await make();
+    const refusal = {
+      status: 400,
+      body: { error: { code: 'AB01', param: 'checks[0].parameters.forwardHeaders[1]' } },
+    };
+    const create = { name: 'x', actions, ...body };
+    expect(await server.request('POST', path, { body: create })).toMatchObject(refusal);
+    expect(await server.request('PUT', `${path}/${id}`, { body })).toMatchObject(refusal);
+  });
 
   it.each([
     [{}, 'No update fields provided'],
     [{ target: 'mcp_tools' }, 'target: cannot be changed'],
     [{ organisation_id: 'x' }, 'organisation_id'],
     [{ checks: [{ id: 'default.regexMatch', parameters: {} }] }, 'rule'],
-  ])('refuses an update with %j', async (body, reason) => {
+  ])('rejects an update with %j', async (body, reason) => {
     const { id } = await make();
     const answer = await server.request('PUT', `${path}/${id}`, { body });
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'AB01' } } });
@@ -259,7 +259,7 @@ describe('400', () => {
 });
 
 describe('403 and 404', () => {
-  it('shows a tenant nothing of another, as if it did not exist', async () => {
+  it('returns 404 for guardrails of another tenant', async () => {
     const { id, slug } = await make();
     const other = await addTenant(server, 'guardrails-other');
     for (const reference of [id, slug]) {
@@ -276,7 +276,7 @@ describe('403 and 404', () => {
     expect((await other.send('POST', path, { body: foreign })).status).toBe(404);
   });
 
-  it('keeps a key of one workspace to that workspace', async () => {
+  it('confines a workspace key to its workspace', async () => {
     const [mine, theirs] = [await makeWorkspace('Mine'), await makeWorkspace('Theirs')];
     const scopes = ['guardrails.create', 'guardrails.list', 'guardrails.read'];
     const { send } = await addKeyCaller(server, scopes, mine.id);
@@ -293,7 +293,7 @@ describe('403 and 404', () => {
     expect((await send('DELETE', `/v1/guardrails/${made.body.id}`)).status).toBe(403);
   });
 
-  it('asks for the scope of where the guardrail is, on every plane', async () => {
+  it('requires the scope for the level of the guardrail, on every plane', async () => {
     const workspace = await makeWorkspace();
     const shared = await make();
     const inside = await make({ workspace_id: workspace.id });
@@ -335,7 +335,7 @@ describe('403 and 404', () => {
     });
   });
 
-  it('answers 404 when the resource is not in the workspace the query names', async () => {
+  it('returns 404 when the resource is not in the workspace of the query', async () => {
     const workspace = await makeWorkspace();
     const { id } = await make();
     const answer = await server.request('GET', `${path}/${id}?workspace_id=${workspace.id}`);
@@ -344,7 +344,7 @@ describe('403 and 404', () => {
 });
 
 describe('409 and 412', () => {
-  it('keeps a guardrail that a config names by slug or id, and lets it go afterwards', async () => {
+  it('keeps a guardrail that a config references by slug or id, and deletes it afterwards', async () => {
     for (const by of ['slug', 'id', 'ID'] as const) {
       const guardrail = await make();
       const name = by === 'ID' ? guardrail.id.toUpperCase() : guardrail[by];
@@ -360,7 +360,7 @@ describe('409 and 412', () => {
     }
   });
 
-  it('keeps a guardrail that a workspace puts on every request', async () => {
+  it('keeps a guardrail that a workspace applies to every request', async () => {
     const workspace = await makeWorkspace();
     const { id, slug } = await make();
     const put = await server.request('PUT', `/v2/workspaces/${workspace.id}`, {
@@ -370,7 +370,7 @@ describe('409 and 412', () => {
     expect((await server.request('DELETE', `${path}/${id}`)).status).toBe(409);
   });
 
-  it('lets one of two writers who read the same version win', async () => {
+  it('accepts one of two concurrent updates of the same version', async () => {
     const { id } = await make();
     const { headers } = await server.request('GET', `${path}/${id}`);
     const write = (name: string) =>
@@ -396,7 +396,7 @@ describe('ownership', () => {
     last_applied: { name: 'No digits' },
   };
 
-  it('claims an identity once, renews it, and frees it on delete by its owner only', async () => {
+  it('claims an identity once, renews it, and releases it on delete by its owner only', async () => {
     const headers = await leaseHeaders(server.request, 'git');
     const create = (name: string) =>
       server.request('POST', path, {

@@ -1,4 +1,7 @@
-/** Guarantees of integrations over HTTP: what is told, what is secret, their models, who may use them. */
+/**
+ * Verifies the integration routes over HTTP: fields, secrets, models, and which workspaces may use
+ * them.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keyContext } from '../../../src/auth/integration-secrets.ts';
 import * as providers from '../../../src/store/resources/providers.ts';
@@ -41,13 +44,13 @@ async function make(body: Record<string, unknown> = {}): Promise<Made> {
 const get = async (at: string) => (await server.request('GET', `${path}/${at}`)).body;
 const put = (at: string, body: unknown) => server.request('PUT', `${path}/${at}`, { body });
 
-/** Providers of a workspace. */
+/** Returns the providers of a workspace. */
 async function providersIn(place: Made): Promise<Record<string, unknown>[]> {
   return (await server.request('GET', `/v1/providers?workspace_id=${place.id}`)).body.data;
 }
 
 describe('an integration', () => {
-  it('is told with its secrets masked, and kept with them sealed', async () => {
+  it('is returned with masked secrets, which are stored sealed', async () => {
     const { id, slug } = await make({
       configurations: {
         custom_headers: { 'X-Team': canary },
@@ -95,7 +98,7 @@ describe('an integration', () => {
     expect(JSON.stringify([stored, await listAudit(server, id)])).not.toContain(canary);
   });
 
-  it('is named by clients of v2 with the id of its service, which the catalogue tells', async () => {
+  it('is named on v2 with the id of its service in the catalogue', async () => {
     const listed = await server.request('GET', '/admin/v2/utils/static-resources/ai-providers');
     const openai = listed.body.data.find((one: { slug: string }) => one.slug === 'openai');
     const { id } = await make({ ai_provider_id: openai.id });
@@ -104,7 +107,7 @@ describe('an integration', () => {
     expect(await get(id)).toMatchObject({ ai_provider_id: 'openai' });
   });
 
-  it('keeps a masked or absent secret, and forgets one that is cleared', async () => {
+  it('keeps a masked or absent secret, and clears one on request', async () => {
     const { id } = await make({ configurations: { custom_headers: { a: canary } } });
     await put(id, { configurations: { custom_headers: { a: '********', b: 'new' } } });
     expect(await get(id)).toMatchObject({
@@ -122,7 +125,7 @@ describe('an integration', () => {
     expect(await get(id)).toMatchObject({ masked_key: null, configurations: {} });
   });
 
-  it('is reached from a provider in two statements, its key as it was given', async () => {
+  it('is loaded through a provider in two statements, with the original key', async () => {
     const { id, slug } = await make({ workspace_id: workspace.id, name: 'Reached' });
     const [found] = await providers.listReached(
       server.database.db,
@@ -135,7 +138,7 @@ describe('an integration', () => {
     expect(unsealer.unseal(found!.integration.sealed_key!, keyContext(id))).toBe(canary);
   });
 
-  it('lists by place, and shows a caller the types whose list it may see', async () => {
+  it('is listed by level, and by type in the lists that the caller may see', async () => {
     const own = await make({ workspace_id: workspace.id });
     const list = async (query: string) => (await server.request('GET', `${path}?${query}`)).body;
     expect((await list(`workspace_id=${workspace.slug}`)).data[0]).toMatchObject({ id: own.id });
@@ -175,7 +178,7 @@ describe('an integration', () => {
       /twice/,
     ],
     [{ workspaces: [{ id: 'nobody', enabled: true }] }, 'workspaces[0].id', /no workspace/],
-  ])('refuses %j without showing a secret', async (body, param, message) => {
+  ])('rejects %j without showing a secret', async (body, param, message) => {
     const answer = await server.request('POST', path, {
       body: { name: 'x', ai_provider_id: 'openai', ...body },
     });
@@ -184,7 +187,7 @@ describe('an integration', () => {
     expect(JSON.stringify(answer.body)).not.toContain(canary);
   });
 
-  it("refuses another slug, a taken one, and access of others to what is a workspace's own", async () => {
+  it('rejects a changed slug, a taken slug, and access of others to a workspace integration', async () => {
     const { id, slug } = await make({ slug: 'taken', workspace_id: workspace.id });
     expect((await put(id, { slug: 'other' })).status).toBe(400);
     expect((await put(id, { workspaces: [] })).body.error.param).toBe('workspaces');
@@ -194,7 +197,7 @@ describe('an integration', () => {
     expect(twin).toMatchObject({ status: 409, body: { error: { param: 'slug' } } });
   });
 
-  it("is nothing to other tenants, nor the organisation's to a credential of a workspace", async () => {
+  it('is hidden from other tenants, and organisation integrations from workspace credentials', async () => {
     const { id, slug } = await make();
     const other = await addTenant(server, 'integrations-other');
     const bound = await bindToWorkspace(server, workspace.id);
@@ -208,8 +211,8 @@ describe('an integration', () => {
   });
 });
 
-describe('its models', () => {
-  it('are those of the catalogue first, in a fixed order, and what was put, merged by slug', async () => {
+describe('the models of an integration', () => {
+  it('are those of the catalogue in a fixed order, then the added ones, merged by slug', async () => {
     const { id } = await make();
     const first = await get(`${id}/models`);
     expect(first).toMatchObject({ object: 'list', allow_all_models: true });
@@ -235,7 +238,7 @@ describe('its models', () => {
     expect(models.at(-1)).toMatchObject(custom);
   });
 
-  it('are forgotten by body or query, save those of the catalogue', async () => {
+  it('are removed by body or query, except those of the catalogue', async () => {
     const { id } = await make({ models: ['a', 'b'].map((slug) => ({ slug, enabled: true })) });
     const slugs = async () =>
       (await get(`${id}/models`)).models.map(({ slug }: { slug: string }) => slug);
@@ -248,7 +251,7 @@ describe('its models', () => {
     expect(await slugs()).toContain('gpt-4o');
   });
 
-  it('are not changed, nor is the version, by what is put again', async () => {
+  it('are not changed and get no version when they are put unchanged', async () => {
     const { id } = await make();
     const models = [
       { slug: 'm', enabled: true, configurations: { custom_headers: { a: canary } } },
@@ -266,8 +269,8 @@ describe('its models', () => {
   });
 });
 
-describe('its workspaces', () => {
-  it('are let in with a budget and a first provider, and lose both with the workspace', async () => {
+describe('the workspaces of an integration', () => {
+  it('get access with a budget and a first provider, and lose both with the workspace', async () => {
     const place = await makeWorkspace('Granted');
     const { id, slug } = await make();
     const grant = {
@@ -303,7 +306,7 @@ describe('its workspaces', () => {
     expect(left).toEqual([]);
   });
 
-  it('are told of an alert at any amount, which some clients take for a percentage', async () => {
+  it('accept any alert threshold, which some clients treat as a percentage', async () => {
     const place = await makeWorkspace('Alerted');
     const { id } = await make();
     const usage_limits = [{ type: 'cost', credit_limit: 50, alert_threshold: 75 }];
@@ -312,7 +315,7 @@ describe('its workspaces', () => {
     expect((await get(`${id}/workspaces`)).workspaces).toMatchObject([{ usage_limits }]);
   });
 
-  it("are deleted with a provider that came by itself, and not with one that is somebody's own", async () => {
+  it('are removed with an automatically created provider, and not with a manually created one', async () => {
     const place = await makeWorkspace('Provided');
     const { id } = await make();
     const access = (enabled: boolean) =>
@@ -354,7 +357,7 @@ describe('its workspaces', () => {
     expect((await get(`${id}/workspaces`)).workspaces).toEqual([]);
   });
 
-  it('are kept out by name or all together, and named ones overridden where that is asked for', async () => {
+  it('are removed by name or all together, and overridden individually on request', async () => {
     const place = await makeWorkspace('Kept out');
     const { id } = await make();
     const workspaces = [{ id: place.id, enabled: true }];
@@ -374,7 +377,7 @@ describe('its workspaces', () => {
     expect((await use(place)).status).toBe(403);
   });
 
-  it('have the limits that are said of all, which one put says in part and an update as a whole', async () => {
+  it('inherit the limits for all workspaces, which PUT sets partially and an update replaces', async () => {
     const place = await makeWorkspace('Alike');
     const usage_limits = [{ type: 'tokens', credit_limit: 100, periodic_reset: 'weekly' }];
     const rate_limits = [{ type: 'requests', unit: 'rpm', value: 5 }];
@@ -411,7 +414,7 @@ describe('its workspaces', () => {
     expect(await budgets()).toEqual([]);
   });
 
-  it('have no limits of all that could not hold, and leave none behind', async () => {
+  it('inherit no limits that cannot hold, and none are stored', async () => {
     const { id } = await make();
     const passed = { credit_limit: 1, next_usage_reset_at: '2020-01-01T00:00:00.000Z' };
     for (const [usage_limits, place] of [
@@ -439,7 +442,7 @@ describe('its workspaces', () => {
     expect(left).toEqual([]);
   });
 
-  it('are replaced whole by an update of the integration, which counts once', async () => {
+  it('are replaced by an update of the integration, which counts as one version', async () => {
     const [one, two] = [await makeWorkspace('One'), await makeWorkspace('Two')];
     const { id } = await make({ workspaces: [{ id: one.id, enabled: true }] });
     await put(id, { workspaces: [{ id: two.id, enabled: false }] });
@@ -451,8 +454,8 @@ describe('its workspaces', () => {
   });
 });
 
-describe('its end', () => {
-  it('takes along the providers that came with it, and waits for every other', async () => {
+describe('the deletion of an integration', () => {
+  it('removes its automatically created providers, and is refused while others exist', async () => {
     const { id } = await make({ workspace_id: workspace.id, name: 'Ending' });
     const made = (await providersIn(workspace)).filter((one) => one.integration_id === id);
     expect(made).toHaveLength(1);
@@ -476,7 +479,7 @@ describe('its end', () => {
     expect(left).not.toContain(other.id);
   });
 
-  it('never leaves a provider that is made at the same time', async () => {
+  it('never leaves a provider that is created concurrently', async () => {
     for (let round = 0; round < 5; round += 1) {
       const { id } = await make();
       const body = { name: 'x', integration_id: id, workspace_id: workspace.id };

@@ -1,4 +1,7 @@
-/** Guarantees of rotation: id and usage stay, two values at most are good, each ends when it was said to, none is made twice. */
+/**
+ * Verifies key rotation: id and usage remain, at most two values are valid, each expires on time,
+ * and no rotation runs twice.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeApiKey } from '../../../src/model/people/credentials.ts';
@@ -31,7 +34,7 @@ function rotate(id: string, body?: object, headers?: Record<string, string>) {
   });
 }
 
-/** The status of a request that is made with this value. */
+/** The status of a request with this value. */
 async function asked(key: string): Promise<number> {
   const headers = { 'x-gateway-api-key': key };
   return (await server.request('GET', '/v1/workspaces', { auth: 'none', headers })).status;
@@ -50,7 +53,7 @@ interface Held {
   readonly managed_by: object;
 }
 
-/** A lease of an owner of its own, and what its writes carry. */
+/** Acquires a lease of a new owner; returns the headers for its writes. */
 async function hold(): Promise<Held> {
   const owner = `owner-${randomUUID()}`;
   const body = { run_id: randomUUID(), holder: 'test', ttl_seconds: 60 };
@@ -68,7 +71,7 @@ async function hold(): Promise<Held> {
 }
 
 describe('a rotation', () => {
-  it('tells nobody the value of a key that may do more than they, and changes nothing', async () => {
+  it('returns 403 to a caller with fewer rights than the key, and changes nothing', async () => {
     const { id, key } = await make({ scopes: ['completions.write', 'configs.read'] });
     const rotates = 'organisation_service_api_keys.rotate';
     const lesser = await addKeyCaller(server, [rotates, 'completions.write']);
@@ -86,7 +89,7 @@ describe('a rotation', () => {
     expect(own.status).toBe(200);
   });
 
-  it('keeps id, scopes, budget and usage, and gives another value, shown once', async () => {
+  it('keeps id, scopes, budget and usage, and returns a new value once', async () => {
     const { id, key } = await make({ usage_limits: { type: 'cost', credit_limit: 5 } });
     const before = await record(id);
     server.clock.advance(1_000);
@@ -106,7 +109,7 @@ describe('a rotation', () => {
     expect(JSON.stringify([after, server.logLines])).not.toContain(body.key);
   });
 
-  it('leaves the value before good up to the last millisecond of the transition, and not one longer', async () => {
+  it('keeps the previous value valid up to the last millisecond of the transition', async () => {
     const { id, key } = await make();
     const { body } = await rotate(id, { key_transition_period_ms: 3_600_000 });
     expect(body.key_transition_expires_at).toBe(at(server.clock.now() + 3_600_000));
@@ -117,7 +120,7 @@ describe('a rotation', () => {
     expect([await asked(key), await asked(body.key)]).toEqual([401, 200]);
   });
 
-  it('is refused while the value before is good, and possible again from its end on', async () => {
+  it('is rejected while the previous value is valid, and possible from its end on', async () => {
     const { id } = await make();
     await rotate(id);
     server.clock.advance(halfHourMs - 1);
@@ -128,7 +131,7 @@ describe('a rotation', () => {
     expect((await rotate(id)).status).toBe(200);
   });
 
-  it('of a hundred at once is one', async () => {
+  it('succeeds for one of a hundred concurrent requests', async () => {
     const { id, key } = await make();
     const answers = await Promise.all(Array.from({ length: 100 }, () => rotate(id)));
     const done = answers.filter(({ status }) => status === 200);
@@ -138,7 +141,7 @@ describe('a rotation', () => {
     expect(await valuesOf(id)).toHaveLength(2);
   });
 
-  it('takes away what is over, so that a key never has more than two values', async () => {
+  it('deletes expired values, so that a key never has more than two', async () => {
     const { id } = await make();
     for (let turn = 0; turn < 4; turn += 1) {
       expect((await rotate(id)).status).toBe(200);
@@ -150,7 +153,7 @@ describe('a rotation', () => {
   it.each([
     [{ rotation_period: 'weekly' }, '2027-01-11T00:00:00.000Z'],
     [{ rotation_period: 'monthly' }, '2027-02-01T00:00:00.000Z'],
-  ])('moves the next moment of %j on once it has come', async (terms, first) => {
+  ])('advances the next rotation of %j once it is due', async (terms, first) => {
     const start = server.clock.now();
     server.clock.set(Date.UTC(2027, 0, 4, 8));
     const { id } = await make({
@@ -170,18 +173,18 @@ describe('a rotation', () => {
     [{ key_transition_period_ms: 86_400_000 }, 'key_transition_period_ms'],
     [{ key: makeApiKey('') }, 'key'],
     [{ await_delivery: true }, 'await_delivery'],
-  ])('is refused with %j', async (body, param) => {
+  ])('is rejected with %j', async (body, param) => {
     const { id } = await make({ rotation_policy: { rotation_period_days: 1 } });
     expect(await rotate(id, body)).toMatchObject({ status: 400, body: { error: { param } } });
   });
 
-  it('heeds If-Match', async () => {
+  it('evaluates If-Match', async () => {
     const { id } = await make();
     expect((await rotate(id, {}, { 'if-match': '"7"' })).status).toBe(412);
     expect((await rotate(id, {}, { 'if-match': '"1"' })).status).toBe(200);
   });
 
-  it('needs the scope of the key’s type, and finds no key of another tenant or sub-type', async () => {
+  it('requires the scope for the type of the key, and returns 404 for other tenants and sub-types', async () => {
     const { id } = await make();
     const { send } = await addKeyCaller(server, ['organisation_service_api_keys.update']);
     expect((await send('POST', `/v1/api-keys/${id}/rotate`)).status).toBe(403);
@@ -195,7 +198,7 @@ describe('a rotation', () => {
     expect((await server.request('POST', `/v2/api-keys/user/${id}/rotate`)).status).toBe(404);
   });
 
-  it('leaves an audit row that tells its end and no value', async () => {
+  it('writes an audit row with the end of the transition, without a value', async () => {
     const { id } = await make();
     const { body } = await rotate(id);
     const rows = await server.database.db
@@ -209,7 +212,7 @@ describe('a rotation', () => {
     expect(JSON.stringify(rows)).not.toContain(body.key);
   });
 
-  it('ends with its key: no value of a deleted key is good', async () => {
+  it('ends with its key: no value of a deleted key is valid', async () => {
     const { id, key } = await make();
     const { body } = await rotate(id);
     await server.request('DELETE', `/v1/api-keys/${id}`);
@@ -218,7 +221,7 @@ describe('a rotation', () => {
   });
 });
 
-describe('a rotation with the caller’s own value', () => {
+describe('a rotation with a value from the caller', () => {
   async function own(): Promise<Held & { id: string; key: string }> {
     const held = await hold();
     const body = { name: 'bot', scopes: ['workspaces.list'], managed_by: held.managed_by };
@@ -236,7 +239,7 @@ describe('a rotation with the caller’s own value', () => {
     return rotate(id, { key, managed_by, ...fields }, headers);
   }
 
-  it('is made once however often it is sent: same answer, same end', async () => {
+  it('is executed once however often it is sent, with the same response and the same end', async () => {
     const held = await own();
     const value = makeApiKey('');
     const first = await turn(held, value);
@@ -246,7 +249,7 @@ describe('a rotation with the caller’s own value', () => {
     expect(await valuesOf(held.id)).toHaveLength(2);
   });
 
-  it('that awaits its delivery leaves the value before without an end until it is delivered', async () => {
+  it('keeps the previous value without an end until the new one is delivered', async () => {
     const held = await own();
     const value = makeApiKey('');
     const first = await turn(held, value, { await_delivery: true });
@@ -263,7 +266,7 @@ describe('a rotation with the caller’s own value', () => {
     expect([await asked(held.key), await asked(value)]).toEqual([401, 200]);
   });
 
-  it('is refused where a key has the value already, this one’s own before included', async () => {
+  it('is rejected when any key has the value already, including this one in the past', async () => {
     const [held, other] = [await own(), await own()];
     expect((await turn(held, other.key)).status).toBe(409);
     const value = makeApiKey('');
@@ -272,7 +275,7 @@ describe('a rotation with the caller’s own value', () => {
     expect([await asked(held.key), await asked(other.key)]).toEqual([200, 200]);
   });
 
-  it('is refused without the lease of its owner, and nothing is written', async () => {
+  it('is rejected without the lease of its owner, and writes nothing', async () => {
     const held = await own();
     const headers = { ...held.headers, 'gatewright-fence': '99' };
     const refused = await rotate(
@@ -285,7 +288,7 @@ describe('a rotation with the caller’s own value', () => {
     expect(await record(held.id)).not.toHaveProperty('rotated_at');
   });
 
-  it('is told by proofs: both values are the key’s, the new one is current', async () => {
+  it('is visible in proofs: both values belong to the key, and the new one is current', async () => {
     const held = await own();
     const value = makeApiKey('');
     await turn(held, value, { await_delivery: true });

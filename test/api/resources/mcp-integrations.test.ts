@@ -1,4 +1,7 @@
-/** Guarantees of MCP integrations over HTTP: addresses, secret headers, capabilities, isolation and end. */
+/**
+ * Verifies the MCP integration routes over HTTP: addresses, secret headers, capabilities, isolation
+ * and deletion.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { putAtIntegration, putAtServer } from '../../../src/admin/mcp/mcp-capability-changes.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -52,7 +55,7 @@ async function fromStored(id: string, text: string | null, name: string): Promis
   return unsealer.unseal(sealed, `mcp_integrations|${id}|configurations.custom_headers.${name}`);
 }
 
-describe('200', () => {
+describe('status 200', () => {
   it('creates an integration without contacting its server', async () => {
     const made = await make({ description: '', url: 'https://nowhere.invalid/mcp' });
     expect(made).toEqual({
@@ -78,7 +81,7 @@ describe('200', () => {
     });
   });
 
-  it('takes every field of an update, keeps absent ones, clears null ones, and answers {}', async () => {
+  it('updates every field, keeps absent fields, clears null fields, and returns {}', async () => {
     const { id } = await make({
       description: 'old',
       configurations: { passthrough_header: { 'x-a': 'b' } },
@@ -115,7 +118,7 @@ describe('200', () => {
     });
   });
 
-  it('tells configurations in lists as an object on v1 and as text on the newer planes', async () => {
+  it('returns configurations in lists as an object on v1 and as text on the newer planes', async () => {
     const workspace = await makeWorkspace();
     const configurations = { passthrough_header: { 'x-a': 'b' } };
     const { id } = await make({ workspace_id: workspace.slug, configurations });
@@ -133,7 +136,7 @@ describe('200', () => {
     }
   });
 
-  it('lists by kind and by part of the name or slug, paged', async () => {
+  it('lists by type and by part of the name or slug, in pages', async () => {
     const marker = 'Zebra';
     const workspace = await makeWorkspace();
     await make({ name: `${marker} one` });
@@ -152,7 +155,7 @@ describe('200', () => {
     expect(await list('type=all')).toMatchObject({ total: 2 });
   });
 
-  it('is gone after DELETE, with its capabilities', async () => {
+  it('is gone with its capabilities after DELETE', async () => {
     const { id } = await make();
     await server.request('PUT', `${path}/${id}/capabilities`, {
       body: { capabilities: [{ name: 't', type: 'tool', enabled: true }] },
@@ -173,7 +176,7 @@ describe('200', () => {
 });
 
 describe('secret headers', () => {
-  it('are sealed at rest and shown nowhere: answers, lists, server details, audit, logs', async () => {
+  it('are sealed when stored and never shown: in responses, lists, server details, audit and logs', async () => {
     const { id } = await make({
       configurations: { custom_headers: { Authorization: canary }, headers: { 'x-key': canary } },
     });
@@ -200,7 +203,7 @@ describe('secret headers', () => {
     expect(await fromStored(id, await storedConfigurations(id), 'Authorization')).toBe(canary);
   });
 
-  it('keep their value when the mask or the same value is sent back, to the byte', async () => {
+  it('keep their value when the mask or the same value is sent, to the byte', async () => {
     const { id } = await make({ configurations: { custom_headers: { Authorization: canary } } });
     const before = await storedConfigurations(id);
     const same = await put(id, { configurations: { custom_headers: { Authorization: mask } } });
@@ -214,7 +217,7 @@ describe('secret headers', () => {
     expect(await fromStored(id, after, 'x-new')).toBe('n');
   });
 
-  it('change when another value is sent, and go when they are left out', async () => {
+  it('change when another value is sent, and are deleted when they are omitted', async () => {
     const { id } = await make({ configurations: { custom_headers: { a: '1', b: '2' } } });
     await put(id, { configurations: { custom_headers: { a: '3' } } });
     const stored = await storedConfigurations(id);
@@ -222,7 +225,7 @@ describe('secret headers', () => {
     expect(await fromStored(id, stored, 'a')).toBe('3');
   });
 
-  describe('where the address changes', () => {
+  describe('secret headers when the address changes', () => {
     const elsewhere = [
       'https://evil.example.com/mcp',
       'http://crm.example.com/mcp',
@@ -256,7 +259,7 @@ describe('secret headers', () => {
       ['changed', { custom_headers: { Authorization: 'Bearer new' } }],
       ['left out', { custom_headers: { 'x-new': 'n' } }],
       ['cleared', null],
-    ])('let it change when they are %s in the same request', async (_, configurations) => {
+    ])('allow a new origin when they are %s in the same request', async (_, configurations) => {
       const { id } = await make({ configurations: { custom_headers: { Authorization: canary } } });
       const url = 'https://other.example.com/mcp';
       expect((await put(id, { url, configurations })).status).toBe(200);
@@ -275,13 +278,13 @@ describe('secret headers', () => {
       },
     );
 
-    it('leave an integration without secrets free to move', async () => {
+    it('do not restrict the address of an integration without secrets', async () => {
       const { id } = await make({ configurations: { passthrough_headers: { 'x-a': 'b' } } });
       expect((await put(id, { url: 'https://other.example.com/mcp' })).status).toBe(200);
     });
   });
 
-  it('refuse a mask that stands for nothing', async () => {
+  it('reject a mask without a stored value', async () => {
     const custom_headers = { Authorization: mask };
     const param = 'configurations.custom_headers.Authorization';
     const refusal = { status: 400, body: { error: { param } } };
@@ -293,7 +296,7 @@ describe('secret headers', () => {
 });
 
 describe('capabilities', () => {
-  /** What only the server could tell. */
+  /** Fields that only the server can supply. */
   const untold = {
     title: null,
     description: null,
@@ -345,7 +348,7 @@ describe('capabilities', () => {
     });
   });
 
-  it('are ten thousand at most, whichever way more are said, and no page is longer to find', async () => {
+  it('are limited to ten thousand over all requests, and every page costs the same', async () => {
     const { id, slug } = await make();
     const workspace = { body: { name: 'of many' } };
     const { body: place } = await server.request('POST', '/admin/v2/workspaces', workspace);
@@ -388,14 +391,14 @@ describe('capabilities', () => {
     [{ capabilities: [capabilities[0], capabilities[0]] }],
     [{ capabilities: [{ name: 'x', type: 'agent', enabled: true }] }],
     [{ capabilities: [{ name: 'x', type: 'tool' }] }],
-  ])('refuse %j', async (body) => {
+  ])('reject %j', async (body) => {
     const { id } = await make();
     const answer = await server.request('PUT', `${path}/${id}/capabilities`, { body });
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'AB01' } } });
   });
 
   it.each(['page=0', 'page_size=501', 'page_size=1e2', 'page=-1'])(
-    'refuse the query %s',
+    'reject the query %s',
     async (query) => {
       const { id } = await make();
       expect((await server.request('GET', `${path}/${id}/capabilities?${query}`)).status).toBe(400);
@@ -413,7 +416,7 @@ describe('workspaces', () => {
   const readAccess = async (id: string, query = '') =>
     (await server.request('GET', `/v1/mcp-integrations/${id}/workspaces${query}`)).body;
 
-  it('are let in and kept out one by one, under two names of the list, and answered {}', async () => {
+  it('are added and removed individually, with both names of the list, and return {}', async () => {
     const [one, two] = [await makeWorkspace('One'), await makeWorkspace('Two')];
     const { id } = await make();
     expect(await readAccess(id)).toEqual({
@@ -448,7 +451,7 @@ describe('workspaces', () => {
     ]);
   });
 
-  it('come whole with a create and an update, and go with the workspace and the integration', async () => {
+  it('are replaced by a create and an update, and deleted with the workspace and the integration', async () => {
     const [one, two] = [await makeWorkspace('One'), await makeWorkspace('Two')];
     const { id } = await make({ workspaces: [{ id: one.id, enabled: false }] });
     await put(id, { workspaces: [{ id: two.id, enabled: false }] });
@@ -470,7 +473,7 @@ describe('workspaces', () => {
     expect(left).toEqual([]);
   });
 
-  it('are not said of an integration that a workspace owns', async () => {
+  it('are rejected for an integration that a workspace owns', async () => {
     const own = await makeWorkspace('Own');
     const { id } = await make({ workspace_id: own.id });
     expect(await readAccess(id)).toMatchObject({
@@ -481,7 +484,7 @@ describe('workspaces', () => {
     expect(refused).toMatchObject({ status: 400, body: { error: { param: 'workspaces' } } });
   });
 
-  it('are written once however often the same is put, and not at all by a stale writer', async () => {
+  it('are written once when they are repeated, and never from a stale version', async () => {
     const one = await makeWorkspace('One');
     const { id } = await make();
     const body = { workspaces: [{ id: one.id, enabled: true }] };
@@ -504,7 +507,7 @@ describe('the credentials of an OAuth client', () => {
   };
   const told = { ...oauth, oauth_client_secret: mask };
 
-  it('are kept, sealed and masked, in lists and records of every plane', async () => {
+  it('are stored sealed and returned masked, in lists and records of every plane', async () => {
     const kept = { auth_type: 'oauth_client_credentials', transport: 'interactive' };
     const configurations = { ...oauth, oauth_client_secret: clientSecret };
     const { id } = await make({ ...kept, configurations });
@@ -532,7 +535,7 @@ describe('the credentials of an OAuth client', () => {
     expect(JSON.parse((await storedConfigurations(id))!).oauth_client_secret).toBe(stored);
   });
 
-  it('go to no other endpoint or server than the one that they were given for', async () => {
+  it('are sent only to the endpoint and server for which they were configured', async () => {
     const { id } = await make({ configurations: { ...oauth, oauth_client_secret: clientSecret } });
     const param = 'configurations.oauth_client_secret';
     const elsewhere = 'https://evil.example.com/token';
@@ -579,14 +582,14 @@ describe('400', () => {
     ],
     [{ configurations: { oauth: { client_secret: 'x' } } }, 'configurations.oauth.client_secret'],
     [{ secret_mappings: [{ target_field: 'x' }] }, 'secret_mappings[0].secret_reference_id'],
-  ])('refuses a create with %j, also from clients of v1', async (body, param) => {
+  ])('rejects a create with %j, also from v1 clients', async (body, param) => {
     for (const mount of [path, '/v1/mcp-integrations']) {
       const answer = await server.request('POST', mount, { body: { ...minimal, ...body } });
       expect(answer).toMatchObject({ status: 400, body: { error: { code: 'AB01', param } } });
     }
   });
 
-  it('refuses an update that says nothing, moves it, or gives it another slug', async () => {
+  it('rejects an update without fields, to another workspace, or with another slug', async () => {
     const { id, slug } = await make();
     expect((await put(id, {})).body.error.message).toContain('No update fields provided');
     expect(await put(id, { slug: 'other', name: 'x' })).toMatchObject({ status: 400 });
@@ -597,7 +600,7 @@ describe('400', () => {
 });
 
 describe('403 and 404', () => {
-  it('shows a tenant nothing of another, as if it did not exist', async () => {
+  it('returns 404 for integrations of another tenant', async () => {
     const { id, slug } = await make();
     const other = await addTenant(server, 'integrations-other');
     for (const reference of [id, slug]) {
@@ -614,7 +617,7 @@ describe('403 and 404', () => {
     expect(twin.status).toBe(200);
   });
 
-  it('asks for the scope of where the integration is', async () => {
+  it('requires the scope for the level of the integration', async () => {
     const workspace = await makeWorkspace();
     const shared = await make();
     const inside = await make({ workspace_id: workspace.id });
@@ -637,7 +640,7 @@ describe('403 and 404', () => {
 });
 
 describe('409 and 412', () => {
-  it('refuses a slug twice in one organisation', async () => {
+  it('rejects a repeated slug in one organisation', async () => {
     const { slug } = await make({ slug: 'crm-one' });
     const twin = await server.request('POST', path, { body: { ...minimal, slug } });
     expect(twin).toMatchObject({ status: 409, body: { error: { code: 'AB07', param: 'slug' } } });
@@ -654,7 +657,7 @@ describe('409 and 412', () => {
     expect((await server.request('DELETE', `${path}/${id}`)).status).toBe(200);
   });
 
-  it('lets one of two writers who read the same version win', async () => {
+  it('accepts one of two concurrent updates of the same version', async () => {
     const { id } = await make();
     const { etag } = (await server.request('GET', `${path}/${id}`)).headers;
     const headers = { 'if-match': String(etag) };

@@ -1,4 +1,4 @@
-/** Guarantees of MCP servers over HTTP: what they are made of, their place, isolation and end. */
+/** Verifies the MCP server routes over HTTP: fields, workspace, isolation and deletion. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addUser, ownerOf } from '../../support/server/people.ts';
@@ -47,8 +47,8 @@ async function make(body: Record<string, unknown> = {}): Promise<Made> {
   return made.body;
 }
 
-describe('200', () => {
-  it('creates a server without a workspace where one alone may use the integration', async () => {
+describe('status 200', () => {
+  it('creates a server without a workspace id when only one workspace may use the integration', async () => {
     const other = await makeWorkspace('Sales');
     const closed = await makeIntegration({
       global_workspace_access: { enabled: false },
@@ -71,7 +71,7 @@ describe('200', () => {
     expect((await server.request('POST', path, { body: unknown })).status).toBe(404);
   });
 
-  it('creates a server by slugs and tells it with its integration, ids as UUIDs', async () => {
+  it('creates a server by slugs, and returns it with its integration and UUIDs', async () => {
     const made = await make({ description: 'for support' });
     expect(made).toEqual({
       id: expect.any(String),
@@ -107,7 +107,7 @@ describe('200', () => {
     ]);
   });
 
-  it('changes name and description, clears the latter, and answers {}', async () => {
+  it('updates name and description, clears the description, and returns {}', async () => {
     const { id } = await make({ description: 'old' });
     const put = (body: unknown) => server.request('PUT', `${path}/${id}`, { body });
     expect(await put({ name: 'New' })).toMatchObject({ status: 200, body: {} });
@@ -146,13 +146,13 @@ describe('200', () => {
     expect(await list(`workspace_id=${place.id}&page_size=1`)).toMatchObject({ has_more: true });
   });
 
-  it('tells what is known of the server behind it', async () => {
+  it('returns the metadata of the server', async () => {
     const { slug } = await make();
     const metadata = await server.request('GET', `${path}/${slug}/metadata`);
     expect(metadata.body).toMatchObject({ sync_status: 'pending', last_synced_at: null });
   });
 
-  it('is gone after DELETE, and takes guardrails off with it', async () => {
+  it('is gone with its guardrail mappings after DELETE', async () => {
     const { id } = await make();
     const guardrail = await server.request('POST', '/v2/guardrails', {
       body: { name: 'g', target: 'mcp_tools', checks: [{ id: 'default.contains' }] },
@@ -181,7 +181,7 @@ describe('400', () => {
     [{ name: '' }, 'name'],
     [{ description: 'x'.repeat(501) }, 'description'],
     [{ command: 'npx' }, 'command'],
-  ])('refuses a create with %j', async (body, param) => {
+  ])('rejects a create with %j', async (body, param) => {
     const answer = await server.request('POST', path, {
       body: {
         name: 'x',
@@ -193,14 +193,14 @@ describe('400', () => {
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'AB01', param } } });
   });
 
-  it('refuses an update that says nothing', async () => {
+  it('rejects an update without fields', async () => {
     const { id } = await make();
     expect((await server.request('PUT', `${path}/${id}`, { body: {} })).status).toBe(400);
   });
 });
 
 describe('403 and 404', () => {
-  it('shows a tenant nothing of another, nor lets it use its integration', async () => {
+  it('returns 404 for servers and integrations of another tenant', async () => {
     const { id, slug } = await make();
     const other = await addTenant(server, 'servers-other');
     for (const reference of [id, slug, `${slug}/metadata`]) {
@@ -219,7 +219,7 @@ describe('403 and 404', () => {
     });
   });
 
-  it('lets a workspace use integrations of the organisation and its own, not of others', async () => {
+  it('accepts integrations of the organisation and its own workspace only', async () => {
     const other = await makeWorkspace('Other');
     const own = await makeIntegration({ workspace_id: workspace.id });
     await make({ mcp_integration_id: own.id });
@@ -229,7 +229,7 @@ describe('403 and 404', () => {
     expect(foreign.status).toBe(404);
   });
 
-  it('keeps a key of one workspace to that workspace', async () => {
+  it('confines a workspace key to its workspace', async () => {
     const other = await makeWorkspace('Other');
     const { id: hidden } = await make({ workspace_id: other.id });
     const scopes = ['create', 'read', 'list'].map((action) => `mcp_servers.${action}`);
@@ -256,7 +256,7 @@ describe('capabilities', () => {
   const read = async (id: string, query = '') =>
     (await server.request('GET', `${path}/${id}/capabilities${query}`)).body;
 
-  it('are those of the integration, with what each server says by itself', async () => {
+  it('are those of the integration with the overrides of each server', async () => {
     const own = await makeIntegration();
     const known = `/v2/mcp-integrations/${own.id}/capabilities`;
     const sent = [tool('read', true), tool('write', false)];
@@ -286,7 +286,7 @@ describe('capabilities', () => {
     expect((await server.request('GET', known)).body.counts.tools.enabled).toBe(1);
   });
 
-  it('are disabled as a whole list by an update, which is what the snapshot tells', async () => {
+  it('are disabled as a whole list by an update, which the snapshot contains', async () => {
     const off = { type: 'tool', name: 'drop' };
     const { id } = await make({ disabled_capabilities: [off] });
     expect(await specOf(id)).toMatchObject({ disabled_capabilities: [off] });
@@ -308,13 +308,13 @@ describe('capabilities', () => {
   });
 });
 
-describe('people', () => {
+describe('users of an MCP server', () => {
   const put = (id: string, body: object) =>
     server.request('PUT', `${path}/${id}/user-access`, { body });
   const read = async (id: string, query = '') =>
     (await server.request('GET', `${path}/${id}/user-access${query}`)).body;
 
-  it('of the workspace may use it, unless all of them or one may not', async () => {
+  it('have access as members of the workspace, unless it is revoked for all or for one', async () => {
     const [anna, bert] = [randomUUID(), randomUUID()].toSorted();
     for (const id of [anna, bert]) await addUser(server, { id: id! });
     await server.request('POST', `/v1/admin/workspaces/${workspace.id}/users`, {
@@ -358,7 +358,7 @@ describe('people', () => {
     expect(await listAudit(server, id)).toHaveLength(3);
   });
 
-  it('are found by a part of their name, and refused when there are none of that id', async () => {
+  it('are found by a part of their name, and rejected when the id is unknown', async () => {
     const { id } = await make();
     const nobody = { user_id: '01a1ffa6-2a67-76f7-a225-ed57537ed994', enabled: true };
     const refused = await put(id, { user_access: [nobody] });
@@ -371,7 +371,7 @@ describe('people', () => {
     expect((await put(id, {})).status).toBe(400);
   });
 
-  it('have tokens of their own, sealed and shown nowhere, which end with user, server and address', async () => {
+  it('have tokens that are sealed, never shown, and deleted with user, server and address', async () => {
     const own = await makeIntegration();
     const { id } = await make({ mcp_integration_id: own.id });
     const user = await addUser(server);
@@ -418,8 +418,8 @@ describe('people', () => {
   });
 });
 
-describe('the registry', () => {
-  it('lists since 1.25.0 by cursor what the caller may use, each server once', async () => {
+describe('the MCP registry', () => {
+  it('lists each server that the caller may use once, by cursor (1.25.0)', async () => {
     const other = await makeWorkspace('Registry');
     const shared = { workspace_id: other.id, description: 'd'.repeat(200) };
     const made: Made[] = [];
@@ -468,7 +468,7 @@ describe('the registry', () => {
     expect(none.status).toBe(404);
   });
 
-  it('takes keys, and shows a user nothing that is closed to the user', async () => {
+  it('accepts keys, and hides servers that are closed to the user', async () => {
     const place = await makeWorkspace('People');
     const user = await addUser(server);
     await server.request('POST', `/v1/admin/workspaces/${place.id}/users`, {
@@ -499,7 +499,7 @@ describe('the registry', () => {
 });
 
 describe('409 and 412', () => {
-  it('refuses a slug twice in one organisation', async () => {
+  it('rejects a repeated slug in one organisation', async () => {
     const { slug } = await make({ slug: 'crm-tools' });
     const twin = await server.request('POST', path, {
       body: { name: 'x', slug, mcp_integration_id: integration.id, workspace_id: workspace.id },
@@ -507,7 +507,7 @@ describe('409 and 412', () => {
     expect(twin).toMatchObject({ status: 409, body: { error: { code: 'AB07', param: 'slug' } } });
   });
 
-  it('lets one of two writers who read the same version win', async () => {
+  it('accepts one of two concurrent updates of the same version', async () => {
     const { id } = await make();
     const { etag } = (await server.request('GET', `${path}/${id}`)).headers;
     const headers = { 'if-match': String(etag) };
@@ -518,7 +518,7 @@ describe('409 and 412', () => {
     expect((await server.request('DELETE', `${path}/${id}`, { headers })).status).toBe(412);
   });
 
-  it('never makes a server of an integration that is deleted at the same time', async () => {
+  it('never creates a server of an integration that is deleted concurrently', async () => {
     const doomed = await makeIntegration();
     const body = { name: 'x', mcp_integration_id: doomed.id, workspace_id: workspace.id };
     const [made, gone] = await Promise.all([

@@ -1,4 +1,4 @@
-/** Guarantees of what MCP servers are asked: over both transports, with which headers, within which bounds, and what is kept. */
+/** Verifies requests to MCP servers: both transports, headers, limits, and what is stored. */
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
@@ -41,7 +41,7 @@ async function make(fields: Record<string, unknown> = {}): Promise<string> {
   return (await post(path, { ...usual, ...fields })).id;
 }
 
-/** Answers every message with what `resultOf` makes of it, without sessions. */
+/** Responds to every message with the result of `resultOf`, without sessions. */
 function scripted(resultOf: (method: string, params: Record<string, unknown>) => object): void {
   upstream.script = async (request, response) => {
     const { id, method, params } = JSON.parse((await text(request)) || '{}');
@@ -54,8 +54,8 @@ const hello = { protocolVersion: '2025-06-18', serverInfo: { name: 's', version:
 describe.each([
   ['http', '/mcp'],
   ['sse', '/sse'],
-])('a real server over %s', (transport, at) => {
-  it('is asked who it is, and what it offers is kept, enabled, save what was disabled before', async () => {
+])('a real MCP server over %s', (transport, at) => {
+  it('is queried for its metadata and capabilities, which are stored and enabled unless they were disabled', async () => {
     const id = await make({
       url: upstream.url + at,
       transport,
@@ -102,8 +102,8 @@ describe.each([
   });
 });
 
-describe('what is sent', () => {
-  it('are the headers of the integration, those of a secret manager, and the tokens of the caller', async () => {
+describe('a request to an MCP server', () => {
+  it('has the headers of the integration, of a secret manager, and the tokens of the caller', async () => {
     const mounts = { 'secret/': '2' as const };
     const secrets = { 'secret/crm': { token: 'from-the-vault' } };
     await using vault = await startVaultServer({ mounts, secrets, tokens: new Set(['hvs.root']) });
@@ -147,7 +147,7 @@ describe('what is sent', () => {
     );
   });
 
-  it('goes to no address that is not trusted, and follows no redirect', async () => {
+  it('never goes to an untrusted address, and follows no redirect', async () => {
     const id = await make({ url: 'http://10.0.0.1/mcp' }).catch(() => null);
     expect(id).toBeNull();
     upstream.script = (_, response) =>
@@ -165,8 +165,8 @@ describe('what is sent', () => {
   });
 });
 
-describe('a server that does not do as it should', () => {
-  it('is told by its status, or by what is wrong, and what it said before stays', async () => {
+describe('an MCP server that misbehaves', () => {
+  it('is reported with its status or fault, and the stored data remain', async () => {
     const id = await make();
     await post(`${path}/${id}/sync`);
     upstream.script = (_, response) => sendJson(response, {}, 401);
@@ -191,7 +191,7 @@ describe('a server that does not do as it should', () => {
     expect((await post(`${path}/${id}/test`)).error).toContain('sends more than');
   });
 
-  it('ends, however many pages and capabilities it makes up', async () => {
+  it('is stopped, however many pages and capabilities it invents', async () => {
     const id = await make();
     const capabilities = { tools: {} };
     scripted((method) =>
@@ -212,7 +212,7 @@ describe('a server that does not do as it should', () => {
     expect((await post(`${path}/${id}/sync`)).counts.tools.total).toBe(1);
   });
 
-  it('has nothing kept of it that repeats a secret', async () => {
+  it('is not stored where it repeats a secret', async () => {
     const headers = { 'X-Key': 'canary-key-5f1' };
     const id = await make({ configurations: { custom_headers: headers } });
     scripted(() => ({ ...hello, capabilities: {}, instructions: 'you sent canary-key-5f1' }));
@@ -221,7 +221,7 @@ describe('a server that does not do as it should', () => {
     expect(JSON.stringify(await read(`${path}/${id}/metadata`))).not.toContain('canary');
   });
 
-  it('is not believed once the integration leads elsewhere', async () => {
+  it('is ignored after the address of the integration has changed', async () => {
     const id = await make();
     const asked = Promise.withResolvers<void>();
     const moved = Promise.withResolvers<void>();
@@ -246,8 +246,8 @@ describe('a server that does not do as it should', () => {
   });
 });
 
-describe('what a client has found out itself', () => {
-  it('is kept in place of an answer of the server, in the spelling of MCP too', async () => {
+describe('data that a client has discovered', () => {
+  it('replace a response of the server, in the MCP spelling as well', async () => {
     const id = await make({ url: 'https://nowhere.invalid/mcp' });
     const tool = { name: 'find', type: 'tool', inputSchema: { type: 'object' }, title: 'Find' };
     const synced = await post(`${path}/${id}/sync`, {
@@ -264,7 +264,7 @@ describe('what a client has found out itself', () => {
     const at = `/v1/mcp-servers/${serverId}`;
     await post(`${at}/metadata/sync`, { server_name: 'CRM', title: 'Customers' });
     const { data } = await read(`/v1/mcp-servers?workspace_id=${workspace.id}&search=all`);
-    // 1.9.0: what is known of servers stands in lists, too.
+    // 1.9.0: lists contain the metadata of servers as well.
     const listed = data.find((one: { id: string }) => one.id === serverId);
     expect(listed.metadata).toMatchObject({ server_name: 'CRM', title: 'Customers' });
     const items = (await read(`${path}?search=all`)).data;

@@ -1,4 +1,4 @@
-/** Guarantees of the guardrails of every workspace of an organisation, and of the workspaces that go without them. */
+/** Verifies organisation-wide guardrails and the workspaces that are excluded from them. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 
@@ -23,8 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-describe('the defaults', () => {
-  it('are none at first, take ids and slugs, and are told by both; absent keeps, null clears', async () => {
+describe('organisation defaults', () => {
+  it('are empty at first and accept ids and slugs; absent fields stay and null clears', async () => {
     expect(await server.request('GET', defaults)).toMatchObject({
       status: 200,
       body: { input_guardrails: [], output_guardrails: [] },
@@ -53,7 +53,7 @@ describe('the defaults', () => {
     });
   });
 
-  it('are refused by what they name, and by an older version, and nothing is written', async () => {
+  it('are rejected with the invalid reference, and from a stale version, without writing', async () => {
     const inWorkspace = await make('/v2/guardrails', {
       name: 'c',
       checks,
@@ -76,7 +76,7 @@ describe('the defaults', () => {
     expect([after.body, after.headers.etag]).toEqual([before.body, before.headers.etag]);
   });
 
-  it('keep their guardrails: one that is named cannot be deleted', async () => {
+  it('prevent the deletion of their guardrails', async () => {
     const { id } = await addGuardrail('kept');
     await server.request('PUT', defaults, { body: { output_guardrails: [id] } });
     const path = `/admin/v2/guardrails/${id}`;
@@ -86,7 +86,7 @@ describe('the defaults', () => {
   });
 });
 
-describe('exclusions', () => {
+describe('guardrail exclusions', () => {
   const path = '/v1/workspace-exclusions/output-guardrails';
   const excluded = async (): Promise<string[]> =>
     (await server.request('GET', path)).body.workspaces
@@ -104,7 +104,7 @@ describe('exclusions', () => {
       },
     });
 
-  it('are put beside those that are there, or in their place; either side by itself', async () => {
+  it('are added or replaced, independently for each side', async () => {
     const [one, two, three] = workspaceIds as [string, string, string];
     expect((await put({ [one]: true, [two]: true })).status).toBe(200);
     expect(await excluded()).toEqual([one, two].toSorted());
@@ -117,13 +117,13 @@ describe('exclusions', () => {
     expect(other.body.workspaces.filter((of: { excluded: boolean }) => of.excluded)).toEqual([]);
   });
 
-  it('by many at once lose no word of any', async () => {
+  it('keep every change of concurrent requests', async () => {
     await put({}, { override_existing: true });
     await Promise.all(workspaceIds.map((id) => put({ [id]: true })));
     expect(await excluded()).toEqual(workspaceIds.toSorted());
   });
 
-  it('of an unknown workspace or organisation are refused, and nothing is written', async () => {
+  it('are rejected for an unknown workspace or organisation, without writing', async () => {
     const before = await excluded();
     expect(await put({ [workspaceIds[0]!]: false, 'none-such': true })).toMatchObject({
       status: 400,

@@ -1,4 +1,7 @@
-/** Guarantees of prompts: versions, publishing, labels, collections, partials; and what the gateway makes of them. */
+/**
+ * Verifies prompts: versions, publishing, labels, collections, partials, and rendering in the
+ * gateway.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { idToBytes } from '../../../src/model/wire/ids.ts';
 import { eventually } from '../../support/server/eventually.ts';
@@ -36,10 +39,10 @@ const makePrompt = (more: Body = {}) =>
   ask('POST', '/prompts', { name: 'hello', workspace_id: workspaceId, string: 'Hi', ...more });
 
 describe('versions of a prompt', () => {
-  it('a new name makes none, a new template makes one that is in use once it is published', async () => {
+  it('creates no version for a new name, and one for a new template that is used after publishing', async () => {
     const { id, slug, version_id } = await makePrompt({ parameters: { a: 1 }, model: 'm' });
     expect(slug).toMatch(/^pp-hello-[0-9a-f]{6}$/);
-    // As clients send it that change nothing of the parameters.
+    // Clients send this without changing the parameters.
     expect(await ask('PUT', `/prompts/${slug}`, { name: 'bye', parameters: null })).toEqual({});
     const first = await ask('GET', `/prompts/${id}`);
     expect(first).toMatchObject({ name: 'bye', prompt_version: 1, prompt_version_id: version_id });
@@ -58,7 +61,7 @@ describe('versions of a prompt', () => {
     expect((await send('GET', `/prompts/${slug}`)).status).toBe(404);
   });
 
-  it('another provider makes none, and counts for the latest and the published one', async () => {
+  it('creates no version for another provider, which applies to the latest and the published version', async () => {
     const { id } = await makePrompt({ virtual_key: 'one' });
     await ask('PUT', `/prompts/${id}`, { string: 'Bye' });
     expect(await ask('PUT', `/prompts/${id}`, { virtual_key: '@two', parameters: null })).toEqual(
@@ -71,7 +74,7 @@ describe('versions of a prompt', () => {
     expect((await ask('GET', `/prompts/${id}/versions`)).total).toBe(2);
   });
 
-  it('what a manifest says is held against the published one, and published at once', async () => {
+  it('compares a manifest with the published version, and publishes it at once', async () => {
     const { id } = await makePrompt();
     const managed_by = {
       owner: 'platform',
@@ -90,12 +93,12 @@ describe('versions of a prompt', () => {
     expect(await ask('GET', `/prompts/${id}`)).toMatchObject({ string: 'Bye', prompt_version: 3 });
   });
 
-  it('of many only the latest hundred are kept, the published one and those with a label', async () => {
+  it('keeps the latest hundred versions, the published one and those with a label', async () => {
     const { id } = await makePrompt({ string: '0' });
     const { id: label_id } = await ask('POST', '/labels', { name: 'kept' });
     for (const string of ['1', '2', '3']) await ask('PUT', `/prompts/${id}`, { string });
     await ask('PUT', `/prompts/${id}/versions/3`, { label_id });
-    // As though a hundred more had been made.
+    // Simulates a hundred more versions.
     await server.database.db
       .updateTable('prompt_versions')
       .set({ number: 104 })
@@ -108,7 +111,7 @@ describe('versions of a prompt', () => {
     expect(data.map((one: Body) => one.prompt_version)).toEqual([105, 104, 3, 1]);
   });
 
-  it('changes at once each get a number of their own', async () => {
+  it('numbers concurrent changes uniquely', async () => {
     const { id } = await makePrompt();
     const texts = Array.from({ length: 12 }, (_, at) => `text ${at}`);
     await Promise.all(texts.map((string) => ask('PUT', `/prompts/${id}`, { string })));
@@ -119,7 +122,7 @@ describe('versions of a prompt', () => {
 });
 
 describe('labels', () => {
-  it('are on one version of a prompt, go over to another, and are gone when they are deleted', async () => {
+  it('are on one version of a prompt, can be moved, and are removed on deletion', async () => {
     const { id } = await makePrompt();
     await ask('PUT', `/prompts/${id}`, { string: 'Bye' });
     const { id: label_id } = await ask('POST', '/labels', {
@@ -142,7 +145,7 @@ describe('labels', () => {
     });
   });
 
-  it('of another workspace or with the name of one that is there are refused', async () => {
+  it('are rejected when they belong to another workspace or repeat a name', async () => {
     const { id } = await makePrompt();
     const { id: label_id } = await ask('POST', '/labels', { name: 'far', workspace_id: otherId });
     const refused = await send('PUT', `/prompts/${id}/versions/1`, { label_id });
@@ -162,7 +165,7 @@ describe('collections', () => {
   const listed = async (of: string) =>
     (await ask('GET', `/collections?workspace_id=${of}`)).data as Body[];
 
-  it('every workspace has a default one, which takes prompts and cannot be deleted', async () => {
+  it('include a default for every workspace, which accepts prompts and cannot be deleted', async () => {
     const { id } = await ask('POST', '/admin/workspaces', { name: 'New' });
     const [first, ...others] = await listed(id);
     expect(others).toEqual([]);
@@ -178,7 +181,7 @@ describe('collections', () => {
     expect((await send('GET', `/collections/${first!.id}`)).status).toBe(404);
   });
 
-  it('lie in one another, tell what lies in them, and are deleted when they are empty', async () => {
+  it('can be nested, list their contents, and are deleted when they are empty', async () => {
     const place = { workspace_id: workspaceId };
     const parent = await ask('POST', '/collections', { ...place, name: 'Answers' });
     expect(parent.slug).toMatch(/^co-answer-[0-9a-f]{6}$/);
@@ -210,7 +213,7 @@ describe('collections', () => {
     expect(data).toMatchObject([{ id: prompt.id, collection_id: parent.id, object: 'prompt' }]);
   });
 
-  it('are moved into others of their workspace, and never into what lies in them', async () => {
+  it('can be moved within their workspace, and never into their own descendants', async () => {
     const place = { workspace_id: workspaceId };
     const make = async (name: string) => (await ask('POST', '/collections', { ...place, name })).id;
     const put = (id: string, parent: unknown) =>
@@ -246,7 +249,7 @@ describe('collections', () => {
     }
   });
 
-  it('of another workspace are as good as none', async () => {
+  it('return 404 when they belong to another workspace', async () => {
     const { id } = await ask('POST', '/collections', { name: 'far', workspace_id: otherId });
     const prompt = await makePrompt();
     const place = { workspace_id: workspaceId };
@@ -261,7 +264,7 @@ describe('collections', () => {
   });
 });
 
-it('partials have versions as prompts have', async () => {
+it('versions partials like prompts', async () => {
   const made = await ask('POST', '/prompts/partials', { name: 'tone', string: 'Be kind.' });
   const path = `/prompts/partials/${made.slug}`;
   expect(await ask('PUT', path, { name: 'manners' })).toEqual({});
@@ -282,7 +285,7 @@ it('partials have versions as prompts have', async () => {
 });
 
 it.each(['/prompts', '/prompts/partials'])(
-  'GET of %s takes a version behind an @, as rendering does, and another in the query not beside it',
+  'accepts a version behind an @ in GET %s like rendering does, and rejects another one in the query',
   async (kind) => {
     const workspace_id = workspaceId;
     const { id, slug } = await ask('POST', kind, { name: 'n', workspace_id, string: 'one' });
@@ -300,14 +303,14 @@ it.each(['/prompts', '/prompts/partials'])(
     for (const none of [`${slug}@9`, `${slug}@`, `${slug}@none`, `@2`, `${slug}@1@2`]) {
       expect((await send('GET', `${kind}/${none}`)).status).toBe(404);
     }
-    // A version is never changed, nor deleted by itself.
+    // A version is never changed, nor deleted individually.
     expect((await send('PUT', `${kind}/${slug}@2`, { name: 'm' })).status).toBe(404);
     expect((await send('DELETE', `${kind}/${slug}@2`)).status).toBe(404);
   },
 );
 
-describe('a template', () => {
-  it('that cannot be read is refused with its place, in a message of a chat too', async () => {
+describe('a prompt template', () => {
+  it('is rejected with the position of a syntax error, also in a chat message', async () => {
     const chat = JSON.stringify([{ role: 'user', content: '{{#a}}' }]);
     for (const string of ['Hi {{name', chat]) {
       const refused = await send('POST', '/prompts', {
@@ -319,7 +322,7 @@ describe('a template', () => {
     }
   });
 
-  it('is rendered with partials, variables and what is sent beside them', async () => {
+  it('is rendered with partials, variables and the request body', async () => {
     await ask('POST', '/prompts/partials', { name: 'tone', slug: 'tone', string: 'Be {{how}}.' });
     const string = JSON.stringify([
       { role: 'system', content: [{ type: 'text', text: '{{>tone}}' }] },
@@ -351,7 +354,7 @@ describe('a template', () => {
   });
 });
 
-it('people read and change them as their workspace says of their role', async () => {
+it('is readable and editable as the workspace permits the role', async () => {
   const { id: place } = await ask('POST', '/admin/workspaces', {
     name: 'Seen',
     security_settings: { managersViewPrompts: false },
@@ -378,7 +381,7 @@ it('people read and change them as their workspace says of their role', async ()
   expect(await statuses('admin')).toEqual([200, 200, 200, 200]);
 });
 
-it('another tenant finds none of it, and cannot tell it from what does not exist', async () => {
+it('returns the same 404 to another tenant as for an unknown prompt', async () => {
   const other = await addTenant(server);
   const { id } = await makePrompt();
   const absent = '01a1ffa6-2a67-76f7-a225-ed57537ed994';
@@ -391,7 +394,7 @@ it('another tenant finds none of it, and cannot tell it from what does not exist
   }
 });
 
-describe('at the gateway', () => {
+describe('a prompt in the gateway', () => {
   const scopes = ['completions.write', 'prompts.render'];
   const place = () => ({ workspace_id: workspaceId });
   let key: string;
@@ -427,7 +430,7 @@ describe('at the gateway', () => {
     return [url, JSON.parse(String(body))];
   };
 
-  it('a prompt is filled in, asked of its provider, and logged as a chat', async () => {
+  it('is rendered, sent to its provider, and logged as a chat', async () => {
     const body = { variables: { name: 'Ada' }, temperature: 0.5, promptID: slug, messages: [] };
     expect(await call(`${slug}/completions`, body)).toMatchObject({
       status: 200,
@@ -444,7 +447,7 @@ describe('at the gateway', () => {
     expect(logged).toMatchObject({ endpoint: 'chat_completions', requested_model: '@groq/small' });
   });
 
-  it('a header or config that names a provider counts before that of the prompt', async () => {
+  it('uses the provider of a header or config before its own', async () => {
     const config = { provider: 'mock-upstream', custom_host: inference.upstream.url };
     const headers = { 'x-gateway-config': JSON.stringify(config) };
     const answer = await call(`${slug}/completions`, {}, key, headers);
@@ -452,7 +455,7 @@ describe('at the gateway', () => {
     expect(sentBody()[1]).toMatchObject({ model: 'small' });
   });
 
-  it('a version is named behind an @, and what is published is used within a second', async () => {
+  it('uses the version behind an @, and a newly published version within a second', async () => {
     const rendered = async (of: string) => {
       const { body } = await call(`${of}/render`, { variables: { name: 'Ada' } });
       return body.data.messages[0].content;
@@ -472,7 +475,7 @@ describe('at the gateway', () => {
     expect(await rendered(`${slug}@1`)).toBe('Greet Ada.');
   });
 
-  it('a prompt of no chat is a completion, and a raw one is JSON once it is filled in', async () => {
+  it('is a completion when it is no chat, and JSON after rendering when it is raw', async () => {
     const template_metadata = { template_type: 'completion' };
     const plain = await makePrompt({ string: 'Say {{word}}', template_metadata, model: '@groq/m' });
     await call(`${plain.id}/completions`, { variables: { word: 'hi' } });
@@ -487,7 +490,7 @@ describe('at the gateway', () => {
     expect(broken).toMatchObject({ status: 400, body: { error: { code: 'invalid_request' } } });
   });
 
-  it('a prompt of another workspace is as good as none, and render takes a scope', async () => {
+  it('returns 404 in another workspace, and requires a scope for rendering', async () => {
     const far = await makePrompt({ workspace_id: otherId });
     const answers = await Promise.all(
       [far.slug, `${slug}@9`, 'none'].map((of) => call(`${of}/completions`, {})),
@@ -500,7 +503,7 @@ describe('at the gateway', () => {
     expect(refused).toMatchObject({ status: 403, body: { error: { code: 'scope_missing' } } });
   });
 
-  it('a prompt is rendered for whom the workspace shows its prompts, and answered for anybody', async () => {
+  it('is rendered for those who may see prompts, and run for everyone', async () => {
     const users = [{ id: await addUser(server), role: 'member' }];
     await ask('POST', `/admin/workspaces/${workspaceId}/users`, { users });
     const own = { name: 'own', ...place(), user_id: users[0]!.id, scopes };
@@ -524,7 +527,7 @@ describe('at the gateway', () => {
     await show({ membersViewPrompts: null });
   });
 
-  it('what cannot be filled in is refused, and costs no other caller anything', async () => {
+  it('is rejected when it cannot be rendered, without cost for other callers', async () => {
     const { id } = await makePrompt({ string: '{{#a}}{{#a}}{{#a}}x{{/a}}{{/a}}{{/a}}{{>none}}' });
     const bodies = [{ variables: 1 }, { variables: { a: Array(1000).fill(1) } }, {}];
     for (const body of bodies) {

@@ -1,4 +1,4 @@
-/** Guarantees of providers over HTTP: what is told, budgets, states, slugs of a workspace. */
+/** Verifies the provider routes over HTTP: fields, budgets, states, and slugs of a workspace. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { insertCounter } from '../../support/rows/usage-rows.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -37,7 +37,7 @@ const make = (body: Record<string, unknown> = {}) =>
 const get = async (at: string) => (await server.request('GET', `${path}/${at}`)).body;
 const put = (at: string, body: unknown) => server.request('PUT', `${path}/${at}`, { body });
 
-it('is told by id and slug, nothing filled in that was not sent', async () => {
+it('returns the record by id and slug without defaults for fields that were not sent', async () => {
   const made = await make();
   expect(made).toEqual({
     id: expect.any(String),
@@ -72,7 +72,7 @@ it('is told by id and slug, nothing filled in that was not sent', async () => {
   expect((await listAudit(server, made.id)).map(({ action }) => action)).toEqual(['create']);
 });
 
-it('is exhausted by its budget until a reset, and expired from its moment on', async () => {
+it('is exhausted by its budget until a reset, and expired from its expiry on', async () => {
   const { id } = await make({
     usage_limits: { credit_limit: 10, periodic_reset: 'weekly' },
     rate_limits: { type: 'requests', unit: 'rpm', value: 5 },
@@ -103,7 +103,7 @@ it('is exhausted by its budget until a reset, and expired from its moment on', a
   expect(await get(id)).toMatchObject({ status: 'active', usage_limits: null, expires_at: null });
 });
 
-it('has a slug of its workspace, which says which one is meant where several have it', async () => {
+it('has a slug that is unique in its workspace, which selects one when several workspaces have it', async () => {
   const other = await post('/v2/workspaces', { name: 'Other' });
   await make({ slug: 'shared' });
   const there = await make({ slug: 'shared', workspace_id: other.id });
@@ -129,7 +129,7 @@ it('has a slug of its workspace, which says which one is meant where several hav
   expect(twin).toMatchObject({ status: 409, body: { error: { param: 'slug' } } });
 });
 
-it('lists those of a workspace, or of all', async () => {
+it('lists providers of one workspace or of all', async () => {
   const place = await post('/v2/workspaces', { name: 'Listing' });
   const [one, two] = [
     await make({ workspace_id: place.id }),
@@ -150,14 +150,14 @@ it.each([
   [{ expires_at: '2020-01-01T00:00:00Z' }, 400, 'expires_at'],
   [{ usage_limits: { credit_limit: 0 } }, 400, 'usage_limits.credit_limit'],
   [{ rate_limits: [{ type: 'tokens', unit: 'tpd', value: 1 }] }, 400, 'rate_limits[0].unit'],
-])('refuses a create with %j', async (body, status, param) => {
+])('rejects a create with %j', async (body, status, param) => {
   const answer = await server.request('POST', path, {
     body: { name: 'x', integration_id: integration.id, workspace_id: workspace.id, ...body },
   });
   expect(answer).toMatchObject({ status, body: { error: { param } } });
 });
 
-it("is a workspace's own: nothing to another tenant, nor to a key of another workspace", async () => {
+it('hides providers from other tenants and from keys of other workspaces', async () => {
   const { id } = await make();
   const other = await addTenant(server, 'providers-other');
   const scopes = ['create', 'read', 'list', 'delete'].map((action) => `providers.${action}`);
@@ -173,7 +173,7 @@ it("is a workspace's own: nothing to another tenant, nor to a key of another wor
   expect((await get(made.body.id)).workspace_id).toBe(elsewhere.id);
 });
 
-it('goes with its workspace under force_delete, with all that was counted for it', async () => {
+it('deletes providers with their workspace under force_delete, with all counters', async () => {
   const place = await post('/v2/workspaces', { name: 'Closing' });
   const { id } = await make({ workspace_id: place.id, usage_limits: { credit_limit: 1 } });
   const remove = (body: object) => server.request('DELETE', `/v2/workspaces/${place.id}`, { body });

@@ -1,4 +1,4 @@
-/** Guarantees of rate-limit policies over HTTP. */
+/** Verifies the rate-limit policy routes over HTTP. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
@@ -40,8 +40,8 @@ const read = (id: string, query = '') => server.request('GET', `${base}/${id}${q
 const put = (id: string, body: Record<string, unknown>) =>
   server.request('PUT', `${base}/${id}`, { body });
 
-describe('200', () => {
-  it('answers on every mount what was sent, and the target that was not', async () => {
+describe('status 200', () => {
+  it('returns on every mount what was sent, and the default target', async () => {
     const body = bodyOf({
       name: 'Slowly',
       conditions: [
@@ -66,7 +66,7 @@ describe('200', () => {
     }
   });
 
-  it('takes every unit, and either type', async () => {
+  it('accepts every unit, and both types', async () => {
     for (const unit of ['rps', 'rpm', 'rph', 'rpd', 'rpw']) {
       for (const type of ['requests', 'tokens']) {
         const { body } = await read(await make({ unit, type, value: 1 }));
@@ -75,7 +75,7 @@ describe('200', () => {
     }
   });
 
-  it('changes what is sent, clears what is null, and keeps the rest', async () => {
+  it('updates sent fields, clears null fields, and keeps the rest', async () => {
     const id = await make({ name: 'old', description: 'keep' });
     const change = {
       name: null,
@@ -119,7 +119,7 @@ describe('200', () => {
     expect(await listed('status=archived')).toEqual([]);
   });
 
-  it('archives on DELETE: gone by default, shown with status=archived, changed no more', async () => {
+  it('archives on DELETE: hidden by default, listed with status=archived, no longer editable', async () => {
     const id = await make();
     expect(await server.request('DELETE', `${base}/${id}`)).toMatchObject({
       status: 200,
@@ -131,7 +131,7 @@ describe('200', () => {
     expect((await read(id, '?status=archived')).body).toMatchObject({ id, status: 'archived' });
   });
 
-  it('goes with its workspace, archived', async () => {
+  it('is archived with its workspace', async () => {
     const place = await makeWorkspace('Leaving');
     const id = await make({ workspace_id: place });
     const refused = await server.request('DELETE', `/admin/v2/workspaces/${place}`, {
@@ -168,7 +168,7 @@ describe('400', () => {
     expect(refused.body.error.message).toContain(field);
   });
 
-  it('keeps the target, and judges new conditions by it', async () => {
+  it('keeps the target, and validates new conditions with it', async () => {
     const id = await make();
     expect((await put(id, { target: 'mcp_tools' })).body.error.message).toContain('target');
     const refused = await put(id, { conditions: [{ key: 'mcp_server', value: '*' }] });
@@ -179,7 +179,7 @@ describe('400', () => {
 });
 
 describe('401, 403 and 404', () => {
-  it('asks for a scope for each operation', async () => {
+  it('requires the scope of each operation', async () => {
     const id = await make();
     expect((await server.request('GET', base, { auth: 'none' })).status).toBe(401);
     const { send } = await addKeyCaller(server, ['policies.list']);
@@ -194,7 +194,7 @@ describe('401, 403 and 404', () => {
     expect(refused.map(({ status }) => status)).toEqual(Array(4).fill(403));
   });
 
-  it('shows a workspace key and another tenant nothing that is not theirs', async () => {
+  it('hides policies from other workspaces and tenants', async () => {
     const foreign = await make();
     const mine = await makeWorkspace('Own rates');
     const scopes = ['create', 'read', 'list', 'update'].map((verb) => `policies.${verb}`);

@@ -1,4 +1,7 @@
-/** Guarantees of secret references over HTTP: credentials never shown, fields merged, who may use them, and their end. */
+/**
+ * Verifies the secret reference routes over HTTP: hidden credentials, merged fields, access and
+ * deletion.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
@@ -41,7 +44,7 @@ const put = (id: string, body: Record<string, unknown>) =>
 const read = async (id: string) => (await server.request('GET', `${path}/${id}`)).body;
 
 describe('a secret reference', () => {
-  it('is found by id and slug on every plane, with masks for credentials', async () => {
+  it('is found by id and slug on every plane, with masked credentials', async () => {
     const made = await make({ tags: { env: 'prod' }, description: 'of the account' });
     expect(made).toEqual({
       id: expect.any(String),
@@ -114,7 +117,7 @@ describe('a secret reference', () => {
     });
   });
 
-  it('keeps no credential for another address, and clears and keeps other fields as sent', async () => {
+  it('discards credentials when the address changes, and clears and keeps other fields as sent', async () => {
     const { id } = await make({ secret_key: 'k', tags: { a: 'b' } });
     const moved = { auth_config: { vault_addr: 'https://elsewhere.example.com' } };
     expect(await put(id, moved)).toMatchObject({
@@ -132,7 +135,7 @@ describe('a secret reference', () => {
     });
   });
 
-  it('is used by every workspace or by those that are named, as the last request says', async () => {
+  it('is usable by every workspace or by named ones, as the last request says', async () => {
     const { id } = await make({
       allow_all_workspaces: false,
       allowed_workspaces: [workspace.slug],
@@ -155,7 +158,7 @@ describe('a secret reference', () => {
     expect(await access()).toEqual([true, undefined]);
   });
 
-  it('is lost by a workspace that is deleted, and opens to nobody for that', async () => {
+  it('is not opened to other workspaces when its only workspace is deleted', async () => {
     const gone = await post('/v2/workspaces', { name: 'Gone' });
     const { id } = await make({ allowed_workspaces: [gone.id] });
     const answer = await server.request('DELETE', `/v2/workspaces/${gone.id}`, { body: {} });
@@ -163,7 +166,7 @@ describe('a secret reference', () => {
     expect(await read(id)).toMatchObject({ allow_all_workspaces: false, allowed_workspaces: [] });
   });
 
-  it('is listed by manager, tags and part of the name, without its path and credentials', async () => {
+  it('is listed by manager, tags and part of the name, without path and credentials', async () => {
     const aws = await make({
       name: 'Bedrock 50%_of',
       manager_type: 'aws_sm',
@@ -201,13 +204,13 @@ describe('a secret reference', () => {
     [{ allowed_workspaces: [] }, 'allowed_workspaces'],
     [{ allowed_workspaces: ['ws-none'] }, 'allowed_workspaces[0]'],
     [{ slug: 'has space' }, 'slug'],
-  ])('is refused with %j', async (body, param) => {
+  ])('returns 400 for %j', async (body, param) => {
     const answer = await server.request('POST', path, { body: { ...minimal, ...body } });
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'AB01', param } } });
     expect(JSON.stringify(answer.body)).not.toContain('canary');
   });
 
-  it('is seen by a key of a workspace that may use it, and changed by none', async () => {
+  it('is visible to a key of a workspace with access, which cannot change it', async () => {
     const scopes = ['create', 'read', 'list', 'update', 'delete'].map(
       (a) => `secret_references.${a}`,
     );
@@ -234,7 +237,7 @@ describe('a secret mapping', () => {
     secret_mappings: [{ target_field: 'key', secret_reference_id: reference, ...more }],
   });
 
-  it('is answered as sent, holds its reference until it is cleared, which then is gone', async () => {
+  it('returns what was sent, and keeps its reference from deletion until it is cleared', async () => {
     const { id, slug } = await make();
     const first = await post('/v1/integrations', { ...account, ...mapped(slug) });
     const second = await post('/v1/mcp-integrations', {
@@ -277,7 +280,7 @@ describe('a secret mapping', () => {
     });
   });
 
-  it('is refused where its reference is unknown, of another tenant, or closed to the workspace', async () => {
+  it('is rejected when its reference is unknown, of another tenant, or closed to the workspace', async () => {
     const { send } = await addTenant(server);
     const foreign = await send('POST', path, { body: { ...minimal, slug: 'foreign' } });
     const closed = await make({ allowed_workspaces: [other.id] });
@@ -299,7 +302,7 @@ describe('a secret mapping', () => {
     ).toMatchObject({ status: 400, body: { error: { param: 'secret_mappings[1].target_field' } } });
   });
 
-  it('and the delete of its reference never both succeed', async () => {
+  it('never survives a concurrent deletion of its reference', async () => {
     const outcomes = await Promise.all(
       Array.from({ length: 12 }, async () => {
         const { id } = await make();

@@ -1,4 +1,4 @@
-/** Guarantees that a slug which chance has made before is made anew, for every kind that gets one. */
+/** Verifies for every kind with generated slugs that a collision produces another slug. */
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** So many of the next slugs are made of the same digits. */
+/** Makes this many of the next slugs equal. */
 function loseChance(times: number): void {
   alike = times;
   const real = crypto.randomBytes;
@@ -40,8 +40,8 @@ async function make(kind: string, more: object): Promise<{ id: string; slug: str
   return made.body;
 }
 
-describe('a slug that is made and taken', () => {
-  it('is made anew until it is free, and the resource is found under it', async () => {
+describe('a generated slug that is taken', () => {
+  it('is generated again until it is free, and identifies the resource', async () => {
     const workspace = { workspace_id: (await make('workspaces', {})).id };
     const url = { url: 'https://mcp.example.com', auth_type: 'none', transport: 'http' };
     const integration = await make('mcp-integrations', url);
@@ -67,7 +67,7 @@ describe('a slug that is made and taken', () => {
     }
   });
 
-  it('costs an atomic set nothing that was made before it', async () => {
+  it('does not roll back earlier changes of an atomic change set', async () => {
     loseChance(2);
     const change = (name: string) => ({ kind: 'Workspace', action: 'create', body: { name } });
     const changes = ['Alike a', 'Alike b', 'Alike c'].map(change);

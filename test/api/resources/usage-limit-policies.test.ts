@@ -1,4 +1,4 @@
-/** Guarantees of usage-limit policies and their counters over HTTP. */
+/** Verifies the usage-limit policy routes and their counters over HTTP. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { insertCounter } from '../../support/rows/usage-rows.ts';
@@ -43,7 +43,7 @@ async function read(id: string, query = ''): Promise<Record<string, unknown>> {
   return got.body;
 }
 
-/** A counter of the window that a policy made now is in; yields its id. */
+/** Adds a counter to the current window of a new policy; returns its id. */
 async function addEntity(policyId: string, valueKey: string, used: number): Promise<string> {
   const { db } = server.database;
   const policy = await db
@@ -55,8 +55,8 @@ async function addEntity(policyId: string, valueKey: string, used: number): Prom
   return insertCounter(db, subject, { windowStart: policy.window_start, used, valueKey });
 }
 
-describe('200', () => {
-  it('creates a policy and answers its record on every mount, values in the form sent', async () => {
+describe('status 200', () => {
+  it('creates a policy and returns its record on every mount, with values in the form that was sent', async () => {
     const conditions = [
       { value: 'text', key: 'api_key' },
       { key: 'model', value: ['@openai/*', 'x'], excludes: '@openai/gpt-4*' },
@@ -96,7 +96,7 @@ describe('200', () => {
     }
   });
 
-  it('keeps what is absent, clears what is null, and leaves a running period alone', async () => {
+  it('keeps absent fields, clears null fields, and does not change the current period', async () => {
     const id = await make({ description: 'keep', alert_threshold: 5, periodic_reset_days: 10 });
     const { next_usage_reset_at: next } = await read(id);
     server.clock.advance(86_400_000);
@@ -114,7 +114,7 @@ describe('200', () => {
     });
   });
 
-  it('replaces one kind of period by the other, and ends it with null', async () => {
+  it('replaces one kind of period by the other, and removes it with null', async () => {
     const id = await make({
       periodic_reset_days: 10,
       next_usage_reset_at: '2027-03-01T12:00:00Z',
@@ -131,7 +131,7 @@ describe('200', () => {
     expect(await read(id)).toMatchObject({ periodic_reset: null, next_usage_reset_at: null });
   });
 
-  it('holds its counters to a new limit at once', async () => {
+  it('applies a new limit to its counters at once', async () => {
     const id = await make();
     await addEntity(id, 'a', 12_000_000);
     await addEntity(id, 'b', 5_000_000);
@@ -159,7 +159,7 @@ describe('200', () => {
     });
   });
 
-  it('lists the active ones of a workspace by type, and archived ones on request', async () => {
+  it('lists the active policies of a workspace by type, and archived ones on request', async () => {
     const { id: place } = await makeWorkspace('Listed');
     const cost = await make({ workspace_id: place });
     server.clock.advance(1000);
@@ -177,7 +177,7 @@ describe('200', () => {
     expect(await list('&status=archived')).toEqual([cost]);
   });
 
-  it('archives on DELETE: gone by default, shown with status=archived, changed no more', async () => {
+  it('archives on DELETE: hidden by default, listed with status=archived, no longer editable', async () => {
     const id = await make();
     const entity = await addEntity(id, 'a', 1);
     const gone = await server.request('DELETE', `${base}/${id}`);
@@ -194,7 +194,7 @@ describe('200', () => {
   });
 });
 
-describe('200 entities', () => {
+describe('entities with 200', () => {
   it('pages through counters with exactly id, value_key and current_usage', async () => {
     const id = await make();
     for (const [key, used] of [
@@ -223,7 +223,7 @@ describe('200 entities', () => {
     expect((await list('search=%25')).body.total).toBe(1);
   });
 
-  it('pages through thousands of counters each once, wherever a page lies', async () => {
+  it('pages through thousands of counters, each once, at constant cost', async () => {
     const id = await make();
     const subject = { organisationId: server.organisationId, kind: 'policy', id } as const;
     const windowStart = server.clock.now();
@@ -250,7 +250,7 @@ describe('200 entities', () => {
     expect((await list('search=v11&page_size=100')).total).toBe(111);
   });
 
-  it('resets one counter by its id or by its value, and says so in the audit log', async () => {
+  it('resets one counter by id or by value, and records it in the audit log', async () => {
     const id = await make();
     const [a, b] = [await addEntity(id, 'a', 12_000_000), await addEntity(id, 'b', 12_000_000)];
     const reset = await server.request('PUT', `${base}/${id}/entities/${a}/reset`);
@@ -281,7 +281,7 @@ describe('windows', () => {
   const usageOf = async (id: string): Promise<unknown> =>
     (await read(id, '?include_usage=true')).value_key_usage_map;
 
-  it('begin empty at their boundary, though no job has run, and counters keep their ids', async () => {
+  it('begin empty at their boundary before the job runs, and counters keep their ids', async () => {
     const id = await make({ periodic_reset_days: 2 });
     const entity = await addEntity(id, 'a', 12_000_000);
     const { next_usage_reset_at: boundary } = await read(id);
@@ -298,7 +298,7 @@ describe('windows', () => {
     expect(await usageOf(id)).toMatchObject({ a: { current_usage: 1, status: 'active' } });
   });
 
-  it('that an update moves on before the job does are audited as the reset they are, once', async () => {
+  it('are audited as one reset when an update advances them before the job does', async () => {
     const id = await make({ periodic_reset_days: 2 });
     const { next_usage_reset_at: boundary } = await read(id);
     server.clock.set(Date.parse(String(boundary)));
@@ -317,7 +317,7 @@ describe('windows', () => {
     });
   });
 
-  it('begin anew when something else is counted, which must be whole', async () => {
+  it('begin again when the counted unit changes, which must be an integer', async () => {
     const id = await make({ credit_limit: 2.5 });
     await addEntity(id, 'a', 2_500_000);
     const put = (body: object) => server.request('PUT', `${base}/${id}`, { body });
@@ -363,7 +363,7 @@ describe('400', () => {
     expect(made).toMatchObject({ status: 400, body: { error: { code: 'AB01', param } } });
   });
 
-  it('judges an update by what the policy would become', async () => {
+  it('validates an update by the resulting policy', async () => {
     const id = await make({ alert_threshold: 8 });
     const put = (body: Record<string, unknown>) => server.request('PUT', `${base}/${id}`, { body });
     expect(await put({ credit_limit: 7 })).toMatchObject({
@@ -381,7 +381,7 @@ describe('400', () => {
   });
 
   it.each(['page_size=0', 'page_size=101', 'current_page=-1', 'page_size=1e1', 'status=archived'])(
-    'refuses the entities query %s',
+    'rejects the entities query %s',
     async (query) => {
       const id = await make();
       expect((await server.request('GET', `${base}/${id}/entities?${query}`)).status).toBe(400);
@@ -390,7 +390,7 @@ describe('400', () => {
 });
 
 describe('401, 403, 404 and 412', () => {
-  it('asks for credential and scope', async () => {
+  it('requires a credential and the scope', async () => {
     const id = await make();
     expect((await server.request('GET', base, { auth: 'none' })).status).toBe(401);
     expect((await server.request('GET', base, { auth: 'key' })).status).toBe(401);
@@ -428,7 +428,7 @@ describe('401, 403, 404 and 412', () => {
     expect(put.status).toBe(404);
   });
 
-  it('answers alike for unknown and foreign policies and counters', async () => {
+  it('returns the same 404 for unknown and foreign policies and counters', async () => {
     const id = await make();
     const entity = await addEntity(id, 'a', 5);
     const tenant = await addTenant(server);
@@ -452,7 +452,7 @@ describe('401, 403, 404 and 412', () => {
     expect(crossed.status).toBe(404);
   });
 
-  it('refuses an update from an older version', async () => {
+  it('returns 412 to an update from a stale version', async () => {
     const id = await make();
     const got = await server.request('GET', `${base}/${id}`);
     const headers = { 'if-match': String(got.headers.etag) };

@@ -1,4 +1,7 @@
-/** Guarantees of virtual keys over HTTP: a provider and its own account, made, changed and deleted as one. */
+/**
+ * Verifies the virtual key routes over HTTP: a provider and its account, created, updated and
+ * deleted together.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { addKeyCaller, listAudit } from '../../support/server/tenant.ts';
@@ -35,7 +38,7 @@ const integrationOf = async (slug: string) => {
   return server.request('GET', `/v1/integrations/${id}`);
 };
 
-it('is told like a provider, which it is, and never with its key', async () => {
+it('returns the record of a provider, without its key', async () => {
   const slug = await make({ note: 'n', usage_limits: { credit_limit: 5 } });
   const got = await get(slug);
   expect(got.body).toMatchObject({
@@ -56,7 +59,7 @@ it('is told like a provider, which it is, and never with its key', async () => {
   expect(listed.body.data).toContainEqual({ ...got.body, rate_limits: null });
 });
 
-it('has an integration of its workspace, which goes with it', async () => {
+it('creates an integration of its workspace, which is deleted with it', async () => {
   const slug = await make({ provider: 'azure-openai', resourceName: 'eu', deploymentName: 'gpt' });
   const own = await integrationOf(slug);
   expect(own).toMatchObject({
@@ -78,7 +81,7 @@ it('has an integration of its workspace, which goes with it', async () => {
   expect((await listAudit(server, id)).map(({ action }) => action)).toEqual(['create', 'delete']);
 });
 
-it('takes several deployments of Azure, which its integration has in the words of integrations', async () => {
+it('accepts several Azure deployments, which its integration contains in its own form', async () => {
   const deploymentConfig = [
     { deploymentName: 'd1', apiVersion: 'v1', alias: 'small', is_default: true },
     { deploymentName: 'd2', apiVersion: 'v2' },
@@ -97,7 +100,7 @@ it('takes several deployments of Azure, which its integration has in the words o
   });
 });
 
-it('leaves its integration to another provider that uses it', async () => {
+it('keeps its integration when another provider uses it', async () => {
   const slug = await make();
   const { id } = (await integrationOf(slug)).body;
   const body = { name: 'Other', integration_id: id, workspace_id: workspaceId };
@@ -106,7 +109,7 @@ it('leaves its integration to another provider that uses it', async () => {
   expect((await server.request('GET', `/v1/integrations/${id}`)).status).toBe(200);
 });
 
-it('changes provider and account together, keeps what is not sent, and repeats nothing', async () => {
+it('updates provider and account together, keeps absent fields, and writes nothing twice', async () => {
   const slug = await make({ provider: 'azure-openai', resourceName: 'eu', apiVersion: 'v1' });
   const before = (await get(slug)).body;
   const change = { name: 'New', key: 'another-key-of-32-characters-xyz', apiVersion: 'v2' };
@@ -125,7 +128,7 @@ it('changes provider and account together, keeps what is not sent, and repeats n
   expect(JSON.stringify(audited)).not.toContain('another-key');
 });
 
-it('leaves the account of an integration that has others to the integration', async () => {
+it('does not update the account of a shared integration', async () => {
   const fields = { name: 'OpenAI', ai_provider_id: 'openai', key: secret };
   const shared = await server.request('POST', '/v1/integrations', { body: fields });
   const body = { name: 'By hand', integration_id: shared.body.id, workspace_id: workspaceId };
@@ -137,7 +140,7 @@ it('leaves the account of an integration that has others to the integration', as
   expect(kept.status).toBe(200);
 });
 
-it('asks for its own scopes, and refuses what is wrong by its name', async () => {
+it('requires its own scopes, and names invalid fields', async () => {
   const slug = await make();
   const { send } = await addKeyCaller(server, ['virtual_keys.list'], workspaceId);
   expect((await send('GET', path)).status).toBe(200);

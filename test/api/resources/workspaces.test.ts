@@ -1,4 +1,4 @@
-/** Guarantees of workspaces over HTTP: their record, names, limits, isolation and end. */
+/** Verifies the workspace routes over HTTP: fields, names, limits, isolation and deletion. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { endedWindows } from '../../support/rows/usage-rows.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
@@ -23,8 +23,8 @@ async function read(id: string, query = ''): Promise<Record<string, unknown>> {
   return got.body;
 }
 
-describe('200', () => {
-  it('creates a workspace whose record is the same by id and by slug on every mount', async () => {
+describe('status 200', () => {
+  it('creates a workspace with the same record by id and by slug on every mount', async () => {
     const made = await make({
       description: 'For support',
       defaults: { metadata: { team: 'cx' } },
@@ -58,7 +58,7 @@ describe('200', () => {
     }
   });
 
-  it('shows the icon before the name, takes it back in either form, and clears it with ""', async () => {
+  it('shows the icon before the name, accepts it in both forms, and clears it with ""', async () => {
     const { id } = await make({ name: 'Ops', icon: '🚀' });
     expect(await read(id)).toMatchObject({ name: '🚀 Ops', icon: '🚀' });
     expect(await read(id, '?name_format=plain')).toMatchObject({ name: 'Ops' });
@@ -70,7 +70,7 @@ describe('200', () => {
     expect(await read(emoji.id)).toMatchObject({ name: '🎉 Party', icon: null });
   });
 
-  it('keeps absent fields, clears null ones, merges defaults by key, and answers {} to a PUT', async () => {
+  it('keeps absent fields, clears null fields, merges defaults by key, and returns {} to a PUT', async () => {
     const { id } = await make({
       description: 'keep me',
       defaults: { metadata: { a: '1' } },
@@ -117,7 +117,7 @@ describe('200', () => {
     ]);
   });
 
-  it('finds a whole name as it is, and not with a space behind it', async () => {
+  it('finds a whole name exactly, and not with a trailing space', async () => {
     const { id } = await make({ name: 'Exactly' });
     const found = async (name: string) =>
       (await server.request('GET', `${base}?exact_name=${encodeURIComponent(name)}`)).body;
@@ -127,7 +127,7 @@ describe('200', () => {
     }
   });
 
-  it('is found by its name as it is shown, with the icon, and without', async () => {
+  it('finds a name with and without its icon', async () => {
     const { id } = await make({ name: 'Rocketry', icon: '🚀' });
     const found = async (query: string) =>
       (await server.request('GET', `${base}?${new URLSearchParams(query)}`)).body;
@@ -139,7 +139,7 @@ describe('200', () => {
     }
   });
 
-  it('archives on DELETE: gone by id and by slug, shown with status=archived', async () => {
+  it('archives on DELETE: hidden by id and slug, listed with status=archived', async () => {
     const { id, slug } = await make({ name: 'Doomed' });
     const gone = await server.request('DELETE', `${base}/${slug}`, { body: { name: 'Doomed' } });
     expect(gone).toMatchObject({ status: 200, body: {} });
@@ -151,7 +151,7 @@ describe('200', () => {
     expect(archived.body.data).toMatchObject([{ id, status: 'archived' }]);
   });
 
-  it('takes everything in it along with force_delete, each with its audit row', async () => {
+  it('deletes all contents with force_delete, each with its audit row', async () => {
     const { id } = await make({ name: 'Full' });
     const inside = await fill(id);
     const blocked = await server.request('DELETE', `${base}/${id}`, { body: { name: 'Full' } });
@@ -171,12 +171,12 @@ describe('200', () => {
     const budgets = await db.selectFrom('usage_budgets').selectAll().execute();
     expect(budgets.filter((row) => row.workspace_id === id)).toEqual([]);
     expect(await db.selectFrom('usage_counters').selectAll().execute()).toEqual([]);
-    // The policy is archived and its window ends, so that its counters go in time.
+    // The policy is archived and its window ended, so that its counters are deleted later.
     const policy = inside.policy.split('/').at(-1)!;
     expect(await endedWindows(db)).toMatchObject([{ subject_kind: 'policy', subject_id: policy }]);
   });
 
-  it('stays while a key of the organisation is pinned to one of its configs', async () => {
+  it('is kept while an organisation key uses one of its configs', async () => {
     const { id } = await make({ name: 'Pinned' });
     const { config } = await fill(id);
     const made = await server.request('POST', '/v1/api-keys/organisation/service', {
@@ -196,7 +196,7 @@ describe('200', () => {
   });
 });
 
-/** One key, config and policy; paths of each. */
+/** Creates a key, a config and a policy; returns the path of each. */
 async function fill(workspace: string): Promise<{ key: string; config: string; policy: string }> {
   const post = async (path: string, body: Record<string, unknown>): Promise<string> => {
     const made = await server.request('POST', path, {
@@ -255,7 +255,7 @@ describe('400', () => {
     expect(made).toMatchObject({ status: 400, body: { error: { code: 'AB01', param } } });
   });
 
-  it('refuses an update that says nothing or names an unknown guardrail', async () => {
+  it('rejects an update without fields or with an unknown guardrail', async () => {
     const { id } = await make();
     const empty = await server.request('PUT', `${base}/${id}`, { body: {} });
     expect(empty.body.error.message).toContain('No update fields provided');
@@ -267,7 +267,7 @@ describe('400', () => {
     });
   });
 
-  it('refuses fields of the server on the admin planes and drops them on v1', async () => {
+  it('rejects server-set fields on the admin planes, and drops them on v1', async () => {
     const { id } = await make();
     const body = { name: 'still', status: 'archived', is_default: 1 };
     expect((await server.request('PUT', `${base}/${id}`, { body })).status).toBe(400);
@@ -276,7 +276,7 @@ describe('400', () => {
     expect(await read(id)).toMatchObject({ name: 'still', status: 'active', is_default: 0 });
   });
 
-  it('refuses a DELETE with a wrong name; a right one or none will do', async () => {
+  it('rejects a DELETE with a wrong name, and accepts the correct one or none', async () => {
     for (const body of [undefined, {}, { name: 'Careful' }, { name: '🔒 Careful' }]) {
       const path = `${base}/${(await make({ name: 'Careful', icon: '🔒' })).id}`;
       const refused = await server.request('DELETE', path, { body: { name: 'careful' } });
@@ -286,7 +286,7 @@ describe('400', () => {
   });
 
   it.each(['page_size=0', 'page_size=101', 'page_size=1e1', 'current_page=-1', 'status=gone'])(
-    'refuses the list query %s',
+    'rejects the list query %s',
     async (query) => {
       expect((await server.request('GET', `${base}?${query}`)).status).toBe(400);
     },
@@ -294,14 +294,14 @@ describe('400', () => {
 });
 
 describe('401 and 403', () => {
-  it('lets nobody in without credential, and a key on v1 only', async () => {
+  it('requires a credential, and accepts a key on v1 only', async () => {
     expect((await server.request('GET', base, { auth: 'none' })).status).toBe(401);
     expect((await server.request('GET', base, { auth: 'key' })).status).toBe(401);
     const v1 = await server.request('GET', '/v1/admin/workspaces', { auth: 'key' });
     expect(v1.status).toBe(200);
   });
 
-  it('asks for the scope of each operation', async () => {
+  it('requires the scope of each operation', async () => {
     const { id } = await make();
     const caller = await addKeyCaller(server, ['workspaces.list']);
     const path = `/v1/admin/workspaces`;
@@ -328,7 +328,7 @@ describe('401 and 403', () => {
 });
 
 describe('404 and 412', () => {
-  it('answers alike for unknown and foreign workspaces on every operation', async () => {
+  it('returns the same 404 for unknown and foreign workspaces on every operation', async () => {
     const { id, slug } = await make({ name: 'Private' });
     const tenant = await addTenant(server);
     const unknown = '00000000-0000-4000-8000-000000000000';
@@ -351,7 +351,7 @@ describe('404 and 412', () => {
     expect((await tenant.send('GET', `${base}?status=active,%20archived`)).body.total).toBe(0);
   });
 
-  it('lets one of several updates from the same version through', async () => {
+  it('accepts one of several concurrent updates of the same version', async () => {
     const { id } = await make();
     const got = await server.request('GET', `${base}/${id}`);
     const headers = { 'if-match': String(got.headers.etag) };
@@ -366,8 +366,8 @@ describe('404 and 412', () => {
   });
 });
 
-describe('traces', () => {
-  it('writes one audit row a change, with names of fields and no values', async () => {
+describe('audit rows', () => {
+  it('contain one row for each change, with names of fields and no values', async () => {
     const { id } = await make({ description: 'confidential' });
     await server.request('PUT', `${base}/${id}`, { body: { description: 'hidden', icon: 'x' } });
     await server.request('DELETE', `${base}/${id}`, { body: { name: 'Support' } });
@@ -379,7 +379,7 @@ describe('traces', () => {
     ]);
   });
 
-  it('keeps a request id of 128 characters, and replaces a longer one rather than fail', async () => {
+  it('keep a request id of 128 characters, and replace a longer one', async () => {
     const answers = [128, 129, 4000].map(async (length) => {
       const headers = { 'x-request-id': 'r'.repeat(length) };
       return server.request('POST', base, { body: { name: `r${length}` }, headers });
@@ -392,7 +392,7 @@ describe('traces', () => {
     expect(rows.map(([row]) => row?.request_id)).toEqual(ids);
   });
 
-  it('writes none for a refused change', async () => {
+  it('are not written for a rejected change', async () => {
     const { id } = await make();
     const headers = { 'if-match': '"99"' };
     const stale = await server.request('PUT', `${base}/${id}`, { body: { name: 'x' }, headers });
@@ -401,7 +401,7 @@ describe('traces', () => {
   });
 });
 
-describe('the guardrails of a workspace alone', () => {
+describe('the guardrails of a workspace', () => {
   const addGuardrail = async (name: string, workspace_id?: string) => {
     const checks = [{ id: 'default.wordCount', parameters: { maxWords: 9 } }];
     const body = { name, checks, actions: { deny: true }, workspace_id };
@@ -413,7 +413,7 @@ describe('the guardrails of a workspace alone', () => {
     return [answer.status, answer.headers.etag] as const;
   };
 
-  it('are the two lists of its defaults, leave the rest, and are emptied by null, [] and DELETE', async () => {
+  it('are the two lists of its defaults, leave other defaults unchanged, and are cleared by null, [] and DELETE', async () => {
     const { id } = await make({ defaults: { metadata: { a: '1' } } });
     const { slug } = await addGuardrail('ours', id);
     const path = `${id}/guardrails`;
@@ -433,7 +433,7 @@ describe('the guardrails of a workspace alone', () => {
     expect((await call('DELETE', path, null))[0]).toBe(200);
   });
 
-  it('are refused where they are not of the workspace, of another tenant, and to who is bound elsewhere', async () => {
+  it('are rejected when they belong elsewhere, and to credentials of another workspace', async () => {
     const [one, other] = [await make(), await make()];
     const { slug } = await addGuardrail('theirs', other.id);
     const body = { input_guardrails: [slug] };
@@ -451,7 +451,7 @@ describe('the guardrails of a workspace alone', () => {
     }
   });
 
-  it('have a version of their own, and an update of the rest goes by any since the rest was changed', async () => {
+  it('have a version of their own, while other updates accept any version since their last change', async () => {
     const { id } = await make();
     const { slug } = await addGuardrail('versioned');
     const path = `${id}/guardrails`;
@@ -460,7 +460,7 @@ describe('the guardrails of a workspace alone', () => {
     const named = { input_guardrails: [slug] };
     expect((await call('PUT', path, '"1"', named))[0]).toBe(200);
     expect(await tags()).toEqual(['"2"', '"2"']);
-    // Whoever read the workspace before may not say what its guardrails are, and may say all else.
+    // A client with an old version may not change the guardrails, and may change everything else.
     const stale = { description: 'a', defaults: { input_guardrails: null } };
     expect((await call('PUT', id, '"1"', stale))[0]).toBe(412);
     expect((await call('PUT', id, '"1"', { defaults: null }))[0]).toBe(412);
@@ -478,7 +478,7 @@ describe('the guardrails of a workspace alone', () => {
     expect((await call('DELETE', id, '"4"'))[0]).toBe(200);
   });
 
-  it('of fifty that name one more each from what they read, one is written', async () => {
+  it('accept one of fifty concurrent updates that each add one guardrail', async () => {
     const { id } = await make();
     const { slug } = await addGuardrail('raced');
     const body = { input_guardrails: [slug] };

@@ -1,4 +1,7 @@
-/** Guarantees applying over HTTP to a real server: convergence, budgets, ownership, stale plans, secrets. */
+/**
+ * Verifies apply over HTTP against a real server: convergence, request counts, ownership, stale
+ * plans, secrets.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -44,7 +47,7 @@ async function idOf(key: string): Promise<string> {
 }
 
 describe('every kind', () => {
-  it('is created, and planning again finds nothing', async () => {
+  it('is created, and a second plan is empty', async () => {
     const first = await sync.cycle(everyKind);
     expect(first.report?.items.filter(({ status }) => status !== 'done')).toEqual([]);
     expect(first.ending).toBe('success');
@@ -54,7 +57,7 @@ describe('every kind', () => {
     expect(again.ending).toBe('success');
   });
 
-  it('takes changed, removed and added fields, and then plans to nothing', async () => {
+  it('applies changed, removed and added fields, after which the plan is empty', async () => {
     await sync.cycle(everyKind);
     const changed = everyKind
       .replace('description: Customer support', 'icon: 🚀')
@@ -81,7 +84,7 @@ describe('every kind', () => {
     expect(again.plan.changes.flatMap(({ id, fields }) => [id, fields])).toEqual([]);
   });
 
-  it('goes back to its defaults when fields leave the source', async () => {
+  it('returns to its defaults when fields leave the source', async () => {
     await sync.cycle(everyKind);
     const bare = everyKind
       .replace('  actions: {deny: true', '  actions: {deny: false')
@@ -110,7 +113,7 @@ describe('every kind', () => {
     expect(workspace.body).toMatchObject({ usage_limits: [], rate_limits: [] });
   });
 
-  it('is deleted when it leaves the source, in an order the server accepts', async () => {
+  it('is deleted in a valid order when it leaves the source', async () => {
     await sync.cycle(everyKind);
     const result = await sync.cycle('');
     expect(result.report?.items.filter(({ status }) => status !== 'done')).toEqual([]);
@@ -120,8 +123,8 @@ describe('every kind', () => {
   });
 });
 
-describe('budget', () => {
-  it('a plan without changes takes at most 3 requests and writes nothing', async () => {
+describe('the number of requests', () => {
+  it('is at most 3 for a plan without changes, which writes nothing', async () => {
     await sync.cycle(everyKind);
     const client = sync.openClient();
     await sync.cycle(everyKind, { client, act: false });
@@ -129,7 +132,7 @@ describe('budget', () => {
     expect(client.writes).toBe(0);
   });
 
-  it('a second apply sends no write', async () => {
+  it('includes no write in a second apply', async () => {
     await sync.cycle(everyKind);
     const client = sync.openClient();
     const second = await sync.cycle(everyKind, { client });
@@ -137,7 +140,7 @@ describe('budget', () => {
     expect(client.writes).toBe(0);
   });
 
-  it('an unchanged server answers a repeated look without a body', async () => {
+  it('returns no body for a repeated read of an unchanged server', async () => {
     const { read } = await sync.cycle(everyKind);
     const settled = await sync.cycle(everyKind, { previous: read });
     expect(settled.read).not.toBe(read);
@@ -147,7 +150,7 @@ describe('budget', () => {
 });
 
 describe('drift', () => {
-  it('is named as such and undone', async () => {
+  it('is reported as such and reverted', async () => {
     await sync.cycle(everyKind);
     const id = await idOf('ApiKey/support/bot');
     await server.request('PUT', `/v2/api-keys/${id}`, {
@@ -161,7 +164,7 @@ describe('drift', () => {
     expect(body.alert_emails).toEqual(['ops@example.com']);
   });
 
-  it('of a write-only value is seen by its fingerprint', async () => {
+  it('is detected by fingerprint for a write-only value', async () => {
     await sync.cycle(everyKind);
     const id = await idOf('McpIntegration/support/crm');
     await server.request('PUT', `/admin/v2/mcp-integrations/${id}`, {
@@ -179,7 +182,7 @@ describe('drift', () => {
 });
 
 describe('a change made between plan and apply', () => {
-  it('makes that item stale, exit code 7, and is not overwritten', async () => {
+  it('makes that item stale with exit code 7, and is not overwritten', async () => {
     await sync.cycle(everyKind);
     const id = await idOf('ApiKey/support/bot');
     const result = await sync.cycle(everyKind.replace('ops@example.com', 'new@example.com'), {
@@ -194,7 +197,7 @@ describe('a change made between plan and apply', () => {
     expect(body).toMatchObject({ description: 'meanwhile', alert_emails: ['ops@example.com'] });
   });
 
-  it('makes a delete stale, too', async () => {
+  it('makes a delete stale as well', async () => {
     await sync.cycle(support);
     const id = await idOf('Workspace/support');
     const result = await sync.cycle('', {
@@ -208,7 +211,7 @@ describe('a change made between plan and apply', () => {
 });
 
 describe('ownership', () => {
-  it('keeps two owners apart: neither prunes nor changes what is the other’s', async () => {
+  it('separates two owners: neither prunes nor changes resources of the other', async () => {
     await sync.cycle(support);
     const other = sync.openClient({ owner: 'team-b' });
     const theirs = support.replaceAll('support', 'lab');
@@ -219,7 +222,7 @@ describe('ownership', () => {
     expect((await sync.cycle(support, { act: false })).plan.changes).toEqual([]);
   });
 
-  it('blocks what belongs to another owner, naming owner and source; taking it over works', async () => {
+  it('blocks what belongs to another owner, names owner and source, and allows a takeover', async () => {
     await sync.cycle(support);
     const other = sync.openClient({ owner: 'team-b' });
     const blocked = await sync.cycle(support, { client: other });
@@ -232,7 +235,7 @@ describe('ownership', () => {
     expect((await sync.cycle('', { act: false })).plan.owned).toBe(0);
   });
 
-  it('never touches an unmanaged twin, reports it, and adopts it when told to', async () => {
+  it('never changes an unmanaged resource of the same name, reports it, and adopts it on request', async () => {
     const made = await server.request('POST', '/admin/v2/workspaces', {
       body: { name: 'support', description: 'made by hand' },
     });
@@ -249,7 +252,7 @@ describe('ownership', () => {
     expect((await sync.cycle(everyKind, { act: false })).plan.changes).toEqual([]);
   });
 
-  it('leaves what is unmanaged alone when it prunes', async () => {
+  it('does not prune unmanaged resources', async () => {
     await sync.cycle(support);
     const workspace = await idOf('Workspace/support');
     const made = await server.request('POST', '/v2/configs', {
@@ -260,7 +263,7 @@ describe('ownership', () => {
     expect((await server.request('GET', `/v2/configs/${made.body.id}`)).status).toBe(200);
   });
 
-  it('points at what exists by External', async () => {
+  it('references existing resources with External', async () => {
     const made = await server.request('POST', '/admin/v2/workspaces', { body: { name: 'Shared' } });
     const files = `
 apiVersion: gatewright.dev/v1
@@ -283,8 +286,10 @@ spec: {config: {retry: {attempts: 2}}}
   });
 });
 
-describe('the values of a stranger', () => {
-  /** Eight resources that nobody declares, and the marks by which an owner would claim them. */
+describe('resources of another credential', () => {
+  /**
+   * Eight resources that no manifest declares, with the fields by which an owner would claim them.
+   */
   const made = async () =>
     await Promise.all(
       Array.from({ length: 8 }, async (_, index) => {
@@ -296,7 +301,7 @@ describe('the values of a stranger', () => {
       }),
     );
 
-  it('make no sync delete anything: neither without the lease nor with one taken over', async () => {
+  it('are never deleted by sync, neither without the lease nor after a takeover of the lease', async () => {
     await sync.cycle(support);
     const { send: stranger } = await addServiceAccount(server, 'superuser');
     const precious = await made();
@@ -355,7 +360,7 @@ spec: {scopes: [configs.list]}
     expect((await server.request('GET', `/v2/api-keys/${id}`)).status).toBe(404);
   });
 
-  it('are taken over by who says so: records and lease go to the new credential', async () => {
+  it('are taken over on request: records and lease belong to the new credential', async () => {
     await sync.cycle(support);
     const { db } = server.database;
     await db.updateTable('managed_resources').set({ recorded_by: 'lost' }).execute();
@@ -391,7 +396,7 @@ describe('guards', () => {
   const many = (count: number): string =>
     Array.from({ length: count }, (_, at) => support.replaceAll('support', `w${at}`)).join('');
 
-  it('refuse to prune everything because the source is empty, and print the way out', async () => {
+  it('refuse to prune everything when the source is empty, and print the way out', async () => {
     await sync.cycle(many(2));
     const result = await sync.cycle('', { allowDeletes: null });
     expect(result).toMatchObject({ ending: 'refusedByGuard', report: null });
@@ -400,7 +405,7 @@ describe('guards', () => {
     expect((await sync.cycle('', { allowDeletes: 2 })).ending).toBe('success');
   });
 
-  it('refuse more than ten deletes at once, and let --no-prune apply the rest', async () => {
+  it('refuse more than ten deletions, and allow --no-prune to apply the rest', async () => {
     await sync.cycle(many(12));
     const next = `${support}${many(1)}`;
     const refused = await sync.cycle(next, { allowDeletes: null });
@@ -416,7 +421,7 @@ describe('guards', () => {
     });
   });
 
-  it('let tombstones pass', async () => {
+  it('allow tombstones', async () => {
     await sync.cycle(many(1));
     const tombstone = many(1).replace('spec: {description: d}', 'state: absent');
     expect((await sync.cycle(tombstone, { allowDeletes: null })).ending).toBe('success');
@@ -424,7 +429,7 @@ describe('guards', () => {
 });
 
 describe('partial failure', () => {
-  it('blocks what depends on the failed one, goes on with the rest, and names the place', async () => {
+  it('blocks dependent changes, continues with the rest, and reports the position', async () => {
     const remote = { url: 'https://mcp.example.com', auth_type: 'none', transport: 'http' };
     const made = await server.request('POST', '/admin/v2/mcp-integrations', {
       body: { ...remote, name: 'Elsewhere', slug: 'taken' },
@@ -458,7 +463,7 @@ spec: {config: {retry: {attempts: 1}}}
     expect(textReport(result)).toMatch(/failed: all\.yaml:11:\d+: create McpIntegration/);
   });
 
-  it('stops starting anything once interrupted, and the next run finishes', async () => {
+  it('starts nothing more after an interrupt, and the next run finishes', async () => {
     const controller = new AbortController();
     const result = await sync.cycle(everyKind, {
       client: withoutSets(sync.openClient()),

@@ -1,4 +1,7 @@
-/** Guarantees of runs that send change sets: few requests, each change with an outcome of its own, and all or nothing where that is asked for. */
+/**
+ * Verifies runs that send change sets: few requests, an outcome for each change, and atomic runs on
+ * request.
+ */
 import { readdirSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { type Fate, startFaultyProxy } from '../../../support/network/faulty-proxy.ts';
@@ -31,13 +34,14 @@ const filesOfKeys = (): string[] =>
 const outcomesOf = ({ report }: Awaited<ReturnType<SyncSetup['cycle']>>) =>
   Object.fromEntries(report!.items.map(({ id, status }) => [id, status]));
 
-describe('a run', () => {
-  it('makes many resources and keys with a handful of requests, and then has nothing to do', async () => {
+describe('a run with change sets', () => {
+  it('creates many resources and keys with a handful of requests, and then has nothing to do', async () => {
     const source = many(110, (name) => config(name)) + many(40, (name) => key(`k-${name}`));
     const client = sync.openClient();
     const result = await sync.cycle(source, { client });
     expect(result.ending).toBe('success');
-    // Token, snapshots, lease, standing, six sets, proof, revision: a busy server has some sent again.
+    // Token, snapshots, lease, status, six sets, proof and revision; a busy server causes some
+    // retries.
     expect(client.requests).toBeLessThan(75);
     expect(client.writes).toBeGreaterThanOrEqual(6);
     expect(filesOfKeys().filter((name) => name.endsWith('.key'))).toHaveLength(40);
@@ -45,7 +49,7 @@ describe('a run', () => {
     expect((await sync.cycle(source, { act: false })).plan.changes).toEqual([]);
   });
 
-  it('carries on beside a change that is refused, and holds back what refers to it', async () => {
+  it('continues beside a rejected change, and holds back what references it', async () => {
     const integration = document(
       'McpIntegration',
       'name: crm, workspace: w',
@@ -64,7 +68,7 @@ describe('a run', () => {
     expect(blocked?.message).toBe('it waits for McpIntegration/w/crm, which is not done');
   });
 
-  it('of two owners at once each makes its own', async () => {
+  it('succeeds for two owners concurrently, each with its own resources', async () => {
     const client = sync.openClient({ owner: 'other' });
     const results = await Promise.all([
       sync.cycle(many(60, (name) => config(`one-${name}`))),
@@ -81,7 +85,7 @@ describe('a run', () => {
 describe('an atomic run', () => {
   const isAtomic = true;
 
-  it('makes a whole source in one request, references and keys and all', async () => {
+  it('creates a whole source in one request, including references and keys', async () => {
     const client = sync.openClient();
     const result = await sync.cycle(everyKind, { client, isAtomic });
     expect([result.ending, client.writes]).toEqual(['success', 1]);
@@ -93,7 +97,7 @@ describe('an atomic run', () => {
     expect((await sync.cycle(changed, { act: false })).plan.changes).toEqual([]);
   });
 
-  it('replaces a key together with what comes to refer to it', async () => {
+  it('replaces a key together with new references to it', async () => {
     const policy =
       document('Workspace', 'name: w', '{}') +
       document(
@@ -113,7 +117,7 @@ describe('an atomic run', () => {
     expect((await sync.cycle(key('bot', fixed) + policy, { act: false })).plan.changes).toEqual([]);
   });
 
-  it('changes nothing where anything is wrong, tells every place and gives the values up', async () => {
+  it('changes nothing when anything is invalid, reports every position, and discards the new values', async () => {
     const wrong = (name: string): string =>
       document(
         'McpIntegration',
@@ -137,7 +141,7 @@ describe('an atomic run', () => {
     });
   });
 
-  it('whose answer is lost is made once', async () => {
+  it('is executed once when its response is lost', async () => {
     const fateOf = (_: number, request: string): Fate =>
       request.endsWith('/gatewright/changes') && !isLost() ? 'cut-after' : 'pass';
     let seen = 0;
@@ -153,7 +157,7 @@ describe('an atomic run', () => {
     expect(result.deliveries.map(({ state }) => state)).toEqual(['delivered']);
   });
 
-  it('is refused before anything is written where it cannot be one transaction', async () => {
+  it('is rejected before writing when it cannot be one transaction', async () => {
     const refusalOf = async (source: string, client = sync.openClient()) => {
       const result = await sync.cycle(source, { isAtomic, client });
       expect([result.ending, client.writes]).toEqual(['refusedByGuard', 0]);

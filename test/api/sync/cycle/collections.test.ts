@@ -1,4 +1,7 @@
-/** Guarantees of collections of prompts that lie in others: made and removed in order, moved by their manifests, exported, and never in a circle. */
+/**
+ * Verifies nested prompt collections: created and deleted in order, moved by manifests, exported,
+ * and never circular.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { exportManifests } from '../../../../src/sync/export/export.ts';
 import { readSnapshot, toLiveSet } from '../../../../src/sync/server/live.ts';
@@ -36,7 +39,7 @@ async function apply(text: string): Promise<void> {
   expect((await sync.cycle(text, { act: false })).plan.changes).toEqual([]);
 }
 
-/** Which lies in which, by name. */
+/** The parent of each collection, by name. */
 async function tree(): Promise<Record<string, string | null>> {
   const { data } = (await server.request('GET', '/v2/collections?page_size=100')).body;
   const nameOf = new Map(data.map(({ id, name }: { id: string; name: string }) => [id, name]));
@@ -49,18 +52,18 @@ async function tree(): Promise<Record<string, string | null>> {
   );
 }
 
-// Those that hold others come later by their names.
+// Parents sort after their children by name.
 const nested = [
   collection('a', 'b') + collection('b', 'c') + collection('c'),
   prompt('welcome', 'a') + prompt('bye', 'b'),
 ].join('');
 
-it('are made in those that hold them, and a second plan finds nothing', async () => {
+it('creates nested collections in their parents, and a second plan is empty', async () => {
   await apply(workspaces + nested);
   expect(await tree()).toEqual({ a: 'b', b: 'c', c: null });
 });
 
-it('are exported with where they lie', async () => {
+it('exports collections with their parents', async () => {
   const live = toLiveSet(await readSnapshot(sync.client, null), 'platform', []);
   const of = { owner: 'platform', kinds: [], scope: null, unmanaged: false };
   const files = Object.fromEntries(
@@ -71,7 +74,7 @@ it('are exported with where they lie', async () => {
   expect((await sync.cycle(exported, { act: false })).plan.changes).toEqual([]);
 });
 
-it('are moved to where they lie, in one run, with what they hold and under their ids', async () => {
+it('moves collections in one run with their contents and ids', async () => {
   const ids = async () => {
     const { data } = (await server.request('GET', '/v2/collections?page_size=100')).body;
     return data.flatMap((row: { id: string; name: string }) => (row.name < 'd' ? [row.id] : []));
@@ -80,7 +83,7 @@ it('are moved to where they lie, in one run, with what they hold and under their
   const moved = nested.replace('parentCollectionRef: c}', 'parentCollectionRef: d}');
   await apply(workspaces + moved + collection('d'));
   expect(await tree()).toEqual({ a: 'b', b: 'd', c: null, d: null });
-  // The other way round, in which each is in the way of another until it is moved.
+  // In the opposite order, in which each one blocks another until it is moved.
   const turned =
     collection('a') + collection('b', 'a') + collection('c', 'b') + collection('d', 'c');
   await apply(workspaces + turned + prompt('welcome', 'a') + prompt('bye', 'b'));
@@ -90,7 +93,7 @@ it('are moved to where they lie, in one run, with what they hold and under their
   expect(data.map(({ slug }: { slug: string }) => slug).toSorted()).toEqual(['bye', 'welcome']);
 });
 
-it('that somebody has made are taken over with where they lie', async () => {
+it('takes over existing collections with their parents', async () => {
   const { body: found } = await server.request('GET', '/v2/collections?page_size=100');
   const [place] = found.data.filter(({ name }: { name: string }) => name === 'd');
   const body = { name: 'e', workspace_id: place.workspace_id, parent_collection_id: place.id };
@@ -102,7 +105,7 @@ it('that somebody has made are taken over with where they lie', async () => {
   expect((await sync.cycle(text, { act: false })).plan.changes).toEqual([]);
 });
 
-it('go in one run, those that lie in others first', async () => {
+it('deletes nested collections in one run, children first', async () => {
   await apply(workspaces + nested);
   await apply(workspaces);
   expect(await tree()).toEqual({});
@@ -112,7 +115,7 @@ it('go in one run, those that lie in others first', async () => {
   }
 });
 
-it('lie in no circle and in no other workspace, which is told by place', async () => {
+it('rejects circular parents and parents of another workspace with the position', async () => {
   const circle = sync.cycle(workspaces + collection('x', 'y') + collection('y', 'x'));
   await expect(circle).rejects.toThrow(/refer to each other in a circle[\s\S]*all\.yaml:\d+:\d+/);
   await expect(

@@ -1,4 +1,7 @@
-/** Guarantees of deployments that manifests declare: whole as said, drift told, archived when they leave, and back under their slug. */
+/**
+ * Verifies declared deployments: complete as declared, drift reported, archived when removed, and
+ * recreated under their slug.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { exportManifests } from '../../../../src/sync/export/export.ts';
 import { readSnapshot, toLiveSet } from '../../../../src/sync/server/live.ts';
@@ -60,7 +63,7 @@ async function served(): Promise<unknown> {
   return [settings.allow_all_workspaces, slugs, settings.jwt_subs_allowed.toSorted()];
 }
 
-it('is as its manifest says, whole, and a second plan finds nothing', async () => {
+it('is complete as its manifest declares, and a second plan is empty', async () => {
   await apply(first);
   expect(await planned(first)).toEqual([]);
   expect(await served()).toEqual([0, ['resear', 'suppor'], ['Anna_B', 'bob']]);
@@ -74,14 +77,14 @@ it('is as its manifest says, whole, and a second plan finds nothing', async () =
   expect((await sync.cycle(exported, { act: false })).plan.changes).toEqual([]);
 });
 
-it('tells what others add to its lists, and brings back what was said and no more', async () => {
+it('reports additions to its lists as drift, and restores exactly the declared state', async () => {
   const { body: other } = await server.request('POST', '/v2/workspaces', { body: { name: 'Lab' } });
   await put({ auth_settings: { workspaces_allowed: [other.id], jwt_subs_allowed: ['eve'] } });
   const [changed] = await planned(first);
   expect(changed?.slice(0, 2)).toEqual(['update', 'Deployment/east']);
   await apply(first);
   expect(await served()).toEqual([0, ['resear', 'suppor'], ['Anna_B', 'bob']]);
-  // What changes nothing of what was said is no drift.
+  // A change of undeclared fields is no drift.
   await put({ auth_settings: { jwt_subs_allowed: ['bob'] }, rotate_auth: true });
   expect(await planned(first)).toEqual([]);
   await put({ auth_settings: { allow_all_workspaces: true } });
@@ -89,7 +92,7 @@ it('tells what others add to its lists, and brings back what was said and no mor
   expect(await served()).toEqual([0, ['resear', 'suppor'], ['Anna_B', 'bob']]);
 });
 
-it('loses what its manifest says no more, and keeps what no manifest ever said', async () => {
+it('loses fields that its manifest no longer declares, and keeps those it never declared', async () => {
   await put({ auth_settings: { mcp_gateway_base_url: 'https://mcp.example.com' } });
   expect(await planned(first)).toEqual([]);
   const second = deployment('authSettings: {workspacesAllowed: [{workspaceRef: research}]}\n');
@@ -108,7 +111,7 @@ it('loses what its manifest says no more, and keeps what no manifest ever said',
   expect((await read()).type).toBe('production');
 });
 
-it('is archived once it leaves the source, and another of its slug is made when it comes back', async () => {
+it('is archived when it leaves the source, and created anew under its slug when it returns', async () => {
   await apply(first);
   const { id } = await read();
   await apply(workspaces);
@@ -120,20 +123,20 @@ it('is archived once it leaves the source, and another of its slug is made when 
   expect(again).toMatchObject({ status: 'active', slug: 'east' });
   expect(again.id).not.toBe(id);
   expect(await read(id)).toMatchObject({ status: 'archived', slug: `east-${id.slice(-12)}` });
-  // By the API alone a slug that an archived one has stays taken.
+  // Through the API alone the slug of an archived deployment remains taken.
   expect((await server.request('DELETE', '/v2/deployments/east')).status).toBe(200);
   const body = { name: 'east', slug: 'east' };
   expect((await server.request('POST', '/v2/deployments', { body })).status).toBe(409);
 });
 
-it('gives the default up to another, of configs too, in one run and without a word of drift', async () => {
+it('transfers the default, also of configs, in one run without drift', async () => {
   const one = (kind: string, name: string, spec: string) =>
     `---\napiVersion: gatewright.dev/v1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec: ${spec}\n`;
   const config = (name: string, more: string) =>
     one('Config', name, `{config: {retry: {attempts: 1}}${more}}`);
   const gateway = (name: string, more: string) =>
     one('Deployment', name, `{slug: ${name}, tags: {a: b}${more}}`);
-  // Either comes first by its name, so that both orders are tried.
+  // Either one is first by name, so that both orders are covered.
   const a = 'isDefault: 1';
   const before = [
     config('a', `, ${a}`) + config('b', '') + config('c', ''),
@@ -149,7 +152,8 @@ it('gives the default up to another, of configs too, in one run and without a wo
     await apply(workspaces + text);
     expect(await planned(workspaces + text)).toEqual([]);
   }
-  // What had it leaves the source in the run in which another takes it, and so does what is made.
+  // The previous default leaves the source in the run in which another resource becomes default or
+  // is created.
   const left = workspaces + config('c', `, ${a}`) + gateway('gc', ', isDefault: true');
   await apply(left);
   expect(await planned(left)).toEqual([]);
@@ -158,7 +162,7 @@ it('gives the default up to another, of configs too, in one run and without a wo
   expect(await planned(all)).toEqual([]);
 });
 
-it('passes the default on from what is adopted in the same run, whatever comes first by its name', async () => {
+it('transfers the default from an adopted resource in the same run, whatever the order by name', async () => {
   const made = async (path: string, body: object) =>
     expect((await server.request('POST', path, { body })).status).toBe(200);
   const manifest = (kind: string, name: string, spec: string) =>
@@ -203,7 +207,7 @@ it('passes the default on from what is adopted in the same run, whatever comes f
   }
 });
 
-it('that is the default beside another, or serves all and some, is refused by its place', async () => {
+it('rejects a second default, and serving all and some workspaces, with the position', async () => {
   const two = (kind: string, name: string, spec: string) =>
     `---\napiVersion: gatewright.dev/v1\nkind: ${kind}\nmetadata: {name: ${name}}\nspec:\n  ${spec}\n`;
   const config = 'config: {retry: {attempts: 1}}\n  isDefault: 1';
@@ -218,7 +222,7 @@ it('that is the default beside another, or serves all and some, is refused by it
   ).rejects.toThrow(/must be omitted if allow_all_workspaces is true/);
 });
 
-it('that somebody archives is made anew', async () => {
+it('is created anew after it was archived manually', async () => {
   await apply(first);
   await put({ status: 'archived' });
   expect((await planned(first)).map((change) => change.slice(0, 2))).toEqual([
@@ -228,7 +232,7 @@ it('that somebody archives is made anew', async () => {
   expect(await planned(first)).toEqual([]);
 });
 
-it('goes before the workspaces that it serves, in one run', async () => {
+it('is deleted before the workspaces that it serves, in one run', async () => {
   await apply(first);
   await apply('apiVersion: gatewright.dev/v1\nkind: Workspace\nmetadata: {name: other}\n');
   const { body } = await server.request('GET', '/v2/workspaces?name=support');

@@ -1,4 +1,7 @@
-/** Guarantees that the examples hold every kind, are applied whole to a fresh server, and that a second plan and one of their export find nothing. */
+/**
+ * Verifies that the examples contain every kind, apply to a fresh server, and that a second plan
+ * and a plan of their export are empty.
+ */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
@@ -14,7 +17,7 @@ const files = Object.fromEntries(
     .map((name) => [name, readFileSync(join(folder, name), 'utf8')]),
 );
 
-it('every kind of the examples comes in one run, and is then as its manifests and its export say', async () => {
+it('creates every kind of the examples in one run, equal to its manifests and its export', async () => {
   await using server = await startSyncServer();
   await using sync = openSync(server);
   const set = await desiredFrom(files, {});

@@ -1,4 +1,4 @@
-/** Guarantees that what is exported plans to nothing, and that nothing secret is in it. */
+/** Verifies that an export plans to nothing and contains no secret. */
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
@@ -63,8 +63,8 @@ function filesOf({ files }: Export): Record<string, string> {
   return Object.fromEntries(files.map(({ path, text }) => [path, text]));
 }
 
-describe('what this owner declared', () => {
-  it('plans to nothing once the stubs are filled in', async () => {
+describe("the export of an owner's resources", () => {
+  it('plans to nothing once the placeholders are filled in', async () => {
     const result = await exported();
     expect(result.stubs).toEqual([
       'McpIntegration/support/crm configurations.custom_headers.Authorization: env GW_VAR_CRM_TOKEN',
@@ -77,7 +77,7 @@ describe('what this owner declared', () => {
     expect(plan).toMatchObject({ unchanged: 9, blocked: [] });
   });
 
-  it('plans to nothing with nothing set, because what is optional stays as it is', async () => {
+  it('plans to nothing without values, because optional secrets stay unchanged', async () => {
     const files = filesOf(await exported());
     expect(files['support/mcp-integrations.yaml']).toContain('optional: true');
     const set = await desiredFrom(files, {});
@@ -85,7 +85,7 @@ describe('what this owner declared', () => {
     expect([plan.changes, plan.blocked, ending]).toEqual([[], [], 'success']);
   });
 
-  it('is blocked where an optional secret has to be written, which names what to set', async () => {
+  it('is blocked when an optional secret must be written, and names the variable', async () => {
     const files = filesOf(await exported());
     const text = files['support/mcp-integrations.yaml'] ?? '';
     const moved = {
@@ -112,7 +112,7 @@ describe('what this owner declared', () => {
     ]);
   });
 
-  it('is a file for each kind in each workspace, with references by name', async () => {
+  it('is one file for each kind in each workspace, with references by name', async () => {
     const files = filesOf(await exported());
     expect(Object.keys(files).sort()).toEqual([
       'support/api-keys.yaml',
@@ -131,12 +131,12 @@ describe('what this owner declared', () => {
     );
   });
 
-  it('holds no secret', async () => {
+  it('contains no secret', async () => {
     const text = JSON.stringify(await exported());
     for (const value of Object.values(canaries)) expect(text).not.toContain(value);
   });
 
-  it('can be narrowed to a kind, with Externals for what is left out', async () => {
+  it('can be limited to a kind, with Externals for omitted references', async () => {
     const result = await exported({ kinds: ['ApiKey'] });
     const files = filesOf(result);
     expect(Object.keys(files).sort()).toEqual(['externals.yaml', 'support/api-keys.yaml']);
@@ -144,7 +144,7 @@ describe('what this owner declared', () => {
     expect(plan.blocked).toEqual([]);
   });
 
-  it('is nothing for a workspace without declared resources', async () => {
+  it('is empty for a workspace without declared resources', async () => {
     expect(await exported({ scope: new Set(['elsewhere']) })).toEqual({
       files: [],
       stubs: [],
@@ -153,10 +153,10 @@ describe('what this owner declared', () => {
   });
 });
 
-describe('what nobody declared', () => {
-  it('can be adopted as exported, without a change to it', async () => {
+describe('the export of undeclared resources', () => {
+  it('can be adopted without a change', async () => {
     const files = filesOf(await exported({ unmanaged: true }));
-    // The key of the deployment itself is nobody's to adopt.
+    // The key of the deployment itself cannot be adopted.
     expect(Object.keys(files).some((path) => path === 'api-keys.yaml')).toBe(false);
     const set = await desiredFrom(files);
     const { plan, ending, report } = await sync.cycle(set, {
@@ -176,7 +176,7 @@ describe('what nobody declared', () => {
   });
 });
 
-describe('plain values of headers', () => {
+describe('plain header values', () => {
   const integration = (value: string): string =>
     manifest(
       'McpIntegration',
@@ -187,7 +187,7 @@ transport: http
 configurations: {custom_headers: {X-Team: ${JSON.stringify(value)}, X-Id: {valueFrom: {env: GW_VAR_ID}}}}`,
     );
 
-  it('come back as they were written, and others as stubs', async () => {
+  it('are exported as they were written, and all others as placeholders', async () => {
     const client = sync.openClient({ owner: 'headers' });
     const value = 'a: "b" #c ${X}';
     const set = await desiredFrom(integration(value.replace('${', () => '$${')), {
@@ -208,7 +208,7 @@ configurations: {custom_headers: {X-Team: ${JSON.stringify(value)}, X-Id: {value
   });
 });
 
-describe('files', () => {
+describe('exported files', () => {
   const live = (workspace: string | null, name: string, text: string): LiveResource => ({
     identity: { kind: 'Config', workspace, name },
     id: name,
@@ -246,7 +246,7 @@ describe('files', () => {
     expect(checked.resources).toHaveLength(3001);
   });
 
-  it('lie in folders that are read and that stay apart on every system', () => {
+  it('are in folders that are read, with names that differ on every file system', () => {
     const names = ['Team', 'team', 'configs.yaml', 'node_modules'];
     const { files } = write(names.map((name) => live(name, 'c', 'x')));
     const paths = files.map(({ path }) => path.toLowerCase());
@@ -260,7 +260,7 @@ describe('files', () => {
   });
 });
 
-describe('whatever a server holds', () => {
+describe('the export of arbitrary server states', () => {
   const hostile = fc.oneof(
     fc.constantFrom(
       '1e3',
@@ -315,7 +315,7 @@ describe('whatever a server holds', () => {
   const values = fc.record({ name: hostile, text: hostile, key: hostile, word: hostile });
   let run = 0;
 
-  it('is exported, checked, adopted without a change, exported again, and planned to nothing', async () => {
+  it('is valid, adopted without a change, exported again, and planned to nothing', async () => {
     await fc.assert(
       fc.asyncProperty(values, async ({ name, text, key, word }) => {
         run += 1;

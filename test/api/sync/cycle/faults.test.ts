@@ -1,4 +1,4 @@
-/** Guarantees convergence under faults: a cut at every request, lost answers, storms. */
+/** Verifies convergence under faults: an abort at every request, lost responses, overload. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -16,7 +16,7 @@ shareSync((shared) => {
   ({ server, sync } = shared);
 });
 
-/** Kinds, names and specs on the server, without what differs from run to run. */
+/** Kinds, names and specs on the server, without what differs between runs. */
 async function stateOfServer(): Promise<string[]> {
   const { plan, deliveries } = await sync.cycle(everyKind, { act: false });
   expect(plan.changes).toEqual([]);
@@ -44,7 +44,7 @@ async function cycleThrough(
   const client = takesSets ? opened : withoutSets(opened);
   const result = await sync.cycle(everyKind, { client }).catch((error: Error) => error);
   requestsSeen = proxy.seen;
-  // A run that died has not given it back; its time would be up in seconds.
+  // A killed run has not released its lease, which would expire within seconds.
   await endLeases(server);
   return result;
 }
@@ -52,8 +52,8 @@ async function cycleThrough(
 interface Way {
   readonly takesSets: boolean;
   /**
-   * Token, snapshot, its standing, lease, snapshot and standing again, the nine changes, the proof of the
-   * key file, the revision, the lease given back.
+   * Token, snapshot, status, lease, snapshot and status again, the nine changes, the proof of the
+   * key file, the revision, and the release of the lease.
    */
   readonly requests: number;
 }
@@ -62,20 +62,26 @@ const ways = [
   { takesSets: true, requests: 9 },
   { takesSets: false, requests: 17 },
 ] as const satisfies readonly Way[];
-/** Of single requests those that write: the others are as they are beside sets. */
+/**
+ * Only the writes of a run with single requests, because the others equal those of a run with
+ * change sets.
+ */
 const everyRequest = [
   ...Array.from({ length: ways[0].requests }, (_, at) => [at + 1, 'set', ways[0]] as const),
   ...Array.from({ length: 9 }, (_, at) => [at + 6, 'single request', ways[1]] as const),
 ];
 
-describe('a run', () => {
-  it.each(ways)('needs exactly as many requests as the loops below cut: %j', async (way) => {
-    await cycleThrough(() => 'pass', way);
-    expect(requestsSeen).toBe(way.requests);
-  });
+describe('a run under faults', () => {
+  it.each(ways)(
+    'needs exactly the number of requests at which the tests below abort: %j',
+    async (way) => {
+      await cycleThrough(() => 'pass', way);
+      expect(requestsSeen).toBe(way.requests);
+    },
+  );
 
   it.each(everyRequest)(
-    'that dies before request %i arrives, by %s, is finished by the next',
+    'is finished by the next run when it is killed before request %i arrives by %s',
     async (k, _, way) => {
       await cycleThrough((index) => (index === k ? 'dead' : 'pass'), way);
       expect(requestsSeen).toBeGreaterThanOrEqual(k);
@@ -86,7 +92,7 @@ describe('a run', () => {
   );
 
   it.each(everyRequest)(
-    'that dies once request %i is carried out, by %s, is finished by the next, with no duplicate',
+    'is finished without duplicates by the next run when it is killed after request %i was executed by %s',
     async (k, _, way) => {
       const fateOf = (index: number) => (index === k ? 'cut-after' : index > k ? 'dead' : 'pass');
       await cycleThrough(fateOf, way);
@@ -97,7 +103,7 @@ describe('a run', () => {
     },
   );
 
-  it.each(everyRequest)('survives the loss of answer %i alone, by %s', async (k, _, way) => {
+  it.each(everyRequest)('survives the loss of response %i by %s', async (k, _, way) => {
     const result = await cycleThrough((index) => (index === k ? 'cut-after' : 'pass'), way);
     if (result instanceof Error) throw result;
     expect(result).toMatchObject({ ending: 'success' });
@@ -105,22 +111,25 @@ describe('a run', () => {
     expect(filesOfKeys()).toEqual(['bot.key']);
   });
 
-  it.each([1, 2, 3])('converges through a storm of refusals and cuts, seed %i', async (seed) => {
-    let state = seed;
-    const fates: Fate[] = [429, 503, 502, 'cut-before', 'cut-after'];
-    const result = await cycleThrough(() => {
-      state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
-      const roll = state / 2_147_483_648;
-      return roll < 0.2 ? fates[Math.floor(roll * 25)]! : 'pass';
-    });
-    if (!(result instanceof Error) && result.ending === 'success') {
+  it.each([1, 2, 3])(
+    'converges through random rejections and aborts with seed %i',
+    async (seed) => {
+      let state = seed;
+      const fates: Fate[] = [429, 503, 502, 'cut-before', 'cut-after'];
+      const result = await cycleThrough(() => {
+        state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+        const roll = state / 2_147_483_648;
+        return roll < 0.2 ? fates[Math.floor(roll * 25)]! : 'pass';
+      });
+      if (!(result instanceof Error) && result.ending === 'success') {
+        expect(await stateOfServer()).toHaveLength(9);
+      }
+      expect(await sync.cycle(everyKind)).toMatchObject({ ending: 'success' });
       expect(await stateOfServer()).toHaveLength(9);
-    }
-    expect(await sync.cycle(everyKind)).toMatchObject({ ending: 'success' });
-    expect(await stateOfServer()).toHaveLength(9);
-  });
+    },
+  );
 
-  it('ends with exit code 6 where nothing listens', async () => {
+  it('ends with exit code 6 when nothing listens', async () => {
     const client = sync.openClient({
       adminBaseUrl: 'http://127.0.0.1:1',
       authUrl: 'http://127.0.0.1:1',
@@ -131,7 +140,7 @@ describe('a run', () => {
     });
   });
 
-  it('ends with exit code 6, naming the client, where the secret is wrong', async () => {
+  it('ends with exit code 6 and the client name when the secret is wrong', async () => {
     const { Secret } = await import('../../../../src/secret.ts');
     const client = sync.openClient({ clientSecret: new Secret('wrong', 'test') });
     await expect(sync.cycle(everyKind, { client })).rejects.toMatchObject({

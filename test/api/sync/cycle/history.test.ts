@@ -1,4 +1,7 @@
-/** Guarantees that a source which is not the one of before is written by nobody until that is released. */
+/**
+ * Verifies that a run is refused when its source is not a successor of the applied one, until that
+ * is permitted.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { CycleOptions, CycleResult } from '../../../../src/sync/cycle/cycle-options.ts';
 import type { Descent } from '../../../../src/sync/source/source-files.ts';
@@ -29,7 +32,7 @@ const [first, second, third] = ['a', 'b', 'c'].map((letter) => letter.repeat(40)
 ];
 const repository = 'https://git.example/team/gw.git#main:prod';
 
-/** A run over one version of a source; `revision` null is a folder. */
+/** Runs a cycle over one version of a source; a null `revision` is a folder. */
 async function run(
   revision: string | null,
   text: string,
@@ -53,21 +56,21 @@ spec: {description: ${text}}
 }
 
 describe('a commit', () => {
-  it('is applied after an earlier one, and after none; the same one is not looked up', async () => {
+  it('is applied after an earlier one and after none, and is not checked when it is unchanged', async () => {
     expect(await run(first, 'one')).toMatchObject({ ending: 'success', asked: [] });
     expect(await run(second, 'two')).toMatchObject({ ending: 'success', refusal: null });
     const again = await run(second, 'three');
     expect(again).toMatchObject({ ending: 'success', asked: [] });
   });
 
-  it('that changes nothing is not asked about', async () => {
+  it('is not checked when it changes nothing', async () => {
     await run(first, 'one');
     const same = await run(second, 'one', { stands: 'unrelated' });
     expect(same).toMatchObject({ ending: 'success', refusal: null, asked: [] });
   });
 
   it.each(['unrelated', 'unproven'] as const)(
-    'is refused where it is %s, with the command that releases it',
+    'is refused when it is %s, with the command that permits it',
     async (stands) => {
       await run(first, 'one');
       const refused = await run(second, 'two', { stands });
@@ -84,14 +87,14 @@ describe('a commit', () => {
     },
   );
 
-  it('is told in a plan, which refuses nothing', async () => {
+  it('is reported in a plan, which refuses nothing', async () => {
     await run(first, 'one');
     const plan = await run(second, 'two', { stands: 'unrelated', act: false });
     expect(plan).toMatchObject({ ending: 'changesPresent', refusal: null });
     expect(plan.warnings.join('\n')).toContain('--accept-history');
   });
 
-  it('is held against the last commit that was applied, whatever folder was applied in between', async () => {
+  it('is compared with the last applied commit, also when a folder was applied in between', async () => {
     await run(first, 'one');
     await run(null, 'by hand', { repo: '/home/me/gw' });
     const refused = await run(second, 'two', { stands: 'unrelated' });
@@ -104,13 +107,13 @@ describe('a repository', () => {
     'https://git.example/team/gw#other',
     'ssh://git@git.example/team/gw.git#main:prod',
     'https://GIT.example/team/gw.git/#main',
-  ])('is the same by another address, ref or folder: %s', async (repo) => {
+  ])('is the same under another address, ref or folder: %s', async (repo) => {
     await run(first, 'one');
     expect((await run(second, 'two', { repo })).ending).toBe('success');
   });
 
   it.each(['https://git.example/evil/gw.git#main:prod', 'https://other.example/team/gw.git#main'])(
-    'that is another is refused, even at the same commit: %s',
+    'is refused when it is another one, even at the same commit: %s',
     async (repo) => {
       await run(first, 'one');
       for (const commit of [first, second]) {

@@ -1,4 +1,4 @@
-/** Guarantees that fields which other tools own are written once and never again, by no sync of any other field. */
+/** Verifies that ignored fields are written on create and never again by any sync. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestServer } from '../../../support/server/server.ts';
 import { readTexts } from '../../../support/sync/manifests.ts';
@@ -38,7 +38,7 @@ const configs = config('one') + config('two');
 const all =
   '[spec.rateLimits, usageLimits.creditLimit, spec.defaults.configRef, \'spec.defaults.metadata["x-team"]\']';
 
-/** What the server has of one kind, by name. */
+/** Resources of one kind on the server, by name. */
 async function listed(path: string, name: string) {
   const { body } = await server.request('GET', path);
   const { id } = body.data.find((one: { name: string }) => one.name === name);
@@ -46,13 +46,13 @@ async function listed(path: string, name: string) {
 }
 const theKey = () => listed('/v2/api-keys', 'bot');
 
-/** Another tool's hands. */
+/** A change by another tool. */
 async function change(path: string, body: Record<string, unknown>): Promise<void> {
   const answer = await server.request('PUT', path, { body });
   expect([answer.status, JSON.stringify(answer.body)]).toEqual([200, expect.anything()]);
 }
 
-it('are written with the create, and then left to whoever changes them', async () => {
+it('writes ignored fields on create, and leaves them to other tools afterwards', async () => {
   expect((await sync.cycle(key('first', all) + configs)).ending).toBe('success');
   const made = await theKey();
   expect(made).toMatchObject({ rate_limits: [{ value: 60 }], usage_limits: { credit_limit: 500 } });
@@ -86,13 +86,13 @@ it('are written with the create, and then left to whoever changes them', async (
   expect((await sync.cycle(next.replace('app: bot', 'app: bots') + configs)).report).toBeNull();
 });
 
-it('keep what they refer to', async () => {
+it('keeps references in ignored fields', async () => {
   const gone = await sync.cycle(key('third', all) + config('one'), { allowDeletes: 9 });
   expect(gone.plan.blocked).toMatchObject([{ id: 'Config/two', reason: 'in-use' }]);
   expect((await sync.cycle(key('third', all) + configs)).ending).toBe('success');
 });
 
-it('are the manifest’s again once they are ignored no more', async () => {
+it('restores the declared fields when they are no longer ignored', async () => {
   const { plan } = await sync.cycle(key('third', '[]') + configs);
   expect(plan.changes.map(({ id }) => id)).toEqual(['ApiKey/bot']);
   expect(await theKey()).toMatchObject({
@@ -102,7 +102,7 @@ it('are the manifest’s again once they are ignored no more', async () => {
   });
 });
 
-it('may lie within a document', async () => {
+it('supports paths within a document', async () => {
   const { id } = await listed('/v2/configs', 'one');
   await change(`/v2/configs/${id}`, {
     config: { retry: { attempts: 5 }, targets: [{ provider: 'other' }] },
@@ -118,7 +118,7 @@ it('may lie within a document', async () => {
   });
 });
 
-describe('a path to ignore', () => {
+describe('an ignored path', () => {
   it.each([
     ['spec.rateLimit', 'did you mean "rateLimits"?'],
     ['spec.usageLimits.creditLimt', 'did you mean "creditLimit"?'],
@@ -126,7 +126,7 @@ describe('a path to ignore', () => {
     ['spec', 'is no path'],
     ['""', 'is no path'],
     ['spec.defaults.__proto__', 'is no path'],
-  ])('is refused with its place where it is %s', async (path, words) => {
+  ])('is rejected with its position when it is %s', async (path, words) => {
     const { faults } = await readTexts({
       'a.yaml': key('d', path === '""' ? '[""]' : `['${path}']`) + configs,
     });
@@ -137,7 +137,7 @@ describe('a path to ignore', () => {
   });
 
   it.each(['configurations', 'spec.configurations.custom_headers', 'configurations.headers.A'])(
-    'is refused where it holds write-only values: %s',
+    'is rejected when it contains write-only values: %s',
     async (path) => {
       const text = `
 apiVersion: gatewright.dev/v1

@@ -1,4 +1,7 @@
-/** Guarantees the laws of sync against a real server: the order of files never matters, and a prune takes its own only. */
+/**
+ * Verifies invariants of sync against a real server: file order is irrelevant, and pruning affects
+ * own resources only.
+ */
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { readSnapshot } from '../../../../src/sync/server/live.ts';
@@ -23,7 +26,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-it('neither files nor their order nor where a document stands make a difference', async () => {
+it('produces the same result for any files, order and position of documents', async () => {
   const documents = (everyKind + onlyOnes).split('\n---\n');
   expect((await sync.cycle(everyKind + onlyOnes)).ending).toBe('success');
   const order = fc.shuffledSubarray(documents, { minLength: documents.length });
@@ -46,7 +49,7 @@ it('neither files nor their order nor where a document stands make a difference'
   expect((await sync.cycle('', { allowDeletes: 99 })).ending).toBe('success');
 });
 
-it('whatever leaves the source, in whatever scope, what is not its owner’s stays to the letter', async () => {
+it('leaves resources of others unchanged whatever leaves the source in any scope', async () => {
   const workspaces = ['sales', 'support'];
   const config = (name: string, workspace: string, weight = 1): string => `
 ---

@@ -1,4 +1,4 @@
-/** Guarantees that a change which the server refuses keeps what left the source in its workspace, and in no other. */
+/** Verifies that a rejected change postpones deletions in its workspace and in no other. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { TestServer } from '../../../support/server/server.ts';
 import { openSync, type SyncSetup, startSyncServer } from '../../../support/sync/sync-setup.ts';
@@ -28,7 +28,7 @@ kind: Config
 metadata: {name: routing, workspace: ${name}}
 spec: {config: {retry: {attempts: 3}}}
 `;
-/** Right as far as a manifest goes; which addresses are private the server says. */
+/** A valid manifest with a private address, which only the server can reject. */
 const refused = `
 ---
 apiVersion: gatewright.dev/v1
@@ -37,7 +37,7 @@ metadata: {name: crm, workspace: support}
 spec: {url: 'https://10.0.0.1/mcp', authType: none, transport: http}
 `;
 
-it('leaves the prunes of its workspace undone and those of others done, and goes on once it is mended', async () => {
+it('postpones the deletions of its workspace, executes those of others, and continues after the correction', async () => {
   const both = workspace('support') + workspace('sales');
   await sync.cycle(both + config('support') + config('sales'));
   const { report, ending } = await sync.cycle(both + refused);

@@ -1,4 +1,6 @@
-/** Guarantees of mappings of groups that are changed and declared: versions, who follows, drift told, and back once group or workspace are gone. */
+/**
+ * Verifies updated and declared SCIM group mappings: versions, role changes, drift, and recreation.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { addUser } from '../../../support/server/people.ts';
@@ -44,7 +46,7 @@ async function rolesIn(workspace: string): Promise<Record<string, string>> {
   );
 }
 
-it('is given another role under its version, and its people with it; every other of its group keeps the role that all have', async () => {
+it('changes the role of a mapping and its people under a version, and no other mapping of the group', async () => {
   const [one, two] = await Promise.all(
     ['A', 'B'].map(async (name) => (await ask('POST', '/v1/admin/workspaces', { name })).body.id),
   );
@@ -73,7 +75,7 @@ it('is given another role under its version, and its people with it; every other
   expect(await rolesIn(one)).toEqual({});
 });
 
-it('is as its manifest says; drift is told, and its twin is one of the same group', async () => {
+it('applies a declared mapping, reports drift, and rejects a second mapping of the same group', async () => {
   await apply(declared('member', 'Crew'));
   expect(await planned(declared('member', 'Crew'))).toEqual([]);
   const crew = async () =>
@@ -95,7 +97,7 @@ it('is as its manifest says; drift is told, and its twin is one of the same grou
   ]);
 });
 
-it('comes back with the next run once its group, or its workspace, is gone', async () => {
+it('recreates a mapping in the next run after its group or workspace was deleted', async () => {
   const text = declared('member', 'Lost');
   await apply(text);
   const groups = (await ask('GET', '/v1/scim/groups?search=Lost')).body.groups;

@@ -1,4 +1,7 @@
-/** Guarantees of kinds of which there is one in its place: made, drifted, taken over, exported, and gone back to what everyone has. */
+/**
+ * Verifies kinds with one instance per organisation or workspace: created, drifted, taken over,
+ * exported, and reset to defaults.
+ */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { exportManifests } from '../../../../src/sync/export/export.ts';
 import { readSnapshot, toLiveSet } from '../../../../src/sync/server/live.ts';
@@ -40,7 +43,7 @@ const put = async (path: string, body: object) =>
   expect((await server.request('PUT', path, { body })).status).toBe(200);
 const told = async () => (await server.request('GET', defaults)).body;
 
-/** How many workspaces go without the guardrails of each side. */
+/** Number of workspaces that are excluded from the guardrails of each side. */
 async function excluded(): Promise<number[]> {
   const lists = sides.map((side) =>
     server.request('GET', `/v1/workspace-exclusions/${side}-guardrails`),
@@ -50,7 +53,7 @@ async function excluded(): Promise<number[]> {
   );
 }
 
-it('another name is a fault', async () => {
+it('rejects another name', async () => {
   const text = everyKind + onlyOnes.replaceAll('name: default', 'name: ours');
   const { faults = [] } = await readTexts(
     { 'a.yaml': text },
@@ -63,7 +66,7 @@ it('another name is a fault', async () => {
   ]);
 });
 
-it('are made once, tell what somebody else changes, and go back when they leave the source', async () => {
+it('creates singletons once, reports drift, and resets them when they leave the source', async () => {
   const whole = everyKind + onlyOnes;
   expect((await sync.cycle(whole)).ending).toBe('success');
   expect(await planned(whole)).toEqual([]);
@@ -104,7 +107,7 @@ it('are made once, tell what somebody else changes, and go back when they leave 
   expect(await planned(everyKind)).toEqual([]);
 });
 
-it('are nobody’s where somebody else has said something, and made where all was taken back', async () => {
+it('are unmanaged when others have changed them, and created when all was reset', async () => {
   const whole = everyKind + onlyOnes;
   await put(defaults, { export_settings: { deniedFields: ['cost'] } });
   expect(await planned(whole)).toEqual([
@@ -117,7 +120,7 @@ it('are nobody’s where somebody else has said something, and made where all wa
   expect(await planned(whole)).toContain('create OrganisationDefaults/default');
 });
 
-it('of two owners the second is told whose it is', async () => {
+it('names the owner to a second owner', async () => {
   expect((await sync.cycle(everyKind + onlyOnes)).ending).toBe('success');
   const client = sync.openClient({ owner: 'other' });
   const [, ofDefaults] = onlyOnes.split('---\n').filter((text) => text !== '');
@@ -125,7 +128,7 @@ it('of two owners the second is told whose it is', async () => {
   expect(await planned(own, { client })).toEqual(['other-owner OrganisationDefaults/default']);
 });
 
-it('a workspace that goes takes its exclusion along, declared or not, and can go without force', async () => {
+it('deletes an exclusion with its workspace, declared or not, without force', async () => {
   const { body: made } = await server.request('POST', '/v2/workspaces', { body: { name: 'gone' } });
   const body = { workspace_id: made.id, output_guardrails: true };
   const answers = await Promise.all(
@@ -156,7 +159,7 @@ metadata: {name: default, workspace: clinic}
 spec: {inputGuardrails: [{guardrailRef: own}]}
 `;
 
-it('what a workspace names of its own guardrails comes, drifts and goes with both, in one run', async () => {
+it('manages the guardrail lists of a workspace together with the guardrails, in one run', async () => {
   const client = sync.openClient({ owner: 'clinic' });
   const cycle = (text: string, more: object = {}) => sync.cycle(text, { client, ...more });
   expect((await cycle(guarded)).ending).toBe('success');

@@ -1,4 +1,7 @@
-/** Guarantees that sync writes nothing that is suspended, goes on when that ends, and records what each run changed. */
+/**
+ * Verifies that sync writes nothing that is suspended, continues afterwards, and records the
+ * changes of each run.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { SuspensionBody } from '../../../../src/model/kinds/sync-record.ts';
 import {
@@ -47,8 +50,8 @@ spec: {config: {retry: {attempts: ${attempts}}}}
 const suspend = (more: Partial<SuspensionBody> = {}) =>
   suspendOwner(sync.client, { owner: 'platform', reason: 'Umzug 📦', ...more });
 
-describe('what is suspended', () => {
-  it('is not written: a workspace with what is in it, and nothing else; it says until when, why and how to go on', async () => {
+describe('a suspension', () => {
+  it('holds back a workspace with its contents only, and reports its end, reason and command to resume', async () => {
     await sync.cycle(two(1));
     const { until } = await suspend({ workspace: 'support', for_seconds: 3600 });
     const { plan, report, ending, warnings } = await sync.cycle(two(2));
@@ -64,7 +67,7 @@ describe('what is suspended', () => {
     expect(warnings.join()).toContain('gatewright apply . --even-if-suspended');
   });
 
-  it('neither loses a resource nor gains one, nor is renamed away from under its suspension', async () => {
+  it('prevents deletions, additions and renames in its workspace', async () => {
     await sync.cycle(two(1));
     await suspend({ workspace: 'support' });
     const gone = await sync.cycle(
@@ -84,7 +87,7 @@ describe('what is suspended', () => {
     ]);
   });
 
-  it('as a whole owner holds everything back, and what depends on what is held back', async () => {
+  it('holds back all resources of an owner, and what depends on suspended resources', async () => {
     await expect(suspend({})).rejects.toMatchObject({ status: 404 });
     await sync.cycle('');
     await sync.cycle(two(1).split('---')[0]!);
@@ -98,7 +101,7 @@ describe('what is suspended', () => {
     ]);
   });
 
-  it('goes on once it has ended, by itself or by a word, and before that by --even-if-suspended', async () => {
+  it('ends by time, by command, or for one run with --even-if-suspended', async () => {
     await sync.cycle(two(1));
     await suspend({});
     expect((await sync.cycle(two(2))).report).toBeNull();
@@ -113,7 +116,7 @@ describe('what is suspended', () => {
     expect((await sync.cycle(two(4))).ending).toBe('success');
   });
 
-  it('between the question and the answer stops what was confirmed', async () => {
+  it('stops a confirmed apply when it begins before the writes', async () => {
     await sync.cycle(two(1));
     const confirm = async (): Promise<boolean> => (await suspend({})).reason !== '';
     const { report, plan } = await sync.cycle(two(2), { confirm });
@@ -121,7 +124,7 @@ describe('what is suspended', () => {
     expect(plan.blocked.map(({ reason }) => reason)).toEqual(['suspended', 'suspended']);
   });
 
-  it('costs a run that has nothing to write no request', async () => {
+  it('costs no request in a run without changes', async () => {
     await sync.cycle(two(1));
     const { read } = await sync.cycle(two(1));
     const before = sync.client.requests;
@@ -130,8 +133,8 @@ describe('what is suspended', () => {
   });
 });
 
-describe('a revision', () => {
-  it('tells what a run changed, by names and fields, and no value of a secret; a run that writes nothing has none', async () => {
+describe('a recorded revision', () => {
+  it('contains names and fields of the changes without secret values, and exists only for runs that write', async () => {
     await sync.cycle(everyKind);
     await sync.cycle(everyKind);
     await sync.cycle(everyKind.replace('attempts: 3', 'attempts: 4').replaceAll('CRM_', 'OTHER_'));
@@ -159,7 +162,7 @@ describe('a revision', () => {
     expect(await readRevision(sync.client, 4)).toBeNull();
   });
 
-  it('is one although its answer was lost, and a run is no worse for one that could not be recorded', async () => {
+  it('is recorded once when its response is lost, and its failure does not fail the run', async () => {
     let fate: 'cut-after' | 404 | 500 = 'cut-after';
     let isCut = false;
     await using proxy = await startFaultyProxy(server.url, (_, request) => {
@@ -180,7 +183,7 @@ describe('a revision', () => {
     expect(await readRevisions(sync.client)).toHaveLength(1);
   });
 
-  it('of two runs at once is written by the one that holds the lease', async () => {
+  it('is written by the one of two concurrent runs that holds the lease', async () => {
     await sync.cycle(two(1));
     await Promise.allSettled([2, 3].map((attempts) => sync.cycle(two(attempts))));
     await endLeases(server);

@@ -1,4 +1,7 @@
-/** Guarantees the loop: what makes a cycle due, what is tried again and when, what is told once. */
+/**
+ * Verifies the sync loop: what triggers a cycle, what is retried and when, and what is reported
+ * once.
+ */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { soundPart } from '../../../../src/commands/sources/sound-part.ts';
 import { Failure } from '../../../../src/failure.ts';
@@ -48,7 +51,7 @@ metadata: {name: support}
 spec: {description: ${description}}
 `;
 
-/** As a command reads a source in which only some workspaces may be right. */
+/** Reads a source like a command does, in which only some workspaces may be valid. */
 async function soundFrom(text: string, revision: string | null = null): Promise<DesiredSet> {
   const secrets = { environment: () => undefined, readValue: async () => undefined };
   const files = sourceOf({ 'all.yaml': text });
@@ -59,16 +62,16 @@ async function soundFrom(text: string, revision: string | null = null): Promise<
 
 interface WatchedSource {
   text: string;
-  /** Its commit; null for what has none. */
+  /** The commit, null for a source without one. */
   revision?: string;
   broken?: string;
   isDown?: boolean;
   unsigned?: string;
-  /** What is asked of its signatures. */
+  /** The signature policy. */
   signatures?: string;
 }
 
-/** Steps of a script; each is done while the loop pauses, and the pauses move the clock. */
+/** Runs the steps of a script, one in each pause of the loop; pauses advance the clock. */
 async function runLoop(
   start: WatchedSource,
   steps: ((source: WatchedSource) => unknown)[],
@@ -137,7 +140,7 @@ async function runLoop(
 
 const nothing = (): void => undefined;
 
-/** What each cycle wrote; the message where there was none. */
+/** The writes of each cycle, or its message when there were none. */
 function told(events: readonly LoopEvent[]): unknown[] {
   return events.map((event) =>
     event.kind === 'failure'
@@ -148,8 +151,8 @@ function told(events: readonly LoopEvent[]): unknown[] {
   );
 }
 
-describe('watch', () => {
-  it('syncs at once, then only looks until the source changes, then syncs again', async () => {
+describe('the sync loop', () => {
+  it('syncs at once, then only polls until the source changes, then syncs again', async () => {
     const { events, pauses, reads } = await runLoop({ text: manifest('a') }, [
       nothing,
       nothing,
@@ -164,7 +167,7 @@ describe('watch', () => {
   });
 
   it.each([['heal'], ['report'], ['off']] as const)(
-    'with drift %s goes on by itself once a suspension ends, and tells once that it waits',
+    'continues after a suspension with drift %s, and reports once that it waits',
     async (drift) => {
       await sync.cycle(manifest('a'));
       const body = { owner: 'platform', reason: 'frozen', workspace: 'support' };
@@ -186,7 +189,7 @@ describe('watch', () => {
     },
   );
 
-  it('undoes drift in its periodic pass, for one request where nothing drifted', async () => {
+  it('reverts drift in its periodic pass, with one request when there is none', async () => {
     const client = sync.openClient();
     const counts: number[] = [];
     const { events } = await runLoop(
@@ -224,7 +227,7 @@ describe('watch', () => {
     return plan.live.get('Workspace/support')?.spec.description;
   }
 
-  it('tells drift once and writes nothing where it is to report, and heals with the next version', async () => {
+  it('reports drift once without writing when configured so, and repairs it with the next version', async () => {
     const pass = () => server.clock.advance(driftPassMs);
     const client = sync.openClient();
     const { events } = await runLoop(
@@ -265,7 +268,7 @@ describe('watch', () => {
     expect(await described()).toBe('b');
   });
 
-  it('writes nothing at its start where it is to report and others changed what was applied', async () => {
+  it('writes nothing at its start when drift is only reported and others have changed applied resources', async () => {
     await runLoop({ text: manifest('a') }, [nothing]);
     await changeByHand('by hand');
     const { events } = await runLoop({ text: manifest('a') }, [nothing], { drift: 'report' });
@@ -273,13 +276,13 @@ describe('watch', () => {
     expect(await described()).toBe('by hand');
     const second = await runLoop({ text: manifest('a') }, [nothing], { drift: 'off' });
     expect(told(second.events)).toEqual([['told: update drift']]);
-    // What was never applied is new, whatever others did to it.
+    // A resource that was never applied counts as new, whatever others have changed.
     const third = await runLoop({ text: manifest('b') }, [nothing], { drift: 'off' });
     expect(told(third.events)).toEqual([['update drift']]);
     expect(await described()).toBe('b');
   });
 
-  it('looks for no drift where it is off', async () => {
+  it('ignores drift when that is off', async () => {
     const client = sync.openClient();
     let before = 0;
     const { events } = await runLoop(
@@ -297,7 +300,7 @@ describe('watch', () => {
     expect(client.requests).toBe(before);
   });
 
-  it('neither looks nor writes while another loop leads, and looks at everything once it leads', async () => {
+  it('neither reads nor writes while another loop leads, and reads everything when it becomes leader', async () => {
     let leading: number | null = null;
     const { events, reads } = await runLoop(
       { text: manifest('a') },
@@ -323,7 +326,7 @@ describe('watch', () => {
     expect(reads).toBe(2);
   });
 
-  it('tells a broken source once, keeps the last good one, and goes on once it is mended', async () => {
+  it('reports an invalid source once, keeps the last valid one, and continues after the correction', async () => {
     const { events } = await runLoop({ text: manifest('a') }, [
       (source) => {
         source.broken = 'a.yaml:1:1 broken';
@@ -348,7 +351,7 @@ describe('watch', () => {
     ]);
   });
 
-  describe('a workspace in which the source is wrong', () => {
+  describe('a workspace with an invalid source', () => {
     const sales = (description: string): string =>
       manifest(description).replace('support', 'sales');
     const right = `${manifest('a')}---${sales('a')}`;
@@ -358,7 +361,7 @@ describe('watch', () => {
       server.clock.advance(driftPassMs);
     };
 
-    it('is kept as it was last right, and what goes on with it is told once', async () => {
+    it('keeps its last valid state, and the continuation is reported once', async () => {
       const { events, standings } = await runLoop({ text: right }, [
         (source) => {
           source.text = wrong;
@@ -396,7 +399,7 @@ describe('watch', () => {
       expect(await described()).toBe('c');
     });
 
-    it('is told of and left alone where drift is to report', async () => {
+    it('is reported and not changed when drift is only reported', async () => {
       const { events, standings } = await runLoop(
         { text: right },
         [
@@ -421,7 +424,7 @@ describe('watch', () => {
     it.each([
       ['the commit that the server keeps of it', '/source', ['update drift']],
       ['no commit of another source', '/another', []],
-    ])('is kept by a process that begins with it as %s says', async (_, source, expected) => {
+    ])('is restored by a process that starts with it as %s says', async (_, source, expected) => {
       const [earlier, later] = ['a'.repeat(40), 'b'.repeat(40)];
       await runLoop({ text: right, revision: earlier }, [nothing]);
       await changeByHand('by hand');
@@ -462,7 +465,7 @@ describe('watch', () => {
     const team = (name: string, description: string): string =>
       manifest(description).replace('support', name);
     const before = { text: `${team('one', 'a')}---${team('two', 'a')}`, revision: first };
-    /** Says of the first workspace what was applied, and of the second something else. */
+    /** Another version of the source: the first workspace as applied, the second changed. */
     const after = `${team('one', 'a')}---${team('two', 'b')}`;
     const rewrite = (source: WatchedSource): void => {
       Object.assign(source, { text: after, revision: rewritten });
@@ -481,7 +484,7 @@ describe('watch', () => {
     };
     const revisions = async () => (await readRevisions(sync.client)) ?? [];
 
-    it('keeps nobody from undoing what others changed, which is no step of its history', async () => {
+    it('does not prevent reverting drift, which adds no step to its history', async () => {
       const { events, standings } = await runLoop(
         before,
         [
@@ -501,7 +504,7 @@ describe('watch', () => {
         ['update change'],
         ['update drift'],
       ]);
-      // Nobody takes what was brought back for a version that was applied.
+      // The reverted resources do not count as an applied version.
       expect(events.at(-1)).toMatchObject({ result: { ending: 'refusedByGuard', refusal: {} } });
       expect([await describedAs('one'), await describedAs('two')]).toEqual(['a', 'a']);
       expect(standings.at(-1)).toMatchObject({
@@ -513,7 +516,7 @@ describe('watch', () => {
       expect((await revisions()).map(({ commit }) => commit)).toEqual([first, first]);
     });
 
-    it('is no drift where that is told and left alone, and was not applied', async () => {
+    it('causes no drift when it was not applied and drift is only reported', async () => {
       const pass = () => server.clock.advance(driftPassMs);
       const { events, standings } = await runLoop(
         before,
@@ -542,7 +545,7 @@ describe('watch', () => {
       expect(await describedAs('two')).toBe('a');
     });
 
-    it('is known to be applied soon after somebody has released it elsewhere', async () => {
+    it('is recognised as applied soon after it was released elsewhere', async () => {
       const { events, standings } = await runLoop(
         before,
         [
@@ -560,7 +563,7 @@ describe('watch', () => {
       expect(standings.at(-1)).toMatchObject({ state: 'Synced', applied: rewritten });
     });
 
-    it('asks nobody where it says what was applied before', async () => {
+    it('is not looked up when the source contains the last applied commit', async () => {
       const { events } = await runLoop(
         before,
         [
@@ -581,7 +584,7 @@ describe('watch', () => {
     });
   });
 
-  it('stays Degraded with its mistake while the version before stands for one that is wrong', async () => {
+  it('stays Degraded with its fault while the previous version replaces an invalid one', async () => {
     const { standings } = await runLoop({ text: manifest('a') }, [
       (source) => {
         source.broken = 'a.yaml:1:1 broken';
@@ -598,7 +601,7 @@ describe('watch', () => {
     expect(standings.at(-1)?.seen).not.toBe(standings[0]?.seen);
   });
 
-  it('tells a source that lacks its signature once, keeps the last good one, but not by keys of before', async () => {
+  it('reports a missing signature once, and keeps the last valid version, but not under former keys', async () => {
     const drift = async (): Promise<void> => {
       const { plan } = await sync.cycle('', { act: false, prune: false });
       const { id } = plan.live.get('Workspace/support')!;
@@ -629,7 +632,7 @@ describe('watch', () => {
     ]);
   });
 
-  it('backs off from a source out of reach, tells it once, and recovers', async () => {
+  it('backs off from an unreachable source, reports it once, and recovers', async () => {
     const { events, pauses } = await runLoop({ text: manifest('a'), isDown: true }, [
       nothing,
       nothing,
@@ -652,7 +655,7 @@ describe('watch', () => {
     expect(pauses.every((ms) => ms <= folderProbeMs)).toBe(true);
   });
 
-  it('tries a server out of reach again after 5, 10, 20 s and so on', async () => {
+  it('retries an unreachable server after 5, 10, 20 s and so on', async () => {
     const url = 'http://127.0.0.1:1';
     const client = sync.openClient({ adminBaseUrl: url, authUrl: url });
     const tries: number[] = [];
@@ -672,7 +675,7 @@ describe('watch', () => {
   });
 
   it.each(['heal', 'report', 'off'] as const)(
-    'rotates a key at its moment, and again a period later, where drift is %s',
+    'rotates a key at its time and again one period later, with drift %s',
     async (drift) => {
       const text = `apiVersion: gatewright.dev/v1
 kind: ApiKey
@@ -696,7 +699,7 @@ spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {pe
   );
 
   it.each(['report', 'off'] as const)(
-    'only rotates where drift is %s, and leaves what others changed, of the key too',
+    'only rotates with drift %s, and leaves changes of others, also of the key',
     async (drift) => {
       const key = `---
 apiVersion: gatewright.dev/v1
@@ -733,7 +736,7 @@ spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {pe
   );
 
   it.each(['heal', 'report', 'off'] as const)(
-    'rotates once a suspension ends that lasted at the moment, where drift is %s, and tells once that it waits',
+    'rotates after a suspension that covered the time, with drift %s, and reports once that it waits',
     async (drift) => {
       const text = `apiVersion: gatewright.dev/v1
 kind: ApiKey
@@ -765,13 +768,13 @@ spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {pe
           event.isNews &&
           event.result.plan.blocked.some(({ reason }) => reason === 'suspended'),
       );
-      // Where drift is told, the pass that finds a rotation only plans it, and so does not wait for it.
+      // When drift is reported, the pass that finds a rotation only plans it, so it does not wait.
       expect(waits).toHaveLength(drift === 'report' ? 0 : 1);
     },
   );
 
   it.each(['report', 'off'] as const)(
-    'writes no more where drift is %s after the server or the source was out of reach than before',
+    'writes the same with drift %s after an outage of the server or the source',
     async (drift) => {
       let fate: 'pass' | 503 = 'pass';
       await using proxy = await startFaultyProxy(server.url, () => fate);
@@ -801,7 +804,7 @@ spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {pe
     },
   );
 
-  it('rotates with the last version that was right where the source is wrong now', async () => {
+  it('rotates with the last valid version when the source is invalid', async () => {
     const text = `apiVersion: gatewright.dev/v1
 kind: ApiKey
 metadata: {name: bot}
@@ -816,7 +819,7 @@ spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {pe
     expect(told(events)).toEqual([['create change'], [], 'x.yaml:1:1: wrong', ['rotate rotation']]);
   });
 
-  describe('what left the source', () => {
+  describe('a resource that left the source', () => {
     const config = `---
 apiVersion: gatewright.dev/v1
 kind: Config
@@ -841,7 +844,7 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
       return [...plan.live].filter(([, live]) => live.owner !== null).map(([key]) => key);
     };
 
-    it('is deleted once the source has read the same again, a settling time apart', async () => {
+    it('is deleted after the source was read twice, one settling time apart', async () => {
       const left: string[][] = [];
       const look = async (): Promise<void> => {
         left.push(await remaining());
@@ -855,7 +858,7 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
       expect(left.map((keys) => keys.length)).toEqual([2, 2, 1]);
     });
 
-    it('and comes back within that time is never touched, keys and all', async () => {
+    it('is never touched when it returns within that time, including keys', async () => {
       const before = both + bot;
       const { events } = await runLoop({ text: before }, [
         becomes(''),
@@ -868,7 +871,7 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
       expect(await remaining()).toHaveLength(3);
     });
 
-    it('and changes meanwhile has to settle anew', async () => {
+    it('starts its settling time again when the source changes', async () => {
       const { events } = await runLoop({ text: both }, [
         becomes(manifest('a')),
         becomes(manifest('b')),
@@ -884,7 +887,7 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
       ]);
     });
 
-    it('as a key or workspace stays until somebody says so, with the command that does', async () => {
+    it('is kept until a command confirms it when it is a key or workspace', async () => {
       const away = Array.from({ length: 6 }, () => nothing);
       const { events } = await runLoop({ text: both + bot }, [
         becomes(config.replace(', workspace: support', '')),
@@ -913,7 +916,7 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
       );
     });
 
-    it('goes, keys and all, by a tombstone at once, or where the loop was told to', async () => {
+    it('is deleted at once by a tombstone, or when the loop is configured so, including keys', async () => {
       const tombstone = bot.replace('kind: ApiKey', 'kind: ApiKey\nstate: absent');
       const told1 = told((await runLoop({ text: bot }, [becomes(tombstone), nothing])).events);
       expect(told1).toEqual([['create change'], ['delete change']]);

@@ -1,4 +1,7 @@
-/** Guarantees that keys and their files come out right wherever a run dies: before every step on files and every request. */
+/**
+ * Verifies that keys and their files are correct wherever a run is killed: before every file
+ * operation and every request.
+ */
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -29,7 +32,10 @@ afterAll(async () => {
   await sync[Symbol.asyncDispose]();
   await server[Symbol.asyncDispose]();
 });
-/** Nobody's keys and leases, and a new minute, in which wrong values may be asked about again. */
+/**
+ * Deletes keys and leases, and advances the clock by a minute because guesses of values are limited
+ * per minute.
+ */
 async function clearAway(): Promise<void> {
   server.clock.advance(60_000);
   await endLeases(server);
@@ -43,7 +49,7 @@ async function keysOfStories(): Promise<{ id: string; name: string }[]> {
   return body.data.filter(({ name }: { name: string }) => /^(bot|new|legacy|robot)/.test(name));
 }
 
-/** A key with one scope, by which its value is told from others'. */
+/** A key with one scope, which identifies its value. */
 function key(name: string, scope: string, file: string, more: Record<string, string> = {}): string {
   const { previous = '', fixed = '' } = more;
   return `---
@@ -59,14 +65,14 @@ const [one, two, three] = ['workspaces.list', 'configs.list', 'guardrails.list']
 const bot = key('bot', one, 'bot.key');
 
 interface Story {
-  /** What stands when the run begins that dies. */
+  /** The manifests before the interrupted run. */
   readonly before: string;
   readonly after: string;
-  /** How many keys a run makes that goes from one to the other. */
+  /** Number of keys that the run creates. */
   readonly makes: number;
-  /** By name, the scope of each key in the end, and its file. */
+  /** By name, the scope of each key at the end, and its file. */
   readonly keys: Readonly<Record<string, readonly [scope: string, file: string]>>;
-  /** Keys whose values must be those of before, by their former files. */
+  /** Keys that must keep their values, by their former files. */
   readonly keeps?: Readonly<Record<string, string>>;
 }
 
@@ -140,7 +146,7 @@ const stories: Readonly<Record<string, Story>> = {
 
 const probes = { [one]: '/v1/workspaces', [two]: '/v1/configs', [three]: '/v1/guardrails' };
 
-/** Scope of the key that a value is of; undefined when it opens nothing. */
+/** The scope of the key with this value; undefined when the value is invalid. */
 async function scopeOf(value: string): Promise<string | undefined> {
   const headers = { 'x-gateway-api-key': value };
   for (const [scope, path] of Object.entries(probes)) {
@@ -159,7 +165,7 @@ function filesIn(folder: string): string[] {
     .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1));
 }
 
-/** Keys made so far, in whatever story. */
+/** Number of keys created so far, in all scenarios. */
 async function countMade(): Promise<number> {
   const made = server.database.db
     .selectFrom('audit_log')
@@ -186,7 +192,7 @@ async function setUp(story: Story, shares: boolean): Promise<Stage> {
     mkdirSync(one);
   }
   expect(await sync.cycle(story.before)).toMatchObject({ ending: 'success' });
-  // What was there before bears another time than what the run makes.
+  // Existing files get another modification time than those of the run.
   server.clock.advance(60_000);
   const kept = Object.entries(story.keeps ?? {}).map(([name, file]) => [
     name,
@@ -195,12 +201,12 @@ async function setUp(story: Story, shares: boolean): Promise<Stage> {
   return { story, folder, other, kept: Object.fromEntries(kept), made: await countMade() };
 }
 
-/** What a run has come to: those after it start from there. */
+/** Describes the state after a run, which determines how the following runs start. */
 async function comeTo({ folder, other, made }: Stage): Promise<string> {
   return `${(await countMade()) - made} made\n${await leftState(server, folder, other)}`;
 }
 
-/** The runs that come after: another runner, then the first again. What must hold then. */
+/** Runs the following runs: another runner, then the first one again; verifies the final state. */
 async function finish({ story, folder, other, kept, made }: Stage): Promise<void> {
   server.clock.advance(60_000);
   await endLeases(server);
@@ -216,7 +222,8 @@ async function finish({ story, folder, other, kept, made }: Stage): Promise<void
     for (const [place, { ending, deliveries }] of last) {
       const state = deliveries.find(({ key: id }) => id === `ApiKey/${name}`)?.state;
       if (state !== 'delivered') {
-        // The value is in the folder of the run that made it, and this one says that it lacks it.
+        // The value is in the folder of the run that created it, and this run reports that it is
+        // missing.
         expect([folder === other, state, ending]).toEqual([
           false,
           expect.stringMatching(/^(none|mismatch)$/),
@@ -235,7 +242,10 @@ async function finish({ story, folder, other, kept, made }: Stage): Promise<void
   }
 }
 
-/** What lies beside the files of keys is a second name of one, or was deleted by a run with another folder. */
+/**
+ * Any file beside the key files is a second name of one, or was deleted by a run with another
+ * folder.
+ */
 async function expectNoStray(
   story: Story,
   folder: string,
@@ -249,7 +259,7 @@ async function expectNoStray(
   expect([file, isKnown]).toEqual([file, true]);
 }
 
-/** Everything that keeps a run from success, in its own words. */
+/** All faults that prevent a run from succeeding. */
 function wrongIn({ ending, report, warnings }: CycleResult): unknown[] {
   if (ending === 'success') return [];
   return [ending, warnings, report?.items.filter(({ status }) => status !== 'done')];
@@ -257,55 +267,62 @@ function wrongIn({ ending, report, warnings }: CycleResult): unknown[] {
 
 const cases = Object.entries(stories).flatMap(([name, story]) =>
   (['shared', 'separate'] as const).flatMap((folders) =>
-    // What only moves files has nothing to do in a folder without them; several are made as one is.
+    // A scenario that only moves files has nothing to do in an empty folder; one with several keys
+    // equals one with a single key.
     folders === 'separate' && story.makes !== 1 ? [] : [[name, folders, story] as const],
   ),
 );
 
-describe('whatever step a run dies at, the next ones finish', () => {
-  it.each(cases)('%s, with %s folders', async (_, folders, story) => {
-    const cycle = () => sync.cycle(story.after, { client: stepping(sync.openClient()) });
-    const whole = await setUp(story, folders === 'shared');
-    const { result, steps, ofChange } = await stepsOfChange(cycle, () => comeTo(whole));
-    expect(wrongIn(result)).toEqual([]);
-    await finish(whole);
-    for (const k of ofChange) {
-      const stage = await setUp(story, folders === 'shared');
-      const end = await endAt(k, cycle);
-      // How many steps there are depends on what several files ask for at once.
-      if (end !== 'dead') expect(wrongIn(end)).toEqual([]);
-      await finish(stage).catch((error: Error) => {
-        throw new Error(`after a death at step ${k}: ${error.message}`, { cause: error });
-      });
-    }
-    expect(steps).toBeGreaterThan(story.makes === 0 ? 5 : 20);
-  });
+describe('a run that is killed at any step', () => {
+  it.each(cases)(
+    'is completed by the next runs: %s, with %s folders',
+    async (_, folders, story) => {
+      const cycle = () => sync.cycle(story.after, { client: stepping(sync.openClient()) });
+      const whole = await setUp(story, folders === 'shared');
+      const { result, steps, ofChange } = await stepsOfChange(cycle, () => comeTo(whole));
+      expect(wrongIn(result)).toEqual([]);
+      await finish(whole);
+      for (const k of ofChange) {
+        const stage = await setUp(story, folders === 'shared');
+        const end = await endAt(k, cycle);
+        // The number of steps depends on operations that run concurrently for several files.
+        if (end !== 'dead') expect(wrongIn(end)).toEqual([]);
+        await finish(stage).catch((error: Error) => {
+          throw new Error(`after a death at step ${k}: ${error.message}`, { cause: error });
+        });
+      }
+      expect(steps).toBeGreaterThan(story.makes === 0 ? 5 : 20);
+    },
+  );
 });
 
-describe('whatever answer is lost, the run or the next ones finish', () => {
-  it.each(cases)('%s, with %s folders', async (_, folders, story) => {
-    const finished = new Set<string>();
-    let changes = 0;
-    for (let k = 0; k <= changes; k += 1) {
-      const stage = await setUp(story, folders === 'shared');
-      const seen: string[] = [];
-      const fateOf = losing(k);
-      await using proxy = await startFaultyProxy(server.url, (at, request) => {
-        seen.push(request);
-        return fateOf(at, request);
-      });
-      const { url } = proxy;
-      const client = sync.openClient({ adminBaseUrl: url, baseUrl: `${url}/v1`, authUrl: url });
-      const result = await sync.cycle(story.after, { client });
-      if (k === 0) changes = seen.filter((request) => !isQuestion(request)).length;
-      expect([k, wrongIn(result)]).toEqual([k, []]);
-      const state = await comeTo(stage);
-      if (finished.has(state)) continue;
-      finished.add(state);
-      await finish(stage).catch((error: Error) => {
-        throw new Error(`after the answer ${k} was lost: ${error.message}`, { cause: error });
-      });
-    }
-    expect(changes).toBeGreaterThan(1);
-  });
+describe('a run that loses any response', () => {
+  it.each(cases)(
+    'is completed by itself or by the next runs: %s, with %s folders',
+    async (_, folders, story) => {
+      const finished = new Set<string>();
+      let changes = 0;
+      for (let k = 0; k <= changes; k += 1) {
+        const stage = await setUp(story, folders === 'shared');
+        const seen: string[] = [];
+        const fateOf = losing(k);
+        await using proxy = await startFaultyProxy(server.url, (at, request) => {
+          seen.push(request);
+          return fateOf(at, request);
+        });
+        const { url } = proxy;
+        const client = sync.openClient({ adminBaseUrl: url, baseUrl: `${url}/v1`, authUrl: url });
+        const result = await sync.cycle(story.after, { client });
+        if (k === 0) changes = seen.filter((request) => !isQuestion(request)).length;
+        expect([k, wrongIn(result)]).toEqual([k, []]);
+        const state = await comeTo(stage);
+        if (finished.has(state)) continue;
+        finished.add(state);
+        await finish(stage).catch((error: Error) => {
+          throw new Error(`after the answer ${k} was lost: ${error.message}`, { cause: error });
+        });
+      }
+      expect(changes).toBeGreaterThan(1);
+    },
+  );
 });

@@ -1,4 +1,7 @@
-/** Guarantees that every key file authenticates: values are never lost, never another's, and proven before a run counts. */
+/**
+ * Verifies that every key file authenticates: values are never lost or exchanged, and are proven
+ * before a run succeeds.
+ */
 import {
   mkdirSync,
   readdirSync,
@@ -48,7 +51,7 @@ afterEach(async () => {
   await sync[Symbol.asyncDispose]();
 });
 
-/** One organisation key; `more` goes into its metadata. */
+/** An organisation key; `more` is added to its metadata. */
 function key(name: string, scopes: string, file: string | null = `${name}.key`, more = ''): string {
   const output = file === null ? '' : `, secretOutput: {file: {path: ${file}}}`;
   return `---
@@ -62,7 +65,7 @@ const bot = key('bot', 'workspaces.list');
 const at = (file: string): string => join(sync.secretsFolder, file);
 const valueIn = (file: string): string => readFileSync(at(file), 'utf8').trim();
 
-/** Scopes of the key that a value is of; undefined when it opens nothing. */
+/** The scopes of the key with this value; undefined when the value is invalid. */
 async function scopesOf(value: string): Promise<string[] | undefined> {
   const headers = { 'x-gateway-api-key': value };
   const probe = await server.request('GET', '/v1/workspaces', { auth: 'none', headers });
@@ -76,7 +79,7 @@ async function keyNames(): Promise<string[]> {
   return names.filter((name: string) => name.startsWith('bot')).toSorted();
 }
 
-/** Where this owner's run with that fence puts a value that waits. */
+/** The path of a pending value of this owner's run with that fence. */
 async function pendingPath(fence: number, owner = 'platform'): Promise<string> {
   const tag = ownerTag({ organisationId: server.organisationId, owner });
   const folder = new FolderSink(sync.secretsFolder, tag);
@@ -94,7 +97,7 @@ describe('a new key', () => {
     expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
   });
 
-  it('begins as those do that the server makes', async () => {
+  it('begins like a value that the server generates', async () => {
     await using prefixed = await startTestServer({ settings: { apiKeyPrefix: 'acme' } });
     await using other = openSync(prefixed);
     expect((await other.cycle(bot)).ending).toBe('success');
@@ -106,7 +109,7 @@ describe('a new key', () => {
     expect(used.status).toBe(200);
   });
 
-  it('is made with a new value where a dead run has left one that no key has', async () => {
+  it('gets a new value when a killed run left one that no key has', async () => {
     const left = await pendingPath(0);
     const before = readFileSync(left, 'utf8').trim();
     expect(await sync.cycle(bot)).toMatchObject({ ending: 'success' });
@@ -114,8 +117,8 @@ describe('a new key', () => {
     expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
   });
 
-  it('has the value that a cycle before left under the same lease, as a daemon does after an outage', async () => {
-    // The first lease of an owner has the fence 1.
+  it('uses the value that an earlier cycle under the same lease left, as after an outage of a daemon', async () => {
+    // The first lease of an owner has fence 1.
     await using fresh = await startTestServer();
     await using daemon = openSync(fresh);
     const tag = ownerTag({ organisationId: fresh.organisationId, owner: 'platform' });
@@ -128,19 +131,19 @@ describe('a new key', () => {
     expect(readdirSync(daemon.secretsFolder)).toEqual(['bot.key']);
   });
 
-  it('leaves the pending file of another owner alone', async () => {
+  it('does not use the pending file of another owner', async () => {
     const theirs = await pendingPath(0, 'team-b');
     expect(await sync.cycle(bot)).toMatchObject({ ending: 'success' });
     expect(isWellFormedApiKey(readFileSync(theirs, 'utf8').trim())).toBe(true);
   });
 
-  it('throws a torn pending value away, because it was never sent', async () => {
+  it('discards a truncated pending value, which was never sent', async () => {
     writeFileSync(await pendingPath(0), 'torn');
     expect(await sync.cycle(bot)).toMatchObject({ ending: 'success' });
     expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
   });
 
-  it('that the server refuses leaves no value behind', async () => {
+  it('leaves no value behind when the server rejects it', async () => {
     const refused = bot.replace('workspaces.list', 'no.such');
     expect(await sync.cycle(refused).catch((error: Error) => error)).not.toMatchObject({
       ending: 'success',
@@ -150,7 +153,7 @@ describe('a new key', () => {
     expect(readdirSync(sync.secretsFolder)).toEqual([]);
   });
 
-  it('does not follow a symbolic link out of the secrets folder, and is not made', async () => {
+  it('is not created when its path leads through a symbolic link out of the secrets folder', async () => {
     symlinkSync(tmpdir(), at('out'));
     const result = await sync.cycle(key('bot', 'workspaces.list', 'out/bot.key'));
     expect(result.ending).toBe('partialFailure');
@@ -158,7 +161,7 @@ describe('a new key', () => {
     expect(await keyNames()).toEqual([]);
   });
 
-  it('keeps a value that it finds in its place under another name, and says so', async () => {
+  it('moves a value that exists at its path to another name, and reports it', async () => {
     const stranger = makeApiKey('');
     writeFileSync(at('bot.key'), `${stranger}\n`);
     const result = await sync.cycle(bot);
@@ -169,7 +172,7 @@ describe('a new key', () => {
     expect(kept.map(valueIn)).toEqual([stranger]);
   });
 
-  it('is not made where the file holds the value of a key of another owner', async () => {
+  it("is not created when the file contains the value of another owner's key", async () => {
     const theirs = sync.openClient({ owner: 'team-b' });
     await sync.cycle(key('bot-b', 'workspaces.list', 'bot.key'), { client: theirs });
     const value = valueIn('bot.key');
@@ -181,8 +184,8 @@ describe('a new key', () => {
   });
 });
 
-describe('a key that exists', () => {
-  it('gets its value from where an earlier run left it pending, though its place is another now', async () => {
+describe('an existing key', () => {
+  it('gets its value from the pending file of an earlier run, also after its path changed', async () => {
     await sync.cycle(bot);
     const value = valueIn('bot.key');
     renameSync(at('bot.key'), await pendingPath(1));
@@ -195,7 +198,7 @@ describe('a key that exists', () => {
     expect(readdirSync(sync.secretsFolder)).toEqual(['bots']);
   });
 
-  it('gets its file from a pending value that proves itself, with no write', async () => {
+  it('gets its file from a proven pending value without a write', async () => {
     await sync.cycle(bot);
     const value = valueIn('bot.key');
     renameSync(at('bot.key'), await pendingPath(0));
@@ -211,7 +214,7 @@ describe('a key that exists', () => {
     expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
   });
 
-  it('is served by its pending value and not by an older file beside it', async () => {
+  it('uses its pending value instead of an older file', async () => {
     await sync.cycle(bot);
     const value = valueIn('bot.key');
     renameSync(at('bot.key'), await pendingPath(0));
@@ -221,7 +224,7 @@ describe('a key that exists', () => {
     expect(valueIn('bot.key')).toBe(value);
   });
 
-  it('with another value in its file is a mismatch: in plan and apply, by file and key, untouched', async () => {
+  it('reports another value in its file in plan and apply, by file and key, without changing it', async () => {
     await sync.cycle(bot);
     const wrong = makeApiKey('');
     writeFileSync(at('bot.key'), wrong);
@@ -237,7 +240,7 @@ describe('a key that exists', () => {
     expect(valueIn('bot.key')).toBe(wrong);
   });
 
-  it('whose file is gone ends an apply with a failure, and a plan with a warning', async () => {
+  it('fails an apply and causes a warning in a plan when its file is missing', async () => {
     await sync.cycle(bot);
     rmSync(at('bot.key'));
     const planned = await sync.cycle(bot, { act: false });
@@ -248,7 +251,7 @@ describe('a key that exists', () => {
     expect(applied.warnings.join()).toContain(at('bot.key'));
   });
 
-  it('that is replaced gets exactly the new value, and the old one opens nothing', async () => {
+  it('gets exactly the new value when it is replaced, and the old value is invalid', async () => {
     await sync.cycle(bot);
     const old = valueIn('bot.key');
     const replaced = bot.replace(
@@ -263,7 +266,7 @@ describe('a key that exists', () => {
     expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
   });
 
-  it('whose path changes is told of in a plan and moved by an apply, wherever in the folder it lies', async () => {
+  it('has its file moved when the path changes, wherever in the folder the file is, as the plan says', async () => {
     await sync.cycle(bot);
     const value = valueIn('bot.key');
     const moved = key('bot', 'workspaces.list', 'deep/er/bot.key');
@@ -283,7 +286,7 @@ describe('a key that exists', () => {
     expect(valueIn('bot.key')).toBe(value);
   });
 
-  it('whose value is nowhere is looked for past links, folders without rights and what is no value', async () => {
+  it('is searched for past links, unreadable folders and other files when its value is missing', async () => {
     await sync.cycle(bot);
     rmSync(at('bot.key'));
     mkdirSync(at('closed'), { mode: 0 });
@@ -295,16 +298,16 @@ describe('a key that exists', () => {
     rmdirSync(at('closed'));
   });
 
-  it('without secretOutput is warned of before it is made, because nobody would see its value', async () => {
+  it('causes a warning before creation when it has no secretOutput, because its value would be lost', async () => {
     const { warnings } = await sync.cycle(key('bot', 'workspaces.list', null), { act: false });
     expect(warnings.join()).toContain('ApiKey/bot has no secretOutput');
   });
 });
 
-describe('a key that is renamed beside a new one of its name', () => {
+describe('a key that is renamed while a new one gets its name', () => {
   const fresh = key('bot', 'configs.list');
 
-  it('keeps id, scopes and value, and takes its file along; the new one has its own of each', async () => {
+  it('keeps id, scopes, value and file; the new key gets its own', async () => {
     await sync.cycle(bot);
     const [old, id] = [valueIn('bot.key'), (await sync.cycle(bot)).deliveries[0]!.keyId];
     const legacy = key('bot-legacy', 'workspaces.list', 'legacy.key', ', previousNames: [bot]');
@@ -318,7 +321,7 @@ describe('a key that is renamed beside a new one of its name', () => {
     expect((await sync.cycle(legacy + fresh)).plan.changes).toEqual([]);
   });
 
-  it('that has no file of its own keeps its value aside', async () => {
+  it('keeps its value aside when it has no file of its own', async () => {
     await sync.cycle(bot);
     const old = valueIn('bot.key');
     const legacy = key('bot-legacy', 'workspaces.list', null, ', previousNames: [bot]');
@@ -331,14 +334,14 @@ describe('a key that is renamed beside a new one of its name', () => {
 });
 
 interface Runner extends AsyncDisposable {
-  /** The ending of one run, or the kind of failure that it ended with. */
+  /** The ending of one run, or the code of its failure. */
   run(fateOf: (index: number) => Fate, text?: string): Promise<string>;
   readonly folder: string;
-  /** Requests of the last run. */
+  /** Number of requests of the last run. */
   seen: number;
 }
 
-/** A run of its own with a folder of its own, or a shared one, through a network that fails by plan. */
+/** A run with its own or a shared folder, through a network that fails as planned. */
 function runner(setup: SyncSetup, folder: string): Runner {
   const self = {
     folder,
@@ -360,7 +363,7 @@ function runner(setup: SyncSetup, folder: string): Runner {
   return self;
 }
 
-/** What must hold after any story: one key, and every file authenticates. */
+/** The invariant after any scenario: one key, and every file authenticates. */
 async function expectSound(...folders: string[]): Promise<void> {
   expect(await keyNames()).toEqual(['bot']);
   for (const folder of folders) {
@@ -376,7 +379,7 @@ async function expectSound(...folders: string[]): Promise<void> {
 const steps = Array.from({ length: 7 }, (_, index) => index + 1);
 const folders = ['shared', 'separate'] as const;
 
-describe('two runs', () => {
+describe('two concurrent runs', () => {
   const stories = folders.flatMap((kind) =>
     steps.flatMap((k) =>
       (['dead', 'cut-before', 'cut-after', 'dies after'] as const).map(
@@ -385,29 +388,32 @@ describe('two runs', () => {
     ),
   );
 
-  it.each(stories)('with %s folders, the first %s at request %i', async (kind, fate, k) => {
-    const first = runner(sync, sync.secretsFolder);
-    const other = kind === 'shared' ? sync.secretsFolder : `${sync.secretsFolder}-other`;
-    mkdirSync(other, { recursive: true });
-    await using second = runner(sync, other);
-    const fateOf = (index: number): Fate => {
-      if (fate !== 'dies after') return index === k ? fate : 'pass';
-      return index === k ? 'cut-after' : index > k ? 'dead' : 'pass';
-    };
-    const one = await first.run(fateOf);
-    await endLeases(server);
-    const two = await second.run(() => 'pass');
-    await endLeases(server);
-    await first.run(() => 'pass');
-    const has = (folder: string): boolean => readdirSync(folder).includes('bot.key');
-    await expectSound(first.folder, second.folder);
-    expect(has(first.folder) || has(second.folder)).toBe(true);
-    if (one === 'success') expect(has(first.folder)).toBe(true);
-    expect(two === 'success').toBe(has(second.folder));
-  });
+  it.each(stories)(
+    'converge with %s folders, the first %s at request %i',
+    async (kind, fate, k) => {
+      const first = runner(sync, sync.secretsFolder);
+      const other = kind === 'shared' ? sync.secretsFolder : `${sync.secretsFolder}-other`;
+      mkdirSync(other, { recursive: true });
+      await using second = runner(sync, other);
+      const fateOf = (index: number): Fate => {
+        if (fate !== 'dies after') return index === k ? fate : 'pass';
+        return index === k ? 'cut-after' : index > k ? 'dead' : 'pass';
+      };
+      const one = await first.run(fateOf);
+      await endLeases(server);
+      const two = await second.run(() => 'pass');
+      await endLeases(server);
+      await first.run(() => 'pass');
+      const has = (folder: string): boolean => readdirSync(folder).includes('bot.key');
+      await expectSound(first.folder, second.folder);
+      expect(has(first.folder) || has(second.folder)).toBe(true);
+      if (one === 'success') expect(has(first.folder)).toBe(true);
+      expect(two === 'success').toBe(has(second.folder));
+    },
+  );
 
   it.each(folders)(
-    'at once with %s folders: one makes the key, and success means its file works',
+    'create one key with %s folders, and success means that the file works',
     async (kind) => {
       for (let race = 0; race < 3; race += 1) {
         const other = kind === 'shared' ? sync.secretsFolder : `${sync.secretsFolder}-other`;
@@ -427,7 +433,7 @@ describe('two runs', () => {
     },
   );
 
-  it('one of which sleeps through its lease: it is refused, keeps no dead value, and says run again', async () => {
+  it('reject a run that sleeps through its lease, which keeps no dead value and asks to run again', async () => {
     const desired = await desiredFrom(bot);
     const slow = sync.openClient();
     const other = `${sync.secretsFolder}-other`;

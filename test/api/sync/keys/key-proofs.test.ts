@@ -1,4 +1,7 @@
-/** Guarantees of key proofs: whose a value is, told to those who may write keys, never a value, never without end. */
+/**
+ * Verifies key proofs: they tell those who may write keys whose a value is, return no value, and
+ * are limited.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { makeApiKey } from '../../../../src/model/people/credentials.ts';
@@ -26,7 +29,7 @@ function prove(keys: unknown, send: Send = server.request) {
 }
 
 describe('key proofs', () => {
-  it('tell of each value whether it is the key’s, and whose it is else, in the order asked', async () => {
+  it('return for each value whether it belongs to the key, or to which other key, in order', async () => {
     const nobodys = makeApiKey('');
     const answer = await prove([
       { id: first.id, value: first.key },
@@ -52,7 +55,7 @@ describe('key proofs', () => {
     }
   });
 
-  it('know nothing of another tenant’s keys, nor of one that is deleted', async () => {
+  it("reveal nothing of another tenant's keys or of a deleted key", async () => {
     const tenant = await addTenant(server, 'proofs-other');
     const theirs = await prove([{ id: first.id, value: first.key }], tenant.send);
     expect(theirs.body.data).toMatchObject([{ matches: false, holder: null }]);
@@ -62,7 +65,7 @@ describe('key proofs', () => {
     expect(answer.body.data).toMatchObject([{ matches: false, holder: null }]);
   });
 
-  it('are limited for who sends wrong values: 20 requests a minute, right ones without end', async () => {
+  it('are limited to 20 requests a minute with wrong values, and unlimited with correct ones', async () => {
     const wrong = [{ id: first.id, value: makeApiKey('') }];
     const statuses: number[] = [];
     for (let tried = 0; tried < 21; tried += 1) statuses.push((await prove(wrong)).status);
@@ -78,7 +81,7 @@ describe('key proofs', () => {
     ['keys[0].value', [{ value: '' }]],
     ['keys[0].value', [{ value: 'x'.repeat(129) }]],
     ['keys[0].id', [{ id: 'x', value: 'x' }]],
-  ])('are refused for a bad %s', async (param, keys) => {
+  ])('return 400 for an invalid %s', async (param, keys) => {
     expect(await prove(keys)).toMatchObject({ status: 400, body: { error: { param } } });
   });
 });

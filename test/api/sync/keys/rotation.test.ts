@@ -1,4 +1,7 @@
-/** Guarantees of rotation from YAML: delivered and proven before the previous value ends, once, wherever a run dies. */
+/**
+ * Verifies declared rotation: delivered and proven before the previous value ends, executed once,
+ * wherever a run is killed.
+ */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -43,7 +46,10 @@ afterAll(async () => {
 });
 beforeEach(setUp);
 
-/** No keys, no leases, empty folders, and a new minute, in which wrong values may be asked about again. */
+/**
+ * Deletes keys, leases and files, and advances the clock by a minute because guesses of values are
+ * limited per minute.
+ */
 async function setUp(): Promise<void> {
   server.clock.advance(60_000);
   await endLeases(server);
@@ -79,7 +85,7 @@ async function record() {
   return body.data.find(({ name }: { name: string }) => /^(bot|robot)$/.test(name));
 }
 
-/** How many values are good. */
+/** Number of valid values. */
 async function countGood(): Promise<number> {
   const rows = await server.database.db
     .selectFrom('api_key_hashes')
@@ -90,7 +96,7 @@ async function countGood(): Promise<number> {
     .length;
 }
 
-/** How many values rotations have made for the key. */
+/** Number of values that rotations have created for the key. */
 async function countMinted(): Promise<number> {
   const rows = await server.database.db
     .selectFrom('audit_log')
@@ -102,8 +108,8 @@ async function countMinted(): Promise<number> {
   return begun.filter(({ key_transition_expires_at: end }) => end === null).length;
 }
 
-describe('a raised generation', () => {
-  it('gives the key another value under the same id, in its file, and the one before ends after the overlap', async () => {
+describe('a raised rotation generation', () => {
+  it('replaces the value in its file under the same id, and ends the previous one after the overlap', async () => {
     await cycle(bot('', 'usageLimits: {type: cost, creditLimit: 5}, '));
     const [before, { id }] = [valueIn(), await record()];
     const manifest = bot(
@@ -136,7 +142,7 @@ describe('a raised generation', () => {
     expect(readdirSync(sync.secretsFolder)).toEqual(['bot.key']);
   });
 
-  it('waits for the value before to end, says so, and is carried out then', async () => {
+  it('waits for the end of the previous value, reports that, and is then executed', async () => {
     await cycle(bot());
     await cycle(bot('generation: 2'));
     const { plan, warnings, ending } = await cycle(bot('generation: 3'));
@@ -149,7 +155,7 @@ describe('a raised generation', () => {
     expect((await cycle(bot('generation: 3'))).plan.changes).toEqual([]);
   });
 
-  it('that goes down rotates nothing and is recorded; without rotation the record stays', async () => {
+  it('rotates nothing when it is lowered, which is recorded; without rotation the record stays', async () => {
     await cycle(bot());
     expect((await cycle(bot('generation: 1'))).plan.changes).toEqual([]);
     await cycle(bot('generation: 2'));
@@ -161,7 +167,7 @@ describe('a raised generation', () => {
     expect(valueIn()).toBe(value);
   });
 
-  it('goes together with other changes, which are made first', async () => {
+  it('is applied together with other changes, which come first', async () => {
     await cycle(bot());
     server.clock.advance(1_000);
     const manifest = bot('generation: 2, overlap: 1h', 'description: other, ');
@@ -177,7 +183,7 @@ describe('a raised generation', () => {
     expect((await cycle(manifest)).plan.changes).toEqual([]);
   });
 
-  it('brings a lost value back: the way out where the file is gone', async () => {
+  it('restores a lost value when the file is missing', async () => {
     await cycle(bot());
     rmSync(join(sync.secretsFolder, 'bot.key'));
     const lost = await cycle(bot());
@@ -187,7 +193,7 @@ describe('a raised generation', () => {
   });
 });
 
-it('is shown by a plan with its reason and what ends when, and is no drift', async () => {
+it('appears in a plan with its reason and the end of the values, and is no drift', async () => {
   await cycle(bot());
   const { plan } = await cycle(bot('generation: 2, overlap: 24h'), { act: false });
   const text = textReport({ plan, report: null, refusal: null, declined: false, warnings: [] });
@@ -208,8 +214,8 @@ it('is shown by a plan with its reason and what ends when, and is no drift', asy
   });
 });
 
-describe('a period', () => {
-  it('rotates when it is over, and not before; the plan tells why and what ends when', async () => {
+describe('a rotation period', () => {
+  it('rotates when it is over, and the plan shows the reason and the end of the values', async () => {
     const manifest = bot('period: 30d, overlap: 24h');
     await cycle(manifest);
     const due = Date.parse((await record()).rotation_policy.next_rotation_at);
@@ -231,7 +237,7 @@ describe('a period', () => {
     expect(again.plan.nextRotationAt).toBeGreaterThan(due + 29 * dayMs);
   });
 
-  it('left to a policy alone rotates nothing: nobody was asked to deliver', async () => {
+  it('rotates nothing when only a policy sets it, because no delivery was requested', async () => {
     const manifest = bot('', 'rotationPolicy: {rotationPeriod: weekly}, ');
     await cycle(manifest);
     server.clock.advance(8 * dayMs);
@@ -240,7 +246,7 @@ describe('a period', () => {
   });
 });
 
-it('a file that holds the value before is told as outdated, wherever it was rotated', async () => {
+it('reports a file with the previous value as outdated, wherever it was rotated', async () => {
   await cycle(bot());
   const { id } = await record();
   await server.request('POST', `/v2/api-keys/${id}/rotate`);
@@ -251,7 +257,7 @@ it('a file that holds the value before is told as outdated, wherever it was rota
   expect(await opens(valueIn())).toBe(true);
 });
 
-it('a value that nobody delivered is given up by a higher generation, and the one before stays good', async () => {
+it('discards an undelivered value with a higher generation, and keeps the previous one valid', async () => {
   await cycle(bot());
   const client = stepping(sync.openClient());
   let first = 0;
@@ -294,7 +300,10 @@ const stories: Readonly<Record<string, Story>> = {
   },
 };
 
-/** What holds at any moment, and after two more runs: of another runner, and of the first again. */
+/**
+ * The invariant at any moment, and after two more runs: of another runner, and of the first one
+ * again.
+ */
 async function finish(folder: string, { after, file }: Story): Promise<void> {
   const there = readdirSync(sync.secretsFolder).find((name) => name.endsWith('.key'))!;
   const isOpen = await opens(valueIn(sync.secretsFolder, there));
@@ -311,12 +320,12 @@ async function finish(folder: string, { after, file }: Story): Promise<void> {
   expect(await countMinted()).toBe(1);
   const right = [...last].filter(([, state]) => state === 'delivered');
   expect(right.length).toBeGreaterThan(0);
-  // A run that dies as it moves a file leaves it under both names.
+  // A run that is killed while it moves a file leaves the file under both names.
   const isLeft = (name: string) => name === 'bot.key' && name !== file;
   for (const [place] of right) {
     expect(readdirSync(place).filter((name) => !isLeft(name))).toEqual([file]);
   }
-  // The value before has its end by now, and whoever was delivered to is not met by it.
+  // The previous value has an end by now, and every receiver has the new one.
   server.clock.advance(halfHourMs);
   expect(await countGood()).toBe(1);
   for (const [place] of right) expect(await opens(valueIn(place, file))).toBe(true);
@@ -326,10 +335,10 @@ const cases = Object.entries(stories).flatMap(([name, story]) =>
   (['shared', 'separate'] as const).map((folders) => [name, folders, story] as const),
 );
 
-describe.each(cases)('%s, with %s folders', (_, folders, story) => {
+describe.each(cases)('a rotation %s, with %s folders', (_, folders, story) => {
   const folder = () => (folders === 'shared' ? sync.secretsFolder : other);
 
-  /** The key before the rotation, made a minute ago. */
+  /** Creates the key one minute before the rotation. */
   const setUpKey = async (): Promise<void> => {
     await setUp();
     await cycle(bot());
@@ -338,7 +347,7 @@ describe.each(cases)('%s, with %s folders', (_, folders, story) => {
   const comeTo = async (): Promise<string> =>
     `${await countMinted()} minted\n${await leftState(server, sync.secretsFolder, other)}`;
 
-  it('whatever step a run dies at, the next ones finish it', async () => {
+  it('is completed by the next runs when a run is killed at any step', async () => {
     const run = () => cycle(story.after, { client: stepping(sync.openClient()) });
     await setUpKey();
     const { result, steps, ofChange } = await stepsOfChange(run, comeTo);
@@ -353,7 +362,7 @@ describe.each(cases)('%s, with %s folders', (_, folders, story) => {
     }
   });
 
-  it('whatever answer is lost, the run finishes', async () => {
+  it('is completed by the run when any response is lost', async () => {
     const finished = new Set<string>();
     let changes = 0;
     for (let k = 0; k <= changes; k += 1) {
@@ -379,7 +388,7 @@ describe.each(cases)('%s, with %s folders', (_, folders, story) => {
     expect(changes).toBeGreaterThan(4);
   });
 
-  it('two runners at once make one value', async () => {
+  it('creates one value in two concurrent runs', async () => {
     await cycle(bot());
     const runs = [sync.secretsFolder, folder()].map((secretsFolder) =>
       cycle(story.after, { secretsFolder, client: sync.openClient() }),
@@ -391,7 +400,7 @@ describe.each(cases)('%s, with %s folders', (_, folders, story) => {
 });
 
 it.each([403, 409])(
-  'a rotation whose answer was lost counts as made also where its repetition is refused with %i',
+  'counts as executed after a lost response, also when the retry is rejected with %i',
   async (status) => {
     await cycle(bot());
     const before = valueIn();
@@ -408,7 +417,7 @@ it.each([403, 409])(
   },
 );
 
-it('a file that cannot be written leaves the value before good without an end', async () => {
+it('keeps the previous value valid without an end when a file cannot be written', async () => {
   await cycle(bot());
   const before = valueIn();
   rmSync(join(sync.secretsFolder, 'bot.key'));
@@ -425,8 +434,8 @@ it('a file that cannot be written leaves the value before good without an end', 
   writeFileSync(join(sync.secretsFolder, 'bot.key'), before);
 });
 
-describe('a key whose manifest is gone', () => {
-  it('takes every file with its value along, and no other', async () => {
+describe('a key without a manifest', () => {
+  it('is deleted with every file that contains its value, and no other', async () => {
     const [own, other] = [join(sync.secretsFolder, 'bot.key'), join(sync.secretsFolder, 'new.key')];
     const fresh = bot().replaceAll('bot', 'new');
     await cycle(`${bot()}---\n${fresh}`);
@@ -436,7 +445,7 @@ describe('a key whose manifest is gone', () => {
     expect(await opens(readFileSync(other, 'utf8').trim())).toBe(true);
   });
 
-  it('keeps its file where the server refuses to delete it', async () => {
+  it('keeps its file when the server rejects the deletion', async () => {
     await cycle(bot());
     const { id } = await record();
     const client = sync.openClient();

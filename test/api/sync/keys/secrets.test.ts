@@ -1,4 +1,7 @@
-/** Guarantees what sync does with secrets it may not compare, and with those that a new address needs again. */
+/**
+ * Verifies how sync handles secrets that it may not compare, and secrets that a new address
+ * requires again.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Secret } from '../../../../src/secret.ts';
 import type { TestServer } from '../../../support/server/server.ts';
@@ -27,8 +30,8 @@ afterAll(async () => {
 const uncompared =
   'the secret values of McpIntegration/support/crm cannot be compared by credentials that may not write them';
 
-describe('a plan by credentials that may only look', () => {
-  it('shows every change but those of secret values, and says that it does not know them', async () => {
+describe('a plan with read-only credentials', () => {
+  it('shows every change except those of secret values, and says so', async () => {
     const { clientId, clientSecret } = await addServiceAccount(server, 'view_only_admin');
     const client = sync.openClient({ clientId, clientSecret: new Secret(clientSecret, 'test') });
     const changed = everyKind
@@ -48,8 +51,8 @@ describe('a plan by credentials that may only look', () => {
   });
 });
 
-describe('an address that changes', () => {
-  it('takes its secrets along, and nothing is left to change', async () => {
+describe('a changed address', () => {
+  it('is sent with its secrets, and leaves nothing to change', async () => {
     const moved = everyKind.replace('https://crm.example.com/mcp', 'https://crm2.example.com/mcp');
     const planned = await sync.cycle(moved, { act: false });
     expect(planned.plan.changes.map(({ action, fields }) => [action, fields])).toEqual([

@@ -1,4 +1,7 @@
-/** Guarantees that the server knows which keys are in use, and that no prune takes one of those unasked. */
+/**
+ * Verifies that the server records the use of keys, and that no prune deletes a used key without
+ * confirmation.
+ */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -35,7 +38,7 @@ spec:
 ---`;
 const inSupport = key('inside', ', workspace: support');
 
-/** Values as they were delivered: a file goes with its key. */
+/** Delivered values, kept here because a file is deleted with its key. */
 const values = new Map<string, string>();
 
 async function use(name: string): Promise<number> {
@@ -59,7 +62,7 @@ const lastUsed = async (name: string) => {
   return row;
 };
 
-it('writes a use down once an hour, of any number at once, and counts it as no change of the key', async () => {
+it('records a use once an hour for any number of concurrent requests, without changing the version of the key', async () => {
   await sync.cycle(workspace + key('used') + key('idle') + inSupport);
   expect((await lastUsed('used')).last_used_at).toBeNull();
   const statuses = await Promise.all(Array.from({ length: 100 }, () => use('used')));
@@ -84,7 +87,7 @@ it('writes a use down once an hour, of any number at once, and counts it as no c
   ]);
 });
 
-it('a plan tells when the keys that it reaches were used last, all in one request', async () => {
+it('shows in a plan when the affected keys were last used, with one request', async () => {
   const again =
     key('used').replace('logs.list', 'logs.view') + key('idle').replace('logs.list', 'logs.view');
   const { plan } = await sync.cycle(workspace + inSupport + again, { act: false });
@@ -99,7 +102,7 @@ it('a plan tells when the keys that it reaches were used last, all in one reques
 describe('a prune', () => {
   const guarded = { isReleased: () => false };
 
-  it('leaves a key that is in use until it is named, and takes one that is not', async () => {
+  it('keeps a used key until it is named, and deletes an unused one', async () => {
     const kept = await sync.cycle(workspace + inSupport, guarded);
     expect(kept).toMatchObject({ ending: 'refusedByGuard' });
     expect(kept.plan.blocked).toMatchObject([{ id: 'ApiKey/used', reason: 'used-key' }]);
@@ -116,7 +119,7 @@ describe('a prune', () => {
     expect(await use('used')).toBe(401);
   });
 
-  it('takes a key with the workspace that is named, and one that was not used for long', async () => {
+  it('deletes a key with its named workspace, and one that was not used for long', async () => {
     await sync.cycle(workspace + inSupport + key('old'));
     expect([await use('inside'), await use('old')]).toEqual([200, 200]);
     await eventually(async () => expect((await lastUsed('old')).last_used_at).not.toBeNull());

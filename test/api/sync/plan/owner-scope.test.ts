@@ -1,4 +1,7 @@
-/** Guarantees that an owner is told what it has to see and no more, and that its plans are those of who sees everything. */
+/**
+ * Verifies that the snapshot of an owner is limited to what it needs, with the same plans as a full
+ * snapshot.
+ */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { Snapshot } from '../../../../src/model/kinds/snapshot.ts';
 import { planDocument } from '../../../../src/sync/report/document.ts';
@@ -22,9 +25,9 @@ const bot = manifest('ApiKey', 'name: bot', '{scopes: [logs.list]}');
 
 let server: TestServer;
 let sync: SyncSetup;
-/** Of what others have. */
+/** A resource of another owner. */
 let shared: { id: string; slug: string };
-/** Of nobody. */
+/** An unmanaged resource. */
 let stray: string;
 
 beforeAll(async () => {
@@ -51,8 +54,8 @@ async function snapshot(query: string): Promise<Snapshot> {
 const namesOf = ({ resources }: Snapshot): string[] =>
   resources.map(({ kind, name, managed_by }) => `${kind} ${name} ${managed_by?.owner ?? '-'}`);
 
-describe('the view of an owner', () => {
-  it('holds what is its own or nobody’s, and the workspaces of all', async () => {
+describe('the snapshot of an owner', () => {
+  it('contains own and unmanaged resources, and all workspaces', async () => {
     const own = await snapshot('owner=platform&view=own');
     const whole = await snapshot('owner=platform');
     const isSeen = (name: string): boolean =>
@@ -65,7 +68,7 @@ describe('the view of an owner', () => {
     expect(own.resources).toEqual(own.resources.map(({ id }) => byId.get(id)));
   });
 
-  it('holds what is named by id or slug besides, and whose that is', async () => {
+  it('contains resources named by id or slug as well, with their owners', async () => {
     const named = async (text: string) => {
       const { resources } = await snapshot(`owner=platform&view=own&named=${text}`);
       return resources.filter(
@@ -78,7 +81,7 @@ describe('the view of an owner', () => {
     expect(await named('nothing')).toEqual([]);
   });
 
-  it('has a tag of its own, for each that is named another', async () => {
+  it('has a separate ETag for each set of names', async () => {
     const queries = ['', '&view=own', '&view=own&named=a', '&view=own&named=b'];
     const tags = await Promise.all(
       queries.map(async (query) => {
@@ -89,14 +92,14 @@ describe('the view of an owner', () => {
     expect(new Set(tags).size).toBe(queries.length);
   });
 
-  it('names at most fifty', async () => {
+  it('accepts at most fifty names', async () => {
     const path = '/admin/v2/gatewright/snapshot?owner=platform&view=own&named=';
     expect((await server.request('GET', `${path + 'a,'.repeat(49)}a`)).status).toBe(200);
     expect((await server.request('GET', `${path + 'a,'.repeat(50)}a`)).status).toBe(400);
   });
 });
 
-describe('a plan that looks at its own first', () => {
+describe('a plan from a limited snapshot', () => {
   const external = (spec: string): string => manifest('External', 'name: theirs', spec);
   const cases: Record<string, () => { text: string; views: string[] }> = {
     'nothing to do': () => ({ text: all(ours, bot), views: ['own'] }),
@@ -131,7 +134,7 @@ describe('a plan that looks at its own first', () => {
     }),
   };
 
-  it.each(Object.keys(cases))('finds %s as one that looks at everything', async (name) => {
+  it.each(Object.keys(cases))('contains %s like one from a full snapshot', async (name) => {
     const { text, views } = cases[name]!();
     const plan = async (looksAtOwnFirst: boolean) => {
       const cycle = await sync.cycle(text, { act: false, looksAtOwnFirst });

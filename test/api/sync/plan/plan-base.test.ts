@@ -1,4 +1,7 @@
-/** Guarantees that a plan of a branch shows what the branch adds, and tells what would be so anyway apart. */
+/**
+ * Verifies that a plan of a branch shows what the branch adds, and counts all other changes
+ * separately.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +18,7 @@ import { startSyncServer } from '../../../support/sync/sync-setup.ts';
 let server: TestServer;
 /** A working tree. */
 let tree: string;
-/** A name of its own for each test, so that one server serves all. */
+/** A separate name for each test, so that one server is enough. */
 let name = '';
 let count = 0;
 
@@ -69,7 +72,7 @@ spec: ${JSON.stringify(fields)}
 ---`;
 const target = (weight: number) => ({ config: { targets: [{ provider: 'openai', weight }] } });
 
-/** Somebody changes a config on the server. */
+/** Changes a config on the server as another user. */
 async function meddle(own: string, body: object): Promise<void> {
   const all = await server.request('GET', `/admin/v2/gatewright/snapshot?owner=team-${count}`);
   const found = (
@@ -85,7 +88,9 @@ async function meddle(own: string, body: object): Promise<void> {
   expect(status).toBe(200);
 }
 
-/** Main is applied; then others change `drifting` on the server, and main has one change that is not applied. */
+/**
+ * Applies main; then others change `drifting` on the server, and main gets one unapplied change.
+ */
 async function standing(): Promise<string> {
   write(
     'gateway/all.yaml',
@@ -99,7 +104,7 @@ async function standing(): Promise<string> {
 }
 
 describe('plan --base', () => {
-  it('shows what the branch adds alone, and counts what main does as well, drift among it', async () => {
+  it('shows only the changes of the branch, and counts those of main including drift', async () => {
     const main = await standing();
     write('gateway/new.yaml', config('added', target(5)));
     const { exitCode, stdout, stderr } = await run('plan', 'gateway', '--base', 'main');
@@ -139,14 +144,14 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
     expect(markdown.stdout).not.toContain(`Config/${name}/waiting`);
   });
 
-  it('ends with 0 where the branch adds nothing, whatever main does', async () => {
+  it('ends with 0 when the branch adds nothing, whatever main changes', async () => {
     await standing();
     const { exitCode, stdout } = await run('plan', 'gateway', '--base', 'HEAD');
     expect(stdout).toContain('Plan: no changes; 2 unchanged.');
     expect(exitCode).toBe(0);
   });
 
-  it('of one resource shows the fields that the branch adds, and names what it takes back', async () => {
+  it('shows of one resource the fields that the branch adds, and names what it reverts', async () => {
     await standing();
     write('gateway/waiting.yaml', '# nothing any more\n');
     const drifting = config('drifting', target(9));
@@ -161,7 +166,7 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
     );
   });
 
-  it('takes a folder that main lacks, and a main that cannot be planned, for one that does nothing', async () => {
+  it('treats a missing folder or an invalid plan of main as an empty plan', async () => {
     const first = await standing();
     write(
       'other/all.yaml',
@@ -185,7 +190,7 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
     expect(mended.exitCode).toBe(2);
   });
 
-  it('says what has no other version, or none of that name, exit code 5', async () => {
+  it('returns exit code 5 for a source without versions or without that version', async () => {
     await standing();
     const cases: [string[], RegExp][] = [
       [['gateway', '--base', 'nowhere'], /--base: nowhere is no commit of .*; a shallow clone/],
@@ -210,7 +215,7 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
     }
   });
 
-  it('compares two commits of a Git source, too', async () => {
+  it('compares two commits of a Git source as well', async () => {
     const main = await standing();
     git('checkout', '--quiet', '-b', 'feature');
     write('gateway/new.yaml', config('added', target(5)));
@@ -223,7 +228,7 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
     expect(exitCode).toBe(2);
   });
 
-  it('works in a shallow clone that has fetched the base, and in a linked working tree', async () => {
+  it('works in a shallow clone with a fetched base, and in a linked working tree', async () => {
     await standing();
     git('checkout', '--quiet', '-b', 'feature');
     write('gateway/new.yaml', config('added', target(5)));

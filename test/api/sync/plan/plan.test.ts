@@ -1,4 +1,4 @@
-/** Guarantees that a plan shows exactly what an apply then changes on a real server, and nothing less. */
+/** Verifies that a plan shows exactly what an apply then changes on a real server. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { resultDocument } from '../../../../src/sync/report/document.ts';
 import { textReport } from '../../../../src/sync/report/text.ts';
@@ -49,7 +49,7 @@ async function specs(): Promise<Map<string, Spec>> {
   return new Map([...read.live].map(([key, { spec }]) => [key, spec]));
 }
 
-/** Secrets as the document has them: how they changed is not in it. */
+/** Secrets as in the plan document, which does not show how they change. */
 function told(value: Json | undefined): Json {
   return JSON.parse(
     JSON.stringify(value ?? null, (_, inner) =>
@@ -58,7 +58,7 @@ function told(value: Json | undefined): Json {
   );
 }
 
-/** Plans, applies, and compares the server with what the plan said that it would be. */
+/** Plans, applies, and compares the server with the predicted state. */
 async function applyAsTold(files: string): Promise<Told> {
   const before = await specs();
   const shown = await plan(files);
@@ -67,7 +67,7 @@ async function applyAsTold(files: string): Promise<Told> {
   for (const { id, action, kind, fields } of shown.changes) {
     const made = (patched(told(before.get(id)), fields, [], []) ?? {}) as Spec;
     const [shownAs, is] = [made, after.get(id)].map((spec) => told(meaning(kind, told(spec))));
-    // Where a write says the whole, the server fills in the defaults of what it leaves out.
+    // When a write replaces the whole, the server adds the defaults of omitted fields.
     const isWhole = action !== 'update' || kind === 'GuardrailMcpBinding';
     if (!isWhole) expect(is, id).toEqual(shownAs);
     else expect(is, id).toMatchObject(shownAs as object);
@@ -99,7 +99,7 @@ describe('a plan of a config', () => {
     targets: Array.from({ length: count }, (_, at) => target(at)),
   });
 
-  it('whose tenth target was added shows it, and says create or update', async () => {
+  it('shows an added tenth target, and the operation as create or update', async () => {
     const made = await applyAsTold(config(routing(9)));
     expect(made.text).toContain('+ create Config/support/routing');
     expect(made.text).toContain('    + spec.config.targets[8].provider: "@provider-8"\n');
@@ -114,7 +114,7 @@ Plan: 1 to update; 1 unchanged.
 `);
   });
 
-  it('shows a leaf that changes deep inside, and a target put before the others as one', async () => {
+  it('shows a deeply nested change, and a target inserted in front as one change', async () => {
     await applyAsTold(config(routing(3)));
     const targets = [target(7), target(0), { ...target(1), weight: 70 }, target(2)];
     const { text } = await applyAsTold(config({ ...routing(0), targets }));
@@ -125,7 +125,7 @@ Plan: 1 to update; 1 unchanged.
 `);
   });
 
-  it('shows where two long texts differ, however late, and every line of a prompt', async () => {
+  it('shows where two long texts differ at any position, and every line of a prompt', async () => {
     const prompt = (end: string) => ({
       override_params: { user: `${'x'.repeat(5000)}${end}`, system: `a\nb\n${end}\nd` },
     });
@@ -135,7 +135,7 @@ Plan: 1 to update; 1 unchanged.
     expect(text).toMatch(/user: "…x+one" \(5003 characters\) → "…x+two" \(5003 characters\)\n/);
   });
 
-  it('takes the $ref of a JSON Schema for what it is, and shows what changes beside it', async () => {
+  it('treats the $ref of a JSON Schema as data, and shows changes beside it', async () => {
     const schema = (description: string) => ({
       override_params: { response_format: { $ref: '#/$defs/answer', description } },
     });
@@ -146,7 +146,7 @@ Plan: 1 to update; 1 unchanged.
 });
 
 describe('a plan of every kind', () => {
-  it('says of each value what becomes of it', async () => {
+  it('predicts the new state of each value', async () => {
     await applyAsTold(everyKind);
     const changed = everyKind
       .replace('description: Customer support', "icon: ''")
@@ -182,7 +182,7 @@ describe('a plan of every kind', () => {
     }
   });
 
-  it('says on the line of a replacement what ends with it, and shows what goes', async () => {
+  it('lists under a replacement what is deleted with it', async () => {
     const key = (spec: string) => `${workspace}
 apiVersion: gatewright.dev/v1
 kind: ApiKey
@@ -202,7 +202,7 @@ for it, all.yaml:7:1
     expect(changes[0]?.ends).toContain('the usage counted for it');
   });
 
-  it('shows what nobody declared and a write takes along, and only then', async () => {
+  it('shows undeclared resources only when a write deletes them', async () => {
     const key = (limit: number) => `${workspace}
 apiVersion: gatewright.dev/v1
 kind: ApiKey

@@ -1,4 +1,6 @@
-/** Guarantees that a saved plan is carried out as it was reviewed or not at all, and says why. */
+/**
+ * Verifies that a saved plan is applied exactly as it was reviewed, or rejected with the reason.
+ */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -27,7 +29,7 @@ import {
 let server: TestServer;
 let sync: SyncSetup;
 let folder: string;
-/** A name of its own for each test, so that one server serves all. */
+/** A separate owner for each test, so that one server is enough. */
 let owner: string;
 let count = 0;
 
@@ -82,7 +84,7 @@ spec:
    configurations: {custom_headers: {Authorization: {valueFrom: {env: GW_VAR_CRM_TOKEN}}}}}
 ---`;
 
-/** Everything that the server holds, by owner, kind and name, with the version of each. */
+/** All resources on the server by owner, kind and name, with their versions. */
 async function versions(): Promise<Map<string, number>> {
   const { body } = await server.request('GET', `/admin/v2/gatewright/snapshot?owner=${owner}`);
   return new Map(
@@ -105,7 +107,7 @@ async function applied(manifests: string): Promise<void> {
   expect(exitCode).toBe(0);
 }
 
-/** Applies the saved plan, which must fail so, and write nothing. */
+/** Applies the saved plan, expects this failure, and verifies that nothing was written. */
 async function refused(...words: string[]): Promise<CommandResult> {
   const before = await versions();
   const result = await run('apply', 'gw.plan', '--yes', ...words);
@@ -114,7 +116,7 @@ async function refused(...words: string[]): Promise<CommandResult> {
 }
 
 describe('a saved plan', () => {
-  it('is a private file without a secret, is applied as it is, and once', async () => {
+  it('is a private file without secrets, and is applied unchanged once', async () => {
     const manifests = everyKind.replaceAll('support', `w${count}`);
     const { exitCode, stderr, stdout } = await planned(manifests);
     expect(exitCode).toBe(2);
@@ -134,7 +136,7 @@ describe('a saved plan', () => {
     expect(again.stderr).toMatch(/To plan anew: .* plan gateway --out gw\.plan\n$/);
   });
 
-  it('takes the place of an older one, and of nothing else', async () => {
+  it('replaces an older plan file, and no other file', async () => {
     await planned(workspace());
     const older = readFileSync(join(folder, 'gw.plan'), 'utf8');
     await planned(workspace() + config('routing', 1));
@@ -145,7 +147,7 @@ describe('a saved plan', () => {
     expect(other.stderr).toContain('is no plan and is not overwritten');
   });
 
-  it('of a plan that a guard refuses is not made, and the command that releases it makes it', async () => {
+  it('is not created when a guard refuses the plan, but by the command that permits it', async () => {
     await applied(['a', 'b', 'c', 'd'].map((name) => config(name, 1)).join('') + workspace());
     const { exitCode, stdout } = await planned(workspace());
     expect(exitCode).toBe(4);
@@ -156,7 +158,7 @@ describe('a saved plan', () => {
     expect(done.stdout).toContain('Applied: 4 deleted');
   });
 
-  it('holds what was released when it was made, which cannot be added to afterwards', async () => {
+  it('contains the permissions of its creation, which cannot be extended afterwards', async () => {
     await applied(workspace());
     const kept = workspace().replaceAll(`w${count}`, `other-${count}`);
     await planned(kept, '--delete', `Workspace/w${count}`, '--allow-deletes', '1');
@@ -169,7 +171,7 @@ describe('a saved plan', () => {
   });
 });
 
-it('of a branch is applied at the commit that it was made of, wherever the branch is now', async () => {
+it('of a branch is applied at its commit, wherever the branch is now', async () => {
   const git = (...words: string[]): string => {
     const who = ['-c', 'user.name=test', '-c', 'user.email=test@example.com'];
     const env = {
@@ -199,7 +201,7 @@ it('of a branch is applied at the commit that it was made of, wherever the branc
   expect(next).toMatch(/- delete Config\/w\d+\/one/);
 });
 
-describe('a saved plan is stale, exit code 8, and nothing of it is written, once', () => {
+describe('a stale saved plan with exit code 8', () => {
   const manifests = () => workspace() + integration.replace('W', `w${count}`) + config('one', 1);
 
   async function live(kind: string): Promise<{ id: string; version: number }> {
@@ -274,23 +276,26 @@ describe('a saved plan is stale, exit code 8, and nothing of it is written, once
     },
   };
 
-  it.each(Object.entries(causes))('%s', async (_, { change, told }) => {
-    await applied(manifests());
-    const provider = `'${'$'}{GW_VAR_PROVIDER:-anthropic}'`;
-    const wanted = manifests().replace('provider: openai', `provider: ${provider}`);
-    expect((await planned(wanted)).exitCode).toBe(2);
-    await change();
-    const { exitCode, stderr, stdout } = await refused();
-    expect(stderr).toMatch(told);
-    expect(stderr).toContain('gw.plan is stale, nothing was written. Since it was made\n');
-    expect(stderr).toMatch(/To plan anew: .* plan gateway --out gw\.plan\n$/);
-    expect(stderr).not.toContain('canary');
-    expect(stdout).toBe('');
-    expect(exitCode).toBe(8);
-  });
+  it.each(Object.entries(causes))(
+    'is rejected once without writing: %s',
+    async (_, { change, told }) => {
+      await applied(manifests());
+      const provider = `'${'$'}{GW_VAR_PROVIDER:-anthropic}'`;
+      const wanted = manifests().replace('provider: openai', `provider: ${provider}`);
+      expect((await planned(wanted)).exitCode).toBe(2);
+      await change();
+      const { exitCode, stderr, stdout } = await refused();
+      expect(stderr).toMatch(told);
+      expect(stderr).toContain('gw.plan is stale, nothing was written. Since it was made\n');
+      expect(stderr).toMatch(/To plan anew: .* plan gateway --out gw\.plan\n$/);
+      expect(stderr).not.toContain('canary');
+      expect(stdout).toBe('');
+      expect(exitCode).toBe(8);
+    },
+  );
 });
 
-it('is stale where it would send another secret than was planned, which is told by its origin', async () => {
+it('is rejected when it would send another secret than planned, detected by the source of the secret', async () => {
   await planned(workspace() + integration.replace('W', `w${count}`));
   setVariables({ ...canaries, GW_VAR_CRM_TOKEN: 'canary-new' });
   const { exitCode, stderr } = await refused();
@@ -301,7 +306,7 @@ it('is stale where it would send another secret than was planned, which is told 
   expect(exitCode).toBe(8);
 });
 
-it('of two runs at once is carried out by one', async () => {
+it('of two concurrent runs is applied by one', async () => {
   await planned(workspace() + config('one', 1) + config('two', 1));
   const runs = await Promise.all([1, 2].map(() => run('apply', 'gw.plan', '--yes')));
   expect(runs.filter(({ exitCode }) => exitCode === 0)).toHaveLength(1);
@@ -310,7 +315,7 @@ it('of two runs at once is carried out by one', async () => {
   expect((await run('plan', 'gateway')).exitCode).toBe(0);
 });
 
-describe('a saved plan, under way', () => {
+describe('a saved plan during its application', () => {
   let fate: (request: string) => Fate | Promise<Fate>;
   let proxy: FaultyProxy;
 
@@ -321,7 +326,7 @@ describe('a saved plan, under way', () => {
     return () => proxy[Symbol.asyncDispose]();
   });
 
-  it('overwrites nothing that was changed after the last look, and is stale, exit code 8', async () => {
+  it('overwrites nothing that changed after the last read, and is stale with exit code 8', async () => {
     await applied(workspace() + config('one', 1));
     await planned(workspace() + config('one', 2));
     const [{ resourceId }] = JSON.parse(readFileSync(join(folder, 'gw.plan'), 'utf8')).changes;
@@ -340,21 +345,19 @@ describe('a saved plan, under way', () => {
   });
 });
 
-it('of which a part is done already is stale, and planned anew it is finished', async () => {
+it('is rejected when a part is already applied, and a new plan completes it', async () => {
   await planned(workspace() + config('one', 1) + config('two', 1));
   write('part/all.yaml', workspace() + config('one', 1));
   expect((await run('apply', 'part', '--yes')).exitCode).toBe(0);
   const { exitCode, stderr } = await refused();
-  expect(stderr).toMatch(
-    /Config\/w\d+\/one: was to be created, and nothing is to be done now/,
-  );
+  expect(stderr).toMatch(/Config\/w\d+\/one: was to be created, and nothing is to be done now/);
   expect(exitCode).toBe(8);
   const anew = await run('plan', 'gateway', '--out', 'gw.plan');
   expect(anew.stdout).toContain('Plan: 1 to create; 2 unchanged');
   expect((await run('apply', 'gw.plan', '--yes')).exitCode).toBe(0);
 });
 
-describe('a saved plan is refused, exit code 5, and nothing of it is written, where', () => {
+describe('a rejected saved plan with exit code 5', () => {
   const altered: Record<string, { alter: (text: string) => string; told: RegExp }> = {
     'it is cut off': {
       alter: (text) => text.slice(0, text.length / 2),
@@ -398,7 +401,7 @@ describe('a saved plan is refused, exit code 5, and nothing of it is written, wh
     },
   };
 
-  it.each(Object.entries(altered))('%s', async (_, { alter, told }) => {
+  it.each(Object.entries(altered))('writes nothing when %s', async (_, { alter, told }) => {
     await planned(workspace() + config('one', 1));
     const text = readFileSync(join(folder, 'gw.plan'), 'utf8');
     write('gw.plan', alter(text));
@@ -409,7 +412,7 @@ describe('a saved plan is refused, exit code 5, and nothing of it is written, wh
     expect(exitCode).toBe(5);
   });
 
-  it('other locations stand beside it', async () => {
+  it('writes nothing when other source locations are given', async () => {
     await planned(workspace());
     const { exitCode, stderr } = await refused('gateway');
     expect(stderr).toContain('gw.plan is a plan, which is applied alone: leave the other 1 out');
@@ -417,9 +420,9 @@ describe('a saved plan is refused, exit code 5, and nothing of it is written, wh
   });
 });
 
-describe('whatever happens between plan and apply', () => {
+describe('a saved plan under random changes', () => {
   const names = ['a', 'b', 'c', 'd'];
-  /** Weights by name; 0 is not there. */
+  /** Weights by name; 0 means absent. */
   const weights = fc.record(Object.fromEntries(names.map((name) => [name, fc.nat({ max: 2 })])));
   const meddling = fc.array(
     fc.record({
@@ -466,7 +469,7 @@ describe('whatever happens between plan and apply', () => {
     }
   }
 
-  it('what is written is what the file says, or nothing', async () => {
+  it('writes exactly its contents or nothing', async () => {
     const endings: number[] = [];
     await fc.assert(
       fc.asyncProperty(weights, weights, meddling, async (before, wanted, steps) => {
@@ -499,7 +502,7 @@ describe('whatever happens between plan and apply', () => {
       }),
       {
         numRuns: 6,
-        // One that holds, one that does not, whatever else is tried.
+        // One seed that applies and one that is rejected, beside the random ones.
         examples: [
           [{ a: 1, b: 1, c: 0, d: 0 }, { a: 2, b: 1, c: 1, d: 0 }, []],
           [{ a: 1, b: 1, c: 1, d: 0 }, { a: 2, b: 1, c: 0, d: 0 }, [{ name: 'a', how: 'update' }]],

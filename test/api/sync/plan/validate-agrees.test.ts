@@ -1,4 +1,7 @@
-/** Guarantees that `validate` refuses what the server would, and nothing that it takes: every field of every kind, wrong in every way. */
+/**
+ * Verifies that `validate` rejects exactly what the server rejects: every field of every kind,
+ * invalid in every way.
+ */
 import { dump } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type KindName, kinds, singletonName } from '../../../../src/model/kinds/kinds.ts';
@@ -10,7 +13,7 @@ type Body = Record<string, unknown>;
 let server: TestServer;
 const ids: Record<string, string> = {};
 
-/** What specs refer to, as the server knows it by id and manifests by name. */
+/** Objects that specs reference: the server knows them by id, manifests by name. */
 const referents = [
   ['Workspace', 'w', { name: 'w' }],
   ['Workspace', 'v', { name: 'v' }],
@@ -44,7 +47,7 @@ const referents = [
   ['ApiKey', 'k', { name: 'k', type: 'workspace', sub_type: 'service', scopes: ['logs.view'] }],
 ] as const satisfies readonly (readonly [KindName, string, Body])[];
 
-/** A body of each kind with every field in it; `$Config/c` stands for the id of one. */
+/** A body of each kind with every field; `$Config/c` stands for the id of one. */
 const bodies: Record<KindName, Body> = {
   Workspace: {
     name: 'x',
@@ -219,7 +222,7 @@ async function create(kind: KindName, body: Body, workspace: string | null) {
   return { status: answer.status, body: answer.body, id: String(answer.body?.id ?? '') };
 }
 
-/** Whether the server refuses a body for what it says. */
+/** Returns whether the server rejects a body for its contents. */
 async function refusedByServer(
   kind: KindName,
   body: Body,
@@ -230,7 +233,7 @@ async function refusedByServer(
   return status === 400 || status === 404 ? JSON.stringify(answer) : null;
 }
 
-/** The spec of a manifest for a body: references by name. */
+/** Converts a body to the spec of a manifest, with references by name. */
 function specOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(specOf);
   if (typeof value !== 'object' || value === null) return value;
@@ -254,7 +257,7 @@ function document(kind: KindName, name: string, body: unknown, workspace: string
 
 let texts: string[] | undefined;
 
-/** What specs refer to, as manifests. */
+/** Manifests of the referenced objects. */
 function others(): string[] {
   texts ??= referents.map(([kind, name, spec]) =>
     document(kind, name, spec, kind === 'Workspace' ? null : 'w'),
@@ -279,7 +282,7 @@ async function refusedByValidate(
   return own.length === 0 ? null : own.map(({ message }) => message).join('; ');
 }
 
-/** Each place of a body, as keys. */
+/** Returns the path of each value in a body. */
 function placesIn(value: unknown, above: string[] = []): string[][] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, item]) => [
@@ -317,17 +320,17 @@ function replaced(body: Body, place: readonly string[], value: unknown): Body {
   return copy;
 }
 
-/** What validate cannot know: what time it is on the server, and what was there before. */
+/** Differences that validate cannot know: the time of the server, and the previous state. */
 function isKnownDifference(kind: KindName, place: readonly string[], value: unknown): boolean {
   const [field] = place;
-  // A name that the spec leaves out is that of the metadata; the type of a key follows from its place.
+  // An omitted name is taken from the metadata; the type of a key follows from its place.
   if (
     value === nothing &&
     (field === 'name' || field === 'type' || field === 'sub_type') &&
     !kind.endsWith('LimitPolicy')
   )
     return true;
-  // Text in place of a reference by name is an id to the server.
+  // A text in place of a reference by name is an id for the server.
   const given = place.reduce<unknown>((at, key) => (at as Body | undefined)?.[key], bodies[kind]);
   if (typeof given === 'string' && given.startsWith('$')) return true;
   const lists = ['OrganisationDefaults', 'WorkspaceGuardrails', 'Deployment'];
@@ -341,7 +344,7 @@ function isTexts(value: unknown): boolean {
 }
 
 describe('validate and the server agree on', () => {
-  it.each(Object.keys(bodies) as KindName[])('every field of %s', async (kind) => {
+  it.each(Object.keys(bodies) as KindName[])('agree on every field of %s', async (kind) => {
     const workspace = kinds[kind].workspaced === 'none' ? null : 'w';
     const body = bodies[kind];
     expect([
@@ -358,7 +361,7 @@ describe('validate and the server agree on', () => {
           await refusedByValidate(kind, wrong, workspace),
         ];
         if ((told === null) === (seen === null)) continue;
-        // Manifests are strict, and their numbers are exact, also where the server is generous.
+        // Manifests are strict and require exact numbers, also where the server is lenient.
         if (told === null && /has no field|too large to be read exactly/.test(seen ?? '')) continue;
         const shown = value === nothing ? 'left out' : JSON.stringify(value).slice(0, 40);
         differences.push(
@@ -370,13 +373,14 @@ describe('validate and the server agree on', () => {
   });
 
   it.each((Object.keys(bodies) as KindName[]).filter((kind) => kinds[kind].workspaced !== 'none'))(
-    'the workspace of %s, and what it may refer to in another',
+    'agree on the workspace of %s, and on references to another workspace',
     async (kind) => {
       const type = (place: string | null): Body =>
         kind === 'ApiKey' ? { type: place === null ? 'organisation' : 'workspace' } : {};
       const differences: string[] = [];
       for (const workspace of [null, 'v']) {
-        // The server takes the only one that may use the integration; a manifest says which.
+        // The server selects the only workspace that may use the integration; a manifest must name
+        // it.
         if (kind === 'McpServer' && workspace === null) continue;
         const qualified = JSON.parse(JSON.stringify({ ...bodies[kind], ...type(workspace) }));
         const told = await refusedByServer(kind, qualified, workspace);
@@ -398,7 +402,7 @@ describe('validate and the server agree on', () => {
     ['a binding of a guardrail of another workspace', 'GuardrailMcpBinding', 'w', { end: 'far' }],
     ['a binding of a guardrail of the organisation', 'GuardrailMcpBinding', 'w', { end: 'wide' }],
   ] as const)(
-    '%s',
+    'agree on %s',
     async (_, kind, workspace, { guardrail, end }: { guardrail?: string; end?: string }) => {
       const place = end === 'far' ? 'v' : end === 'wide' ? null : 'w';
       const tools = referents.find(([, name]) => name === 'tools')?.[2] ?? {};

@@ -1,4 +1,7 @@
-/** Guarantees what a look at an unchanged server costs: one request, few bytes, and none at all where they are kept. */
+/**
+ * Verifies the cost of reading an unchanged server: one request, few bytes, and none with a cached
+ * snapshot.
+ */
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,9 +10,9 @@ import { Transport } from '../../../../src/sync/server/transport.ts';
 import type { TestServer } from '../../../support/server/server.ts';
 import { openSync, type SyncSetup, startSyncServer } from '../../../support/sync/sync-setup.ts';
 
-/** As many as make the file worth keeping; what holds of them holds of ten thousand. */
+/** Enough resources for a cache file; the results apply to ten thousand as well. */
 const count = 200;
-/** 10,000 resources in 1 MiB. */
+/** Limit for 10,000 resources in 1 MiB. */
 const bytesOfOne = 104;
 
 const manifests = Array.from({ length: count }, (_, at) =>
@@ -24,7 +27,7 @@ const manifests = Array.from({ length: count }, (_, at) =>
 let server: TestServer;
 let sync: SyncSetup;
 let cacheFolder: string;
-/** What answered a snapshot: its status, and the bytes that came. */
+/** Status and received bytes of each snapshot response. */
 let answers: (readonly [status: number, bytes: number])[];
 
 beforeAll(async () => {
@@ -56,7 +59,7 @@ afterEach(() => {
   rmSync(cacheFolder, { recursive: true, force: true });
 });
 
-/** A run of its own, as of the command line. */
+/** A separate run, like the command line. */
 async function plan() {
   const client = sync.openClient({ cacheFolder });
   const { plan } = await sync.cycle(manifests, { client, act: false });
@@ -64,13 +67,13 @@ async function plan() {
   return client.requests;
 }
 
-it('a plan without changes is a token and a snapshot, of so many bytes a resource', async () => {
+it('costs a token and a snapshot of few bytes per resource for a plan without changes', async () => {
   expect(await plan()).toBe(2);
   expect(answers).toEqual([[200, expect.any(Number)]]);
   expect(answers[0]![1]).toBeLessThan(count * bytesOfOne);
 });
 
-it('the next run is told 304 and finds the same, until something changes', async () => {
+it('costs a 304 in the next run, with the same plan, until something changes', async () => {
   await plan();
   expect(await plan()).toBe(2);
   expect(answers.slice(1)).toEqual([[304, 0]]);
@@ -80,7 +83,7 @@ it('the next run is told 304 and finds the same, until something changes', async
   expect(answers.slice(2).map(([status]) => status)).toEqual([200, 304]);
 });
 
-it('a kept snapshot that is damaged is read anew', async () => {
+it('reads the snapshot again when the cached one is damaged', async () => {
   await plan();
   for (const name of readdirSync(cacheFolder)) writeFileSync(join(cacheFolder, name), 'damaged');
   await plan();

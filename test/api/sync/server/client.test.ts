@@ -1,4 +1,4 @@
-/** Guarantees the client's manners over real HTTP: tokens, repeats, pauses, and errors by name. */
+/** Verifies the HTTP client of sync: tokens, retries, pauses and errors. */
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -15,9 +15,9 @@ interface Answer {
 
 interface Peer extends AsyncDisposable {
   readonly url: string;
-  /** Answers by turn; the last one repeats. */
+  /** Responses in order; the last one repeats. */
   answers: Answer[];
-  /** API requests seen, without those for tokens. */
+  /** API requests without those for tokens. */
   readonly seen: IncomingMessage[];
   tokens: number;
 }
@@ -86,7 +86,7 @@ afterEach(async () => {
 const get = { method: 'GET', path: '/v2/configs?page=1' } as const;
 
 describe('addresses and headers', () => {
-  it('put each path on its own base, with token, version and owner', async () => {
+  it('combine each path with its base URL, and contain token, version and owner', async () => {
     await client.request(get);
     await client.request({ method: 'POST', path: '/v1/api-keys/a', body: {} });
     await client.request({ method: 'DELETE', path: '/v2/x', ifMatch: 3, fence: 7 });
@@ -106,7 +106,7 @@ describe('addresses and headers', () => {
 });
 
 describe('tokens', () => {
-  it('are asked for once by many, and anew a minute before they end', async () => {
+  it('are requested once for concurrent calls, and renewed one minute before expiry', async () => {
     await Promise.all(Array.from({ length: 10 }, () => client.request(get)));
     expect(peer.tokens).toBe(1);
     now += 839_000;
@@ -117,7 +117,7 @@ describe('tokens', () => {
     expect(peer.tokens).toBe(2);
   });
 
-  it('are asked for anew once after a 401, and then believed to be refused', async () => {
+  it('are requested again after one 401, and a second 401 is final', async () => {
     peer.answers = [{ status: 401 }, {}];
     await client.request(get);
     expect(peer.tokens).toBe(2);
@@ -128,15 +128,15 @@ describe('tokens', () => {
   });
 });
 
-describe('repeats', () => {
-  it.each([408, 425, 429, 502, 503, 504])('follow a %i, also of a create', async (status) => {
+describe('retries', () => {
+  it.each([408, 425, 429, 502, 503, 504])('follow a %i, also for a create', async (status) => {
     peer.answers = [{ status }, { status }, { body: { id: 'x' } }];
     const answer = await client.request({ method: 'POST', path: '/v2/configs', body: {} });
     expect(answer.body).toEqual({ id: 'x' });
     expect(pauses).toEqual([150, 300]);
   });
 
-  it('follow a broken connection, and then say that the first try may have been carried out', async () => {
+  it('follow a broken connection, and then report that the first attempt may have succeeded', async () => {
     peer.answers = [{ cut: true }, { status: 409, body: { error: { message: 'exists' } } }];
     const refused = client.request({ method: 'POST', path: '/v2/configs', body: {} });
     await expect(refused).rejects.toMatchObject({ status: 409, maybeDone: true });
@@ -157,7 +157,7 @@ describe('repeats', () => {
     expect(peer.seen).toHaveLength(1);
   });
 
-  it('wait as long as the server asks, in seconds or until a date, but not for ever', async () => {
+  it('wait as long as the server asks, in seconds or until a date, up to a limit', async () => {
     const date = new Date(now + 7_000).toUTCString();
     peer.answers = [
       { status: 429, headers: { 'retry-after': '3' } },
@@ -169,7 +169,7 @@ describe('repeats', () => {
     expect(pauses).toEqual([3_000, 7_000, 60_000]);
   });
 
-  it('end after six tries, with exit code 6 and the reason', async () => {
+  it('end after six attempts with exit code 6 and the reason', async () => {
     peer.answers = [{ status: 503, body: { error: { message: 'busy' } } }];
     const given = await client.request(get).catch((caught: unknown) => caught);
     expect(given).toBeInstanceOf(Unreachable);

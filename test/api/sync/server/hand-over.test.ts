@@ -1,4 +1,7 @@
-/** Guarantees that single resources are adopted as they are and given up, by whoever holds the lease and nobody else. */
+/**
+ * Verifies that single resources are adopted unchanged and released by the holder of the lease
+ * only.
+ */
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import {
   adoptResources,
@@ -64,7 +67,7 @@ const audited = async (resourceId: string) =>
       .execute()
   ).map(({ action, changes }) => [action, JSON.parse(String(changes))]);
 
-it('adopts what was made by hand, keeps it until a manifest declares it, and then compares', async () => {
+it('adopts manually created resources, keeps them until a manifest declares them, and then compares', async () => {
   const id = await makeByHand();
   expect(await adoptResources(options([routing()]))).toEqual([
     { id: 'Config/routing', resourceId: id, changed: true },
@@ -80,7 +83,7 @@ it('adopts what was made by hand, keeps it until a manifest declares it, and the
   expect(rows[1]?.[1]).toMatchObject({ managed_by: { owner: 'platform', name: 'routing' } });
 });
 
-it('stands in the history, at the commit that was applied last, and only where something changed', async () => {
+it('records a revision at the last applied commit, and only when something changed', async () => {
   await makeByHand();
   await adoptResources(options([routing()]));
   const first = await readRevision(sync.client, 1);
@@ -103,7 +106,7 @@ it('stands in the history, at the commit that was applied last, and only where s
   expect(await readRevision(sync.client, 4)).toBeNull();
 });
 
-it('waits for a suspension, all of it, and says who ends it and how to go on', async () => {
+it('is blocked completely by a suspension, and reports its end and the command to resume', async () => {
   const id = await makeByHand();
   const workspace = 'apiVersion: gatewright.dev/v1\nkind: Workspace\nmetadata: {name: support}\n';
   await sync.cycle(workspace);
@@ -125,7 +128,7 @@ it('waits for a suspension, all of it, and says who ends it and how to go on', a
   expect((await audited(id)).map(([action]) => action)).toEqual(['create', 'update', 'release']);
 });
 
-it('releases every kind, which stays as it is and is adopted again, with nothing to change then', async () => {
+it('releases every kind unchanged, and adopts it again without changes', async () => {
   expect((await sync.cycle(everyKind)).ending).toBe('success');
   const { plan } = await sync.cycle(everyKind);
   const identities = plan.wanted.map(({ identity }) => identity);
@@ -147,7 +150,7 @@ it('releases every kind, which stays as it is and is adopted again, with nothing
   ).toEqual([]);
 });
 
-it('finds all names before it writes, and says of each what is wrong', async () => {
+it('resolves all names before it writes, and reports the fault of each', async () => {
   const id = await makeByHand();
   await makeByHand('twice');
   await makeByHand('twice');
@@ -163,7 +166,7 @@ it('finds all names before it writes, and says of each what is wrong', async () 
   expect((await audited(id)).map(([action]) => action)).toEqual(['create']);
 });
 
-it('takes from another owner only when told to, and releases nothing of one', async () => {
+it('takes over from another owner only on request, and releases nothing of another owner', async () => {
   await sync.cycle(manifest(3));
   const other = sync.openClient({ owner: 'other' });
   await expect(adoptResources(options([routing()], false, other))).rejects.toMatchObject({
@@ -185,7 +188,7 @@ it('takes from another owner only when told to, and releases nothing of one', as
   });
 });
 
-it('releases once, of many at once, all or none', async () => {
+it('releases once in concurrent runs, all or none', async () => {
   await sync.cycle(manifest(3));
   const { body: listed } = await server.request('GET', '/v2/configs');
   const ours = { kind: 'Config', id: listed.data[0].id };

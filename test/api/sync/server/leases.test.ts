@@ -1,4 +1,7 @@
-/** Guarantees one writer for each owner: leases with fences, bound to a credential, checked in the transaction of every write. */
+/**
+ * Verifies leases: one writer per owner, fencing tokens, bound to a credential, checked in the
+ * transaction of every write.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ownersMax } from '../../../../src/store/sync/sync-leases.ts';
@@ -41,13 +44,13 @@ function makeWorkspace(
   return send('POST', '/admin/v2/workspaces', { body, headers });
 }
 
-/** Another service account of the same tenant with this role. */
+/** Adds another service account of the same tenant with this role. */
 async function addAccount(role: string): Promise<Send> {
   return (await addServiceAccount(server, role)).send;
 }
 
 describe('a lease', () => {
-  it('is held by one run of fifty that ask at once; the rest are told who has it until when', async () => {
+  it('is held by one of fifty concurrent runs; the others are told the holder and the expiry', async () => {
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, at) =>
         take('race', { run_id: randomUUID(), holder: `run ${at}` }),
@@ -61,14 +64,14 @@ describe('a lease', () => {
     }
   });
 
-  it('asked for again by its run is renewed with the same fence, so a lost answer does no harm', async () => {
+  it('is renewed with the same fence when its run requests it again after a lost response', async () => {
     const first = await take('renewed');
     const again = await take('renewed', { ttl_seconds: 120 });
     expect(again.body.fence).toBe(first.body.fence);
     expect(Date.parse(again.body.expires_at)).toBeGreaterThan(Date.parse(first.body.expires_at));
   });
 
-  it('whose time is up goes to the next run with a greater fence, by the database’s clock', async () => {
+  it('passes to the next run with a greater fence after its expiry by the clock of the database', async () => {
     const first = await take('expiring');
     server.clock.advance(3_600_000);
     expect((await take('expiring', { run_id: randomUUID() })).status).toBe(409);
@@ -77,7 +80,7 @@ describe('a lease', () => {
     expect(next.body.fence).toBeGreaterThan(first.body.fence);
   });
 
-  it('that yields goes at once to one run of fifty that write, and to none that yields', async () => {
+  it('passes at once to one of fifty writing runs when the holder yields, and to no yielding run', async () => {
     const idle = await take('idle', { yields: true });
     const shy = await take('idle', { yields: true, run_id: randomUUID() });
     expect(shy.status).toBe(409);
@@ -92,7 +95,7 @@ describe('a lease', () => {
     expect((await take('idle')).status).toBe(409);
   });
 
-  it('stops yielding, and yields again, as its run says when it renews; since when stays', async () => {
+  it('stops and resumes yielding as its run says on renewal, and keeps its start time', async () => {
     const first = await take('turns', { yields: true });
     const writing = await take('turns');
     expect(writing.body).toMatchObject({
@@ -104,7 +107,7 @@ describe('a lease', () => {
     expect((await take('turns', { run_id: randomUUID() })).status).toBe(200);
   });
 
-  it('given back is free at once; giving it back twice, or a later holding, changes nothing', async () => {
+  it('is free at once after release; a second release or one of a later holder changes nothing', async () => {
     const { body } = await take('released');
     const release = (fence: number) =>
       server.request('DELETE', path('released'), { headers: { 'gatewright-fence': `${fence}` } });
@@ -115,7 +118,7 @@ describe('a lease', () => {
     expect((await take('released', { run_id: randomUUID() })).status).toBe(409);
   });
 
-  it('is neither taken nor given back by a token that its account has for one workspace', async () => {
+  it('is neither acquired nor released with a token that is bound to one workspace', async () => {
     const { body: place } = await server.request('POST', '/v2/workspaces', {
       body: { name: 'bound' },
     });
@@ -127,7 +130,7 @@ describe('a lease', () => {
     expect((await take('whole', { run_id: randomUUID() })).status).toBe(409);
   });
 
-  it('of one tenant or owner has nothing to do with another’s', async () => {
+  it('is independent of other tenants and owners', async () => {
     const tenant = await addTenant(server, 'leases-other');
     const taken = await Promise.all([
       take('apart'),
@@ -143,12 +146,12 @@ describe('a lease', () => {
     ['run_id', { run_id: 'x' }],
     ['holder', { holder: 'two\nlines' }],
     ['holder', { holder: 'x'.repeat(201) }],
-  ])('is refused for a bad %s', async (param, changes) => {
+  ])('returns 400 for an invalid %s', async (param, changes) => {
     expect(await take('bad', changes)).toMatchObject({ status: 400, body: { error: { param } } });
   });
 
   it.each(['x', '-1', '1.5', '1e3', '9'.repeat(16)])(
-    'is refused for the fence %j',
+    'returns 400 for the fence %j',
     async (fence) => {
       const headers = { 'gatewright-fence': fence };
       const answer = await server.request('DELETE', path('bad'), { headers });
@@ -157,8 +160,8 @@ describe('a lease', () => {
   );
 });
 
-describe('a write in the name of an owner', () => {
-  it('passes with the newest fence, and is refused with none or an older one', async () => {
+describe('a write on behalf of an owner', () => {
+  it('succeeds with the newest fence, and is rejected with none or an older one', async () => {
     const old = await leaseHeaders(server.request, 'fenced');
     const made = await makeWorkspace('fenced', old);
     expect(made.status).toBe(200);
@@ -173,7 +176,7 @@ describe('a write in the name of an owner', () => {
     expect((await server.request('DELETE', at, { headers })).status).toBe(200);
   });
 
-  it('does not pass with the lease of another owner', async () => {
+  it('is rejected with the lease of another owner', async () => {
     const leases = createLeases();
     const headers = await leases(server.request, 'mine');
     await leases(server.request, 'theirs');
@@ -182,14 +185,14 @@ describe('a write in the name of an owner', () => {
     expect((await makeWorkspace('theirs', posing)).status).toBe(409);
   });
 
-  it('leaves nothing behind when it is refused', async () => {
+  it('leaves nothing when it is rejected', async () => {
     const count = async () => (await server.request('GET', '/admin/v2/workspaces')).body.total;
     const before = await count();
     await makeWorkspace('platform', { 'gatewright-owner': 'platform', 'gatewright-fence': '999' });
     expect(await count()).toBe(before);
   });
 
-  it('and a takeover meanwhile never both succeed, in forty races', async () => {
+  it('never succeeds together with a takeover, in forty races', async () => {
     for (let race = 0; race < 40; race += 1) {
       const owner = `race-${race}`;
       const headers = await leaseHeaders(server.request, owner);
@@ -205,7 +208,7 @@ describe('a write in the name of an owner', () => {
   });
 });
 
-/** Owners that another time has made, so that a test need not ask for each. */
+/** Inserts owners with an earlier time, so that a test need not create each by a request. */
 async function addOwners(organisationId: string, count: number): Promise<void> {
   const rows = Array.from({ length: count }, (_, at) => ({
     organisation_id: organisationId,
@@ -231,10 +234,10 @@ async function countOwners(organisationId: string): Promise<number> {
 }
 
 describe('owners', () => {
-  it('are as many as an organisation may have and not one more, though three hundred are claimed at once', async () => {
+  it('are limited per organisation, although three hundred are claimed concurrently', async () => {
     const { organisationId, send } = await addTenant(server, 'many-owners');
     await addOwners(organisationId, ownersMax - 100);
-    /** On a busy machine some wait too long for a connection, and are told to ask again. */
+    /** On a busy machine some wait too long for a connection and must retry. */
     const claim = async (owner: string, run_id: string): ReturnType<typeof take> => {
       const answer = await take(owner, { run_id }, send);
       return answer.status === 503 ? await claim(owner, run_id) : answer;
@@ -253,7 +256,7 @@ describe('owners', () => {
     expect(await countOwners(organisationId)).toBe(ownersMax);
   });
 
-  it('that are there are leased at the bound, the last one before it can be made, and other tenants have their own', async () => {
+  it('keep their leases at the limit, and other tenants have their own limit', async () => {
     const { organisationId, send } = await addTenant(server, 'full-owners');
     await addOwners(organisationId, ownersMax - 1);
     expect((await take('last', {}, send)).status).toBe(200);
@@ -263,7 +266,7 @@ describe('owners', () => {
     expect((await take('elsewhere')).status).toBe(200);
   });
 
-  it('claimed first by fifty runs at once are one', async () => {
+  it('are created once by fifty concurrent runs', async () => {
     const { organisationId, send } = await addTenant(server, 'one-owner');
     const runs = Array.from({ length: 50 }, () => take('same', { run_id: randomUUID() }, send));
     const statuses = (await Promise.all(runs)).map(({ status }) => status);
@@ -273,7 +276,7 @@ describe('owners', () => {
 });
 
 describe('an owner', () => {
-  it('belongs to the credential that took it first, until another says that it takes it over', async () => {
+  it('belongs to the credential that acquired it first, until another one takes it over', async () => {
     const stranger = await addAccount('superuser');
     await leaseHeaders(server.request, 'bound');
     await endLeases(server);
@@ -293,7 +296,7 @@ describe('an owner', () => {
     ]);
   });
 
-  it('cannot be claimed without the scope to claim, by reader or key', async () => {
+  it('requires the claim scope for a claim by a reader or a key', async () => {
     const reader = await addAccount('view_only_admin');
     expect((await take('scoped', {}, reader)).status).toBe(403);
     const { fence } = (await take('scoped')).body;

@@ -1,4 +1,7 @@
-/** Guarantees of declared resources: one owner each, nobody's by accident, and every step on record. */
+/**
+ * Verifies declared resources: one owner each, no accidental owner, and an audit row for every
+ * step.
+ */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isWellFormedApiKey, makeApiKey } from '../../../../src/model/people/credentials.ts';
 import {
@@ -33,7 +36,7 @@ function mark(changes: Record<string, unknown> = {}): Record<string, unknown> {
 
 const leases = createLeases();
 
-/** Headers for a body that claims something; none for any other. */
+/** Headers for a body that claims a resource; none for any other. */
 async function headersFor(
   { managed_by: managed }: Record<string, unknown>,
   send: Send,
@@ -96,7 +99,7 @@ describe('a create that claims an identity', () => {
     expect(JSON.stringify(got.body)).not.toContain('platform');
   });
 
-  it('succeeds once out of fifty at the same time; the rest are told who holds it', async () => {
+  it('succeeds once out of fifty concurrent ones; the others are told the owner', async () => {
     const managed_by = mark();
     const answers = await Promise.all(Array.from({ length: 50 }, () => post({ managed_by })));
     const made = answers.filter(({ status }) => status === 200);
@@ -115,7 +118,7 @@ describe('a create that claims an identity', () => {
     expect(stored).toEqual([{ resource_id: made[0]!.body.id }]);
   });
 
-  it('leaves nothing behind when refused', async () => {
+  it('leaves nothing when it is rejected', async () => {
     const managed_by = mark();
     await make(managed_by);
     const count = () =>
@@ -128,7 +131,7 @@ describe('a create that claims an identity', () => {
     expect(await count()).toEqual(before);
   });
 
-  it('does not meet the same identity of another tenant, kind or workspace', async () => {
+  it('is independent of the same identity in another tenant, kind or workspace', async () => {
     const managed_by = mark();
     await make(managed_by);
     const tenant = await addTenant(server);
@@ -149,14 +152,14 @@ describe('a create that claims an identity', () => {
     ['managed_by.workspace', { workspace: '../x' }],
     ['managed_by.source.repo', { source: { repo: '', revision: null } }],
     ['managed_by.last_applied', { last_applied: 'x' }],
-  ])('is refused for a bad %s', async (param, changes) => {
+  ])('returns 400 for an invalid %s', async (param, changes) => {
     const made = await post({ managed_by: mark(changes) });
     expect(made).toMatchObject({ status: 400, body: { error: { param } } });
   });
 });
 
 describe('a caller-made key value', () => {
-  it('is taken with managed_by, works, and cannot be taken twice', async () => {
+  it('is accepted with managed_by, works, and cannot be used twice', async () => {
     const key = makeApiKey('');
     const made = await post({ key, managed_by: mark(), scopes: ['workspaces.list'] });
     expect(made).toMatchObject({ status: 200, body: { key } });
@@ -172,7 +175,7 @@ describe('a caller-made key value', () => {
     ['without managed_by', () => makeApiKey(''), false],
     ['with a wrong checksum', () => swapLast(makeApiKey('')), true],
     ['of another form', () => 'short', true],
-  ])('%s is refused without being repeated', async (_, value, managed) => {
+  ])('rejects %s without repeating the value', async (_, value, managed) => {
     const key = value();
     const made = await post({ key, ...(managed ? { managed_by: mark() } : {}) });
     expect(made).toMatchObject({ status: 400, body: { error: { param: 'key' } } });
@@ -186,7 +189,7 @@ function swapLast(key: string): string {
 }
 
 describe('an update', () => {
-  it('with managed_by alone adopts a resource and changes nothing clients see', async () => {
+  it('adopts a resource with managed_by alone, without visible changes', async () => {
     const id = await make();
     const before = await server.request('GET', `${keys}/${id}`);
     server.clock.advance(1000);
@@ -202,7 +205,7 @@ describe('an update', () => {
     });
   });
 
-  it('by its owner renews source and base, and may rename the identity', async () => {
+  it('renews source and base for its owner, and may rename the identity', async () => {
     const managed_by = mark();
     const id = await make(managed_by);
     const renewed = { ...managed_by, name: `${managed_by.name}.renamed`, last_applied: { a: 1 } };
@@ -213,7 +216,7 @@ describe('an update', () => {
     expect(taken).toMatchObject({ status: 409, body: { error: { code: 'AB07' } } });
   });
 
-  it('by another owner is refused with the holder’s name, unless it takes ownership', async () => {
+  it("is rejected for another owner with the owner's name, unless it takes ownership", async () => {
     const managed_by = mark();
     const id = await make(managed_by);
     const other = { ...managed_by, owner: 'team-b' };
@@ -232,7 +235,7 @@ describe('an update', () => {
     });
   });
 
-  it('adopts for one of several owners at the same time', async () => {
+  it('adopts for one of several concurrent owners', async () => {
     const id = await make();
     const answers = await Promise.all(
       ['a', 'b', 'c', 'd'].map((owner) => put(id, { managed_by: mark({ owner }) })),
@@ -240,7 +243,7 @@ describe('an update', () => {
     expect(answers.map(({ status }) => status).toSorted()).toEqual([200, 409, 409, 409]);
   });
 
-  it('without managed_by is allowed and marked in the audit log', async () => {
+  it('is allowed without managed_by, and marked in the audit log', async () => {
     const id = await make(mark());
     expect((await put(id, { description: 'by hand' })).status).toBe(200);
     expect((await listAudit(server, id)).at(-1)).toMatchObject({
@@ -253,7 +256,7 @@ describe('an update', () => {
 });
 
 describe('a delete', () => {
-  it('for its owner frees the identity', async () => {
+  it('releases the identity for its owner', async () => {
     const managed_by = mark();
     const id = await make(managed_by);
     expect((await remove(id, 'platform')).status).toBe(200);
@@ -261,7 +264,7 @@ describe('a delete', () => {
     expect((await post({ managed_by })).status).toBe(200);
   });
 
-  it('for another owner is refused, for a managed and an unmanaged resource', async () => {
+  it('is rejected for another owner, for a managed and an unmanaged resource', async () => {
     const managed = await make(mark());
     const loose = await make();
     const refused = await remove(managed, 'team-b');
@@ -273,7 +276,7 @@ describe('a delete', () => {
     }
   });
 
-  it('by hand is allowed and marked in the audit log', async () => {
+  it('is allowed manually, and marked in the audit log', async () => {
     const id = await make(mark());
     expect((await remove(id)).status).toBe(200);
     expect(await ownership(id)).toBeUndefined();
@@ -283,7 +286,7 @@ describe('a delete', () => {
     });
   });
 
-  it('of a workspace for its owner needs no name, and spares what others own in it', async () => {
+  it('of a workspace needs no name for its owner, and spares resources of other owners', async () => {
     const managed_by = mark();
     const headers = await leases(server.request, 'platform');
     const made = await server.request('POST', '/admin/v2/workspaces', {
@@ -311,7 +314,7 @@ describe('a delete', () => {
 });
 
 describe('the audit row', () => {
-  it('is of the same transaction: what cannot be recorded does not happen', async () => {
+  it('is part of the transaction: a change that cannot be recorded does not happen', async () => {
     await using own = await startTestServer();
     const { db } = own.database;
     const rename = (from: string, to: string) => db.schema.alterTable(from).renameTo(to).execute();

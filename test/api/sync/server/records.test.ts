@@ -1,4 +1,7 @@
-/** Guarantees what the server keeps of runs of sync: status by who holds the lease, numbered revisions, pauses that end. */
+/**
+ * Verifies the records of sync runs: status by the lease holder, numbered revisions, and
+ * suspensions with an end.
+ */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { revisionsMax } from '../../../../src/model/kinds/sync-record.ts';
@@ -41,14 +44,14 @@ async function statusOf(owner: string) {
   return body.data[0];
 }
 
-/** Lets the pauses of an owner end as their time would. */
+/** Lets the suspensions of an owner expire. */
 async function passTime(owner: string): Promise<void> {
   const rows = server.database.db.updateTable('sync_suspensions').where('owner', '=', owner);
   await rows.set({ until: 1 }).where('until', 'is not', null).execute();
 }
 
-describe('a status', () => {
-  it('is what the holder of the lease told last, by the clock of the database, with who holds it', async () => {
+describe('a sync status', () => {
+  it('is the last one that the lease holder reported, by the clock of the database, with the holder', async () => {
     const headers = await leaseHeaders(server.request, 'told');
     await tell(headers, { state: 'Progressing' });
     const error = { file: 'a.yaml', line: 3, column: 1, message: 'über falsch 🙈' };
@@ -74,7 +77,7 @@ describe('a status', () => {
     expect((await statusOf('told')).lease).toBeNull();
   });
 
-  it('is refused from whoever holds no lease, or an older one: of a hundred tellers the holder is heard', async () => {
+  it('is rejected without the current lease: of a hundred reporters only the holder succeeds', async () => {
     const older = await leaseHeaders(server.request, 'fenced');
     await endLeases(server);
     const newer = await leaseHeaders(server.request, 'fenced');
@@ -100,12 +103,12 @@ describe('a status', () => {
     ['commit_seen', { commit_seen: 'two words' }],
     ['drift_count', { drift_count: -1 }],
     ['next_look_at', { next_look_at: 'soon' }],
-  ])('with a bad %s is refused by its place', async (param, more) => {
+  ])('returns 400 with the position of an invalid %s', async (param, more) => {
     const headers = await leaseHeaders(server.request, `bad-${randomUUID()}`);
     expect(await tell(headers, more)).toMatchObject({ status: 400, body: { error: { param } } });
   });
 
-  it('of a thousand workspaces fits', async () => {
+  it('fits for a thousand workspaces', async () => {
     const headers = await leaseHeaders(server.request, 'large');
     const workspaces = Array.from({ length: 1000 }, (_, number) => ({
       ...oneWorkspace,
@@ -117,7 +120,7 @@ describe('a status', () => {
     expect((await statusOf('large')).report.workspaces).toHaveLength(1000);
   });
 
-  it('is listed for every owner by name and page, also for one that never told any', async () => {
+  it('is listed for every owner by name and page, also for an owner without one', async () => {
     const tenant = await addTenant(server, 'paged');
     for (const owner of ['b', 'c', 'a']) await leaseHeaders(tenant.send, owner);
     const { body } = await tenant.send('GET', at('status?page_size=2'));
@@ -140,7 +143,7 @@ const oneWorkspace = {
 };
 
 describe('revisions', () => {
-  it('are numbered without a gap by any number of tellers at once, and the newest fifty are kept', async () => {
+  it('are numbered without gaps by concurrent reporters, and the newest fifty are kept', async () => {
     const headers = await leaseHeaders(server.request, 'numbered');
     const answers = await Promise.all(
       Array.from({ length: revisionsMax * 2 + 1 }, () => record(headers)),
@@ -159,7 +162,7 @@ describe('revisions', () => {
     expect((await statusOf('numbered')).revision.number).toBe(101);
   });
 
-  it('are written by the holder alone: of two runs at once the one that lost its lease writes none', async () => {
+  it('are written by the holder only: of two runs the one that lost its lease writes none', async () => {
     const older = await leaseHeaders(server.request, 'two-runs');
     await endLeases(server);
     const newer = await leaseHeaders(server.request, 'two-runs');
@@ -172,7 +175,7 @@ describe('revisions', () => {
     expect(body.total).toBe(50);
   });
 
-  it('sent again under one Idempotency-Key, for an answer that was lost, are one', async () => {
+  it('are recorded once when they are sent again under one Idempotency-Key', async () => {
     const headers = {
       ...(await leaseHeaders(server.request, 'lost-answer')),
       'idempotency-key': randomUUID(),
@@ -183,7 +186,7 @@ describe('revisions', () => {
     expect(body.total).toBe(1);
   });
 
-  it('of 10,001 changes keep ten thousand and count them all; each part is harmless when sent again', async () => {
+  it('of 10,001 changes keep ten thousand and count all, and each part may be repeated', async () => {
     const headers = await leaseHeaders(server.request, 'many');
     const changes = Array.from({ length: 10_001 }, (_, number) => ({
       ...oneChange,
@@ -211,7 +214,7 @@ describe('revisions', () => {
     expect(kept.body.changes).toEqual(changes.slice(0, 10_000));
   });
 
-  it('take no more changes than they counted, and none that do not follow', async () => {
+  it('accept no more changes than they counted, and none out of order', async () => {
     const headers = await leaseHeaders(server.request, 'counted');
     const { body } = await record(headers, { change_count: 2 });
     const more = (start: number, changes: unknown[], number = body.number) =>
@@ -247,7 +250,7 @@ describe('a suspension', () => {
     }
   });
 
-  it('of an owner or a workspace is told with its reason until it is ended, and audited', async () => {
+  it('of an owner or a workspace is returned with its reason until it ends, and audited', async () => {
     const whole = await suspend({ reason: ' Umzug 📦 ' });
     const one = await suspend({ workspace: 'support', for_seconds: 3600 });
     expect(whole.body).toMatchObject({ workspace: null, until: null, reason: 'Umzug 📦' });
@@ -262,7 +265,7 @@ describe('a suspension', () => {
     expect(audited.map(({ action }) => action)).toEqual(['bind', 'suspend', 'suspend', 'resume']);
   });
 
-  it('is of an administrator who is signed in as well, under the address, and of nobody else in person', async () => {
+  it('may be created by a signed-in administrator, recorded by address, and by no other person', async () => {
     const as = async (userId: string, method: string, more = '') => {
       const { headers } = await addSession(server, userId);
       const body = method === 'PUT' ? suspensionBody({ workspace: 'support' }) : undefined;
@@ -279,7 +282,7 @@ describe('a suspension', () => {
     expect(ended.body).toMatchObject({ ended: true });
   });
 
-  it('of a rollback keeps what that has brought back, until it is taken away or the suspension ends', async () => {
+  it('of a rollback keeps the restored commit until it is removed or the suspension ends', async () => {
     const rolled_back_to = { revision: 12, commit: '1f3c' };
     const kept = async (more: object) => (await suspend(more)).body.rolled_back_to;
     expect(await kept({ workspace: 'support', rolled_back_to })).toEqual(rolled_back_to);
@@ -293,7 +296,7 @@ describe('a suspension', () => {
     expect(wrong.status).toBe(400);
   });
 
-  it('ends by itself by the clock of the database, whatever the clock of the server says', async () => {
+  it('expires by the clock of the database, whatever the clock of the server is', async () => {
     await suspend({ workspace: 'ends', for_seconds: 60 });
     server.clock.advance(86_400_000);
     const namesOf = async () =>
@@ -307,7 +310,7 @@ describe('a suspension', () => {
     expect(await rows.where('owner', '=', 'platform').execute()).toEqual([{ workspace: 'next' }]);
   });
 
-  it('is one, of a hundred at once of one workspace, and a later one takes the place of an earlier', async () => {
+  it('exists once after a hundred concurrent requests, and is replaced by a later one', async () => {
     const answers = await Promise.all(
       Array.from({ length: 100 }, (_, number) =>
         suspend({ workspace: 'race', reason: `reason ${number}` }),
@@ -336,13 +339,13 @@ describe('a suspension', () => {
     ['workspace', 404, { workspace: 'of-nobody' }],
     ['reason', 400, { reason: 'x'.repeat(1001) }],
     ['owner', 404, { owner: 'never-seen' }],
-  ])('with a wrong %s is refused with %i', async (param, status, more) => {
+  ])('is rejected for a wrong %s with %i', async (param, status, more) => {
     expect(await suspend(more)).toMatchObject({ status, body: { error: { param } } });
   });
 });
 
-describe('who asks', () => {
-  it('is of the whole organisation: a token of one workspace learns and changes nothing', async () => {
+describe('a caller of the sync records', () => {
+  it('needs a token of the whole organisation; a workspace token reads and changes nothing', async () => {
     const { body: place } = await server.request('POST', '/v2/workspaces', {
       body: { name: 'bound' },
     });
@@ -373,7 +376,7 @@ describe('who asks', () => {
     expect(writes.status).toBe(409);
   });
 
-  it('may read without being able to claim, and not the other way round', async () => {
+  it('may have read access without the claim scope, and not the reverse', async () => {
     const { send } = await addServiceAccount(server, 'view_only_admin');
     expect((await send('GET', at('status'))).status).toBe(200);
     const body = suspensionBody();

@@ -1,4 +1,6 @@
-/** Guarantees of the snapshot: complete, sparse, as of one moment, free of secrets, and cheap when unchanged. */
+/**
+ * Verifies the snapshot: complete, sparse, consistent, free of secrets, and cheap when unchanged.
+ */
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type KindName, kindNames, kinds } from '../../../../src/model/kinds/kinds.ts';
@@ -50,7 +52,7 @@ async function create(to: string, body: Record<string, unknown>, method = 'POST'
   return answer.body;
 }
 
-/** One resource of each kind, with every kind of reference between them. */
+/** Creates one resource of each kind, with every kind of reference between them. */
 async function fill(): Promise<typeof made> {
   const workspace = await create('/v2/workspaces', { name: 'Support', description: 'cx' });
   const guardrail = await create('/v2/guardrails', {
@@ -184,7 +186,7 @@ async function read(owner = 'git') {
   return server.request('GET', `/admin/v2/gatewright/snapshot?owner=${owner}`);
 }
 
-/** As it is sent, without a coding. */
+/** The snapshot as it is sent without compression. */
 async function told(): Promise<{ etag: string; text: string }> {
   const { status, headers, body } = await read();
   expect(status).toBe(200);
@@ -202,26 +204,26 @@ function holdsNull(value: unknown): boolean {
 }
 
 describe('the snapshot', () => {
-  it('holds every kind, each spec as the body that would create it, without nulls', async () => {
+  it('contains every kind, with each spec as the body that would create it, without nulls', async () => {
     const { status, body } = await read();
     expect(status).toBe(200);
     expect(body).toMatchObject({ object: 'snapshot', organisation_id: server.organisationId });
     const resources = body.resources as Resource[];
     for (const kind of kindNames) {
       const resource = resources.find((one) => one.kind === kind && one.id === made[kind].id);
-      // What is said of all workspaces, or of one, was there before, and said nothing.
+      // The empty singletons existed before.
       const isThere = ['OrganisationDefaults', 'WorkspaceGuardrails', 'Workspace'].includes(kind);
       const version = isThere ? 2 : 1;
       expect(resource).toMatchObject({ kind, version, slug: made[kind].slug ?? null });
       expect(holdsNull(resource!.spec)).toBe(false);
-      // Fingerprints stand where the body has secrets.
+      // Fingerprints replace the secrets of the body.
       if (kinds[kind].secrets.length > 0) continue;
       const schema = await loadSpecSchema(kind);
       expect(schema.safeParse(resource!.spec)).toMatchObject({ success: true });
     }
   });
 
-  it('tells references as the API takes them: ids, and slugs in config documents', async () => {
+  it('contains references in the form of the API: ids, and slugs in config documents', async () => {
     const workspace_id = made.Workspace.id;
     expect(await find('Config')).toMatchObject({
       name: 'Routing',
@@ -260,13 +262,13 @@ describe('the snapshot', () => {
     });
   });
 
-  it('tells who manages a resource and what was last applied', async () => {
+  it('contains the owner of a resource and its last applied state', async () => {
     const managed = { ...managedBy, recorded_by_caller: true };
     expect((await find('Guardrail')).managed_by).toEqual(managed);
     expect((await find('Config')).managed_by).toBeNull();
   });
 
-  it('gives fingerprints of header values under a key of the owner, never the values', async () => {
+  it('contains fingerprints of header values under a key of the owner, never the values', async () => {
     const { body } = await read();
     expect(JSON.stringify(body)).not.toContain('canary-4c7d19aa');
     const key = Buffer.from(body.fingerprint_key, 'base64');
@@ -283,7 +285,7 @@ describe('the snapshot', () => {
     expect(JSON.stringify(other)).not.toContain(fingerprint);
   });
 
-  it('gives neither key nor fingerprints to who may not write, in specs or in what was applied', async () => {
+  it('hides key and fingerprints from callers without write access, in specs and in applied states', async () => {
     const secret = { $secret: 'env:PIN', fingerprint: 'f'.repeat(64) };
     const configurations = { custom_headers: { 'X-Pin': secret }, fingerprint: 'kept' };
     const made = await server.request('POST', '/v2/mcp-integrations', {
@@ -327,7 +329,7 @@ describe('the snapshot', () => {
     expect(writer.text).toContain('f'.repeat(64));
   });
 
-  it('answers 304 while nothing has changed, and anew after any change', async () => {
+  it('returns 304 while nothing has changed, and a new body after any change', async () => {
     const first = await read();
     const etag = String(first.headers.etag);
     expect(etag).toMatch(/^W\/"[\w-]+"$/);
@@ -343,7 +345,7 @@ describe('the snapshot', () => {
     expect(await find('McpServer')).toMatchObject({ name: 'New', version: 2 });
   });
 
-  it('has another tag after every request that changes what it tells, whichever request that is', async () => {
+  it('has another ETag after every request that changes its contents', async () => {
     const document = await exchange('GET', `${server.url}/openapi.json`, undefined, {});
     const description = new Description(document.body);
     const requests = new RightRequests(server, description, await server.token(), (faults) =>
@@ -365,7 +367,7 @@ describe('the snapshot', () => {
     expect(changes).toBeGreaterThan(30);
   });
 
-  it('has no tag with two contents, whatever is written while it is read', async () => {
+  it('never has two contents with one ETag under concurrent writes', async () => {
     const seen = new Map<string, string>();
     const look = async (): Promise<void> => {
       const { etag, text } = await told();
@@ -377,7 +379,7 @@ describe('the snapshot', () => {
         const { id } = await create('/v2/configs', { name: `c${writer}`, config: {} });
         await look();
         await server.request('PUT', `/v2/configs/${id}`, { body: { name: `d${round}` } });
-        // Refused, it leaves everything and the tag as they were.
+        // A rejected request leaves everything and the ETag unchanged.
         await server.request('PUT', `/v2/configs/${id}`, {
           headers: { 'if-match': '"9"' },
           body: {},
@@ -397,7 +399,7 @@ describe('the snapshot', () => {
   });
 
   it.each(['zstd', 'gzip'] as const)(
-    'is sent as %s to who takes it, with the same tag',
+    'is sent as %s to clients that accept it, with the same ETag',
     async (coding) => {
       const plain = await told();
       const answer = await fetch(server.url + path, {
@@ -412,14 +414,14 @@ describe('the snapshot', () => {
     },
   );
 
-  it('leaves out what is archived', async () => {
+  it('omits archived resources', async () => {
     const workspace = await create('/v2/workspaces', { name: 'Doomed' });
     await create(`/v2/workspaces/${workspace.id}`, { name: 'Doomed' }, 'DELETE');
     const { resources } = (await read()).body as { resources: Resource[] };
     expect(resources.map(({ id }) => id)).not.toContain(workspace.id);
   });
 
-  it('is of one moment: no mapping is in it without its guardrail and server', async () => {
+  it('is consistent: it contains no mapping without its guardrail and server', async () => {
     const guardrail = { name: 'g', target: 'mcp_tools', checks: [{ id: 'x.y' }] };
     const churn = async (): Promise<void> => {
       for (let round = 0; round < 10; round += 1) {
@@ -447,7 +449,7 @@ describe('the snapshot', () => {
 
 describe('400, 401, 403 and 404', () => {
   it.each(['', '?owner=', '?owner=a%20b', '?owner=a&owner=b'])(
-    'refuses the query %j',
+    'rejects the query %j',
     async (query) => {
       const answer = await server.request('GET', `/admin/v2/gatewright/snapshot${query}`);
       expect(answer).toMatchObject({
@@ -457,7 +459,7 @@ describe('400, 401, 403 and 404', () => {
     },
   );
 
-  it('is for tokens on the admin plane only', async () => {
+  it('accepts tokens on the admin plane only', async () => {
     expect((await server.request('GET', path, { auth: 'key' })).status).toBe(401);
     expect((await server.request('GET', path, { auth: 'none' })).status).toBe(401);
     expect((await server.request('GET', path.replace('/admin/v2', '/v1'))).status).toBe(404);
@@ -465,7 +467,7 @@ describe('400, 401, 403 and 404', () => {
     expect((await send('GET', path)).status).toBe(401);
   });
 
-  it('refuses a token that is bound to one workspace', async () => {
+  it('rejects a token that is bound to one workspace', async () => {
     const account = await server.database.db
       .selectFrom('access_policies')
       .selectAll()
@@ -491,7 +493,7 @@ describe('400, 401, 403 and 404', () => {
     }
   });
 
-  it('holds nothing of another tenant', async () => {
+  it('contains nothing of another tenant', async () => {
     const other = await addTenant(server, 'snapshot-other');
     const { body } = await other.send('GET', path);
     const ours = new Set(Object.values(made).map(({ id }) => id));
