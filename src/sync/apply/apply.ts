@@ -64,7 +64,7 @@ const changesUnderWayMax = 4_000;
 /** A plan is divided among the concurrent sets, but not into smaller ones. */
 const setSizeMin = 25;
 const undone = 'not carried out: another change of the same transaction was refused';
-const takenOver = 'another run has taken over the owner's lease; run it again';
+const takenOver = 'another run has taken over the lease of the owner; run it again';
 
 /**
  * Carries out every change whose dependencies succeed. A failure blocks only what depends on it and
@@ -169,7 +169,8 @@ class Run {
   }
 
   #end(change: PlannedChange, item: AppliedItem, total: number): void {
-    if (item.status !== 'done' && !change.prune) this.#undoneIn.add(owningWorkspace(change.identity));
+    if (item.status !== 'done' && !change.prune)
+      this.#undoneIn.add(owningWorkspace(change.identity));
     this.#items.set(change.id, item);
     this.#context.onItem?.(item, { done: this.#items.size, total });
   }

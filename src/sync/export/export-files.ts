@@ -1,4 +1,6 @@
-/** Knows into which files exported manifests go: below the limits of a source, under names that stay apart everywhere. */
+/**
+ * Distributes exported manifests over files within the limits of a source, under portable names.
+ */
 import { kindNames, kinds } from '../../model/kinds/kinds.ts';
 import type { Identity } from '../resources/resource-set.ts';
 import { fileBytesMax, isIgnoredName } from '../source/source-files.ts';
@@ -9,7 +11,7 @@ export interface ExportedDocument {
 }
 
 export interface ExportedFile {
-  /** Below the export folder: `support/api-keys.yaml`. */
+  /** Relative to the export folder: `support/api-keys.yaml`. */
   readonly path: string;
   readonly text: string;
   readonly resources: number;
@@ -17,16 +19,16 @@ export interface ExportedFile {
 
 const separator = '---\n';
 const externalsName = 'externals';
-/** Far below what a source takes, so that the files stay pleasant and may grow. */
+/** Well below the limit of a source, so that the files remain readable and can grow. */
 const fileBytesWanted = fileBytesMax / 2;
 const documentsPerFileMax = 1_000;
 
-/** Whether a document alone is more than a file of a source may hold. */
+/** Returns whether a single document exceeds the file size limit of a source. */
 export function isTooLarge(text: string): boolean {
   return Buffer.byteLength(text) > fileBytesMax;
 }
 
-/** A file for each kind in each workspace, more where one would be too large. */
+/** Returns one file for each kind in each workspace, or more where one would be too large. */
 export function filesOf(
   documents: readonly ExportedDocument[],
   externals: readonly ExportedDocument[],
@@ -67,7 +69,7 @@ function portionsOf(documents: readonly ExportedDocument[]): ExportedDocument[][
   return portions;
 }
 
-/** Folders of workspaces, whose names may differ in case only, or be those of files or of what no source reads. */
+/** Folder names of workspaces; workspace names may differ in case only, or equal reserved names. */
 class FolderNames {
   readonly #byWorkspace = new Map<string, string>();
   readonly #taken = new Set(

@@ -1,4 +1,4 @@
-/** Knows what each live resource is called in exported manifests: a name of the form they allow, never twice. */
+/** Gives each live resource a unique and valid name for exported manifests. */
 import {
   type Identity,
   identityKey,
@@ -6,7 +6,7 @@ import {
   type LiveSet,
 } from '../resources/resource-set.ts';
 
-/** Names are given in the order in which they are asked for. */
+/** Names depend on the order of the calls. */
 export class ExportNames {
   readonly #owner: string;
   readonly #byKey: ReadonlyMap<string, LiveResource>;
@@ -21,12 +21,12 @@ export class ExportNames {
     );
   }
 
-  /** The live resource of an identity key. */
+  /** Returns the live resource of an identity key. */
   find(key: string): LiveResource | undefined {
     return this.#byKey.get(key);
   }
 
-  /** The declared name, or one made of the title. */
+  /** Returns the declared name, or one derived from the title. */
   of(resource: LiveResource): Identity {
     const { identity, owner, title, id } = resource;
     const key = identityKey(identity);
@@ -52,7 +52,7 @@ export class ExportNames {
   }
 }
 
-/** Any text in the form that manifest names have. */
+/** Converts a text to the form of manifest names. */
 function manifestName(text: string, id: string): string {
   const name = text
     .normalize('NFKD')

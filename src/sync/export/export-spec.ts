@@ -1,4 +1,4 @@
-/** Knows how a live spec is written in a manifest: its spelling, references by name, stubs for secrets. */
+/** Converts a live spec to manifest form: spelling, references by name, stubs for secrets. */
 import { type KindName, kinds, type ReferenceField } from '../../model/kinds/kinds.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import {
@@ -14,20 +14,23 @@ import { type Shape, shapeOf, toCamelCase, toSnakeCase } from '../resources/spec
 import { plainOrigin } from '../validation/secrets.ts';
 import type { ExportNames } from './export-names.ts';
 
-/** Writes the spec of one resource; `identity` is the one that it has in its manifest. */
+/** Writes the spec of one resource; `identity` is the one in its manifest. */
 export class SpecWriter {
   readonly #names: ExportNames;
   readonly #identity: Identity;
   readonly #stubs: string[];
 
-  /** @param stubs receives the place of each value that no server tells */
+  /** @param stubs collects the paths of values that no server returns */
   constructor(names: ExportNames, identity: Identity, stubs: string[]) {
     this.#names = names;
     this.#identity = identity;
     this.#stubs = stubs;
   }
 
-  /** What its owner had said, with live values; of an unmanaged resource everything. */
+  /**
+   * Writes the fields that the owner declared, with live values; for an unmanaged resource all
+   * fields.
+   */
   write({ spec, base }: LiveResource, isOurs: boolean): PlainObject {
     const said = isOurs ? sparse(spec, base ?? {}, this.#identity.kind) : spec;
     return this.#fields(withoutImplied(said, this.#identity), shapeOf(this.#identity.kind), []);
@@ -66,7 +69,7 @@ export class SpecWriter {
     return isPlainObject(value) ? this.#fields(value, shape, path) : value;
   }
 
-  /** `name`, or `workspace/name` where the name alone would mean another. */
+  /** Returns `name`, or `workspace/name` where the name alone is ambiguous. */
   #reference(key: string, path: readonly string[]): { field: ReferenceField; text: string } {
     const target = this.#names.find(key)!;
     const { kind, workspace, name } = this.#names.of(target);
@@ -77,9 +80,9 @@ export class SpecWriter {
     return { field, text: isNear ? name : `${workspace}/${name}` };
   }
 
-  /** No server tells a secret: where it came from is known at best. */
+  /** No server returns a secret; at best its origin is recorded. */
   #stub(origin: string, path: readonly string[]): Json {
-    // Under the prefix that manifests may read without being permitted to.
+    // Has the prefix that manifests may read without permission.
     const invented = ['GW_VAR', this.#identity.name, path.at(-1)!]
       .join('_')
       .toUpperCase()
@@ -91,11 +94,11 @@ export class SpecWriter {
   }
 }
 
-/** The live values of what the manifest had said: nothing that the server has filled in. */
+/** Keeps the live values of declared fields and drops those that the server filled in. */
 function sparse(live: Spec, base: Spec, kind: KindName): Spec {
   const { opaque } = kinds[kind];
   const pick = (value: Json, before: Json, path: readonly string[]): Json => {
-    // The base knows where a secret came from.
+    // The base records the origin of a secret.
     if (isSecret(value) && isSecret(before)) return known(value, before);
     const isWhole = opaque.some((pattern) => matchesPattern(pattern, path));
     if (isWhole)
@@ -122,7 +125,10 @@ function origins(value: PlainObject, before: PlainObject): PlainObject {
   );
 }
 
-/** What was declared, unless it was text and the server has other text now, which it does not tell. */
+/**
+ * Returns the declared origin, unless it was text and the server has another text now, which it
+ * does not return.
+ */
 function known(value: PlainObject & Fingerprinted, before: PlainObject & Fingerprinted): Json {
   const isPlain = before.$secret.startsWith(plainOrigin);
   return isPlain && value.fingerprint !== before.fingerprint ? value : before;
@@ -133,7 +139,7 @@ interface Fingerprinted {
   readonly fingerprint: string;
 }
 
-/** Leaves out what the envelope says already. */
+/** Leaves out fields that the envelope implies. */
 function withoutImplied(spec: Spec, identity: Identity): Spec {
   const implied: Spec = {
     name: identity.name,
@@ -146,7 +152,7 @@ function withoutImplied(spec: Spec, identity: Identity): Spec {
   );
 }
 
-/** camelCase, as manifests are written, where the way back is sure. */
+/** Returns camelCase, the spelling of manifests, where the conversion is reversible. */
 function spelling(key: string): string {
   const camel = toCamelCase(key);
   return toSnakeCase(camel) === key ? camel : key;

@@ -1,4 +1,4 @@
-/** Knows how the server's state is written down as manifests that plan to nothing. */
+/** Exports the live state as manifests whose plan is empty. */
 import { dump } from 'js-yaml';
 import type { KindName } from '../../model/kinds/kinds.ts';
 import { apiVersion } from '../manifest/document-owner.ts';
@@ -19,22 +19,22 @@ export interface ExportOptions {
   /** Empty means all. */
   readonly kinds: readonly KindName[];
   readonly scope: WorkspaceScope;
-  /** Instead of what this owner declared, what nobody did. */
+  /** Exports unmanaged resources instead of those of this owner. */
   readonly unmanaged: boolean;
 }
 
 export interface Export {
   readonly files: readonly ExportedFile[];
-  /** What the manifests lack, because no server tells it; to be filled in by hand. */
+  /** Values that the manifests lack because no server returns them; to be filled in by hand. */
   readonly stubs: readonly string[];
-  /** What no file of a source can hold, and is left out. */
+  /** Documents that exceed the size limit of a source and are left out. */
   readonly tooLarge: readonly string[];
 }
 
 /**
- * One file for each kind in each workspace. References are written as names; what is referred to
- * but not exported becomes an External. Planning the result for the same owner yields no change,
- * save at the stubs.
+ * Writes one file for each kind in each workspace. References become names; referenced resources
+ * outside the export become Externals. Planning the result for the same owner yields no change
+ * except for stubs.
  */
 export function exportManifests(live: LiveSet, options: ExportOptions): Export {
   return new Exporter(live, options).run();
@@ -145,7 +145,7 @@ function isLarge({ text }: ExportedDocument): boolean {
   return isTooLarge(text);
 }
 
-/** JSON, which is YAML too, where indentation would make a document larger than a file may be. */
+/** JSON, which is also YAML, when indentation would make a document too large. */
 function yaml(document: object): string {
   const text = dump(document, { lineWidth: 100, noRefs: true });
   return isTooLarge(text) ? `${JSON.stringify(document)}\n` : text;

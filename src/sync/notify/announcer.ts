@@ -1,7 +1,7 @@
-/** Knows what a sync tells others of where it stands: the status of a commit, and each change of state once. */
+/** Sends commit statuses and notifications about the state of a sync, each change once. */
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../clock.ts';
-import type { Announcements } from '../../model/kinds/sync-record.ts';
+import type { SyncAnnouncements } from '../../model/kinds/sync-record.ts';
 import type { Secret } from '../../secret.ts';
 import type { StatusFollower } from '../status/status-reporter.ts';
 import type { LoopStatus } from '../status/sync-state.ts';
@@ -33,22 +33,22 @@ export interface AnnouncerOptions {
   readonly clock: Clock;
   readonly commitStatus: { readonly terms: CommitStatusTerms; readonly outbox: Outbox } | null;
   readonly notification: { readonly terms: NotificationTerms; readonly outbox: Outbox } | null;
-  /** Told when what the server is to keep of this has changed. */
+  /** Called when the data that the server stores for announcements changed. */
   readonly onChange: () => void;
 }
 
-/** What may pass by itself is told once it has lasted this long. */
+/** A state that may pass by itself is announced after it has lasted this long. */
 const passingMs = 60_000;
 
 type Report = Notification['report'];
 
 export class Announcer implements StatusFollower {
   readonly #options: AnnouncerOptions;
-  /** What was put last, and what is known to have arrived. */
+  /** The status that was sent last, and the one that is known to have arrived. */
   #status: Omit<CommitStatus, 'description'> | null = null;
-  #arrived: Announcements['commit_status'] = null;
+  #arrived: SyncAnnouncements['commit_status'] = null;
   #told: Told | null = null;
-  /** To be sent once the server keeps it; an id that was put already is not put again. */
+  /** Sent after the server has stored it; an id that was sent is not sent again. */
   #notification: Notification | null = null;
   #putId: string | null = null;
   #isRead = false;
@@ -58,21 +58,25 @@ export class Announcer implements StatusFollower {
     this.#options = options;
   }
 
-  /** A version was seen that is to be applied. */
+  /** Called for a version that is about to be applied. */
   onVersion(standing: LoopStatus): void {
-    // The first of a process may have been applied long ago.
+    // The first version of a process may have been applied long ago.
     if (standing.hasLooked && standing.state === 'Progressing') this.tellStatus(standing);
   }
 
-  /** The status of the commit alone, as far as this process knows. */
+  /** Sends the commit status only, from what this process knows. */
   tellStatus(standing: LoopStatus): void {
     this.#putStatus(commitStatusOf(standing, standing.applied));
   }
 
-  note(report: Report, standing: LoopStatus, before: Announcements | undefined): Announcements {
+  note(
+    report: Report,
+    standing: LoopStatus,
+    before: SyncAnnouncements | undefined,
+  ): SyncAnnouncements {
     if (!this.#isRead) {
       this.#isRead = true;
-      // A server that keeps nothing has nothing to say against what this process remembers.
+      // A server that stores nothing does not override the memory of this process.
       if (before !== undefined) {
         this.#arrived = before.commit_status;
         this.#told = before.notification;

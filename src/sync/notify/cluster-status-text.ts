@@ -1,4 +1,4 @@
-/** Knows how the state of a sync reads in a ConfigMap, and which changes of it are told as Events. */
+/** Formats the sync status for a ConfigMap and its changes for Kubernetes Events. */
 import type { SyncReport } from '../../model/kinds/sync-record.ts';
 import { oneLine } from '../../terminal-text.ts';
 
@@ -6,7 +6,7 @@ export type ClusterReport = Omit<SyncReport, 'next_look_at' | 'announced'>;
 type State = ClusterReport['state'];
 type Data = Readonly<Record<string, string>>;
 
-/** What has become of the owner, or of one of its workspaces. */
+/** A change of the owner, or of one of its workspaces. */
 export interface StatusChange {
   /** Name of a workspace, or a word in brackets. */
   readonly about: string;
@@ -15,15 +15,15 @@ export interface StatusChange {
 }
 
 const workspacesKey = 'workspaces.json';
-/** A ConfigMap takes 1 MiB, keys and all. */
+/** A ConfigMap holds at most 1 MiB including keys. */
 const workspacesBytesMax = 900_000;
-/** More at once are counted in the last one. */
+/** Further changes are counted in the last Event. */
 const eventsMax = 20;
-/** Neither is the name of a workspace. */
+/** Not possible as workspace names. */
 const whole = '(owner)';
 const organisation = '(organisation)';
 
-/** The whole data of the ConfigMap; `now` in ms since the epoch. */
+/** Returns the data of the ConfigMap; `now` in ms since the epoch. */
 export function statusData(owner: string, report: ClusterReport, now: number): Data {
   const { state, message, error, source, commit_seen, commit_applied, drift_count } = report;
   const { text, omitted } = workspacesText(report);
@@ -43,8 +43,8 @@ export function statusData(owner: string, report: ClusterReport, now: number): D
 }
 
 /**
- * What is not as `data` says: the owner first, then workspaces. Nothing was told of a ConfigMap that is
- * empty; a workspace that it does not name counts as Synced.
+ * Returns what differs from `data`, the owner first, then workspaces. An empty ConfigMap means that
+ * nothing was reported yet; a workspace missing from it counts as Synced.
  */
 export function statusChanges(owner: string, data: Data, report: ClusterReport): StatusChange[] {
   const { state, message, error, commit_seen } = report;
@@ -77,7 +77,7 @@ export function statusChanges(owner: string, data: Data, report: ClusterReport):
   return [...changes, ...kept];
 }
 
-/** A workspace a line, by name; those in trouble stay where not all have room. */
+/** Formats one workspace a line, by name; when space is short, those with problems remain. */
 function workspacesText({ workspaces }: ClusterReport): { text: string; omitted: number } {
   const lines = workspaces.map((one) => {
     const { workspace, state, commit_applied, drift_count, message } = one;
@@ -106,7 +106,7 @@ function workspacesText({ workspaces }: ClusterReport): { text: string; omitted:
   return { text, omitted: lines.length - kept.length };
 }
 
-/** Nothing where it is not what was written here. */
+/** Returns an empty map for text that was not written here. */
 function statesIn(data: Data): Map<string, string> {
   const states = new Map<string, string>();
   for (const [name, facts] of Object.entries(parsed(data[workspacesKey] ?? '{}'))) {

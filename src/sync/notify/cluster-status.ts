@@ -1,9 +1,12 @@
-/** Knows how a cluster is shown where a sync stands: a ConfigMap that says it, and one Event for each change. */
+/**
+ * Publishes the sync status in a cluster: a ConfigMap with the state and an Event for each change.
+ */
 /*
- * The ConfigMap is the record of what was told. Its states are compared with those that hold, the Events
- * go out under names that follow from its version, and then it is written over that version: a process
- * that dies in between is followed by one that tells the same Events under the same names. What cannot
- * be written now is written later, the newest only; nobody waits for it.
+ * The ConfigMap records what was published. Its states are compared with the current ones, Events
+ * are created under names derived from its version, and then it is overwritten conditionally on
+ * that version. A process that dies in between is followed by one that creates the same Events
+ * under the same names. What cannot be written now is written later, only the newest state; nobody
+ * waits for it.
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -18,12 +21,12 @@ export interface ClusterStatusOptions {
   readonly owner: string;
   readonly client: KubeClient;
   readonly place: { readonly namespace: string; readonly name: string };
-  /** Who tells it: a host. */
+  /** The reporting host. */
   readonly instance: string;
   readonly clock: Clock;
-  /** With why it could not be written, or null once it was. */
+  /** Called with the reason of a failed write, or null after a success. */
   readonly onOutcome: (reason: string | null) => void;
-  /** Ends early, by throwing, when the signal is aborted. */
+  /** Throws early when the signal is aborted. */
   readonly pause?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
 }
 
@@ -31,13 +34,13 @@ const fieldManager = 'gatewright-status';
 const pauseMsMin = 5_000;
 const pauseMsMax = 300_000;
 const overtakenMax = 5;
-/** What was written is looked at again after this long: others may have changed or deleted it. */
+/** Interval of checks whether others changed or deleted what was written. */
 const verifiedMs = 600_000;
 const closingMs = 3_000;
 
 export class ClusterStatus implements AsyncDisposable {
   readonly #options: ClusterStatusOptions;
-  /** Of what was written last. */
+  /** The last written status. */
   #written: { readonly text: string; readonly at: number } | null = null;
   #next: ClusterReport | null = null;
   #work: Promise<void> | null = null;
@@ -47,7 +50,7 @@ export class ClusterStatus implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Returns at once. What is passing through is not shown. */
+  /** Returns immediately. Transitional states are not published. */
   show(report: ClusterReport): void {
     if (report.state === 'Progressing' || this.#closing.signal.aborted) return;
     if (this.#work === null && this.#isWritten(report)) return;
@@ -55,7 +58,7 @@ export class ClusterStatus implements AsyncDisposable {
     this.#work ??= this.#writeAll();
   }
 
-  /** Waits a little for what is under way, and gives it up. */
+  /** Waits briefly for the write in flight, then abandons it. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     await waitAtMost(closingMs, this.#work);
@@ -83,7 +86,7 @@ export class ClusterStatus implements AsyncDisposable {
         failed += 1;
       }
     }
-    // In the same turn as the last look, so that nothing is put in between and left lying.
+    // In the same turn as the last check, so that no new status is missed in between.
     this.#work = null;
   }
 
@@ -97,7 +100,7 @@ export class ClusterStatus implements AsyncDisposable {
     }
   }
 
-  /** Yields what was written: the newest, where one has come meanwhile. */
+  /** Returns what was written: the newest report, if one arrived meanwhile. */
   async #write(first: ClusterReport): Promise<ClusterReport> {
     const { client, clock, owner, place } = this.#options;
     for (let tries = 1; tries <= overtakenMax; tries += 1) {
@@ -114,7 +117,7 @@ export class ClusterStatus implements AsyncDisposable {
       if ((await applyConfigMap(client, { ...place, data }, version, fieldManager)) !== null)
         return report;
     }
-    const message = `the ConfigMap ${place.name} of namespace ${place.namespace} is written by others all the time`;
+    const message = `the ConfigMap ${place.name} of namespace ${place.namespace} keeps being changed by others`;
     throw new Failure('retryable', message);
   }
 

@@ -1,9 +1,9 @@
-/** Knows what the status of a commit says at its Git host, and how GitHub, GitLab and Gitea are told. */
+/** Builds the commit status for GitHub, GitLab and Gitea. */
 /*
- * Whoever may read the repository reads a status: it says in fixed words how things are and where
- * in the source something is wrong. Messages, which may repeat a value, stay with the server.
+ * Everybody who can read the repository can read a status, so it contains only fixed texts and the
+ * position of an error in the source. Messages, which may repeat values, stay on the server.
  */
-import type { Announcements } from '../../model/kinds/sync-record.ts';
+import type { SyncAnnouncements } from '../../model/kinds/sync-record.ts';
 import type { Secret } from '../../secret.ts';
 import { oneLine } from '../../terminal-text.ts';
 import { commitOf } from '../resources/resource-set.ts';
@@ -11,7 +11,7 @@ import type { LoopStatus } from '../status/sync-state.ts';
 import type { GitHost } from './git-host.ts';
 import type { Message } from './post.ts';
 
-type State = NonNullable<Announcements['commit_status']>['state'];
+type State = NonNullable<SyncAnnouncements['commit_status']>['state'];
 
 export interface CommitStatus {
   readonly commit: string;
@@ -30,10 +30,10 @@ const descriptionMax = 140;
 const commitId = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 
 /**
- * Null where there is no commit, and where nothing is to be said of it: what became of the server
- * once it was as the commit says is no matter of the commit.
+ * Returns null without a commit, and when the status does not change: drift after a commit was
+ * applied does not concern the commit.
  *
- * @param applied the commit that was applied last, be it by a process before this one
+ * @param applied the commit that was applied last, possibly by an earlier process
  */
 export function commitStatusOf(
   { state, seen, place, result }: Pick<LoopStatus, 'state' | 'seen' | 'place' | 'result'>,
@@ -44,33 +44,33 @@ export function commitStatusOf(
     const description = oneLine(text).slice(0, descriptionMax);
     return { commit: seen, state: word, description };
   };
-  if (state === 'Synced') return told('success', 'the server is as this commit says');
-  if (state === 'Suspended') return told('pending', 'suspended: gatewright status tells by whom');
+  if (state === 'Synced') return told('success', 'the server matches this commit');
+  if (state === 'Suspended') return told('pending', 'suspended: see gatewright status');
   if (seen === applied) return null;
   if (state === 'Progressing') return told('pending', 'being applied');
-  if (state === 'OutOfSync') return told('failure', 'held back: gatewright status tells by what');
-  if (place === null) return told('failure', 'not applied: gatewright status tells why');
+  if (state === 'OutOfSync') return told('failure', 'held back: see gatewright status');
+  if (place === null) return told('failure', 'not applied: see gatewright status');
   const isCycle = result !== null && commitOf(result.plan.source) === seen;
   const extent = isCycle && result.report !== null ? 'applied in part' : 'not applied';
   return told('failure', `${extent}: see line ${place.line} of ${place.file}`);
 }
 
-/** The owner is the context, so that each sync of a repository has a status of its own. */
+/** The owner is the context, so that each sync of a repository has its own status. */
 export function commitStatusMessage(
   { commit, state, description }: CommitStatus,
   { host, token, owner, link }: CommitStatusTerms,
 ): Message {
   const { form, statusesUrl } = host;
   const name = `gatewright/${owner}`;
-  const said = { description, ...(link === undefined ? {} : { target_url: link }) };
+  const details = { description, ...(link === undefined ? {} : { target_url: link }) };
   const url = new URL(`${statusesUrl}/${commit}`);
   const secret = token.reveal();
   if (form === 'gitlab') {
     return {
       url,
       headers: { 'private-token': secret },
-      body: JSON.stringify({ state: state === 'failure' ? 'failed' : state, name, ...said }),
-      // To say what it says already is an error there.
+      body: JSON.stringify({ state: state === 'failure' ? 'failed' : state, name, ...details }),
+      // Repeating the current status is an error there.
       isKnown: (status, text) => status === 400 && text.includes('Cannot transition status'),
     };
   }
@@ -82,5 +82,5 @@ export function commitStatusMessage(
           accept: 'application/vnd.github+json',
           'x-github-api-version': '2022-11-28',
         };
-  return { url, headers, body: JSON.stringify({ state, context: name, ...said }) };
+  return { url, headers, body: JSON.stringify({ state, context: name, ...details }) };
 }

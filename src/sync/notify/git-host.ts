@@ -1,4 +1,4 @@
-/** Knows at which address, and in which form, the host of a Git source takes the status of a commit. */
+/** Determines the commit status API of the host of a Git source: address and form. */
 import { Failure } from '../../failure.ts';
 import { outboundUrlFault } from '../../model/services/outbound-url.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
@@ -8,14 +8,14 @@ type GitHostForm = 'github' | 'gitlab' | 'gitea';
 
 export interface GitHost {
   readonly form: GitHostForm;
-  /** To which `/COMMIT` is added. */
+  /** URL prefix of `/COMMIT`. */
   readonly statusesUrl: string;
 }
 
 export interface GitHostTerms {
-  /** Undefined: as the name of the host says. */
+  /** Derived from the host name when undefined. */
   readonly form?: GitHostForm | undefined;
-  /** Where the API begins; undefined: at the usual place of the host. */
+  /** Base URL of the API; derived from the host when undefined. */
   readonly apiUrl?: string | undefined;
   readonly trusted: TrustedHosts;
 }
@@ -23,7 +23,7 @@ export interface GitHostTerms {
 const formSetting = 'GATEWRIGHT_COMMIT_STATUS_FORM';
 const urlSetting = 'GATEWRIGHT_COMMIT_STATUS_API_URL';
 
-/** Hosts whose names do not say it. */
+/** Hosts whose name does not show the form. */
 const knownForms: Readonly<Record<string, GitHostForm>> = { 'codeberg.org': 'gitea' };
 const labels: Readonly<Record<string, GitHostForm>> = {
   github: 'github',
@@ -33,7 +33,7 @@ const labels: Readonly<Record<string, GitHostForm>> = {
   forgejo: 'gitea',
 };
 
-/** @throws Failure (invalid input) naming the setting that helps */
+/** @throws Failure (invalid input) that names the setting to change */
 export function gitHostOf(locations: readonly string[], terms: GitHostTerms): GitHost {
   const [location = ''] = locations;
   const isOne = locations.length === 1 && isGitLocation(location);
@@ -44,12 +44,12 @@ export function gitHostOf(locations: readonly string[], terms: GitHostTerms): Gi
     );
   }
   const at = new URL(url);
-  // The port of ssh says nothing about the API.
+  // The ssh port says nothing about the API.
   const host = protocol === 'https' ? at.host : at.hostname;
   const form = terms.form ?? formOf(at.hostname);
   if (form === undefined) {
     throw refused(
-      `which API ${at.hostname} has cannot be told from its name: set ${formSetting} to github, gitlab or gitea`,
+      `which API ${at.hostname} has is not clear from its name: set ${formSetting} to github, gitlab or gitea`,
     );
   }
   const api =
@@ -69,7 +69,7 @@ function usualApi(form: GitHostForm, host: string): string {
   return isCloud ? `https://api.${host}` : `https://${host}/api/v3`;
 }
 
-/** What is named goes elsewhere than the source, and takes a token along. */
+/** A configured API may be on another host than the source, and receives the token. */
 function named(apiUrl: string, trusted: TrustedHosts): string {
   const fault = outboundUrlFault(apiUrl, trusted) ?? plainFault(apiUrl);
   if (fault !== null) throw refused(`${urlSetting} ${fault}`);
@@ -77,13 +77,13 @@ function named(apiUrl: string, trusted: TrustedHosts): string {
   return apiUrl.replace(/\/+$/, '');
 }
 
-/** Without TLS a secret goes to private hosts only, which are trusted by name. */
+/** Without TLS, secrets are sent only to private hosts that are listed as trusted. */
 export function plainFault(url: string): string | null {
   const isPublic = outboundUrlFault(url, []) === null;
   return new URL(url).protocol === 'http:' && isPublic ? 'must begin with https' : null;
 }
 
-/** Segments of the path, without that of an installation below one, and without `.git`. */
+/** Returns the path segments without an installation prefix and `.git`. */
 function repositoryOf({ pathname }: URL, api: string): string[] {
   const [prefix = ''] = new URL(api).pathname.split('/api/');
   const path =
@@ -110,7 +110,7 @@ function placeOf(form: GitHostForm, repository: readonly string[]): string {
     return `/repos/${repository.map(encodeURIComponent).join('/')}/statuses`;
   }
   throw refused(
-    `the source "${repository.join('/')}" is no OWNER/REPOSITORY at the host: name its API with ${urlSetting}, or another form with ${formSetting}`,
+    `the source "${repository.join('/')}" is not OWNER/REPOSITORY on its host: set its API with ${urlSetting}, or another form with ${formSetting}`,
   );
 }
 

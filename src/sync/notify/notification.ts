@@ -1,21 +1,22 @@
-/** Knows when a change of state is told, and how it reads: as signed JSON, or as text for Slack. */
+/** Decides when a state change is notified, and formats it as signed JSON or as text for Slack. */
 /*
- * What was told last is compared with what holds now; nothing is queued. A state that comes and goes
- * in between is never told, a crash between sending and keeping tells it twice under one id, and
- * flapping runs out of its pace: what holds once there is room again is told then.
+ * The last notification is compared with the current state; nothing is queued. A state that comes
+ * and goes in between is never notified. A crash between sending and storing repeats a notification
+ * under the same id. Flapping exhausts the rate limit; the state that holds when there is room
+ * again is notified then.
  */
-import type { Announcements, SyncReport } from '../../model/kinds/sync-record.ts';
+import type { SyncAnnouncements, SyncReport } from '../../model/kinds/sync-record.ts';
 import { formatTimestamp, parseTimestamp } from '../../model/wire/timestamp.ts';
 import type { Secret } from '../../secret.ts';
 import { oneLine } from '../../terminal-text.ts';
 import { standardSignature } from '../daemon/standard-webhook.ts';
 import type { Message } from './post.ts';
 
-/** What was told last. */
-export type Told = NonNullable<Announcements['notification']>;
+/** The last notification. */
+export type Told = NonNullable<SyncAnnouncements['notification']>;
 type State = Told['state'];
 
-/** What has changed; `previous` is null where it is not known any more. */
+/** A state change; `previous` is null when it is unknown. */
 export interface Change {
   readonly workspace: string | null;
   readonly state: State;
@@ -31,15 +32,15 @@ export interface Notification {
   readonly changes: readonly Change[];
 }
 
-/** Four at once, then one each ten minutes. */
+/** Rate limit: a burst of four, then one every ten minutes. */
 const paceMs = 600_000;
 const atOnceMax = 4;
 
 type Report = Notification['report'];
 
 /**
- * What is to be told of `report` at `now`, ms since the epoch: the new record, and the workspaces
- * that changed. Null when nothing is. Before the first word all counts as Synced.
+ * Returns what to notify at `now`, ms since the epoch: the new record and the changed workspaces;
+ * null for nothing. Before the first notification everything counts as Synced.
  */
 export function changesToTell(
   told: Told | null,
@@ -52,7 +53,7 @@ export function changesToTell(
     before.delete(workspace);
     return state === previous ? [] : [{ workspace, state, previous, message }];
   });
-  // What is gone is in no trouble any more.
+  // A workspace that is gone has no problem any more.
   for (const [workspace, previous] of before) {
     changes.push({ workspace, state: 'Synced', previous, message: null });
   }
@@ -72,7 +73,7 @@ export function changesToTell(
   };
 }
 
-/** What is told now stands in the record already: it may have been sent by a process that died. */
+/** Returns the changes of a notification that a dead process recorded and may have sent. */
 export function changesToldBefore({ workspaces }: Told, report: Report): Change[] {
   const states = statesOf(report);
   return workspaces.map(({ workspace, state }) => {
@@ -85,7 +86,7 @@ function statesOf({ workspaces }: Report) {
   return new Map(workspaces.map((one) => [one.workspace, one]));
 }
 
-/** Signed as Standard Webhooks where there is a secret; `now` in ms since the epoch. */
+/** Signed as a Standard Webhook if there is a secret; `now` in ms since the epoch. */
 export function jsonMessage(
   url: URL,
   { id, owner, report, previous, changes }: Notification,
@@ -142,7 +143,7 @@ function said(message: string | null): string {
   return `: ${safe(cut.replaceAll('\n', ' '))}`;
 }
 
-/** Neither markup, nor what calls people (`<!channel>`, elsewhere `@channel`), nor what no eye sees. */
+/** Removes markup, mentions (`<!channel>`, elsewhere `@channel`) and invisible characters. */
 function safe(text: string): string {
   return oneLine(text)
     .replaceAll('&', '&amp;')

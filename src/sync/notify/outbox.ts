@@ -1,32 +1,35 @@
-/** Knows how messages leave beside the loop, each tried a bounded number of times, the newest of a key in place of older ones. */
+/**
+ * Sends messages in the background with bounded retries; a newer message replaces an older one of
+ * its key.
+ */
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { waitAtMost } from '../../clock.ts';
 import type { Message, Post } from './post.ts';
 
 export interface Outgoing {
-  /** Asked for before each try, because a signature is of its moment. */
+  /** Called before each attempt, because a signature includes the time. */
   readonly message: () => Message;
   readonly onDelivered?: (() => void) | undefined;
 }
 
 export interface OutboxOptions {
   readonly post: Pick<Post, 'send'>;
-  /** With why a message was given up, or null for one that was delivered. */
+  /** Called with the reason when a message is given up, or null when it was delivered. */
   readonly onOutcome: (reason: string | null) => void;
-  /** Uniform in [0, 1); spreads the tries. */
+  /** Uniform in [0, 1); spreads the attempts. */
   readonly random?: (() => number) | undefined;
-  /** Ends early, by throwing, when the signal is aborted. */
+  /** Throws early when the signal is aborted. */
   readonly pause?: ((ms: number, signal: AbortSignal) => Promise<unknown>) | undefined;
 }
 
-/** With the pauses below a receiver may be away for three quarters of an hour. */
+/** With the pauses below, a receiver may be unreachable for 45 minutes. */
 const triesMax = 10;
 const pauseMsMin = 1_000;
 const pauseMsMax = 600_000;
-/** More than wait for a receiver that is away are not kept: the oldest go. */
+/** Maximum number of waiting messages; the oldest are dropped. */
 const waitingMax = 32;
-/** How long what waits at the end may still take. */
+/** How long waiting messages may take when the process ends. */
 const closingMs = 5_000;
 
 export class Outbox {
@@ -40,7 +43,7 @@ export class Outbox {
     this.#options = options;
   }
 
-  /** Returns at once. What waits under the same key is not sent any more. */
+  /** Returns immediately. Replaces a waiting message of the same key. */
   put(key: string, outgoing: Outgoing): void {
     if (this.#closing.signal.aborted) return;
     this.#waiting.delete(key);
@@ -50,7 +53,9 @@ export class Outbox {
     this.#work ??= this.#sendAll();
   }
 
-  /** Waits for what is under way, then tries what is left once more, and gives it up after a while. */
+  /**
+   * Waits for the message in flight, tries the others once more, and gives up after a time limit.
+   */
   async close(waitMs = 0): Promise<void> {
     if (this.#work !== null && waitMs > 0) await waitAtMost(waitMs, this.#work);
     this.#closing.abort();
@@ -63,7 +68,7 @@ export class Outbox {
     for (let next = this.#first(); next !== undefined; next = this.#first()) {
       await this.#deliver(...next);
     }
-    // In the same turn as the last look, so that nothing is put in between and left lying.
+    // In the same turn as the last check, so that no new message is missed in between.
     this.#work = null;
   }
 
@@ -72,7 +77,7 @@ export class Outbox {
     return first;
   }
 
-  /** Until it is delivered, given up, or replaced. */
+  /** Ends when the message is delivered, given up, or replaced. */
   async #deliver(key: string, outgoing: Outgoing): Promise<void> {
     const { post, onOutcome } = this.#options;
     for (let tried = 1; ; tried += 1) {
@@ -91,7 +96,10 @@ export class Outbox {
     }
   }
 
-  /** As long as the receiver asks for, else four times as long each time; nothing but the end cuts it short. */
+  /**
+   * Waits as long as the receiver asks for, else four times as long each time; only the end of the
+   * process shortens it.
+   */
   async #pause(tried: number, askedMs: number | null): Promise<void> {
     const { random = Math.random, pause = pauseFor } = this.#options;
     const ceiling = Math.min(pauseMsMax, pauseMsMin * 4 ** (tried - 1));

@@ -1,4 +1,4 @@
-/** Knows how one message is posted to a receiver outside, and whether another try may help. */
+/** Posts one message to an external receiver, and tells whether a retry may help. */
 import type { Clock } from '../../clock.ts';
 import { Pools } from '../../remote/pools.ts';
 import type { Proxies } from '../../remote/proxies.ts';
@@ -9,35 +9,38 @@ export interface Message {
   readonly headers: Readonly<Record<string, string>>;
   /** JSON. */
   readonly body: string;
-  /** Whether an answer that is an error says that it was known already. */
+  /** Returns whether an error response means that the message was received before. */
   readonly isKnown?: ((status: number, text: string) => boolean) | undefined;
 }
 
 export type Attempt =
   | { readonly kind: 'delivered' }
-  /** Another try would come to the same. */
+  /** A retry would have the same result. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** `waitMs` is what the receiver asks for, null where it says nothing. */
+  /** `waitMs` is what the receiver asks for, or null. */
   | { readonly kind: 'mayPass'; readonly reason: string; readonly waitMs: number | null };
 
 export interface PostOptions {
   readonly clock: Clock;
-  /** Sent as `user-agent`. */
+  /** Value of `user-agent`. */
   readonly agent: string;
-  /** PEM of the authorities to trust instead of the public ones. */
+  /** PEM of the certificate authorities to trust instead of the public ones. */
   readonly ca?: string | undefined;
-  /** By which receivers are reached; none when absent. */
+  /** Proxies to the receivers; none when absent. */
   readonly proxies?: Proxies | null | undefined;
-  /** Longest that one try takes. */
+  /** Timeout of one attempt. */
   readonly timeoutMs?: number | undefined;
 }
 
 const tryMsMax = 10_000;
 const waitMsMax = 900_000;
-/** What is looked at of an answer. */
+/** Part of a response that is read. */
 const answerBytesMax = 16 * 1024;
 
-/** Sockets to receivers; dispose cuts them off. Redirects are not followed: they would carry the token along. */
+/**
+ * Connections to receivers, which disposal closes. Redirects are not followed, because they would
+ * carry the token along.
+ */
 export class Post implements AsyncDisposable {
   readonly #options: PostOptions;
   readonly #pools: Pools;
@@ -50,7 +53,7 @@ export class Post implements AsyncDisposable {
         connectionsMax: 1,
         connectTimeoutMs: timeout,
         idleMs: 1_000,
-        // A try has its own end; what is read of an answer is counted.
+        // Each attempt has its own timeout, and the size of the response is limited below.
         responseTimeoutMs: timeout,
         responseBytesMax: -1,
         tls: ca === undefined ? {} : { ca },
@@ -74,23 +77,24 @@ export class Post implements AsyncDisposable {
       });
       const status = answer.statusCode;
       if (status < 300) {
-        // It has it. What else it says may take for ever.
+        // The message was received; the rest of the response may never end.
         answer.body.on('error', () => undefined).destroy();
         return { kind: 'delivered' };
       }
       const text = await startOf(answer.body);
       if (isKnown?.(status, text) === true) return { kind: 'delivered' };
-      const asked = answer.headers['retry-after'];
-      const waitMs = typeof asked === 'string' ? retryAfterMs(asked, clock.now(), waitMsMax) : null;
-      const reason = `it answers ${status}`;
+      const retryAfter = answer.headers['retry-after'];
+      const waitMs =
+        typeof retryAfter === 'string' ? retryAfterMs(retryAfter, clock.now(), waitMsMax) : null;
+      const reason = `it responds with ${status}`;
       if (status < 400)
         return { kind: 'refused', reason: `${reason}, and redirects are not followed` };
-      // Who asks for a pause with a 403 limits the pace (GitHub does).
+      // A 403 with `retry-after` is a rate limit (GitHub does this).
       const mayPass = status >= 500 || [408, 425, 429].includes(status) || waitMs !== null;
       return mayPass ? { kind: 'mayPass', reason, waitMs } : { kind: 'refused', reason };
     } catch (error) {
       const reason = late.aborted
-        ? `it did not answer within ${timeoutMs / 1000} s`
+        ? `it did not respond within ${timeoutMs / 1000} s`
         : `it cannot be reached (${codeOf(error)})${this.#pools.describeRoute(url.origin)}`;
       return { kind: 'mayPass', reason, waitMs: null };
     }
@@ -113,7 +117,7 @@ async function startOf(body: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(parts).toString('utf8');
 }
 
-/** Of texts of the network library none is told: what was sent may stand in them. */
+/** Messages of the network library are not passed on, because they may contain what was sent. */
 function codeOf(error: unknown): string {
   const { code, name } = error as NodeJS.ErrnoException;
   return code ?? name;

@@ -1,17 +1,17 @@
-/** Knows how new files come to be on disk, name and all: those of one folder together. */
+/** Flushes new files and their folder to disk, sharing folder flushes among concurrent files. */
 import { closeSync, constants, fsync, openSync } from 'node:fs';
 import { SharedWork } from './shared-work.ts';
 
-/** What is asked for at once costs the folder one flush; files are flushed beside each other. */
+/** Concurrent requests cost a folder one flush; files are flushed in parallel. */
 export class FileFlushes {
-  /** Open files by their folder, for its next flush. */
+  /** Open files by folder, for the next flush of the folder. */
   readonly #waiting = new Map<string, number[]>();
   readonly #runs = new SharedWork((folder) => this.#run(folder));
 
   /**
-   * Closes the file; content and name are on disk once it returns.
+   * Closes the file; content and name are on disk when this resolves.
    *
-   * @throws what the system says, also where another file of the folder could not be flushed beside it
+   * @throws the system error, also when another file of the folder failed to flush
    */
   flush(file: number, folder: string): Promise<void> {
     const files = this.#waiting.get(folder);
@@ -20,7 +20,7 @@ export class FileFlushes {
     return this.#runs.ask(folder);
   }
 
-  /** Names that were given and taken before are on disk once it returns. */
+  /** Directory changes made before are on disk when this resolves. */
   flushFolder(folder: string): Promise<void> {
     return this.#runs.ask(folder);
   }
@@ -28,7 +28,7 @@ export class FileFlushes {
   async #run(folder: string): Promise<void> {
     const files = this.#waiting.get(folder) ?? [];
     this.#waiting.delete(folder);
-    // Each to its end: a file is closed when nothing is under way with it.
+    // Waits for every file, so that none is closed while in use.
     const outcomes = await Promise.allSettled(files.map(flushAndClose));
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
     await flushAndClose(openSync(folder, constants.O_RDONLY));

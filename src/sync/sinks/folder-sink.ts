@@ -1,4 +1,7 @@
-/** Knows a secrets folder: files are written whole and once, published without overwriting, never through links. */
+/**
+ * Stores key values as files: written completely, published without overwriting, never through
+ * links.
+ */
 import {
   closeSync,
   constants,
@@ -27,16 +30,16 @@ const privateFolderMode = 0o700;
 const fileBytesMax = 4_096;
 const pendingEnding = '.pending';
 
-/** One secrets folder as one owner of one organisation sees it. */
+/** A secrets folder, as one owner of one organisation sees it. */
 export class FolderSink implements Sink {
   readonly #folder: string;
   readonly #tag: string;
-  /** What the files of many keys in one folder ask for at once is done once. */
+  /** Shared by concurrent operations in one folder. */
   readonly #lists: SharedWork<FolderList>;
   readonly #makings: SharedWork<string | null>;
   readonly #flushes = new FileFlushes();
 
-  /** @param tag of the owner, which sets its pending values and marks apart from those of others */
+  /** @param tag of the owner; separates its pending values and marks from those of others */
   constructor(folder: string, tag: string) {
     this.#folder = resolve(folder);
     this.#tag = tag;
@@ -48,7 +51,7 @@ export class FolderSink implements Sink {
     const { path: wanted } = fileOf(desired);
     const path = resolve(this.#folder, wanted);
     if (isAbsolute(wanted) || !path.startsWith(this.#folder + sep)) {
-      throw misplaced(desired, `secretOutput path "${wanted}" leads out of ${this.#folder}`);
+      throw misplaced(desired, `secretOutput path "${wanted}" is outside of ${this.#folder}`);
     }
     return path;
   }
@@ -82,7 +85,7 @@ export class FolderSink implements Sink {
     return found.map(({ path, value }) => ({ sink: this, place: path, value }));
   }
 
-  /** On disk, name and all, once it returns. */
+  /** On disk with its name when this resolves. */
   async writePending(
     desired: DesiredResource,
     fence: number,
@@ -94,7 +97,7 @@ export class FolderSink implements Sink {
       await this.#make(dirname(path), desired);
       const file = writeNew(place, `${value}\n`);
       await this.#flushes.flush(file, dirname(path)).catch(async (error: unknown) => {
-        // A later run must not take it for safe.
+        // A later run must not consider it safe.
         await removeFile(place);
         throw error;
       });
@@ -104,7 +107,7 @@ export class FolderSink implements Sink {
     }
   }
 
-  /** Without a moment when nothing lies in the place. */
+  /** Replaces the file without a moment in which it is missing. */
   async publish(desired: DesiredResource, from: StoredValue, over: Secret | null): Promise<void> {
     const path = this.placeOf(desired);
     try {
@@ -169,10 +172,10 @@ export class FolderSink implements Sink {
   }
 }
 
-/** What lies in a folder. */
+/** The content of a folder. */
 interface FolderList {
   readonly names: ReadonlySet<string>;
-  /** Pending files by the name of the file that they wait to become. */
+  /** Pending files by the name of their target. */
   readonly pendingOf: ReadonlyMap<string, readonly { name: string; fence: number }[]>;
 }
 
@@ -193,13 +196,14 @@ function fileOf({ secretOutput }: DesiredResource): {
   readonly path: string;
   readonly mode: number;
 } {
-  if (secretOutput?.sink !== 'file') throw new Error('the value of this key goes to no file');
+  if (secretOutput?.sink !== 'file')
+    throw new Error('the value of this key is not delivered to a file');
   return secretOutput;
 }
 
 /**
- * Makes the folders on the way one by one. Yields what is wrong where a symbolic link among them leads
- * outside of `top`, else null.
+ * Creates the folders of the path one by one. Returns an error when a symbolic link among them
+ * leads outside of `top`, else null.
  */
 async function makeFolder(top: string, folder: string): Promise<string | null> {
   await mkdir(top, { recursive: true, mode: privateFolderMode });
@@ -217,8 +221,8 @@ async function makeFolder(top: string, folder: string): Promise<string | null> {
 }
 
 /**
- * Fails where something lies at the path. Yields the file, open and not yet on disk. This and what puts it in
- * its place is done at once: of a thousand files a promise for each step takes as long as the steps.
+ * Fails if the path exists. Returns the open file, not yet flushed. Synchronous: for a thousand
+ * files, a promise for each step takes as long as the steps.
  */
 function writeNew(path: string, text: string): number {
   const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants;
@@ -234,13 +238,13 @@ function writeNew(path: string, text: string): number {
   }
 }
 
-/** Fails where something lies at `to`, which a rename would silently take away. */
+/** Fails if `to` exists; a rename would silently replace it. */
 function placeNew(from: string, to: string): void {
   try {
     linkSync(from, to);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Some file systems have no second names; there a look and a rename must do.
+    // Some file systems have no hard links; there a check and a rename must do.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(code ?? '')) throw error;
     if (isThere(to)) throw Object.assign(new Error('exists'), { code: 'EEXIST' });
     renameSync(from, to);
@@ -249,7 +253,7 @@ function placeNew(from: string, to: string): void {
   unlinkSync(from);
 }
 
-/** Made with {@link privateFileMode}. */
+/** Created with {@link privateFileMode}. */
 function isPending(from: StoredValue): boolean {
   return from.place.endsWith(pendingEnding);
 }
@@ -264,7 +268,7 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** Null when it went away meanwhile. */
+/** Null when the file was removed meanwhile. */
 function readValue(path: string, desired: DesiredResource): Secret | null {
   const text = textOf(path);
   if (text === 'other') {
@@ -274,8 +278,8 @@ function readValue(path: string, desired: DesiredResource): Secret | null {
 }
 
 /**
- * What a plain file begins with; null where there is nothing, and `other` for anything else, which is not
- * waited for. Read at once, because of a thousand small files a promise for each step takes longer.
+ * Returns the start of a plain file; null when nothing exists, and `other` for anything else, which
+ * is not read. Synchronous: for a thousand small files promises take longer.
  */
 function textOf(path: string): { readonly value: string } | 'other' | null {
   const { O_NOFOLLOW, O_NONBLOCK, O_RDONLY } = constants;
@@ -285,7 +289,7 @@ function textOf(path: string): { readonly value: string } | 'other' | null {
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
-    // A symbolic link, and a socket.
+    // A symbolic link or a socket.
     if (code === 'ELOOP' || code === 'ENXIO') return 'other';
     throw error;
   }
@@ -305,7 +309,7 @@ function isThere(path: string): boolean {
 function readable(error: unknown, desired: DesiredResource, what: string): Failure {
   if (error instanceof Failure) return error;
   const { code, message } = error as NodeJS.ErrnoException;
-  const reason = code === 'EEXIST' ? 'a file has come there meanwhile' : (code ?? message);
+  const reason = code === 'EEXIST' ? 'a file was created there meanwhile' : (code ?? message);
   const text = `${placeOf(desired)}: cannot ${what} (${reason})`;
   return new Failure('invalidInput', text, { cause: error });
 }

@@ -1,8 +1,11 @@
-/** Knows Secrets of Kubernetes as places of values: claimed once, applied by version, never another's. */
+/**
+ * Stores key values in Kubernetes Secrets: claimed once, written by version, never those of others.
+ */
 /*
- * A value that waits lies in a Secret of its own, whose name has the fence: whoever mounts the Secret of the
- * key sees whole values only. Every write names the version that was read before it, so that what has
- * been judged is what is replaced; one that was overtaken, or whose answer was lost, looks again.
+ * A pending value is in a Secret of its own, whose name contains the fence, so that whoever mounts
+ * the key's Secret sees only complete values. Every write is conditional on the version read
+ * before, so that exactly what was checked is replaced. A write that conflicts, or whose response
+ * was lost, starts with another read.
  */
 import { Failure } from '../../failure.ts';
 import type { KubeObject } from '../../kube/kube-objects.ts';
@@ -33,7 +36,7 @@ export class KubernetesSink implements Sink {
     return textOf(place);
   }
 
-  /** Asks for each namespace once where several keys lie in it. */
+  /** Lists each namespace once when it contains several keys. */
   async read(keys: readonly DesiredResource[]): Promise<(ValueSet | Failure)[]> {
     const isOne = keys.length === 1;
     const lists = new Map<string, Promise<KubeObject[]>>();
@@ -41,9 +44,9 @@ export class KubernetesSink implements Sink {
       const known = lists.get(place.namespace);
       if (known !== undefined) return known;
       const labels = this.#store.labels(isOne ? { place } : {});
-      const asked = this.#store.list(place.namespace, labels);
-      lists.set(place.namespace, asked);
-      return asked;
+      const listed = this.#store.list(place.namespace, labels);
+      lists.set(place.namespace, listed);
+      return listed;
     };
     return await Promise.all(
       keys.map(async (desired) => {
@@ -168,7 +171,7 @@ export class KubernetesSink implements Sink {
 
 function placeIn({ secretOutput }: DesiredResource): KubernetesPlace {
   if (secretOutput?.sink !== 'kubernetesSecret') {
-    throw new Error('the value of this key goes to no Secret');
+    throw new Error('the value of this key is not delivered to a Kubernetes Secret');
   }
   return secretOutput;
 }
@@ -177,7 +180,7 @@ function textOf(place: KubernetesPlace): string {
   return targetText({ sink: 'kubernetesSecret', ...place });
 }
 
-/** Of the text that {@link textOf} makes. */
+/** Parses the text that {@link textOf} formats. */
 function placeFrom(text: string): KubernetesPlace {
   const [namespace = '', name = '', key = ''] = text.slice(text.indexOf(':') + 1).split('/');
   return { namespace, name, key };

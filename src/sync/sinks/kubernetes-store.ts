@@ -1,4 +1,4 @@
-/** Knows what of the Secrets of a cluster is one owner's: read, told apart from others', removed by version. */
+/** Reads, claims and removes the Secrets of one owner in a cluster. */
 import { createHash } from 'node:crypto';
 import { Failure } from '../../failure.ts';
 import type { KubeClient } from '../../kube/kube-client.ts';
@@ -17,20 +17,25 @@ import type { KubernetesPlace } from '../resources/secret-target.ts';
 import { type RepeatOptions, repeated } from './repeated.ts';
 import { ownerTag, type SinkOwner } from './sinks.ts';
 
-/** How the settings permit a cluster to be used. */
+/** How the settings permit the use of a cluster. */
 export interface KubernetesGrant {
-  /** Connects when it is first asked for. @throws Failure when that cannot be */
+  /** Connects on first use. @throws Failure when the cluster is not accessible */
   readonly connect: () => Promise<KubeClient>;
-  /** The namespaces that manifests may name. */
+  /** The namespaces that manifests may use. */
   readonly namespaces: readonly string[];
 }
 
-/** What Secrets beside that of a key are for: a value that waits, is kept, or goes with its key. */
+/**
+ * Purposes of Secrets besides that of the key: a value that is pending, kept aside, or about to be
+ * deleted.
+ */
 export type Work = 'pending' | 'kept' | 'leaving';
 
-/** Of fields in Secrets; that of a value has its key at the end, so that each goes by itself. */
+/**
+ * Field manager prefix; for a value the key is appended, so that each value is applied separately.
+ */
 const manager = 'gatewright';
-/** The key in the data of a Secret that is there for a work. */
+/** The key in the data of such a Secret. */
 export const workKey = 'value';
 
 const ownerName = 'gatewright.dev/owner';
@@ -54,7 +59,7 @@ export class KubernetesStore {
     return this.#grant.namespaces;
   }
 
-  /** @throws Failure when the settings do not name it */
+  /** @throws Failure when the settings do not list the namespace */
   assertGranted(namespace: string): void {
     const refusal = namespaceRefusal(this.#grant, namespace);
     if (refusal !== null) throw new Failure('invalidInput', refusal.message);
@@ -64,7 +69,7 @@ export class KubernetesStore {
     return this.#grant.connect();
   }
 
-  /** What every Secret of this owner has. */
+  /** Labels of every Secret of this owner. */
   labels(of?: { readonly work?: Work; readonly place?: KubernetesPlace }): Record<string, string> {
     return {
       'app.kubernetes.io/managed-by': 'gatewright',
@@ -82,7 +87,7 @@ export class KubernetesStore {
     return labels?.[ownerName] === this.#tag && annotations?.[ownerName] === this.#owner;
   }
 
-  /** @throws Failure for a Secret that is not this owner's */
+  /** @throws Failure for a Secret that does not belong to this owner */
   assertOwn(secret: KubeObject): void {
     if (this.isOwn(secret)) return;
     const { namespace, name, annotations } = secret.metadata;
@@ -99,7 +104,7 @@ secretOutput another name`,
     return await getObject(await this.connect(), 'secrets', namespace, name);
   }
 
-  /** Those of this owner with these labels. */
+  /** Lists the Secrets of this owner with the labels. */
   async list(namespace: string, labels: Readonly<Record<string, string>>): Promise<KubeObject[]> {
     this.assertGranted(namespace);
     const found = await listSecrets(await this.connect(), namespace, labels);
@@ -107,10 +112,10 @@ secretOutput another name`,
   }
 
   /**
-   * Puts a value under a key of a Secret of this owner, which is made where there is none.
+   * Writes a value under a key of a Secret of this owner, creating the Secret if necessary.
    *
-   * @param over what has been judged to lie there and may go; null where nothing does
-   * @throws Failure when something else has come there meanwhile, or the Secret is not this owner's
+   * @param over the present value that may be replaced; null when there must be none
+   * @throws Failure when another value was written meanwhile, or the Secret is not this owner's
    */
   async write(place: KubernetesPlace, value: Secret, over: Secret | null): Promise<void> {
     this.assertGranted(place.namespace);
@@ -123,7 +128,8 @@ secretOutput another name`,
       annotations: this.annotations(),
     };
     await repeated(writing(name), async () => {
-      // Claimed with nothing in it: one that another has made meanwhile is never written into.
+      // The Secret is claimed empty first, so that a Secret created by others meanwhile is never
+      // written.
       const secret =
         (await this.get(place)) ?? (await createSecret(client, { ...common, data: {} }, manager));
       if (secret === null) return false;
@@ -137,7 +143,9 @@ secretOutput another name`,
     });
   }
 
-  /** A Secret beside that of a key; the same again is no fault. @throws Failure where it has another value */
+  /**
+   * Creates an auxiliary Secret; idempotent for the same value. @throws Failure when it has another
+   */
   async writeWork(
     work: Work,
     of: KubernetesPlace,
@@ -159,13 +167,13 @@ secretOutput another name`,
       const found = await this.get(place);
       if (found === null) return false;
       if (valueIn(found, place)?.reveal() === value.reveal()) return true;
-      const message = `the Secret ${name} of namespace ${of.namespace} is there already`;
+      const message = `the Secret ${name} of namespace ${of.namespace} already exists`;
       throw new Failure('refusedByGuard', message);
     });
     return place;
   }
 
-  /** Removes a value from a Secret of this owner if it is still there. */
+  /** Removes a value from a Secret of this owner if it is still present. */
   async remove(place: KubernetesPlace, value: Secret): Promise<void> {
     await repeated(writing(place.name), async () => {
       const secret = await this.get(place);
@@ -176,7 +184,7 @@ secretOutput another name`,
   }
 }
 
-/** Null for a namespace that the settings name. */
+/** Null for a namespace that the settings list. */
 export function namespaceRefusal(
   { namespaces }: KubernetesGrant,
   namespace: string,
@@ -186,11 +194,11 @@ export function namespaceRefusal(
     namespaces.length === 0 ? 'which is not set' : `which names ${namespaces.join(', ')}`;
   return {
     message: `the namespace ${namespace} is not in GATEWRIGHT_KUBERNETES_NAMESPACES, ${named}`,
-    fix: 'name a namespace that is, or have it added to that setting',
+    fix: 'use a listed namespace, or have this one added to the setting',
   };
 }
 
-/** The value of a key; null where there is none. */
+/** Returns the value of a key; null when there is none. */
 export function valueIn(secret: KubeObject, place: KubernetesPlace): Secret | null {
   const data = secret.data?.[place.key];
   if (data === undefined) return null;
@@ -199,7 +207,7 @@ export function valueIn(secret: KubeObject, place: KubernetesPlace): Secret | nu
   return new Secret(Buffer.from(data, 'base64').toString('utf8').trim(), origin);
 }
 
-/** What a Secret beside those of keys is there for; null for those of keys themselves. */
+/** Returns the purpose of an auxiliary Secret; null for the Secret of a key. */
 export function workOf({ metadata: { labels = {}, annotations = {} } }: KubeObject) {
   const work = labels[workName];
   if (work === undefined) return null;
@@ -226,7 +234,7 @@ function inBase64(value: Secret): string {
 function occupied({ namespace, name, key }: KubernetesPlace): Failure {
   return new Failure(
     'retryable',
-    `another value has come to the key ${key} of the Secret ${name} of namespace ${namespace} meanwhile; \
+    `another value was written to the key ${key} of the Secret ${name} of namespace ${namespace} meanwhile; \
 run it again`,
   );
 }

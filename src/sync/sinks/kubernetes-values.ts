@@ -1,4 +1,4 @@
-/** Knows how a value is read from a Secret or a ConfigMap of Kubernetes. */
+/** Reads a value from a Secret or a ConfigMap. */
 import { Failure } from '../../failure.ts';
 import { KubeRefusal, KubeUnreachable } from '../../kube/kube-errors.ts';
 import { getObject } from '../../kube/kube-objects.ts';
@@ -8,7 +8,7 @@ import { type KubernetesGrant, namespaceRefusal } from './kubernetes-store.ts';
 
 type KubernetesOrigin = Extract<ValueOrigin, { readonly namespace: string }>;
 
-/** Undefined where there is no such object or key; else the value, or why it cannot be told. */
+/** Returns undefined when object or key do not exist; else the value, or why it cannot be read. */
 export async function readKubernetesValue(
   grant: KubernetesGrant,
   origin: KubernetesOrigin,
@@ -35,8 +35,8 @@ export async function readKubernetesValue(
 
 function fixOf(error: Failure, isSecret: boolean): string {
   if (error instanceof KubeUnreachable)
-    return 'nothing that needs it is changed until Kubernetes answers';
+    return 'resources that need it are not changed until Kubernetes responds';
   if (error instanceof KubeRefusal)
     return `permit the account of gatewright to get ${isSecret ? 'Secrets' : 'ConfigMaps'} there`;
-  return 'run it in a pod that has an account, or name a kubeconfig that holds in GATEWRIGHT_KUBERNETES_CONFIG';
+  return 'run it in a pod with a service account, or set GATEWRIGHT_KUBERNETES_CONFIG to a valid kubeconfig';
 }

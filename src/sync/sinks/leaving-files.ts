@@ -1,17 +1,17 @@
-/** Knows the second names by which files of a key are marked that is about to be deleted. */
+/** Marks files of keys that are about to be deleted with a second name. */
 import { link, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { entriesMax, leavingEnding, readValueFile, type ValueFile } from './value-files.ts';
 
-/** A second name of a file whose key was about to be deleted; outlives a run that died then. */
+/** The second name of a file whose key was about to be deleted; it survives a dead run. */
 export interface LeavingFile extends ValueFile {
-  /** The file that was marked. */
+  /** The marked file. */
   readonly of: string;
-  /** Of the lease of the run that marked it. */
+  /** Fence of the run that marked it. */
   readonly fence: number;
 }
 
-/** Gives a file a second name that says that it goes, where the file system has such names. */
+/** Gives a file the second name, where the file system supports hard links. */
 export async function markLeaving(
   file: ValueFile,
   tag: string,
@@ -25,7 +25,7 @@ export async function markLeaving(
   return { path, value: file.value, of: file.path, fence };
 }
 
-/** Marks of earlier runs of an owner, anywhere in a folder; links are not followed. */
+/** Finds marks of earlier runs of an owner anywhere in a folder; links are not followed. */
 export async function findLeaving(top: string, tag: string): Promise<LeavingFile[]> {
   const form = new RegExp(`^(.+)\\.${tag}-(\\d{1,15})\\${leavingEnding}$`, 's');
   const found: LeavingFile[] = [];

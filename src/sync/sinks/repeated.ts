@@ -1,17 +1,17 @@
-/** Knows how a place is written whose answers may be lost, and that others write as well. */
+/** Repeats a write that may conflict with others or whose response may be lost. */
 import { Failure } from '../../failure.ts';
 
 export interface RepeatOptions {
   /** What is written, for messages. */
   readonly what: string;
   readonly attemptsMax: number;
-  /** Whether an error says that no answer came. */
+  /** Returns whether an error means that the response was lost. */
   readonly isLost: (error: unknown) => boolean;
 }
 
 /**
- * Looks and writes until `attempt` finds things as they are wanted: a write whose answer is lost, or
- * that somebody else's has overtaken, is followed by another look.
+ * Calls `attempt` until the target is in the wanted state. After a lost response or a conflict the
+ * next attempt reads again.
  */
 export async function repeated(
   { what, attemptsMax, isLost }: RepeatOptions,
@@ -22,7 +22,7 @@ export async function repeated(
     try {
       if (await attempt()) return;
     } catch (error) {
-      // Said once more it comes of no new request: nobody answers there.
+      // The identical error object means that no new request was made: the server is unreachable.
       if (!isLost(error) || lost === error) throw error;
       lost = error;
     }

@@ -1,8 +1,8 @@
-/** Knows how work that many ask for at once is done once for all of them. */
+/** Runs work once for all callers that ask for it concurrently. */
 
 /**
- * Whoever asks is answered by a run of the work that begins after it has asked: what was done before
- * is seen by it. While one runs, all who come wait for the next.
+ * A caller gets the result of a run that starts after its call, so that the run sees everything
+ * done before. While one runs, all new callers wait for the next.
  */
 export class SharedWork<T> {
   readonly #work: (subject: string) => Promise<T>;

@@ -1,83 +1,83 @@
-/** Knows what every kind of place can do that values of API keys are delivered to. */
+/** Defines the interface of the sinks to which values of API keys are delivered. */
 import type { Failure } from '../../failure.ts';
 import type { Secret } from '../../secret.ts';
 import type { DesiredResource } from '../resources/resource-set.ts';
 
-/** A value that lies somewhere in a sink. */
+/** A value in a sink. */
 export interface StoredValue {
   readonly sink: Sink;
-  /** For people, and as no other value of the sink has it: the absolute path of a file. */
+  /** Describes the place uniquely within the sink, for people: the absolute path of a file. */
   readonly place: string;
   readonly value: Secret;
 }
 
 /** A value that waits for its key, or for its place. */
 export interface PendingValue extends StoredValue {
-  /** Of the lease of the run that wrote it: a run with a greater one has shut it out. */
+  /** Fence of the run that wrote it; a run with a greater fence has replaced that one. */
   readonly fence: number;
 }
 
-/** The mark of a value whose key was about to be deleted; outlives a run that died then. */
+/** The mark of a value whose key was about to be deleted; it survives a dead run. */
 export interface LeavingValue extends StoredValue {
-  /** The place that was marked. */
+  /** The marked place. */
   readonly of: string;
-  /** Of the lease of the run that marked it. */
+  /** Fence of the run that marked it. */
   readonly fence: number;
 }
 
-/** What lies in the place of one key. */
+/** The values of one key. */
 export interface ValueSet {
   readonly place: string;
-  /** Null where there is nothing. */
+  /** Null when the place is empty. */
   readonly delivered: Secret | null;
-  /** Those of this owner, the newest first. */
+  /** Pending values of this owner, newest first. */
   readonly pending: readonly PendingValue[];
 }
 
 /**
- * One kind of place as one owner of one organisation sees it; pending values of others are not its own.
- * Every method throws Failure when the sink is out of reach or refuses; each may be called again after
- * any other has been cut off in the middle, by this run or a later one.
+ * A sink as one owner of one organisation sees it; pending values of others are not visible. Every
+ * method throws Failure when the sink is unreachable or refuses. Each method may be called again
+ * after any other was interrupted, by this run or a later one.
  */
 export interface Sink {
-  /** The place of a key, for people. @throws Failure when this run may not use it */
+  /** Describes the place of a key. @throws Failure when this run may not use it */
   placeOf(desired: DesiredResource): string;
 
-  /** What lies in the place of each key, in order; a Failure where that cannot be told. */
+  /** Reads the values of each key, in order; a Failure for a place that cannot be read. */
   read(keys: readonly DesiredResource[]): Promise<readonly (ValueSet | Failure)[]>;
 
-  /** Every value of the sink that may be a key's, save marks; those that wait or are kept aside last. */
+  /** Lists every value that may belong to a key, without marks; pending and kept ones last. */
   list(): Promise<StoredValue[]>;
 
-  /** Safe once it returns. @throws Failure when this run has written another one already */
+  /** Durable when it resolves. @throws Failure when this run already wrote another value */
   writePending(desired: DesiredResource, fence: number, value: string): Promise<PendingValue>;
 
   /**
-   * Puts a value of this sink, pending above all, in the place of a key, from where it lies now.
+   * Moves a value of this sink, usually a pending one, to the place of a key.
    *
-   * @param over what has been judged to lie there and may go; null where nothing does
-   * @throws Failure when something else has come there meanwhile
+   * @param over the present value that may be replaced; null when there must be none
+   * @throws Failure when another value was written meanwhile
    */
   publish(desired: DesiredResource, from: StoredValue, over: Secret | null): Promise<void>;
 
-  /** Keeps what lies in the place of a key under another name, which it yields. */
+  /** Keeps the value in the place of a key under another name, and returns that name. */
   keepAside(desired: DesiredResource, fence: number): Promise<string>;
 
-  /** Whether a place still has the value that was found in it. */
+  /** Returns whether a place still contains the value that was read. */
   holds(stored: StoredValue): Promise<boolean>;
 
-  /** Removes a value if it is still there. */
+  /** Removes a value if it is still present. */
   discard(stored: StoredValue): Promise<void>;
 
-  /** Says of a value that it goes, before its key does. */
+  /** Marks a value whose key is about to be deleted. */
   markLeaving(stored: StoredValue, fence: number): Promise<LeavingValue>;
 
-  /** Marks of runs which did not come to an end. */
+  /** Lists marks of runs that did not finish. */
   listLeaving(): Promise<LeavingValue[]>;
 
-  /** Removes what was marked, if it still has that value, and the mark. */
+  /** Removes the marked value if it is unchanged, and the mark. */
   removeLeft(marked: LeavingValue): Promise<void>;
 
-  /** For a key that stays after all. */
+  /** Removes the mark of a key that stays. */
   unmark(marked: LeavingValue): Promise<void>;
 }

@@ -1,28 +1,31 @@
-/** Knows the places that a run may deliver to, and asks all of them as though they were one. */
+/** Combines all sinks that a run may deliver to. */
 import { createHash } from 'node:crypto';
 import { Failure } from '../../failure.ts';
 import type { DesiredResource } from '../resources/resource-set.ts';
 import type { SecretTarget } from '../resources/secret-target.ts';
 import type { LeavingValue, Sink, StoredValue, ValueSet } from './sink.ts';
 
-/** A sink by each form of `secretOutput` that the settings permit. */
+/** A sink for each form of `secretOutput` that the settings permit. */
 export type SinkTable = { readonly file: Sink } & Partial<Record<SecretTarget['sink'], Sink>>;
 
-/** Whose values a sink looks after. */
+/** The owner of the values in a sink. */
 export interface SinkOwner {
   readonly organisationId: string;
   readonly owner: string;
 }
 
-/** Makes the sinks, files apart, for one owner; called for every cycle, so that it asks nobody yet. */
+/**
+ * Creates the sinks of one owner, without the file sink. Called for every cycle, so it must not
+ * connect.
+ */
 export type OpenSinks = (owner: SinkOwner) => Omit<SinkTable, 'file'>;
 
-/** 12 hexadecimal digits that tell the work of one owner from that of others. */
+/** 12 hexadecimal digits that identify the owner in names. */
 export function ownerTag({ organisationId, owner }: SinkOwner): string {
   return createHash('sha256').update(`${organisationId}\n${owner}`).digest('hex').slice(0, 12);
 }
 
-/** What was found, and why some sinks could not be asked. */
+/** What was found, and why some sinks could not be read. */
 export interface Listing<T> {
   readonly found: readonly T[];
   readonly failures: readonly Failure[];
@@ -37,7 +40,7 @@ export class Sinks {
     this.#all = [...new Set(Object.values(table))];
   }
 
-  /** @throws Failure when the settings permit no such place */
+  /** @throws Failure when the settings permit no such sink */
   of(desired: DesiredResource): Sink {
     const { sink } = desired.secretOutput!;
     const found = this.#table[sink];
@@ -47,7 +50,7 @@ export class Sinks {
     throw new Failure('invalidInput', `${file}:${line}:${column}: ${message}`);
   }
 
-  /** What lies in the place of each key, in order; a Failure where that cannot be told. */
+  /** Reads the values of each key, in order; a Failure for a place that cannot be read. */
   async read(keys: readonly DesiredResource[]): Promise<readonly (ValueSet | Failure)[]> {
     const looked = new Map<DesiredResource, ValueSet | Failure>();
     const bySink = new Map<Sink, DesiredResource[]>();
@@ -69,7 +72,7 @@ export class Sinks {
     return keys.map((key) => looked.get(key)!);
   }
 
-  /** Every value that may be a key's, wherever it lies. */
+  /** Lists every value that may belong to a key. */
   list(): Promise<Listing<StoredValue>> {
     return this.#gather((sink) => sink.list());
   }
@@ -92,7 +95,7 @@ export class Sinks {
   }
 }
 
-/** What permits each form. */
+/** The setting that permits each form. */
 const settingsOf: Readonly<Record<SecretTarget['sink'], string>> = {
   file: 'GATEWRIGHT_SECRETS_DIR',
   kubernetesSecret: 'GATEWRIGHT_KUBERNETES_NAMESPACES',

@@ -1,32 +1,32 @@
-/** Knows how a folder is looked through for values of API keys, wherever in it they lie. */
+/** Searches a folder for values of API keys. */
 import { lstat, readdir, readFile, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isWellFormedApiKey } from '../../model/people/credentials.ts';
 import { Secret } from '../../secret.ts';
 
-/** A file that may hold the value of a key. */
+/** A file that may contain the value of a key. */
 export interface ValueFile {
   readonly path: string;
   readonly value: Secret;
 }
 
-/** More entries of a folder are not looked at. */
+/** Maximum number of entries that are visited. */
 export const entriesMax = 10_000;
 const fileBytesMax = 4_096;
 const notDelivered = /\.kept-\d+$|\.pending$/;
-/** How marks of files end that go with their key. */
+/** Suffix of the marks of files that are deleted with their key. */
 export const leavingEnding = '.leaving';
 
 /**
- * Every plain file in a folder and below it that holds what could be a key's value, save marks; those that wait
- * or are kept aside last. Of a folder with more than 10,000 entries the first that are met.
+ * Returns every plain file below a folder that contains a well-formed key value, without marks;
+ * pending and kept ones last. Of a folder with more than 10,000 entries only the first ones found.
  */
 export async function findValues(top: string): Promise<ValueFile[]> {
   const found: ValueFile[] = [];
   const folders = [top];
   let entries = 0;
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    // One that may not be read holds nothing that a run could make use of.
+    // An unreadable folder contains nothing that a run could use.
     for (const name of await readdir(folder).catch(() => [])) {
       entries += 1;
       if (entries > entriesMax) return found.toSorted(byRank);
@@ -39,7 +39,7 @@ export async function findValues(top: string): Promise<ValueFile[]> {
   return found.toSorted(byRank);
 }
 
-/** Whether a file still has the value that was found in it, which need not be a whole one. */
+/** Returns whether a file still contains the value that was read, which may be incomplete. */
 export async function holdsValue({ path, value }: ValueFile): Promise<boolean> {
   try {
     const found = await lstat(path);
@@ -50,14 +50,14 @@ export async function holdsValue({ path, value }: ValueFile): Promise<boolean> {
   }
 }
 
-/** Gone already is as good. */
+/** A file that is already gone counts as removed. */
 export async function removeFile(path: string): Promise<void> {
   await unlink(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
   });
 }
 
-/** The value of a file; null for what holds none, or is gone. */
+/** Returns the value of a file; null when it has none or does not exist. */
 export async function readValueFile(path: string): Promise<Secret | null> {
   const found = await valueOrFolder(path);
   return found instanceof Secret ? found : null;
@@ -68,7 +68,7 @@ function byRank(one: ValueFile, two: ValueFile): number {
   return rank(one) < rank(two) ? -1 : 1;
 }
 
-/** The value of a file that could be a key's; null for anything else that is no folder. */
+/** Returns the value of a file that could be a key's, or `folder`; null for anything else. */
 async function valueOrFolder(path: string): Promise<Secret | 'folder' | null> {
   try {
     const found = await lstat(path);
@@ -77,7 +77,7 @@ async function valueOrFolder(path: string): Promise<Secret | 'folder' | null> {
     const text = (await readFile(path, 'utf8')).trim();
     return isWellFormedApiKey(text) ? new Secret(text, `file:${path}`) : null;
   } catch {
-    // Gone meanwhile, or not for this user.
+    // Removed meanwhile, or not readable for this user.
     return null;
   }
 }

@@ -1,4 +1,7 @@
-/** Knows what of a Vault the settings permit, and where beside it an owner's own work lies. */
+/**
+ * Checks which Vault paths the settings permit, and selects the folder of an owner's auxiliary
+ * values.
+ */
 
 import { Failure } from '../../failure.ts';
 import type { SecretPath } from '../../vault/key-value.ts';
@@ -6,23 +9,26 @@ import { type VaultClient, VaultUnreachable } from '../../vault/vault-client.ts'
 import { type VaultPlace, vaultText } from '../resources/secret-target.ts';
 import type { RepeatOptions } from './repeated.ts';
 
-/** How the settings permit a Vault to be used. */
+/** How the settings permit the use of a Vault. */
 export interface VaultGrant {
-  /** Connects when it is first asked for. @throws Failure when that cannot be */
+  /** Connects on first use. @throws Failure when Vault is not accessible */
   readonly connect: () => Promise<VaultClient>;
-  /** Paths that manifests may name, with all below them; '' for the whole of a mount. */
+  /** Paths that manifests may use, including everything below; '' permits a whole mount. */
   readonly paths: readonly SecretPath[];
 }
 
 const attemptsMax = 8;
 
-/** The path that says most of a place, so that all about it lies in one folder. */
+/**
+ * Returns the longest permitted path that covers the place, so that everything about it is in one
+ * folder.
+ */
 export function grantOf({ paths }: VaultGrant, place: SecretPath): SecretPath {
   const all = paths.filter((grant) => covers(grant, place));
   return all.toSorted((one, two) => two.path.length - one.path.length)[0]!;
 }
 
-/** @throws Failure when the settings do not permit a place */
+/** @throws Failure when the settings do not permit the place */
 export function assertGranted(grant: VaultGrant, place: VaultPlace): void {
   const refusal = pathRefusal(grant, place);
   if (refusal !== null) throw new Failure('invalidInput', refusal.message);
@@ -45,7 +51,7 @@ export function pathRefusal(
       : `which names ${paths.map(vaultFolderText).join(', ')}`;
   return {
     message: `${place.mount}/${place.path} is not below GATEWRIGHT_VAULT_PATHS, ${named}`,
-    fix: 'name a path that is, or have it added to that setting',
+    fix: 'use a path below it, or have this one added to the setting',
   };
 }
 
@@ -53,7 +59,7 @@ export function vaultFolderText({ mount, path }: SecretPath): string {
   return path === '' ? mount : `${mount}/${path}`;
 }
 
-/** How a place of Vault is written, for `repeated`. */
+/** Options of `repeated` for writes to a Vault place. */
 export function writing(place: VaultPlace): RepeatOptions {
   return {
     what: vaultText(place),

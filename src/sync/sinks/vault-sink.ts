@@ -1,4 +1,4 @@
-/** Knows secrets of a Vault as places of values: claimed once, written by version, never another's. */
+/** Stores key values in Vault secrets: claimed once, written by version, never those of others. */
 import { Failure } from '../../failure.ts';
 import { isWellFormedApiKey } from '../../model/people/credentials.ts';
 import { Secret } from '../../secret.ts';
@@ -27,7 +27,7 @@ export class VaultSink implements Sink {
     return vaultText(place);
   }
 
-  /** Lists what waits once where there are several keys. */
+  /** Lists pending values once when there are several keys. */
   async read(keys: readonly DesiredResource[]): Promise<(ValueSet | Failure)[]> {
     const all = keys.length > 1 ? this.#work.list('pending') : null;
     return await Promise.all(
@@ -129,6 +129,7 @@ export class VaultSink implements Sink {
 }
 
 function placeIn({ secretOutput }: DesiredResource): VaultPlace {
-  if (secretOutput?.sink !== 'vault') throw new Error('the value of this key goes to no Vault');
+  if (secretOutput?.sink !== 'vault')
+    throw new Error('the value of this key is not delivered to Vault');
   return secretOutput;
 }

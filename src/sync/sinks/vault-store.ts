@@ -1,8 +1,8 @@
-/** Knows what of the secrets of a Vault is one owner's: claimed once, written by version, gone with every version. */
+/** Reads, claims and removes the Vault secrets of one owner. */
 /*
- * A secret is claimed by a version that holds nothing but the name of its owner, written only where there
- * was no other; the name then stands in its custom metadata, by which everybody can see whose it is. A run
- * that dies in between has left a claim that nobody but its owner takes up.
+ * A secret is claimed by a version that contains only the owner's name, written only if no version
+ * exists. The name is then added to the custom metadata, where everybody can see it. A run that
+ * dies in between leaves a claim that only its owner continues.
  */
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
@@ -22,7 +22,7 @@ import type { SinkOwner } from './sinks.ts';
 import { assertGranted, type VaultGrant, writing } from './vault-grant.ts';
 import type { VaultWork } from './vault-work.ts';
 
-/** Of a claim. Keys that manifests name have no slash. */
+/** Data key of a claim; keys in manifests contain no slash. */
 const claimKey = 'gatewright.dev/owner';
 const ownerName = 'gatewright-owner';
 
@@ -37,14 +37,14 @@ export class VaultStore {
     this.#work = work;
   }
 
-  /** What lies in a place, whosever it is; null where there is nothing. */
+  /** Returns the value in a place, whoever owns it; null when there is none. */
   async valueAt(place: VaultPlace): Promise<Secret | null> {
     assertGranted(this.#grant, place);
     const secret = await readSecret(await this.#grant.connect(), place);
     return secret === null ? null : valueIn(secret, place);
   }
 
-  /** @throws Failure for a secret that is not this owner's and holds something */
+  /** @throws Failure for a secret with data that does not belong to this owner */
   async assertFree(place: VaultPlace): Promise<void> {
     assertGranted(this.#grant, place);
     const client = await this.#grant.connect();
@@ -52,10 +52,10 @@ export class VaultStore {
   }
 
   /**
-   * Puts a value under a key of a secret of this owner, which is claimed where there is none.
+   * Writes a value under a key of a secret of this owner, claiming the secret if necessary.
    *
-   * @param over what has been judged to lie there and may go; null where nothing does
-   * @throws Failure when something else has come there meanwhile, or the secret is not this owner's
+   * @param over the present value that may be replaced; null when there must be none
+   * @throws Failure when another value was written meanwhile, or the secret is not this owner's
    */
   async write(place: VaultPlace, value: Secret, over: Secret | null): Promise<void> {
     assertGranted(this.#grant, place);
@@ -75,14 +75,15 @@ export class VaultStore {
       const { [claimKey]: _, ...data } = secret.data;
       const next = { ...data, [place.key]: value.reveal() };
       await writeSecret(client, place, next, secret.version);
-      // Looked at once more: the answer says nothing of what came right after.
+      // The secret is read once more: the response does not show a write right after this one.
       return false;
     });
   }
 
   /**
-   * Removes a value if it is still there, with every version that had it: first a version without it, over
-   * the one that was read, then the earlier ones, or all where nothing else is in the secret.
+   * Removes a value if it is still present, with every version that contained it: writes a version
+   * without it over the one that was read, then destroys the earlier ones, or deletes the secret if
+   * nothing else is in it.
    */
   async remove(place: VaultPlace, value: Secret): Promise<void> {
     assertGranted(this.#grant, place);
@@ -97,7 +98,8 @@ export class VaultStore {
           await writeSecret(client, place, rest, secret.version);
           return false;
         }
-        // A run may have died right here, so that what is gone already is looked after, too.
+        // An earlier run may have died right here, so the cleanup also runs when the value is
+        // already gone.
         if (Object.keys(rest).length === 0) await removeSecret(client, place);
         else await destroyBefore(client, place, secret.version);
       }
@@ -110,7 +112,7 @@ export class VaultStore {
     return this.#isMarked(secret) || secret.data[claimKey] === this.#owner;
   }
 
-  /** Writes the next step of a claim; always to be followed by another look. */
+  /** Writes the next step of a claim; the caller must read again. */
   async #claim(client: VaultClient, place: VaultPlace, secret: VaultSecret | null): Promise<false> {
     if (secret?.data[claimKey] === this.#owner) {
       const customMetadata = { ...secret.customMetadata, [ownerName]: this.#owner };
@@ -142,7 +144,7 @@ export class VaultStore {
   }
 }
 
-/** The value of a key; null where there is none. */
+/** Returns the value of a key; null when there is none. */
 function valueIn({ data }: VaultSecret, place: VaultPlace): Secret | null {
   const value = data[place.key];
   return typeof value === 'string' ? new Secret(value.trim(), vaultText(place)) : null;
@@ -159,6 +161,6 @@ metadata, or give secretOutput another path`,
 function occupied({ mount, path, key }: VaultPlace): Failure {
   return new Failure(
     'retryable',
-    `another value has come to the key ${key} of the secret ${mount}/${path} of Vault meanwhile; run it again`,
+    `another value was written to the key ${key} of the secret ${mount}/${path} of Vault meanwhile; run it again`,
   );
 }

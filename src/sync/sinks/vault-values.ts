@@ -1,4 +1,4 @@
-/** Knows how a value is read from a secret of a Vault. */
+/** Reads a value from a Vault secret. */
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
 import { readSecret } from '../../vault/key-value.ts';
@@ -6,7 +6,7 @@ import { VaultUnreachable } from '../../vault/vault-client.ts';
 import { type VaultPlace, vaultText } from '../resources/secret-target.ts';
 import { pathRefusal, type VaultGrant } from './vault-grant.ts';
 
-/** Undefined where there is no such secret or key; else the value, or why it cannot be told. */
+/** Returns undefined when secret or key do not exist; else the value, or why it cannot be read. */
 export async function readVaultValue(
   grant: VaultGrant,
   place: VaultPlace,
@@ -20,8 +20,8 @@ export async function readVaultValue(
     if (value === undefined || typeof value === 'string') {
       return value === undefined ? undefined : new Secret(value, vaultText(place));
     }
-    const wrong = `the key ${place.key} of ${place.mount}/${place.path} is no text`;
-    return { code: 'secret-refused', message: wrong, fix: 'write it to Vault as text' };
+    const wrong = `the key ${place.key} of ${place.mount}/${place.path} is not a string`;
+    return { code: 'secret-refused', message: wrong, fix: 'store it in Vault as a string' };
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     const isOut = error instanceof VaultUnreachable || error.kind === 'unreachable';
@@ -29,7 +29,7 @@ export async function readVaultValue(
       code: isOut ? 'secret-unreachable' : 'secret-refused',
       message: error.message,
       fix: isOut
-        ? 'nothing that needs it is changed until Vault answers'
+        ? 'resources that need it are not changed until Vault responds'
         : 'permit the policy of gatewright to read it',
     };
   }

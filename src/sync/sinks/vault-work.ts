@@ -1,4 +1,7 @@
-/** Knows what an owner keeps in a Vault beside the secrets of keys: values that wait, are kept or go, and where values were put. */
+/**
+ * Stores an owner's auxiliary values in Vault: pending, kept or leaving values, and records of
+ * places.
+ */
 import { createHash } from 'node:crypto';
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
@@ -21,26 +24,29 @@ import {
   writing,
 } from './vault-grant.ts';
 
-/** What secrets beside those of keys are for: a value that waits, is kept, goes with its key, or was put somewhere. */
+/**
+ * Purposes of auxiliary secrets: a value that is pending, kept aside, about to be deleted, or
+ * delivered somewhere.
+ */
 export type Work = 'pending' | 'kept' | 'leaving' | 'placed';
 
 export interface WorkSecret {
   readonly work: Work;
-  /** The place that it is about. */
+  /** The place that it concerns. */
   readonly of: VaultPlace;
   readonly fence: number;
-  /** Where it lies itself. */
+  /** The place of the auxiliary secret itself. */
   readonly place: VaultPlace;
   readonly value: Secret;
 }
 
 const workFolder = '.gatewright';
-/** The key in the data of a secret that is there for a work. */
+/** The data key of an auxiliary secret. */
 const workKey = 'value';
 
 /**
- * The folder of one owner below each path that is granted: whoever reads the secret of a key sees whole
- * values only, and no walk through the engine is needed to find one again.
+ * One folder of the owner below each granted path. Readers of a key's secret see only complete
+ * values, and values are found without walking the whole engine.
  */
 export class VaultWork {
   readonly #grant: VaultGrant;
@@ -51,7 +57,9 @@ export class VaultWork {
     this.#tag = ownerTag(owner);
   }
 
-  /** A secret beside those of keys; the same again is no fault. @throws Failure where it has another value */
+  /**
+   * Writes an auxiliary secret; idempotent for the same value. @throws Failure when it has another
+   */
   async write(work: Work, of: VaultPlace, fence: number, value: Secret): Promise<VaultPlace> {
     assertGranted(this.#grant, of);
     const place = this.placeOf(work, of, fence);
@@ -68,7 +76,7 @@ export class VaultWork {
     return place;
   }
 
-  /** Those of this owner, of one work and about one place where these are named. */
+  /** Lists the auxiliary secrets of this owner, of one purpose, optionally about one place. */
   async list(work: Work, of?: VaultPlace): Promise<WorkSecret[]> {
     const client = await this.#grant.connect();
     const grants = of === undefined ? this.#grant.paths : [grantOf(this.#grant, of)];
@@ -85,14 +93,14 @@ export class VaultWork {
     return (await Promise.all(found)).flat();
   }
 
-  /** Removes a value of this work if it is still there. */
+  /** Removes an auxiliary value if it is still present. */
   async remove(place: VaultPlace, value: Secret): Promise<void> {
     const client = await this.#grant.connect();
     const secret = await readSecret(client, place);
     if (secret?.data[workKey] === value.reveal()) await removeSecret(client, place);
   }
 
-  /** Whether a place is in such a folder. */
+  /** Returns whether a place is inside such a folder. */
   isWork({ path }: VaultPlace): boolean {
     return path.split('/').includes(workFolder);
   }

@@ -1,7 +1,7 @@
 /** Reports the status of a loop to the server, on changes and before it becomes stale. */
 import type { Clock } from '../../clock.ts';
 import { Failure, type Place } from '../../failure.ts';
-import type { Announcements, SyncReport } from '../../model/kinds/sync-record.ts';
+import type { SyncAnnouncements, SyncReport } from '../../model/kinds/sync-record.ts';
 import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
@@ -34,8 +34,8 @@ export interface StatusFollower {
   note(
     report: Omit<SyncReport, 'next_look_at'>,
     standing: LoopStatus,
-    before: Announcements | undefined,
-  ): Announcements;
+    before: SyncAnnouncements | undefined,
+  ): SyncAnnouncements;
   /** The announcement is stored, or cannot be: what it contains may be sent. */
   send(): void;
   /** Another run has led in the meantime. */

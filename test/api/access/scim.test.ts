@@ -343,7 +343,7 @@ describe('a directory', () => {
 });
 
 describe('the SCIM service provider endpoints', () => {
-  it('return the supported features and schemas', async () => {
+  it('returns the supported features and schemas', async () => {
     const { body } = await scim('GET', '/ServiceProviderConfig');
     expect(body).toMatchObject({ patch: { supported: true }, bulk: { supported: false } });
     expect(body.authenticationSchemes[0].type).toBe('oauthbearertoken');

@@ -73,7 +73,7 @@ const file = () => toFile(Buffer.from('Frogs are green.'), 'frogs.txt');
 const poll = { pollIntervalMs: 20 } as never;
 
 describe('chats and completions', () => {
-  it('return whole, streamed and parsed responses, and tool calls', async () => {
+  it('returns whole, streamed and parsed responses, and tool calls', async () => {
     const { completions } = kept.chat;
     const whole = await completions.create(asked);
     expect(whole.choices[0]!.message!.content).toBe('hi');

@@ -39,7 +39,7 @@ function streams(texts: readonly string[]): void {
 }
 
 describe('guardrails on requests', () => {
-  it('return 446 with their results when they deny, without sending or charging anything', async () => {
+  it('returns 446 with their results when they deny, without sending or charging anything', async () => {
     const limited = await inference.addKey({
       usage_limits: { type: 'tokens', credit_limit: 100_000 },
     });
@@ -57,7 +57,7 @@ describe('guardrails on requests', () => {
     expect(next.headers['x-gateway-usage-remaining']).toBe('tokens=99993');
   });
 
-  it('return 246 when a check fails without denying, and 200 when all pass', async () => {
+  it('returns 246 when a check fails without denying, and 200 when all pass', async () => {
     const config = { input_guardrails: [forbids('bomb', {})] };
     const failed = await inference.chat(key, { config, params: asking('a bomb') });
     expect(failed).toMatchObject({ status: 246, body: { choices: chatAnswer.choices } });
@@ -68,7 +68,7 @@ describe('guardrails on requests', () => {
     });
   });
 
-  it('change the text that the provider receives when they redact, and nothing else', async () => {
+  it('changes the text that the provider receives when they redact, and nothing else', async () => {
     const rule = { rule: '\\d{3}-\\d{4}', redactText: '[phone]' };
     const config = { input_guardrails: [{ 'default.regexReplace': rule }] };
     const params = { ...asking('call 555-1234'), temperature: 0.25 };
@@ -88,7 +88,7 @@ describe('guardrails on requests', () => {
     ['Content', '{"messages":[{"role":"user","Content":"a bomb","content":"x"}]}', 'content'],
     ['Messages', '{"Messages":[{"role":"user","content":"a bomb"}]}', 'messages'],
     ['a long s', '{"meſſages":[{"role":"user","content":"a bomb"}]}', 'messages'],
-  ])('reject a body that parsers could read differently: %s', async (_, body, param) => {
+  ])('rejects a body that parsers could read differently: %s', async (_, body, param) => {
     const replacing = { 'default.regexReplace': { rule: 'bomb' }, scan_scope: 'all_messages' };
     const { server, upstream } = inference;
     const headers = {
@@ -117,12 +117,12 @@ describe('guardrails on requests', () => {
       { messages: [{ role: 'user', content: [{ type: 'x', text: 'a bomb' }] }] },
     ],
     ['a message that is a text', { messages: ['a bomb'] }],
-  ])('judge everything that a provider may read as text: %s', async (_, params) => {
+  ])('judges everything that a provider may read as text: %s', async (_, params) => {
     const config = { input_guardrails: [forbids('bomb')] };
     expect((await inference.chat(key, { config, params })).status).toBe(446);
   });
 
-  it('trigger the next target of a fallback that is configured for 446', async () => {
+  it('triggers the next target of a fallback that is configured for 446', async () => {
     const target = { provider: 'mock-upstream', custom_host: inference.upstream.url };
     const config = {
       provider: undefined,
@@ -156,7 +156,7 @@ describe('guardrails that several targets inherit', () => {
   it.each([
     ['default.modelWhitelist', { models: ['small'] }],
     ['default.modelRules', { rules: { defaults: ['small'] } }],
-  ])('evaluate %s for the model of each target', async (check, parameters) => {
+  ])('evaluates %s for the model of each target', async (check, parameters) => {
     inference.upstream.script = (_, response) => sendJson(response, {}, 500);
     const guardrail = byModel(check, parameters);
     const behind = await inference.chat(key, {
@@ -171,7 +171,7 @@ describe('guardrails that several targets inherit', () => {
     expect(modelsReached()).toEqual(['small', 'small']);
   });
 
-  it('evaluate checks for the provider of each target', async () => {
+  it('evaluates checks for the provider of each target', async () => {
     inference.upstream.script = (_, response) => sendJson(response, {}, 500);
     const guardrail = byModel('default.modelWhitelist', { models: ['mock-upstream/m'] });
     const config = falling(guardrail, [{}, { provider: 'vllm' }]);
@@ -179,7 +179,7 @@ describe('guardrails that several targets inherit', () => {
     expect(modelsReached()).toEqual(['m']);
   });
 
-  it('judge a request once for all targets with the same provider and model', async () => {
+  it('judges a request once for all targets with the same provider and model', async () => {
     inference.upstream.script = ({ url }, response) =>
       url.endsWith('/hook') ? sendJson(response, { verdict: true }) : sendJson(response, {}, 500);
     const webhook = { 'default.webhook': { webhookURL: `${inference.upstream.url}/hook` } };
@@ -194,7 +194,7 @@ describe('guardrails that several targets inherit', () => {
 describe('guardrails on responses', () => {
   const config = { output_guardrails: [forbids('hi')] };
 
-  it('withhold a denied response from the caller, and charge it', async () => {
+  it('withholds a denied response from the caller, and charges it', async () => {
     const limited = await inference.addKey({
       usage_limits: { type: 'tokens', credit_limit: 100_000 },
     });
@@ -204,13 +204,13 @@ describe('guardrails on responses', () => {
     expect(answer.headers['x-gateway-usage-remaining']).toBe('tokens=99993');
   });
 
-  it('return the redacted text to the caller', async () => {
+  it('returns the redacted text to the caller', async () => {
     const replacing = { output_guardrails: [{ 'default.regexReplace': { rule: 'hi' } }] };
     const answer = await inference.chat(key, { config: replacing });
     expect(answer.body.choices[0].message.content).toBe('[REDACTED]');
   });
 
-  it('withhold every byte of a denied stream', async () => {
+  it('withholds every byte of a denied stream', async () => {
     streams(['h', 'i, listen']);
     const answer = await inference.chat(key, { config, params: { stream: true } });
     expect(answer.status).toBe(446);
@@ -218,7 +218,7 @@ describe('guardrails on responses', () => {
   });
 
   it.each(['data: hi\n\n', 'data: ["hi"]\n\n'])(
-    'reject a stream in an unknown format: %j',
+    'rejects a stream in an unknown format: %j',
     async (said) => {
       inference.upstream.script = (_, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -245,7 +245,7 @@ describe('guardrails on responses', () => {
     expect(replaced.body).toMatch(/\[DONE\]\n\ndata: \{"hook_results":/);
   });
 
-  it('judge cached responses again', async () => {
+  it('judges cached responses again', async () => {
     const cache = { mode: 'simple', max_age: 600 };
     const params = asking('kept for guardrails');
     expect((await inference.chat(key, { config: { cache }, params })).status).toBe(200);
@@ -323,7 +323,7 @@ describe('saved guardrails', () => {
     return body.id;
   }
 
-  it('judge when a config names them, and by default for a whole workspace', async () => {
+  it('judges when a config names them, and by default for a whole workspace', async () => {
     const workspace = await addWorkspace('guarded');
     const slug = await addGuardrail('bomb', workspace);
     const { key: guarded } = await inference.addKey({ workspace_id: workspace });
@@ -338,7 +338,7 @@ describe('saved guardrails', () => {
     await expect.poll(async () => (await inference.chat(guarded, { params })).status).toBe(446);
   });
 
-  it('judge for the whole organisation in every workspace without an exclusion, and outside of workspaces', async () => {
+  it('judges for the whole organisation in every workspace without an exclusion, and outside of workspaces', async () => {
     const { server } = inference;
     const put = async (path: string, body: object) => {
       const answer = await server.request('PUT', `/v1/${path}`, { body });
@@ -366,7 +366,7 @@ describe('saved guardrails', () => {
     await expect.poll(ask).toEqual([200, 200, 200]);
   });
 
-  it('return 400 when they belong to another workspace or do not exist', async () => {
+  it('returns 400 when they belong to another workspace or do not exist', async () => {
     const slug = await addGuardrail('bomb', await addWorkspace('one of two'));
     const workspace = await addWorkspace('two of two');
     const { key: other } = await inference.addKey({ workspace_id: workspace });

@@ -220,7 +220,7 @@ describe('units that are idle in another process', () => {
     return { ledger, told };
   }
 
-  it('are awaited until the other process has said that it holds none, however long that takes', async () => {
+  it('is awaited until the other process has said that it holds none, however long that takes', async () => {
     const one = await limit();
     const slow = slowReplica();
     await holdAllWith(slow, one);
@@ -231,7 +231,7 @@ describe('units that are idle in another process', () => {
     expect(await asked).toMatchObject({ outputTokens: 0 });
   });
 
-  it('are not awaited forever', async () => {
+  it('is not awaited forever', async () => {
     const one = await limit();
     const slow = slowReplica();
     await holdAllWith(slow, one);
@@ -242,7 +242,7 @@ describe('units that are idle in another process', () => {
     slow.go();
   });
 
-  it('are not awaited when the other process has said that it holds none', async () => {
+  it('is not awaited when the other process has said that it holds none', async () => {
     const one = await limit();
     const other = slowReplica();
     await other.ledger.open().admit([one], bound(1_000));
@@ -253,7 +253,7 @@ describe('units that are idle in another process', () => {
   });
 });
 
-it('are shared under several limits without rejecting anyone, although some limits are short at first', async () => {
+it('is shared under several limits without rejecting anyone, although some limits are short at first', async () => {
   const limits = [
     await limit({ limitUnits: 1_000_000 }),
     await limit({ type: 'requests', limitUnits: 1_000_000 }),

@@ -296,7 +296,7 @@ describe('a rate-limit policy', () => {
 });
 
 describe('soft limits', () => {
-  it('change and reject no request, and report the usage above them', async () => {
+  it('changes and rejects no request, and reports the usage above them', async () => {
     const settings = { ...testSettings().inference, enforcesLimits: false };
     await using soft = await startInference({ inference: settings });
     const { key, id } = await soft.addKey({

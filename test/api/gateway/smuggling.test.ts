@@ -301,7 +301,7 @@ describe('bytes that a provider sends after its response', () => {
       `HTTP/1.1 200 OK\r\n${chunked}\r\n2\r\n{}\r\n0\r\n\r\n5\r\nhello\r\n${smuggled}`,
       200,
     ],
-  ])('are discarded: %s', async (_, method, bytes, status) => {
+  ])('is discarded: %s', async (_, method, bytes, status) => {
     upstream.answers.push(bytes);
     const [to, more] = method === 'POST' ? [path, ofLength] : ['/v1/models', ''];
     const asked = bytesOf({
@@ -315,7 +315,7 @@ describe('bytes that a provider sends after its response', () => {
     if (status === 204) expect(told[0]).not.toMatch(/content-length/i);
   });
 
-  it('are discarded when they arrive later, because the connection is closed', async () => {
+  it('is discarded when they arrive later, because the connection is closed', async () => {
     upstream.answers.push(first);
     expect(statusesOf(await toldOn(last()))).toEqual([200]);
     upstream.say(smuggled);
@@ -323,12 +323,12 @@ describe('bytes that a provider sends after its response', () => {
     expect(await toldOn(last())).toContain('chatcmpl-1');
   });
 
-  it('are not forwarded when a thousand interim responses precede the response', async () => {
+  it('is not forwarded when a thousand interim responses precede the response', async () => {
     upstream.answers.push('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'.repeat(1_000) + first);
     expect(statusesOf(await toldOn(last()))).toEqual([200]);
   });
 
-  it('are not forwarded from hop-by-hop and cookie headers', async () => {
+  it('is not forwarded from hop-by-hop and cookie headers', async () => {
     const lines = [
       'Connection: close, X-Hop',
       'X-Hop: 1',

@@ -123,7 +123,7 @@ async function statusOf(request: string): Promise<string> {
 const probe = () => exchange('PUT', `${http.url}/echo`, 1, {});
 
 describe('pipelined requests', () => {
-  it('are not read further while nobody reads the responses, and are answered in order afterwards', async () => {
+  it('is not read further while nobody reads the responses, and is answered in order afterwards', async () => {
     await start();
     const socket = dial().pause();
     const ids = Array.from({ length: 1000 }, (_, at) => `r${at}`);
@@ -139,7 +139,7 @@ describe('pipelined requests', () => {
     expect(seen.runningMax).toBeLessThanOrEqual(4);
   });
 
-  it('are handled four at a time, however many there are', async () => {
+  it('is handled four at a time, however many there are', async () => {
     await start();
     const socket = dial();
     const ids = Array.from({ length: 50 }, (_, at) => `r${at}`);
@@ -175,7 +175,7 @@ describe('pipelined requests', () => {
     expect(floodAnswers).toBeLessThan(2_000);
   });
 
-  it('are not served beyond the number that one connection may send', async () => {
+  it('is not served beyond the number that one connection may send', async () => {
     await start({ requestsPerSocketMax: 10 });
     const socket = dial();
     const ids = Array.from({ length: 2000 }, (_, at) => `r${at}`);
@@ -186,7 +186,7 @@ describe('pipelined requests', () => {
     expect(seen.entered).toBe(10);
   });
 
-  it('mean the same however the bytes are split, including bodies full of line breaks', async () => {
+  it('means the same however the bytes are split, including bodies full of line breaks', async () => {
     await start();
     // A list may contain line breaks that look like the end of the headers.
     const lists = [0, 1, 2, 3].map((at) => `[${'\r\n\r\n'.repeat(at * 100)}${at}]`);
@@ -415,7 +415,7 @@ describe('a peer that stalls', () => {
 });
 
 describe('connections', () => {
-  it('receive 503 beyond the limit, and are accepted again when there is room', async () => {
+  it('receives 503 beyond the limit, and is accepted again when there is room', async () => {
     await start({ connectionsMax: 2 });
     const first = dial();
     const second = dial();
@@ -430,7 +430,7 @@ describe('connections', () => {
     await expect.poll(() => statusOf(get('/echo', 'again'))).toBe('405');
   });
 
-  it('receive `connection: close` with each response once the server shuts down', async () => {
+  it('receives `connection: close` with each response once the server shuts down', async () => {
     await start();
     const held = dial();
     const idle = dial();

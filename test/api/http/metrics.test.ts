@@ -12,14 +12,14 @@ describe('metrics', () => {
   const scrape = async (): Promise<string> =>
     (await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {})).body;
 
-  it('are served in the Prometheus text format on their own port', async () => {
+  it('is served in the Prometheus text format on their own port', async () => {
     const answer = await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {});
     expect(answer.status).toBe(200);
     expect(answer.headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
     expect((await exchange('GET', `${server.url}/metrics`, undefined, {})).status).toBe(404);
   });
 
-  it('count requests by method, route pattern and status', async () => {
+  it('counts requests by method, route pattern and status', async () => {
     await server.request('GET', '/iam/v1/access_policies');
     await server.request('DELETE', '/iam/v1/access_policies/some-id');
     await exchange('GET', `${server.url}/no/such/path`, undefined, {});
@@ -33,14 +33,14 @@ describe('metrics', () => {
     expect(await scrape()).not.toMatch(/some-id|no\/such/);
   });
 
-  it('count job runs by job and outcome', async () => {
+  it('counts job runs by job and outcome', async () => {
     await server.app.jobs.runNow('expire-keys');
     expect(await scrape()).toMatch(
       /gatewright_job_duration_seconds_count\{job="expire-keys",state="done"\} 1/,
     );
   });
 
-  it('include the build, the state of the process and the use of the database pool', async () => {
+  it('includes the build, the state of the process and the use of the database pool', async () => {
     const text = await scrape();
     expect(text).toMatch(/gatewright_build_info\{version="\d+\.\d+\.\d+[^"]*",node="v\d+/);
     expect(text).toContain('process_cpu_seconds_total');

@@ -51,7 +51,7 @@ const lastAsked = () => JSON.parse(inference.upstream.reached.at(-1)!.body.toStr
 
 describe('prompts on the listener of the Admin API', () => {
   it.each(['x-gateway-api-key', 'x-portkey-api-key', 'authorization'])(
-    'are run with a key in %s',
+    'is run with a key in %s',
     async (name) => {
       const answer = await asking({ [name]: name === 'authorization' ? `Bearer ${key}` : key });
       expect([answer.status, answer.body.choices[0].message.content]).toEqual([200, 'hi']);
@@ -61,7 +61,7 @@ describe('prompts on the listener of the Admin API', () => {
     },
   );
 
-  it('are streamed to an unmodified client, event by event', async () => {
+  it('is streamed to an unmodified client, event by event', async () => {
     const { promise: isSeen, resolve: goOn } = Promise.withResolvers<void>();
     inference.upstream.script = async (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -86,7 +86,7 @@ describe('prompts on the listener of the Admin API', () => {
     expect(seen).toEqual(['one', 'two']);
   });
 
-  it('return the errors of the gateway', async () => {
+  it('returns the errors of the gateway', async () => {
     const unknown = await asking({ 'x-gateway-api-key': 'a'.repeat(32) });
     expect([unknown.status, unknown.body.error.code]).toEqual([401, 'invalid_api_key']);
     expect((await asking({ authorization: `Bearer ${await server.token()}` })).status).toBe(401);
@@ -104,7 +104,7 @@ describe('prompts on the listener of the Admin API', () => {
     expect(inference.upstream.reached).toEqual([]);
   });
 
-  it('are counted and logged by route pattern of that listener, without ids', async () => {
+  it('is counted and logged by route pattern of that listener, without ids', async () => {
     await asking({ 'x-gateway-api-key': key });
     const route = '/v1/prompts/:promptId/completions';
     await eventually(async () => {
@@ -114,7 +114,7 @@ describe('prompts on the listener of the Admin API', () => {
     expect(figures).toContain(`route="${route}"`);
   });
 
-  it('are found, aggregated and exported in the request log by slug and by metadata', async () => {
+  it('is found, aggregated and exported in the request log by slug and by metadata', async () => {
     const trace = { 'x-gateway-api-key': key, 'x-gateway-trace-id': 'of-a-prompt' };
     const metadata = { client_id: 'c', app: 'letters', round: 2 };
     expect((await asking(trace, server.url, { variables, metadata })).status).toBe(200);
@@ -151,7 +151,7 @@ describe('prompts on the listener of the Admin API', () => {
     expect(boundaries.body.data.unique_prompt_ids).toEqual([slug]);
   });
 
-  it('send valid metadata to a provider that stores the response', async () => {
+  it('sends valid metadata to a provider that stores the response', async () => {
     const headers = { 'x-gateway-api-key': key, 'x-gateway-metadata': '{"app":"header"}' };
     const store = { variables, store: true, metadata: { app: 'body', team: 'a' } };
     await asking({ ...headers, 'x-gateway-trace-id': 'both' }, server.url, store);

@@ -9,7 +9,7 @@ import { startDatabaseLink } from '../../support/database/database-link.ts';
 import { exchange, startTestServer, testSettings } from '../../support/server/server.ts';
 
 describe('probes', () => {
-  it('return 200 without authentication on a healthy server', async () => {
+  it('returns 200 without authentication on a healthy server', async () => {
     await using server = await startTestServer();
     for (const path of ['/startupz', '/readyz', '/livez']) {
       const answer = await exchange('GET', server.url + path, undefined, {});
@@ -21,7 +21,7 @@ describe('probes', () => {
     }
   });
 
-  it('are served on the metrics port too, where clients cannot exhaust the connections of the API', async () => {
+  it('is served on the metrics port too, where clients cannot exhaust the connections of the API', async () => {
     const { server: usual } = testSettings();
     const settings = { server: { ...usual, connectionsMax: 1 } };
     await using server = await startTestServer({ settings });
@@ -35,7 +35,7 @@ describe('probes', () => {
     holder.destroy();
   });
 
-  it('report not ready but alive while the process drains', async () => {
+  it('reports not ready but alive while the process drains', async () => {
     await using server = await startTestServer();
     server.app.drain();
     const ready = await exchange('GET', `${server.url}/readyz`, undefined, {});
@@ -44,7 +44,7 @@ describe('probes', () => {
     expect((await server.request('GET', '/iam/v1/access_policies')).status).toBe(200);
   });
 
-  it('report not ready while the schema is behind, and ready afterwards', async () => {
+  it('reports not ready while the schema is behind, and ready afterwards', async () => {
     await using server = await startTestServer();
     const { db } = server.database;
     const { rows } = await sql<{
@@ -62,7 +62,7 @@ describe('probes', () => {
     expect((await probe('/startupz')).status).toBe(200);
   });
 
-  it('report a wrong clock, while tokens expire by the time of the database', async () => {
+  it('reports a wrong clock, while tokens expire by the time of the database', async () => {
     const skewMs = 40 * 86_400_000;
     const real = Date.UTC(2027, 0, 4, 8) - skewMs;
     await using server = await startTestServer({ readSharedTime: async () => real });
@@ -88,7 +88,7 @@ describe('probes', () => {
     expect(read.body).toMatchObject({ status: 'active', created_at: new Date(real).toISOString() });
   });
 
-  it('give the reason while the database is unavailable, and calls return 503 and never 401', async () => {
+  it('gives the reason while the database is unavailable, and calls return 503 and never 401', async () => {
     await using link = await startDatabaseLink();
     await using server = await startTestServer({ between: link.lead });
     const calls = async () => [

@@ -325,7 +325,7 @@ describe('a subject that cannot be reset', () => {
 });
 
 describe('several replicas', () => {
-  it('apply each boundary once in total', async () => {
+  it('applies each boundary once in total', async () => {
     // The replicas start in turn, because on a busy machine the last would exceed the connection
     // timeout.
     for (let at = 0; at < 1200; at += 40) {
@@ -372,7 +372,7 @@ describe('a hundred random interleavings', () => {
   }
 
   it(
-    'apply each boundary once when replicas die between any two statements during a schedule change',
+    'applies each boundary once when replicas die between any two statements during a schedule change',
     async () => {
       const { db } = test.database;
       await using other = openDatabase(test.settings);

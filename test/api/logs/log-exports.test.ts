@@ -359,7 +359,7 @@ describe('the job', () => {
 });
 
 describe('fields hidden from people', () => {
-  it('are excluded from every export that they can see, whoever created it', async () => {
+  it('is excluded from every export that they can see, whoever created it', async () => {
     const place = await post('/admin/v2/workspaces', { name: 'seen' });
     const user_id = await addUser(server);
     const users = [{ id: user_id, role: 'member' }];

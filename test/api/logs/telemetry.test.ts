@@ -112,7 +112,7 @@ const days = [1, 2, 3, 4].map((day) => `2027-01-0${day}T00:00:00.000Z`);
 const ys = (records: readonly { y: number }[]) => records.map(({ y }) => y);
 
 describe('charts of v2', () => {
-  it('return cents, requests, tokens and latency by day and in total', async () => {
+  it('returns cents, requests, tokens and latency by day and in total', async () => {
     const cost = (await telemetry.cost(window())).data;
     expect(cost).toMatchObject({ total: 2, avg: 0.5, isQuotaExceeded: false });
     expect(cost.records.map(({ x }) => x)).toEqual(days);
@@ -128,7 +128,7 @@ describe('charts of v2', () => {
     expect((await telemetry.latency(none)).data).toMatchObject({ total: null, p50: null });
   });
 
-  it('return errors, also by status', async () => {
+  it('returns errors, also by status', async () => {
     const errors = (await telemetry.errors(window())).data;
     expect([errors.total, ys(errors.records)]).toEqual([2, [0, 0, 1, 1]]);
     const trends = (await telemetry.errorTrends(window())).data;
@@ -145,7 +145,7 @@ describe('charts of v2', () => {
     expect(grouped.trend.map(({ y }) => y)).toEqual([[], [], [byStatus[0]], [byStatus[1]]]);
   });
 
-  it('return users, cache hits and requests saved by retries', async () => {
+  it('returns users, cache hits and requests saved by retries', async () => {
     const users = (await telemetry.users(window())).data;
     expect([users.total, ys(users.records)]).toEqual([2, [0, 0, 2, 1]]);
     const trends = (await telemetry.userTrends(window())).data;
@@ -166,7 +166,7 @@ describe('charts of v2', () => {
     });
   });
 
-  it('return feedback over time, by score and by model', async () => {
+  it('returns feedback over time, by score and by model', async () => {
     const body = { trace_id: 'order-17', value: 5, weight: 0.5 };
     await server.request('POST', '/v2/feedback', { body });
     expect((await telemetry.feedbackTrend(window())).data.total).toBe(1);
@@ -192,11 +192,11 @@ describe('charts of v2', () => {
     [{ totalUnitsMin: 15, totalUnitsMax: 15 }, 1],
     [{ totalUnitsMax: 0 }, 3],
     [{ costMin: 1.5, costMax: 2 }, 1],
-  ])('filter by %j', async (filter, expected) => {
+  ])('filters by %j', async (filter, expected) => {
     expect((await telemetry.requests({ ...window(), ...filter })).data.total).toBe(expected);
   });
 
-  it('require a workspace and the scope', async () => {
+  it('requires a workspace and the scope', async () => {
     const path = '/v2/logs/charts/requests';
     const unplaced = await server.request('GET', path);
     expect([unplaced.status, unplaced.body.error.code]).toEqual([404, 'AB02']);
@@ -209,7 +209,7 @@ describe('charts of v2', () => {
 });
 
 describe('groups of v2', () => {
-  it('aggregate by common fields, with the requested columns', async () => {
+  it('aggregates by common fields, with the requested columns', async () => {
     const models = await telemetry.groupBy('model', { ...window(), columns: ['cost'] });
     expect(models).toMatchObject({ total: 2, is_quota_exceeded: false });
     expect(models.data).toEqual([
@@ -228,7 +228,7 @@ describe('groups of v2', () => {
     ]);
   });
 
-  it('return pages', async () => {
+  it('returns pages', async () => {
     const query = new URLSearchParams({
       workspaceSlug: slug,
       timeOfGenerationMin: stretch().time_of_generation_min,
@@ -239,7 +239,7 @@ describe('groups of v2', () => {
     expect(body).toMatchObject({ total: 3, data: [{ status_code: 429 }] });
   });
 
-  it('end at row ten thousand, so that no page needs a longer scan', async () => {
+  it('ends at row ten thousand, so that no page needs a longer scan', async () => {
     for (const path of ['logs', 'logs/groups/status_code', 'logs/groups/users']) {
       const query = new URLSearchParams({
         workspaceSlug: slug,
@@ -317,7 +317,7 @@ describe('graphs of v1', () => {
     expect(told.data_points).toHaveLength(graph === 'errors_status_code' ? 2 : 4);
   });
 
-  it('filter by lists, and include all workspaces when none is named', async () => {
+  it('filters by lists, and includes all workspaces when none is named', async () => {
     const total = async (more: object) =>
       ((await analytics.graphs.requests({ ...stretch(), ...more })) as unknown as Graph).summary
         .total;

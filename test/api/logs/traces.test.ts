@@ -183,7 +183,7 @@ async function figure(outcome: 'exported' | 'lost', of = server): Promise<number
 }
 
 describe('the spans of a request', () => {
-  it("are a child of the caller's span and one for the provider call, whose traceparent is forwarded", async () => {
+  it("is a child of the caller's span and one for the provider call, whose traceparent is forwarded", async () => {
     const answer = await send({ traceparent, tracestate: 'vendor=1' });
     expect(answer.status).toBe(200);
     const spans = await spansOf(traceId, 2);
@@ -237,7 +237,7 @@ describe('the spans of a request', () => {
   it.each([
     ['malformed', `00-${traceId.toUpperCase()}-${callerSpan}-01`],
     ['of a trace that is none', `00-${'0'.repeat(32)}-${callerSpan}-01`],
-  ])('begin a new trace without tracestate when the traceparent is %s', async (_, wrong) => {
+  ])('begins a new trace without tracestate when the traceparent is %s', async (_, wrong) => {
     await send({ traceparent: wrong, tracestate: 'vendor=1' });
     const [{ headers }] = upstream.reached as [(typeof upstream.reached)[0]];
     expect(headers.traceparent).toMatch(/^00-[\da-f]{32}-[\da-f]{16}-01$/);
@@ -247,7 +247,7 @@ describe('the spans of a request', () => {
     expect(spans.find(({ kind }) => kind === 2)).not.toHaveProperty('parentSpanId');
   });
 
-  it('contain the model parameters in the types of the conventions, and no text', async () => {
+  it('contains the model parameters in the types of the conventions, and no text', async () => {
     const trace = 'b'.repeat(32);
     upstream.script = (_, response) => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -285,7 +285,7 @@ describe('the spans of a request', () => {
     expect(JSON.stringify(call)).not.toContain('canary');
   });
 
-  it('are omitted when the caller does not sample, and the traceparent is forwarded unchanged', async () => {
+  it('is omitted when the caller does not sample, and the traceparent is forwarded unchanged', async () => {
     const unsampled = `00-${'c'.repeat(32)}-${callerSpan}-00`;
     await send({ traceparent: unsampled });
     await send({ traceparent: `00-${'d'.repeat(32)}-${callerSpan}-01` });
@@ -294,7 +294,7 @@ describe('the spans of a request', () => {
     expect(upstream.reached[0]!.headers.traceparent).toBe(unsampled);
   });
 
-  it('are created for each attempt and each target, with the outcome', async () => {
+  it('is created for each attempt and each target, with the outcome', async () => {
     const trace = 'e'.repeat(32);
     upstream.script = ({ url }, response) =>
       url.startsWith('/v1/') ? sendJson(response, chatAnswer) : sendJson(response, {}, 503);
@@ -331,7 +331,7 @@ describe('the spans of a request', () => {
     expect(told).toEqual(calls.map(({ spanId }) => `00-${trace}-${spanId}-01`));
   });
 
-  it('are created for an unreachable provider and for a rejected caller', async () => {
+  it('is created for an unreachable provider and for a rejected caller', async () => {
     const [gone, stranger] = ['1'.repeat(32), '2'.repeat(32)];
     upstream.script = (_, response) => {
       response.destroy();
@@ -353,7 +353,7 @@ describe('the spans of a request', () => {
     expect(refused!.status).toBeUndefined();
   });
 
-  it('contain no key, no credential, nothing of a body and no header value', async () => {
+  it('contains no key, no credential, nothing of a body and no header value', async () => {
     const trace = '3'.repeat(32);
     upstream.script = (_, response) => {
       response.setHeader('x-answer', 'canary-answer-header');

@@ -117,7 +117,7 @@ describe.each(['native', 'proxy'] as const)('stored assistants (%s)', (kept) => 
     return JSON.stringify(events);
   }
 
-  it('send denied content to no model, and redacted content only in its redacted form', async () => {
+  it('sends denied content to no model, and redacted content only in its redacted form', async () => {
     await told(await guarded({ input_guardrails: [forbids('bomb')] }), 'a bomb');
     expect(provider.heard.join()).not.toContain('bomb');
     await told(await guarded({ input_guardrails: [replaces('\\d{3}-\\d{4}')] }), 'call 555-1234');
@@ -125,7 +125,7 @@ describe.each(['native', 'proxy'] as const)('stored assistants (%s)', (kept) => 
     expect(provider.heard.join()).not.toContain('555-1234');
   });
 
-  it('return denied content in no list, message or stream', async () => {
+  it('returns denied content in no list, message or stream', async () => {
     provider.reply = 'build a bomb';
     const by = await guarded({ output_guardrails: [forbids('bomb')] });
     expect(await told(by, 'how?')).not.toContain('bomb');
@@ -133,7 +133,7 @@ describe.each(['native', 'proxy'] as const)('stored assistants (%s)', (kept) => 
     expect(provider.heard).toHaveLength(2);
   });
 
-  it('return redacted content only in its redacted form', async () => {
+  it('returns redacted content only in its redacted form', async () => {
     // Letters that occur in no id.
     provider.reply = 'call zzz-yyyy';
     const by = await guarded({ output_guardrails: [replaces('z{3}-y{4}')] });
@@ -198,7 +198,7 @@ describe('provider objects under guardrails', () => {
     return shared.ask(ours, method, path, sent, headers);
   }
 
-  it.each(rows)('are judged as documented: $request', async ({ request, asked, answered }) => {
+  it.each(rows)('is judged as documented: $request', async ({ request, asked, answered }) => {
     expect(asked.length + answered.length).toBeGreaterThan(0);
     for (const path of asked) {
       upstream.reached.length = 0;
@@ -226,7 +226,7 @@ describe('provider objects under guardrails', () => {
   const showing = (config: string, path: string) =>
     shared.ask(ours, 'GET', path, undefined, { 'x-gateway-config': config });
 
-  it("are judged response by response without the caller's input, and unchanged when they contain no model output", async () => {
+  it("is judged response by response without the caller's input, and unchanged when they contain no model output", async () => {
     const deny = { deny: true, 'default.wordCount': { minWords: 2, maxWords: 3 } };
     const config = await by(deny);
     const data = [
@@ -248,7 +248,7 @@ describe('provider objects under guardrails', () => {
     expect(await showing(config, `/responses/${ids.responses}`)).toMatchObject({ status: 200 });
   });
 
-  it('return 246 when a guardrail fails without denying, in a response, a list and a stream', async () => {
+  it('returns 246 when a guardrail fails without denying, in a response, a list and a stream', async () => {
     const config = await by(forbids(canary, { deny: false }));
     const told = messageOf('m', 'assistant', canary);
     const path = `/threads/${ids.threads}`;
@@ -263,7 +263,7 @@ describe('provider objects under guardrails', () => {
     expect([stream.status, stream.body]).toEqual([246, expect.stringContaining(canary)]);
   });
 
-  it('are withheld when a guardrail cannot judge them and fails closed', async () => {
+  it('is withheld when a guardrail cannot judge them and fails closed', async () => {
     const hook = { webhookURL: `${upstream.url}/hook`, timeout: 50 };
     const config = await by({ 'default.webhook': hook, deny: true, fail_closed: true });
     upstream.script = ({ url }, response) => {
@@ -280,7 +280,7 @@ describe('provider objects under guardrails', () => {
     }
   });
 
-  it('leave nothing to search after a denial, and belong to their caller when a stream was withheld', async () => {
+  it('leaves nothing to search after a denial, and belong to their caller when a stream was withheld', async () => {
     const { db } = shared.inference.server.database;
     const pending = () => db.selectFrom('pending_objects').selectAll().execute();
     const before = await pending();

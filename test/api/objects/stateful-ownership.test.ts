@@ -339,7 +339,7 @@ describe('two workspaces with one account', () => {
     }
   });
 
-  it('get the same response for objects of the other and for unknown ones, on every route', async () => {
+  it('gets the same response for objects of the other and for unknown ones, on every route', async () => {
     const others = await makeAll(theirs);
     const mine = await makeAll(ours);
     inference.upstream.reached.length = 0;

@@ -290,7 +290,7 @@ describe('numbered pages of the audit log', () => {
     return rows.map(({ id }) => id.toString('hex'));
   }
 
-  it('skip no row that an earlier page skipped, at any size of the log', async () => {
+  it('skips no row that an earlier page skipped, at any size of the log', async () => {
     const of = randomUUID();
     const now = 100_000 * minuteMs;
     const rows = Array.from({ length: 2_000 }, (_, at) => rowOf(of, now - (2_000 - at) * minuteMs));
@@ -308,7 +308,7 @@ describe('numbered pages of the audit log', () => {
     expect(Math.max(...offsets)).toBeLessThan(4 * limit);
   });
 
-  it('stay consistent on every server while the log grows and its oldest rows are deleted', async () => {
+  it('stays consistent on every server while the log grows and its oldest rows are deleted', async () => {
     const of = randomUUID();
     const began = 100_000 * minuteMs;
     let known = await add(Array.from({ length: 700 }, (_, at) => rowOf(of, began - 700 + at)));

@@ -113,7 +113,7 @@ describe('two servers with cached positions', () => {
     });
   }
 
-  it('return the current list after every change of either, page by page and with filters', async () => {
+  it('returns the current list after every change of either, page by page and with filters', async () => {
     const organisation = randomUUID();
     const known = new Map<string, string | null>();
     await load(organisation, 900);
@@ -138,7 +138,7 @@ describe('two servers with cached positions', () => {
     }
   });
 
-  it('return the current list after many concurrent changes and reads, none of which fails', async () => {
+  it('returns the current list after many concurrent changes and reads, none of which fails', async () => {
     const organisation = randomUUID();
     await load(organisation, 600);
     const page = () => ({ limit: 100, offset: 100 * randomInt(8) });

@@ -212,7 +212,7 @@ describe('an integration', () => {
 });
 
 describe('the models of an integration', () => {
-  it('are those of the catalogue in a fixed order, then the added ones, merged by slug', async () => {
+  it('is those of the catalogue in a fixed order, then the added ones, merged by slug', async () => {
     const { id } = await make();
     const first = await get(`${id}/models`);
     expect(first).toMatchObject({ object: 'list', allow_all_models: true });
@@ -238,7 +238,7 @@ describe('the models of an integration', () => {
     expect(models.at(-1)).toMatchObject(custom);
   });
 
-  it('are removed by body or query, except those of the catalogue', async () => {
+  it('is removed by body or query, except those of the catalogue', async () => {
     const { id } = await make({ models: ['a', 'b'].map((slug) => ({ slug, enabled: true })) });
     const slugs = async () =>
       (await get(`${id}/models`)).models.map(({ slug }: { slug: string }) => slug);
@@ -251,7 +251,7 @@ describe('the models of an integration', () => {
     expect(await slugs()).toContain('gpt-4o');
   });
 
-  it('are not changed and get no version when they are put unchanged', async () => {
+  it('is not changed and gets no version when they are put unchanged', async () => {
     const { id } = await make();
     const models = [
       { slug: 'm', enabled: true, configurations: { custom_headers: { a: canary } } },
@@ -270,7 +270,7 @@ describe('the models of an integration', () => {
 });
 
 describe('the workspaces of an integration', () => {
-  it('get access with a budget and a first provider, and lose both with the workspace', async () => {
+  it('gets access with a budget and a first provider, and loses both with the workspace', async () => {
     const place = await makeWorkspace('Granted');
     const { id, slug } = await make();
     const grant = {
@@ -306,7 +306,7 @@ describe('the workspaces of an integration', () => {
     expect(left).toEqual([]);
   });
 
-  it('accept any alert threshold, which some clients treat as a percentage', async () => {
+  it('accepts any alert threshold, which some clients treat as a percentage', async () => {
     const place = await makeWorkspace('Alerted');
     const { id } = await make();
     const usage_limits = [{ type: 'cost', credit_limit: 50, alert_threshold: 75 }];
@@ -315,7 +315,7 @@ describe('the workspaces of an integration', () => {
     expect((await get(`${id}/workspaces`)).workspaces).toMatchObject([{ usage_limits }]);
   });
 
-  it('are removed with an automatically created provider, and not with a manually created one', async () => {
+  it('is removed with an automatically created provider, and not with a manually created one', async () => {
     const place = await makeWorkspace('Provided');
     const { id } = await make();
     const access = (enabled: boolean) =>
@@ -357,7 +357,7 @@ describe('the workspaces of an integration', () => {
     expect((await get(`${id}/workspaces`)).workspaces).toEqual([]);
   });
 
-  it('are removed by name or all together, and overridden individually on request', async () => {
+  it('is removed by name or all together, and overridden individually on request', async () => {
     const place = await makeWorkspace('Kept out');
     const { id } = await make();
     const workspaces = [{ id: place.id, enabled: true }];
@@ -377,7 +377,7 @@ describe('the workspaces of an integration', () => {
     expect((await use(place)).status).toBe(403);
   });
 
-  it('inherit the limits for all workspaces, which PUT sets partially and an update replaces', async () => {
+  it('inherits the limits for all workspaces, which PUT sets partially and an update replaces', async () => {
     const place = await makeWorkspace('Alike');
     const usage_limits = [{ type: 'tokens', credit_limit: 100, periodic_reset: 'weekly' }];
     const rate_limits = [{ type: 'requests', unit: 'rpm', value: 5 }];
@@ -414,7 +414,7 @@ describe('the workspaces of an integration', () => {
     expect(await budgets()).toEqual([]);
   });
 
-  it('inherit no limits that cannot hold, and none are stored', async () => {
+  it('inherits no limits that cannot hold, and none are stored', async () => {
     const { id } = await make();
     const passed = { credit_limit: 1, next_usage_reset_at: '2020-01-01T00:00:00.000Z' };
     for (const [usage_limits, place] of [
@@ -442,7 +442,7 @@ describe('the workspaces of an integration', () => {
     expect(left).toEqual([]);
   });
 
-  it('are replaced by an update of the integration, which counts as one version', async () => {
+  it('is replaced by an update of the integration, which counts as one version', async () => {
     const [one, two] = [await makeWorkspace('One'), await makeWorkspace('Two')];
     const { id } = await make({ workspaces: [{ id: one.id, enabled: true }] });
     await put(id, { workspaces: [{ id: two.id, enabled: false }] });

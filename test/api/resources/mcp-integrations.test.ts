@@ -176,7 +176,7 @@ describe('status 200', () => {
 });
 
 describe('secret headers', () => {
-  it('are sealed when stored and never shown: in responses, lists, server details, audit and logs', async () => {
+  it('is sealed when stored and never shown: in responses, lists, server details, audit and logs', async () => {
     const { id } = await make({
       configurations: { custom_headers: { Authorization: canary }, headers: { 'x-key': canary } },
     });
@@ -203,7 +203,7 @@ describe('secret headers', () => {
     expect(await fromStored(id, await storedConfigurations(id), 'Authorization')).toBe(canary);
   });
 
-  it('keep their value when the mask or the same value is sent, to the byte', async () => {
+  it('keeps their value when the mask or the same value is sent, to the byte', async () => {
     const { id } = await make({ configurations: { custom_headers: { Authorization: canary } } });
     const before = await storedConfigurations(id);
     const same = await put(id, { configurations: { custom_headers: { Authorization: mask } } });
@@ -217,7 +217,7 @@ describe('secret headers', () => {
     expect(await fromStored(id, after, 'x-new')).toBe('n');
   });
 
-  it('change when another value is sent, and are deleted when they are omitted', async () => {
+  it('changes when another value is sent, and is deleted when they are omitted', async () => {
     const { id } = await make({ configurations: { custom_headers: { a: '1', b: '2' } } });
     await put(id, { configurations: { custom_headers: { a: '3' } } });
     const stored = await storedConfigurations(id);
@@ -233,7 +233,7 @@ describe('secret headers', () => {
       'https://crm.example.com.evil.example/mcp',
     ];
 
-    it.each(elsewhere)('are not kept for another origin: %s', async (url) => {
+    it.each(elsewhere)('is not kept for another origin: %s', async (url) => {
       const headers = {
         custom_headers: { Authorization: canary, 'x-b': 'b' },
         headers: { c: 'c' },
@@ -259,7 +259,7 @@ describe('secret headers', () => {
       ['changed', { custom_headers: { Authorization: 'Bearer new' } }],
       ['left out', { custom_headers: { 'x-new': 'n' } }],
       ['cleared', null],
-    ])('allow a new origin when they are %s in the same request', async (_, configurations) => {
+    ])('allows a new origin when they are %s in the same request', async (_, configurations) => {
       const { id } = await make({ configurations: { custom_headers: { Authorization: canary } } });
       const url = 'https://other.example.com/mcp';
       expect((await put(id, { url, configurations })).status).toBe(200);
@@ -267,7 +267,7 @@ describe('secret headers', () => {
     });
 
     it.each(['https://crm.example.com/other?x=1', 'https://CRM.example.com:443/mcp'])(
-      'are kept within the origin: %s',
+      'is kept within the origin: %s',
       async (url) => {
         const { id } = await make({
           configurations: { custom_headers: { Authorization: canary } },
@@ -278,13 +278,13 @@ describe('secret headers', () => {
       },
     );
 
-    it('do not restrict the address of an integration without secrets', async () => {
+    it('does not restrict the address of an integration without secrets', async () => {
       const { id } = await make({ configurations: { passthrough_headers: { 'x-a': 'b' } } });
       expect((await put(id, { url: 'https://other.example.com/mcp' })).status).toBe(200);
     });
   });
 
-  it('reject a mask without a stored value', async () => {
+  it('rejects a mask without a stored value', async () => {
     const custom_headers = { Authorization: mask };
     const param = 'configurations.custom_headers.Authorization';
     const refusal = { status: 400, body: { error: { param } } };
@@ -312,7 +312,7 @@ describe('capabilities', () => {
     { name: 'find', type: 'prompt', enabled: true },
   ];
 
-  it('are merged by type and name, keep their ids, and are counted', async () => {
+  it('is merged by type and name, keep their ids, and is counted', async () => {
     const { id, slug } = await make();
     const change = (list: unknown) =>
       server.request('PUT', `${path}/${slug}/capabilities`, { body: { capabilities: list } });
@@ -348,7 +348,7 @@ describe('capabilities', () => {
     });
   });
 
-  it('are limited to ten thousand over all requests, and every page costs the same', async () => {
+  it('is limited to ten thousand over all requests, and every page costs the same', async () => {
     const { id, slug } = await make();
     const workspace = { body: { name: 'of many' } };
     const { body: place } = await server.request('POST', '/admin/v2/workspaces', workspace);
@@ -391,14 +391,14 @@ describe('capabilities', () => {
     [{ capabilities: [capabilities[0], capabilities[0]] }],
     [{ capabilities: [{ name: 'x', type: 'agent', enabled: true }] }],
     [{ capabilities: [{ name: 'x', type: 'tool' }] }],
-  ])('reject %j', async (body) => {
+  ])('rejects %j', async (body) => {
     const { id } = await make();
     const answer = await server.request('PUT', `${path}/${id}/capabilities`, { body });
     expect(answer).toMatchObject({ status: 400, body: { error: { code: 'AB01' } } });
   });
 
   it.each(['page=0', 'page_size=501', 'page_size=1e2', 'page=-1'])(
-    'reject the query %s',
+    'rejects the query %s',
     async (query) => {
       const { id } = await make();
       expect((await server.request('GET', `${path}/${id}/capabilities?${query}`)).status).toBe(400);
@@ -416,7 +416,7 @@ describe('workspaces', () => {
   const readAccess = async (id: string, query = '') =>
     (await server.request('GET', `/v1/mcp-integrations/${id}/workspaces${query}`)).body;
 
-  it('are added and removed individually, with both names of the list, and return {}', async () => {
+  it('is added and removed individually, with both names of the list, and returns {}', async () => {
     const [one, two] = [await makeWorkspace('One'), await makeWorkspace('Two')];
     const { id } = await make();
     expect(await readAccess(id)).toEqual({
@@ -451,7 +451,7 @@ describe('workspaces', () => {
     ]);
   });
 
-  it('are replaced by a create and an update, and deleted with the workspace and the integration', async () => {
+  it('is replaced by a create and an update, and deleted with the workspace and the integration', async () => {
     const [one, two] = [await makeWorkspace('One'), await makeWorkspace('Two')];
     const { id } = await make({ workspaces: [{ id: one.id, enabled: false }] });
     await put(id, { workspaces: [{ id: two.id, enabled: false }] });
@@ -473,7 +473,7 @@ describe('workspaces', () => {
     expect(left).toEqual([]);
   });
 
-  it('are rejected for an integration that a workspace owns', async () => {
+  it('is rejected for an integration that a workspace owns', async () => {
     const own = await makeWorkspace('Own');
     const { id } = await make({ workspace_id: own.id });
     expect(await readAccess(id)).toMatchObject({
@@ -484,7 +484,7 @@ describe('workspaces', () => {
     expect(refused).toMatchObject({ status: 400, body: { error: { param: 'workspaces' } } });
   });
 
-  it('are written once when they are repeated, and never from a stale version', async () => {
+  it('is written once when they are repeated, and never from a stale version', async () => {
     const one = await makeWorkspace('One');
     const { id } = await make();
     const body = { workspaces: [{ id: one.id, enabled: true }] };
@@ -507,7 +507,7 @@ describe('the credentials of an OAuth client', () => {
   };
   const told = { ...oauth, oauth_client_secret: mask };
 
-  it('are stored sealed and returned masked, in lists and records of every plane', async () => {
+  it('is stored sealed and returned masked, in lists and records of every plane', async () => {
     const kept = { auth_type: 'oauth_client_credentials', transport: 'interactive' };
     const configurations = { ...oauth, oauth_client_secret: clientSecret };
     const { id } = await make({ ...kept, configurations });
@@ -535,7 +535,7 @@ describe('the credentials of an OAuth client', () => {
     expect(JSON.parse((await storedConfigurations(id))!).oauth_client_secret).toBe(stored);
   });
 
-  it('are sent only to the endpoint and server for which they were configured', async () => {
+  it('is sent only to the endpoint and server for which they were configured', async () => {
     const { id } = await make({ configurations: { ...oauth, oauth_client_secret: clientSecret } });
     const param = 'configurations.oauth_client_secret';
     const elsewhere = 'https://evil.example.com/token';

@@ -256,7 +256,7 @@ describe('capabilities', () => {
   const read = async (id: string, query = '') =>
     (await server.request('GET', `${path}/${id}/capabilities${query}`)).body;
 
-  it('are those of the integration with the overrides of each server', async () => {
+  it('is those of the integration with the overrides of each server', async () => {
     const own = await makeIntegration();
     const known = `/v2/mcp-integrations/${own.id}/capabilities`;
     const sent = [tool('read', true), tool('write', false)];
@@ -286,7 +286,7 @@ describe('capabilities', () => {
     expect((await server.request('GET', known)).body.counts.tools.enabled).toBe(1);
   });
 
-  it('are disabled as a whole list by an update, which the snapshot contains', async () => {
+  it('is disabled as a whole list by an update, which the snapshot contains', async () => {
     const off = { type: 'tool', name: 'drop' };
     const { id } = await make({ disabled_capabilities: [off] });
     expect(await specOf(id)).toMatchObject({ disabled_capabilities: [off] });
@@ -314,7 +314,7 @@ describe('users of an MCP server', () => {
   const read = async (id: string, query = '') =>
     (await server.request('GET', `${path}/${id}/user-access${query}`)).body;
 
-  it('have access as members of the workspace, unless it is revoked for all or for one', async () => {
+  it('has access as members of the workspace, unless it is revoked for all or for one', async () => {
     const [anna, bert] = [randomUUID(), randomUUID()].toSorted();
     for (const id of [anna, bert]) await addUser(server, { id: id! });
     await server.request('POST', `/v1/admin/workspaces/${workspace.id}/users`, {
@@ -358,7 +358,7 @@ describe('users of an MCP server', () => {
     expect(await listAudit(server, id)).toHaveLength(3);
   });
 
-  it('are found by a part of their name, and rejected when the id is unknown', async () => {
+  it('is found by a part of their name, and rejected when the id is unknown', async () => {
     const { id } = await make();
     const nobody = { user_id: '01a1ffa6-2a67-76f7-a225-ed57537ed994', enabled: true };
     const refused = await put(id, { user_access: [nobody] });
@@ -371,7 +371,7 @@ describe('users of an MCP server', () => {
     expect((await put(id, {})).status).toBe(400);
   });
 
-  it('have tokens that are sealed, never shown, and deleted with user, server and address', async () => {
+  it('has tokens that are sealed, never shown, and deleted with user, server and address', async () => {
     const own = await makeIntegration();
     const { id } = await make({ mcp_integration_id: own.id });
     const user = await addUser(server);

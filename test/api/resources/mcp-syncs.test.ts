@@ -247,7 +247,7 @@ describe('an MCP server that misbehaves', () => {
 });
 
 describe('data that a client has discovered', () => {
-  it('replace a response of the server, in the MCP spelling as well', async () => {
+  it('replaces a response of the server, in the MCP spelling as well', async () => {
     const id = await make({ url: 'https://nowhere.invalid/mcp' });
     const tool = { name: 'find', type: 'tool', inputSchema: { type: 'object' }, title: 'Find' };
     const synced = await post(`${path}/${id}/sync`, {

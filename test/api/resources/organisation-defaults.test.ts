@@ -24,7 +24,7 @@ beforeAll(async () => {
 afterAll(() => server[Symbol.asyncDispose]());
 
 describe('organisation defaults', () => {
-  it('are empty at first and accept ids and slugs; absent fields stay and null clears', async () => {
+  it('is empty at first and accepts ids and slugs; absent fields stay and null clears', async () => {
     expect(await server.request('GET', defaults)).toMatchObject({
       status: 200,
       body: { input_guardrails: [], output_guardrails: [] },
@@ -53,7 +53,7 @@ describe('organisation defaults', () => {
     });
   });
 
-  it('are rejected with the invalid reference, and from a stale version, without writing', async () => {
+  it('is rejected with the invalid reference, and from a stale version, without writing', async () => {
     const inWorkspace = await make('/v2/guardrails', {
       name: 'c',
       checks,
@@ -76,7 +76,7 @@ describe('organisation defaults', () => {
     expect([after.body, after.headers.etag]).toEqual([before.body, before.headers.etag]);
   });
 
-  it('prevent the deletion of their guardrails', async () => {
+  it('prevents the deletion of their guardrails', async () => {
     const { id } = await addGuardrail('kept');
     await server.request('PUT', defaults, { body: { output_guardrails: [id] } });
     const path = `/admin/v2/guardrails/${id}`;
@@ -104,7 +104,7 @@ describe('guardrail exclusions', () => {
       },
     });
 
-  it('are added or replaced, independently for each side', async () => {
+  it('is added or replaced, independently for each side', async () => {
     const [one, two, three] = workspaceIds as [string, string, string];
     expect((await put({ [one]: true, [two]: true })).status).toBe(200);
     expect(await excluded()).toEqual([one, two].toSorted());
@@ -117,13 +117,13 @@ describe('guardrail exclusions', () => {
     expect(other.body.workspaces.filter((of: { excluded: boolean }) => of.excluded)).toEqual([]);
   });
 
-  it('keep every change of concurrent requests', async () => {
+  it('keeps every change of concurrent requests', async () => {
     await put({}, { override_existing: true });
     await Promise.all(workspaceIds.map((id) => put({ [id]: true })));
     expect(await excluded()).toEqual(workspaceIds.toSorted());
   });
 
-  it('are rejected for an unknown workspace or organisation, without writing', async () => {
+  it('is rejected for an unknown workspace or organisation, without writing', async () => {
     const before = await excluded();
     expect(await put({ [workspaceIds[0]!]: false, 'none-such': true })).toMatchObject({
       status: 400,

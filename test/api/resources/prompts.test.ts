@@ -122,7 +122,7 @@ describe('versions of a prompt', () => {
 });
 
 describe('labels', () => {
-  it('are on one version of a prompt, can be moved, and are removed on deletion', async () => {
+  it('is on one version of a prompt, can be moved, and is removed on deletion', async () => {
     const { id } = await makePrompt();
     await ask('PUT', `/prompts/${id}`, { string: 'Bye' });
     const { id: label_id } = await ask('POST', '/labels', {
@@ -145,7 +145,7 @@ describe('labels', () => {
     });
   });
 
-  it('are rejected when they belong to another workspace or repeat a name', async () => {
+  it('is rejected when they belong to another workspace or repeat a name', async () => {
     const { id } = await makePrompt();
     const { id: label_id } = await ask('POST', '/labels', { name: 'far', workspace_id: otherId });
     const refused = await send('PUT', `/prompts/${id}/versions/1`, { label_id });
@@ -165,7 +165,7 @@ describe('collections', () => {
   const listed = async (of: string) =>
     (await ask('GET', `/collections?workspace_id=${of}`)).data as Body[];
 
-  it('include a default for every workspace, which accepts prompts and cannot be deleted', async () => {
+  it('includes a default for every workspace, which accepts prompts and cannot be deleted', async () => {
     const { id } = await ask('POST', '/admin/workspaces', { name: 'New' });
     const [first, ...others] = await listed(id);
     expect(others).toEqual([]);
@@ -181,7 +181,7 @@ describe('collections', () => {
     expect((await send('GET', `/collections/${first!.id}`)).status).toBe(404);
   });
 
-  it('can be nested, list their contents, and are deleted when they are empty', async () => {
+  it('cans be nested, list their contents, and is deleted when they are empty', async () => {
     const place = { workspace_id: workspaceId };
     const parent = await ask('POST', '/collections', { ...place, name: 'Answers' });
     expect(parent.slug).toMatch(/^co-answer-[0-9a-f]{6}$/);
@@ -213,7 +213,7 @@ describe('collections', () => {
     expect(data).toMatchObject([{ id: prompt.id, collection_id: parent.id, object: 'prompt' }]);
   });
 
-  it('can be moved within their workspace, and never into their own descendants', async () => {
+  it('cans be moved within their workspace, and never into their own descendants', async () => {
     const place = { workspace_id: workspaceId };
     const make = async (name: string) => (await ask('POST', '/collections', { ...place, name })).id;
     const put = (id: string, parent: unknown) =>
@@ -249,7 +249,7 @@ describe('collections', () => {
     }
   });
 
-  it('return 404 when they belong to another workspace', async () => {
+  it('returns 404 when they belong to another workspace', async () => {
     const { id } = await ask('POST', '/collections', { name: 'far', workspace_id: otherId });
     const prompt = await makePrompt();
     const place = { workspace_id: workspaceId };

@@ -281,7 +281,7 @@ describe('windows', () => {
   const usageOf = async (id: string): Promise<unknown> =>
     (await read(id, '?include_usage=true')).value_key_usage_map;
 
-  it('begin empty at their boundary before the job runs, and counters keep their ids', async () => {
+  it('begins empty at their boundary before the job runs, and counters keep their ids', async () => {
     const id = await make({ periodic_reset_days: 2 });
     const entity = await addEntity(id, 'a', 12_000_000);
     const { next_usage_reset_at: boundary } = await read(id);
@@ -298,7 +298,7 @@ describe('windows', () => {
     expect(await usageOf(id)).toMatchObject({ a: { current_usage: 1, status: 'active' } });
   });
 
-  it('are audited as one reset when an update advances them before the job does', async () => {
+  it('is audited as one reset when an update advances them before the job does', async () => {
     const id = await make({ periodic_reset_days: 2 });
     const { next_usage_reset_at: boundary } = await read(id);
     server.clock.set(Date.parse(String(boundary)));
@@ -317,7 +317,7 @@ describe('windows', () => {
     });
   });
 
-  it('begin again when the counted unit changes, which must be an integer', async () => {
+  it('begins again when the counted unit changes, which must be an integer', async () => {
     const id = await make({ credit_limit: 2.5 });
     await addEntity(id, 'a', 2_500_000);
     const put = (body: object) => server.request('PUT', `${base}/${id}`, { body });

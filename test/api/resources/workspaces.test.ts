@@ -367,7 +367,7 @@ describe('404 and 412', () => {
 });
 
 describe('audit rows', () => {
-  it('contain one row for each change, with names of fields and no values', async () => {
+  it('contains one row for each change, with names of fields and no values', async () => {
     const { id } = await make({ description: 'confidential' });
     await server.request('PUT', `${base}/${id}`, { body: { description: 'hidden', icon: 'x' } });
     await server.request('DELETE', `${base}/${id}`, { body: { name: 'Support' } });
@@ -379,7 +379,7 @@ describe('audit rows', () => {
     ]);
   });
 
-  it('keep a request id of 128 characters, and replace a longer one', async () => {
+  it('keeps a request id of 128 characters, and replace a longer one', async () => {
     const answers = [128, 129, 4000].map(async (length) => {
       const headers = { 'x-request-id': 'r'.repeat(length) };
       return server.request('POST', base, { body: { name: `r${length}` }, headers });
@@ -392,7 +392,7 @@ describe('audit rows', () => {
     expect(rows.map(([row]) => row?.request_id)).toEqual(ids);
   });
 
-  it('are not written for a rejected change', async () => {
+  it('is not written for a rejected change', async () => {
     const { id } = await make();
     const headers = { 'if-match': '"99"' };
     const stale = await server.request('PUT', `${base}/${id}`, { body: { name: 'x' }, headers });
@@ -413,7 +413,7 @@ describe('the guardrails of a workspace', () => {
     return [answer.status, answer.headers.etag] as const;
   };
 
-  it('are the two lists of its defaults, leave other defaults unchanged, and are cleared by null, [] and DELETE', async () => {
+  it('is the two lists of its defaults, leave other defaults unchanged, and is cleared by null, [] and DELETE', async () => {
     const { id } = await make({ defaults: { metadata: { a: '1' } } });
     const { slug } = await addGuardrail('ours', id);
     const path = `${id}/guardrails`;
@@ -433,7 +433,7 @@ describe('the guardrails of a workspace', () => {
     expect((await call('DELETE', path, null))[0]).toBe(200);
   });
 
-  it('are rejected when they belong elsewhere, and to credentials of another workspace', async () => {
+  it('is rejected when they belong elsewhere, and to credentials of another workspace', async () => {
     const [one, other] = [await make(), await make()];
     const { slug } = await addGuardrail('theirs', other.id);
     const body = { input_guardrails: [slug] };
@@ -451,7 +451,7 @@ describe('the guardrails of a workspace', () => {
     }
   });
 
-  it('have a version of their own, while other updates accept any version since their last change', async () => {
+  it('has a version of their own, while other updates accept any version since their last change', async () => {
     const { id } = await make();
     const { slug } = await addGuardrail('versioned');
     const path = `${id}/guardrails`;
@@ -478,7 +478,7 @@ describe('the guardrails of a workspace', () => {
     expect((await call('DELETE', id, '"4"'))[0]).toBe(200);
   });
 
-  it('accept one of fifty concurrent updates that each add one guardrail', async () => {
+  it('accepts one of fifty concurrent updates that each add one guardrail', async () => {
     const { id } = await make();
     const { slug } = await addGuardrail('raced');
     const body = { input_guardrails: [slug] };

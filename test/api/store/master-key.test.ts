@@ -152,7 +152,7 @@ describe('servers during a rotation of the master key', () => {
   const readAt = (url: string, credential: Record<string, string>) =>
     exchange('GET', `${url}/v1/api-keys`, undefined, credential);
 
-  it('accept the same tokens and keys throughout, and read what the others have sealed', async () => {
+  it('accepts the same tokens and keys throughout, and reads what the others have sealed', async () => {
     const bearer = { authorization: `Bearer ${await server.token()}` };
     const key = { 'x-gateway-api-key': server.organisationApiKey };
     const sealed = await sealFor(server.app.keyring, 3);
@@ -182,7 +182,7 @@ describe('servers during a rotation of the master key', () => {
     });
   });
 
-  it('report a missing new key, serve cached data keys, reject the rest, and read the key from their files', async () => {
+  it('reports a missing new key, serve cached data keys, reject the rest, and reads the key from their files', async () => {
     const known = { authorization: `Bearer ${await server.token()}` };
     expect((await makeAt(server.url, known)).status).toBe(200);
     const other = await addTenant(server);
@@ -205,7 +205,7 @@ describe('servers during a rotation of the master key', () => {
     expect(server.logLines.join()).not.toContain(canary);
   });
 
-  it('refuse to start with a wrong key, with the old one alone, or without the old one before the end', async () => {
+  it('refuses to start with a wrong key, with the old one alone, or without the old one before the end', async () => {
     await sealFor(server.app.keyring, 2);
     const start = (...keys: Keys) => withReplica(keys, async () => 'started');
     await expect(start(3)).rejects.toThrow('The master key is not the one');

@@ -24,7 +24,7 @@ const { write, remove, run } = eachOnMigrations((own) => {
 const status = () => migrationStatus(database.settings, { directory });
 
 describe('the shipped migrations', () => {
-  it('create the newest schema in an empty database, and have nothing to do a second time', async () => {
+  it('creates the newest schema in an empty database, and has nothing to do a second time', async () => {
     const first = await migrate(database.settings, { log });
     expect(first.applied.length).toBeGreaterThan(0);
     expect(first.applied.at(-1)).toBe(first.schemaVersion);
@@ -34,7 +34,7 @@ describe('the shipped migrations', () => {
     expect((await migrationStatus(database.settings)).state).toBe('current');
   });
 
-  it('run once when five runners start together, and all five return', async () => {
+  it('runs once when five runners start together, and all five return', async () => {
     const reports = await Promise.all(
       Array.from({ length: 5 }, () => migrate(database.settings, { log })),
     );
@@ -43,7 +43,7 @@ describe('the shipped migrations', () => {
     expect((await migrationStatus(database.settings)).state).toBe('current');
   });
 
-  it('make every text column binary-compared or document-sized, and every table InnoDB', async () => {
+  it('makes every text column binary-compared or document-sized, and every table InnoDB', async () => {
     await migrate(database.settings, { log });
     const loose = await select(`SELECT table_name, column_name FROM information_schema.columns
       WHERE table_schema = DATABASE() AND data_type IN ('char', 'varchar')

@@ -512,12 +512,12 @@ const namesTenant = ({ text }: Sent): boolean =>
   /^\s*insert[^(]*\([^)]*\borganisation_id\b[^)]*\)\s*values/i.test(text);
 
 describe('the statements sent to the database', () => {
-  it('cover every table of a tenant', () => {
+  it('covers every table of a tenant', () => {
     const reached = new Set(sent.flatMap(tablesOf));
     expect(tenantTables.filter((table) => !reached.has(table))).toEqual([]);
   });
 
-  it('name the organisation, except to find a credential or to find due work for a job', () => {
+  it('names the organisation, except to find a credential or to find due work for a job', () => {
     // The gateway polls for changes of many organisations in one statement.
     const looked = sent.filter(({ text }) => !/^\s*select .* from snapshot_marks\b/is.test(text));
     const unnamed = looked.filter((one) => tablesOf(one).length > 0 && !namesTenant(one));
@@ -550,7 +550,7 @@ describe('the statements sent to the database', () => {
     );
   });
 
-  it('concern one organisation from the beginning of a transaction to its end', () => {
+  it('concerns one organisation from the beginning of a transaction to its end', () => {
     const open = new Map<unknown, Set<unknown>>();
     const transactions: Set<unknown>[] = [];
     for (const { text, values, connection } of sent) {
@@ -565,7 +565,7 @@ describe('the statements sent to the database', () => {
     expect(transactions.filter(({ size }) => size > 1)).toEqual([]);
   });
 
-  it('mark changes of the snapshot and of lists in the same transaction, as its last statement', () => {
+  it('marks changes of the snapshot and of lists in the same transaction, as its last statement', () => {
     const open = new Map<unknown, Sent[]>();
     const committed: Sent[][] = [];
     for (const one of sent) {

@@ -1,6 +1,6 @@
 /** Guarantees that keys of issuers are fetched seldom, whoever asks, and that what cannot be known is told apart from what is not there. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { IssuerKeys, KeysUnknown } from '../../../src/gateway/callers/issuer-keys.ts';
+import { IssuerKeys, IssuerKeysUnavailable } from '../../../src/gateway/callers/issuer-keys.ts';
 import { IssuerOrigins } from '../../../src/gateway/callers/issuer-origins.ts';
 import { Secret } from '../../../src/secret.ts';
 import { readTrustedHosts, type TrustedHosts } from '../../../src/trusted-hosts.ts';
@@ -103,15 +103,15 @@ describe('keys of an issuer', () => {
     nowMs += 86_400_000;
     expect(await namesOf(keys, 'a')).toEqual(['RS256']);
     await eventually(() => expect(failures).toHaveLength(1));
-    await expect(keys.find('b')).rejects.toThrow(KeysUnknown);
+    await expect(keys.find('b')).rejects.toThrow(IssuerKeysUnavailable);
     nowMs += 1;
-    await expect(keys.find('a')).rejects.toThrow(KeysUnknown);
+    await expect(keys.find('a')).rejects.toThrow(IssuerKeysUnavailable);
   });
 
   it('that were never fetched are asked for again after 5 seconds', async () => {
     issuer.answer = (_, response) => void response.socket?.destroy();
     const keys = keysOf(issuer.url);
-    for (let at = 0; at < 50; at += 1) await expect(keys.find('a')).rejects.toThrow(KeysUnknown);
+    for (let at = 0; at < 50; at += 1) await expect(keys.find('a')).rejects.toThrow(IssuerKeysUnavailable);
     expect(issuer.fetches()).toBe(1);
     issuer.answer = null;
     await issuer.addKey('a');
@@ -131,7 +131,7 @@ describe('keys of an issuer', () => {
     expect(proxy.requests).toEqual([expect.stringContaining(named)]);
     await using exempt = new IssuerOrigins(direct, { http, https: http, exempt: ['login.test'] });
     origins = exempt;
-    await expect(keysOf(url).find('a')).rejects.toThrow(KeysUnknown);
+    await expect(keysOf(url).find('a')).rejects.toThrow(IssuerKeysUnavailable);
     expect(await namesOf(keysOf(issuer.url), 'a')).toEqual(['RS256']);
     expect(proxy.requests).toHaveLength(1);
   });
@@ -147,7 +147,7 @@ describe('keys of an issuer', () => {
     other.answer = (_request, response) => void response.writeHead(500).end();
     nowMs += 300_001;
     expect(await namesOf(keys, 'a')).toEqual(['RS256']);
-    await expect(keys.find('b')).rejects.toThrow(KeysUnknown);
+    await expect(keys.find('b')).rejects.toThrow(IssuerKeysUnavailable);
   });
 });
 
@@ -161,7 +161,7 @@ describe('a key set', () => {
     ['has more than 100 keys', stringify({ keys: Array.from({ length: 101 }, () => ({})) })],
   ])('that %s counts as none', async (_, text) => {
     issuer.answer = (_request, response) => void response.end(text);
-    await expect(keysOf(issuer.url).find('a')).rejects.toThrow(KeysUnknown);
+    await expect(keysOf(issuer.url).find('a')).rejects.toThrow(IssuerKeysUnavailable);
     expect(failures).toHaveLength(1);
   });
 
@@ -185,7 +185,7 @@ describe('a key set', () => {
   it('at a private address that is not trusted is never asked for', async () => {
     await using own = new Origins([]);
     origins = own;
-    await expect(keysOf(issuer.url).find('a')).rejects.toThrow(KeysUnknown);
+    await expect(keysOf(issuer.url).find('a')).rejects.toThrow(IssuerKeysUnavailable);
     expect(issuer.fetches()).toBe(0);
     expect(String(failures[0])).toContain('private address');
   });

@@ -1,6 +1,6 @@
 /** Guarantees of values of secret managers in memory: one read for all, no wait for what is known, a grace where nobody answers. */
 import { describe, expect, it } from 'vitest';
-import { KeptValues } from '../../../src/gateway/targets/secret-value-cache.ts';
+import { SecretValueCache } from '../../../src/gateway/targets/secret-value-cache.ts';
 import { Secret } from '../../../src/secret.ts';
 import { SecretUnreadable } from '../../../src/secret-managers/kept-secret.ts';
 import type { SecretPlace } from '../../../src/secret-managers/secret-managers.ts';
@@ -15,7 +15,7 @@ const place: SecretPlace = {
 function keeping(answer: () => string) {
   let reads = 0;
   const state = { now: 0, failures: [] as string[] };
-  const values = new KeptValues({
+  const values = new SecretValueCache({
     clock: { now: () => state.now },
     managers: {
       read: async () => {

@@ -301,7 +301,7 @@ describe('resources of another credential', () => {
       }),
     );
 
-  it('are never deleted by sync, neither without the lease nor after a takeover of the lease', async () => {
+  it('is never deleted by sync, neither without the lease nor after a takeover of the lease', async () => {
     await sync.cycle(support);
     const { send: stranger } = await addServiceAccount(server, 'superuser');
     const precious = await made();
@@ -333,7 +333,7 @@ describe('resources of another credential', () => {
     }
   });
 
-  it('are neither deleted by a tombstone nor replaced by another credential, until it takes them over', async () => {
+  it('is neither deleted by a tombstone nor replaced by another credential, until it takes them over', async () => {
     const replaceable = `apiVersion: gatewright.dev/v1
 kind: ApiKey
 metadata: {name: fixed}
@@ -360,7 +360,7 @@ spec: {scopes: [configs.list]}
     expect((await server.request('GET', `/v2/api-keys/${id}`)).status).toBe(404);
   });
 
-  it('are taken over on request: records and lease belong to the new credential', async () => {
+  it('is taken over on request: records and lease belong to the new credential', async () => {
     await sync.cycle(support);
     const { db } = server.database;
     await db.updateTable('managed_resources').set({ recorded_by: 'lost' }).execute();
@@ -373,7 +373,7 @@ spec: {scopes: [configs.list]}
 });
 
 describe('renames', () => {
-  it('keep the id of a resource and of everything in a renamed workspace', async () => {
+  it('keeps the id of a resource and of everything in a renamed workspace', async () => {
     await sync.cycle(everyKind);
     const before = await Promise.all(['Workspace/support', 'ApiKey/support/bot'].map(idOf));
     const renamed = everyKind
@@ -396,7 +396,7 @@ describe('guards', () => {
   const many = (count: number): string =>
     Array.from({ length: count }, (_, at) => support.replaceAll('support', `w${at}`)).join('');
 
-  it('refuse to prune everything when the source is empty, and print the way out', async () => {
+  it('refuses to prune everything when the source is empty, and prints the way out', async () => {
     await sync.cycle(many(2));
     const result = await sync.cycle('', { allowDeletes: null });
     expect(result).toMatchObject({ ending: 'refusedByGuard', report: null });
@@ -405,7 +405,7 @@ describe('guards', () => {
     expect((await sync.cycle('', { allowDeletes: 2 })).ending).toBe('success');
   });
 
-  it('refuse more than ten deletions, and allow --no-prune to apply the rest', async () => {
+  it('refuses more than ten deletions, and allows --no-prune to apply the rest', async () => {
     await sync.cycle(many(12));
     const next = `${support}${many(1)}`;
     const refused = await sync.cycle(next, { allowDeletes: null });
@@ -421,7 +421,7 @@ describe('guards', () => {
     });
   });
 
-  it('allow tombstones', async () => {
+  it('allows tombstones', async () => {
     await sync.cycle(many(1));
     const tombstone = many(1).replace('spec: {description: d}', 'state: absent');
     expect((await sync.cycle(tombstone, { allowDeletes: null })).ending).toBe('success');
@@ -479,7 +479,7 @@ spec: {config: {retry: {attempts: 1}}}
 });
 
 describe('secrets', () => {
-  it('appear in no plan, report or server log', async () => {
+  it('appears in no plan, report or server log', async () => {
     const first = await sync.cycle(everyKind);
     const changed = await sync.cycle(
       everyKind.replace('{env: GW_VAR_CRM_TOKEN', '{env: GW_VAR_OTHER_TOKEN'),

@@ -136,7 +136,7 @@ describe("the export of an owner's resources", () => {
     for (const value of Object.values(canaries)) expect(text).not.toContain(value);
   });
 
-  it('can be limited to a kind, with Externals for omitted references', async () => {
+  it('cans be limited to a kind, with Externals for omitted references', async () => {
     const result = await exported({ kinds: ['ApiKey'] });
     const files = filesOf(result);
     expect(Object.keys(files).sort()).toEqual(['externals.yaml', 'support/api-keys.yaml']);
@@ -154,7 +154,7 @@ describe("the export of an owner's resources", () => {
 });
 
 describe('the export of undeclared resources', () => {
-  it('can be adopted without a change', async () => {
+  it('cans be adopted without a change', async () => {
     const files = filesOf(await exported({ unmanaged: true }));
     // The key of the deployment itself cannot be adopted.
     expect(Object.keys(files).some((path) => path === 'api-keys.yaml')).toBe(false);
@@ -187,7 +187,7 @@ transport: http
 configurations: {custom_headers: {X-Team: ${JSON.stringify(value)}, X-Id: {valueFrom: {env: GW_VAR_ID}}}}`,
     );
 
-  it('are exported as they were written, and all others as placeholders', async () => {
+  it('is exported as they were written, and all others as placeholders', async () => {
     const client = sync.openClient({ owner: 'headers' });
     const value = 'a: "b" #c ${X}';
     const set = await desiredFrom(integration(value.replace('${', () => '$${')), {
@@ -228,7 +228,7 @@ describe('exported files', () => {
   const write = (resources: LiveResource[]): Export =>
     exportManifests({ resources, etag: '', unknown: [], fingerprintKey: null }, options);
 
-  it('stay below the limits of a source, also with one huge record', async () => {
+  it('stays below the limits of a source, also with one huge record', async () => {
     const many = Array.from({ length: 3000 }, (_, at) => live(null, `n${at}`, 'x'.repeat(500)));
     const huge = live(null, 'huge', `- ${'"\n'.repeat(200_000)}`);
     const { files, tooLarge } = write([
@@ -246,7 +246,7 @@ describe('exported files', () => {
     expect(checked.resources).toHaveLength(3001);
   });
 
-  it('are in folders that are read, with names that differ on every file system', () => {
+  it('is in folders that are read, with names that differ on every file system', () => {
     const names = ['Team', 'team', 'configs.yaml', 'node_modules'];
     const { files } = write(names.map((name) => live(name, 'c', 'x')));
     const paths = files.map(({ path }) => path.toLowerCase());

@@ -107,7 +107,7 @@ it('creates singletons once, reports drift, and resets them when they leave the 
   expect(await planned(everyKind)).toEqual([]);
 });
 
-it('are unmanaged when others have changed them, and created when all was reset', async () => {
+it('is unmanaged when others have changed them, and created when all was reset', async () => {
   const whole = everyKind + onlyOnes;
   await put(defaults, { export_settings: { deniedFields: ['cost'] } });
   expect(await planned(whole)).toEqual([

@@ -389,7 +389,7 @@ describe('two concurrent runs', () => {
   );
 
   it.each(stories)(
-    'converge with %s folders, the first %s at request %i',
+    'converges with %s folders, the first %s at request %i',
     async (kind, fate, k) => {
       const first = runner(sync, sync.secretsFolder);
       const other = kind === 'shared' ? sync.secretsFolder : `${sync.secretsFolder}-other`;
@@ -413,7 +413,7 @@ describe('two concurrent runs', () => {
   );
 
   it.each(folders)(
-    'create one key with %s folders, and success means that the file works',
+    'creates one key with %s folders, and success means that the file works',
     async (kind) => {
       for (let race = 0; race < 3; race += 1) {
         const other = kind === 'shared' ? sync.secretsFolder : `${sync.secretsFolder}-other`;
@@ -433,7 +433,7 @@ describe('two concurrent runs', () => {
     },
   );
 
-  it('reject a run that sleeps through its lease, which keeps no dead value and asks to run again', async () => {
+  it('rejects a run that sleeps through its lease, which keeps no dead value and asks to run again', async () => {
     const desired = await desiredFrom(bot);
     const slow = sync.openClient();
     const other = `${sync.secretsFolder}-other`;

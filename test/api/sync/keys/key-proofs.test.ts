@@ -29,7 +29,7 @@ function prove(keys: unknown, send: Send = server.request) {
 }
 
 describe('key proofs', () => {
-  it('return for each value whether it belongs to the key, or to which other key, in order', async () => {
+  it('returns for each value whether it belongs to the key, or to which other key, in order', async () => {
     const nobodys = makeApiKey('');
     const answer = await prove([
       { id: first.id, value: first.key },
@@ -55,7 +55,7 @@ describe('key proofs', () => {
     }
   });
 
-  it("reveal nothing of another tenant's keys or of a deleted key", async () => {
+  it("reveals nothing of another tenant's keys or of a deleted key", async () => {
     const tenant = await addTenant(server, 'proofs-other');
     const theirs = await prove([{ id: first.id, value: first.key }], tenant.send);
     expect(theirs.body.data).toMatchObject([{ matches: false, holder: null }]);
@@ -65,7 +65,7 @@ describe('key proofs', () => {
     expect(answer.body.data).toMatchObject([{ matches: false, holder: null }]);
   });
 
-  it('are limited to 20 requests a minute with wrong values, and unlimited with correct ones', async () => {
+  it('is limited to 20 requests a minute with wrong values, and unlimited with correct ones', async () => {
     const wrong = [{ id: first.id, value: makeApiKey('') }];
     const statuses: number[] = [];
     for (let tried = 0; tried < 21; tried += 1) statuses.push((await prove(wrong)).status);
@@ -81,7 +81,7 @@ describe('key proofs', () => {
     ['keys[0].value', [{ value: '' }]],
     ['keys[0].value', [{ value: 'x'.repeat(129) }]],
     ['keys[0].id', [{ id: 'x', value: 'x' }]],
-  ])('return 400 for an invalid %s', async (param, keys) => {
+  ])('returns 400 for an invalid %s', async (param, keys) => {
     expect(await prove(keys)).toMatchObject({ status: 400, body: { error: { param } } });
   });
 });

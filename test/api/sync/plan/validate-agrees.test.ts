@@ -344,7 +344,7 @@ function isTexts(value: unknown): boolean {
 }
 
 describe('validate and the server agree on', () => {
-  it.each(Object.keys(bodies) as KindName[])('agree on every field of %s', async (kind) => {
+  it.each(Object.keys(bodies) as KindName[])('agrees on every field of %s', async (kind) => {
     const workspace = kinds[kind].workspaced === 'none' ? null : 'w';
     const body = bodies[kind];
     expect([
@@ -373,7 +373,7 @@ describe('validate and the server agree on', () => {
   });
 
   it.each((Object.keys(bodies) as KindName[]).filter((kind) => kinds[kind].workspaced !== 'none'))(
-    'agree on the workspace of %s, and on references to another workspace',
+    'agrees on the workspace of %s, and on references to another workspace',
     async (kind) => {
       const type = (place: string | null): Body =>
         kind === 'ApiKey' ? { type: place === null ? 'organisation' : 'workspace' } : {};
@@ -402,7 +402,7 @@ describe('validate and the server agree on', () => {
     ['a binding of a guardrail of another workspace', 'GuardrailMcpBinding', 'w', { end: 'far' }],
     ['a binding of a guardrail of the organisation', 'GuardrailMcpBinding', 'w', { end: 'wide' }],
   ] as const)(
-    'agree on %s',
+    'agrees on %s',
     async (_, kind, workspace, { guardrail, end }: { guardrail?: string; end?: string }) => {
       const place = end === 'far' ? 'v' : end === 'wide' ? null : 'w';
       const tools = referents.find(([, name]) => name === 'tools')?.[2] ?? {};

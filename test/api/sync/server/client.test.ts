@@ -86,7 +86,7 @@ afterEach(async () => {
 const get = { method: 'GET', path: '/v2/configs?page=1' } as const;
 
 describe('addresses and headers', () => {
-  it('combine each path with its base URL, and contain token, version and owner', async () => {
+  it('combines each path with its base URL, and contains token, version and owner', async () => {
     await client.request(get);
     await client.request({ method: 'POST', path: '/v1/api-keys/a', body: {} });
     await client.request({ method: 'DELETE', path: '/v2/x', ifMatch: 3, fence: 7 });
@@ -106,7 +106,7 @@ describe('addresses and headers', () => {
 });
 
 describe('tokens', () => {
-  it('are requested once for concurrent calls, and renewed one minute before expiry', async () => {
+  it('is requested once for concurrent calls, and renewed one minute before expiry', async () => {
     await Promise.all(Array.from({ length: 10 }, () => client.request(get)));
     expect(peer.tokens).toBe(1);
     now += 839_000;
@@ -117,7 +117,7 @@ describe('tokens', () => {
     expect(peer.tokens).toBe(2);
   });
 
-  it('are requested again after one 401, and a second 401 is final', async () => {
+  it('is requested again after one 401, and a second 401 is final', async () => {
     peer.answers = [{ status: 401 }, {}];
     await client.request(get);
     expect(peer.tokens).toBe(2);
@@ -129,20 +129,20 @@ describe('tokens', () => {
 });
 
 describe('retries', () => {
-  it.each([408, 425, 429, 502, 503, 504])('follow a %i, also for a create', async (status) => {
+  it.each([408, 425, 429, 502, 503, 504])('follows a %i, also for a create', async (status) => {
     peer.answers = [{ status }, { status }, { body: { id: 'x' } }];
     const answer = await client.request({ method: 'POST', path: '/v2/configs', body: {} });
     expect(answer.body).toEqual({ id: 'x' });
     expect(pauses).toEqual([150, 300]);
   });
 
-  it('follow a broken connection, and then report that the first attempt may have succeeded', async () => {
+  it('follows a broken connection, and then reports that the first attempt may have succeeded', async () => {
     peer.answers = [{ cut: true }, { status: 409, body: { error: { message: 'exists' } } }];
     const refused = client.request({ method: 'POST', path: '/v2/configs', body: {} });
     await expect(refused).rejects.toMatchObject({ status: 409, maybeDone: true });
   });
 
-  it.each([400, 403, 404, 409, 412, 500])('do not follow a %i', async (status) => {
+  it.each([400, 403, 404, 409, 412, 500])('does not follow a %i', async (status) => {
     const error = { message: 'no', code: 'AB01', param: 'config.retry', type: 'Client Error' };
     peer.answers = [{ status, body: { error } }];
     const refused = await client.request(get).catch((caught: unknown) => caught);
@@ -157,7 +157,7 @@ describe('retries', () => {
     expect(peer.seen).toHaveLength(1);
   });
 
-  it('wait as long as the server asks, in seconds or until a date, up to a limit', async () => {
+  it('waits as long as the server asks, in seconds or until a date, up to a limit', async () => {
     const date = new Date(now + 7_000).toUTCString();
     peer.answers = [
       { status: 429, headers: { 'retry-after': '3' } },
@@ -169,7 +169,7 @@ describe('retries', () => {
     expect(pauses).toEqual([3_000, 7_000, 60_000]);
   });
 
-  it('end after six attempts with exit code 6 and the reason', async () => {
+  it('ends after six attempts with exit code 6 and the reason', async () => {
     peer.answers = [{ status: 503, body: { error: { message: 'busy' } } }];
     const given = await client.request(get).catch((caught: unknown) => caught);
     expect(given).toBeInstanceOf(Unreachable);
@@ -181,7 +181,7 @@ describe('retries', () => {
     expect(pauses).toEqual([150, 300, 600, 1_200, 2_400]);
   });
 
-  it('end at once when the signal is aborted', async () => {
+  it('ends at once when the signal is aborted', async () => {
     const controller = new AbortController();
     const impatient = new AdminClient({
       adminBaseUrl: peer.url,

@@ -234,7 +234,7 @@ async function countOwners(organisationId: string): Promise<number> {
 }
 
 describe('owners', () => {
-  it('are limited per organisation, although three hundred are claimed concurrently', async () => {
+  it('is limited per organisation, although three hundred are claimed concurrently', async () => {
     const { organisationId, send } = await addTenant(server, 'many-owners');
     await addOwners(organisationId, ownersMax - 100);
     /** On a busy machine some wait too long for a connection and must retry. */
@@ -256,7 +256,7 @@ describe('owners', () => {
     expect(await countOwners(organisationId)).toBe(ownersMax);
   });
 
-  it('keep their leases at the limit, and other tenants have their own limit', async () => {
+  it('keeps their leases at the limit, and other tenants have their own limit', async () => {
     const { organisationId, send } = await addTenant(server, 'full-owners');
     await addOwners(organisationId, ownersMax - 1);
     expect((await take('last', {}, send)).status).toBe(200);
@@ -266,7 +266,7 @@ describe('owners', () => {
     expect((await take('elsewhere')).status).toBe(200);
   });
 
-  it('are created once by fifty concurrent runs', async () => {
+  it('is created once by fifty concurrent runs', async () => {
     const { organisationId, send } = await addTenant(server, 'one-owner');
     const runs = Array.from({ length: 50 }, () => take('same', { run_id: randomUUID() }, send));
     const statuses = (await Promise.all(runs)).map(({ status }) => status);

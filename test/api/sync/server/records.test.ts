@@ -143,7 +143,7 @@ const oneWorkspace = {
 };
 
 describe('revisions', () => {
-  it('are numbered without gaps by concurrent reporters, and the newest fifty are kept', async () => {
+  it('is numbered without gaps by concurrent reporters, and the newest fifty are kept', async () => {
     const headers = await leaseHeaders(server.request, 'numbered');
     const answers = await Promise.all(
       Array.from({ length: revisionsMax * 2 + 1 }, () => record(headers)),
@@ -162,7 +162,7 @@ describe('revisions', () => {
     expect((await statusOf('numbered')).revision.number).toBe(101);
   });
 
-  it('are written by the holder only: of two runs the one that lost its lease writes none', async () => {
+  it('is written by the holder only: of two runs the one that lost its lease writes none', async () => {
     const older = await leaseHeaders(server.request, 'two-runs');
     await endLeases(server);
     const newer = await leaseHeaders(server.request, 'two-runs');
@@ -175,7 +175,7 @@ describe('revisions', () => {
     expect(body.total).toBe(50);
   });
 
-  it('are recorded once when they are sent again under one Idempotency-Key', async () => {
+  it('is recorded once when they are sent again under one Idempotency-Key', async () => {
     const headers = {
       ...(await leaseHeaders(server.request, 'lost-answer')),
       'idempotency-key': randomUUID(),
@@ -214,7 +214,7 @@ describe('revisions', () => {
     expect(kept.body.changes).toEqual(changes.slice(0, 10_000));
   });
 
-  it('accept no more changes than they counted, and none out of order', async () => {
+  it('accepts no more changes than they counted, and none out of order', async () => {
     const headers = await leaseHeaders(server.request, 'counted');
     const { body } = await record(headers, { change_count: 2 });
     const more = (start: number, changes: unknown[], number = body.number) =>

@@ -125,7 +125,7 @@ describe('the status of a commit', () => {
 
   it('says in fixed words how it stands, and where it is wrong, never what a message says', () => {
     const message = `${canary} is no number`;
-    expect(of({})).toBe('success: the server is as this commit says');
+    expect(of({})).toBe('success: the server matches this commit');
     expect(of({ state: 'Progressing', message })).toBe('pending: being applied');
     expect(of({ state: 'Suspended', message })).toMatch(/^pending: suspended/);
     expect(of({ state: 'OutOfSync', message })).toMatch(/^failure: held back/);

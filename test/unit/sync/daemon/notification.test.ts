@@ -1,6 +1,6 @@
 /** Guarantees that each change of state is told once and once when it is over, signed, paced, and in no words that do harm. */
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Announcements, SyncReport } from '../../../../src/model/kinds/sync-record.ts';
+import type { SyncAnnouncements, SyncReport } from '../../../../src/model/kinds/sync-record.ts';
 import { Secret } from '../../../../src/secret.ts';
 import { readWebhook } from '../../../../src/sync/daemon/webhook.ts';
 import { Announcer } from '../../../../src/sync/notify/announcer.ts';
@@ -60,11 +60,11 @@ function openAnnouncer(form: 'json' | 'slack' = 'json') {
         message = null,
       }: {
         workspaces?: Workspaces;
-        before?: Announcements | undefined;
+        before?: SyncAnnouncements | undefined;
         isRetryPending?: boolean;
         message?: string | null;
       } = {},
-    ): Announcements {
+    ): SyncAnnouncements {
       const { next_look_at: _, ...report } = syncReport({
         ...{ state, message },
         workspaces: Object.entries(workspaces).map(([workspace, one]) => ({
@@ -157,7 +157,7 @@ describe('a change of state', () => {
 
   it('that flaps is told four times at once, then each ten minutes at most, and at last as it is', async () => {
     let one = openAnnouncer();
-    let kept: Announcements | undefined;
+    let kept: SyncAnnouncements | undefined;
     for (let second = 0; second < 3_600; second += 10) {
       now = start + second * 1000;
       // Restarts in between change nothing.
