@@ -1,6 +1,6 @@
 /** Implements the checks that call other services: webhook, log and valid URLs. */
 import { lookup } from 'node:dns/promises';
-import type { Outbound, OutboundAnswer, OutboundRequest } from '../upstream/outbound.ts';
+import type { Outbound, OutboundRequest, OutboundResponse } from '../upstream/outbound.ts';
 import {
   CheckError,
   type CheckRunner,
@@ -145,7 +145,7 @@ async function isReachable(url: string, outbound: Outbound): Promise<boolean> {
   );
 }
 
-function sendRequest(outbound: Outbound, request: OutboundRequest): Promise<OutboundAnswer> {
+function sendRequest(outbound: Outbound, request: OutboundRequest): Promise<OutboundResponse> {
   return outbound.request(request).catch((error: Error) => {
     throw new CheckError(error.message);
   });

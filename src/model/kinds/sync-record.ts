@@ -31,7 +31,7 @@ const WorkspaceReport = z.object({
  * Announcements that a run has made elsewhere, so that the next run does not repeat them. `delivery_id`
  * is part of each message of the last notification.
  */
-const Announcements = z.object({
+const SyncAnnouncements = z.object({
   commit_status: z
     .object({ commit: Commit, state: z.enum(['pending', 'success', 'failure']) })
     .nullable(),
@@ -49,7 +49,7 @@ const Announcements = z.object({
     })
     .nullable(),
 });
-export type Announcements = z.infer<typeof Announcements>;
+export type SyncAnnouncements = z.infer<typeof SyncAnnouncements>;
 
 /** Body of PUT /admin/v2/gatewright/sync/status. */
 export const SyncReport = z.object({
@@ -77,7 +77,7 @@ export const SyncReport = z.object({
     .refine((list) => new Set(list.map(({ workspace }) => workspace)).size === list.length, {
       error: 'must name each workspace once',
     }),
-  announced: Announcements.optional(),
+  announced: SyncAnnouncements.optional(),
 });
 export type SyncReport = z.infer<typeof SyncReport>;
 

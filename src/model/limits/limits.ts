@@ -64,7 +64,7 @@ export const scheduleFields = {
   ),
 };
 
-export interface LimitTerms {
+export interface LimitFields {
   /** Defaults to cost. */
   readonly type?: UsageType | undefined;
   readonly credit_limit?: number | undefined;
@@ -76,8 +76,8 @@ export interface LimitTerms {
 
 /** Returns the first rule that the terms of a budget violate, or undefined. */
 export function findLimitFault(
-  terms: LimitTerms,
-): { field: keyof LimitTerms; message: string } | undefined {
+  terms: LimitFields,
+): { field: keyof LimitFields; message: string } | undefined {
   const { credit_limit: limit, alert_threshold: threshold, type = 'cost' } = terms;
   for (const field of ['credit_limit', 'alert_threshold'] as const) {
     if (type === 'cost' || Number.isInteger(terms[field] ?? 0)) continue;
@@ -99,7 +99,7 @@ export function findLimitFault(
 }
 
 /** Refinement for schemas of budgets. */
-export function checkLimitRules(terms: LimitTerms, ctx: z.RefinementCtx): void {
+export function checkLimitRules(terms: LimitFields, ctx: z.RefinementCtx): void {
   const fault = findLimitFault(terms);
   if (fault === undefined) return;
   ctx.addIssue({ code: 'custom', path: [fault.field], message: fault.message });

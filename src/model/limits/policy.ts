@@ -67,7 +67,7 @@ export function groupBySchema(keys: readonly string[]) {
     .max(conditionsMax);
 }
 
-export type Condition = z.infer<ReturnType<typeof conditionSchema>>;
+export type PolicyCondition = z.infer<ReturnType<typeof conditionSchema>>;
 export type GroupBy = z.infer<ReturnType<typeof groupBySchema>>;
 
 /** Fields of the body that creates a policy. */

@@ -4,9 +4,9 @@ import { described } from '../wire/described.ts';
 import type { Fault } from '../wire/fault.ts';
 import { RateLimit } from './limits.ts';
 import {
-  type Condition,
   type GroupBy,
   modelKeys,
+  type PolicyCondition,
   policyFields,
   policyUpdateFields,
   requestKeys,
@@ -58,7 +58,7 @@ export type RateLimitPolicyUpdate = z.infer<typeof RateLimitPolicyUpdate>;
 /** The fields of a policy that depend on its target. */
 interface TargetTerms {
   readonly target?: RateTarget | undefined;
-  readonly conditions?: readonly Pick<Condition, 'key'>[] | undefined;
+  readonly conditions?: readonly Pick<PolicyCondition, 'key'>[] | undefined;
   readonly group_by?: GroupBy | undefined;
 }
 

@@ -37,6 +37,6 @@ export function rewriteDocument(
 }
 
 /** Returns a copy without the fields that are null. */
-export function withoutNulls(fields: Record<string, unknown>): Record<string, unknown> {
+export function omitNulls(fields: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }

@@ -3,16 +3,16 @@ import type { Db } from '../../store/connection/db.ts';
 import * as vectorChunks from '../../store/objects/vector-chunks.ts';
 import type { StoreKey } from '../../store/objects/vector-store-files.ts';
 import { readVectors } from '../ingestion/embeddings.ts';
-import type { SearchedFile } from './store-contents.ts';
+import type { ScannableFile } from './store-contents.ts';
 
 /** Yields each file with its embeddings; empty embeddings if the file was deleted meanwhile. */
-export async function* readEmbeddings(
+export async function* loadEmbeddings(
   db: Db,
   place: StoreKey,
-  files: readonly SearchedFile[],
-): AsyncGenerator<readonly [SearchedFile, Float32Array<ArrayBuffer>]> {
+  files: readonly ScannableFile[],
+): AsyncGenerator<readonly [ScannableFile, Float32Array<ArrayBuffer>]> {
   for (const group of groupsOf(files)) {
-    const [first] = group as [SearchedFile];
+    const [first] = group as [ScannableFile];
     if (group.length === 1) {
       yield [first, await readWhole(db, place, first)];
       continue;
@@ -27,7 +27,7 @@ export async function* readEmbeddings(
 async function readWhole(
   db: Db,
   place: StoreKey,
-  { id, bytes }: SearchedFile,
+  { id, bytes }: ScannableFile,
 ): Promise<Float32Array<ArrayBuffer>> {
   const whole = new Float32Array(bytes / Float32Array.BYTES_PER_ELEMENT);
   let length = 0;
@@ -40,8 +40,8 @@ async function readWhole(
 }
 
 /** Groups as many files as one statement reads, at least one. */
-function* groupsOf(files: readonly SearchedFile[]): Generator<SearchedFile[]> {
-  let group: SearchedFile[] = [];
+function* groupsOf(files: readonly ScannableFile[]): Generator<ScannableFile[]> {
+  let group: ScannableFile[] = [];
   let chunks = 0;
   for (const file of files) {
     if (group.length > 0 && chunks + file.chunks > vectorChunks.pageRows) {

@@ -5,7 +5,7 @@ import type { StoreKey } from '../../store/objects/vector-store-files.ts';
 import { vectorBytes } from '../ingestion/embeddings.ts';
 import { bestRows, type NearestRow } from './nearest.ts';
 import type { Scan } from './scans.ts';
-import type { SearchedFile } from './store-contents.ts';
+import type { ScannableFile } from './store-contents.ts';
 
 /** Embeddings compared by one statement, which takes a tenth of a second for this many bytes. */
 const statementBytesMax = 64 * 1024 * 1024;
@@ -20,7 +20,7 @@ export class EngineRanking {
   }
 
   /** For each query the nearest rows of one store, best first; null if the engine cannot compare vectors. */
-  async rank(place: StoreKey, scan: Scan<SearchedFile>): Promise<NearestRow[][] | null> {
+  async rank(place: StoreKey, scan: Scan<ScannableFile>): Promise<NearestRow[][] | null> {
     this.#canRank ??= await vectorChunks.canRank(this.#db);
     if (!this.#canRank) return null;
     const results: NearestRow[][] = [];
@@ -30,7 +30,7 @@ export class EngineRanking {
 
   async #rankOne(
     place: StoreKey,
-    { matrices, limit, scoreMin }: Scan<SearchedFile>,
+    { matrices, limit, scoreMin }: Scan<ScannableFile>,
     vector: Float32Array,
   ): Promise<NearestRow[]> {
     const query = vectorBytes(vector);
@@ -51,7 +51,7 @@ export class EngineRanking {
 }
 
 /** Returns the end of a group of files for one statement; the group contains at least one. */
-function endOfGroup(files: readonly SearchedFile[], from: number): number {
+function endOfGroup(files: readonly ScannableFile[], from: number): number {
   let bytes = 0;
   for (let at = from; at < files.length; at += 1) {
     bytes += files[at]!.bytes;

@@ -6,7 +6,7 @@ import type { StoredVectorStore } from '../../store/objects/vector-stores.ts';
 import type { ScannedMatrix } from './scans.ts';
 
 /** A file of a store with the key of its embeddings. */
-export interface SearchedFile extends ScannedMatrix {
+export interface ScannableFile extends ScannedMatrix {
   readonly id: string;
   readonly attributes: Attributes;
   readonly chunks: number;
@@ -15,7 +15,7 @@ export interface SearchedFile extends ScannedMatrix {
 interface CachedContents {
   /** Version of the store's contents when the files were read. */
   readonly contents: number;
-  readonly files: readonly SearchedFile[];
+  readonly files: readonly ScannableFile[];
 }
 
 /** Maximum cached files of all stores; a file takes about 300 bytes. */
@@ -27,7 +27,7 @@ export class StoreContents {
   #files = 0;
 
   /** Returns the files with chunks; `store` must have been read just now. */
-  async of(db: Db, store: StoredVectorStore): Promise<readonly SearchedFile[]> {
+  async of(db: Db, store: StoredVectorStore): Promise<readonly ScannableFile[]> {
     const key = `${store.organisation_id}/${store.id}`;
     const { contents } = store;
     const cached = this.#cache.get(key);
@@ -49,7 +49,7 @@ export class StoreContents {
 }
 
 /** A change after the store was read has a newer version, so the next search reads the files again. */
-async function read(db: Db, store: StoredVectorStore): Promise<SearchedFile[]> {
+async function read(db: Db, store: StoredVectorStore): Promise<ScannableFile[]> {
   const place = { organisationId: store.organisation_id, vectorStoreId: store.id };
   const rows = await storeFiles.listCompleted(db, place);
   return rows

@@ -14,11 +14,11 @@ import { readParams } from '../object-params.ts';
 import { ObjectError, type ObjectRequest, type ObjectResponse } from '../object-request.ts';
 import type { Owner } from '../owner.ts';
 import type { TextMatch, TextQuery } from '../store-search.ts';
-import { readEmbeddings } from './embedding-reads.ts';
+import { loadEmbeddings } from './embedding-reads.ts';
 import type { EngineRanking } from './engine-ranking.ts';
 import { bestRows, type NearestRow } from './nearest.ts';
 import type { Scan, Scans } from './scans.ts';
-import type { SearchedFile, StoreContents } from './store-contents.ts';
+import type { ScannableFile, StoreContents } from './store-contents.ts';
 import { fuseRankings, rankByWords, rankingSize } from './word-ranking.ts';
 
 export interface VectorSearchOptions {
@@ -85,7 +85,7 @@ export class VectorSearch {
   /** Returns the nearest chunks over all queries, best first; a chunk has the score of its nearest query. */
   async #nearest(
     store: StoredVectorStore,
-    searched: readonly SearchedFile[],
+    searched: readonly ScannableFile[],
     { queries, limit, scoreMin, models, hybrid }: TextQuery,
   ): Promise<NearestRow[]> {
     const vectors = await embed(models, store.embedding_model, queries);
@@ -111,7 +111,7 @@ export class VectorSearch {
   /** Combines embeddings and words. The score limit applies to the combined score only. */
   async #rankFused(
     place: storeFiles.StoreKey,
-    scan: Scan<SearchedFile>,
+    scan: Scan<ScannableFile>,
     questions: readonly string[],
     weights: HybridWeights,
   ): Promise<readonly (readonly NearestRow[])[]> {
@@ -130,18 +130,18 @@ export class VectorSearch {
   /** Searches in memory, unless the embeddings do not fit and the database can rank them. */
   async #scan(
     place: storeFiles.StoreKey,
-    scan: Scan<SearchedFile>,
+    scan: Scan<ScannableFile>,
   ): Promise<readonly (readonly NearestRow[])[]> {
     const { database, scans, ranking } = this.#options;
     const bytes = scan.matrices.reduce((sum, matrix) => sum + matrix.bytes, 0);
     const ranked = scans.fits(bytes) ? null : await ranking.rank(place, scan);
-    return ranked ?? scans.scan(scan, (matrices) => readEmbeddings(database.db, place, matrices));
+    return ranked ?? scans.scan(scan, (matrices) => loadEmbeddings(database.db, place, matrices));
   }
 
   /** Reads the texts of the nearest chunks; drops those deleted during the search. */
   async #matches(
     place: storeFiles.StoreKey,
-    searched: readonly SearchedFile[],
+    searched: readonly ScannableFile[],
     nearest: readonly NearestRow[],
     { owner, now }: { readonly owner: Owner; readonly now: number },
   ): Promise<TextMatch[]> {

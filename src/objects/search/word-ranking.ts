@@ -7,7 +7,7 @@ import type { Db } from '../../store/connection/db.ts';
 import * as chunkWords from '../../store/objects/chunk-words.ts';
 import type { StoreKey } from '../../store/objects/vector-store-files.ts';
 import { bestRows, type NearestRow } from './nearest.ts';
-import type { SearchedFile } from './store-contents.ts';
+import type { ScannableFile } from './store-contents.ts';
 
 /** Maximum words of one query; further words hardly change the ranking. */
 const wordsMax = 16;
@@ -22,7 +22,7 @@ const rankOffset = 60;
 export async function rankByWords(
   db: Db,
   place: StoreKey,
-  files: readonly SearchedFile[],
+  files: readonly ScannableFile[],
   question: string,
 ): Promise<NearestRow[]> {
   const words = wordsIn(question);
@@ -65,7 +65,7 @@ function wordsIn(question: string): string[] {
 }
 
 /** Groups files in their order, as many as one statement searches, at least one. */
-function groupsOf(files: readonly SearchedFile[]): { ids: string[]; from: number }[] {
+function groupsOf(files: readonly ScannableFile[]): { ids: string[]; from: number }[] {
   const groups: { ids: string[]; from: number }[] = [];
   let chunks = Number.POSITIVE_INFINITY;
   for (const [at, file] of files.entries()) {

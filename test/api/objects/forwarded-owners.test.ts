@@ -123,7 +123,7 @@ async function all<T>(list: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe('two workspaces with one account', () => {
-  it('list, filter and delete only their own stored chat completions', async () => {
+  it('lists, filters and deletes only its own stored chat completions', async () => {
     const chatOf = async ({ client }: Tenant, more: object) =>
       (await client.chat.completions.create({ model: 'm', messages: [], store: true, ...more })).id;
     const mine = [
@@ -148,7 +148,7 @@ describe('two workspaces with one account', () => {
     expect(idsOf(await all(completions.list()))).toEqual(mine.slice(1));
   });
 
-  it('has their own fine-tuning jobs with the resulting files and models', async () => {
+  it('has its own fine-tuning jobs with the resulting files and models', async () => {
     const [mine, other] = [await fineTuned(ours), await fineTuned(theirs)];
     const { files, fineTuning, models } = ours.client;
     expect(idsOf(await all(fineTuning.jobs.list()))).toEqual([mine.id]);
@@ -172,7 +172,7 @@ describe('two workspaces with one account', () => {
     await expect(models.delete(mine.model)).rejects.toMatchObject(notFound);
   });
 
-  it('references only their own objects in videos, evaluations and skills, also in forms', async () => {
+  it('references only its own objects in videos, evaluations and skills, also in forms', async () => {
     const makeAll = async ({ client }: Tenant) => ({
       video: (await client.videos.create({ prompt: 'x' })).id,
       skill: (await client.skills.create()).id,
@@ -232,7 +232,7 @@ describe('two workspaces with one account', () => {
     expect(upstream.reached).toEqual([]);
   });
 
-  it('continues only their own conversations', async () => {
+  it('continues only its own conversations', async () => {
     const speaking = { model: 'm', modalities: ['audio'], messages: [] };
     const spoken = async (by: Tenant) =>
       (await shared.ask(by, 'POST', '/chat/completions', speaking)).body.choices[0].message.audio
@@ -252,7 +252,7 @@ describe('two workspaces with one account', () => {
 });
 
 describe('two workspaces with one Anthropic account', () => {
-  it('has their own containers and code files, and none that a model invents', async () => {
+  it('has its own containers and code files, and none that a model invents', async () => {
     const asked = { model: 'm', max_tokens: 100, messages: [] };
     const code = { ...asked, tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] };
     const run = async ({ client }: AnthropicTenant) => {
@@ -285,7 +285,7 @@ describe('two workspaces with one Anthropic account', () => {
     expect(upstream.reached).toEqual([]);
   });
 
-  it('continues only from their own messages, and begins anew otherwise', async () => {
+  it('continues only from its own messages, and begins anew otherwise', async () => {
     const asked = { model: 'm', max_tokens: 100, messages: [], thread: { type: 'create' } };
     const begin = async ({ client }: AnthropicTenant) =>
       (await client.messages.create(asked as never)).id;
@@ -308,7 +308,7 @@ describe('two workspaces with one Anthropic account', () => {
     expect(upstream.reached).toEqual([]);
   });
 
-  it('lists their batches and skills page by page like their client', async () => {
+  it('lists its batches and skills page by page like the client', async () => {
     const { messages, skills } = claude.client;
     const batches: string[] = [];
     const own: string[] = [];

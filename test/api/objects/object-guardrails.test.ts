@@ -226,7 +226,7 @@ describe('provider objects under guardrails', () => {
   const showing = (config: string, path: string) =>
     shared.ask(ours, 'GET', path, undefined, { 'x-gateway-config': config });
 
-  it("is judged response by response without the caller's input, and unchanged when they contain no model output", async () => {
+  it("is judged response by response without the caller's input, and unchanged when it contains no model output", async () => {
     const deny = { deny: true, 'default.wordCount': { minWords: 2, maxWords: 3 } };
     const config = await by(deny);
     const data = [
@@ -263,7 +263,7 @@ describe('provider objects under guardrails', () => {
     expect([stream.status, stream.body]).toEqual([246, expect.stringContaining(canary)]);
   });
 
-  it('is withheld when a guardrail cannot judge them and fails closed', async () => {
+  it('is withheld when a guardrail cannot judge it and fails closed', async () => {
     const hook = { webhookURL: `${upstream.url}/hook`, timeout: 50 };
     const config = await by({ 'default.webhook': hook, deny: true, fail_closed: true });
     upstream.script = ({ url }, response) => {
@@ -280,7 +280,7 @@ describe('provider objects under guardrails', () => {
     }
   });
 
-  it('leaves nothing to search after a denial, and belong to their caller when a stream was withheld', async () => {
+  it('leaves nothing to search after a denial, and belongs to its caller when a stream was withheld', async () => {
     const { db } = shared.inference.server.database;
     const pending = () => db.selectFrom('pending_objects').selectAll().execute();
     const before = await pending();

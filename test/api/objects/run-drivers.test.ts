@@ -431,7 +431,7 @@ const commands = [
 ] as const;
 
 describe('runs under random events', () => {
-  it('matches a model of their state', async () => {
+  it('matches a model of its state', async () => {
     const sequence = fc.array(fc.constantFrom(...commands), { minLength: 1, maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(sequence, async (happenings) => {

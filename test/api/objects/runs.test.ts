@@ -661,7 +661,7 @@ describe('two tenants', () => {
     await client.beta.threads.runs.cancel(run.id, { thread_id: thread });
   });
 
-  it('pages through, update and deletes their own objects with all contents', async () => {
+  it('pages through, updates and deletes its own objects with all contents', async () => {
     const { assistants, threads } = other.beta;
     const made: string[] = [];
     for (const name of ['b', 'c', 'd'])
