@@ -1,37 +1,57 @@
-/** Knows the settings of a deployment, read from the environment and `.env` and checked all at once. */
+/** Reads the settings from the environment and `.env`, and reports all faults at once. */
 import { Failure } from './failure.ts';
 import type { Secret } from './secret.ts';
-import { type BlobSettings, blobFaults, blobSettings } from './settings/blobs.ts';
-import { readDatabases } from './settings/database.ts';
-import { faultOf } from './settings/fault.ts';
-import type { databaseTlsModes, driftModes, logLevels } from './settings/forms.ts';
-import { type GitSettings, gitSettings } from './settings/git.ts';
-import { type InferenceSettings, inferenceSettings, tokenFaults } from './settings/inference.ts';
-import { type AlertSettings, alertSettings, mailFaults } from './settings/mail.ts';
+import { type BlobSettings, blobFaults, blobSettings } from './settings/groups/blobs.ts';
+import { readDatabases } from './settings/groups/database.ts';
+import { type GitSettings, gitSettings } from './settings/groups/git.ts';
+import {
+  type InferenceSettings,
+  inferenceSettings,
+  tokenFaults,
+} from './settings/groups/inference.ts';
+import { type AlertSettings, alertSettings, mailFaults } from './settings/groups/mail.ts';
 import {
   type MasterKeySettings,
   masterKeyFaults,
   masterKeySettings,
-} from './settings/master-keys.ts';
-import { commitStatusSettings, notificationSettings, notifyFaults } from './settings/notify.ts';
-import { type ProxySettings, proxySettings } from './settings/proxies.ts';
-import { secretIn } from './settings/secrets.ts';
-import { type SignInSettings, signInFaults, signInSettings } from './settings/sign-in.ts';
-import { signatureFaults } from './settings/signatures.ts';
-import { collect, type Given, namesSet, openSources, type Sources } from './settings/sources.ts';
-import { sortUnknown } from './settings/unknown.ts';
-import { environment, factsAbout, type Name, names, type Values } from './settings/variables.ts';
-import { type VaultSettings, vaultFaults, vaultSettings } from './settings/vault.ts';
+} from './settings/groups/master-keys.ts';
+import {
+  commitStatusSettings,
+  notificationSettings,
+  notifyFaults,
+} from './settings/groups/notify.ts';
+import { type ProxySettings, proxySettings } from './settings/groups/proxies.ts';
+import { type SignInSettings, signInFaults, signInSettings } from './settings/groups/sign-in.ts';
+import { signatureFaults } from './settings/groups/signatures.ts';
+import { type VaultSettings, vaultFaults, vaultSettings } from './settings/groups/vault.ts';
+import { faultOf } from './settings/reading/fault.ts';
+import { secretIn } from './settings/reading/secrets.ts';
+import {
+  collect,
+  type Given,
+  namesSet,
+  openSources,
+  type Sources,
+} from './settings/reading/sources.ts';
+import { sortUnknown } from './settings/reading/unknown.ts';
+import type { databaseTlsModes, driftModes, logLevels } from './settings/variables/forms.ts';
+import {
+  environment,
+  factsAbout,
+  type Name,
+  names,
+  type Values,
+} from './settings/variables/variables.ts';
 import type { TrustedHosts } from './trusted-hosts.ts';
 
 export type DatabaseTlsMode = (typeof databaseTlsModes)[number];
 
-/** What a watched source does about changes that others make on the server. */
+/** Reaction of a watched source to changes that others make on the server. */
 export type DriftMode = (typeof driftModes)[number];
 
 export type LogLevel = (typeof logLevels)[number];
 
-/** Of an object in a cluster. */
+/** Identifies an object in a cluster. */
 interface KubernetesName {
   readonly namespace: string;
   readonly name: string;
@@ -46,11 +66,11 @@ export interface DatabaseSettings {
   readonly password: Secret | undefined;
   readonly name: string;
   readonly poolSize: number;
-  /** How long a request waits for a connection that is free; 5 when left out. */
+  /** How long a request waits for a free connection; default 5. */
   readonly poolWaitSeconds?: number;
-  /** How long a statement may take, and three times as long as it may wait for a lock; 10 when left out. */
+  /** Timeout of a statement, of which a third may be spent waiting for a lock; default 10. */
   readonly statementSeconds?: number;
-  /** How long each step of a new connection may take; 2 when left out. */
+  /** Timeout of each step of a new connection; default 2. */
   readonly connectTimeoutSeconds?: number;
   readonly tls: {
     readonly mode: DatabaseTlsMode;
@@ -60,21 +80,23 @@ export interface DatabaseSettings {
     readonly key: Secret | null;
   };
   /**
-   * Reads the files behind password and certificates again, so that a new connection uses what a
-   * rotation has put there; throws {@link Failure} when they are not usable. Absent: nothing can change.
+   * Reads the files of password and certificates again, so that a new connection uses rotated ones.
+   * Absent when no value comes from a file.
+   *
+   * @throws Failure when they are not usable
    */
   readonly refresh?: () => DatabaseSettings;
 }
 
 export interface Settings {
-  /** Null when none of DB_HOST, DB_SOCKET and DB_URL is set: the embedded server is meant. */
+  /** Null when none of DB_HOST, DB_SOCKET and DB_URL is set; then the embedded server is used. */
   readonly database: DatabaseSettings | null;
   readonly databaseReader: DatabaseSettings | null;
-  /** DB_POOL_SIZE, for the embedded server too. */
+  /** DB_POOL_SIZE; applies to the embedded server too. */
   readonly databasePoolSize: number;
-  /** How long `serve` waits at its start for a database that does not answer; 0 for not at all. */
+  /** How long `serve` waits at startup for an unreachable database; 0 for not at all. */
   readonly databaseStartWaitSeconds: number;
-  /** Reads go to the reader while the writer is down (MYSQL_WRITER_HADR_MODE). */
+  /** Whether reads use the reader while the writer is down (MYSQL_WRITER_HADR_MODE). */
   readonly writerHadr: boolean;
   readonly features: {
     readonly guardrails: boolean;
@@ -88,7 +110,7 @@ export interface Settings {
   };
   readonly server: {
     readonly host: string;
-    /** 0 takes a free port. */
+    /** 0 selects a free port. */
     readonly port: number;
     readonly metricsPort: number;
     readonly connectionsMax: number;
@@ -97,15 +119,15 @@ export interface Settings {
     readonly drainSeconds: number;
   };
   readonly inference: InferenceSettings;
-  /** Where files of callers lie. */
+  /** Storage of uploaded files. */
   readonly blobs: BlobSettings;
-  /** Null where nobody signs in. */
+  /** Null when sign-in is off. */
   readonly signIn: SignInSettings | null;
-  /** Who is told when budgets reach their threshold or their end. */
+  /** Mail and recipients of budget alerts. */
   readonly alerts: AlertSettings;
-  /** Days that sealed rows of the audit log are kept; null for good. */
+  /** Days for which sealed audit log rows are stored; null for ever. */
   readonly auditDays: number | null;
-  /** Null when unset: info for servers, warn for commands that end by themselves. */
+  /** Null when unset: info for servers, warn for short-lived commands. */
   readonly logLevel: LogLevel | null;
   /** At least 32 bytes, or null when unset. */
   readonly masterKeys: MasterKeySettings | null;
@@ -117,9 +139,9 @@ export interface Settings {
     readonly nestedMax: number | null;
     readonly conditionalRootMax: number | null;
   };
-  /** Private hosts that may be called all the same. */
+  /** Private hosts that may be called. */
   readonly trustedHosts: TrustedHosts;
-  /** By which others are reached; null for none. */
+  /** Null when no proxy is set. */
   readonly proxies: ProxySettings | null;
   readonly sync: {
     /** Path of credentials.json, or null when unset. */
@@ -127,53 +149,53 @@ export interface Settings {
     readonly owner: string;
     /** Folder of files that `secretOutput` may write, or null when unset. */
     readonly secretsDirectory: string | null;
-    /** Where Secrets may be read and written. */
+    /** Access to Kubernetes Secrets and ConfigMaps. */
     readonly kubernetes: {
-      /** None when the setting is unset. */
+      /** Empty when unset. */
       readonly namespaces: readonly string[];
-      /** Path of a kubeconfig, or null for the account of the pod. */
+      /** Path of a kubeconfig; null for the service account of the pod. */
       readonly configFile: string | null;
-      /** The ConfigMap that shows where the sync stands; null for none. */
+      /** ConfigMap that publishes the sync status; null for none. */
       readonly status: KubernetesName | null;
-      /** What has to be held to lead; null for nothing. */
+      /** Lease required for leadership; null for none. */
       readonly lease: KubernetesName | null;
     };
-    /** How long a watched source must stay the same before what left it is deleted. */
+    /** How long a watched source must stay unchanged before removed resources are deleted. */
     readonly pruneSettleSeconds: number;
-    /** Between two looks at a watched source; null when unset: as fits the source. */
+    /** Interval between checks of a watched source; null for a default by the kind of source. */
     readonly intervalSeconds: number | null;
     readonly driftMode: DriftMode;
-    /** Between two comparisons of an unchanged source with the server. */
+    /** Interval between comparisons of an unchanged source with the server. */
     readonly driftSeconds: number;
-    /** Of the daemon's own listener; 0 takes a free one, null opens none. */
+    /** Port of the daemon's listener; 0 selects a free port, null opens none. */
     readonly port: number | null;
-    /** How long source or server may be out of reach before the daemon counts as not ready. */
+    /** How long source or server may be unreachable before the daemon is not ready. */
     readonly readySeconds: number;
     readonly webhookSecret: Secret | undefined;
-    /** Undefined where no commit status is written. */
+    /** Undefined when no commit status is written. */
     readonly commitStatus: ReturnType<typeof commitStatusSettings>;
-    /** Undefined where nobody is notified. */
+    /** Undefined when notifications are off. */
     readonly notification: ReturnType<typeof notificationSettings>;
-    /** Which of `environments/NAME/` of the source counts. */
+    /** Environment of the source: `environments/NAME/`. */
     readonly environment: string | null;
-    /** Names, and prefixes as `CRM_*`, of variables that manifests may read beside `GW_VAR_*`. */
+    /** Names and prefixes (`CRM_*`) of variables that manifests may read in addition to `GW_VAR_*`. */
     readonly variables: readonly string[];
-    /** A Vault or OpenBao and what of it manifests may name; null when unset. */
+    /** Vault or OpenBao and the paths that manifests may use; null when unset. */
     readonly vault: VaultSettings | null;
-    /** Private keys of age that open what sops has encrypted in a source. */
+    /** Private age keys for sources encrypted with sops. */
     readonly ageKey: Secret<readonly string[]> | undefined;
     readonly git: GitSettings;
   };
   /** Folder of the embedded database and credentials, as given (`.gatewright`). */
   readonly home: string;
-  /** One line each, for the log at start. */
+  /** One line each, logged at startup. */
   readonly warnings: readonly string[];
 }
 
-/** A switch that turns a whole feature off. */
+/** A feature that can be switched off. */
 export type Feature = keyof Settings['features'];
 
-/** By what each is switched. */
+/** The variable that switches each feature. */
 export const featureSettings = {
   guardrails: 'GUARDRAILS_ENABLED',
   apiAccess: 'API_ACCESS_ENABLED',
@@ -186,7 +208,7 @@ export const featureSettings = {
 } as const satisfies Record<Feature, Name>;
 
 export interface ReadOptions {
-  /** Where `.env` lies and relative files begin; the working directory when absent. */
+  /** Folder of `.env` and of relative paths; default: the working directory. */
   readonly cwd?: string;
   /** `--strict-settings`. */
   readonly strict?: boolean;
@@ -194,7 +216,7 @@ export interface ReadOptions {
   readonly now?: number;
 }
 
-/** The settings, with what is wrong with them and where each came from. */
+/** The settings, their faults and their origins. */
 export interface Inspection {
   readonly settings: Settings;
   /** One sentence each; when there is any, `settings` must not be used. */
@@ -203,7 +225,7 @@ export interface Inspection {
   readonly given: ReadonlyMap<Name, Given>;
 }
 
-/** Throws one {@link Failure} that lists every fault, each with its name, origin, form and fix. */
+/** @throws Failure that lists every fault with name, origin, expected form and fix */
 export function readSettings(
   env: NodeJS.ProcessEnv = process.env,
   options: ReadOptions = {},
@@ -217,14 +239,14 @@ function refuseFaults(faults: readonly string[]): void {
   if (faults.length > 0) throw new Failure('invalidInput', faultList(faults));
 }
 
-/** Several lines: a heading and one fault a line. */
+/** A heading followed by one fault a line. */
 export function faultList(faults: readonly string[]): string {
   const heading =
     faults.length === 1 ? '1 setting is wrong:' : `${faults.length} settings are wrong:`;
   return [heading, ...faults.map((fault) => `  ${fault}`)].join('\n');
 }
 
-/** Like {@link readSettings}, for those who want to show the faults beside the values. */
+/** Like {@link readSettings}, but returns the faults instead of throwing. */
 export function inspectSettings(
   env: NodeJS.ProcessEnv = process.env,
   options: ReadOptions = {},
@@ -236,7 +258,13 @@ export function inspectSettings(
   const { given, unread } = collect(sources, names, faults);
   const { values, wrong } = parseAll(given, faults);
   const { database, databaseReader } = readDatabases({
-    ...{ values, given, unread, wrong, now, faults, warnings },
+    values,
+    given,
+    unread,
+    wrong,
+    now,
+    faults,
+    warnings,
   });
   const isGiven = (name: Name): boolean => given.has(name) || unread.has(name);
   const wholes = [notifyFaults, tokenFaults, blobFaults, mailFaults, signInFaults];
@@ -290,7 +318,7 @@ function readAgain(sources: Sources, wanted: readonly Name[]) {
   return again;
 }
 
-/** Parses each setting by its own schema; one that is wrong counts as unset, so that all are looked at. */
+/** Parses each setting separately; an invalid one counts as unset, so that all are checked. */
 function parseAll(
   given: ReadonlyMap<Name, Given>,
   faults: string[],

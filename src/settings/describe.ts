@@ -1,4 +1,4 @@
-/** Knows how the settings are shown: a listing with origins, a Markdown table, a JSON Schema. */
+/** Renders the settings as a listing with origins, a Markdown table or a JSON Schema. */
 import { z } from 'zod';
 import { certificateSummary } from './groups/certificates.ts';
 import type { Given } from './reading/sources.ts';
@@ -11,10 +11,10 @@ interface Row {
   readonly facts: Facts;
 }
 
-/** Every setting with its value, secrets as their origin, and where it came from; lines of text. */
+/** Lists every setting with its value and origin; secrets show only their origin. */
 export function settingsListing(given: ReadonlyMap<Name, Given>): string {
   const lines: string[] = [];
-  const cells = new Map(names.map((name) => [name, shownValue(name, given.get(name))]));
+  const cells = new Map(names.map((name) => [name, displayValue(name, given.get(name))]));
   const nameWidth = Math.max(...names.map((name) => name.length));
   const valueWidth = Math.min(40, Math.max(...[...cells.values()].map((cell) => cell.length)));
   for (const [group, rows] of byGroup()) {
@@ -29,13 +29,13 @@ export function settingsListing(given: ReadonlyMap<Name, Given>): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** The same as data: every setting by name. */
+/** Like {@link settingsListing}, as data by setting name. */
 export function settingsDocument(given: ReadonlyMap<Name, Given>): Record<string, object> {
   const entries = [...byGroup()].flatMap(([group, rows]) =>
     rows.map(({ name, facts }) => {
       const found = given.get(name);
-      const isShown = found !== undefined || facts.byDefault !== null;
-      const value = isShown ? shownValue(name, found) : null;
+      const hasValue = found !== undefined || facts.byDefault !== null;
+      const value = hasValue ? displayValue(name, found) : null;
       return [name, { group, value, from: originOf(facts, found), effective: facts.effective }];
     }),
   );
@@ -46,17 +46,17 @@ function originOf({ byDefault }: Facts, given: Given | undefined): string {
   return given?.from ?? (byDefault === null ? 'unset' : 'default');
 }
 
-function shownValue(name: Name, given: Given | undefined): string {
+function displayValue(name: Name, given: Given | undefined): string {
   const { secret, file, byDefault } = factsAbout(name);
   if (given === undefined) return byDefault ?? '-';
   if (secret) return `(secret ${given.origin})`;
   const parsed = environment.shape[name].safeParse(given.text);
-  // What has the wrong form may be a secret in the wrong place.
-  if (!parsed.success) return `(wrong: ${given.text.length} characters)`;
+  // A malformed value may be a secret in the wrong variable.
+  if (!parsed.success) return `(invalid: ${given.text.length} characters)`;
   return file ? certificateSummary(pem.schema.parse(given.text)) : given.text;
 }
 
-/** One table a group: name, default, form, meaning. */
+/** One table for each group: name, default, form, meaning. */
 export function settingsMarkdown(): string {
   const lines = ['<!-- made by `gatewright settings -o markdown` -->', '# Settings', '', ...rules];
   for (const [group, rows] of byGroup()) {
@@ -75,7 +75,7 @@ const rules = [
   'value counts as unset. White space round a value is dropped. All faults are reported at once.',
 ];
 
-/** Draft 2020-12 schema of the environment: every property is a string. */
+/** JSON Schema (draft 2020-12) of the environment: every property is a string. */
 export function settingsJsonSchema(): unknown {
   const schema = z.toJSONSchema(environment, {
     io: 'input',

@@ -1,14 +1,14 @@
-/** Knows which settings of places for large bytes make a whole. */
+/** Groups and validates the settings of blob storage. */
 import type { Secret } from '../../secret.ts';
 import type { Name, Values } from '../variables/variables.ts';
 
 export interface BlobSettings {
-  /** Where new ones go. */
+  /** Storage of new files. */
   readonly writesTo: 'database' | 'directory' | 's3';
   /** Null when unset. */
   readonly directory: string | null;
   readonly s3: S3Settings | null;
-  /** Of one file of a caller. */
+  /** Maximum size of an uploaded file. */
   readonly fileBytesMax: number;
 }
 
@@ -16,18 +16,18 @@ interface S3Settings {
   readonly endpoint: URL;
   readonly region: string;
   readonly bucket: string;
-  /** '' for none. */
+  /** Empty for none. */
   readonly prefix: string;
   readonly credentials: S3CredentialsSettings;
 }
 
-/** What requests are signed with: a key, or what the pod is given in place of one. */
+/** Credentials for signing requests: an access key, or the identity of the pod. */
 type S3CredentialsSettings =
   | {
       readonly kind: 'key';
       readonly accessKeyId: string;
       readonly secretAccessKey: Secret;
-      /** Null for a key that does not end. */
+      /** Null for a permanent key. */
       readonly sessionToken: Secret | null;
     }
   | {
@@ -49,7 +49,9 @@ export function blobSettings(values: Values, secretOf: SecretOf): BlobSettings {
   const s3 = s3Settings(values, secretOf);
   const usual = s3 !== null ? 's3' : directory !== null ? 'directory' : 'database';
   return {
-    ...{ writesTo: values.GATEWRIGHT_BLOB_STORE ?? usual, directory, s3 },
+    writesTo: values.GATEWRIGHT_BLOB_STORE ?? usual,
+    directory,
+    s3,
     fileBytesMax: values.GATEWRIGHT_FILE_MIB_MAX * mebibyte,
   };
 }
@@ -62,13 +64,15 @@ function s3Settings(values: Values, secretOf: SecretOf): S3Settings | null {
   const credentials = credentialsOf(values, secretOf, sts);
   if (bucket === undefined || credentials === null) return null;
   return {
-    ...{ bucket, region, credentials },
+    bucket,
+    region,
+    credentials,
     prefix: values.GATEWRIGHT_BLOB_S3_PREFIX ?? '',
     endpoint: values.GATEWRIGHT_BLOB_S3_ENDPOINT ?? new URL(`https://s3.${region}.${domain}`),
   };
 }
 
-/** A key of the operator's own before what the cluster has put into the pod. */
+/** An explicit access key has precedence over the identity of the pod. */
 function credentialsOf(
   values: Values,
   secretOf: SecretOf,
@@ -80,7 +84,7 @@ function credentialsOf(
     AWS_ROLE_ARN: roleArn,
     AWS_WEB_IDENTITY_TOKEN_FILE: tokenFile,
     AWS_CONTAINER_CREDENTIALS_FULL_URI: address,
-    AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: shown = null,
+    AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: agentTokenFile = null,
   } = values;
   const secretAccessKey = secretOf('GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY');
   if (accessKeyId !== undefined && secretAccessKey !== undefined) {
@@ -90,7 +94,7 @@ function credentialsOf(
   if (roleArn !== undefined && tokenFile !== undefined) {
     return { kind: 'webIdentity', sts, roleArn, tokenFile };
   }
-  return address === undefined ? null : { kind: 'container', address, tokenFile: shown };
+  return address === undefined ? null : { kind: 'container', address, tokenFile: agentTokenFile };
 }
 
 const ofKey = ['GATEWRIGHT_BLOB_S3_ACCESS_KEY_ID', 'GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY'] as const;
@@ -104,7 +108,7 @@ const ofS3: readonly Name[] = [
   'GATEWRIGHT_BLOB_S3_REGION',
 ];
 
-/** @param isGiven whether a setting is set, be it wrongly */
+/** @param isGiven whether a setting is set, even if invalid */
 export function blobFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
   const isBucket = isGiven('GATEWRIGHT_BLOB_S3_BUCKET');
   const isDirectory = isGiven('GATEWRIGHT_BLOB_DIR');
@@ -122,13 +126,13 @@ export function blobFaults(values: Values, isGiven: (name: Name) => boolean): st
   }
   if (isBucket && isDirectory && !isGiven('GATEWRIGHT_BLOB_STORE')) {
     faults.push(
-      'GATEWRIGHT_BLOB_DIR and GATEWRIGHT_BLOB_S3_BUCKET are both set: say by GATEWRIGHT_BLOB_STORE where new files go',
+      'GATEWRIGHT_BLOB_DIR and GATEWRIGHT_BLOB_S3_BUCKET are both set: choose the storage of new files with GATEWRIGHT_BLOB_STORE',
     );
   }
   return faults;
 }
 
-/** Of several that only make sense together. */
+/** Settings that are only useful together. */
 function halfFaults(whole: readonly Name[], isGiven: (name: Name) => boolean): string[] {
   const given = whole.find(isGiven);
   const missing = whole.filter((name) => !isGiven(name));
@@ -148,6 +152,6 @@ function credentialFaults(isGiven: (name: Name) => boolean): string[] {
   if (isKey) return halfFaults(['GATEWRIGHT_BLOB_S3_BUCKET', ...ofKey], isGiven);
   if (isRole || isGiven('AWS_CONTAINER_CREDENTIALS_FULL_URI')) return halfFaults(ofRole, isGiven);
   return [
-    'GATEWRIGHT_BLOB_S3_BUCKET is set, but nothing that requests to it are signed with: set GATEWRIGHT_BLOB_S3_ACCESS_KEY_ID and GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY, or give the service account of the pod a role (AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE, or AWS_CONTAINER_CREDENTIALS_FULL_URI)',
+    'GATEWRIGHT_BLOB_S3_BUCKET is set, but no credentials to sign requests with: set GATEWRIGHT_BLOB_S3_ACCESS_KEY_ID and GATEWRIGHT_BLOB_S3_SECRET_ACCESS_KEY, or give the service account of the pod a role (AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE, or AWS_CONTAINER_CREDENTIALS_FULL_URI)',
   ];
 }

@@ -1,24 +1,24 @@
-/** Knows whether PEM text holds usable certificates and keys: the driver takes any text without a word. */
+/** Checks that PEM text contains usable certificates and keys; the database driver accepts any text. */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 
 const dayMs = 86_400_000;
 const noticeDays = 30;
 const block = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]*?-----END \1-----/g;
 
-/** What a check found; `summary` names subjects and dates for people. */
+/** Result of a check; `summary` names subjects and dates. */
 export interface Verdict {
   readonly faults: string[];
   readonly warnings: string[];
   readonly summary: string;
 }
 
-/** Subject and end of the first certificate, for people; says so where there is none. */
+/** Subject and expiry of the first certificate, or a note that there is none. */
 export function certificateSummary(pem: string): string {
   const first = parseCertificates('', pem).certificates[0];
   return first === undefined ? '(no certificate)' : describe(first);
 }
 
-/** Checks a bundle of authorities: one living certificate is enough. `now` in ms since the epoch. */
+/** Checks a CA bundle: one valid certificate is enough. `now` is in ms since the epoch. */
 export function checkAuthorities(name: string, pem: string, now: number): Verdict {
   const parsed = parseCertificates(name, pem);
   if (parsed.fault !== null) return failed(parsed.fault);
@@ -30,7 +30,7 @@ export function checkAuthorities(name: string, pem: string, now: number): Verdic
   return { faults: [], warnings: nearExpiry(name, last, now), summary };
 }
 
-/** Checks a client certificate (first in the chain) and its key against the date and each other. */
+/** Checks the dates of a client certificate (first in the chain) and that its key matches. */
 export function checkPair(
   names: { cert: string; key: string },
   pem: { cert: string; key: string },
@@ -40,7 +40,7 @@ export function checkPair(
   const key = parseKey(pem.key);
   const faults = parsed.fault === null ? [] : [parsed.fault];
   if (key === null) {
-    faults.push(`${names.key} holds no private key that can be read; it must have no passphrase`);
+    faults.push(`${names.key} contains no readable private key; it must have no passphrase`);
   }
   const leaf = parsed.certificates[0];
   if (leaf === undefined) return { faults, warnings: [], summary: '' };
@@ -63,7 +63,7 @@ function parseCertificates(
 ): { certificates: X509Certificate[]; fault: string | null } {
   const blocks = [...pem.matchAll(block)].filter(([, label]) => label!.endsWith('CERTIFICATE'));
   if (blocks.length === 0) {
-    return { certificates: [], fault: `${name} holds no complete certificate block` };
+    return { certificates: [], fault: `${name} contains no complete certificate block` };
   }
   const certificates: X509Certificate[] = [];
   for (const [at, [text]] of blocks.entries()) {

@@ -1,4 +1,4 @@
-/** Knows how the DB_ variables together name a database endpoint and how its connections are secured. */
+/** Combines the DB_ variables to database endpoints with TLS, and validates them. */
 import { isIP } from 'node:net';
 import { Secret } from '../../secret.ts';
 import type { Given } from '../reading/sources.ts';
@@ -9,11 +9,11 @@ import { checkAuthorities, checkPair } from './certificates.ts';
 export interface DatabaseInput {
   readonly values: Values;
   readonly given: ReadonlyMap<Name, Given>;
-  /** Set, but without a text that could be read; each has its own fault already. */
+  /** Settings that are set but unreadable; their faults are already reported. */
   readonly unread: ReadonlySet<Name>;
-  /** Set, but malformed, so that the value is that of an unset one; each has its own fault already. */
+  /** Settings that are set but malformed and count as unset; their faults are already reported. */
   readonly wrong: ReadonlySet<Name>;
-  /** Milliseconds since the epoch, for the dates of certificates. */
+  /** Milliseconds since the epoch, for checking certificate dates. */
   readonly now: number;
   readonly faults: string[];
   readonly warnings: string[];
@@ -32,7 +32,7 @@ const meaningless = [
   'DB_READER_HOST',
 ] as const;
 
-/** Both endpoints; null where not configured. Faults and warnings go to the lists of the input. */
+/** Both endpoints, null if not configured. Appends faults and warnings to the lists of the input. */
 export function readDatabases(input: DatabaseInput) {
   const { values, given, unread, faults } = input;
   const url =
@@ -44,9 +44,7 @@ export function readDatabases(input: DatabaseInput) {
     const lost = meaningless.filter((name) => given.has(name));
     if (lost.length > 0) {
       const what = `${lost.join(', ')} would have no effect`;
-      faults.push(
-        `${what}: none of DB_HOST, DB_SOCKET and DB_URL says where the database is. Set one`,
-      );
+      faults.push(`${what}: none of DB_HOST, DB_SOCKET and DB_URL is set. Set one`);
     }
     return { database: null, databaseReader: null };
   }
@@ -87,7 +85,7 @@ export function readDatabases(input: DatabaseInput) {
 }
 
 function checkReaderAlone({ values, given, faults }: DatabaseInput): void {
-  // Malformed: it has its own fault already.
+  // A malformed value is already reported.
   if (given.has('DB_READER_HOST')) return;
   const lost = (['DB_READER_PORT', 'DB_READER_USER', 'DB_READER_PASS'] as const).filter((name) =>
     given.has(name),
@@ -96,16 +94,14 @@ function checkReaderAlone({ values, given, faults }: DatabaseInput): void {
     faults.push(`${lost.join(', ')} would have no effect: set DB_READER_HOST, or remove it`);
   }
   if (values.MYSQL_WRITER_HADR_MODE) {
-    faults.push(
-      'MYSQL_WRITER_HADR_MODE is on but there is no replica to read from: set DB_READER_HOST',
-    );
+    faults.push('MYSQL_WRITER_HADR_MODE is ON, but no replica is configured: set DB_READER_HOST');
   }
 }
 
 function required(input: DatabaseInput, name: 'DB_USER' | 'DB_NAME', url: UrlParts | null): string {
   const value = input.values[name] ?? (name === 'DB_USER' ? url?.user : url?.name);
   if (value !== undefined) return value;
-  // What was given but is malformed has its own fault already, and a URL may have held it.
+  // Malformed values are already reported, and an unreadable URL may contain the missing ones.
   const mayBeInUrl = url === null && (input.given.has('DB_URL') || input.unread.has('DB_URL'));
   if (!input.given.has(name) && !mayBeInUrl) {
     const where = url === null ? '' : ', or write it into DB_URL (mysql://USER:PASSWORD@HOST/NAME)';
@@ -127,7 +123,7 @@ interface UrlParts {
   readonly name?: string;
 }
 
-/** Names that drivers take after the question mark, and the variable that says the same here. */
+/** Query options of other drivers, and the variable with the same meaning here. */
 const queryOptions: Record<string, Name> = {
   ssl: 'DB_SSL',
   sslmode: 'DB_SSL',
@@ -143,10 +139,10 @@ const queryOptions: Record<string, Name> = {
   poolsize: 'DB_POOL_SIZE',
 };
 
-/** Of a URL up to its path: what comes before the port, and the port. */
+/** Matches a URL up to its port; captures the part before the port. */
 const lastPort = /^(\w+:\/\/[^/?#]*):[^/?#:\]@]*(?=[/?#]|$)/;
 
-/** Never advises what would be refused beside the URL. */
+/** Does not suggest a variable that conflicts with the URL. */
 function insteadOf(option: string, { given }: DatabaseInput): string {
   const variable = queryOptions[option.replaceAll(/[_-]/g, '').toLowerCase()];
   if (variable === undefined) return 'remove it';
@@ -154,7 +150,7 @@ function insteadOf(option: string, { given }: DatabaseInput): string {
   return given.has(variable) ? `remove it, ${variable} is set` : `set ${variable} instead`;
 }
 
-/** Parsed by ourselves: the driver takes `?ssl-mode=REQUIRED` for nothing and connects in plain text. */
+/** Parsed here, because the driver ignores `?ssl-mode=REQUIRED` and connects without encryption. */
 function readUrl(text: string, origin: string, input: DatabaseInput): UrlParts | null {
   const { faults } = input;
   const wrong = (why: string): null => {
@@ -175,9 +171,9 @@ function readUrl(text: string, origin: string, input: DatabaseInput): UrlParts |
   if (!parsedHost.success) return wrong('names no usable host');
   if (url.port === '0') return wrong('has port 0, on which no server listens');
   for (const option of url.searchParams.keys()) {
-    const shown = /^[\w-]{1,40}$/.test(option) ? `"${option}" ` : '';
+    const quotedOption = /^[\w-]{1,40}$/.test(option) ? `"${option}" ` : '';
     const fix = insteadOf(option, input);
-    faults.push(`DB_URL has the query option ${shown}which has no meaning here: ${fix}`);
+    faults.push(`DB_URL has the query option ${quotedOption}which is not supported: ${fix}`);
   }
   if (url.hash !== '') return wrong('has a "#" part (write # as %23)');
   try {
@@ -197,7 +193,7 @@ function readUrl(text: string, origin: string, input: DatabaseInput): UrlParts |
   }
 }
 
-/** One sentence, however many parts are said twice: the slip is one. */
+/** Reports all parts that are set twice in one sentence. */
 function refuseTwice(
   { given, faults }: DatabaseInput,
   places: readonly Name[],
@@ -221,7 +217,7 @@ function refuseTwice(
     faults.push(`${places.join(' and ')} are ${what}${too}: keep one`);
   } else if (twice.length > 0) {
     const [verb, them] = twice.length === 1 ? ['is', 'it'] : ['are', 'them'];
-    faults.push(`${twice.join(', ')} ${verb} set and DB_URL holds ${them} too: keep one`);
+    faults.push(`${twice.join(', ')} ${verb} set, and DB_URL contains ${them} too: remove one`);
   }
 }
 
@@ -243,7 +239,7 @@ function readTls(input: DatabaseInput) {
     faults.push(...verdict.faults);
     warnings.push(...verdict.warnings);
   }
-  // Of a malformed one nobody knows which certificates it would have used.
+  // The mode of a malformed DB_SSL is unknown; it may use the certificates.
   const verifies = mode === 'VERIFY_CA' || mode === 'VERIFY_IDENTITY' || input.wrong.has('DB_SSL');
   if (ca !== undefined && !verifies) {
     const fix = 'set DB_SSL to VERIFY_CA or VERIFY_IDENTITY to have the server verified with it';
@@ -262,8 +258,8 @@ function readTls(input: DatabaseInput) {
 }
 
 /**
- * The driver sends no name for an address or a socket, and Node then verifies the certificate for
- * "localhost": a stranger's certificate for that name would pass, the right one fail.
+ * For an IP address or a socket the driver sends no server name, and Node verifies the certificate
+ * against "localhost": a foreign certificate for that name would pass, the right one would fail.
  */
 function checkIdentity({ values, faults }: DatabaseInput, host: string | null): void {
   if (values.DB_SSL !== 'VERIFY_IDENTITY') return;

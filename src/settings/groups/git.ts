@@ -1,10 +1,10 @@
-/** Knows the settings of a Git source as a group. */
+/** Groups the settings of Git sources. */
 import type { Secret } from '../../secret.ts';
 import type { secretIn } from '../reading/secrets.ts';
 import type { Values } from '../variables/variables.ts';
 import { signatureSettings } from './signatures.ts';
 
-/** How a Git source is reached. */
+/** Credentials and verification of a Git source. */
 export interface GitSettings {
   readonly token: Secret | undefined;
   readonly username: string | undefined;
@@ -12,7 +12,7 @@ export interface GitSettings {
   readonly sshKeyFile: string | undefined;
   readonly knownHostsFile: string | undefined;
   readonly sshAgentSocket: string | undefined;
-  /** What must be signed, and the files of the keys that count; undefined: nothing must be. */
+  /** Objects that must be signed, and the files of accepted keys; undefined for nothing. */
   readonly signatures: ReturnType<typeof signatureSettings>;
 }
 

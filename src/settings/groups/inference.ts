@@ -1,28 +1,28 @@
-/** Knows the settings of the inference side as a group. */
+/** Groups and validates the settings of the inference API. */
 import type { secretIn } from '../reading/secrets.ts';
 import type { Name, Values } from '../variables/variables.ts';
 import { type TraceSettings, traceSettings } from './traces.ts';
 
 export interface InferenceSettings {
-  /** 0 takes a free one; null when unset. */
+  /** 0 selects a free port; null when unset. */
   readonly port: number | null;
   readonly connectionsMax: number;
   readonly bodyBytesMax: number;
-  /** How long what is cached stays good while the database is away. */
+  /** How long cached data stays valid while the database is unreachable. */
   readonly graceSeconds: number;
-  /** False: limits count, and refuse nothing. */
+  /** False: limits are counted but reject no request. */
   readonly enforcesLimits: boolean;
-  /** Requests may name saved configs only. */
+  /** Whether requests may refer to saved configs only. */
   readonly blocksInlineConfigs: boolean;
-  /** Secret references may sign in as the gateway itself. */
+  /** Whether secret references may use the identity of the gateway itself. */
   readonly signsInAsItself: boolean;
-  /** In lower case, with a dash at the end. */
+  /** In lower case, ending with a dash. */
   readonly headerAliases: readonly string[];
-  /** Whose JWTs are taken in place of keys; null for nobody's. */
+  /** Issuers of JWTs that are accepted instead of keys; null for none. */
   readonly tokens: TokenSettings | null;
-  /** Where traces go; null where none are recorded. */
+  /** Trace collector; null when tracing is off. */
   readonly traces: TraceSettings | null;
-  /** Days that requests, and their hourly totals, are kept; null where none is deleted. */
+  /** Retention in days of requests and hourly totals; null for unlimited. */
   readonly retention: {
     readonly logDays: number | null;
     readonly totalsDays: number | null;
@@ -32,7 +32,7 @@ export interface InferenceSettings {
 }
 
 export interface TokenSettings {
-  /** Where keys are published; `tsgId` is null where they are good for every organisation. */
+  /** Addresses of key sets; `tsgId` is null for keys that are valid for every organisation. */
   readonly keySets: readonly { readonly url: string; readonly tsgId: string | null }[];
   readonly issuer: string | null;
   readonly audience: string | null;
@@ -78,20 +78,21 @@ function tokenSettings(values: Values): TokenSettings | null {
   };
 }
 
-/** What of tokens does nothing without the address of their keys. */
-const ofTokens = [
+/** Settings without effect unless GATEWRIGHT_JWT_JWKS_URIS is set. */
+const tokenNames = [
   'GATEWRIGHT_JWT_ISSUER',
   'GATEWRIGHT_JWT_AUDIENCE',
   'GATEWRIGHT_JWT_CLOCK_TOLERANCE_SECONDS',
   'JWT_LOCAL_AUTH_DEFAULT_SCOPES',
 ] as const;
 
-/** @param isGiven whether a setting is set, be it wrongly */
+/** @param isGiven whether a setting is set, even if invalid */
 export function tokenFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
   if (isGiven('GATEWRIGHT_JWT_JWKS_URIS')) return [];
-  const idle: Name[] = ofTokens.filter(isGiven);
+  const idle: Name[] = tokenNames.filter(isGiven);
   if (values.JWT_ENABLED === true) idle.unshift('JWT_ENABLED');
   return idle.map(
-    (name) => `${name} is set, but does nothing without GATEWRIGHT_JWT_JWKS_URIS: set both or none`,
+    (name) =>
+      `${name} is set, but has no effect without GATEWRIGHT_JWT_JWKS_URIS: set both or none`,
   );
 }

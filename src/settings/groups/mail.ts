@@ -1,26 +1,26 @@
-/** Knows the settings of outgoing mail as a group, and which of them make a whole. */
+/** Groups and validates the settings of outgoing mail. */
 import type { Secret } from '../../secret.ts';
 import type { Name, Values } from '../variables/variables.ts';
 
 export interface MailSettings {
   readonly host: string;
   readonly port: number;
-  /** `starttls` is required, never only tried. */
+  /** `starttls` is mandatory, not opportunistic. */
   readonly tls: 'starttls' | 'implicit' | 'none';
-  /** Null for a server that asks nobody. */
+  /** Null for a server without login. */
   readonly user: string | null;
   readonly password: Secret | undefined;
   readonly from: string;
 }
 
 export interface AlertSettings {
-  /** Null where no mail is sent. */
+  /** Null when mail is off. */
   readonly mail: MailSettings | null;
-  /** Who is told of all alerts. */
+  /** Recipients of all alerts. */
   readonly recipients: readonly string[];
 }
 
-/** The usual port of each way. */
+/** Default ports. */
 const ports = { starttls: 587, implicit: 465, none: 25 } as const;
 
 export function alertSettings(
@@ -40,7 +40,7 @@ function mailSettings(values: Values, password: Secret | undefined): MailSetting
   return { host, port, tls, from, user: values.SMTP_USER ?? null, password };
 }
 
-/** What each setting is nothing without. */
+/** Settings that each setting requires. */
 const needs: Partial<Record<Name, readonly Name[]>> = {
   SMTP_HOST: ['SMTP_FROM'],
   SMTP_FROM: ['SMTP_HOST'],
@@ -51,7 +51,7 @@ const needs: Partial<Record<Name, readonly Name[]>> = {
   GATEWRIGHT_ALERT_EMAILS: ['SMTP_HOST'],
 };
 
-/** @param isGiven whether a setting is set, be it wrongly */
+/** @param isGiven whether a setting is set, even if invalid */
 export function mailFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
   const pairs = (Object.entries(needs) as [Name, readonly Name[]][]).filter(([name]) =>
     isGiven(name),
@@ -60,7 +60,7 @@ export function mailFaults(values: Values, isGiven: (name: Name) => boolean): st
   const faults = pairs.flatMap(([name, needed]) => {
     const missing = needed.filter((one) => !isGiven(one));
     return missing.map(
-      (one) => `${name} is set, but does nothing without ${one}: set both or none`,
+      (one) => `${name} is set, but has no effect without ${one}: set both or none`,
     );
   });
   const isOpen = values.GATEWRIGHT_SMTP_TLS === 'none' && isGiven('SMTP_PASSWORD');

@@ -1,23 +1,24 @@
-/** Knows which settings hold master keys, and how the files behind them are read again. */
+/** Groups and validates the settings of master keys. */
 import type { Secret } from '../../secret.ts';
 import { secretIn } from '../reading/secrets.ts';
 import type { Given } from '../reading/sources.ts';
 import type { Name, Values } from '../variables/variables.ts';
 
-/** What protects the keys that the database keeps. */
+/** The master keys that encrypt the data keys in the database. */
 export interface MasterKeySettings {
-  /** The one that they shall be under. */
+  /** Encrypts data keys. */
   readonly current: Secret<Buffer>;
-  /** Others that they may be under. */
+  /** Only decrypt data keys, until a rotation is complete. */
   readonly previous: readonly Secret<Buffer>[];
   /**
-   * Reads the files behind them again, so that a rotation needs no restart; throws `Failure` when they
-   * are not usable.
+   * Reads the key files again, so that a rotation needs no restart.
+   *
+   * @throws Failure when they are not usable
    */
   readonly refresh: () => MasterKeySettings;
 }
 
-/** What was read of settings by name. */
+/** Parsed settings and their texts. */
 export interface Read {
   readonly values: Values;
   readonly given: ReadonlyMap<Name, Given>;
@@ -25,7 +26,7 @@ export interface Read {
 
 const masterKeyNames: readonly Name[] = ['GATEWRIGHT_MASTER_KEY', 'GATEWRIGHT_MASTER_KEY_PREVIOUS'];
 
-/** Null where none is set. `readAgain` yields what settings are now. */
+/** Null when no master key is set. `readAgain` reads the current settings. */
 export function masterKeySettings(
   read: Read,
   readAgain: (names: readonly Name[]) => Read,
@@ -42,7 +43,7 @@ export function masterKeySettings(
   return settings;
 }
 
-/** @param wrong settings that are told of already, and that count as unset in `values` */
+/** @param wrong settings with faults that are already reported; unset in `values` */
 export function masterKeyFaults(values: Values, wrong: ReadonlySet<Name>): string[] {
   if (masterKeyNames.some((name) => wrong.has(name))) return [];
   const { GATEWRIGHT_MASTER_KEY: current, GATEWRIGHT_MASTER_KEY_PREVIOUS: previous } = values;

@@ -1,18 +1,18 @@
-/** Knows which settings of commit statuses and notifications make a whole, so that none is set in vain. */
+/** Groups and validates the settings of commit statuses and notifications. */
 import type { Secret } from '../../secret.ts';
 import type { gitHostForms, noticeForms } from '../variables/forms.ts';
 import type { Name, Values } from '../variables/variables.ts';
 
 interface CommitStatusSettings {
   readonly token: Secret;
-  /** Undefined: as the name of the host says. */
+  /** Undefined: derived from the host name. */
   readonly form: (typeof gitHostForms)[number] | undefined;
   readonly apiUrl: string | undefined;
   readonly link: string | undefined;
 }
 
 interface NotificationSettings {
-  /** It may hold a token. */
+  /** Secret because it may contain a token. */
   readonly url: Secret;
   readonly form: (typeof noticeForms)[number];
   readonly signingSecret: Secret | undefined;
@@ -22,7 +22,7 @@ type SecretOf = (
   name: 'GATEWRIGHT_COMMIT_STATUS_TOKEN' | 'GATEWRIGHT_NOTIFY_URL' | 'GATEWRIGHT_NOTIFY_SECRET',
 ) => Secret | undefined;
 
-/** Undefined where no commit status is written. */
+/** Undefined when no commit status is written. */
 export function commitStatusSettings(
   values: Values,
   secretOf: SecretOf,
@@ -37,7 +37,7 @@ export function commitStatusSettings(
   };
 }
 
-/** Undefined where nobody is notified. */
+/** Undefined when notifications are off. */
 export function notificationSettings(
   values: Values,
   secretOf: SecretOf,
@@ -51,7 +51,7 @@ export function notificationSettings(
   };
 }
 
-/** What each setting is nothing without. */
+/** The setting that each setting requires. */
 const needs: Partial<Record<Name, Name>> = {
   GATEWRIGHT_COMMIT_STATUS_FORM: 'GATEWRIGHT_COMMIT_STATUS_TOKEN',
   GATEWRIGHT_COMMIT_STATUS_API_URL: 'GATEWRIGHT_COMMIT_STATUS_TOKEN',
@@ -60,14 +60,12 @@ const needs: Partial<Record<Name, Name>> = {
   GATEWRIGHT_NOTIFY_SECRET: 'GATEWRIGHT_NOTIFY_URL',
 };
 
-/**
- * @param isGiven whether a setting is set, be it wrongly
- */
+/** @param isGiven whether a setting is set, even if invalid */
 export function notifyFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
   const alone = (Object.entries(needs) as [Name, Name][])
     .filter(([name, needed]) => isGiven(name) && !isGiven(needed))
     .map(
-      ([name, needed]) => `${name} is set, but does nothing without ${needed}: set both or none`,
+      ([name, needed]) => `${name} is set, but has no effect without ${needed}: set both or none`,
     );
   const isUnsigned = values.GATEWRIGHT_NOTIFY_FORM === 'slack';
   if (!isUnsigned || !isGiven('GATEWRIGHT_NOTIFY_SECRET')) return alone;

@@ -1,4 +1,4 @@
-/** Knows the settings of proxies as a group. */
+/** Groups the settings of proxies. */
 import type { Secret } from '../../secret.ts';
 import type { secretIn } from '../reading/secrets.ts';
 import type { Values } from '../variables/variables.ts';
@@ -6,7 +6,7 @@ import type { Values } from '../variables/variables.ts';
 export interface ProxySettings {
   readonly http: Secret<URL> | undefined;
   readonly https: Secret<URL> | undefined;
-  /** Hosts that are reached without. */
+  /** Hosts that are reached without a proxy. */
   readonly exempt: readonly string[];
 }
 

@@ -1,10 +1,10 @@
-/** Knows the settings by which people sign in as a group, and which of them make a whole. */
+/** Groups and validates the settings of sign-in. */
 import type { Secret } from '../../secret.ts';
 import type { secretIn } from '../reading/secrets.ts';
 import { type ClientKey, type PublicKey, publicKeyOf } from '../variables/client-key.ts';
 import type { Name, Values } from '../variables/variables.ts';
 
-/** How the issuer is shown who this deployment is; a public client only says so. */
+/** How this deployment authenticates to the issuer; a public client only sends its ID. */
 export type ClientProof =
   | { readonly method: 'none' }
   | { readonly method: 'client_secret_post' | 'client_secret_basic'; readonly secret: Secret }
@@ -18,12 +18,12 @@ export interface SignInSettings {
   readonly issuer: URL;
   readonly clientId: string;
   readonly proof: ClientProof;
-  /** Where browsers reach the Admin API. */
+  /** Address at which browsers reach the Admin API. */
   readonly publicUrl: URL;
-  /** Of the organisation that people sign in to where they name none. */
+  /** Default organisation for sign-in. */
   readonly tsgId: string | null;
   readonly scopes: string;
-  /** Null where the issuer says nothing of roles. */
+  /** Null when the issuer provides no roles. */
   readonly roles: {
     readonly claim: string;
     readonly byValue: ReadonlyMap<string, 'admin' | 'member'>;
@@ -47,7 +47,9 @@ export function signInSettings(
   } = values;
   if (issuer === undefined || clientId === undefined || publicUrl === undefined) return null;
   return {
-    ...{ issuer, clientId, publicUrl },
+    issuer,
+    clientId,
+    publicUrl,
     proof: proofOf(values, secretOf),
     tsgId: values.GATEWRIGHT_SIGN_IN_TSG_ID ?? null,
     scopes: values.GATEWRIGHT_SIGN_IN_SCOPES,
@@ -76,7 +78,7 @@ const whole: readonly Name[] = [
   'GATEWRIGHT_PUBLIC_URL',
 ];
 
-/** What each setting is nothing without. */
+/** Settings that each setting requires. */
 const needs: Partial<Record<Name, readonly Name[]>> = {
   ...Object.fromEntries(whole.map((name) => [name, whole.filter((other) => other !== name)])),
   GATEWRIGHT_SIGN_IN_CLIENT_SECRET: ['GATEWRIGHT_SIGN_IN_ISSUER'],
@@ -91,7 +93,7 @@ const needs: Partial<Record<Name, readonly Name[]>> = {
   GATEWRIGHT_SESSION_IDLE_MINUTES: ['GATEWRIGHT_SIGN_IN_ISSUER'],
 };
 
-/** @param isGiven whether a setting is set, be it wrongly */
+/** @param isGiven whether a setting is set, even if invalid */
 export function signInFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
   const pairs = Object.entries(needs) as [Name, readonly Name[]][];
   const wanting = values.GATEWRIGHT_SIGN_IN_PROVISION
@@ -101,7 +103,7 @@ export function signInFaults(values: Values, isGiven: (name: Name) => boolean): 
     isGiven(name)
       ? needed
           .filter((one) => !isGiven(one))
-          .map((one) => `${name} is set, but does nothing without ${one}: set both or none`)
+          .map((one) => `${name} is set, but has no effect without ${one}: set both or none`)
       : [],
   );
   faults.push(...proofFaults(values, isGiven));
@@ -118,7 +120,7 @@ export function signInFaults(values: Values, isGiven: (name: Name) => boolean): 
   return faults;
 }
 
-/** Each way to show who this is has its means, and takes no other. */
+/** Each authentication method requires its own credential and forbids the others. */
 function proofFaults(values: Values, isGiven: (name: Name) => boolean): string[] {
   const [secret, key] = [
     'GATEWRIGHT_SIGN_IN_CLIENT_SECRET',

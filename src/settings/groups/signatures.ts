@@ -1,8 +1,8 @@
-/** Knows which settings of signatures make a whole: one without another would seem to verify, and verify nothing. */
+/** Groups and validates the settings of signatures, because an incomplete set would verify nothing. */
 import type { signedObjects } from '../variables/forms.ts';
 import type { Name, Values } from '../variables/variables.ts';
 
-/** What of a Git source must be signed, and the files of the keys that count. */
+/** Objects that must be signed in a Git source, and the files of accepted keys. */
 interface SignatureSettings {
   readonly on: (typeof signedObjects)[number];
   readonly gpgKeysFile: string | undefined;
@@ -10,7 +10,7 @@ interface SignatureSettings {
   readonly revokedSignersFile: string | undefined;
 }
 
-/** Undefined where nothing has to be signed. */
+/** Undefined when nothing has to be signed. */
 export function signatureSettings(values: Values): SignatureSettings | undefined {
   const on = values.GATEWRIGHT_GIT_VERIFY;
   if (on === undefined) return undefined;
@@ -27,7 +27,7 @@ const keyFiles: readonly Name[] = [
   'GATEWRIGHT_GIT_ALLOWED_SIGNERS_FILE',
 ];
 
-/** @param wrong settings that are told of already, and that count as unset in `values` */
+/** @param wrong settings with faults that are already reported; unset in `values` */
 export function signatureFaults(values: Values, wrong: ReadonlySet<Name>): string[] {
   if (wrong.has('GATEWRIGHT_GIT_VERIFY')) return [];
   const isVerified = values.GATEWRIGHT_GIT_VERIFY !== undefined;

@@ -1,18 +1,18 @@
-/** Knows the settings of traces as a group. */
+/** Groups the settings of traces. */
 import type { Secret } from '../../secret.ts';
 import type { Values } from '../variables/variables.ts';
 
 export interface TraceSettings {
-  /** Where a collector takes traces by OTLP/HTTP. */
+  /** Address of the OTLP/HTTP collector. */
   readonly url: URL;
-  /** By name, in lower case. */
+  /** By lower-case name. */
   readonly headers: Secret<Readonly<Record<string, string>>> | undefined;
   readonly serviceName: string;
-  /** Which requests are recorded: by what their callers say of their own spans, or by this share of all. */
+  /** Share of requests that are traced; with `heedsParent` the decision of the caller's span has precedence. */
   readonly sampler: { readonly heedsParent: boolean; readonly ratio: number };
 }
 
-/** Null where no traces are recorded. */
+/** Null when tracing is off. */
 export function traceSettings(
   values: Values,
   secretOf: (name: 'OTEL_EXPORTER_OTLP_HEADERS') => TraceSettings['headers'],

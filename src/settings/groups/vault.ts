@@ -1,7 +1,7 @@
-/** Knows which settings of a Vault make a whole: an address, the paths that are granted, and one way to sign in. */
+/** Groups and validates the settings of a Vault: address, granted paths and one login method. */
 import type { Name, Values } from '../variables/variables.ts';
 
-/** How a Vault is reached; paths of files as they were given. */
+/** Address, login and paths of a Vault; file paths as written in the settings. */
 export interface VaultSettings {
   readonly address: URL;
   readonly paths: readonly { readonly mount: string; readonly path: string }[];
@@ -23,13 +23,15 @@ export interface VaultSettings {
       };
 }
 
-/** Null where none is meant, or what is set does not make a whole. */
+/** Null when unset or incomplete. */
 export function vaultSettings(values: Values): VaultSettings | null {
   const { GATEWRIGHT_VAULT_ADDRESS: address, GATEWRIGHT_VAULT_PATHS: paths } = values;
   const login = loginOf(values);
   if (address === undefined || paths === undefined || login === null) return null;
   return {
-    ...{ address, paths, login },
+    address,
+    paths,
+    login,
     namespace: values.GATEWRIGHT_VAULT_NAMESPACE ?? null,
     caFile: values.GATEWRIGHT_VAULT_CA_FILE ?? null,
   };
@@ -64,7 +66,7 @@ const others: readonly Name[] = [
   'GATEWRIGHT_VAULT_KUBERNETES_TOKEN_FILE',
 ];
 
-/** @param wrong settings that are told of already, and that count as unset in `values` */
+/** @param wrong settings with faults that are already reported; unset in `values` */
 export function vaultFaults(values: Values, wrong: ReadonlySet<Name>): string[] {
   if ([...logins, ...others, 'GATEWRIGHT_VAULT_ADDRESS' as const].some((name) => wrong.has(name))) {
     return [];
@@ -87,7 +89,7 @@ export function vaultFaults(values: Values, wrong: ReadonlySet<Name>): string[] 
       `GATEWRIGHT_VAULT_ADDRESS is set, but no way to sign in: set ${logins.join(' or ')}`,
     );
   } else if (given.length > 1) {
-    faults.push(`${given.join(' and ')} are ways to sign in to one Vault: keep one`);
+    faults.push(`${given.join(' and ')} are alternative login methods: set only one`);
   }
   if (isSet('GATEWRIGHT_VAULT_ROLE_ID') !== isSet('GATEWRIGHT_VAULT_SECRET_ID_FILE')) {
     faults.push(

@@ -1,11 +1,11 @@
-/** Knows how any variable is looked up by name, for manifests that mention one. */
+/** Looks up environment variables by name. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse } from 'dotenv';
 
 /**
- * Looks a variable up in the process environment, then in the `.env` file of `cwd`, which is read
- * on the first miss. A missing or unreadable `.env` holds nothing.
+ * Looks up a variable in the process environment, then in the `.env` file of `cwd`, which is read
+ * on the first miss. A missing or unreadable `.env` counts as empty.
  */
 export function environmentIn(cwd: string): (name: string) => string | undefined {
   let dotenv: Record<string, string> | undefined;

@@ -1,4 +1,4 @@
-/** Knows how the fault of one setting is told: its name, origin, form and fix, and nothing secret. */
+/** Describes the fault of one setting: name, origin, expected form and fix, without secrets. */
 import type { z } from 'zod';
 import { factsAbout, type Name } from '../variables/variables.ts';
 import type { Given } from './sources.ts';
@@ -10,12 +10,12 @@ export function faultOf(name: Name, given: Given, { issues }: z.ZodError): strin
   }
   const { secret, file, expected, example } = factsAbout(name);
   const fix = `for example ${name}=${example}`;
-  const value = secret || file ? lengthOf(given.text) : shown(given.text);
+  const value = secret || file ? lengthOf(given.text) : displayText(given.text);
   return `${name} (${given.from}) is ${value}: expected ${expected}, ${fix}`;
 }
 
-/** Secrets get pasted into the wrong variable: only what looks harmless is repeated. */
-function shown(text: string): string {
+/** Repeats only values that look harmless, because secrets are sometimes set in the wrong variable. */
+function displayText(text: string): string {
   return text.length <= 40 && /^[\w .,:+-]+$/.test(text) ? `"${text}"` : lengthOf(text);
 }
 

@@ -1,23 +1,23 @@
-/** Knows which variables manifests may read: those meant for them, never a setting or credential of our own. */
+/** Restricts which environment variables manifests may read. */
 import { isKnownName } from './unknown.ts';
 
-/** Whoever names a variable so wants manifests to read it. */
+/** Variables with this prefix are readable for manifests. */
 const manifestPrefix = 'GW_VAR_';
 
-/** What Git, its hosts and their runners are given to sign in with. */
+/** Credentials of Git, Git hosts and their CI runners. */
 const gitCredential =
   /^(?:GIT|GITHUB|GITLAB|GH|GL|BITBUCKET|CI|SSH|ACTIONS)_\w*(?:TOKEN|PASS|PASSWORD|ASKPASS|SECRET|KEY|CREDENTIALS?|SOCK)\w*$/;
 
-/** Why a variable is not read, and what to do. */
+/** Why a variable must not be read, and the fix. */
 export interface VariableRefusal {
   readonly message: string;
   readonly fix: string;
 }
 
 /**
- * Restricts `look` to what manifests may read: names that begin with GW_VAR_, and those that
- * GATEWRIGHT_SYNC_VARIABLES lists (`CRM_URL`, or `CRM_*` for all that begin so). Settings of this
- * program and credentials of Git are refused even then.
+ * Restricts `look` to names with the prefix GW_VAR_ and those listed in GATEWRIGHT_SYNC_VARIABLES
+ * (`CRM_URL`, or `CRM_*` for a prefix). Settings of this program and credentials of Git are refused
+ * even if listed.
  */
 export function manifestVariables(
   look: (name: string) => string | undefined,
@@ -27,7 +27,7 @@ export function manifestVariables(
   return (name) => {
     if (isKnownName(name) || gitCredential.test(name)) {
       const message = `manifests never read ${name}, which is a setting or credential of gatewright or Git`;
-      return { message, fix: 'take it out: nothing makes it readable' };
+      return { message, fix: 'remove it: this variable can never be read' };
     }
     if (permitted.some((entry) => covers(entry, name))) return look(name);
     const list = [...listed, name].join(',');

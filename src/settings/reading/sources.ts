@@ -1,4 +1,4 @@
-/** Knows where the text of a setting comes from: the environment, a `.env` file, or a file it names. */
+/** Reads the text of settings from the environment, a `.env` file, or a file that the setting names. */
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse } from 'dotenv';
@@ -8,28 +8,28 @@ import { environment, factsAbout, type Name } from '../variables/variables.ts';
 /** Text of one setting, trimmed, and its origin: `environment`, `.env:3`, or either with a file. */
 export interface Given {
   readonly text: string;
-  /** For people: `environment`, `.env:3`, `/run/key named in environment`. */
+  /** Human-readable: `environment`, `.env:3`, `/run/key named in environment`. */
   readonly from: string;
-  /** For the origin of a `Secret`: `env:DB_PASS`, `file:/run/key`. */
+  /** Origin of a `Secret`: `env:DB_PASS`, `file:/run/key`. */
   readonly origin: string;
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where the names are looked up: the process environment, which wins, then the `.env` file. */
+/** The process environment, which has precedence, and the `.env` file. */
 export interface Sources {
   readonly environment: Environment;
   readonly dotenv: Environment;
-  /** Name to line number in the `.env` file. */
+  /** Line numbers in the `.env` file by name. */
   readonly lines: ReadonlyMap<string, number>;
   readonly cwd: string;
 }
 
 const fileBytesMax = 1024 * 1024;
 
-/** Reads `.env` in `cwd` if there is one; `faults` receives why it cannot be read. */
+/** Reads `.env` in `cwd` if it exists; appends a read error to `faults`. */
 export function openSources(given: Environment, cwd: string, faults: string[]): Sources {
-  const env = underUsualNames(given);
+  const env = withCanonicalNames(given);
   const found = readText(resolve(cwd, '.env'));
   if (found.missing) return { environment: env, dotenv: {}, lines: new Map(), cwd };
   if (found.fault !== null) faults.push(`.env cannot be read: ${found.fault}`);
@@ -41,32 +41,32 @@ export function openSources(given: Environment, cwd: string, faults: string[]): 
   return { environment: env, dotenv: parse(found.text), lines, cwd };
 }
 
-/** What stands in small letters wins, as it does elsewhere. */
-function underUsualNames(env: Environment): Environment {
+/** Lower-case proxy variables have precedence, as in other programs. */
+function withCanonicalNames(env: Environment): Environment {
   const renamed = Object.entries(env).filter(([name]) => usualProxyName(name) !== name);
   if (renamed.length === 0) return env;
-  const kept = Object.entries(env).filter(([name]) => usualProxyName(name) === name);
+  const canonical = Object.entries(env).filter(([name]) => usualProxyName(name) === name);
   const usual = renamed.filter(([, text]) => text !== undefined && text.trim() !== '');
   return Object.fromEntries([
-    ...kept,
+    ...canonical,
     ...usual.map(([name, text]) => [usualProxyName(name), text]),
   ]);
 }
 
-/** Every name set anywhere to something, known or not. */
+/** All names with a non-empty value, known or not. */
 export function namesSet(sources: Sources): string[] {
   const all = new Set([...Object.keys(sources.environment), ...Object.keys(sources.dotenv)]);
   return [...all].filter((name) => lookUp(sources, name) !== null);
 }
 
 export interface Collected {
-  /** Text of each setting that is set. */
+  /** The settings that have a text. */
   readonly given: ReadonlyMap<Name, Given>;
-  /** Settings that are set in a way that yields no text: an unreadable file, or set twice. */
+  /** Settings without a text because a file is unreadable or the setting is set twice. */
   readonly unread: ReadonlySet<Name>;
 }
 
-/** Looks the `wanted` settings up; `faults` receives unreadable files and double settings. */
+/** Looks up the `wanted` settings; appends unreadable files and settings that are set twice to `faults`. */
 export function collect(sources: Sources, wanted: readonly Name[], faults: string[]): Collected {
   const given = new Map<Name, Given>();
   const unread = new Set<Name>();
@@ -100,7 +100,7 @@ function lookUp(sources: Sources, name: string): Given | null {
   return { text, from: line === undefined ? '.env' : `.env:${line}`, origin: `.env:${name}` };
 }
 
-/** What Kubernetes puts into every pod for a service of the same name (`DB_PORT=tcp://10.0.0.1:3306`). */
+/** Kubernetes sets such variables for a service of the same name (`DB_PORT=tcp://10.0.0.1:3306`). */
 function isServiceLink(name: string, text: string): boolean {
   if (
     /_PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_\w+)?)?$/.test(name) &&
@@ -113,11 +113,11 @@ function isServiceLink(name: string, text: string): boolean {
   );
 }
 
-/** A value that begins like a path is the file's content, for settings that may come from files. */
+/** Replaces a value that looks like a path by the content of the file, for settings that allow it. */
 function settle(sources: Sources, name: Name, given: Given, faults: string[]): Given | null {
   if (!factsAbout(name).file || !/^\.{0,2}\//.test(given.text)) return given;
   const isValue = environment.shape[name].safeParse(given.text).success;
-  // One random base64 key in 64 begins with a slash; a password would too often be a mistyped path.
+  // One random base64 key in 64 begins with a slash; a password with a slash is more likely a mistyped path.
   const mayBeValue = name.startsWith('GATEWRIGHT_MASTER_KEY') && isValue;
   if (mayBeValue && readText(resolve(sources.cwd, given.text)).missing) return given;
   return fromFile(sources, name, given, faults);
@@ -141,18 +141,18 @@ function fromFile(
 
 function fileFault(name: Name | `${Name}_FILE`, given: Given, fault: string): string {
   if (name.endsWith('_FILE')) {
-    return `${name} (${given.from}) names a file that ${fault}: ${shownPath(given.text)}`;
+    return `${name} (${given.from}) names a file that ${fault}: ${displayPath(given.text)}`;
   }
-  // The value of a secret may be the secret itself rather than a path to it, so it is not shown.
-  const shown = factsAbout(name as Name).secret ? '' : ` (${shownPath(given.text)})`;
+  // The value of a secret may be the secret itself rather than a path to it, so it is not printed.
+  const pathNote = factsAbout(name as Name).secret ? '' : ` (${displayPath(given.text)})`;
   return (
-    `${name} (${given.from}) begins like a path, but the file it names${shown} ${fault}; ` +
+    `${name} (${given.from}) begins like a path, but the file it names${pathNote} ${fault}; ` +
     `to give a value that begins with "/", "../" or "../../", write it to a file and set ${name}_FILE`
   );
 }
 
 /** A secret pasted where a path belongs must not reach the screen. */
-function shownPath(text: string): string {
+function displayPath(text: string): string {
   return /^\.{0,2}\//.test(text) && /^[\w./ -]{1,200}$/.test(text)
     ? text
     : `a text of ${text.length} characters (not shown)`;

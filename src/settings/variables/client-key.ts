@@ -1,25 +1,27 @@
-/** Knows the form of the private key by which this deployment shows an identity provider who it is (RFC 7523). */
+/** Parses the private key with which this deployment authenticates to an identity provider (RFC 7523). */
 import { createPrivateKey, createPublicKey, type JsonWebKey, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import type { Form } from './forms.ts';
 
 export interface ClientKey {
   readonly jwk: JsonWebKey;
-  /** As JWS calls it: `RS256`. */
+  /** JWS algorithm name: `RS256`. */
   readonly algorithm: string;
-  /** Null where the key has no name. */
+  /** Key ID; null when the key has none. */
   readonly kid: string | null;
 }
 
-/** What everybody may know of the key, as RFC 7517 writes it: the identity provider has to be told it. */
+/** The public part as a JWK (RFC 7517), to be registered at the identity provider. */
 export type PublicKey = Readonly<Record<string, string>>;
 
 const bitsMin = 2048;
 const ofCurves: Readonly<Record<string, string>> = {
-  ...{ 'P-256': 'ES256', 'P-384': 'ES384', 'P-521': 'ES512' },
+  'P-256': 'ES256',
+  'P-384': 'ES384',
+  'P-521': 'ES512',
 };
 
-/** A key as RFC 7517 writes it, alone or as the first of a set. */
+/** A JWK (RFC 7517), or the first key of a JWK set. */
 export const clientKey: Form<ClientKey> = {
   schema: z.string().transform((text, context) => {
     const key = readKey(text);
@@ -33,8 +35,8 @@ export const clientKey: Form<ClientKey> = {
 
 function readKey(text: string): ClientKey | null {
   try {
-    const told = JSON.parse(text) as { readonly keys?: readonly JsonWebKey[] } & JsonWebKey;
-    const jwk = told.keys === undefined ? told : told.keys[0]!;
+    const parsed = JSON.parse(text) as { readonly keys?: readonly JsonWebKey[] } & JsonWebKey;
+    const jwk = parsed.keys === undefined ? parsed : parsed.keys[0]!;
     const algorithm = algorithmOf(createPrivateKey({ key: jwk, format: 'jwk' }), jwk);
     const { kid } = jwk;
     return algorithm === null
@@ -46,12 +48,12 @@ function readKey(text: string): ClientKey | null {
 }
 
 export function publicKeyOf({ jwk, algorithm, kid }: ClientKey): PublicKey {
-  const told = createPublicKey({ key: jwk, format: 'jwk' }).export({ format: 'jwk' });
-  const plain = { ...(told as PublicKey), alg: algorithm, use: 'sig' };
+  const exported = createPublicKey({ key: jwk, format: 'jwk' }).export({ format: 'jwk' });
+  const plain = { ...(exported as PublicKey), alg: algorithm, use: 'sig' };
   return kid === null ? plain : { ...plain, kid };
 }
 
-/** Null for a key that is none of these. */
+/** Null for an unsupported key. */
 function algorithmOf(key: KeyObject, { alg, crv }: JsonWebKey): string | null {
   if (key.asymmetricKeyType === 'ec') return ofCurves[String(crv)] ?? null;
   const isRsa = key.asymmetricKeyType === 'rsa';

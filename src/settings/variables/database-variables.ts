@@ -1,4 +1,4 @@
-/** Knows the variables that say where the database is, and how long it is waited for. */
+/** Declares the environment variables of the database connection and its timeouts. */
 import * as forms from './forms.ts';
 import { defaulted, optional } from './variable.ts';
 
@@ -14,9 +14,9 @@ export const databaseVariables = {
   DB_HOST: optional(
     'Database',
     forms.host,
-    'Server to use; none of DB_HOST, DB_SOCKET and DB_URL means the embedded one.',
+    'Database server. Without DB_HOST, DB_SOCKET and DB_URL the embedded server is used.',
   ),
-  DB_PORT: optional('Database', forms.port, 'Port of the server; 3306 when unset.'),
+  DB_PORT: optional('Database', forms.port, 'Port of the database server. When unset: 3306.'),
   DB_SOCKET: optional(
     'Database',
     forms.line('a path', '/run/mysqld/mysqld.sock', 107),
@@ -25,10 +25,10 @@ export const databaseVariables = {
   DB_URL: optional(
     'Database',
     databaseUrl,
-    'Host, port, user, password and name in one, instead of DB_HOST.',
+    'Host, port, user, password and name in one URL, instead of DB_HOST.',
     { secret: true },
   ),
-  DB_USER: optional('Database', userName, 'User of the database.'),
+  DB_USER: optional('Database', userName, 'Database user.'),
   DB_PASS: optional(
     'Database',
     password,
@@ -40,31 +40,31 @@ export const databaseVariables = {
     'Database',
     forms.integer(1, 1000, '12'),
     '12',
-    'Connections of each process at most.',
+    'Maximum number of connections of each process.',
   ),
   GATEWRIGHT_DB_POOL_WAIT_SECONDS: defaulted(
     'Database',
     forms.integer(1, 600, '5'),
     '5',
-    'Seconds that a request waits for a connection that is free, before it is answered 503.',
+    'Seconds that a request waits for a free connection before it fails with 503.',
   ),
   GATEWRIGHT_DB_STATEMENT_SECONDS: defaulted(
     'Database',
     forms.integer(1, 600, '10'),
     '10',
-    'Seconds that one statement may take, a third of them at most waiting for a lock.',
+    'Timeout of one statement in seconds; at most a third of it may be spent waiting for a lock.',
   ),
   GATEWRIGHT_DB_CONNECT_TIMEOUT_SECONDS: defaulted(
     'Database',
     forms.integer(1, 60, '2'),
     '2',
-    'Seconds that each step of a new connection may take.',
+    'Timeout of each step of a new connection in seconds.',
   ),
   GATEWRIGHT_DB_START_WAIT_SECONDS: defaulted(
     'Database',
     forms.integer(0, 86_400, '240'),
     '240',
-    'Seconds that `serve` waits at its start for a database that does not answer yet.',
+    'Seconds that `serve` waits at startup for a database that is not reachable yet.',
   ),
   DB_SSL: defaulted(
     'Database',
@@ -75,7 +75,7 @@ export const databaseVariables = {
   DB_SSL_CA: optional(
     'Database',
     forms.pem,
-    'Authorities to trust under VERIFY_CA and VERIFY_IDENTITY, instead of the public ones.',
+    'Certificate authorities to trust with VERIFY_CA and VERIFY_IDENTITY, instead of the public ones.',
     { file: true },
   ),
   DB_SSL_CERT: optional('Database', forms.pem, 'Client certificate; needs DB_SSL_KEY.', {
@@ -88,23 +88,23 @@ export const databaseVariables = {
   DB_READER_PORT: optional(
     'Database',
     forms.port,
-    'Port of the replica; that of the writer when unset.',
+    'Port of the replica. When unset: port of the writer.',
   ),
   DB_READER_USER: optional(
     'Database',
     userName,
-    'User on the replica; that of the writer when unset.',
+    'User on the replica. When unset: user of the writer.',
   ),
   DB_READER_PASS: optional(
     'Database',
     password,
-    'Password on the replica; that of the writer when unset.',
+    'Password on the replica. When unset: password of the writer.',
     { secret: true },
   ),
   MYSQL_WRITER_HADR_MODE: defaulted(
     'Database',
     forms.toggle,
     'OFF',
-    'ON: reads go to DB_READER_HOST while the writer is down.',
+    'ON: reads use DB_READER_HOST while the writer is down.',
   ),
 };

@@ -1,9 +1,9 @@
-/** Knows the forms the text of a setting may take, and what each form turns it into. */
+/** Defines the text forms of settings and how each is parsed. */
 import { z } from 'zod';
 import { managedNameForm, managedNamePattern } from '../../managed-name.ts';
 import { readTrustedHosts, type TrustedHosts, trustedHostsForm } from '../../trusted-hosts.ts';
 
-/** A form of text: its parser, its description for people, and a value to show as example. */
+/** A text form: parser, description and example. */
 export interface Form<T> {
   readonly schema: z.ZodType<T, string>;
   /** Completes "expected …". */
@@ -41,7 +41,7 @@ export const listenPort = integer(0, 65_535, '8080');
 /** Any text on one line. */
 export function line(expected: string, example: string, lengthMax = 4096): Form<string> {
   return {
-    // biome's default for control characters is off in this project: they are what is refused here.
+    // Control characters in the pattern are intended: they are rejected.
     schema: z
       .string()
       .max(lengthMax)
@@ -55,7 +55,7 @@ export function pattern(regex: RegExp, expected: string, example: string): Form<
   return { schema: z.string().regex(regex), expected, example };
 }
 
-/** One of some words, in any case. */
+/** One of several words, case-insensitive. */
 export function oneOf<const W extends readonly string[]>(
   words: W,
   example: W[number],
@@ -70,7 +70,7 @@ export function oneOf<const W extends readonly string[]>(
   };
 }
 
-/** A host name or address without scheme, port or path; brackets round IPv6 are dropped. */
+/** A host name or address without scheme, port or path; brackets around IPv6 are removed. */
 export const host: Form<string> = {
   schema: z
     .string()
@@ -85,7 +85,7 @@ export const host: Form<string> = {
 
 export const path = line('a path', './credentials.json');
 
-/** Private keys of age, as age-keygen writes them: one a line, beside comments. */
+/** Private age keys as written by age-keygen: one a line, with comments. */
 export const ageIdentities: Form<string[]> = {
   schema: z.string().transform((text, context) => {
     const lines = text.split(/\r?\n/).map((line) => line.trim());
@@ -96,8 +96,8 @@ export const ageIdentities: Form<string[]> = {
     if (wrong < 0 && identities.length > 0) return identities;
     const fault =
       wrong < 0
-        ? 'holds no age identity: it is what age-keygen writes'
-        : `holds on line ${wrong + 1} what is no identity of age (AGE-SECRET-KEY-1…); those of ssh and of plugins are not supported`;
+        ? 'contains no age identity; create one with age-keygen'
+        : `has an invalid age identity (AGE-SECRET-KEY-1…) on line ${wrong + 1}; ssh keys and plugins are not supported`;
     context.addIssue({ code: 'custom', message: 'no identities', params: { fault } });
     return z.NEVER;
   }),
@@ -105,7 +105,7 @@ export const ageIdentities: Form<string[]> = {
   example: '/run/secrets/age-key.txt',
 };
 
-/** `secret/support`: a mount and, where less is meant than all of it, a path below it. */
+/** `secret/support`: a mount, optionally with a path below it. */
 export const vaultPaths: Form<{ readonly mount: string; readonly path: string }[]> = {
   schema: z
     .string()
@@ -123,7 +123,7 @@ export const vaultPaths: Form<{ readonly mount: string; readonly path: string }[
   example: 'secret/gatewright',
 };
 
-/** Without credentials, query and fragment. */
+/** An http or https URL without credentials, query and fragment. */
 export const webAddress: Form<URL> = {
   schema: z
     .string()
@@ -134,7 +134,7 @@ export const webAddress: Form<URL> = {
   example: 'https://vault.example.com:8200',
 };
 
-/** `https://…`, or `TSG_ID=https://…` for one that counts in that organisation alone. */
+/** `https://…`, or `TSG_ID=https://…` for an issuer that is trusted in that organisation only. */
 export const issuerAddresses: Form<{ readonly url: string; readonly tsgId: string | null }[]> = {
   schema: z
     .string()
@@ -153,7 +153,7 @@ export const issuerAddresses: Form<{ readonly url: string; readonly tsgId: strin
   example: 'https://login.example.com/keys',
 };
 
-/** `http://` in front may be missing, as other programs take it. */
+/** The prefix `http://` is optional, as in other programs. */
 export const proxy: Form<URL> = {
   schema: z
     .string()
@@ -166,7 +166,7 @@ export const proxy: Form<URL> = {
   example: 'http://proxy.example.com:3128',
 };
 
-/** Of hosts; `example.com` and `.example.com` are the same. */
+/** Hosts; `example.com` and `.example.com` are equivalent. */
 export const hostList: Form<string[]> = {
   schema: z
     .string()
@@ -187,7 +187,7 @@ export const headerNames: Form<string[]> = {
   example: 'x-team,x-app',
 };
 
-/** As OpenTelemetry has them: `name=value` separated by commas, values percent-encoded. */
+/** OpenTelemetry format: `name=value` separated by commas, values percent-encoded. */
 export const headerValues: Form<Readonly<Record<string, string>>> = {
   schema: z
     .string()
@@ -203,7 +203,7 @@ export const headerValues: Form<Readonly<Record<string, string>>> = {
   example: '/run/secrets/otlp-headers',
 };
 
-/** Null for what is no header. */
+/** Null for an invalid header. */
 function headerPair(part: string): readonly [string, string] | null {
   const [, name, encoded] = /^\s*([\w!#$%&'*+.^`|~-]+)\s*=\s*([\x21-\x7e ]*?)\s*$/.exec(part) ?? [];
   if (name === undefined || encoded === undefined) return null;
@@ -217,7 +217,7 @@ function headerPair(part: string): readonly [string, string] | null {
 
 const address = String.raw`[^\s@<>,;"]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?`;
 
-/** Of who sends: `gatewright@example.com` or `Name <gatewright@example.com>`. */
+/** Sender: `gatewright@example.com` or `Name <gatewright@example.com>`. */
 export const mailSender = pattern(
   new RegExp(`^(?:${address}|[^\\u0000-\\u001f\\u007f<>"@]{1,128} <${address}>)$`),
   'an e-mail address, or a name with the address in angle brackets',
@@ -295,10 +295,10 @@ export const trustedHosts: Form<TrustedHosts> = {
   example: '*.svc.cluster.local,10.0.0.0/8,crm.internal:8443',
 };
 
-/** Names of owners, as manifests have them too. */
+/** Names of owners, in the form of names in manifests. */
 export const managedName = pattern(managedNamePattern, managedNameForm, 'team-a');
 
-/** PEM text in any dress; what is in it is checked where its use is known. */
+/** PEM text; groups/certificates.ts checks its content. */
 export const pem: Form<string> = {
   schema: z.string().transform((text, context) => {
     const found = unwrapPem(text);
@@ -331,7 +331,7 @@ export const keyBytes: Form<Buffer> = {
   }),
   expected:
     `base64 or hex of at least ${masterKeyBytesMin} random bytes (openssl rand -base64 32), ` +
-    'or a path to a file that holds it',
+    'or a path to a file that contains it',
   example: '/run/secrets/master-key',
 };
 
@@ -378,14 +378,14 @@ export const signedObjects = ['commit', 'tag', 'tag-and-commit'] as const;
 
 export const signedObject = oneOf(signedObjects, 'commit');
 
-/** So long that nobody guesses it: whoever knows it may make looks due. */
+/** Long enough to be unguessable: the holder can trigger checks of the source. */
 export const webhookSecret = pattern(
   /^[\x21-\x7e]{16,512}$/,
   '16 to 512 visible ASCII characters',
   '/run/secrets/webhook',
 );
 
-/** A token as a header takes it. */
+/** A token that is valid in a header. */
 export const headerToken = pattern(
   /^[\x21-\x7e]{1,4096}$/,
   'a token of visible ASCII characters, or a path to a file',

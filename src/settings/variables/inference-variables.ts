@@ -1,11 +1,11 @@
-/** Knows the environment variables of the inference side. */
+/** Declares the environment variables of the inference API. */
 import * as forms from './forms.ts';
 import { defaulted, optional } from './variable.ts';
 
 const headerPrefixes: forms.Form<string[]> = {
   ...forms.headerNames,
   schema: forms.headerNames.schema.transform((names) => names.map(dashed)),
-  expected: 'beginnings of header names separated by commas',
+  expected: 'header name prefixes separated by commas',
   example: 'x-acme-',
 };
 
@@ -17,72 +17,72 @@ export const inferenceVariables = {
   GATEWRIGHT_INFERENCE_PORT: optional(
     'Inference',
     { ...forms.listenPort, example: '8787' },
-    'Port of inference (/v1/chat/completions and its like); 8787 when unset, 0 or a PORT of 0 takes a free one.',
+    'Port of the inference API (/v1/chat/completions and others). When unset: 8787. 0, or PORT=0, selects a free port.',
   ),
   GATEWRIGHT_INFERENCE_CONNECTIONS_MAX: defaulted(
     'Inference',
     forms.integer(1, 1_000_000, '10000'),
     '10000',
-    'Connections for inference at most; those beyond are answered 503 and closed.',
+    'Maximum number of connections to the inference API; further ones receive 503 and are closed.',
   ),
   GATEWRIGHT_INFERENCE_BODY_MIB_MAX: defaulted(
     'Inference',
     forms.integer(1, 1024, '32'),
     '32',
-    'Size of the body of a request at most, in MiB.',
+    'Maximum size of a request body in MiB.',
   ),
   GATEWRIGHT_INFERENCE_GRACE_SECONDS: defaulted(
     'Inference',
     forms.integer(0, 86_400, '300'),
     '300',
-    'Seconds that keys and configs in use stay good while the database is away.',
+    'Seconds that keys and configs in use remain valid while the database is unreachable.',
   ),
   GATEWRIGHT_SECRETS_BY_OWN_IDENTITY: defaulted(
     'Inference',
     forms.toggle,
     'OFF',
-    'ON: secret references may sign in as the gateway itself, by its pod or machine (kubernetes, assumedRole, serviceRole, managed, default).',
+    'ON: secret references may use the identity of the gateway itself, from its pod or machine (kubernetes, assumedRole, serviceRole, managed, default).',
   ),
   GATEWRIGHT_LIMIT_ENFORCEMENT: defaulted(
     'Inference',
     forms.oneOf(['hard', 'soft'], 'soft'),
     'hard',
-    'soft: budgets, rate limits and policies count, also beyond their end, and refuse nothing.',
+    'hard: requests beyond a budget, rate limit or policy are rejected. soft: they are counted but never rejected.',
   ),
   JWT_ENABLED: optional(
     'Inference',
     forms.toggle,
-    'OFF: no JWT is taken in place of a key; when unset ON where GATEWRIGHT_JWT_JWKS_URIS is set.',
+    'ON: callers may use a JWT instead of a key. When unset: ON if GATEWRIGHT_JWT_JWKS_URIS is set.',
   ),
   GATEWRIGHT_JWT_JWKS_URIS: optional(
     'Inference',
     forms.issuerAddresses,
-    'Where the keys are published that sign the JWTs of callers (JSON Web Key Sets); whoever has such a key speaks for every organisation, or for the one of TSG_ID=.',
+    'Addresses of JSON Web Key Sets with the keys that sign JWTs of callers. The signer can act for every organisation, or for one with the prefix TSG_ID=.',
   ),
   GATEWRIGHT_JWT_ISSUER: optional(
     'Inference',
     forms.line('a text', 'https://login.example.com', 2048),
-    'What iss of a JWT must be.',
+    'Required value of iss in a JWT.',
   ),
   GATEWRIGHT_JWT_AUDIENCE: optional(
     'Inference',
     forms.line('a text', 'gatewright', 2048),
-    'What aud of a JWT must name.',
+    'Required audience (aud) of a JWT.',
   ),
   GATEWRIGHT_JWT_CLOCK_TOLERANCE_SECONDS: defaulted(
     'Inference',
     forms.integer(0, 300, '5'),
     '5',
-    'Seconds by which the clock of an issuer may differ.',
+    'Tolerated deviation of the clock of an issuer in seconds.',
   ),
   JWT_LOCAL_AUTH_DEFAULT_SCOPES: optional(
     'Inference',
     forms.scopes,
-    'Scopes of a JWT that names none.',
+    'Scopes of a JWT without scopes.',
   ),
   HEADER_ALIAS_PREFIXES: optional(
     'Inference',
     headerPrefixes,
-    'Further beginnings of the headers x-gateway-*, for clients of other gateways.',
+    'Additional prefixes accepted for the x-gateway-* headers, for clients of other gateways.',
   ),
 };

@@ -1,4 +1,4 @@
-/** Knows the variables that say which cluster is used, and for what. */
+/** Declares the environment variables of the Kubernetes cluster that sync uses. */
 import * as forms from './forms.ts';
 import { optional } from './variable.ts';
 
@@ -6,21 +6,21 @@ export const kubernetesVariables = {
   GATEWRIGHT_KUBERNETES_NAMESPACES: optional(
     'Sync',
     forms.namespaces,
-    'Namespaces whose Secrets and ConfigMaps manifests may read, and whose Secrets they may write.',
+    'Namespaces in which manifests may read Secrets and ConfigMaps, and write Secrets.',
   ),
   GATEWRIGHT_KUBERNETES_CONFIG: optional(
     'Sync',
     { ...forms.path, example: '/run/secrets/kubeconfig' },
-    'kubeconfig of the cluster that is used; the account of the pod when unset.',
+    'kubeconfig of the cluster. When unset: service account of the pod.',
   ),
   GATEWRIGHT_KUBERNETES_STATUS: optional(
     'Sync',
     forms.kubernetesName,
-    'ConfigMap in which `sync` shows the state of each workspace, with an Event for each change; none when unset.',
+    'ConfigMap in which `sync` publishes the state of each workspace, with an Event for each change. When unset: none.',
   ),
   GATEWRIGHT_KUBERNETES_LEASE: optional(
     'Sync',
     { ...forms.kubernetesName, example: 'gateways/sync' },
-    'Lease of Kubernetes that `sync` has to hold before it asks the server whether it leads; none when unset.',
+    'Kubernetes Lease that `sync` must hold before it competes for leadership on the server. When unset: none.',
   ),
 };

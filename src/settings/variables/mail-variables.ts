@@ -1,4 +1,4 @@
-/** Knows the environment variables of outgoing mail. */
+/** Declares the environment variables of outgoing mail. */
 import * as forms from './forms.ts';
 import { defaulted, optional } from './variable.ts';
 
@@ -6,39 +6,39 @@ export const mailVariables = {
   SMTP_MAIL: optional(
     'Mail',
     forms.toggle,
-    'OFF: no mail is sent; when unset ON where SMTP_HOST is set.',
+    'OFF: no mail is sent. When unset: ON if SMTP_HOST is set.',
   ),
   SMTP_HOST: optional(
     'Mail',
     { ...forms.host, example: 'smtp.example.com' },
-    'Server that takes alerts about budgets; without it nobody is told.',
+    'SMTP server for budget alerts; without it no alerts are sent.',
   ),
   SMTP_PORT: optional(
     'Mail',
     { ...forms.port, example: '587' },
-    'Its port; when unset 587, 465 for implicit TLS, 25 for none.',
+    'Port of the SMTP server. When unset: 587, with implicit TLS 465, without TLS 25.',
   ),
   GATEWRIGHT_SMTP_TLS: defaulted(
     'Mail',
     forms.oneOf(['starttls', 'implicit', 'none'], 'implicit'),
     'starttls',
-    'starttls: nothing is sent before the connection is encrypted; implicit: it is from its first byte; none: never.',
+    'starttls: upgrade to TLS before sending anything; implicit: TLS from the first byte; none: no encryption.',
   ),
   SMTP_USER: optional(
     'Mail',
     forms.line('a user name', 'gatewright', 255),
-    'User at the server; none when unset.',
+    'User at the SMTP server. When unset: no login.',
   ),
   SMTP_PASSWORD: optional(
     'Mail',
     forms.line('a password on one line, or a path to a file', '/run/secrets/smtp-password'),
-    'Password that goes with SMTP_USER.',
+    'Password of SMTP_USER.',
     { secret: true },
   ),
-  SMTP_FROM: optional('Mail', forms.mailSender, 'Who the mails come from.'),
+  SMTP_FROM: optional('Mail', forms.mailSender, 'Sender of the mails.'),
   GATEWRIGHT_ALERT_EMAILS: optional(
     'Mail',
     forms.mailAddresses,
-    'Who is told of all alerts, beside the alert_emails of a key.',
+    'Recipients of all alerts, in addition to the alert_emails of a key.',
   ),
 };

@@ -1,4 +1,4 @@
-/** Knows the variables that say by which proxy others are reached, under the names that every program reads. */
+/** Declares the conventional environment variables of HTTP proxies. */
 import * as forms from './forms.ts';
 import { optional } from './variable.ts';
 
@@ -6,23 +6,23 @@ export const proxyVariables = {
   HTTP_PROXY: optional(
     'Network',
     forms.proxy,
-    'Proxy for what is asked for over http: of the server, a Vault, receivers. Or `http_proxy`.',
+    'Proxy for http requests: to the server, a Vault, receivers of notifications. Also `http_proxy`.',
     { secret: true },
   ),
   HTTPS_PROXY: optional(
     'Network',
     forms.proxy,
-    'Proxy for what is asked for over https, Git included. Or `https_proxy`.',
+    'Proxy for https requests, including Git. Also `https_proxy`.',
     { secret: true },
   ),
   NO_PROXY: optional(
     'Network',
     forms.hostList,
-    'Hosts that are reached without a proxy; those of this machine always are. Or `no_proxy`.',
+    'Hosts that are reached without a proxy; local addresses always are. Also `no_proxy`.',
   ),
 };
 
-/** `HTTP_PROXY` for `http_proxy`; any other name as it is. */
+/** Maps `http_proxy` to `HTTP_PROXY` and leaves other names unchanged. */
 export function usualProxyName(name: string): string {
   const usual = name.toUpperCase();
   return Object.hasOwn(proxyVariables, usual) ? usual : name;

@@ -1,11 +1,11 @@
-/** Knows the environment variables by which people sign in. */
+/** Declares the environment variables of sign-in with OpenID Connect. */
 import { z } from 'zod';
 import { clientKey } from './client-key.ts';
 import * as forms from './forms.ts';
 import { defaulted, optional } from './variable.ts';
 
 const example = 'https://login.example.com';
-const claim = forms.line('the name of a claim, a.b for one within another', 'groups', 128);
+const claim = forms.line('the name of a claim, a.b for a nested claim', 'groups', 128);
 
 /** `platform=admin,everyone=member`. */
 const roleMap: forms.Form<ReadonlyMap<string, 'admin' | 'member'>> = {
@@ -32,17 +32,17 @@ export const signInVariables = {
   GATEWRIGHT_SIGN_IN_ISSUER: optional(
     'Sign-in',
     { ...forms.webAddress, example },
-    'Issuer of OpenID Connect by which people sign in; nobody does when unset.',
+    'OpenID Connect issuer for sign-in. When unset: sign-in is off.',
   ),
   GATEWRIGHT_SIGN_IN_CLIENT_ID: optional(
     'Sign-in',
     forms.line('a client id', 'gatewright', 255),
-    'As whom the issuer knows this deployment.',
+    'Client ID of this deployment at the issuer.',
   ),
   GATEWRIGHT_SIGN_IN_CLIENT_SECRET: optional(
     'Sign-in',
     forms.line('a secret on one line, or a path to a file', '/run/secrets/sign-in'),
-    'Secret that goes with it; none for a public client.',
+    'Client secret; unset for a public client.',
     { secret: true },
   ),
   GATEWRIGHT_SIGN_IN_AUTH_METHOD: optional(
@@ -51,61 +51,61 @@ export const signInVariables = {
       ['client_secret_post', 'client_secret_basic', 'private_key_jwt'],
       'client_secret_basic',
     ),
-    'How the issuer is shown who this is; when unset by the secret in the body, where there is one.',
+    'How this deployment authenticates to the issuer. When unset: client_secret_post if a secret is set.',
   ),
   GATEWRIGHT_SIGN_IN_CLIENT_JWKS: optional(
     'Sign-in',
     clientKey,
-    'Private key for private_key_jwt, of which the issuer has the public one.',
+    'Private key for private_key_jwt; its public key is registered at the issuer.',
     { secret: true },
   ),
   GATEWRIGHT_PUBLIC_URL: optional(
     'Sign-in',
     { ...forms.webAddress, example: 'https://gateway.example.com' },
-    'Where browsers reach the Admin API; the issuer sends people back to /v1/sign-in/callback there.',
+    'Address at which browsers reach the Admin API. The issuer redirects to /v1/sign-in/callback there.',
   ),
   GATEWRIGHT_SIGN_IN_TSG_ID: optional(
     'Sign-in',
     forms.pattern(/^\d{10}$/, 'ten digits', '1234567890'),
-    'TSG that people sign in to where they name none.',
+    'TSG that people sign in to when they name none.',
   ),
   GATEWRIGHT_SIGN_IN_SCOPES: defaulted(
     'Sign-in',
-    forms.line('scopes with spaces between', 'openid email profile'),
+    forms.line('scopes separated by spaces', 'openid email profile'),
     'openid email profile',
-    'What the issuer is asked to tell.',
+    'Scopes requested from the issuer.',
   ),
   GATEWRIGHT_SIGN_IN_ROLE_CLAIM: optional(
     'Sign-in',
     claim,
-    'Claim that says by GATEWRIGHT_SIGN_IN_ROLES who may sign in, and in which role.',
+    'Claim that GATEWRIGHT_SIGN_IN_ROLES maps to roles; it decides who may sign in.',
   ),
   GATEWRIGHT_SIGN_IN_ROLES: optional(
     'Sign-in',
     roleMap,
-    'Values of that claim and the role in the organisation that each gives; the highest counts.',
+    'Organisation role for each value of that claim; the highest role applies.',
   ),
   GATEWRIGHT_SIGN_IN_GROUPS_CLAIM: optional(
     'Sign-in',
     claim,
-    'Claim with the names of the groups that somebody is in, as a directory would say.',
+    'Claim with the group names of a person, as a directory would provide them.',
   ),
   GATEWRIGHT_SIGN_IN_PROVISION: defaulted(
     'Sign-in',
     forms.toggle,
     'OFF',
-    'ON: whom the issuer knows becomes a user of GATEWRIGHT_SIGN_IN_TSG_ID by signing in.',
+    'ON: the first sign-in creates a user of GATEWRIGHT_SIGN_IN_TSG_ID.',
   ),
   GATEWRIGHT_SESSION_HOURS: defaulted(
     'Sign-in',
     forms.integer(1, 720, '12'),
     '12',
-    'Hours after which somebody has to sign in again.',
+    'Maximum duration of a session in hours.',
   ),
   GATEWRIGHT_SESSION_IDLE_MINUTES: defaulted(
     'Sign-in',
     forms.integer(1, 43_200, '60'),
     '60',
-    'Minutes after which a session ends that is not used.',
+    'Minutes after which an unused session ends.',
   ),
 };

@@ -1,12 +1,16 @@
-/** Knows the environment variables of traces, under the names that OpenTelemetry gives them. */
+/** Declares the environment variables of traces, under their OpenTelemetry names. */
 import { z } from 'zod';
 import * as forms from './forms.ts';
 import { defaulted, optional } from './variable.ts';
 
 const sampler = forms.oneOf(
   [
-    ...(['always_on', 'always_off', 'traceidratio'] as const),
-    ...(['parentbased_always_on', 'parentbased_always_off', 'parentbased_traceidratio'] as const),
+    'always_on',
+    'always_off',
+    'traceidratio',
+    'parentbased_always_on',
+    'parentbased_always_off',
+    'parentbased_traceidratio',
   ],
   'parentbased_traceidratio',
 );
@@ -24,30 +28,30 @@ export const traceVariables = {
   OTEL_EXPORTER_OTLP_ENDPOINT: optional(
     'Inference',
     { ...forms.webAddress, example: 'http://collector:4318' },
-    'Collector of traces by OTLP/HTTP, without the /v1/traces at its end; without it none are recorded.',
+    'Address of the OTLP/HTTP trace collector, without /v1/traces; without it no traces are recorded.',
   ),
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: optional(
     'Inference',
     { ...forms.webAddress, example: 'https://otlp.example.com/v1/traces' },
-    'The whole address for traces, in place of OTEL_EXPORTER_OTLP_ENDPOINT.',
+    'Full address for traces, instead of OTEL_EXPORTER_OTLP_ENDPOINT.',
   ),
   OTEL_EXPORTER_OTLP_HEADERS: optional(
     'Inference',
     forms.headerValues,
-    'Headers for the collector, as it asks for a credential.',
+    'Headers for the collector, such as a credential.',
     { secret: true },
   ),
   OTEL_SERVICE_NAME: defaulted(
     'Inference',
     forms.line('a name', 'gatewright-eu', 255),
     'gatewright',
-    'Name of the service in traces.',
+    'Service name in traces.',
   ),
   OTEL_TRACES_SAMPLER: defaulted(
     'Inference',
     sampler,
     'parentbased_always_on',
-    'Which requests are traced: all, none or a share of them; with parentbased_ those that name a span of their caller as it says.',
+    'Which requests are traced: all, none or a share. With parentbased_ the decision of the caller applies to requests that carry a parent span.',
   ),
   OTEL_TRACES_SAMPLER_ARG: defaulted(
     'Inference',

@@ -1,4 +1,4 @@
-/** Knows what a setting is besides its name: form, default, group, meaning, and whether it is a secret. */
+/** Defines the description of a setting: group, meaning, form, default and secrecy. */
 import { z } from 'zod';
 import type * as forms from './forms.ts';
 
@@ -21,9 +21,9 @@ export interface Facts {
   readonly meaning: string;
   readonly expected: string;
   readonly example: string;
-  /** Text that counts when the variable is unset, or null. */
+  /** Text used when the variable is unset; null for no default. */
   readonly byDefault: string | null;
-  /** Never shown. */
+  /** Never printed. */
   readonly secret: boolean;
   /** The value may be a path whose file holds it, and `NAME_FILE` may name that file. */
   readonly file: boolean;
@@ -31,7 +31,7 @@ export interface Facts {
   readonly effective: boolean;
 }
 
-/** What is known of each variable besides its schema. */
+/** Descriptions by schema. */
 export const factsOf = z.registry<Facts>();
 
 export type Traits = Partial<Pick<Facts, 'secret' | 'file' | 'effective'>>;

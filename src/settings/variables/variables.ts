@@ -1,4 +1,4 @@
-/** Knows every environment variable: its name, form, default, group and meaning, in one schema. */
+/** Declares all environment variables in one schema: name, form, default, group and meaning. */
 import { z } from 'zod';
 import { blobVariables } from './blob-variables.ts';
 import { databaseVariables } from './database-variables.ts';
@@ -13,7 +13,7 @@ import { traceVariables } from './trace-variables.ts';
 import { defaulted, type Facts, factsOf, optional, type Traits } from './variable.ts';
 import { vaultVariables } from './vault-variables.ts';
 
-/** Of a setting whose feature does not exist yet. Whoever sets it is told that it changes nothing. */
+/** For a setting whose feature does not exist yet; setting it causes a warning. */
 const notYet: Traits = { effective: false };
 
 function feature(meaning: string, traits: Traits = {}) {
@@ -34,25 +34,21 @@ export const environment = z.object({
   ...databaseVariables,
 
   GUARDRAILS_ENABLED: feature(
-    'OFF: the routes of guardrails and their mappings answer 403, and none judges a request.',
+    'OFF: the guardrail routes return 403, and no guardrail checks a request.',
   ),
   API_ACCESS_ENABLED: feature(
-    'OFF: the routes of API keys answer 403. Keys that exist go on working and expiring.',
+    'OFF: the API key routes return 403. Existing keys continue to work and to expire.',
   ),
-  DATA_EXPORTS_ENABLED: feature(
-    'OFF: the routes of exports of the log answer 403, and none is written.',
-  ),
+  DATA_EXPORTS_ENABLED: feature('OFF: the log export routes return 403, and no export is written.'),
   USAGE_LIMITS_ENABLED: feature(
-    'OFF: the routes of usage-limit policies answer 403, the gateway holds nobody to a budget, no counter is reset and no alert is sent.',
+    'OFF: the usage-limit policy routes return 403, budgets are not enforced, no counter is reset and no alert is sent.',
   ),
   AUDIT_LOGS_ENABLED: feature(
-    'OFF: changes leave no audit rows, none is sealed, and the route of the audit log answers 403.',
+    'OFF: changes write no audit rows, none are sealed, and the audit log route returns 403.',
   ),
-  SCIM_ENABLED: feature('OFF: the routes of SCIM answer 403. What directories have brought stays.'),
-  POLICY_ENABLED: feature(
-    'OFF: the routes of policies answer 403, and the gateway holds nobody to one.',
-  ),
-  MCP_ENABLED: feature('OFF: the routes of MCP integrations and servers answer 403.'),
+  SCIM_ENABLED: feature('OFF: the SCIM routes return 403. Provisioned users and groups remain.'),
+  POLICY_ENABLED: feature('OFF: the policy routes return 403, and policies are not enforced.'),
+  MCP_ENABLED: feature('OFF: the routes of MCP integrations and servers return 403.'),
   DISABLE_ORG_CREATION: defaulted(
     'Features',
     forms.toggle,
@@ -65,30 +61,30 @@ export const environment = z.object({
     'Retention',
     days,
     '90',
-    'Days that each request for a model is kept in the log.',
+    'Days that model requests remain in the log.',
   ),
   GATEWRIGHT_AUDIT_RETENTION_DAYS: optional(
     'Retention',
     days,
-    'Days that rows of the audit log are kept; for good when unset.',
+    'Days that audit log rows are stored. When unset: forever.',
   ),
   GATEWRIGHT_RESPONSE_RETENTION_DAYS: defaulted(
     'Retention',
     days,
     '30',
-    'Days that responses are kept which the gateway keeps for callers.',
+    'Days that stored responses of callers are retained.',
   ),
   GATEWRIGHT_THREAD_RETENTION_DAYS: defaulted(
     'Retention',
     days,
     '60',
-    'Days that threads which the gateway keeps for callers are kept after their last use, with messages and runs.',
+    'Days that stored threads of callers, with messages and runs, are retained after their last use.',
   ),
   METRICS_RETENTION_DISPLAY: defaulted(
     'Retention',
     days,
     '365',
-    'Days that hourly totals of requests for models are kept.',
+    'Days that hourly totals of model requests are retained.',
   ),
   LOG_RETENTION_ENFORCE: defaulted(
     'Retention',
@@ -106,37 +102,37 @@ export const environment = z.object({
   GATEWRIGHT_MASTER_KEY: optional(
     'Keys',
     forms.keyBytes,
-    'Key over all others. Losing it loses every stored secret.',
+    'Key that encrypts all data keys. Losing it loses every stored secret.',
     { secret: true },
   ),
   GATEWRIGHT_MASTER_KEY_PREVIOUS: optional(
     'Keys',
     forms.keyBytes,
-    'What it was before, until a rotation is over.',
+    'Previous master key, until a rotation is complete.',
     { secret: true },
   ),
-  API_KEY_PREFIX: optional('Keys', alphanumeric, 'Start of every new API key.'),
+  API_KEY_PREFIX: optional('Keys', alphanumeric, 'Prefix of every new API key.'),
 
   BLOCK_INLINE_CONFIG: defaulted(
     'Configs',
     forms.toggle,
     'OFF',
-    'ON: requests may name saved configs only, and no address or headers of their own.',
+    'ON: requests may only refer to saved configs, not contain inline configs, addresses or headers.',
   ),
   MAX_ROOT_CONFIG_TARGETS: optional(
     'Configs',
     targets,
-    'Targets at the root of a config; the built-in limit when unset.',
+    'Maximum number of targets at the root of a config. When unset: the built-in limit.',
   ),
   MAX_NESTED_CONFIG_TARGETS: optional(
     'Configs',
     targets,
-    'Targets of a nested config; the built-in limit when unset.',
+    'Maximum number of targets of a nested config. When unset: the built-in limit.',
   ),
   MAX_CONDITIONAL_ROOT_CONFIG_TARGETS: optional(
     'Configs',
     targets,
-    'Targets of a conditional config; the built-in limit when unset.',
+    'Maximum number of targets of a conditional config. When unset: the built-in limit.',
   ),
   HEADERS_TO_METADATA: optional(
     'Configs',
@@ -147,14 +143,14 @@ export const environment = z.object({
   METADATA_MAP_KEY_PREFIX: optional(
     'Configs',
     metadataPrefix,
-    'Put before the metadata keys made from headers.',
+    'Prefix of the metadata keys made from headers.',
     notYet,
   ),
 
   TRUSTED_CUSTOM_HOSTS: optional(
     'Network',
     forms.trustedHosts,
-    'Private hosts that MCP integrations, guardrails, configs and notifications may name; never cloud metadata.',
+    'Private hosts that MCP integrations, guardrails, configs and notifications may use; never cloud metadata services.',
   ),
   ...proxyVariables,
 
@@ -163,37 +159,41 @@ export const environment = z.object({
     'Server',
     forms.listenPort,
     '8080',
-    'Port of the APIs and of the probes /livez, /readyz and /startupz; 0 takes a free one.',
+    'Port of the APIs and of the probes /livez, /readyz and /startupz; 0 selects a free port.',
   ),
   GATEWRIGHT_METRICS_PORT: defaulted(
     'Server',
     { ...forms.listenPort, example: '9464' },
     '9464',
-    'Port of the Prometheus metrics (/metrics) and, once more, of the probes; 0 takes a free one.',
+    'Port of the Prometheus metrics (/metrics), which also serves the probes; 0 selects a free port.',
   ),
   GATEWRIGHT_CONNECTIONS_MAX: defaulted(
     'Server',
     forms.integer(1, 1_000_000, '2000'),
     '2000',
-    'Connections to the API at most; those beyond are answered 503 and closed.',
+    'Maximum number of connections to the API; further ones receive 503 and are closed.',
   ),
   GATEWRIGHT_LAME_DUCK_SECONDS: optional(
     'Server',
     forms.integer(0, 3600, '5'),
-    'Seconds at shutdown that /readyz says 503 while all is served; when unset 5, under `up` 0.',
+    'Seconds at shutdown during which /readyz returns 503 while requests are still served. When unset: 5, with `up` 0.',
   ),
   GATEWRIGHT_SHUTDOWN_DRAIN_SECONDS: defaulted(
     'Server',
     forms.integer(0, 3600, '20'),
     '20',
-    'Seconds that running requests are given after that, when nothing new is accepted.',
+    'Seconds that running requests may then take to finish, while no new ones are accepted.',
   ),
   GATEWRIGHT_LOG_LEVEL: optional(
     'Server',
     forms.logLevel,
-    'Least serious log lines to write; when unset LOG_LEVEL, then info (warn for short commands).',
+    'Lowest level of log lines to write. When unset: LOG_LEVEL, else info (warn for short commands).',
   ),
-  LOG_LEVEL: optional('Server', forms.logLevel, 'Same, for deployments that already set it.'),
+  LOG_LEVEL: optional(
+    'Server',
+    forms.logLevel,
+    'Fallback for GATEWRIGHT_LOG_LEVEL, for deployments that already set it.',
+  ),
   GATEWRIGHT_HOME: defaulted(
     'Server',
     { ...forms.path, example: '/var/lib/gatewright' },
@@ -204,7 +204,7 @@ export const environment = z.object({
     'Server',
     forms.toggle,
     'OFF',
-    'ON: names that look like a mistyped setting are errors.',
+    'ON: variables that look like a mistyped setting are errors.',
   ),
 
   ...inferenceVariables,
@@ -216,35 +216,35 @@ export const environment = z.object({
   GATEWRIGHT_CREDENTIALS: optional(
     'Sync',
     forms.path,
-    'credentials.json that the commands use to reach a server.',
+    'credentials.json with which commands connect to a server.',
   ),
   GATEWRIGHT_OWNER: defaulted(
     'Sync',
     forms.managedName,
     'gatewright',
-    'Name under which a sync owns what it creates.',
+    'Owner name of the resources that sync creates.',
   ),
   GATEWRIGHT_ENVIRONMENT: optional(
     'Sync',
     { ...forms.managedName, example: 'prod' },
-    'Environment of the source that counts: its values and patches below environments/NAME/.',
+    'Environment of the source: selects the values and patches below environments/NAME/.',
   ),
   GATEWRIGHT_PRUNE_SETTLE_SECONDS: defaulted(
     'Sync',
     forms.integer(0, 3600, '2'),
     '2',
-    'Seconds that a watched source must stay the same before what left it is deleted.',
+    'Seconds that a watched source must stay unchanged before removed resources are deleted.',
   ),
   GATEWRIGHT_SYNC_INTERVAL_SECONDS: optional(
     'Sync',
     forms.integer(1, 86_400, '60'),
-    'Seconds between two looks at a watched source; when unset 60 for Git, 5 for Git of this machine, 1 for folders.',
+    'Seconds between two checks of a watched source. When unset: 60 for Git, 5 for local Git, 1 for folders.',
   ),
   GATEWRIGHT_SYNC_DRIFT: defaulted(
     'Sync',
     forms.driftMode,
     'heal',
-    'What becomes of changes that others make on the server: heal undoes, report tells, off looks for none.',
+    'Reaction to changes by others on the server: heal reverts them, report only reports them, off ignores them.',
   ),
   GATEWRIGHT_SYNC_DRIFT_SECONDS: defaulted(
     'Sync',
@@ -255,18 +255,18 @@ export const environment = z.object({
   GATEWRIGHT_SYNC_PORT: optional(
     'Sync',
     { ...forms.listenPort, example: '8081' },
-    'Port of `sync` at GATEWRIGHT_HOST for /livez, /readyz, /metrics and /webhook; 0 takes a free one, none when unset.',
+    'Port of `sync` at GATEWRIGHT_HOST for /livez, /readyz, /metrics and /webhook; 0 selects a free port. When unset: no listener.',
   ),
   GATEWRIGHT_SYNC_READY_SECONDS: defaulted(
     'Sync',
     forms.integer(0, 86_400, '300'),
     '300',
-    'Seconds that source or server may be out of reach before /readyz of `sync` says 503.',
+    'Seconds that source or server may be unreachable before /readyz of `sync` returns 503.',
   ),
   GATEWRIGHT_SYNC_WEBHOOK_SECRET: optional(
     'Sync',
     forms.webhookSecret,
-    'Secret that signs POST /webhook of `sync`; without it no webhook is taken.',
+    'Secret that signs POST /webhook of `sync`; without it webhooks are rejected.',
     { secret: true },
   ),
   ...notifyVariables,
@@ -279,13 +279,13 @@ export const environment = z.object({
   GATEWRIGHT_SYNC_VARIABLES: optional(
     'Sync',
     forms.variableNames,
-    'Variables that manifests may read beside GW_VAR_*; never settings or credentials of this program.',
+    'Variables that manifests may read in addition to GW_VAR_*; never settings or credentials of this program.',
   ),
   ...vaultVariables,
   GATEWRIGHT_AGE_KEY: optional(
     'Sync',
     forms.ageIdentities,
-    'Private keys of age that open manifests and values which sops has encrypted.',
+    'Private age keys that decrypt manifests and values encrypted with sops.',
     { secret: true },
   ),
   GATEWRIGHT_GIT_TOKEN: optional(
@@ -297,7 +297,7 @@ export const environment = z.object({
   GATEWRIGHT_GIT_USERNAME: optional(
     'Sync',
     forms.line('a user name', 'x-access-token', 128),
-    'User that goes with GATEWRIGHT_GIT_TOKEN.',
+    'User name for GATEWRIGHT_GIT_TOKEN.',
   ),
   GATEWRIGHT_GIT_CA_FILE: optional(
     'Sync',
@@ -307,7 +307,7 @@ export const environment = z.object({
   GATEWRIGHT_GIT_SSH_KEY_FILE: optional(
     'Sync',
     { ...forms.path, example: '/run/secrets/deploy-key' },
-    'Private key for a Git source over ssh; the agent and the keys of the user when unset.',
+    'Private key for a Git source over ssh. When unset: the ssh-agent and the keys of the user.',
   ),
   GATEWRIGHT_GIT_KNOWN_HOSTS_FILE: optional(
     'Sync',
@@ -317,22 +317,22 @@ export const environment = z.object({
   GATEWRIGHT_GIT_VERIFY: optional(
     'Sync',
     forms.signedObject,
-    'What of a Git source must be signed before a file of it is read; nothing when unset.',
+    'What must be signed in a Git source before its files are read. When unset: nothing.',
   ),
   GATEWRIGHT_GIT_GPG_KEYS_FILE: optional(
     'Sync',
     { ...forms.path, example: '/etc/gatewright/signers.asc' },
-    'Public GPG keys whose signatures count, as `gpg --armor --export` writes them.',
+    'GPG public keys whose signatures are accepted, as written by `gpg --armor --export`.',
   ),
   GATEWRIGHT_GIT_ALLOWED_SIGNERS_FILE: optional(
     'Sync',
     { ...forms.path, example: '/etc/gatewright/allowed_signers' },
-    'SSH keys whose signatures count, in the form of ssh-keygen(1), ALLOWED SIGNERS.',
+    'SSH keys whose signatures are accepted, in the format of ssh-keygen(1), ALLOWED SIGNERS.',
   ),
   GATEWRIGHT_GIT_REVOKED_SIGNERS_FILE: optional(
     'Sync',
     { ...forms.path, example: '/etc/gatewright/revoked_signers' },
-    'SSH keys whose signatures count no more: public keys, or a list that ssh-keygen makes.',
+    'SSH keys whose signatures are no longer accepted: public keys, or a key revocation list of ssh-keygen.',
   ),
   SSH_AUTH_SOCK: optional(
     'Sync',

@@ -1,4 +1,4 @@
-/** Knows the variables that say which Vault is used, what of it is granted, and how to sign in. */
+/** Declares the environment variables of the Vault: address, granted paths and authentication. */
 import * as forms from './forms.ts';
 import { optional } from './variable.ts';
 
@@ -11,46 +11,46 @@ export const vaultVariables = {
   GATEWRIGHT_VAULT_PATHS: optional(
     'Sync',
     forms.vaultPaths,
-    'Paths there that manifests may name, each with all below it.',
+    'Vault paths that manifests may use, including everything below them.',
   ),
   GATEWRIGHT_VAULT_NAMESPACE: optional(
     'Sync',
     forms.line('a namespace', 'teams/support', 512),
-    'Namespace of that Vault; its root when unset.',
+    'Vault namespace. When unset: the root namespace.',
   ),
   GATEWRIGHT_VAULT_CA_FILE: optional(
     'Sync',
     { ...forms.path, example: '/etc/ssl/company.pem' },
-    'Certificates to trust for that Vault, instead of those of the system.',
+    'Certificates to trust for the Vault, instead of those of the system.',
   ),
   GATEWRIGHT_VAULT_TOKEN_FILE: optional(
     'Sync',
     { ...forms.path, example: '/run/secrets/vault-token' },
-    'Token for that Vault; read again when it changes, renewed while it is used.',
+    'File with the Vault token; read again when it changes, renewed while in use.',
   ),
   GATEWRIGHT_VAULT_AUTH_MOUNT: optional(
     'Sync',
     forms.pattern(/^[A-Za-z0-9][\w.-]*$/, 'the name of a mount', 'kubernetes'),
-    'Where the sign-in is mounted; when unset kubernetes or approle.',
+    'Mount of the auth method. When unset: kubernetes or approle.',
   ),
   GATEWRIGHT_VAULT_KUBERNETES_ROLE: optional(
     'Sync',
     forms.line('the name of a role', 'gatewright', 256),
-    'Role to sign in for with the account of the pod, instead of a token.',
+    'Role for authentication with the service account of the pod, instead of a token.',
   ),
   GATEWRIGHT_VAULT_KUBERNETES_TOKEN_FILE: optional(
     'Sync',
     { ...forms.path, example: '/var/run/secrets/tokens/vault' },
-    'Token of that account; when unset the one that every pod has.',
+    'File with the token of that service account. When unset: the default token of the pod.',
   ),
   GATEWRIGHT_VAULT_ROLE_ID: optional(
     'Sync',
     forms.line('the id of a role', '59d6d1ca-47bb-4e7e-a40b-8be3bc5a0ba8', 256),
-    'AppRole to sign in for, with GATEWRIGHT_VAULT_SECRET_ID_FILE, instead of a token.',
+    'AppRole for authentication with GATEWRIGHT_VAULT_SECRET_ID_FILE, instead of a token.',
   ),
   GATEWRIGHT_VAULT_SECRET_ID_FILE: optional(
     'Sync',
     { ...forms.path, example: '/run/secrets/vault-secret-id' },
-    'Secret id of that AppRole; read at each sign-in.',
+    'File with the secret id of the AppRole; read at each login.',
   ),
 };

@@ -160,7 +160,7 @@ describe('DB_URL', () => {
   });
 
   it.each([
-    ['?ssl-mode=REQUIRED', 'option "ssl-mode" which has no meaning here: set DB_SSL instead'],
+    ['?ssl-mode=REQUIRED', 'option "ssl-mode" which is not supported: set DB_SSL instead'],
     ['?ssl=true', 'set DB_SSL instead'],
     ['?connectionLimit=5', 'set DB_POOL_SIZE instead'],
     ['?charset=utf8', 'remove it'],
@@ -218,7 +218,7 @@ describe('DB_URL', () => {
       '1 setting is wrong:\n  DB_HOST and DB_URL are both set, and DB_PORT, DB_PASS with them: keep one',
     );
     expect(faultsOf({ DB_URL: url, DB_USER: 'u', DB_NAME: 'n' })).toBe(
-      '1 setting is wrong:\n  DB_USER, DB_NAME are set and DB_URL holds them too: keep one',
+      '1 setting is wrong:\n  DB_USER, DB_NAME are set, and DB_URL contains them too: remove one',
     );
   });
 
@@ -565,7 +565,7 @@ describe('places for files', () => {
       s3: { endpoint: new URL('https://s3.us-east-1.amazonaws.com'), bucket: 'files', prefix: '' },
     });
     const both = { ...folder, ...bucket };
-    expect(faultsOf(both)).toContain('say by GATEWRIGHT_BLOB_STORE where new files go');
+    expect(faultsOf(both)).toContain('choose the storage of new files with GATEWRIGHT_BLOB_STORE');
     expect(read({ ...both, GATEWRIGHT_BLOB_STORE: 'database' }).blobs.writesTo).toBe('database');
   });
 
@@ -776,10 +776,10 @@ describe('settings of what others are told', () => {
 
   it('that do nothing without another are faults, and so is a signature that Slack cannot check', () => {
     expect(faultsOf({ GATEWRIGHT_COMMIT_STATUS_FORM: 'gitea' })).toContain(
-      'GATEWRIGHT_COMMIT_STATUS_FORM is set, but does nothing without GATEWRIGHT_COMMIT_STATUS_TOKEN',
+      'GATEWRIGHT_COMMIT_STATUS_FORM is set, but has no effect without GATEWRIGHT_COMMIT_STATUS_TOKEN',
     );
     expect(faultsOf({ GATEWRIGHT_NOTIFY_SECRET: 'a-secret-of-enough-length' })).toContain(
-      'GATEWRIGHT_NOTIFY_SECRET is set, but does nothing without GATEWRIGHT_NOTIFY_URL',
+      'GATEWRIGHT_NOTIFY_SECRET is set, but has no effect without GATEWRIGHT_NOTIFY_URL',
     );
     const signed = { GATEWRIGHT_NOTIFY_SECRET: 'a-secret-of-enough-length' };
     expect(faultsOf({ ...outside, ...signed, GATEWRIGHT_NOTIFY_FORM: 'Slack' })).toContain(
@@ -834,7 +834,7 @@ describe('settings of JWTs', () => {
       ['GATEWRIGHT_JWT_AUDIENCE', 'gatewright'],
       ['JWT_LOCAL_AUTH_DEFAULT_SCOPES', 'completions.write'],
     ] as const) {
-      expect(faultsOf({ [name]: value })).toContain(`${name} is set, but does nothing without`);
+      expect(faultsOf({ [name]: value })).toContain(`${name} is set, but has no effect without`);
     }
     for (const wrong of [
       '',
