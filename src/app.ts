@@ -1,4 +1,4 @@
-/** Knows how the parts make a server: database, keys, authentication, Admin API, inference, probes, metrics. */
+/** Assembles a server: database, keys, authentication, Admin API, inference, probes and metrics. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { adminRoutes, browserRoutes, publicRoutes } from './admin/index.ts';
 import { type Asking, createAsking } from './app/asking.ts';
@@ -6,6 +6,7 @@ import { openBlobs } from './app/blobs.ts';
 import { type CountedRows, createCountedRows } from './app/counted-rows.ts';
 import { createAppGateway, inferencePort } from './app/gateway.ts';
 import { createJobs } from './app/jobs.ts';
+import { listen } from './app/listen.ts';
 import { createMetrics, type Metrics } from './app/metrics.ts';
 import { missingDatabase, missingMasterKey } from './app/missing-settings.ts';
 import { type ProbeSources, probeRoutes } from './app/probes.ts';
@@ -28,7 +29,6 @@ import {
   type SharedClock,
   systemClock,
 } from './clock.ts';
-import { Failure } from './failure.ts';
 import type { Gateway } from './gateway/gateway.ts';
 import type { SpanExport } from './gateway/logs/span-export.ts';
 import { createRefusedBytesReporter } from './http/connections/refused-bytes.ts';
@@ -47,7 +47,7 @@ import {
   isOutcomeUnknown,
   isUnavailable,
 } from './store/connection/unavailable.ts';
-import type { KeptBlobs } from './store/kept-blobs.ts';
+import type { StoredBlobs } from './store/stored-blobs.ts';
 import { auditTrail } from './store/logs/audit-log.ts';
 import { assertUsableSchema } from './store/migrations/migration-state.ts';
 import { tryWrite } from './store/resources/deployment.ts';
@@ -55,18 +55,18 @@ import { readSchemaStatus } from './store/schema-status.ts';
 
 export interface AppOverrides {
   readonly clock?: ProcessClock;
-  /** Milliseconds since the epoch by the clock that all replicas share: the database's when absent. */
+  /** Milliseconds since the epoch of the clock that all replicas share; by default the database's. */
   readonly readSharedTime?: () => Promise<number>;
   readonly log?: Log;
-  /** What `listen()` starts; all of them when absent. */
+  /** Components that `listen()` starts; all by default. */
   readonly components?: readonly Component[];
 }
 
-/** The parts of a server that can run apart: the Admin API, inference, and the scheduled jobs. */
+/** Components that can run in separate processes: the Admin API, inference, and scheduled jobs. */
 export const allComponents = ['admin', 'gateway', 'jobs'] as const;
 export type Component = (typeof allComponents)[number];
 
-/** Where a server listens; null for a part that it does not run. */
+/** URLs of the listeners; null for a component that does not run. */
 export interface Addresses {
   readonly adminUrl: string | null;
   readonly inferenceUrl: string | null;
@@ -74,22 +74,22 @@ export interface Addresses {
 }
 
 export interface App extends AsyncDisposable {
-  /** Of this program: `0.1.0`. */
+  /** Version of this program: `0.1.0`. */
   readonly version: string;
   /**
-   * Proves the schema and the master key against the database. Until then calls are answered 503 and
-   * no job runs.
+   * Verifies schema and master key against the database. Until then requests receive 503 and no job
+   * runs.
    *
-   * @throws Failure when the database refuses or does not answer, its schema is not this build's
-   * (`store/migrations/migrate.ts`), or the master key is another one.
+   * @throws Failure when the database rejects the connection or does not respond, its schema is not
+   * that of this build (`store/migrations/migrate.ts`), or the master key is another one.
    */
   connect(): Promise<void>;
-  /** Starts the listeners, and the scheduled jobs once connected; ports 0 take free ones. */
+  /** Starts the listeners, and the scheduled jobs once connected; port 0 selects a free port. */
   listen(): Promise<Addresses>;
   /**
-   * From now on `/readyz` answers 503 and every answer ends its connection, so that callers go
-   * elsewhere; everything still works. Disposing of the app begins with this, and goes on when those
-   * who send the traffic have had `lameDuckSeconds` to notice.
+   * Makes `/readyz` return 503 and every response close its connection, so that callers move to other
+   * replicas; requests are still served. Disposing of the app drains first, and continues after
+   * `lameDuckSeconds`, in which load balancers can notice.
    */
   drain(): void;
   readonly database: Database;
@@ -97,7 +97,7 @@ export interface App extends AsyncDisposable {
   readonly jobs: Scheduler;
 }
 
-/** The app of {@link openApp}, connected. */
+/** Opens the app and connects it. */
 export async function createApp(settings: Settings, overrides: AppOverrides = {}): Promise<App> {
   const app = openApp(settings, overrides);
   try {
@@ -110,7 +110,7 @@ export async function createApp(settings: Settings, overrides: AppOverrides = {}
 }
 
 /**
- * Nothing listens before `listen()`, and nothing is asked of the database before `connect()`.
+ * Listens only after `listen()`, and uses the database only after `connect()`.
  *
  * @throws Failure when a setting is missing.
  */
@@ -127,7 +127,12 @@ export function openApp(settings: Settings, overrides: AppOverrides = {}): App {
   const { readSharedTime = () => readServerTime(database.db) } = overrides;
   const sharedClock = createSharedClock(clock, readSharedTime);
   return assemble({
-    ...{ settings, clock: sharedClock, log, masterKeys, keyring, database },
+    settings,
+    clock: sharedClock,
+    log,
+    masterKeys,
+    keyring,
+    database,
     blobs: openBlobs({ settings, database, clock: sharedClock }),
     spanExport: createSpanExport(settings, log),
     signIn: createSignIn(settings, log),
@@ -147,15 +152,15 @@ interface Parts {
   readonly database: Database;
   readonly masterKeys: MasterKeys;
   readonly keyring: Keyring;
-  readonly blobs: KeptBlobs;
+  readonly blobs: StoredBlobs;
   readonly clock: SharedClock;
   readonly log: Log;
-  /** Null where no traces are recorded. */
+  /** Null when tracing is off. */
   readonly spanExport: SpanExport | null;
-  /** Null where nobody signs in. */
+  /** Null when sign-in is off. */
   readonly signIn: ReturnType<typeof createSignIn>;
   readonly components: readonly Component[];
-  /** Rejects unless the database is the one that belongs to the settings. */
+  /** Rejects unless the database matches the settings. */
   readonly prove: () => Promise<void>;
 }
 
@@ -164,8 +169,8 @@ function createAppJobs(parts: Parts, metrics: Metrics, { lists }: Asking): Sched
   return createJobs({ ...parts, lists, auditKeyOf, onRun: metrics.observeJob });
 }
 
-/** Between two comparisons of the time with the database's. */
-const measureEveryMs = 5_000;
+/** Interval between measurements of the database time. */
+const measureIntervalMs = 5_000;
 
 function assemble(parts: Parts): App {
   const { settings, database, keyring, clock, log } = parts;
@@ -176,13 +181,14 @@ function assemble(parts: Parts): App {
   let isListening = false;
   let isDraining = false;
   const probes = createProbes(parts, {
-    ...{ isConnected: () => isConnected, isDraining: () => isDraining },
-    // The Admin API has nothing to say then, and both are sent traffic together.
+    isConnected: () => isConnected,
+    isDraining: () => isDraining,
+    // The Admin API cannot serve without the database, and both share one readiness.
     servesWithoutDatabase: () => !runs('admin') && gateway.servesWithoutDatabase(),
   });
   const requireConnection = (): void => {
-    // Whose schema and master key nobody has proved yet.
-    if (!isConnected) throw new DatabaseUnavailable('The database is still waited for');
+    // Schema and master key are not verified yet.
+    if (!isConnected) throw new DatabaseUnavailable('The database is not connected yet');
   };
   const shared = sharedParts(parts, metrics, requireConnection);
   const asking = createAsking({ ...parts, ...shared });
@@ -197,11 +203,14 @@ function assemble(parts: Parts): App {
   let measuring: Disposable | null = null;
   const startWork = (): void => {
     if (!isConnected || isDraining) return;
-    measuring ??= keepMeasuring(clock, measureEveryMs);
+    measuring ??= keepMeasuring(clock, measureIntervalMs);
     if (runs('jobs') && isListening) jobs.start();
   };
   return {
-    ...{ version: packageVersion(), database, keyring, jobs },
+    version: packageVersion(),
+    database,
+    keyring,
+    jobs,
     connect: async () => {
       await parts.prove();
       isConnected = true;
@@ -225,7 +234,7 @@ function assemble(parts: Parts): App {
       const close = async (): Promise<void> => {
         const lameDuckMs = (lameDuckSeconds ?? lameDuckSecondsDefault) * 1000;
         if (isListening && isConnected) await delay(lameDuckMs);
-        log.debug('accepting nothing new');
+        log.debug('accepting no new connections');
         await Promise.all([admin, gateway.server].map((one) => one.close(drainSeconds * 1000)));
       };
       await Promise.all([close(), jobs.stop()]);
@@ -237,7 +246,7 @@ function assemble(parts: Parts): App {
   };
 }
 
-/** Each serves what came to the other because its client knows one address only. */
+/** Each listener also serves the other's requests, for clients that know only one address. */
 function createListeners(
   parts: Parts & Pick<Parameters<typeof createAppGateway>[0], 'requestLog'>,
   shared: SharedParts,
@@ -252,45 +261,13 @@ function createListeners(
   return { admin, gateway };
 }
 
-/** Most look at `/readyz` every few seconds, or pass on within them that this process is to end. */
+/** Load balancers poll `/readyz`, or learn of a shutdown, within a few seconds. */
 const lameDuckSecondsDefault = 5;
 
-const listenFaults: Record<string, string> = {
-  EADDRINUSE: 'another program listens there already',
-  EACCES: 'this user may not take that port',
-  EADDRNOTAVAIL: 'this machine does not have that address',
-  ENOTFOUND: 'that host name is not known',
-};
-
-async function listen(
-  server: Pick<HttpServer, 'listen'>,
-  host: string,
-  port: number,
-  setting: string,
-): Promise<string> {
-  try {
-    return await server.listen(host, port);
-  } catch (error) {
-    throw listenFailure(host, port, setting, error as Error);
-  }
-}
-
-/** What to tell of `error`, which kept a server from listening at the place that `setting` names. */
-export function listenFailure(host: string, port: number, setting: string, error: Error): Error {
-  const fault = listenFaults[String((error as NodeJS.ErrnoException).code)];
-  if (fault === undefined) return error;
-  return new Failure(
-    'invalidInput',
-    `Cannot listen on ${host}:${port}: ${fault}. Set GATEWRIGHT_HOST or ${setting} otherwise; ` +
-      'port 0 (--port 0) takes a free one.',
-    { cause: error },
-  );
-}
-
-/** What the listeners share. */
+/** Shared by the listeners. */
 interface SharedParts extends CountedRows {
   readonly metrics: Metrics;
-  /** Throws, as a database that is away does, until it has been proved to be the right one. */
+  /** Throws like an unavailable database until the database is verified. */
   readonly requireConnection: () => void;
 }
 
@@ -313,8 +290,18 @@ function createAdminServer(
   const auth = { database, keyring, tokens, throttle, refusals, signIn: signInSettings, ...caches };
   const audit = auditTrail(settings.features.auditLogs);
   const deps = {
-    ...{ database, keyring, apiKeyPrefix, audit, throttle, trustedHosts, configTargets },
-    ...{ mcp, outbound, signIn, blobs, refusals },
+    database,
+    keyring,
+    apiKeyPrefix,
+    audit,
+    throttle,
+    trustedHosts,
+    configTargets,
+    mcp,
+    outbound,
+    signIn,
+    blobs,
+    refusals,
     disabledFeatures: disabledFeatures(settings),
   };
   const routes = adminRoutes(deps, tokens);
@@ -346,7 +333,7 @@ function createProbes(
   return probeRoutes({
     ...state,
     ping: () => database.ping(),
-    isStoodIn: () => database.isStoodIn(),
+    isReaderInUse: () => database.isReaderInUse(),
     schemaState: async () => (await readSchemaStatus(database.db)).state,
     missingMasterKey: () => findMissingMasterKey(database.readable, masterKeys),
     takesWrites: createWriteCheck({
@@ -358,8 +345,8 @@ function createProbes(
 }
 
 /**
- * On a port of its own, so that figures about the deployment are not shown where the API is, and
- * probes are answered when the API has all the connections it takes.
+ * Listens on a separate port, so that metrics are not exposed beside the API, and probes respond when
+ * the API has reached its connection limit.
  */
 function createMetricsServer(
   { clock, log }: Parts,

@@ -1,4 +1,4 @@
-/** Knows what the Admin API and the jobs ask others by: servers of MCP integrations, addresses that administrators have named, providers. */
+/** Creates the clients that call MCP servers, administrator-defined URLs and providers for the Admin API and jobs. */
 import type { AdminDeps } from '../admin/request/deps.ts';
 import type { Keyring } from '../auth/keyring.ts';
 import type { Clock } from '../clock.ts';
@@ -14,7 +14,7 @@ import { createProviderLists } from './provider-lists.ts';
 
 /** Dispose closes its sockets. */
 export interface Asking extends Pick<AdminDeps, 'mcp' | 'outbound'>, AsyncDisposable {
-  /** What providers keep. */
+  /** Lists the objects that providers store. */
   readonly lists: ReturnType<typeof createProviderLists>;
 }
 
@@ -30,13 +30,19 @@ export function createAsking(parts: {
   const { trustedHosts: trusted, inference } = settings;
   const origins = new Origins(trusted);
   const mcp = new McpCaller({
-    ...{ database, keyring, clock, trusted, version: packageVersion() },
+    database,
+    keyring,
+    clock,
+    trusted,
+    version: packageVersion(),
     mayBeItself: inference.signsInAsItself,
     onSecretRead: (place) => noteSecretRead(place, 'mcp'),
   });
   const lists = createProviderLists({ ...parts, unsealerOf: keyring.unsealerOf });
   return {
-    ...{ lists, mcp, outbound: new Outbound(origins, trusted) },
+    lists,
+    mcp,
+    outbound: new Outbound(origins, trusted),
     [Symbol.asyncDispose]: async () => {
       await Promise.all([mcp, origins, lists].map((one) => one[Symbol.asyncDispose]()));
     },

@@ -1,4 +1,4 @@
-/** Knows where the bytes of files lie in a deployment, by its settings. */
+/** Opens the blob storage that the settings select. */
 import { statSync } from 'node:fs';
 import { Directory } from '../blobs/directory.ts';
 import { S3 } from '../blobs/s3.ts';
@@ -7,19 +7,21 @@ import { Failure } from '../failure.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { DatabaseBlobs } from '../store/database-blobs.ts';
-import { KeptBlobs } from '../store/kept-blobs.ts';
+import { StoredBlobs } from '../store/stored-blobs.ts';
 
-/** @throws Failure for a folder that is not there */
+/** @throws Failure when the configured folder does not exist */
 export function openBlobs(parts: {
   readonly settings: Pick<Settings, 'blobs' | 'proxies'>;
   readonly database: Database;
   readonly clock: SharedClock;
-}): KeptBlobs {
+}): StoredBlobs {
   const { database, clock, settings } = parts;
   const { writesTo, directory, s3 } = settings.blobs;
   if (directory !== null) requireFolder(directory);
-  return new KeptBlobs({
-    ...{ database, writesTo, now: () => clock.now() },
+  return new StoredBlobs({
+    database,
+    writesTo,
+    now: () => clock.now(),
     places: {
       database: new DatabaseBlobs(database),
       ...(directory === null ? {} : { directory: new Directory(directory) }),
@@ -28,8 +30,11 @@ export function openBlobs(parts: {
   });
 }
 
-/** It is not made: where it is missing, so is its volume. */
+/** Not created automatically: a missing folder usually means a missing volume. */
 function requireFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
-  throw new Failure('invalidInput', `GATEWRIGHT_BLOB_DIR: there is no folder ${path}; make it`);
+  throw new Failure(
+    'invalidInput',
+    `GATEWRIGHT_BLOB_DIR: the folder ${path} does not exist; create it`,
+  );
 }

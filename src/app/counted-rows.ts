@@ -1,4 +1,4 @@
-/** Knows what the process counts for the audit log: refused credentials and values read from secret managers, and where their rows go. */
+/** Counts refused credentials and secret manager reads, and writes the counts to the audit log. */
 import { type CountedRow, MinuteCounts, type MinuteCountsOptions } from '../auth/minute-counts.ts';
 import { RefusedCredentials } from '../auth/refused-credentials.ts';
 import type { Clock } from '../clock.ts';
@@ -10,10 +10,10 @@ import * as organisations from '../store/resources/organisations.ts';
 import { unlessDuplicate } from '../store/rows/duplicate.ts';
 import type { Metrics, SecretReader } from './metrics.ts';
 
-/** Dispose writes what was counted; what cannot be within two seconds is lost. */
+/** Dispose writes pending counts; counts that cannot be written within 2 seconds are lost. */
 export interface CountedRows extends AsyncDisposable {
   readonly refusals: RefusedCredentials;
-  /** A value that was read from a secret manager, and what for. */
+  /** Records that a value was read from a secret manager, and by which component. */
   readonly noteSecretRead: (
     place: { readonly id: string; readonly organisationId: string },
     reader: SecretReader,
@@ -31,15 +31,15 @@ const sourcesMax = 100;
 const referencesMax = 1_000;
 const closeMs = 2_000;
 
-/** Without metrics nothing is shown; `requireConnection` throws until the database is known to be the right one. */
+/** `requireConnection` throws until the database is verified. */
 export function createCountedRows(
   parts: Parts,
   metrics: Pick<Metrics, 'observeRefused' | 'observeSecretRead'> | null = null,
   requireConnection: () => void = () => {},
 ): CountedRows {
-  const isKept = parts.settings.features.auditLogs;
+  const isAudited = parts.settings.features.auditLogs;
   const countsOf = (what: What, options: Pick<MinuteCountsOptions, 'fields' | 'eachMax'>) =>
-    isKept ? new MinuteCounts({ ...sinkOf(parts, requireConnection, what), ...options }) : null;
+    isAudited ? new MinuteCounts({ ...sinkOf(parts, requireConnection, what), ...options }) : null;
   const refused = countsOf(
     { action: 'refuse', resourceKind: 'Credential', actorId: 'authentication' },
     { fields: { count: 'failures', each: 'sources' }, eachMax: sourcesMax },

@@ -1,17 +1,17 @@
-/** Knows how often something took how long, as Prometheus asks for it, at the price of a few additions each time. */
+/** Defines a Prometheus histogram that costs a few additions per observation. */
 import { Histogram, type Registry } from 'prom-client';
 
-/** Of one set of labels. */
+/** Observations of one set of label values. */
 interface Tally {
   readonly labels: Readonly<Record<string, string>>;
-  /** By bucket, each without those below it; the last is of what is beyond all bounds. */
+  /** Per bucket, not cumulative; the last entry counts values beyond all bounds. */
   readonly counts: number[];
   seconds: number;
 }
 
 /**
- * A histogram whose labels are looked at when they are first seen. The library's own goes through their
- * names and values each time, which is a good part of what a request costs.
+ * A histogram that processes labels only when they are first seen. The library's histogram iterates
+ * label names and values on every observation, a noticeable share of the cost of a request.
  */
 export class DurationHistogram extends Histogram {
   readonly #about: { readonly name: string; readonly help: string };
@@ -19,7 +19,7 @@ export class DurationHistogram extends Histogram {
   readonly #buckets: readonly number[];
   readonly #tallies = new Map<string, Tally>();
 
-  /** `buckets` are upper bounds in seconds, in their order. */
+  /** `buckets` are upper bounds in seconds, ascending. */
   constructor(options: {
     readonly name: string;
     readonly help: string;
@@ -28,16 +28,16 @@ export class DurationHistogram extends Histogram {
     readonly register: Registry;
   }) {
     const { name, help, labelNames, buckets, register } = options;
-    super({ ...{ name, help }, labelNames, buckets: [...buckets], registers: [register] });
+    super({ name, help, labelNames, buckets: [...buckets], registers: [register] });
     this.#about = { name, help };
     this.#labelNames = labelNames;
     this.#buckets = buckets;
   }
 
-  /** The values of the labels, in the order of their names; without blanks, as each set is known by them. */
+  /** Label values in the order of the label names. They must not contain spaces, which join them to a key. */
   note(seconds: number, first: string, second = ''): void {
     const key = second === '' ? first : `${first} ${second}`;
-    const tally = this.#tallies.get(key) ?? this.#begin(key, [first, second]);
+    const tally = this.#tallies.get(key) ?? this.#createTally(key, [first, second]);
     const buckets = this.#buckets;
     let at = 0;
     while (at < buckets.length && seconds > buckets[at]!) at += 1;
@@ -45,20 +45,20 @@ export class DurationHistogram extends Histogram {
     tally.seconds += seconds;
   }
 
-  #begin(key: string, values: readonly string[]): Tally {
+  #createTally(key: string, values: readonly string[]): Tally {
     const labels = Object.fromEntries(this.#labelNames.map((name, at) => [name, values[at]!]));
     const tally = { labels, counts: Array.from(this.#buckets, () => 0).concat(0), seconds: 0 };
     this.#tallies.set(key, tally);
     return tally;
   }
 
-  /** What the library makes its text of, and its lists. */
+  /** Overrides the method from which the library renders text and JSON. */
   getForPromString() {
-    const values = [...this.#tallies.values()].flatMap((tally) => this.#told(tally));
+    const values = [...this.#tallies.values()].flatMap((tally) => this.#valuesOf(tally));
     return { ...this.#about, type: 'histogram', aggregator: 'sum', values };
   }
 
-  #told({ labels, counts, seconds }: Tally) {
+  #valuesOf({ labels, counts, seconds }: Tally) {
     const { name } = this.#about;
     let count = 0;
     const buckets = [...this.#buckets, '+Inf'].map((le, at) => {

@@ -1,4 +1,4 @@
-/** Knows what the gateway is given by the process: database, settings, time, figures and a log. */
+/** Creates the gateway from the settings, database, clock, metrics and log of the process. */
 import type { Keyring } from '../auth/keyring.ts';
 import type { RefusedCredentials } from '../auth/refused-credentials.ts';
 import type { Clock } from '../clock.ts';
@@ -7,40 +7,40 @@ import type { Issuer } from '../gateway/callers/issuer-keys.ts';
 import { createGateway, type Gateway, type GatewayOptions } from '../gateway/gateway.ts';
 import type { RequestLog } from '../gateway/logs/request-log.ts';
 import type { SpanExport } from '../gateway/logs/span-export.ts';
-import { tellRefusedBytes } from '../http/refused-bytes.ts';
+import { createRefusedBytesReporter } from '../http/connections/refused-bytes.ts';
 import type { Log } from '../log.ts';
-import { outboundUrlFault } from '../model/outbound-url.ts';
-import type { TokenSettings } from '../settings/inference.ts';
+import { outboundUrlFault } from '../model/services/outbound-url.ts';
+import type { TokenSettings } from '../settings/groups/inference.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
-import type { KeptBlobs } from '../store/kept-blobs.ts';
+import type { StoredBlobs } from '../store/stored-blobs.ts';
 import type { CountedRows } from './counted-rows.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Where neither setting nor option says otherwise. */
-const inferencePortUsual = 8787;
-const lookLogEveryMs = 10_000;
-/** How long what is still to be logged, or sent to a collector, is tried to be. */
+/** Default port. */
+const inferencePortDefault = 8787;
+const refreshLogIntervalMs = 10_000;
+/** Time limit for writing pending log entries and sending pending spans at shutdown. */
 const closeMs = 5_000;
 
 export function createAppGateway(parts: {
   readonly settings: Settings;
   readonly database: Database;
-  readonly blobs: KeptBlobs;
+  readonly blobs: StoredBlobs;
   readonly keyring: Keyring;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Pick<Metrics, 'observeInference' | 'observeRefusedBytes'>;
   /** Closed with the gateway. */
   readonly requestLog: RequestLog;
-  /** Closed with the gateway; null where no traces are recorded. */
+  /** Closed with the gateway; null when tracing is off. */
   readonly spanExport: SpanExport | null;
-  /** Throws, as a database that is away does, until it has been proved to be the right one. */
+  /** Throws like an unavailable database until the database is verified. */
   readonly requireConnection: () => void;
   readonly refusals: Pick<RefusedCredentials, 'record'>;
   readonly noteSecretRead: CountedRows['noteSecretRead'];
-  /** Takes a request that is the Admin API's. */
+  /** Serves requests for the Admin API. */
   readonly passOn: GatewayOptions['passOn'];
 }): Gateway {
   const { settings, database, keyring, clock, log, blobs } = parts;
@@ -49,26 +49,36 @@ export function createAppGateway(parts: {
   const { tokens, ...rest } = inference;
   let quietUntilMs = 0;
   const gateway = createGateway({
-    ...{ database, clock, configTargets, trustedHosts, isUnavailable, proxies },
-    ...{ ...rest, requireConnection, spanExport, blobs, passOn: parts.passOn },
+    database,
+    clock,
+    configTargets,
+    trustedHosts,
+    isUnavailable,
+    proxies,
+    ...rest,
+    requireConnection,
+    spanExport,
+    blobs,
+    passOn: parts.passOn,
     fileBytesMax: settings.blobs.fileBytesMax,
     record: (entry) => {
       metrics.observeInference(entry);
       requestLog.record(entry);
     },
-    onRefusedBytes: tellRefusedBytes('inference', metrics.observeRefusedBytes, log),
+    onRefusedBytes: createRefusedBytesReporter('inference', metrics.observeRefusedBytes, log),
     onRefused: (refused, remoteAddress) =>
       refusals.record(refused, { server: 'inference', remoteAddress }),
     tokens: tokens && {
       issuers: issuersOf(tokens, trustedHosts),
       rules: tokens,
       onKeysFailure: (err, url) =>
-        log.warn({ err, url }, 'the keys that tokens are signed with could not be fetched'),
+        log.warn({ err, url }, 'the signing keys of tokens could not be fetched'),
     },
-    ...{ graceMs: inference.graceSeconds * 1000, mayBeItself: inference.signsInAsItself },
+    graceMs: inference.graceSeconds * 1000,
+    mayBeItself: inference.signsInAsItself,
     onSecretRead: (place) => noteSecretRead(place, 'inference'),
     onSecretFailure: (err, reference) =>
-      log.warn({ err, reference }, 'a secret could not be read from its manager'),
+      log.warn({ err, reference }, 'a secret could not be read from its secret manager'),
     runsGuardrails: settings.features.guardrails,
     limitsBy: settings.features,
     hashCredential: (value) => {
@@ -79,10 +89,10 @@ export function createAppGateway(parts: {
     onFault: (err, requestId) => log.error({ err, requestId }, 'an inference request failed'),
     onLookFailure: (err) => {
       if (performance.now() < quietUntilMs) return;
-      quietUntilMs = performance.now() + lookLogEveryMs;
+      quietUntilMs = performance.now() + refreshLogIntervalMs;
       log.warn(
         { err },
-        'the gateway cannot look for changes; what it knows stays good for a while',
+        'the gateway cannot check for changes; it continues with its last snapshot',
       );
     },
   });
@@ -96,9 +106,9 @@ export function createAppGateway(parts: {
 }
 
 /**
- * Each address once, with all organisations that it counts in.
+ * Each address once, with all organisations that trust its keys.
  *
- * @throws Failure for an address that must not be called
+ * @throws Failure for a forbidden address
  */
 function issuersOf({ keySets }: TokenSettings, trusted: Settings['trustedHosts']): Issuer[] {
   return [...Map.groupBy(keySets, ({ url }) => url)].map(([url, entries]) => {
@@ -111,17 +121,17 @@ function issuersOf({ keySets }: TokenSettings, trusted: Settings['trustedHosts']
   });
 }
 
-/** Whoever can change what is answered decides who is let in. */
+/** Rejects plain HTTP: an attacker who can alter the response could issue valid tokens. */
 function plainFault(url: string): string | null {
   const isPlain = url.toLowerCase().startsWith('http:');
   if (!isPlain || outboundUrlFault(url, []) !== null) return null;
   return 'must begin with https unless its host is private and trusted';
 }
 
-/** A port of 0 for the Admin API asks for no fixed one, which holds here too. */
+/** Port 0 for the Admin API selects a free port here too. */
 export function inferencePort({
   inference,
   server,
 }: Pick<Settings, 'inference' | 'server'>): number {
-  return inference.port ?? (server.port === 0 ? 0 : inferencePortUsual);
+  return inference.port ?? (server.port === 0 ? 0 : inferencePortDefault);
 }

@@ -1,24 +1,24 @@
-/** Knows how the scheduled jobs of a deployment are put together. */
+/** Creates the scheduler of all jobs. */
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { SharedClock } from '../clock.ts';
 import { allJobs } from '../jobs/all-jobs.ts';
-import type { JobOutcome } from '../jobs/job-run.ts';
-import { createMailer } from '../jobs/mailer.ts';
-import { createScheduler, type Scheduler } from '../jobs/scheduler.ts';
+import type { JobOutcome } from '../jobs/runner/job-run.ts';
+import { createMailer } from '../jobs/runner/mailer.ts';
+import { createScheduler, type Scheduler } from '../jobs/runner/scheduler.ts';
 import type { AuditKeyOf } from '../jobs/seal-audit-log.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 import type { Database } from '../store/connection/db.ts';
-import type { KeptBlobs } from '../store/kept-blobs.ts';
+import type { StoredBlobs } from '../store/stored-blobs.ts';
 import type { createProviderLists } from './provider-lists.ts';
 
-/** The scheduler of every job, idle until its `start()`; what it runs carries this process's name. */
+/** Idle until `start()`; runs carry the name of this process as owner. */
 export function createJobs(parts: {
   readonly settings: Pick<Settings, 'features' | 'inference' | 'alerts' | 'auditDays'>;
   readonly database: Database;
   readonly auditKeyOf: AuditKeyOf;
-  readonly blobs: KeptBlobs;
+  readonly blobs: StoredBlobs;
   readonly lists: ReturnType<typeof createProviderLists>;
   readonly clock: SharedClock;
   readonly log: Log;
@@ -34,7 +34,8 @@ export function createJobs(parts: {
       {
         recipients,
         sendMail: mail && createMailer(mail),
-        ...{ blobs, lists },
+        blobs,
+        lists,
       },
       { auditDays: settings.auditDays, auditKeyOf },
     ),

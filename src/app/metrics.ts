@@ -1,7 +1,7 @@
-/** Knows the figures this process shows to Prometheus. */
+/** Collects the Prometheus metrics of this process. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { z } from 'zod';
-import type { RefusedCredential, CredentialOrigin } from '../auth/refused-credentials.ts';
+import type { CredentialOrigin, RefusedCredential } from '../auth/refused-credentials.ts';
 import type { SharedClock } from '../clock.ts';
 import type { RequestLogFigures } from '../gateway/logs/request-log.ts';
 import type { RequestRecord } from '../gateway/logs/request-record.ts';
@@ -12,31 +12,31 @@ import type { JobOutcome } from '../jobs/runner/job-run.ts';
 import type { Database } from '../store/connection/db.ts';
 import { DurationHistogram } from './duration-histogram.ts';
 
-/** `inference`: requests for models. `mcp`: servers that are asked what they offer. `jobs`: jobs that ask providers. */
+/** `inference`: model requests. `mcp`: discovery of MCP servers. `jobs`: jobs that call providers. */
 export type SecretReader = 'inference' | 'mcp' | 'jobs';
 
 export interface Metrics {
-  /** From now on there are figures of the process, too: they take a while to set up. */
+  /** Starts the collection of process metrics, which takes long to set up. */
   observeProcess(): void;
   observeRequest(exchange: FinishedRequest): void;
   observeInference(entry: RequestRecord): void;
   observeRefused(refused: RefusedCredential, server: CredentialOrigin['server']): void;
-  /** Bytes that are no request, or none that may be read, by the listener that they came to. */
+  /** Counts input that was rejected before it became a request, by listener. */
   observeRefusedBytes(status: number, server: string): void;
-  /** A value that was read from a secret manager. */
+  /** Counts a value read from a secret manager. */
   observeSecretRead(reader: SecretReader): void;
   /** Counts one run of a job in this process. */
   observeJob(run: Pick<JobOutcome, 'name' | 'state' | 'durationMs'>): void;
-  /** `GET /metrics`, for the listener of its own. */
+  /** `GET /metrics`, for the metrics listener. */
   readonly routes: readonly Route<null>[];
 }
 
-type DatabaseFigures = Pick<Database, 'pool' | 'tls' | 'isStoodIn'>;
+type DatabaseFigures = Pick<Database, 'pool' | 'tls' | 'isReaderInUse'>;
 
-/** Seconds: an admin call takes milliseconds, one that waits for the database up to its timeout. */
+/** Seconds: Admin API calls take milliseconds, or up to the timeout of the database. */
 const durationBuckets = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Seconds: a model thinks for as long as it does. */
+/** Seconds: model responses can take minutes. */
 const inferenceBuckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 
 export function createMetrics(sources: {
@@ -44,7 +44,7 @@ export function createMetrics(sources: {
   readonly database: DatabaseFigures;
   readonly clock: Pick<SharedClock, 'measure'>;
   readonly requestLog: { figures(): RequestLogFigures };
-  /** Null where no traces are recorded. */
+  /** Null when tracing is off. */
   readonly spanExport: { figures(): SpanFigures } | null;
 }): Metrics {
   const register = new Registry();
@@ -64,14 +64,14 @@ export function createMetrics(sources: {
   });
   const firstBytes = new DurationHistogram({
     name: 'gatewright_inference_first_byte_seconds',
-    help: 'Time of inference requests from the first header to the first byte of the answer',
+    help: 'Time of inference requests from the first header to the first byte of the response',
     labelNames: ['endpoint'],
     buckets: inferenceBuckets,
     register,
   });
   const verdicts = new Counter({
     name: 'gatewright_guardrail_verdicts_total',
-    help: 'Inference requests that guardrails have judged: passed, failed and let through, or denied',
+    help: 'Inference requests checked by guardrails: passed, failed but allowed, or denied',
     labelNames: ['verdict'],
     registers: [register],
   });
@@ -84,7 +84,7 @@ export function createMetrics(sources: {
   });
   new Gauge({
     name: 'gatewright_build_info',
-    help: 'Always 1; the labels say what runs',
+    help: 'Always 1; the labels show the version',
     labelNames: ['version', 'node'],
     registers: [register],
   }).set({ version: sources.version, node: process.version }, 1);
@@ -115,13 +115,13 @@ function countRefused(
 ): Pick<Metrics, 'observeRefused' | 'observeRefusedBytes' | 'observeSecretRead'> {
   const refused = new Counter({
     name: 'gatewright_refused_credentials_total',
-    help: 'Credentials that were shown and are not good, by listener, kind and reason',
+    help: 'Rejected credentials by listener, kind and reason',
     labelNames: ['server', 'credential', 'reason'],
     registers: [register],
   });
   const refusedBytes = new Counter({
     name: 'gatewright_refused_bytes_total',
-    help: 'Bytes that were refused before they were read as a request, by listener and status',
+    help: 'Input rejected before it was parsed as a request, by listener and status',
     labelNames: ['server', 'status'],
     registers: [register],
   });
@@ -138,7 +138,7 @@ function countRefused(
   };
 }
 
-/** Read when Prometheus asks, so that nothing has to be kept up to date. */
+/** Read on each scrape, so that no state has to be updated. */
 function showDatabase(register: Registry, database: DatabaseFigures): void {
   new Gauge({
     name: 'gatewright_database_connections',
@@ -154,7 +154,7 @@ function showDatabase(register: Registry, database: DatabaseFigures): void {
   });
   new Gauge({
     name: 'gatewright_database_tls_info',
-    help: 'Always 1; the labels say how the latest connection is encrypted',
+    help: 'Always 1; the labels show the encryption of the latest connection',
     labelNames: ['mode', 'version', 'cipher'],
     registers: [register],
     collect() {
@@ -170,7 +170,7 @@ function showDatabase(register: Registry, database: DatabaseFigures): void {
     help: '1 while the writer is down and its reader serves the reads, else 0',
     registers: [register],
     async collect() {
-      this.set(Number(await database.isStoodIn()));
+      this.set(Number(await database.isReaderInUse()));
     },
   });
 }
@@ -190,7 +190,7 @@ function showRequestLog(register: Registry, requestLog: { figures(): RequestLogF
   });
   new Gauge({
     name: 'gatewright_request_log_waiting',
-    help: 'Requests for models whose row in the log is not written yet',
+    help: 'Model requests whose log entry is not written yet',
     registers: [register],
     collect() {
       this.set(requestLog.figures().waiting);
@@ -224,14 +224,14 @@ function showSpanExport(register: Registry, spanExport: { figures(): SpanFigures
 function showClock(register: Registry, clock: Pick<SharedClock, 'measure'>): void {
   new Gauge({
     name: 'gatewright_clock_deviation_seconds',
-    help: 'How far the clock of this process is ahead of the database, as far as delays allow to tell',
+    help: 'Lead of the clock of this process over the database, within the measurement error',
     registers: [register],
     async collect() {
       this.remove();
       try {
         this.set((await clock.measure()).deviationMs / 1000);
       } catch {
-        // No figure is better than an old one while the database does not answer.
+        // While the database is unreachable, no value is better than an old one.
       }
     },
   });

@@ -1,4 +1,4 @@
-/** Knows what is told where a setting is missing without which nothing can be served. */
+/** Describes missing settings without which nothing can be served. */
 import { Failure } from '../failure.ts';
 
 export function missingMasterKey(): Failure {

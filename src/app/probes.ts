@@ -1,31 +1,31 @@
-/** Knows whether this process is alive, has started, and should get traffic. */
+/** Health probes: whether this process is alive, has started, and should receive traffic. */
 import { z } from 'zod';
 import { type ClockReading, describeDeviation } from '../clock.ts';
-import { Reply, type Route, route } from '../http/route.ts';
+import { Reply, type Route, route } from '../http/routes/route.ts';
 import type { SchemaState } from '../store/migrations/migration-state.ts';
 
-/** What the probes look at; functions, so that each call sees the present. */
+/** State that the probes read. */
 export interface ProbeSources {
-  /** False until the database has answered for the first time, and was the right one. */
+  /** False until the database has been reached and verified. */
   readonly isConnected: () => boolean;
-  /** Rejects when the database does not answer. */
+  /** Rejects when the database does not respond. */
   readonly ping: () => Promise<void>;
-  /** Whether reads are served although the database does not answer. */
-  readonly isStoodIn: () => Promise<boolean>;
-  /** Whether most of what this process serves goes on for now although the database does not answer. */
+  /** Whether reads are served by the reader while the writer is down. */
+  readonly isReaderInUse: () => Promise<boolean>;
+  /** Whether most requests of this process still succeed without the database. */
   readonly servesWithoutDatabase: () => boolean;
   readonly schemaState: () => Promise<SchemaState>;
-  /** The fault of a master key that keys in the database are under and that is not here, else null. */
+  /** The error when data keys need a master key that is not configured, else null. */
   readonly missingMasterKey: () => Promise<Error | null>;
   readonly isDraining: () => boolean;
-  /** Whether the database takes changes. */
+  /** Whether the database accepts writes. */
   readonly takesWrites: () => Promise<boolean>;
-  /** How far the clock of this process is from the database's. */
+  /** Measures the deviation of this process's clock from the database. */
   readonly readClock: () => Promise<ClockReading>;
 }
 
 const cacheMs = 1000;
-/** A schema and a master key stay so for as long as nobody migrates or rotates, which others do without us. */
+/** Schema and master key change only by a migration or rotation, possibly of another process. */
 const settledCacheMs = 30_000;
 const usableStates: readonly SchemaState[] = ['current', 'ahead'];
 
@@ -69,7 +69,7 @@ function unavailable(...reasons: string[]): ProbeReport {
   return { status: 'unavailable', reasons };
 }
 
-/** Degraded is still ready: taking the traffic away would take away the reads that work. */
+/** A degraded process is ready: removing it from traffic would stop reads that still work. */
 function probe(path: string, summary: string, report: () => Promise<ProbeReport>): Route<null> {
   return route({
     method: 'GET',
@@ -85,10 +85,10 @@ function probe(path: string, summary: string, report: () => Promise<ProbeReport>
   });
 }
 
-/** Asked at most once a second however many want to know. */
+/** Checks at most once a second, however many probes arrive. */
 function createReadiness({
   ping,
-  isStoodIn,
+  isReaderInUse,
   servesWithoutDatabase,
   takesWrites,
   schemaState,
@@ -97,12 +97,12 @@ function createReadiness({
 }: ProbeSources): () => Promise<ProbeReport> {
   const withoutDatabase = (fault: string): ProbeReport =>
     servesWithoutDatabase()
-      ? degraded(`${fault}; keys and configs in use stay good for a while`)
+      ? degraded(`${fault}; the gateway continues with keys and configs in use`)
       : unavailable(fault);
   const database = cached(cacheMs, async () => {
     const fault = 'the database does not answer';
-    // Asked first: it knows at once of a writer that hangs, for which a ping would wait.
-    if (await isStoodIn()) {
+    // Checked first: it detects a hanging writer at once, while a ping would wait.
+    if (await isReaderInUse()) {
       return degraded(`${fault}; reads are served by its reader, writes are refused`);
     }
     try {
@@ -116,7 +116,7 @@ function createReadiness({
     (await takesWrites())
       ? sound
       : withoutDatabase('the database refuses changes: its disk is full, or it is read only');
-  // That all is well costs nothing to find out, and may be over with the next change.
+  // A success is not cached: checking it is free, and the next write may fail.
   const writes = cached(cacheMs, askWrites, ({ status }) => status !== 'ok');
   const schema = cached(cacheMs, async () => {
     try {
@@ -126,7 +126,7 @@ function createReadiness({
       return withoutDatabase('the state of the database schema is unknown');
     }
   });
-  // What was read before still works, and there may be no other replica that has the key.
+  // Values read earlier still work, and possibly no other replica has the key.
   const masterKey = cached(cacheMs, async () => {
     try {
       const fault = await missingMasterKey();
@@ -154,7 +154,7 @@ function createReadiness({
   };
 }
 
-/** Shares one run of `find` among all who ask within `ms`; a result that `keep` refuses is not kept. */
+/** Shares one run of `find` among all calls within `ms`; results that `keep` rejects are not cached. */
 function cached<T>(
   ms: number,
   find: () => Promise<T>,

@@ -1,4 +1,4 @@
-/** Knows what is needed of a process to ask providers for all that they keep. */
+/** Lists all objects that providers store, for deletion and export jobs. */
 import type { Keyring } from '../auth/keyring.ts';
 import type { Clock } from '../clock.ts';
 import type { Log } from '../log.ts';
@@ -17,7 +17,7 @@ interface ProviderListsParts {
 
 type Lists = Awaited<ReturnType<typeof openLists>>;
 
-/** What asks providers is loaded when it is first needed: most that may ask them never do. */
+/** The code is loaded on first use, because most processes never need it. */
 export function createProviderLists(parts: ProviderListsParts): Lists {
   let opened: Promise<Lists> | null = null;
   return {
@@ -44,7 +44,11 @@ async function openLists(parts: ProviderListsParts) {
   const { openProviderLists } = await import('../gateway/objects/provider-lists.ts');
   const { inference, trustedHosts } = settings;
   return openProviderLists({
-    ...{ database, unsealerOf, clock, trustedHosts, mayBeItself: inference.signsInAsItself },
+    database,
+    unsealerOf,
+    clock,
+    trustedHosts,
+    mayBeItself: inference.signsInAsItself,
     onSecretRead: (place) => noteSecretRead(place, 'jobs'),
     onSecretFailure: (err, reference) =>
       log.warn({ err, reference }, 'a secret could not be read from its manager'),

@@ -1,4 +1,4 @@
-/** Knows what the log of requests is given by the process: database, and a log that tells of its losses. */
+/** Creates the request log and reports lost entries. */
 import { RequestLog } from '../gateway/logs/request-log.ts';
 import type { Log } from '../log.ts';
 import type { Database } from '../store/connection/db.ts';

@@ -1,9 +1,9 @@
-/** Knows what signing in is given by the process: settings, proxies, and a log that tells why it fails. */
+/** Creates the identity provider client for sign-in and logs its failures. */
 import { IdentityProvider } from '../auth/identity-provider.ts';
 import type { Log } from '../log.ts';
 import type { Settings } from '../settings.ts';
 
-/** Null where nobody signs in. */
+/** Null when sign-in is off. */
 export function createSignIn({ signIn, proxies }: Pick<Settings, 'signIn' | 'proxies'>, log: Log) {
   if (signIn === null) return null;
   const provider = new IdentityProvider(signIn, proxies);
@@ -11,7 +11,7 @@ export function createSignIn({ signIn, proxies }: Pick<Settings, 'signIn' | 'pro
     provider,
     settings: signIn,
     onFailure: (error: Error) => {
-      // What a provider answered may hold tokens: of causes only what they are is written.
+      // The response of a provider may contain tokens: only name, code and message of causes are logged.
       const { name, code, message } = (error.cause ?? {}) as Partial<Record<string, unknown>>;
       log.warn({ reason: error.message, cause: { name, code, message } }, 'signing in failed');
     },

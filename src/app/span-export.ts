@@ -1,13 +1,13 @@
-/** Knows what the export of spans is given by the process: settings, proxies, and a log that tells of its losses. */
+/** Creates the export of trace spans and reports lost spans. */
 import { SpanExport } from '../gateway/logs/span-export.ts';
 import type { Log } from '../log.ts';
 import { packageVersion } from '../package-root.ts';
 import type { Settings } from '../settings.ts';
 
-/** So long without a loss makes the next one news. */
+/** After this long without a loss, the next loss is logged again. */
 const quietMs = 600_000;
 
-/** Null where no traces are recorded. */
+/** Null when tracing is off. */
 export function createSpanExport(
   { inference, proxies }: Pick<Settings, 'inference' | 'proxies'>,
   log: Log,
@@ -17,7 +17,10 @@ export function createSpanExport(
   let lastLossAtMs = Number.NEGATIVE_INFINITY;
   return new SpanExport({
     source: { name: serviceName, version: packageVersion() },
-    ...{ url, headers, proxies, sampler },
+    url,
+    headers,
+    proxies,
+    sampler,
     onLoss: (reason, spans) => {
       const isNews = performance.now() - lastLossAtMs > quietMs;
       lastLossAtMs = performance.now();

@@ -1,20 +1,20 @@
-/** Knows whether the database takes changes, of which a ping says nothing. */
+/** Checks whether the database accepts writes, which a ping does not show. */
 
 const holdFirstMs = 2_000;
 const holdMaxMs = 60_000;
 
 export interface WriteSources {
-  /** When a change was last refused, by `performance.now()`; null when none was. */
+  /** Time of the last refused write, by `performance.now()`; null when none was refused. */
   readonly writeRefusedAtMs: () => number | null;
-  /** Rejects when the smallest of changes is not taken. */
+  /** Rejects when a minimal write fails. */
   readonly tryWrite: () => Promise<void>;
 }
 
 /**
- * A check that says no from the moment a change is refused until one is taken again, and not before
- * some seconds have passed. Nothing is written while nothing is refused: real changes tell more than
- * any we could try, for a full disk still has room for a small one. That is also why a refusal soon
- * after a recovery doubles the seconds: otherwise traffic would come and go with every check.
+ * Returns a check that is false from the first refused write until a test write succeeds, which is
+ * tried after some seconds. Without a refusal nothing is written: real writes show more than a small
+ * one, for which a full disk may still have room. For the same reason a refusal soon after a recovery
+ * doubles the delay; otherwise traffic would alternate with every check.
  */
 export function createWriteCheck(sources: WriteSources): () => Promise<boolean> {
   const { writeRefusedAtMs, tryWrite } = sources;
@@ -36,7 +36,7 @@ export function createWriteCheck(sources: WriteSources): () => Promise<boolean> 
     } catch {
       return false;
     }
-    // A refusal that came while we tried counts.
+    // A refusal during the test write counts.
     recoveredAtMs = triedAtMs;
     isRefusing = false;
     return (writeRefusedAtMs() ?? 0) <= recoveredAtMs;
