@@ -1,4 +1,4 @@
-/** Knows what time it is, by the process and by the clock that all replicas share, and how to wait no longer than so long. */
+/** Provides process time, time shared by all replicas, and waiting with a limit. */
 import { setTimeout as delay } from 'node:timers/promises';
 
 export interface Clock {
@@ -6,9 +6,9 @@ export interface Clock {
   now(): number;
 }
 
-/** Of a process. */
+/** The clock of this process. */
 export interface ProcessClock extends Clock {
-  /** Milliseconds since some moment, which go on evenly where somebody sets the clock. */
+  /** Milliseconds since an arbitrary moment; unaffected by changes to the system time. */
   monotonicMs(): number;
 }
 
@@ -18,51 +18,51 @@ export const systemClock: ProcessClock = {
 };
 
 export interface ClockReading {
-  /** What the shared clock said, milliseconds since the Unix epoch. */
+  /** Time of the shared clock, milliseconds since the Unix epoch. */
   readonly now: number;
-  /** How far the process clock is ahead of it, or behind where negative; 0 where nothing proves more. */
+  /** Provable lead of the process clock; negative if it is behind, 0 within the measurement error. */
   readonly deviationMs: number;
 }
 
 /**
- * The time that all replicas share, as the process knows it: what a replica whose own clock is wrong
- * would judge as over is judged as everybody else judges it. Between two measurements the time that has
- * passed is added; a process clock that is set meanwhile changes nothing.
+ * The time of the database, which all replicas share, so that a replica whose own clock is wrong
+ * judges expiry like all others. Between measurements it advances with the monotonic clock; changes
+ * to the system time have no effect.
  */
 export interface SharedClock extends Clock {
-  /** Asks the shared clock; {@link now} follows what this finds. Rejects when it does not answer. */
+  /** Reads the shared clock and adjusts {@link now}. Rejects when the clock cannot be read. */
   measure(): Promise<ClockReading>;
 }
 
-/** More than this is no delay of the network but a clock that is wrong. */
+/** Larger deviations are reported as a wrong clock. */
 const deviationMaxMs = 5_000;
 
-/** `readTime` yields the shared clock's milliseconds; `clock` is the process's own. */
+/** `readTime` returns the milliseconds of the shared clock; `clock` is that of the process. */
 export function createSharedClock(
   clock: ProcessClock,
   readTime: () => Promise<number>,
 ): SharedClock {
-  /** What is added to the monotonic time of the process to have the shared one. */
+  /** Difference between shared time and the monotonic time of the process. */
   let offsetMs = clock.now() - clock.monotonicMs();
   return {
     now: () => Math.floor(clock.monotonicMs() + offsetMs),
     measure: async () => {
-      const asked = clock.now();
-      const askedMs = clock.monotonicMs();
+      const startedAt = clock.now();
+      const startedMs = clock.monotonicMs();
       const now = await readTime();
-      // The answer was given at some moment in between: only what lies outside is a deviation.
-      const tookMs = Math.ceil(clock.monotonicMs() - askedMs);
-      const least = now - askedMs - tookMs;
-      offsetMs = Math.min(Math.max(offsetMs, least), now - askedMs);
-      const deviationMs = Math.max(asked - now, 0) + Math.min(asked + tookMs - now, 0);
+      // The time was read at an unknown moment in between; only the excess is a deviation.
+      const tookMs = Math.ceil(clock.monotonicMs() - startedMs);
+      const least = now - startedMs - tookMs;
+      offsetMs = Math.min(Math.max(offsetMs, least), now - startedMs);
+      const deviationMs = Math.max(startedAt - now, 0) + Math.min(startedAt + tookMs - now, 0);
       return { now, deviationMs };
     },
   };
 }
 
 /**
- * Measures again and again from now on, so that no process is wrong for long whose time stood still,
- * as that of a machine that was suspended does. What fails is tried again at the next turn.
+ * Measures repeatedly, because the monotonic clock stops while a machine is suspended. A failed
+ * measurement is retried at the next interval.
  */
 export function keepMeasuring(clock: Pick<SharedClock, 'measure'>, everyMs: number): Disposable {
   let isMeasuring = false;
@@ -79,7 +79,7 @@ export function keepMeasuring(clock: Pick<SharedClock, 'measure'>, everyMs: numb
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Why this process cannot be trusted with the time, or null while its clock is right to a few seconds. */
+/** A message when the process clock is wrong by more than 5 seconds, else null. */
 export function describeDeviation({ deviationMs }: ClockReading): string | null {
   if (Math.abs(deviationMs) <= deviationMaxMs) return null;
   const side = deviationMs > 0 ? 'ahead of' : 'behind';
@@ -87,7 +87,7 @@ export function describeDeviation({ deviationMs }: ClockReading): string | null 
   return `the clock of this process is ${seconds} s ${side} the database's; synchronise both`;
 }
 
-/** Waits for the work to end, but no longer than `ms`. Rejects where the work does so by then. */
+/** Waits for `work`, at most `ms` milliseconds. Rejects if the work rejects within that time. */
 export async function waitAtMost(ms: number, work: Promise<unknown> | null): Promise<void> {
   const over = new AbortController();
   const late = delay(ms, undefined, { signal: over.signal }).catch(() => undefined);

@@ -1,6 +1,6 @@
-/** Knows how a run can end, and the one error that is written for the user. */
+/** Defines how a command ends, and the error whose message is written for the user. */
 
-/** How a command ends; only the process knows the number that says so. */
+/** How a command ends; src/commands/shared/exit-codes.ts maps each ending to a number. */
 export type Ending =
   | 'success'
   | 'unexpected'
@@ -10,13 +10,13 @@ export type Ending =
   | 'invalidInput'
   | 'unreachable'
   | 'retryable'
-  /** What was planned and saved is not what would be planned now. */
+  /** A saved plan no longer matches the current state. */
   | 'stale';
 
-/** The endings that an error can bring about. */
+/** The endings that an error can cause. */
 export type FailureKind = Exclude<Ending, 'success' | 'changesPresent'>;
 
-/** Where in the input something is wrong, lines and columns from 1. */
+/** Position in an input file; line and column start at 1. */
 export interface Place {
   readonly file: string;
   readonly line: number;
@@ -24,14 +24,14 @@ export interface Place {
 }
 
 /**
- * An error whose message is written for the user: it names the place and the fix. Commands print
- * `message` (may span lines) without a stack trace and end as `kind` says. The cause is logged at
- * debug level only.
+ * An error whose message is written for the user: it names the position and the fix. Commands print
+ * `message` (may span lines) without a stack trace and end with `kind`. The cause is logged at debug
+ * level only.
  */
 export class Failure extends Error {
   override name = 'Failure';
   readonly kind: FailureKind;
-  /** Of the first fault of several; null where no one place is to blame. */
+  /** Position of the first fault; null when no single position applies. */
   readonly place: Place | null;
 
   constructor(

@@ -1,4 +1,4 @@
-/** Knows how a log line looks: one JSON object a line, bounded in size, with credentials blacked out. */
+/** Writes the log: one JSON object a line, bounded in size, with credentials redacted. */
 import { Writable } from 'node:stream';
 import { type Logger, pino, stdTimeFunctions } from 'pino';
 import type { LogLevel } from './settings.ts';
@@ -6,14 +6,14 @@ import { printable } from './terminal-text.ts';
 
 export type Log = Logger;
 
-/** A longer line is cut, because collectors split or drop what exceeds their buffer. */
+/** Longer lines are cut, because log collectors split or drop them. */
 export const logLineBytesMax = 32 * 1024;
-/** Beyond this many waiting bytes lines are dropped rather than the memory filled. */
+/** Lines are dropped when more bytes than this are waiting. */
 const backlogBytesMax = 4 * 1024 * 1024;
-/** From here on lines are taken again, so that a slow reader is not told of each one dropped. */
+/** Logging resumes below this, so that a slow reader does not cause one loss report a line. */
 const backlogBytesLow = backlogBytesMax / 2;
 
-/** Field names, in any case and at any depth, whose value is a credential. */
+/** Fields with these names contain credentials, in any case and at any depth. */
 const secretFields = [
   'authorization',
   'proxy-authorization',
@@ -33,24 +33,24 @@ const secretField = new RegExp(
 );
 const bearerToken = /\b(Bearer|Basic) [\w.~+/=-]{8,}/gi;
 
-/** Where lines go: a stream of Node, or whatever else takes text. */
+/** Destination of the lines: a Node stream or any other text writer. */
 interface Destination extends Partial<Pick<Writable, 'writableLength'>> {
   write(line: string, done?: (error: Error | null | undefined) => void): unknown;
 }
 
-/** Lines of these levels are written together; of the others each at once. */
+/** Lines of these levels are written in batches; others at once. */
 const patientLine = /^\{"level":"(?:trace|debug|info)"/;
-/** Longest that they wait; a process that is killed without warning loses as much of them. */
+/** Maximum delay of a batch; a process that is killed loses up to this much. */
 const gatherMs = 10;
 
 /**
- * Writes to `destination`, standard error when none is given. Lines that its reader leaves waiting
- * beyond a limit, and lines it fails to take, are dropped; how many is logged once it works again.
- * Redaction works on the finished line, so that no serializer or nesting can go round it.
+ * Writes to `destination`, by default standard error. Drops lines that exceed the backlog limit or
+ * that fail to be written, and logs their number once writing works again. Redaction is applied to
+ * the finished line, so serializers and nesting cannot bypass it.
  */
 export function createLog(options: { level: LogLevel; destination?: Destination }): Log {
   const { level, destination = process.stderr } = options;
-  // An error that nobody listens to would end the process; the sink hears of each by its line.
+  // An unhandled error event would end the process; LineSink sees each error in its write callback.
   if (destination instanceof Writable && destination.listenerCount('error') === 0) {
     destination.on('error', () => {});
   }
@@ -66,7 +66,7 @@ export function createLog(options: { level: LogLevel; destination?: Destination 
   );
 }
 
-/** Passes lines on to a stream that may stall or fail, and counts those that are lost. */
+/** Forwards lines to a stream that may stall or fail, and counts lost lines. */
 class LineSink {
   readonly #stream: Destination;
   #isFull = false;
@@ -88,12 +88,12 @@ class LineSink {
     }
     this.#gathered += line;
     this.#gatheredLines += 1;
-    // What is no stream is written to at once.
+    // A destination that is not a stream is written to at once.
     if (writableLength !== undefined && patientLine.test(line)) this.#wait();
     else this.#writeGathered();
   }
 
-  /** One write a line would cost the server more than the line itself. */
+  /** Starts a batch: a system call for each line would cost more than the line itself. */
   #wait(): void {
     if (this.#isWaiting) return;
     this.#isWaiting = true;
@@ -135,7 +135,7 @@ class LineSink {
   }
 }
 
-/** Not through the logger, whose level may be above it. */
+/** Bypasses the logger, whose level may exclude the line. */
 function lostLine(lostLines: number): string {
   const msg = 'log lines were lost because they could not be written';
   const time = new Date().toISOString();
@@ -146,7 +146,7 @@ function redact(line: string): string {
   return line.replace(secretField, '"$1":"[redacted]"').replace(bearerToken, '$1 [redacted]');
 }
 
-/** Keeps level, time and the start of what was said; the rest of an oversized line is only counted. */
+/** Truncates an oversized line to its level, time and the start of its message, with the original size. */
 function bound(line: string): string {
   if (line.length * 3 <= logLineBytesMax) return line;
   const bytes = Buffer.byteLength(line);

@@ -1,13 +1,13 @@
 #!/usr/bin/env node
-/** Knows the process: its arguments, signals, streams and exit code; everything else is the commands'. */
-// As a whole, because an old Node, which is told so below, lacks the name used of it.
+/** Starts the program: reads arguments, turns signals into an abort, and sets the exit code. */
+// A namespace import, because old versions of Node, which are rejected below, lack `enableCompileCache`.
 import * as nodeModule from 'node:module';
 import { exitCodes } from './commands/shared/exit-codes.ts';
 import { packageVersion } from './package-root.ts';
 
-/** Work that will not end after its command has ended is cut off after this long. */
+/** Work that continues after the command has ended is cut off after this time. */
 const graceMs = 10_000;
-/** A terminal's Ctrl-C arrives more than once: from the terminal, and again from npm, which passes it on. */
+/** Ctrl-C arrives twice, from the terminal and from npm; a repetition within this time is ignored. */
 const sameSignalMs = 1_000;
 const nodeMajorMin = 24;
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
@@ -22,22 +22,22 @@ if (cliArguments[0] === '--version' || cliArguments[0] === '-v') {
   await run();
 }
 
-/** Standard error, whose reader may have gone as well. */
+/** Opens standard error and ignores its errors: its reader may have exited. */
 function openStderr(): NodeJS.WriteStream {
   if (process.stderr.listenerCount('error') === 0) process.stderr.on('error', () => {});
   return process.stderr;
 }
 
-/** One started on a channel (scripts/run.mjs) stops in order when its holder has ended, by SIGKILL too. */
-function stopWithHolder(stop: () => void): void {
+/** A process with an IPC channel (scripts/run.mjs) stops in order when its parent ends, even by SIGKILL. */
+function stopWithParent(stop: () => void): void {
   if (process.connected === false) stop();
   process.once('disconnect', stop);
-  // Holding on to us is no work.
+  // The channel must not keep the process alive.
   process.channel?.unref();
 }
 
 async function run(): Promise<void> {
-  // Says where compiled code is kept: among the temporary files, for this user and version of Node.
+  // Caches compiled code in the folder for temporary files, per user and version of Node.
   nodeModule.enableCompileCache();
   const controller = new AbortController();
   let interruptedBy: keyof typeof signalNumbers | null = null;
@@ -46,19 +46,19 @@ async function run(): Promise<void> {
     process.on(name, () => {
       const now = performance.now();
       if (interruptedBy === null) interruptedAt = now;
-      // A second signal means now: the children end with this process.
+      // A second signal exits at once; children end with this process.
       else if (now - interruptedAt > sameSignalMs) process.exit(128 + signalNumbers[name]);
       interruptedBy = name;
       controller.abort();
     });
   }
-  stopWithHolder(() => controller.abort());
-  // Whoever read the output has gone (`| head`): there is nobody left to work for.
+  stopWithParent(() => controller.abort());
+  // Stops when the reader of the output has exited (`| head`).
   process.stdout.on('error', () => controller.abort());
   const { loadProgram } = await import('./program.ts');
-  const { commandLine, keepCompiled } = await loadProgram(cliArguments[0] ?? '');
+  const { commandLine, saveCompiledCode } = await loadProgram(cliArguments[0] ?? '');
   const ending = await commandLine.runCommandLine(cliArguments, {
-    // Opened by whoever uses them, because opening takes time.
+    // Opened on first use, because opening takes time.
     get stdin() {
       return process.stdin;
     },
@@ -68,7 +68,7 @@ async function run(): Promise<void> {
     },
     signal: controller.signal,
     cwd: process.cwd(),
-    onStarted: keepCompiled,
+    onStarted: saveCompiledCode,
   });
   process.exitCode =
     ending === 'interrupted' ? 128 + signalNumbers[interruptedBy ?? 'SIGTERM'] : exitCodes[ending];

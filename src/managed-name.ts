@@ -1,4 +1,4 @@
-/** Knows the form of the names that manifests give: of resources, of workspaces and of their owner. */
+/** Defines the form of names in manifests: resources, workspaces and owners. */
 
 export const managedNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$/;
 

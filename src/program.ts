@@ -1,4 +1,4 @@
-/** Knows how the program is loaded: from its sources, or built, in parts and with what an earlier start compiled. */
+/** Loads the program from its sources or from the built parts, with compiled code of earlier starts. */
 import {
   closeSync,
   fstatSync,
@@ -14,58 +14,59 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { constants, Script } from 'node:vm';
 import { crc32 } from 'node:zlib';
 
-/** Path of the part that begins, from here; the build says it (scripts/build.mjs), and sources have none. */
+/** Path of the entry part, relative to this file. Defined by scripts/build.mjs; undefined in sources. */
 declare const firstPart: string | undefined;
 
 type CommandLine = typeof import('./commands/command-line.ts');
 
 export interface Program {
   readonly commandLine: CommandLine;
-  /** Keeps what is compiled by now for later starts of the same command; says nothing if it cannot. */
-  keepCompiled(): Promise<void>;
+  /** Saves compiled code for later starts of the same command; ignores errors. */
+  saveCompiledCode(): Promise<void>;
 }
 
-/** `purpose` tells starts apart that run different code, as its first word does. */
+/** `purpose` is the first word of the command line: starts that run different code get separate caches. */
 export async function loadProgram(purpose: string): Promise<Program> {
   if (typeof firstPart === 'undefined') {
     const commandLine = await import('./commands/command-line.ts');
-    return { commandLine, keepCompiled: async () => {} };
+    return { commandLine, saveCompiledCode: async () => {} };
   }
   const file = join(import.meta.dirname, firstPart);
   const folder = nodeModule.getCompileCacheDir();
   const name = /^[a-z]{1,20}$/.test(purpose) ? purpose : 'other';
-  // The name of the first part changes with any of the others, so that two builds keep apart.
-  const keptName = `gatewright-${name}-${basename(firstPart)}`;
-  const keptFile = folder === undefined ? null : join(folder, keptName);
-  const parts = new Parts(dirname(file), keptFile);
+  // The name of the entry part changes with every build, so builds do not share caches.
+  const cacheName = `gatewright-${name}-${basename(firstPart)}`;
+  const cacheFile = folder === undefined ? null : join(folder, cacheName);
+  const parts = new PartLoader(dirname(file), cacheFile);
   const commandLine = parts.load(file) as CommandLine;
-  return { commandLine, keepCompiled: () => parts.keepCompiled() };
+  return { commandLine, saveCompiledCode: () => parts.saveCompiledCode() };
 }
 
 /**
- * Node keeps compiled code as well, but of each file only what is compiled before it runs: nothing of
- * its functions. What is kept here is taken when they have run, which is half of what a start compiles.
+ * Loads the parts of the bundle. Node's own compile cache holds only code compiled before a file
+ * runs, without the functions that run later. This cache is saved after they have run, and so
+ * contains the other half of what a start compiles.
  */
-class Parts {
+class PartLoader {
   readonly #folder: string;
-  readonly #keptFile: string | null;
-  /** Compiled code by the name of its part, which holds a hash of the source. */
-  readonly #kept: Map<string, Buffer>;
+  readonly #cacheFile: string | null;
+  /** Compiled code by part name, which contains a hash of the source. */
+  readonly #cachedCode: Map<string, Buffer>;
   readonly #scripts = new Map<string, Script>();
   readonly #modules = new Map<string, { exports: unknown }>();
   readonly #require: NodeJS.Require;
   #isComplete = true;
 
-  constructor(folder: string, keptFile: string | null) {
+  constructor(folder: string, cacheFile: string | null) {
     this.#folder = folder;
-    this.#keptFile = keptFile;
-    this.#kept = keptFile === null ? new Map() : readKept(keptFile);
+    this.#cacheFile = cacheFile;
+    this.#cachedCode = cacheFile === null ? new Map() : readCache(cacheFile);
     this.#require = nodeModule.createRequire(join(folder, 'part'));
   }
 
   load(file: string): unknown {
-    const known = this.#modules.get(file);
-    if (known !== undefined) return known.exports;
+    const loaded = this.#modules.get(file);
+    if (loaded !== undefined) return loaded.exports;
     const module = { exports: {} };
     this.#modules.set(file, module);
     const run = this.#compile(file).runInThisContext() as (...values: unknown[]) => void;
@@ -78,7 +79,7 @@ class Parts {
   #compile(file: string): Script {
     const name = file.slice(this.#folder.length + 1);
     const source = readFileSync(file, 'utf8');
-    const cachedData = this.#kept.get(name);
+    const cachedData = this.#cachedCode.get(name);
     const script = new Script(
       `(function (exports, require, module, __filename, __dirname) { 'use strict'; ${source}\n})`,
       {
@@ -87,36 +88,36 @@ class Parts {
         importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
       },
     );
-    // Of another version of Node, or made under other flags.
+    // Rejected code was compiled by another version of Node or with other flags.
     if (cachedData === undefined || script.cachedDataRejected === true) {
-      this.#kept.delete(name);
+      this.#cachedCode.delete(name);
       this.#isComplete = false;
     }
     this.#scripts.set(name, script);
     return script;
   }
 
-  /** A part at a time, so that who asks in between waits for none but one. */
-  async keepCompiled(): Promise<void> {
-    if (this.#isComplete || this.#keptFile === null) return;
+  /** Yields between parts so that requests wait for one part at most. */
+  async saveCompiledCode(): Promise<void> {
+    if (this.#isComplete || this.#cacheFile === null) return;
     this.#isComplete = true;
     for (const [name, script] of this.#scripts) {
-      if (this.#kept.has(name)) continue;
+      if (this.#cachedCode.has(name)) continue;
       await nextTurn();
-      this.#kept.set(name, script.createCachedData());
+      this.#cachedCode.set(name, script.createCachedData());
     }
-    writeKept(this.#keptFile, this.#kept);
+    writeCache(this.#cacheFile, this.#cachedCode);
   }
 }
 
-/** Before the data: a checksum of all that follows it, and the length of the list of parts. */
+/** The file starts with a checksum of the rest and the length of the part list, 4 bytes each. */
 const prefixBytes = 8;
 
 /**
- * Empty when there is none that can be trusted: V8 runs what it is given, damaged or not, so that it
- * must be whole, and of nobody but this user.
+ * Empty unless the file is intact and owned by this user: V8 executes cached code without checking
+ * it.
  */
-function readKept(file: string): Map<string, Buffer> {
+function readCache(file: string): Map<string, Buffer> {
   let descriptor: number | null = null;
   try {
     descriptor = openSync(file, 'r');
@@ -125,12 +126,12 @@ function readKept(file: string): Map<string, Buffer> {
     if (crc32(all.subarray(4)) !== all.readUInt32LE(0)) return new Map();
     let at = prefixBytes + all.readUInt32LE(4);
     const list = all.toString('utf8', prefixBytes, at);
-    const kept = new Map<string, Buffer>();
+    const codeByPart = new Map<string, Buffer>();
     for (const [name, bytes] of JSON.parse(list) as [string, number][]) {
-      kept.set(name, all.subarray(at, at + bytes));
+      codeByPart.set(name, all.subarray(at, at + bytes));
       at += bytes;
     }
-    return kept;
+    return codeByPart;
   } catch {
     return new Map();
   } finally {
@@ -138,19 +139,21 @@ function readKept(file: string): Map<string, Buffer> {
   }
 }
 
-/** In one move, so that a start beside this one reads the old or the new. */
-function writeKept(file: string, kept: ReadonlyMap<string, Buffer>): void {
-  const list = Buffer.from(JSON.stringify([...kept].map(([name, { length }]) => [name, length])));
-  const all = Buffer.concat([Buffer.alloc(prefixBytes), list, ...kept.values()]);
+/** Replaces the file atomically, so that concurrent starts read the old or the new version. */
+function writeCache(file: string, codeByPart: ReadonlyMap<string, Buffer>): void {
+  const list = Buffer.from(
+    JSON.stringify([...codeByPart].map(([name, { length }]) => [name, length])),
+  );
+  const all = Buffer.concat([Buffer.alloc(prefixBytes), list, ...codeByPart.values()]);
   all.writeUInt32LE(list.length, 4);
   all.writeUInt32LE(crc32(all.subarray(4)), 0);
   const fresh = `${file}.${process.pid}`;
   try {
-    // Exclusively, because the folder may be one that others write to: no link of theirs is followed.
+    // Exclusive creation follows no symbolic link, in case others can write to the folder.
     writeFileSync(fresh, all, { mode: 0o600, flag: 'wx' });
     renameSync(fresh, file);
   } catch {
-    // A full or read-only disk costs the next start nothing but time.
+    // On a full or read-only disk the next start is only slower.
     rmSync(fresh, { force: true });
   }
 }

@@ -1,10 +1,10 @@
-/** Knows a value that must never be printed: every way of showing it yields its origin instead. */
+/** Defines a secret value that prints as its origin. */
 import { inspect } from 'node:util';
 
 /**
- * Holds a secret and where it came from (`env:DB_PASS`, `file:/run/key`). `String()`, template
- * literals, `JSON.stringify` and `util.inspect` show only the origin; `reveal()` is the one way in,
- * so a search for it finds every use.
+ * Holds a secret and its origin (`env:DB_PASS`, `file:/run/key`). `String()`, template literals,
+ * `JSON.stringify` and `util.inspect` show only the origin. `reveal()` is the only access, so a
+ * search for it finds every use.
  */
 export class Secret<T = string> {
   readonly origin: string;

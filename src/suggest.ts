@@ -1,13 +1,13 @@
-/** Knows which of the known words a misspelled one was probably meant to be. */
+/** Suggests the known word that a misspelled word most likely means. */
 
-/** Words that differ more than this share of their length are different words. */
+/** Words that differ by more than this share of their length are not suggested. */
 const distanceShareMax = 0.4;
 const distanceMax = 3;
 
 /**
- * The candidate nearest to `word` by edit distance, ignoring case, `-` and `_`; undefined when none
- * is within `limit` edits. Never `word` itself, which was just refused. Of equally near ones the first
- * in alphabetical order, so that the answer is stable.
+ * The candidate nearest to `word` by edit distance, ignoring case, `-` and `_`. Undefined when none
+ * is within `limit` edits. Never returns `word` itself, which was rejected. Ties are resolved
+ * alphabetically, so that the result is stable.
  */
 export function nearest(
   word: string,
@@ -43,7 +43,7 @@ function simplified(word: string): string {
   return word.replaceAll(/[-_]/g, '').toLowerCase();
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours; `limit` or more is answered as `limit`. */
+/** Counts insertions, deletions, replacements and swaps of neighbours; stops at `limit`. */
 function editDistance(one: string, two: string, limit: number): number {
   if (Math.abs(one.length - two.length) >= limit) return limit;
   let beforeLast: number[] = [];
@@ -61,7 +61,7 @@ function editDistance(one: string, two: string, limit: number): number {
       if (row > 1 && column > 1 && swapped) cost = Math.min(cost, beforeLast[column - 2]! + 1);
       current.push(cost);
     }
-    // No row gets back below what two of them have in common.
+    // Later rows are never smaller than the minimum of two consecutive rows.
     if (Math.min(...current) >= limit && Math.min(...last) >= limit) return limit;
     beforeLast = last;
     last = current;

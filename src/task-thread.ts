@@ -1,21 +1,21 @@
-/** Knows how tasks are done one after the other in a thread of their own, which is ended when one takes too long or breaks it. */
+/** Runs tasks one after another in a worker thread, which is replaced when a task takes too long or crashes. */
 import { type ResourceLimits, type Transferable, Worker } from 'node:worker_threads';
 
 export interface TaskThreadOptions {
-  /** What the thread does: it tells {@link begun} of each task, and then one thing more. */
+  /** Module of the thread. It posts {@link begun} for each task, then exactly one result. */
   readonly body: URL;
   readonly memory: ResourceLimits;
-  /** Of one task, from when it has begun. */
+  /** Time limit of one task, measured from its start. */
   readonly taskMsMax: number;
 }
 
-/** The first that a thread tells of a task. */
+/** First message of the thread for a task. */
 export const begun = 'begun';
 
-/** Why a task has no end; the next one gets another thread. */
+/** The task has no result; the next task gets a new thread. */
 export class TaskLost extends Error {
   override name = 'TaskLost';
-  /** It took too long; the thread broke, for want of memory or by a fault; or nobody asks any more. */
+  /** `late`: time limit exceeded. `broken`: out of memory or crashed. `closed`: disposed. */
   readonly reason: 'late' | 'broken' | 'closed';
 
   constructor(reason: TaskLost['reason'], options: ErrorOptions = {}) {
@@ -31,7 +31,7 @@ interface Waiting<Task, End> {
   readonly reject: (error: TaskLost) => void;
 }
 
-/** Dispose of it when nobody asks any more; who still waits is told that there is no end. */
+/** Dispose ends the thread and rejects waiting tasks with {@link TaskLost}. */
 export class TaskThread<Task, End> implements Disposable {
   readonly #options: TaskThreadOptions;
   readonly #waiting: Waiting<Task, End>[] = [];
@@ -43,12 +43,12 @@ export class TaskThread<Task, End> implements Disposable {
     this.#options = options;
   }
 
-  /** Tasks that have not begun. */
+  /** Number of tasks that have not started. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** What is `moved` is gone here once the task begins. @throws TaskLost */
+  /** Objects in `moved` become unusable here when the task starts. @throws TaskLost */
   run(task: Task, moved: readonly Transferable[] = []): Promise<End> {
     const { promise, resolve, reject } = Promise.withResolvers<End>();
     this.#waiting.push({ task, moved, resolve, reject });
@@ -59,7 +59,7 @@ export class TaskThread<Task, End> implements Disposable {
   #next(): void {
     if (this.#running !== null) return;
     this.#running = this.#waiting.shift() ?? null;
-    // A thread that has nothing to do keeps no process alive.
+    // An idle thread does not keep the process alive.
     if (this.#running === null) {
       this.#worker?.unref();
       return;
@@ -72,13 +72,13 @@ export class TaskThread<Task, End> implements Disposable {
   #start(): Worker {
     const { body, memory, taskMsMax } = this.#options;
     const worker = new Worker(body, { resourceLimits: memory });
-    worker.on('message', (told: typeof begun | End) => {
+    worker.on('message', (message: typeof begun | End) => {
       if (worker !== this.#worker) return;
-      if (told === begun) {
+      if (message === begun) {
         this.#timer = setTimeout(() => this.#lose(new TaskLost('late')), taskMsMax);
         return;
       }
-      this.#end()?.resolve(told as End);
+      this.#end()?.resolve(message as End);
       this.#next();
     });
     worker.on('error', (cause) => {
@@ -95,7 +95,7 @@ export class TaskThread<Task, End> implements Disposable {
     return ended;
   }
 
-  /** The thread is beyond help. */
+  /** Discards the thread. */
   #lose(lost: TaskLost): void {
     const worker = this.#worker;
     this.#worker = null;

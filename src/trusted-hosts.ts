@@ -1,11 +1,11 @@
-/** Knows the hosts that a deployment trusts though they are private, and those that nobody may trust. */
+/** Parses the list of trusted private hosts, and recognises hosts that are never trusted. */
 import { BlockList, isIP } from 'node:net';
 
-/** One entry of the list: an exact host, `*.suffix`, an IP address or a network, perhaps with a port. */
+/** One list entry: an exact host, `*.suffix`, an IP address or a network, optionally with a port. */
 export interface TrustedHost {
-  /** As it was written, in lower case. */
+  /** The entry as written, in lower case. */
   readonly text: string;
-  /** Null where the entry names none. */
+  /** Null when the entry has no port. */
   readonly port: number | null;
   /** `host` in lower case, IPv6 without brackets, as the URL parser writes it. */
   covers(host: string): boolean;
@@ -18,15 +18,15 @@ export const trustedHostsForm =
   'hosts separated by commas: names, *.suffixes, IP addresses or networks (10.0.0.0/8), ' +
   'each with :port if wanted (IPv6 then in brackets)';
 
-/** What a list holds, or why it cannot be used. */
+/** The parsed list, or the entries that cannot be used. */
 export type TrustedHostsReading =
   | { readonly hosts: TrustedHosts }
-  /** Entries of no known form. */
+  /** Entries with an unknown form. */
   | { readonly malformed: readonly string[] }
   /** Entries that name a cloud metadata service. */
   | { readonly refused: readonly string[] };
 
-/** Reads a list separated by commas. A suffix or network may cover a metadata service; it stays refused. */
+/** Parses a comma-separated list. Metadata services stay blocked even if a suffix or network covers them. */
 export function readTrustedHosts(text: string): TrustedHostsReading {
   const read = text.split(',').map((part) => {
     const entry = part.trim().toLowerCase();
@@ -47,7 +47,7 @@ export function readTrustedHosts(text: string): TrustedHostsReading {
 const hostName =
   /^(?:\*\.)?(?:[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?\.)*[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?$/;
 
-/** Host, IPv6 without brackets, and port of an entry; null when it has no known form. */
+/** Splits an entry into host (IPv6 without brackets) and port; null if the form is unknown. */
 function splitEntry(entry: string): { host: string; port: number | null } | null {
   const isBare6 = isIP(entry.split('/')[0]!) === 6;
   const found = isBare6
@@ -65,7 +65,7 @@ function isHost(host: string, isBracketed: boolean): boolean {
   const family = isIP(address);
   if ((family === 4 && isBracketed) || address.includes('%')) return false;
   if (family !== 0) return bits === undefined || isPrefixLength(bits, family === 4 ? 32 : 128);
-  // A name that ends in a number would be read as an IPv4 address.
+  // The URL parser reads a name that ends in a number as an IPv4 address.
   return !isBracketed && hostName.test(host) && !/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host);
 }
 
@@ -73,7 +73,7 @@ function isPrefixLength(text: string, most: number): boolean {
   return /^\d{1,3}$/.test(text) && Number(text) <= most;
 }
 
-/** An IPv6 address in the one spelling that the URL parser has for it, so that no other hides it. */
+/** Normalises an IPv6 address to the spelling of the URL parser, so that other spellings match too. */
 function plainHost(host: string): string {
   return isIP(host) === 6 && URL.canParse(`http://[${host}]`)
     ? new URL(`http://[${host}]`).hostname.slice(1, -1)
@@ -88,9 +88,12 @@ function hostMatcher(host: string): (candidate: string) => boolean {
   return (candidate) => isWithin(network, candidate);
 }
 
-/** Addresses at which clouds hand out credentials: no allow-list opens them. */
+/** Addresses at which clouds provide credentials; no list allows them. */
 const metadataAddresses = networkList([
-  ...['169.254.0.0/16', '100.100.100.200/32', '168.63.129.16/32', 'fd00:ec2::254/128'],
+  '169.254.0.0/16',
+  '100.100.100.200/32',
+  '168.63.129.16/32',
+  'fd00:ec2::254/128',
   'fe80::/10',
 ]);
 const metadataNames = new Set([
@@ -108,8 +111,8 @@ export function isMetadataHost(host: string): boolean {
 }
 
 /**
- * The IPv4 address inside an IPv6 one that maps (::ffff:a.b.c.d), embeds (::a.b.c.d), translates
- * (64:ff9b::) or tunnels (2002::) it, so that no spelling hides it; else the host itself.
+ * The IPv4 address inside an IPv6 address that maps (::ffff:a.b.c.d), embeds (::a.b.c.d), translates
+ * (64:ff9b::) or tunnels (2002::) it, so that other spellings match too; otherwise the host itself.
  */
 export function embeddedAddress(host: string): string {
   if (isIP(host) !== 6) return host;
@@ -124,7 +127,7 @@ export function embeddedAddress(host: string): string {
   return [high! >> 8, high! & 255, low! >> 8, low! & 255].join('.');
 }
 
-/** The URL parser has already written any dotted tail as two groups. */
+/** The URL parser has already converted a dotted tail to two groups. */
 function expandIpv6(host: string): number[] {
   const [head = '', tail] = host.split('::');
   const read = (part: string): number[] =>
@@ -134,18 +137,18 @@ function expandIpv6(host: string): number[] {
   return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after];
 }
 
-/** False for a host that is no address. */
+/** False when the host is not an IP address. */
 export function isWithin(networks: BlockList, host: string): boolean {
   const family = isIP(host);
   return family !== 0 && networks.check(host, family === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** `networks` in the form `10.0.0.0/8`. */
+/** Builds a list from networks such as `10.0.0.0/8`. */
 export function networkList(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
     const [address, bits] = network.split('/');
-    // What the list takes it checks itself: to ask Node first makes it compile a pattern at every start.
+    // BlockList validates addresses itself; calling isIP first compiles a pattern at every start.
     list.addSubnet(address!, Number(bits), address!.includes(':') ? 'ipv6' : 'ipv4');
   }
   return list;

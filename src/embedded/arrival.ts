@@ -1,16 +1,16 @@
-/** Knows whether a program that fetches files gets anything, or waits for servers that say nothing. */
+/** Detects when a program that downloads files receives no data. */
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Longer than apt's own timeout, so that a second server has a chance. */
 const arrivalTimeoutMs = 20_000;
 const arrivalPollMs = 500;
-/** Of the system's hundredths of a second. A program that only waits takes one or two in that time. */
+/** CPU time in hundredths of a second. A program that only waits uses one or two in that time. */
 const busyTicks = 10;
 
 /**
- * Calls `onSilence` once, with the reason, when for a while nothing has been added below `work` and the
- * program has not worked either: on a busy machine it may take long to read what it has got.
+ * Calls `onSilence` once when for 20 seconds no data was added below `work` and the program used no
+ * CPU time: on a busy machine it may take long to process received data.
  */
 export function watchArrival(
   work: string,
@@ -31,12 +31,12 @@ export function watchArrival(
     if (performance.now() - changedAt < arrivalTimeoutMs) return;
     clearInterval(timer);
     const seconds = arrivalTimeoutMs / 1000;
-    onSilence(new Error(`nothing came from the package servers for ${seconds} s`));
+    onSilence(new Error(`no data from the package servers for ${seconds} s`));
   }, arrivalPollMs);
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
-/** Null while the program moves something. */
+/** Null while the program moves files. */
 function bytesBelow(directory: string): number | null {
   try {
     return readdirSync(directory, { recursive: true, withFileTypes: true })
@@ -47,11 +47,11 @@ function bytesBelow(directory: string): number | null {
   }
 }
 
-/** How long a process and those of its children that have ended have worked; 0 where nobody says. */
+/** CPU time of a process and its ended children; 0 if unknown. */
 function ticksOf(pid: number | undefined): number {
   try {
     const status = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The name comes before, in parentheses, and may hold anything.
+    // The process name before, in parentheses, may contain any character.
     const fields = status.slice(status.lastIndexOf(')') + 2).split(' ');
     return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0);
   } catch {

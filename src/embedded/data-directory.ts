@@ -1,4 +1,4 @@
-/** Knows how a server's data directory comes to be, whole or not at all, and which server may open it. */
+/** Initialises data directories atomically, and checks which server can open one. */
 import {
   closeSync,
   existsSync,
@@ -18,12 +18,12 @@ import { spawnLeashed } from './leash.ts';
 import { commandLineOf, type DatabaseServerBinary } from './server-binary.ts';
 import { inspectStateFile, setAside, writeStateFile } from './state-file.ts';
 
-/** Only ends what hangs: on a busy machine a second's work takes minutes. */
+/** Long enough for busy machines; ends only hanging processes. */
 const initialiseTimeoutMs = 900_000;
 
 const makerFileName = 'gatewright-server.json';
 
-/** The server that initialised a data directory, and so the oldest that may open it. */
+/** The server that initialised a data directory, which is the oldest that can open it. */
 export type DataDirectoryMaker = Pick<DatabaseServerBinary, 'flavour' | 'version'>;
 
 const DataDirectoryMaker: z.ZodType<DataDirectoryMaker> = z.object({
@@ -32,9 +32,10 @@ const DataDirectoryMaker: z.ZodType<DataDirectoryMaker> = z.object({
 });
 
 /**
- * Who made `dataDirectory`, or null when there is none yet. Where the file that says so is damaged it
- * is set aside, which `progress` tells, and the data itself is asked. Throws `Failure` when something
- * else lies there, because nothing of the user's is ever replaced.
+ * The server that initialised `dataDirectory`; null if it does not exist. A damaged maker file is set
+ * aside, reported to `progress`, and derived from the data instead.
+ *
+ * @throws Failure when the folder contains something else, because files of the user are never replaced
  */
 export function readDataDirectoryMaker(
   dataDirectory: string,
@@ -58,7 +59,7 @@ export function readDataDirectoryMaker(
   );
 }
 
-/** MariaDB notes its version beside the data; a server refuses by itself what a newer one wrote. */
+/** MariaDB writes its version beside the data; a server itself rejects data of a newer one. */
 function makerByData(dataDirectory: string): DataDirectoryMaker {
   const notes = ['mariadb_upgrade_info', 'mysql_upgrade_info'].map((name) =>
     join(dataDirectory, name),
@@ -69,7 +70,7 @@ function makerByData(dataDirectory: string): DataDirectoryMaker {
   return { flavour: isMariadb ? 'mariadb' : 'mysql', version: version ?? '0.0.0' };
 }
 
-/** Data of one flavour is unreadable to the other, and an older server cannot read a newer one's. */
+/** MariaDB and MySQL cannot read each other's data, and no server reads data of a newer version. */
 export function canOpen(binary: DatabaseServerBinary, maker: DataDirectoryMaker): boolean {
   const series = (version: string): number => {
     const [major = 0, minor = 0] = version.split('.').map(Number);
@@ -79,8 +80,8 @@ export function canOpen(binary: DatabaseServerBinary, maker: DataDirectoryMaker)
 }
 
 /**
- * Makes the system tables in a folder beside `dataDirectory` and renames them into place, so that a
- * crash leaves nothing that looks finished. What earlier crashes left is removed first.
+ * Creates the system tables in a folder beside `dataDirectory` and renames it into place, so that a
+ * crash leaves nothing that looks complete. Remains of earlier crashes are removed first.
  * `flags` are server flags that must be the same at every start (`--innodb-log-file-size=16M`).
  */
 export async function initialiseDataDirectory(
@@ -107,13 +108,13 @@ export async function initialiseDataDirectory(
 
 export interface InitialiseOptions {
   readonly flags?: readonly string[];
-  /** Ends it, and all that it has started. */
+  /** Kills the initialiser and all processes that it has started. */
   readonly signal?: AbortSignal;
 }
 
 /**
- * In `unfinished` lie `data`, `temporary` and, as `software`, the tree of an unpacked server. They are
- * named from within `data`, because MariaDB's script splits and interprets what a path may hold.
+ * `unfinished` contains `data`, `temporary` and, as `software`, the tree of an unpacked server. Paths
+ * are relative to `data`, because MariaDB's script splits and interprets special characters in paths.
  */
 async function runInitialiser(
   binary: DatabaseServerBinary,
@@ -147,7 +148,7 @@ async function runInitialiser(
   );
 }
 
-/** The lines that tell what went wrong, without the advice that MariaDB's script ends with. */
+/** The error lines, without the advice at the end of MariaDB's script. */
 function reasonsIn(log: string): string[] {
   const lines = log.split('\n').filter((line) => line.trim() !== '');
   const telling = lines.filter((line) => /error|fatal|denied|no space|not found|can't/i.test(line));
@@ -169,7 +170,7 @@ function initialiseCommand(
     '--auth-root-authentication-method=normal',
     '--skip-test-db',
     '--skip-name-resolve',
-    // Else it refuses to work where the machine's own name cannot be looked up.
+    // Without it the script fails when the machine's own host name cannot be resolved.
     '--force',
   ];
   const all = [...places, ...own, ...serverUserFlags(), ...flags];
@@ -177,14 +178,14 @@ function initialiseCommand(
 }
 
 /**
- * A server started by root refuses to run until told that it may. In this form MariaDB's script hands
- * it on without taking it for a reason to give plugins of the machine another owner.
+ * A server started by root requires an explicit user. In this form MariaDB's script passes the flag on
+ * without changing the owner of the machine's plugins.
  */
 export function serverUserFlags(): string[] {
   return process.getuid?.() === 0 ? ['-uroot'] : [];
 }
 
-/** Patiently, because what was killed a moment ago may still write. */
+/** Retries, because a process that was just killed may still write. */
 function removeTree(path: string): void {
   rmSync(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
 }

@@ -1,4 +1,4 @@
-/** Knows how to fetch a database server from Debian's packages into a folder, leaving the machine as it was. */
+/** Downloads a database server from Debian packages into a folder without changing the machine. */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,19 +13,19 @@ const configurationName = 'apt.conf';
 const archivesPath = 'cache/archives';
 const dpkgStatusPath = '/var/lib/dpkg/status';
 
-/** Debian 12 and Ubuntu 24.04 on; then Ubuntu 22.04, whose names carry the version. */
+/** Since Debian 12 and Ubuntu 24.04; then Ubuntu 22.04, whose package names contain the version. */
 const packageSets: readonly (readonly string[])[] = [
   ['mariadb-server-core', 'mariadb-client-core'],
   ['mariadb-server-core-10.6', 'mariadb-client-core-10.6'],
 ];
 
 export interface FetchOptions {
-  /** Called with one line a step. */
+  /** Called with one line for each step. */
   readonly progress: (line: string) => void;
   readonly signal?: AbortSignal;
 }
 
-/** Whether this machine gets its software from Debian's packages. */
+/** Whether this machine uses Debian packages. */
 export function hasDebianPackages(): boolean {
   return [findTool('apt-get'), findTool('dpkg-deb'), dpkgStatusPath].every(
     (path) => path !== null && existsSync(path),
@@ -33,10 +33,11 @@ export function hasDebianPackages(): boolean {
 }
 
 /**
- * Unpacks MariaDB's server, its tools and the libraries this machine lacks into `root`, which
- * appears whole or not at all. Nothing is installed: apt works on lists and a cache of its own
- * beside `root`, checks every package against the signed index, and needs no root rights.
- * Throws `Failure` when the packages cannot be had.
+ * Unpacks MariaDB's server, its tools and missing libraries into `root`, atomically. Nothing is
+ * installed: apt uses separate lists and a separate cache beside `root`, verifies every package
+ * against the signed index, and needs no root privileges.
+ *
+ * @throws Failure when the packages cannot be downloaded
  */
 export async function fetchDebianServer(root: string, options: FetchOptions): Promise<void> {
   const work = `${root}.fetch-${process.pid}`;
@@ -45,7 +46,7 @@ export async function fetchDebianServer(root: string, options: FetchOptions): Pr
   try {
     prepareApt(work);
     options.progress('reading the package lists of Debian (apt, private to this folder)');
-    // Lists that cannot be had are a warning to apt: others may name the packages.
+    // apt only warns about unreachable lists: others may contain the packages.
     const update = apt(work, ['update', '-qq'], options.signal);
     listWarnings = await tellWhile(options.progress, 'reading the package lists', update);
     const archives = await download(work, options);
@@ -69,7 +70,7 @@ function findTool(name: string): string | null {
   return paths.find((path) => existsSync(path)) ?? null;
 }
 
-/** What fetches that were killed left beside `root`. */
+/** Removes remains of killed downloads beside `root`. */
 function removeUnfinished(root: string): void {
   const parent = dirname(root);
   mkdirSync(parent, { recursive: true, mode: 0o700 });
@@ -81,9 +82,9 @@ function removeUnfinished(root: string): void {
 }
 
 /**
- * Writes apt's settings: its own state and cache, the machine's list of installed packages (read
- * only), no lock on the machine's, and none of the hooks that would clean the machine's cache. Paths
- * are as seen from `work`, because apt's settings cannot hold each name that a folder may have.
+ * Writes apt's settings: separate state and cache, the machine's list of installed packages (read
+ * only) without its lock, and no hooks, which would clean the machine's cache. Paths are relative to
+ * `work`, because apt's settings cannot contain all characters of folder names.
  */
 function prepareApt(work: string): void {
   for (const directory of ['state/lists/partial', 'cache/archives/partial', 'root']) {
@@ -108,7 +109,7 @@ function prepareApt(work: string): void {
   writeFileSync(join(work, configurationName), `${lines.join('\n')}\n`);
 }
 
-/** The names of the packages' files, relative to `work`. */
+/** Returns the names of the package files, relative to `work`. */
 async function download(work: string, options: FetchOptions): Promise<string[]> {
   const errors: unknown[] = [];
   for (const packages of packageSets) {
@@ -133,14 +134,14 @@ async function download(work: string, options: FetchOptions): Promise<string[]> 
     } catch (error) {
       options.signal?.throwIfAborted();
       errors.push(error);
-      // Only where these names are unknown do the next ones stand a chance.
+      // The next set can only work when the names of this one are unknown.
       if (!/Unable to locate|no installation candidate/.test(stderrOf(error))) break;
     }
   }
   throw errors[0];
 }
 
-/** Resolves with what it warned of. */
+/** Resolves with the warnings of apt. */
 async function apt(
   work: string,
   commandArguments: readonly string[],
@@ -167,7 +168,7 @@ async function apt(
   return stderr;
 }
 
-/** What kept the lists away says more than that a package is not in them. */
+/** Warnings about the lists explain more than the error that a package is missing. */
 function fetchFailure(error: unknown, listWarnings: string): Failure {
   const all = `${listWarnings}\n${stderrOf(error)}`.split('\n');
   const fetching = all.filter((line) => /^[EW]: Failed to fetch/.test(line));

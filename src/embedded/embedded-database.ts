@@ -1,4 +1,4 @@
-/** Knows the database a home carries with it: where its data lies, where it listens, how to reach it. */
+/** Starts and finds the embedded database of a home. */
 import { randomBytes } from 'node:crypto';
 import {
   existsSync,
@@ -23,17 +23,17 @@ import { chooseServer, type ServerChoiceOptions, softwareDirectoryOf } from './s
 import { type ServerProcess, startServerProcess } from './server-process.ts';
 import { inspectStateFile, setAside, writeStateFile } from './state-file.ts';
 
-/** Longest path the kernel takes for a unix socket, in bytes (104 on macOS, 108 with its end on Linux). */
+/** Maximum length of a unix socket path in bytes (104 on macOS, 108 on Linux, with the final NUL). */
 const socketPathBytesMax = 103;
 const connectTimeoutMs = 2_000;
 const bytesInMebibyte = 1024 * 1024;
-/** Its log of changes takes most of it. */
+/** Disk space of a new database, mostly for its redo log. */
 const newDatabaseMebibytes = 256;
 const fallbackPrefix = 'gatewright-';
 const socketName = 'sql.sock';
 const temporaryName = 'sql.temporary';
 
-/** How to reach a running database; the user may do everything in it. */
+/** Connection to a running database; the user has all privileges. */
 export interface EmbeddedConnection {
   readonly socketPath: string;
   readonly user: string;
@@ -44,13 +44,13 @@ export interface EmbeddedConnection {
 export interface EmbeddedDatabase {
   readonly connection: EmbeddedConnection;
   readonly pid: number;
-  /** Settles when the server is gone, asked or not, with what it exited by. */
+  /** Resolves with the exit code or signal when the server has ended for any reason. */
   readonly exited: Promise<string>;
-  /** Shuts the server down and forgets its address. */
+  /** Shuts the server down and deletes its connection file. */
   stop(): Promise<void>;
 }
 
-/** What is written for other commands, mode 0600. */
+/** Connection file for other commands, mode 0600. */
 const ConnectionRecord = z.object({
   socketPath: z.string(),
   user: z.string(),
@@ -59,10 +59,11 @@ const ConnectionRecord = z.object({
 });
 
 /**
- * Starts the database of `home` (whose lock the caller holds), making it at the first start.
- * Acknowledged writes are on disk. It listens on a unix socket in a folder only this user may
- * enter, on no network, and the password is new at every start. Throws `Failure` when no server
- * can be had or it does not start.
+ * Starts the database of `home` (whose lock the caller holds), and creates it at the first start.
+ * Acknowledged writes are on disk. It listens only on a unix socket in a folder that only this user
+ * may enter, with a new password at every start.
+ *
+ * @throws Failure when no server is available or it does not start
  */
 export async function startEmbeddedDatabase(
   home: string,
@@ -108,8 +109,9 @@ export async function startEmbeddedDatabase(
 }
 
 /**
- * The folder of what the database of `home` holds; null before its first start. Throws `Failure` when
- * something else lies there.
+ * The data folder of the database of `home`; null before its first start.
+ *
+ * @throws Failure when the folder contains something else
  */
 export function findData(home: string, progress: (line: string) => void): string | null {
   const directory = dataDirectoryOf(home);
@@ -117,8 +119,9 @@ export function findData(home: string, progress: (line: string) => void): string
 }
 
 /**
- * The running database of `home`, or null when none answers; for commands beside `up`. Throws
- * `Failure` when the file that tells its address is damaged.
+ * The running database of `home`, for commands beside `up`; null when none responds.
+ *
+ * @throws Failure when the connection file is damaged
  */
 export async function findRunningDatabase(home: string): Promise<EmbeddedConnection | null> {
   const path = recordPathOf(home);
@@ -127,7 +130,7 @@ export async function findRunningDatabase(home: string): Promise<EmbeddedConnect
   if (found.isDamaged) {
     throw new Failure(
       'invalidInput',
-      `${path}, which tells where the embedded database listens, is damaged. Start again ` +
+      `${path}, the connection file of the embedded database, is damaged. Start again ` +
         '(gatewright up): that sets it aside and writes a new one.',
     );
   }
@@ -146,7 +149,7 @@ async function stopServer(
   removeRunDirectory(runDirectory);
 }
 
-/** Throws `Failure` when the disk of `home` is too full for a new database; a server would say it at length. */
+/** @throws Failure when the disk of `home` is too full for a new database */
 function assertRoom(home: string): void {
   mkdirSync(home, { recursive: true, mode: 0o700 });
   const free = freeMebibytes(home);
@@ -158,7 +161,7 @@ function assertRoom(home: string): void {
   );
 }
 
-/** What the disk of a folder has left. */
+/** Free space on the disk of a folder. */
 export function freeMebibytes(directory: string): number {
   const { bavail, bsize } = statfsSync(directory);
   return Math.floor((bavail * bsize) / bytesInMebibyte);
@@ -184,9 +187,10 @@ function durableFlags({ flavour }: DatabaseServerBinary): string[] {
 }
 
 /**
- * The folder of the socket and of the server's temporary files: `HOME/run`, or a private one of the
- * system's where the home's path is too long for a socket or has the colon that separates temporary
- * folders, or where something else has that name. What a crash left is removed: whoever holds the lock of the home owns it.
+ * Creates the folder of the socket and of temporary files: `HOME/run`, or a private folder in the
+ * system's temporary folder when the path is too long for a socket, contains a colon (the separator of
+ * temporary folders), or is taken by something else. Removes the remains of a crash: the holder of the
+ * home lock owns them.
  */
 function makeRunDirectory(home: string, progress: (line: string) => void): string {
   removeAbandonedRunDirectory(home, progress);
@@ -214,7 +218,7 @@ function removeAbandonedRunDirectory(home: string, progress: (line: string) => v
   rmSync(path, { force: true });
 }
 
-/** Only what is the server's, because the home may be a folder where others keep theirs. */
+/** Removes only files of the server, because others may use the same folder. */
 function removeRunDirectory(directory: string): void {
   if (!existsSync(directory) || !statSync(directory).isDirectory()) return;
   const names = readdirSync(directory);

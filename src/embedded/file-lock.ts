@@ -1,14 +1,14 @@
-/** Knows a lock of the kernel on a file (SQLite's, because Node offers no other). */
+/** Provides kernel file locks through SQLite, because Node offers no others. */
 import { DatabaseSync } from 'node:sqlite';
 
 const sqliteBusy = 5;
 const sqliteNotADatabase = 26;
-/** Keeps locks from the garbage collector, which would release them. */
-const held = new Set<DatabaseSync>();
+/** Prevents garbage collection of locks, which would release them. */
+const activeLocks = new Set<DatabaseSync>();
 
 /**
- * Locks the file, made where missing. The lock ends with the process however that dies, and never goes
- * stale. Null where another has it; throws where the file is none to lock.
+ * Locks the file and creates it if missing. The lock ends with the process in any case and never
+ * becomes stale. Null when another process holds it; throws when the file is not a lock file.
  */
 export function lockFile(path: string): Disposable | null {
   const lock = new DatabaseSync(path);
@@ -19,16 +19,16 @@ export function lockFile(path: string): Disposable | null {
     if ((error as { errcode?: number }).errcode === sqliteBusy) return null;
     throw error;
   }
-  held.add(lock);
+  activeLocks.add(lock);
   return {
     [Symbol.dispose]: () => {
-      held.delete(lock);
+      activeLocks.delete(lock);
       lock.close();
     },
   };
 }
 
-/** Whether {@link lockFile} threw this because the file is something else than a lock. */
+/** Whether {@link lockFile} threw this error because the file is not a lock file. */
 export function isForeign(error: unknown): boolean {
   return (error as { errcode?: number }).errcode === sqliteNotADatabase;
 }

@@ -1,4 +1,4 @@
-/** Knows that one process at a time works in a home, and says which one it is. */
+/** Ensures that one process at a time uses a home, and names the holder. */
 import {
   accessSync,
   constants,
@@ -20,26 +20,27 @@ interface Holder {
 }
 
 export interface HomeLock extends Disposable {
-  /** Makes known where the holder can be reached, for the message a second one prints. */
+  /** Publishes the address of the holder for the error message of a second process. */
   publishAddress(address: string): void;
 }
 
 /**
- * Makes the folder `home` (mode 0700) where missing. Throws `Failure` when it cannot be made, is no
- * folder, or cannot be written.
+ * Creates the folder `home` (mode 0700) if missing.
+ *
+ * @throws Failure when it cannot be created, is not a folder, or is not writable
  */
 export function makeHome(home: string): void {
   try {
     makeFolder(home);
     accessSync(`${home}/`, constants.R_OK | constants.W_OK | constants.X_OK);
-    // Keys and credentials will lie there, and it often lies in a working copy of Git.
+    // It will contain keys and credentials, and is often inside a Git working tree.
     if (readdirSync(home).length === 0) writeFileSync(join(home, '.gitignore'), '*\n');
   } catch (error) {
     throw unusableHome(home, error as NodeJS.ErrnoException);
   }
 }
 
-/** Not by Node's own recursion, which never ends where a folder takes no entries (/proc). */
+/** Node's recursive mkdir never returns for a folder that accepts no entries (/proc). */
 function makeFolder(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
@@ -53,11 +54,11 @@ function makeFolder(path: string): void {
 }
 
 const homeFaults: Record<string, string> = {
-  ENOTDIR: 'it, or what it should lie in, is not a folder',
+  ENOTDIR: 'it, or its parent, is not a folder',
   ENOENT: 'the system makes no folder there',
   EACCES: 'this user may not write there',
   EPERM: 'this user may not write there',
-  EROFS: 'it lies on a read-only file system',
+  EROFS: 'it is on a read-only file system',
   ENOSPC: 'the disk is full',
   ELOOP: 'its symbolic links lead in a circle',
 };
@@ -72,9 +73,9 @@ function unusableHome(home: string, error: NodeJS.ErrnoException): Failure {
   );
 }
 
-/** Whether another process works in `home` now. */
+/** Whether another process uses `home` now. */
 export function isHeld(home: string): boolean {
-  // Only who seems to be there is asked for the lock, because asking keeps others from taking it.
+  // The lock is probed only if a holder seems alive, because probing blocks others from taking it.
   const holder = readHolder(join(home, 'running.json'));
   if (holder === null) return false;
   try {
@@ -86,7 +87,10 @@ export function isHeld(home: string): boolean {
 }
 
 /**
- * Takes the lock of `home`, making the folder (mode 0700) where missing; it ends with the process. Throws `Failure` (exit 7) naming the holder when another process has it.
+ * Takes the lock of `home` and creates the folder (mode 0700) if missing. The lock ends with the
+ * process.
+ *
+ * @throws Failure (exit 7) naming the holder when another process has the lock
  */
 export function acquireHomeLock(home: string): HomeLock {
   makeHome(home);
@@ -118,7 +122,7 @@ function openLock(home: string, path: string): Disposable | null {
 function foreignLock(path: string, cause: unknown): Failure {
   return new Failure(
     'invalidInput',
-    `${path} is not a lock of gatewright: remove it when nothing runs in this home, or pass another --home`,
+    `${path} is not a lock file of gatewright: remove it when no process uses this home, or pass another --home`,
     { cause },
   );
 }

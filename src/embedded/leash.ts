@@ -1,36 +1,36 @@
-/** Knows how a child process, and all that it starts, is made to die with this one, however this one ends. */
+/** Starts child processes that end, with all their descendants, when this process ends in any way. */
 import { spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 
 /**
- * Run by the shell before it becomes the command: a watcher in the command's process group reads from
- * a pipe whose other end only our process holds. However our process ends, from the moment of the
- * fork on, the pipe closes and the whole group is killed, the watcher with it.
+ * The shell starts a watcher in the command's process group before it becomes the command. The watcher
+ * reads from a pipe whose other end only this process holds. When this process ends, at any time after
+ * the fork, the pipe closes and the watcher kills the whole group, itself included.
  */
 const leash = '{ read -r line <&3; kill -KILL 0; } & exec "$@" 3<&-';
 
 export interface LeashedProcess {
   /** Undefined when it could not be started. */
   readonly pid: number | undefined;
-  /** Settles when it is gone, with what it ended by: `0`, `SIGKILL`, or why it could not be started. */
+  /** Resolves when it has ended: `0`, `SIGKILL`, or the reason why it could not be started. */
   readonly exited: Promise<string>;
-  /** Asks the process itself. */
+  /** Sends a signal to the process itself. */
   kill(signal: NodeJS.Signals): void;
-  /** Kills the process and all that it started. */
+  /** Kills the process and all its descendants. */
   cut(): void;
 }
 
 export interface LeashOptions {
   /** Working directory of the command. */
   readonly cwd: string;
-  /** File descriptor that takes standard output and standard error. */
+  /** File descriptor for standard output and standard error. */
   readonly output: number;
 }
 
 /**
  * Starts `command` as the leader of its own session, so that Ctrl-C in the terminal does not reach
- * it, and on a leash: when this process dies, by SIGKILL too, so does the child with all that it has
- * started. What it leaves running when it ends by itself is killed as well.
+ * it. When this process ends, even by SIGKILL, the child and its descendants are killed. Descendants
+ * that outlive the child are killed too.
  */
 export function spawnLeashed(
   command: readonly [string, ...string[]],

@@ -1,8 +1,8 @@
-/** Knows how a step that takes long shows that it goes on. */
+/** Reports the progress of long steps. */
 
 const intervalMs = 5_000;
 
-/** Tells `progress` every five seconds, until `work` is done, how long `what` has been taking. */
+/** Reports the elapsed time of `what` to `progress` every 5 seconds until `work` is done. */
 export async function tellWhile<T>(
   progress: (line: string) => void,
   what: string,

@@ -1,4 +1,4 @@
-/** Knows where database servers lie on a machine, and which of them can serve us. */
+/** Finds database servers on this machine and checks which are usable. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -10,18 +10,18 @@ export type DatabaseFlavour = 'mariadb' | 'mysql';
 
 export interface DatabaseServerBinary {
   readonly flavour: DatabaseFlavour;
-  /** As the server prints it: `10.11.19`. */
+  /** As printed by the server: `10.11.19`. */
   readonly version: string;
   readonly serverPath: string;
-  /** The script that makes MariaDB's system tables; MySQL's server makes its own. */
+  /** Script that creates MariaDB's system tables; null for MySQL, whose server creates them. */
   readonly initialiserPath: string | null;
-  /** Tree of an unpacked server, absolute; null for an installed one, which knows its own places. */
+  /** Absolute path of an unpacked server tree; null for an installed server. */
   readonly root: string | null;
-  /** Where an unpacked server finds its libraries, relative to `root`; empty for an installed one. */
+  /** Library folders of an unpacked server, relative to `root`; empty for an installed one. */
   readonly libraryDirectories: readonly string[];
 }
 
-/** Directories where packages put servers, beside those on the PATH. */
+/** Folders where packages install servers, in addition to the PATH. */
 const usualServerDirectories: readonly string[] = [
   '/usr/sbin',
   '/usr/libexec',
@@ -40,17 +40,17 @@ const oldestVersions: Record<DatabaseFlavour, readonly [number, number]> = {
   mysql: [8, 0],
 };
 
-/** Only ends what hangs: a server that was taken for absent on a busy machine would be fetched anew. */
+/** Long enough for busy machines: a server that times out counts as absent and is downloaded. */
 const versionTimeoutMs = 120_000;
 
-/** `usualServerDirectories` with the directories of the PATH before them. */
+/** The folders of the PATH followed by `usualServerDirectories`. */
 export async function installedServerDirectories(): Promise<string[]> {
   const { stdout } = await run('/bin/sh', ['-c', 'printf %s "$PATH"']);
   const onPath = stdout.split(':').filter((directory) => directory.startsWith('/'));
   return [...new Set([...onPath, ...usualServerDirectories])];
 }
 
-/** Every usable installed server in `directories`, in their order, each file once. */
+/** All usable servers in `directories`, in that order, without duplicates. */
 export async function findInstalledServers(
   directories: readonly string[],
 ): Promise<DatabaseServerBinary[]> {
@@ -65,7 +65,7 @@ export async function findInstalledServers(
   return found;
 }
 
-/** The server in a tree of unpacked packages, or null when it has none that runs. */
+/** The server in a tree of unpacked packages; null if none runs. */
 export async function findUnpackedServer(root: string): Promise<DatabaseServerBinary | null> {
   const directories = ['usr/sbin', 'usr/bin'].map((directory) => join(root, directory));
   const serverPath = join(root, 'usr/sbin/mariadbd');
@@ -73,15 +73,15 @@ export async function findUnpackedServer(root: string): Promise<DatabaseServerBi
   return await inspectServer(serverPath, directories, resolve(root), libraryDirectoriesOf(root));
 }
 
-/** Where to run a program of `binary` when it does not matter to the program. */
+/** Default working directory for programs of `binary`. */
 export function workingDirectoryOf({ root }: DatabaseServerBinary): string {
   return root ?? '/';
 }
 
 /**
- * Arguments that run a program of `binary`, with its own libraries where it brings them. An unpacked
- * one is named by `root`, its tree as seen from the working directory, because a list of libraries
- * cannot hold a path with a colon or a semicolon; by default that is `workingDirectoryOf`.
+ * Arguments that run a program of `binary`, with the libraries of an unpacked server. `root` is the
+ * server tree relative to the working directory (default: `workingDirectoryOf`), because a library
+ * path list cannot contain a colon or a semicolon.
  */
 export function commandLineOf(
   binary: DatabaseServerBinary,
@@ -125,7 +125,7 @@ async function inspectServer(
   return initialiserPath === undefined ? null : { ...unknown, ...version, initialiserPath };
 }
 
-/** Reads `--version` output; null when it is no server or one too old for us. */
+/** Parses `--version` output; null for other programs and unsupported versions. */
 export function parseServerVersion(
   banner: string,
 ): { flavour: DatabaseFlavour; version: string } | null {
@@ -138,7 +138,7 @@ export function parseServerVersion(
   return usable ? { flavour, version: match[1]! } : null;
 }
 
-/** Relative to `root`. Debian keeps libraries below a directory named after the machine: `usr/lib/x86_64-linux-gnu`. */
+/** Relative to `root`. Debian has a folder for each architecture: `usr/lib/x86_64-linux-gnu`. */
 function libraryDirectoriesOf(root: string): string[] {
   const machines: Partial<Record<NodeJS.Architecture, string>> = {
     x64: 'x86_64-linux-gnu',

@@ -1,4 +1,4 @@
-/** Knows which database server a home gets: an installed one, one unpacked earlier, or one fetched now. */
+/** Chooses the database server of a home: an installed one, one unpacked earlier, or one downloaded now. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -15,23 +15,24 @@ import {
 const run = promisify(execFile);
 
 export interface ServerChoiceOptions {
-  /** Never reach for the network. */
+  /** Do not use the network. */
   readonly offline: boolean;
-  /** Where installed servers are looked for; the PATH and the usual places when left out. */
+  /** Folders to search for installed servers; default: the PATH and the usual folders. */
   readonly searchPaths?: readonly string[];
-  /** Called with one line a step. */
+  /** Called with one line for each step. */
   readonly progress: (line: string) => void;
   readonly signal?: AbortSignal;
 }
 
-/** The folder of a home that holds unpacked packages. */
+/** The folder of unpacked packages in a home. */
 export function softwareDirectoryOf(home: string): string {
   return join(home, 'database-server');
 }
 
 /**
- * Picks the server for the data that `maker` made (null: any server will do). Throws `Failure`
- * that names the package to install where none can be had.
+ * Chooses a server for data that `maker` initialised (null: any server).
+ *
+ * @throws Failure that names the package to install when none is available
  */
 export async function chooseServer(
   softwareDirectory: string,
@@ -78,7 +79,7 @@ async function missingServerFailure(
   }
   if (maker === null && (await dockerAnswers())) {
     lines.push(
-      'or run one in Docker, whose engine answers here:',
+      'or run one in Docker, whose engine is running here:',
       '  docker run --detach --name gatewright-database --publish 127.0.0.1:3306:3306 \\',
       '    --env MARIADB_ROOT_PASSWORD="$DB_PASS" --env MARIADB_DATABASE=gatewright mariadb:10.11',
       '  then set DB_HOST=127.0.0.1 DB_USER=root DB_NAME=gatewright and the same DB_PASS',

@@ -1,4 +1,4 @@
-/** Knows one running database server as a private child: start, readiness, orderly stop, never an orphan. */
+/** Runs a database server as a child process: start, readiness, orderly stop. */
 import {
   closeSync,
   existsSync,
@@ -17,7 +17,7 @@ import { serverUserFlags } from './data-directory.ts';
 import { type LeashedProcess, spawnLeashed } from './leash.ts';
 import { commandLineOf, type DatabaseServerBinary, workingDirectoryOf } from './server-binary.ts';
 
-/** Only ends what hangs: after a crash a server first recovers, for as long as that takes. */
+/** Long enough for crash recovery; ends only hanging servers. */
 const readyTimeoutMs = 900_000;
 const stopTimeoutMs = 30_000;
 const pollMs = 10;
@@ -28,16 +28,16 @@ export interface ServerProcessOptions {
   readonly dataDirectory: string;
   /** At most 107 bytes. */
   readonly socketPath: string;
-  /** Of this server alone, because a server that starts clears its own; made where missing. No colon in it. */
+  /** Not shared, because a starting server clears it; created if missing; must not contain a colon. */
   readonly temporaryDirectory: string;
-  /** Where the server writes its log; replaced at each start. */
+  /** Log file of the server; replaced at each start. */
   readonly logPath: string;
-  /** How durable, how large, how reachable. */
+  /** Server flags for durability, memory and network. */
   readonly flags: readonly string[];
-  /** Made, or given this password, before the server takes a connection; may do everything. */
+  /** Created, or given this password, before the server accepts connections; has all privileges. */
   readonly user: string;
   readonly password: Secret;
-  /** Database made at start where missing. */
+  /** Created at start if missing. */
   readonly databaseName: string;
   /** Stops waiting for readiness. */
   readonly signal?: AbortSignal;
@@ -45,16 +45,17 @@ export interface ServerProcessOptions {
 
 export interface ServerProcess {
   readonly pid: number;
-  /** Settles when the server is gone, with what it exited by: `0`, `SIGKILL`. */
+  /** Resolves with the exit code or signal when the server has ended: `0`, `SIGKILL`. */
   readonly exited: Promise<string>;
-  /** Asks the server to shut down, waits for it, and kills it after 30 seconds. */
+  /** Shuts the server down and kills it after 30 seconds. */
   stop(): Promise<void>;
 }
 
 /**
- * Starts a server and resolves once it answers a query. The server leads its own session, so Ctrl-C
- * in the terminal does not reach it, and it dies when this process dies, however that happens.
- * Throws `Failure` with the end of the server's log when it does not come up.
+ * Starts a server and resolves once it responds to a query. Ctrl-C in the terminal does not reach it;
+ * it is killed when this process ends in any way.
+ *
+ * @throws Failure with the end of the server's log when it does not start
  */
 export async function startServerProcess(options: ServerProcessOptions): Promise<ServerProcess> {
   mkdirSync(options.temporaryDirectory, { recursive: true, mode: 0o700 });
@@ -86,8 +87,8 @@ export async function startServerProcess(options: ServerProcessOptions): Promise
 }
 
 /**
- * One statement a line, as MySQL wants it. The accounts that initialising leaves without a password
- * are closed; nobody but the holder of `password` comes in.
+ * One statement a line, as MySQL requires. Locks the accounts without a password that the
+ * initialisation creates.
  */
 function accountStatements({ user, password, databaseName }: ServerProcessOptions): string {
   const literal = `'${password.reveal().replaceAll(/['\\]/g, '\\$&')}'`;
@@ -131,7 +132,7 @@ function spawnServer(options: ServerProcessOptions, statementsPath: string): Lea
   }
 }
 
-/** An unpacked server finds neither its messages nor its plugins in their built-in places. */
+/** The built-in paths of messages and plugins are wrong for an unpacked server. */
 function baseDirectoryFlags(baseDirectory: string): string[] {
   return [
     `--basedir=${baseDirectory}`,

@@ -1,4 +1,4 @@
-/** Knows how the small files of a home are written whole or not at all, and how a damaged one is set aside. */
+/** Reads and writes state files of a home atomically, and sets damaged ones aside. */
 import {
   closeSync,
   existsSync,
@@ -12,7 +12,7 @@ import {
 import { dirname } from 'node:path';
 import type { z } from 'zod';
 
-/** Replaces `path` by all of `text` or not at all, readable by its owner only, whatever crashes. */
+/** Replaces `path` atomically, even across a crash; readable by its owner only. */
 export function writeStateFile(path: string, text: string): void {
   const unfinished = `${path}.new`;
   writeFileSync(unfinished, text, { mode: 0o600, flush: true });
@@ -25,7 +25,7 @@ export function writeStateFile(path: string, text: string): void {
   }
 }
 
-/** The state in a file of JSON; `isDamaged` when something else is there; null when nothing is. */
+/** The state in a JSON file; `isDamaged` if it is invalid; null if the file does not exist. */
 export function inspectStateFile<T>(
   path: string,
   schema: z.ZodType<T>,
@@ -37,7 +37,7 @@ export function inspectStateFile<T>(
   return parsed.success ? { isDamaged: false, state: parsed.data } : { isDamaged: true };
 }
 
-/** Moves a damaged file to a free name beside it and returns that path. */
+/** Renames a damaged file to a free name beside it and returns that path. */
 export function setAside(path: string): string {
   let aside = `${path}.damaged`;
   for (let number = 2; existsSync(aside); number += 1) aside = `${path}.damaged-${number}`;

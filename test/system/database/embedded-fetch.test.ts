@@ -47,7 +47,7 @@ it('ends soon, with the reason and signs of life, where the package servers do n
   await expect(start).rejects.toMatchObject({
     kind: 'unreachable',
     message: expect.stringMatching(
-      /fetching one .* failed:\n.*nothing came from the package servers for 20 s\ninstall it yourself/,
+      /fetching one .* failed:\n.*no data from the package servers for 20 s\ninstall it yourself/,
     ),
   });
   expect(lines).toContainEqual(

@@ -332,7 +332,7 @@ describe('the lock of a home', () => {
       join(home.path, 'lock'),
       'mine, and longer than the header of a database: '.repeat(40),
     );
-    expect(() => acquireHomeLock(home.path)).toThrow(/lock is not a lock of gatewright/);
+    expect(() => acquireHomeLock(home.path)).toThrow(/lock is not a lock file of gatewright/);
   });
 
   it('is free again once released', () => {
