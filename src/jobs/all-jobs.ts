@@ -1,7 +1,7 @@
-/** Knows every job there is. */
+/** Lists all jobs. */
 import type { ProviderLists } from '../objects/listed-objects.ts';
 import { type Feature, featureSettings, type Settings } from '../settings.ts';
-import type { KeptBlobs } from '../store/kept-blobs.ts';
+import type { StoredBlobs } from '../store/stored-blobs.ts';
 import { chargeLostSlices } from './charge-lost-slices.ts';
 import { deleteEndedSessions } from './delete-ended-sessions.ts';
 import { deleteExpiredFiles } from './delete-expired-files.ts';
@@ -18,8 +18,8 @@ import { expireKeys } from './expire-keys.ts';
 import { expireRuns } from './expire-runs.ts';
 import { findLostObjects } from './find-lost-objects.ts';
 import { forgetGoneObjects } from './forget-gone-objects.ts';
-import type { Job } from './runner/job.ts';
 import { resetUsage } from './reset-usage.ts';
+import type { Job } from './runner/job.ts';
 import { sealAuditLog } from './seal-audit-log.ts';
 import { type SendAlertsOptions, sendAlerts } from './send-alerts.ts';
 import { settleOpenCharges } from './settle-open-charges.ts';
@@ -28,8 +28,8 @@ import { writeLogExports } from './write-log-exports.ts';
 export function allJobs(
   features: Readonly<Record<Feature, boolean>>,
   retention: Settings['inference']['retention'],
-  means: SendAlertsOptions & {
-    readonly blobs: Pick<KeptBlobs, 'sweep' | 'write' | 'keep'>;
+  dependencies: SendAlertsOptions & {
+    readonly blobs: Pick<StoredBlobs, 'sweep' | 'write' | 'keep'>;
     readonly lists: ProviderLists;
   },
   audit: AuditRetentionOptions,
@@ -47,15 +47,15 @@ export function allJobs(
     deleteExpiredFiles(),
     deleteEndedSessions(),
     emptyVectorStores(),
-    deleteUnusedBlobs(means.blobs),
-    writeLogExports(means),
+    deleteUnusedBlobs(dependencies.blobs),
+    writeLogExports(dependencies),
     expireRuns(),
     endLostResponses(),
-    findLostObjects(means.lists),
-    forgetGoneObjects(means.lists),
-    settleOpenCharges(means.lists),
+    findLostObjects(dependencies.lists),
+    forgetGoneObjects(dependencies.lists),
+    settleOpenCharges(dependencies.lists),
     chargeLostSlices(),
-    sendAlerts(means),
+    sendAlerts(dependencies),
   ];
   return jobs.map((job) =>
     job.feature === null || features[job.feature]

@@ -1,4 +1,4 @@
-/** Knows what becomes of the parts of budgets that a process held when it died: they count as used. */
+/** Charges the slices of budgets that a process held when it died, as if they were used. */
 import * as usageHolders from '../store/usage/usage-holders.ts';
 import * as usageSlices from '../store/usage/usage-slices.ts';
 import type { Job } from './runner/job.ts';
@@ -9,7 +9,7 @@ export function chargeLostSlices(): Job {
   return {
     name: 'charge-lost-slices',
     cron: '* * * * *',
-    summary: 'Charges what processes that are gone had reserved of budgets and rate limits',
+    summary: 'Charges the budgets and rate limits for what dead processes had reserved',
     feature: null,
     idleBecause: null,
     run: async ({ db, transaction, signal }) => {
@@ -19,7 +19,7 @@ export function chargeLostSlices(): Job {
         for (const holder of overdue) {
           if (signal.aborted) break;
           const slices = await transaction(async (tx) => {
-            // It may have come back meanwhile.
+            // The process may have resumed meanwhile.
             if (!(await usageHolders.lockOverdue(tx, holder))) return null;
             const charged = await usageSlices.chargeAll(tx, holder);
             await usageHolders.deleteOne(tx, holder);

@@ -1,18 +1,18 @@
-/** Knows how rows that are due are deleted: a few at a time, of one organisation each, so that a transaction stays on one shard. */
+/** Deletes due rows in small transactions of one organisation each, so that a transaction stays on one shard. */
 import type { Db } from '../store/connection/db.ts';
 import type { JobContext } from './runner/job.ts';
 
-interface Due {
-  /** Some of the organisations in which anything is due; none where nothing is. */
+interface DueRows {
+  /** Some organisations with due rows; empty when no row is due. */
   readonly listOrganisations: (db: Db) => Promise<readonly string[]>;
-  /** Some of what is due in one of them; yields how many rows those were. */
+  /** Deletes some due rows of an organisation and returns their number. */
   readonly deleteSome: (tx: Db, organisationId: string) => Promise<number>;
 }
 
-/** Until nothing is due any more, or the job is to end; yields how many rows were deleted. */
+/** Deletes until no row is due or the job must stop; returns the number of deleted rows. */
 export async function deleteDue(
   { db, transaction, signal }: Pick<JobContext, 'db' | 'transaction' | 'signal'>,
-  { listOrganisations, deleteSome }: Due,
+  { listOrganisations, deleteSome }: DueRows,
 ): Promise<number> {
   let deleted = 0;
   while (!signal.aborted) {

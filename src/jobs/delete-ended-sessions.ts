@@ -1,4 +1,4 @@
-/** Knows how sessions of people go once they are over. */
+/** Deletes expired sessions of users. */
 import { deleteBefore, listOrganisationsBefore } from '../store/rows/old-rows.ts';
 import { deleteDue } from './delete-due.ts';
 import type { Job } from './runner/job.ts';
@@ -10,7 +10,7 @@ export function deleteEndedSessions(): Job {
   return {
     name: 'delete-ended-sessions',
     cron: '*/10 * * * *',
-    summary: 'Deletes sessions of people whose time is over',
+    summary: 'Deletes expired sessions of users',
     feature: null,
     idleBecause: null,
     run: async (context) => {

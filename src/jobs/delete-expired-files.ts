@@ -1,13 +1,13 @@
-/** Knows how files go that callers wanted to be kept for a time only. */
+/** Deletes files whose `expires_after` has passed. */
 import * as blobs from '../store/objects/blobs.ts';
 import * as files from '../store/objects/files.ts';
 import { listOrganisationsBefore } from '../store/rows/old-rows.ts';
 import { deleteDue } from './delete-due.ts';
 import type { Job } from './runner/job.ts';
 
-/** Each may have 20,000 chunks in vector stores. */
+/** Each file may have 20,000 chunks in vector stores. */
 const batchFilesMax = 10;
-const lookedAtMax = 1_000;
+const scannedRowsMax = 1_000;
 
 export function deleteExpiredFiles(): Job {
   return {
@@ -18,10 +18,10 @@ export function deleteExpiredFiles(): Job {
     idleBecause: null,
     run: async (context) => {
       const { now } = context;
-      // What expires now has expired.
+      // A file that expires at this moment has expired.
       const before = now + 1;
       const deleted = await deleteDue(context, {
-        listOrganisations: (db) => listOrganisationsBefore(db, files.aged, before, lookedAtMax),
+        listOrganisations: (db) => listOrganisationsBefore(db, files.aged, before, scannedRowsMax),
         deleteSome: async (tx, organisationId) => {
           const ids = await files.deleteExpired(tx, organisationId, before, batchFilesMax);
           await blobs.markDeleted(tx, organisationId, ids, now);

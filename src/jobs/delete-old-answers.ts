@@ -1,4 +1,4 @@
-/** Knows how answers kept for repeated requests are deleted once they are too old to be asked for. */
+/** Deletes stored responses of idempotent requests after their retention. */
 import { idempotentResponseTtlMs } from '../model/wire/idempotency.ts';
 import { deleteBefore, listOrganisationsBefore } from '../store/rows/old-rows.ts';
 import { deleteDue } from './delete-due.ts';
@@ -11,11 +11,11 @@ export function deleteOldAnswers(): Job {
   return {
     name: 'delete-old-answers',
     cron: '*/10 * * * *',
-    summary: 'Deletes what was answered under an Idempotency-Key more than 24 hours ago',
+    summary: 'Deletes stored responses under an Idempotency-Key after 24 hours',
     feature: null,
     idleBecause: null,
     run: async (context) => {
-      // After exactly so long, a key is new again.
+      // A key is free again after exactly this time.
       const before = context.now - idempotentResponseTtlMs + 1;
       const deleted = await deleteDue(context, {
         listOrganisations: (db) => listOrganisationsBefore(db, aged, before, batchRowsMax),

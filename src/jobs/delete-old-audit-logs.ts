@@ -1,5 +1,5 @@
-/** Knows how long the audit log is kept, and how its rows go: oldest place first, so that the chain stays one. */
-import { ChainCheck, proofOf } from '../model/logs/audit-chain.ts';
+/** Deletes rows of the audit log after their retention, lowest position first, so that the hash chain stays intact. */
+import { ChainVerifier, proveEnds } from '../model/logs/audit-chain.ts';
 import * as auditChains from '../store/logs/audit-chains.ts';
 import * as auditLog from '../store/logs/audit-log.ts';
 import * as oldRows from '../store/rows/old-rows.ts';
@@ -12,7 +12,7 @@ const rowsMax = 500;
 const aged = { table: 'audit_log', column: 'at' } as const;
 
 export interface AuditRetentionOptions {
-  /** Null where rows are kept for good. */
+  /** Null to retain all rows. */
   readonly auditDays: number | null;
   readonly auditKeyOf: AuditKeyOf;
 }
@@ -21,7 +21,7 @@ export function deleteOldAuditLogs({ auditDays, auditKeyOf }: AuditRetentionOpti
   return {
     name: 'delete-old-audit-logs',
     cron: '37 * * * *',
-    summary: 'Deletes sealed rows of the audit log once they are older than is kept',
+    summary: 'Deletes sealed rows of the audit log after their retention',
     feature: null,
     idleBecause: auditDays === null ? 'GATEWRIGHT_AUDIT_RETENTION_DAYS is not set' : null,
     run: async (context) => {
@@ -29,20 +29,20 @@ export function deleteOldAuditLogs({ auditDays, auditKeyOf }: AuditRetentionOpti
       const ids = await auditLog.listOwners(context.db);
       let deleted = 0;
       let at = 0;
-      const undone = await workThrough<string>(context, {
-        // Each is looked at once: what is old may still stand behind what is not.
+      const failures = await workThrough<string>(context, {
+        // Each organisation is visited once, because old rows may come after newer ones in the chain.
         list: async () => {
           at += 1;
           return ids.slice(at - 1, at);
         },
-        sort: (organisationId) => organisationId,
+        groupKey: (organisationId) => organisationId,
         work: async ([id]) => {
           if (!(await oldRows.hasBefore(context.db, aged, id!, before))) return;
           deleted += await deleteAll(context, id!, await auditKeyOf(id!), before);
         },
         describe: (organisationId) => `the audit log of organisation ${organisationId}`,
       });
-      return countsOf({ deleted }, undone);
+      return countsOf({ deleted }, failures);
     },
   };
 }
@@ -60,7 +60,7 @@ async function deleteAll(
   return total;
 }
 
-/** Yields how many. The last of them becomes the base, whose hash the row behind it is proved by. */
+/** Returns the number of deleted rows. The last one becomes the base, whose hash proves the row after it. */
 function deleteSome(
   { transaction }: JobContext,
   organisationId: string,
@@ -72,20 +72,20 @@ function deleteSome(
     if (chain === undefined) return 0;
     requireProved(key, chain);
     const first = await auditChains.listSealed(tx, organisationId, null, rowsMax);
-    const young = first.findIndex((row) => row.at >= before);
-    const old = young === -1 ? first : first.slice(0, young);
+    const firstYoung = first.findIndex((row) => row.at >= before);
+    const old = firstYoung === -1 ? first : first.slice(0, firstYoung);
     const last = old.at(-1);
     if (last === undefined) return 0;
-    const check = new ChainCheck(key, chain);
-    // Or what somebody has done to them would go with them.
-    if (old.some((row) => [...check.take([row])].length > 0)) throw broken();
+    const check = new ChainVerifier(key, chain);
+    // Deleting manipulated rows would destroy the evidence.
+    if (old.some((row) => [...check.verifyPosition([row])].length > 0)) throw broken();
     const ends = { ...chain, base_position: last.chain_position, base_hash: last.chain_hash };
-    await auditChains.save(tx, { ...ends, proof: proofOf(key, ends) }, false);
+    await auditChains.save(tx, { ...ends, proof: proveEnds(key, ends) }, false);
     await auditChains.deleteUpTo(tx, organisationId, last.chain_position);
     return old.length;
   });
 }
 
 function broken(): Error {
-  return new Error('rows are not as they were sealed and stay; look at gatewright audit verify');
+  return new Error('rows differ from their seals and are not deleted; run gatewright audit verify');
 }

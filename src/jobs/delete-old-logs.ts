@@ -1,14 +1,14 @@
-/** Knows how long requests for models are kept in the log and in its totals, and how they go: by the day, or a few at a time. */
+/** Deletes requests from the log and its totals after their retention, by daily partitions or in batches. */
 import type { Settings } from '../settings.ts';
 import { isDenied } from '../store/connection/denied.ts';
 import { isUnavailable } from '../store/connection/unavailable.ts';
-import * as oldRows from '../store/rows/old-rows.ts';
-import * as organisations from '../store/resources/organisations.ts';
 import * as requestLogs from '../store/logs/request-logs.ts';
+import * as organisations from '../store/resources/organisations.ts';
+import * as oldRows from '../store/rows/old-rows.ts';
 import type { Job, JobContext } from './runner/job.ts';
 
 const dayMs = 86_400_000;
-/** Partitions are made for days to come, so that none has to be cut that holds rows. */
+/** Partitions are created ahead, so that no partition with rows has to be split. */
 const daysAhead = 7;
 const batchRowsMax = 1_000;
 
@@ -19,12 +19,12 @@ export function deleteOldLogs({
   return {
     name: 'delete-old-logs',
     cron: '7 * * * *',
-    summary: 'Deletes requests from the log and its totals once they are older than is kept',
+    summary: 'Deletes requests from the log and its totals after their retention',
     feature: null,
     idleBecause: null,
     run: async (context) => {
-      const logsBefore = startOfKept(context.now, logDays);
-      const totalsBefore = startOfKept(context.now, totalsDays);
+      const logsBefore = startOfRetention(context.now, logDays);
+      const totalsBefore = startOfRetention(context.now, totalsDays);
       const partitions = await changePartitions(context, logsBefore);
       return {
         partitions,
@@ -44,8 +44,8 @@ export function deleteOldLogs({
   };
 }
 
-/** The first moment of the first day that is kept; null where all are. */
-function startOfKept(now: number, days: number | null): number | null {
+/** Start of the first day within the retention; null when all days are retained. */
+function startOfRetention(now: number, days: number | null): number | null {
   return days === null ? null : startOfDay(now - days * dayMs);
 }
 
@@ -53,18 +53,18 @@ function startOfDay(ms: number): number {
   return ms - (ms % dayMs);
 }
 
-/** Drops whole days; the number of them. What an engine or its rights do not allow is left to {@link deleteRows}. */
+/** Drops whole days and returns their number. {@link deleteRows} takes over when the engine or the rights do not allow it. */
 async function changePartitions(
   { db, now, log }: JobContext,
   before: number | null,
 ): Promise<number> {
   try {
-    const known = await requestLogs.listPartitions(db);
-    const last = known.at(-1);
+    const partitions = await requestLogs.listPartitions(db);
+    const last = partitions.at(-1);
     if (last === undefined || last.endsAt !== null) return 0;
-    const ends = endsToCome(now, known.at(-2)?.endsAt ?? null);
+    const ends = missingDayEnds(now, partitions.at(-2)?.endsAt ?? null);
     if (ends.length > 0) await requestLogs.cutLastPartition(db, last.name, ends);
-    const old = known.filter(
+    const old = partitions.filter(
       ({ endsAt }) => before !== null && endsAt !== null && endsAt <= before,
     );
     if (old.length > 0)
@@ -75,24 +75,24 @@ async function changePartitions(
     return old.length;
   } catch (error) {
     if (isUnavailable(error)) throw error;
-    const message = 'the log of requests is not cut into days; its rows are deleted one by one';
-    // A user who may read and write rows and nothing else is as it should be.
+    const message = 'the request log cannot be partitioned by day; its rows are deleted in batches';
+    // A database user without DDL rights is a recommended setup.
     if (isDenied(error)) log.info(message);
     else log.warn({ err: error }, message);
     return 0;
   }
 }
 
-/** Ends of the days from the one that `now` lies in; those that have one already left out. */
-function endsToCome(now: number, known: number | null): number[] {
+/** Ends of the days from today on that have no partition yet. */
+function missingDayEnds(now: number, lastEnd: number | null): number[] {
   const today = startOfDay(now);
   const ends = Array.from({ length: daysAhead + 1 }, (_, day) => today + (day + 1) * dayMs);
-  return ends.filter((end) => known === null || end > known);
+  return ends.filter((end) => lastEnd === null || end > lastEnd);
 }
 
 async function deleteRows(
   { db, transaction, signal }: JobContext,
-  aged: oldRows.Aged,
+  aged: oldRows.AgedTable,
   before: number | null,
 ): Promise<number> {
   if (before === null) return 0;

@@ -1,7 +1,7 @@
-/** Knows how responses are deleted that the gateway has kept for long enough. */
+/** Deletes stored responses after their retention. */
 import type { Settings } from '../settings.ts';
-import { listOrganisationsBefore } from '../store/rows/old-rows.ts';
 import * as responses from '../store/objects/responses.ts';
+import { listOrganisationsBefore } from '../store/rows/old-rows.ts';
 import { deleteDue } from './delete-due.ts';
 import type { Job } from './runner/job.ts';
 
@@ -15,8 +15,7 @@ export function deleteOldResponses({
   return {
     name: 'delete-old-responses',
     cron: '27 * * * *',
-    summary:
-      'Deletes responses that the gateway keeps for callers once they are older than is kept',
+    summary: 'Deletes responses that the gateway stores for callers after their retention',
     feature: null,
     idleBecause: null,
     run: async (context) => {

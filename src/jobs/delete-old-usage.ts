@@ -1,13 +1,13 @@
-/** Knows how long the counters of a window are kept after its end, and how they go: a few at a time. */
+/** Deletes the counters of ended windows after their retention, in batches. */
 import * as rateCounters from '../store/usage/rate-counters.ts';
 import * as usageWindows from '../store/usage/usage-windows.ts';
 import type { Job, JobContext } from './runner/job.ts';
 
-const keptMs = 90 * 86_400_000;
-/** As long as anybody may still settle what was admitted in the window. */
-const rateKeptMs = 3_600_000;
+const retentionMs = 90 * 86_400_000;
+/** Requests that were admitted in the window may still be settled during this time. */
+const rateRetentionMs = 3_600_000;
 const windowsMax = 100;
-/** Small enough to stall a concurrent writer for less than a twentieth of a second. */
+/** Small enough to delay a concurrent writer by less than 50 ms. */
 const countersMax = 1_000;
 
 export function deleteOldUsage(): Job {
@@ -23,10 +23,10 @@ export function deleteOldUsage(): Job {
       const total = { windows: 0, counters: 0, rateCounters: 0 };
 
       while (!signal.aborted) {
-        const ended = await usageWindows.listEndedBefore(db, now - keptMs, windowsMax);
+        const ended = await usageWindows.listEndedBefore(db, now - retentionMs, windowsMax);
         if (ended.length === 0) break;
-        // A transaction an organisation, so that each stays on one shard.
-        for (const windows of Map.groupBy(ended, (one) => one.organisation_id).values()) {
+        // One transaction for each organisation, so that each stays on one shard.
+        for (const windows of Map.groupBy(ended, (window) => window.organisation_id).values()) {
           total.counters += await deleteCounters(context, windows);
           if (signal.aborted) break;
           await transaction((tx) => usageWindows.deleteMany(tx, windows));
@@ -39,7 +39,7 @@ export function deleteOldUsage(): Job {
   };
 }
 
-/** All of them, or those until the run is to stop; their windows are deleted only when none is left. */
+/** Deletes counters until none is left or the run must stop; windows are deleted after their last counter. */
 async function deleteCounters(
   { transaction, signal }: JobContext,
   windows: readonly usageWindows.EndedWindow[],
@@ -55,10 +55,10 @@ async function deleteCounters(
   return total;
 }
 
-/** Those of windows that nobody settles in any more. */
+/** Deletes the counters of windows in which no request can be settled any more. */
 async function deleteRateCounters(context: JobContext): Promise<number> {
   const { db, transaction, now, signal } = context;
-  const before = now - rateKeptMs;
+  const before = now - rateRetentionMs;
   let total = 0;
   while (!signal.aborted) {
     const due = await rateCounters.listOrganisationsEndedBefore(db, before, countersMax);

@@ -1,4 +1,4 @@
-/** Knows how threads are deleted that nobody has used for as long as they are kept. */
+/** Deletes threads that were not used during their retention. */
 import type { Settings } from '../settings.ts';
 import * as threads from '../store/objects/threads.ts';
 import type { Job } from './runner/job.ts';
@@ -12,7 +12,8 @@ export function deleteUnusedThreads({
   return {
     name: 'delete-unused-threads',
     cron: '47 * * * *',
-    summary: 'Deletes threads with their messages and runs once nobody has used them for too long',
+    summary:
+      'Deletes threads with their messages and runs when they were not used during their retention',
     feature: null,
     idleBecause: null,
     run: async ({ db, transaction, now, signal }) => {

@@ -1,4 +1,4 @@
-/** Knows how vector stores expire that nobody uses, and how what is in expired and deleted ones goes. */
+/** Expires unused vector stores, and deletes the contents of expired and deleted ones. */
 import * as storeFiles from '../store/objects/vector-store-files.ts';
 import * as vectorStores from '../store/objects/vector-stores.ts';
 import type { Job, JobContext } from './runner/job.ts';
@@ -10,7 +10,7 @@ export function emptyVectorStores(): Job {
     name: 'empty-vector-stores',
     cron: '*/10 * * * *',
     summary:
-      'Marks vector stores as expired that nobody has used for expires_after, and empties them and deleted ones',
+      'Marks vector stores as expired that were not used for expires_after, and empties expired and deleted ones',
     feature: null,
     idleBecause: null,
     run: async (context) => {
@@ -24,8 +24,8 @@ async function expire({ db, transaction, now, signal }: JobContext): Promise<num
   while (!signal.aborted) {
     const due = await vectorStores.listExpired(db, now, storesMax);
     if (due.length === 0) break;
-    for (const place of due) {
-      if (await transaction((tx) => vectorStores.markExpired(tx, place, now))) expired += 1;
+    for (const key of due) {
+      if (await transaction((tx) => vectorStores.markExpired(tx, key, now))) expired += 1;
     }
   }
   return expired;
@@ -36,25 +36,25 @@ async function empty(context: JobContext): Promise<number> {
   while (!context.signal.aborted) {
     const due = await vectorStores.listToEmpty(context.db, storesMax);
     if (due.length === 0) break;
-    for (const place of due) if (await emptyOne(context, place)) emptied += 1;
+    for (const key of due) if (await emptyOne(context, key)) emptied += 1;
   }
   return emptied;
 }
 
-/** Whether nothing is left in it. */
+/** Returns whether the store is empty now. */
 async function emptyOne(
   { db, transaction, signal }: JobContext,
-  place: vectorStores.VectorStoreKey,
+  key: vectorStores.VectorStoreKey,
 ): Promise<boolean> {
-  const at = { organisationId: place.organisation_id, vectorStoreId: place.id };
+  const store = { organisationId: key.organisation_id, vectorStoreId: key.id };
   while (!signal.aborted) {
-    // One in a transaction, as it may have 20,000 chunks.
-    const [id] = await storeFiles.listSome(db, at, 1);
+    // One file in each transaction, because a file may have 20,000 chunks.
+    const [id] = await storeFiles.listSome(db, store, 1);
     if (id === undefined) {
-      await transaction((tx) => vectorStores.finishEmptying(tx, place));
+      await transaction((tx) => vectorStores.finishEmptying(tx, key));
       return true;
     }
-    await transaction((tx) => storeFiles.deleteById(tx, { ...at, id }));
+    await transaction((tx) => storeFiles.deleteById(tx, { ...store, id }));
   }
   return false;
 }

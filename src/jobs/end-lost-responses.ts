@@ -1,5 +1,5 @@
-/** Knows how responses end whose gateway was stopped in the middle, whether anybody asks for them or not. */
-import { endLost } from '../objects/responses/lost-response.ts';
+/** Marks background responses as failed whose gateway process has died. */
+import { failLostResponse } from '../objects/responses/lost-response.ts';
 import * as responses from '../store/objects/responses.ts';
 import type { Job } from './runner/job.ts';
 
@@ -10,7 +10,7 @@ export function endLostResponses(): Job {
   return {
     name: 'end-lost-responses',
     cron: '* * * * *',
-    summary: 'Marks responses that the gateway keeps as failed whose own gateway is gone',
+    summary: 'Marks stored responses as failed whose gateway process has died',
     feature: null,
     idleBecause: null,
     run: async ({ db, transaction, now, signal }) => {
@@ -18,10 +18,10 @@ export function endLostResponses(): Job {
       while (!signal.aborted) {
         const due = await responses.listLost(db, now, batchRowsMax);
         const before = failed;
-        // A transaction a response, which stays on one shard.
+        // One transaction for each response, which stays on one shard.
         for (const row of due) {
           if (signal.aborted) break;
-          if (await transaction((tx) => endLost(tx, row, now))) failed += 1;
+          if (await transaction((tx) => failLostResponse(tx, row, now))) failed += 1;
         }
         if (failed === before) break;
       }

@@ -1,6 +1,7 @@
-/** Knows how API keys expire: in batches, each key once, with its audit row in the same transaction. */
-import * as apiKeyExpiry from '../store/resources/api-key-expiry.ts';
+/** Expires API keys in batches, each key once, with its audit row in the same transaction. */
+
 import { auditSweep } from '../store/logs/audit-log.ts';
+import * as apiKeyExpiry from '../store/resources/api-key-expiry.ts';
 import { countsOf, workThrough } from './runner/due-work.ts';
 import type { Job, JobContext } from './runner/job.ts';
 
@@ -15,23 +16,24 @@ export function expireKeys({ auditLogs }: { auditLogs: boolean }): Job {
     run: async (context) => {
       const { db, now } = context;
       let expired = 0;
-      const undone = await workThrough<apiKeyExpiry.DueKey>(context, {
+      const failures = await workThrough<apiKeyExpiry.DueKey>(context, {
         list: (limit, except) => apiKeyExpiry.listDue(db, now, limit, except),
-        // A transaction an organisation, so that each stays on one shard.
-        sort: (key) => key.organisation_id,
+        // One transaction for each organisation, so that each stays on one shard.
+        groupKey: (key) => key.organisation_id,
         work: async (batch) => {
           expired += await expireBatch(context, batch, audit);
         },
         describe: (key) => `ApiKey ${key.id}`,
       });
-      return countsOf({ expired }, undone);
+      return countsOf({ expired }, failures);
     },
   };
 }
 
 /**
- * Yields how many expired: all, or none where another replica has them. Where it has some of them,
- * the batch is undone, to be tried one by one: an audit row is written for what this one marked only.
+ * Returns the number of expired keys: all, or none when another replica has expired them. When another
+ * replica has expired some of them, the batch is rolled back and repeated one by one, because audit rows
+ * must be written only for keys that this process expired.
  */
 function expireBatch(
   { transaction, now }: JobContext,
@@ -43,7 +45,7 @@ function expireBatch(
   return transaction(async (tx) => {
     const expired = await apiKeyExpiry.updateDueToExpired(tx, organisationId, ids, now);
     if (expired === 0) return 0;
-    if (expired < ids.length) throw new Error('others changed some of these keys meanwhile');
+    if (expired < ids.length) throw new Error('some of these keys were changed meanwhile');
     await audit(tx, {
       organisationId,
       at: now,

@@ -1,5 +1,5 @@
-/** Knows how runs expire that have not ended within their ten minutes, whether anybody asks for them or not. */
-import { settled } from '../objects/runs/run-ending.ts';
+/** Expires runs of assistants that have not ended within ten minutes. */
+import { expireIfOver } from '../objects/runs/move-run.ts';
 import * as runs from '../store/objects/runs.ts';
 import type { Job } from './runner/job.ts';
 
@@ -17,10 +17,10 @@ export function expireRuns(): Job {
       while (!signal.aborted) {
         const due = await runs.listExpired(db, now, batchRowsMax);
         if (due.length === 0) break;
-        // A transaction a run, which stays on one shard.
+        // One transaction for each run, which stays on one shard.
         for (const run of due) {
           if (signal.aborted) break;
-          const { status } = await settled({ db, transaction }, run, now);
+          const { status } = await expireIfOver({ db, transaction }, run, now);
           if (status === 'expired') expired += 1;
         }
       }

@@ -1,48 +1,52 @@
-/** Knows how it is forgotten whose objects were that providers have no more. */
+/** Deletes the ownership records of objects that no longer exist at their providers. */
 import type { ProviderLists } from '../objects/listed-objects.ts';
-import { lookAfterMs, passingKinds, unaskedMs } from '../objects/object-lifetimes.ts';
+import { checkAfterMs, transientKinds, uncheckedRetentionMs } from '../objects/object-lifetimes.ts';
 import type { ObjectKind } from '../objects/object-request.ts';
 import * as ownedObjects from '../store/objects/owned-objects.ts';
 import type { Job, JobContext } from './runner/job.ts';
-import { askedMax, ProviderRound, silence } from './runner/provider-round.ts';
+import { noResponse, ProviderRound, queriesMax } from './runner/provider-round.ts';
 
-type Owned = ownedObjects.OwnedObject;
+type OwnedObject = ownedObjects.OwnedObject;
 
-/** In one look; further ones follow while there is anything to forget. */
+/** Rows of one query; further queries follow while rows are due. */
 const rowsMax = 200;
 const dayMs = 86_400_000;
 
+/** Count of the objects that still exist, in the record of the run. */
+const existingCount = 'kept';
+
 interface Counts extends Record<string, number> {
   forgotten: number;
-  kept: number;
+  [existingCount]: number;
   postponed: number;
 }
 
-/** Until when a row stays; null for one that goes. */
-type Fate = number | null;
+/** Time of the next check of a row; null for a row to delete. */
+type NextCheck = number | null;
 
 export function forgetGoneObjects(lists: Pick<ProviderLists, 'has'>): Job {
   return {
     name: 'forget-gone-objects',
     cron: '*/10 * * * *',
-    summary: 'Forgets whose objects at providers were that have been deleted or have expired there',
+    summary:
+      'Deletes the ownership records of objects that were deleted or have expired at their providers',
     feature: null,
     idleBecause: null,
     run: async (context) => {
       const { db, now, signal } = context;
-      const counts: Counts = { forgotten: 0, kept: 0, postponed: 0 };
-      const round = new ProviderRound(context, 'a provider does not tell what it keeps');
-      let asked = 0;
-      while (!signal.aborted && asked < askedMax) {
+      const counts: Counts = { forgotten: 0, [existingCount]: 0, postponed: 0 };
+      const round = new ProviderRound(context, 'a provider does not list its objects');
+      let queries = 0;
+      while (!signal.aborted && queries < queriesMax) {
         const due = await ownedObjects.listDue(db, now, rowsMax);
         if (due.length === 0) break;
-        const gone = due.filter((row) => fateUnasked(row, now) === null);
-        const asking = due.filter((row) => fateUnasked(row, now) !== null);
-        asked += asking.length;
-        const fates = await round.each(asking, (row) =>
-          fateOf(context, lists, row, { round, counts }),
+        const gone = due.filter((row) => checkWithoutQuery(row, now) === null);
+        const unknown = due.filter((row) => checkWithoutQuery(row, now) !== null);
+        queries += unknown.length;
+        const checks = await round.each(unknown, (row) =>
+          checkAtProvider(context, lists, row, { round, counts }),
         );
-        gone.push(...asking.filter((_, place) => fates[place] === null));
+        gone.push(...unknown.filter((_, index) => checks[index] === null));
         counts.forgotten += await forget(context, gone);
       }
       return counts;
@@ -50,40 +54,40 @@ export function forgetGoneObjects(lists: Pick<ProviderLists, 'has'>): Job {
   };
 }
 
-/** Null for one that goes without a question. */
-function fateUnasked({ deleted_at, kind }: Owned, now: number): Fate {
-  return deleted_at !== null || passingKinds.has(kind as ObjectKind) ? null : now;
+/** Null for a row that can be deleted without a query. */
+function checkWithoutQuery({ deleted_at, kind }: OwnedObject, now: number): NextCheck {
+  return deleted_at !== null || transientKinds.has(kind as ObjectKind) ? null : now;
 }
 
-/** What the provider says; what stays is put off. */
-async function fateOf(
+/** Queries the provider; postpones the next check of a row that stays. */
+async function checkAtProvider(
   { db, now }: JobContext,
   lists: Pick<ProviderLists, 'has'>,
-  row: Owned,
+  row: OwnedObject,
   { round, counts }: { readonly round: ProviderRound; readonly counts: Counts },
-): Promise<Fate> {
+): Promise<NextCheck> {
   const { organisation_id: organisationId, provider, object_id: id, created_at } = row;
   const kind = row.kind as ObjectKind;
-  const stays = async (lookAt: number): Promise<Fate> => {
+  const keepUntil = async (lookAt: number): Promise<NextCheck> => {
     await ownedObjects.putOff(db, row, lookAt);
     return lookAt;
   };
   if (!provider.startsWith('@')) {
-    const isOld = now - created_at >= unaskedMs;
-    return isOld ? null : stays(now + lookAfterMs);
+    const isOld = now - created_at >= uncheckedRetentionMs;
+    return isOld ? null : keepUntil(now + checkAfterMs);
   }
-  const isThere = await round.ask(row, (until) =>
+  const exists = await round.query(row, (until) =>
     lists.has({ organisationId, provider, kind, id }, until),
   );
-  if (isThere === false) return null;
-  counts[isThere === silence ? 'postponed' : 'kept'] += 1;
-  return stays(now + (isThere === silence ? dayMs : lookAfterMs));
+  if (exists === false) return null;
+  counts[exists === noResponse ? 'postponed' : existingCount] += 1;
+  return keepUntil(now + (exists === noResponse ? dayMs : checkAfterMs));
 }
 
-async function forget({ transaction }: JobContext, rows: readonly Owned[]): Promise<number> {
+async function forget({ transaction }: JobContext, rows: readonly OwnedObject[]): Promise<number> {
   let forgotten = 0;
-  for (const some of Map.groupBy(rows, (row) => row.organisation_id).values()) {
-    forgotten += await transaction((tx) => ownedObjects.deleteAll(tx, some));
+  for (const group of Map.groupBy(rows, (row) => row.organisation_id).values()) {
+    forgotten += await transaction((tx) => ownedObjects.deleteAll(tx, group));
   }
   return forgotten;
 }

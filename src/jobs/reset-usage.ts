@@ -1,10 +1,10 @@
-/** Knows how usage starts again: every budget and policy whose boundary has come moves on to its next window. */
+/** Resets usage: moves each budget and policy whose window has ended to its next window. */
 import { auditSweep } from '../store/logs/audit-log.ts';
 import { windowAt } from '../store/usage/usage-budgets.ts';
 import { kindOfSubject } from '../store/usage/usage-counters.ts';
 import type { BudgetTable, DueBudget, WindowMove } from '../store/usage/usage-windows.ts';
 import * as usageWindows from '../store/usage/usage-windows.ts';
-import { countsOf, type Undone, workThrough } from './runner/due-work.ts';
+import { countsOf, type FailedSubject, workThrough } from './runner/due-work.ts';
 import type { Job, JobContext } from './runner/job.ts';
 
 const countNames = {
@@ -22,20 +22,24 @@ export function resetUsage({ auditLogs }: { readonly auditLogs: boolean }): Job 
     name: 'reset-usage',
     cron: '* * * * *',
     summary:
-      'Starts the usage of API keys, workspaces, providers and policies again when their period ends',
+      'Resets the usage of API keys, workspaces, providers and policies when their period ends',
     feature: 'usageLimits',
     idleBecause: null,
     run: async (context) => {
       const { db, now } = context;
       const counts = {
-        ...{ keys: 0, workspaces: 0, providers: 0, integrations: 0, policies: 0 },
+        keys: 0,
+        workspaces: 0,
+        providers: 0,
+        integrations: 0,
+        policies: 0,
         skippedWindows: 0,
       };
-      const undone: Undone[] = [];
+      const failures: FailedSubject[] = [];
       for (const table of ['usage_budgets', 'usage_limit_policies'] as const) {
-        const some = await workThrough<DueBudget>(context, {
+        const failed = await workThrough<DueBudget>(context, {
           list: (limit, except) => usageWindows.listDue(db, table, now, limit, except),
-          sort: sortOf,
+          groupKey: boundaryKey,
           work: async (batch) => {
             const move = moveOf(batch[0]!, now);
             const ended = await resetBatch(context, table, batch, move, audit);
@@ -44,18 +48,18 @@ export function resetUsage({ auditLogs }: { readonly auditLogs: boolean }): Job 
           },
           describe: (due) => `${kindOfSubject[due.subject_kind]} ${due.subject_id}`,
         });
-        undone.push(...some);
+        failures.push(...failed);
       }
-      return countsOf(counts, undone);
+      return countsOf(counts, failures);
     },
   };
 }
 
 /**
- * Many stand at one boundary, such as Monday, and move on together; but not with those of another
+ * Subjects with the same boundary, such as Monday, are moved together, but not with those of another
  * organisation, so that each transaction stays on one shard.
  */
-function sortOf(due: DueBudget): string {
+function boundaryKey(due: DueBudget): string {
   return JSON.stringify([
     due.organisation_id,
     due.subject_kind,
@@ -65,13 +69,13 @@ function sortOf(due: DueBudget): string {
   ]);
 }
 
-/** Where those go that stand where `due` stands; each one's own window is compared when it is written. */
+/** The next window of all subjects at the boundary of `due`; the write compares the window of each subject. */
 function moveOf(due: DueBudget, now: number): WindowMove {
   const { startMs, nextResetAtMs, skippedWindows } = windowAt({ ...due, window_start: 0 }, now);
   return { boundaryAt: due.next_reset_at, startMs, nextResetAtMs, skippedWindows };
 }
 
-/** Yields how many windows ended. */
+/** Returns the number of ended windows. */
 function resetBatch(
   { transaction, now }: JobContext,
   table: BudgetTable,

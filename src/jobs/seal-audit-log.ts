@@ -1,5 +1,5 @@
-/** Knows how rows of the audit log get their places in the chains of their organisations, after they were written. */
-import { emptyChain, proofOf, sealRows } from '../model/logs/audit-chain.ts';
+/** Seals new rows of the audit log into the hash chains of their organisations. */
+import { emptyChain, proveEnds, sealRows } from '../model/logs/audit-chain.ts';
 import type { Db } from '../store/connection/db.ts';
 import * as auditChains from '../store/logs/audit-chains.ts';
 import * as auditLog from '../store/logs/audit-log.ts';
@@ -21,20 +21,20 @@ export function sealAuditLog({ auditKeyOf }: AuditOptions): Job {
   return {
     name: 'seal-audit-log',
     cron: '* * * * *',
-    summary: 'Gives new rows of the audit log their places in the chains of their organisations',
+    summary: 'Seals new rows of the audit log into the hash chains of their organisations',
     feature: 'auditLogs',
     idleBecause: null,
     run: async (context) => {
       let sealed = 0;
-      const undone = await workThrough<string>(context, {
+      const failures = await workThrough<string>(context, {
         list: (limit, except) => listDue(context.db, limit, except),
-        sort: (organisationId) => organisationId,
+        groupKey: (organisationId) => organisationId,
         work: async ([organisationId]) => {
           sealed += await sealAll(context, organisationId!, await auditKeyOf(organisationId!));
         },
         describe: (organisationId) => `the audit log of organisation ${organisationId}`,
       });
-      return countsOf({ sealed }, undone);
+      return countsOf({ sealed }, failures);
     },
   };
 }
@@ -56,36 +56,39 @@ async function sealAll(context: JobContext, organisationId: string, key: Buffer)
   return total;
 }
 
-/** Yields how many. */
+/** Returns the number of sealed rows. */
 async function sealSome(
   { transaction, now, log }: JobContext,
   organisationId: string,
   key: Buffer,
 ): Promise<number> {
-  const { sealed, told } = await transaction(async (tx) => {
-    const found = await auditChains.findForUpdate(tx, organisationId);
-    if (found !== undefined) requireProved(key, found);
+  const { sealed, announced } = await transaction(async (tx) => {
+    const stored = await auditChains.findForUpdate(tx, organisationId);
+    if (stored !== undefined) requireProved(key, stored);
     const rows = await auditChains.listUnsealed(tx, organisationId, rowsMax);
-    if (rows.length === 0) return { sealed: 0, told: null };
-    const { seals, chain } = sealRows(key, found ?? emptyChain(organisationId), rows);
-    const places = seals.map((seal, index) => ({ ...seal, at: rows[index]!.at }));
-    await auditChains.seal(tx, organisationId, places);
-    const tells = now >= (found?.told_at ?? 0) + dayMs;
-    const told_at = tells ? now : found!.told_at;
-    const ends = { ...chain, proof: proofOf(key, chain), told_at };
-    await auditChains.save(tx, ends, found === undefined);
-    return { sealed: rows.length, told: tells ? chain : null };
+    if (rows.length === 0) return { sealed: 0, announced: null };
+    const { seals, chain } = sealRows(key, stored ?? emptyChain(organisationId), rows);
+    const positions = seals.map((seal, index) => ({ ...seal, at: rows[index]!.at }));
+    await auditChains.seal(tx, organisationId, positions);
+    const isAnnouncementDue = now >= (stored?.told_at ?? 0) + dayMs;
+    const ends = {
+      ...chain,
+      proof: proveEnds(key, chain),
+      told_at: isAnnouncementDue ? now : stored!.told_at,
+    };
+    await auditChains.save(tx, ends, stored === undefined);
+    return { sealed: rows.length, announced: isAnnouncementDue ? chain : null };
   });
-  if (told !== null) {
-    const { head_position: position, head_hash } = told;
+  if (announced !== null) {
+    const { head_position: position, head_hash } = announced;
     const head = { organisationId, position, hash: head_hash.toString('hex') };
-    log.info(head, 'the head of the audit log, to be compared by gatewright audit verify --head');
+    log.info(head, 'head of the audit log, for gatewright audit verify --head');
   }
   return sealed;
 }
 
-/** What was moved is not sealed over. */
+/** @throws Error when the ends of the chain were manipulated, so that new seals cannot hide it */
 export function requireProved(key: Buffer, chain: auditChains.AuditChainRow): void {
-  if (chain.proof.equals(proofOf(key, chain))) return;
-  throw new Error('what is sealed was changed in the database; look at gatewright audit verify');
+  if (chain.proof.equals(proveEnds(key, chain))) return;
+  throw new Error('sealed rows were changed in the database; run gatewright audit verify');
 }

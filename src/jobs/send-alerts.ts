@@ -1,28 +1,28 @@
-/** Knows how alerts about usage are told: each is claimed before it is sent, tried again for a day, and then given up for all to see. */
+/** Mails usage alerts: claims each before it is sent, retries for a day, and then records the failure. */
 import { fromUnits } from '../model/limits/limits.ts';
 import { formatTimestamp } from '../model/wire/timestamp.ts';
 import * as usageAlerts from '../store/usage/usage-alerts.ts';
 import { deleteDue } from './delete-due.ts';
-import { countsOf, type Undone } from './runner/due-work.ts';
+import { countsOf, type FailedSubject } from './runner/due-work.ts';
 import type { Job, JobContext } from './runner/job.ts';
 import { messageOf } from './runner/job-run.ts';
 import type { Mail, SendMail } from './runner/mailer.ts';
 
 export interface SendAlertsOptions {
-  /** Null where no mail is sent. */
+  /** Null when mail is not configured. */
   readonly sendMail: SendMail | null;
-  /** Who is told of all, beside whom a key names. */
+  /** Recipients of all alerts, in addition to those that a key names. */
   readonly recipients: readonly string[];
 }
 
 const batchMax = 100;
-/** For so long nobody else tries what was claimed. */
+/** During this time no other process sends a claimed alert. */
 const leaseMs = 120_000;
 const firstPauseMs = 60_000;
 const pauseMsMax = 3_600_000;
-/** After pauses of 1, 2, 4 … 60 minutes: a day. */
+/** With pauses of 1, 2, 4 … 60 minutes, about a day. */
 const attemptsMax = 28;
-const keptMs = 90 * 86_400_000;
+const retentionMs = 90 * 86_400_000;
 const deletedMax = 1_000;
 const errorLengthMax = 255;
 const labelLengthMax = 80;
@@ -33,43 +33,43 @@ export function sendAlerts(options: SendAlertsOptions): Job {
   return {
     name: 'send-alerts',
     cron: '* * * * *',
-    summary: 'Mails alerts about budgets that reached their threshold or their end',
+    summary: 'Mails alerts about budgets that have reached their threshold or limit',
     feature: 'usageLimits',
     idleBecause: null,
     run: async (context) => {
       const { db, now, signal } = context;
       const counts = { sent: 0, unaddressed: 0, postponed: 0, deleted: 0 };
-      const undone: Undone[] = [];
+      const failures: FailedSubject[] = [];
       while (!signal.aborted) {
         const due = await usageAlerts.listDue(db, now, batchMax);
         for (const alert of due) {
           if (signal.aborted) break;
-          const { ending, error } = await tell(context, alert, options);
-          if (ending === 'failed') undone.push({ name: subjectOf(alert), error });
+          const { ending, error } = await sendAlert(context, alert, options);
+          if (ending === 'failed') failures.push({ name: subjectOf(alert), error });
           else if (ending !== 'others') counts[ending] += 1;
         }
         if (due.length < batchMax) break;
       }
       counts.deleted = await deleteOld(context);
-      return countsOf(counts, undone);
+      return countsOf(counts, failures);
     },
   };
 }
 
-async function tell(
+async function sendAlert(
   { db, transaction, now, log }: JobContext,
   alert: usageAlerts.StoredUsageAlert,
   { sendMail, recipients }: SendAlertsOptions,
 ): Promise<{ readonly ending: Ending; readonly error: unknown }> {
-  // Whoever changes the row first has it; the others find nothing to change.
-  const isOurs = await transaction((tx) => usageAlerts.claim(tx, alert, now + leaseMs));
-  if (!isOurs) return { ending: 'others', error: null };
+  // The first process that updates the row owns the alert.
+  const isClaimed = await transaction((tx) => usageAlerts.claim(tx, alert, now + leaseMs));
+  if (!isClaimed) return { ending: 'others', error: null };
   const claimed = { ...alert, attempts: alert.attempts + 1 };
   const end = (state: usageAlerts.AlertState, fields: usageAlerts.AlertEnd) =>
     transaction((tx) => usageAlerts.updateClaimed(tx, claimed, { state, ...fields }));
   const to = await recipientsOf(db, alert, recipients);
   if (sendMail === null || to.length === 0) {
-    const reason = sendMail === null ? 'SMTP_HOST is not set' : 'nobody is to be told';
+    const reason = sendMail === null ? 'SMTP_HOST is not set' : 'there are no recipients';
     await end('unaddressed', { due_at: now, sent_at: null, last_error: reason });
     return { ending: 'unaddressed', error: null };
   }
@@ -80,7 +80,7 @@ async function tell(
     const pauseMs = Math.min(firstPauseMs * 2 ** alert.attempts, pauseMsMax);
     const fields = { sent_at: null, last_error: messageOf(error).slice(0, errorLengthMax) };
     await end(isLast ? 'failed' : 'waiting', { due_at: now + pauseMs, ...fields });
-    log.warn({ err: error, alert: subjectOf(alert), isLast }, 'an alert could not be mailed');
+    log.warn({ err: error, alert: subjectOf(alert), isLast }, 'alert could not be mailed');
     return { ending: isLast ? 'failed' : 'postponed', error };
   }
   await end('sent', { due_at: now, sent_at: now, last_error: null });
@@ -98,10 +98,10 @@ async function recipientsOf(
 
 function subjectOf({ label, kind }: usageAlerts.StoredUsageAlert): string {
   const plain = label.replace(/\p{C}/gu, ' ');
-  const shown = plain.length > labelLengthMax ? `${plain.slice(0, labelLengthMax)}…` : plain;
+  const name = plain.length > labelLengthMax ? `${plain.slice(0, labelLengthMax)}…` : plain;
   return kind === 'exhausted'
-    ? `${shown} has used up its limit`
-    : `${shown} has reached its alert threshold`;
+    ? `${name} has used up its limit`
+    : `${name} has reached its alert threshold`;
 }
 
 function mailOf(alert: usageAlerts.StoredUsageAlert, to: readonly string[]): Mail {
@@ -123,9 +123,9 @@ function mailOf(alert: usageAlerts.StoredUsageAlert, to: readonly string[]): Mai
   return { to, subject, text: `${lines.join('\n')}\n`, id: usageAlerts.markOf(alert) };
 }
 
-/** Those that nobody waits for any more. */
+/** Deletes alerts after their retention. */
 function deleteOld(context: JobContext): Promise<number> {
-  const before = context.now - keptMs;
+  const before = context.now - retentionMs;
   return deleteDue(context, {
     listOrganisations: (db) => usageAlerts.listOrganisationsOlderThan(db, before, deletedMax),
     deleteSome: (tx, organisationId) =>

@@ -1,102 +1,102 @@
-/** Knows how exports of the log are written: a piece at a time, each with the mark up to where it goes, so that a run that dies is gone on with. */
-import { hasMetadata, lineOf } from '../model/logs/exported-log.ts';
-import { newId } from '../model/wire/ids.ts';
+/** Writes log exports in parts; each part records its end, so that a run continues where a dead one stopped. */
+import { formatExportLine, matchesMetadata } from '../model/logs/exported-log.ts';
 import type { ExportField, ExportFilters, ExportSelection } from '../model/logs/log-export.ts';
-import type { KeptBlobs } from '../store/kept-blobs.ts';
+import { newId } from '../model/wire/ids.ts';
+import type { StoredBlobs } from '../store/stored-blobs.ts';
 import * as exportedLogs from '../store/logs/exported-logs.ts';
 import * as logExports from '../store/logs/log-exports.ts';
 import type { RequestLogRow } from '../store/logs/request-logs.ts';
-import { countsOf, type Undone } from './runner/due-work.ts';
+import { countsOf, type FailedSubject } from './runner/due-work.ts';
 import { type Job, type JobContext, RunLost } from './runner/job.ts';
 
 const exportsMax = 100;
-/** Of rows that are looked at; a piece has as many lines at most. */
+/** Rows that are read for one part, and thus its maximum number of lines. */
 const rowsMax = 2_000;
-/** Other jobs of the process wait meanwhile; what is left is the next run's. */
-const piecesMax = 200;
-/** What cannot be written for so long is given up. */
-const patienceMs = 86_400_000;
+/** Other jobs of the process wait for a run; the next run writes the remaining parts. */
+const partsMax = 200;
+/** An export that cannot be written for this long fails. */
+const failAfterMs = 86_400_000;
 
 export interface ExportOptions {
-  readonly blobs: Pick<KeptBlobs, 'write' | 'keep'>;
+  readonly blobs: Pick<StoredBlobs, 'write' | 'keep'>;
 }
 
 export function writeLogExports({ blobs }: ExportOptions): Job {
   return {
     name: 'write-log-exports',
     cron: '* * * * *',
-    summary: 'Writes the exports of the log of requests that were started',
+    summary: 'Writes the started exports of the request log',
     feature: 'dataExports',
     idleBecause: null,
     run: async (context) => {
       const counts = { finished: 0, pieces: 0 };
-      const undone: Undone[] = [];
+      const failures: FailedSubject[] = [];
       const open = [...(await logExports.listInProgress(context.db, exportsMax))];
-      // One after the other has a turn, so that a long one holds up no other.
-      while (open.length > 0 && counts.pieces < piecesMax && !context.signal.aborted) {
-        const place = open.shift()!;
+      // Exports take turns, so that a long one does not delay the others.
+      while (open.length > 0 && counts.pieces < partsMax && !context.signal.aborted) {
+        const key = open.shift()!;
         try {
-          const isMore = await writePiece(context, blobs, place);
+          const isMore = await writePart(context, blobs, key);
           counts.pieces += 1;
-          if (isMore) open.push(place);
+          if (isMore) open.push(key);
           else counts.finished += 1;
         } catch (error) {
           if (error instanceof RunLost) throw error;
-          await giveUp(context, place);
-          undone.push({ name: `the export ${place.id}`, error });
+          await failIfOverdue(context, key);
+          failures.push({ name: `the export ${key.id}`, error });
         }
       }
-      return countsOf(counts, undone);
+      return countsOf(counts, failures);
     },
   };
 }
 
-type Place = Pick<logExports.StoredLogExport, 'organisation_id' | 'id'>;
+type ExportKey = Pick<logExports.StoredLogExport, 'organisation_id' | 'id'>;
 
-/** Whether more is to be written. */
-async function writePiece(
+/** Returns whether parts remain. */
+async function writePart(
   { db, transaction, now }: JobContext,
   blobs: ExportOptions['blobs'],
-  place: Place,
+  exportKey: ExportKey,
 ): Promise<boolean> {
-  const { organisation_id: organisationId, id } = place;
+  const { organisation_id: organisationId, id } = exportKey;
   const row = await logExports.find(db, organisationId, id);
   if (row?.status !== 'in_progress') return false;
-  const { found, lines } = await readLines(db, row);
-  const isLast = found.length < rowsMax;
+  const { rows, lines } = await readLines(db, row);
+  const isLast = rows.length < rowsMax;
   const bytes = Buffer.from(lines.join(''));
   const key = { organisationId, id: newId() };
-  const written = lines.length === 0 ? null : await blobs.write(key, pieceOf(bytes));
+  const written = lines.length === 0 ? null : await blobs.write(key, chunksOf(bytes));
   return transaction(async (tx) => {
-    const held = await logExports.findForUpdate(tx, organisationId, id);
-    // It was stopped meanwhile, or another has written this piece: these bytes are nobody's.
-    if (held?.status !== 'in_progress' || held.version !== row.version) return false;
+    const current = await logExports.findForUpdate(tx, organisationId, id);
+    // The export was cancelled, or another process has written this part; the sweep deletes these bytes.
+    if (current?.status !== 'in_progress' || current.version !== row.version) return false;
     if (written !== null) {
       await blobs.keep(tx, written);
-      const part = { export_id: id, number: held.parts, blob_id: key.id };
+      const part = { export_id: id, number: current.parts, blob_id: key.id };
       await logExports.insertPart(tx, { organisation_id: organisationId, ...part });
     }
-    const last = found.at(-1);
-    await logExports.update(tx, place, {
+    const last = rows.at(-1);
+    await logExports.update(tx, exportKey, {
       ...(last && { after_at: last.ended_at, after_id: last.id }),
-      records: held.records + lines.length,
-      bytes: held.bytes + bytes.length,
-      parts: held.parts + Number(written !== null),
+      records: current.records + lines.length,
+      bytes: current.bytes + bytes.length,
+      parts: current.parts + Number(written !== null),
       ...(isLast && { status: 'success', finished_at: now, last_updated_at: now }),
     });
     return !isLast;
   });
 }
 
-async function* pieceOf(bytes: Buffer): AsyncGenerator<Buffer> {
+async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes;
 }
 
-/** What was looked at, and what is told of it. */
+/** Reads the next rows, and formats those that match the metadata filter. */
 async function readLines(
   db: JobContext['db'],
   row: logExports.StoredLogExport,
-): Promise<{ readonly found: readonly RequestLogRow[]; readonly lines: readonly string[] }> {
+): Promise<{ readonly rows: readonly RequestLogRow[]; readonly lines: readonly string[] }> {
   const filters = JSON.parse(row.filters) as ExportFilters;
   const selection = JSON.parse(row.selection) as ExportSelection;
   const fields = JSON.parse(row.requested_data) as ExportField[];
@@ -106,18 +106,18 @@ async function readLines(
     to: Math.min(Date.parse(filters.time_of_generation_max), until_at!),
     after: after_at === null ? null : { ended_at: after_at, id: after_id! },
   };
-  const wanted = { filters, selection };
-  const found = await exportedLogs.list(db, row.organisation_id, wanted, range, rowsMax);
-  const told = found.filter((one) => hasMetadata(one, filters.metadata));
-  return { found, lines: told.map((one) => lineOf(one, fields)) };
+  const conditions = { filters, selection };
+  const rows = await exportedLogs.list(db, row.organisation_id, conditions, range, rowsMax);
+  const matching = rows.filter((candidate) => matchesMetadata(candidate, filters.metadata));
+  return { rows, lines: matching.map((match) => formatExportLine(match, fields)) };
 }
 
-/** It stays as it is, and is tried again, unless that was to no end for a day. */
-async function giveUp({ transaction, now }: JobContext, place: Place): Promise<void> {
+/** Marks the export as failed after a day of failures; until then the next run tries again. */
+async function failIfOverdue({ transaction, now }: JobContext, key: ExportKey): Promise<void> {
   await transaction(async (tx) => {
-    const held = await logExports.findForUpdate(tx, place.organisation_id, place.id);
-    if (held?.status !== 'in_progress' || now - held.started_at! < patienceMs) return;
+    const current = await logExports.findForUpdate(tx, key.organisation_id, key.id);
+    if (current?.status !== 'in_progress' || now - current.started_at! < failAfterMs) return;
     const ended = { status: 'failed', finished_at: now, last_updated_at: now } as const;
-    await logExports.update(tx, place, ended);
+    await logExports.update(tx, key, ended);
   });
 }

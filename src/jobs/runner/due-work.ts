@@ -1,76 +1,76 @@
-/** Knows how a job goes through what is due: many at once, and one by one where that fails. */
+/** Processes due subjects in batches, and one by one when a batch fails. */
 import { type JobContext, type JobCounts, PartialRun, RunLost } from './job.ts';
 
-/** Small enough to keep a writer waiting for less than a twentieth of a second. */
+/** Small enough to delay a concurrent writer by less than 50 ms. */
 const batchMax = 250;
-/** How many are looked for at once. */
+/** Subjects that one query lists. */
 const pageMax = 5_000;
-/** A run that meets more than this many ends: the fault is not in the subjects. */
+/** A run ends after more failures than this, because their cause is not in the subjects. */
 const failuresMax = 50;
 
 export interface DueWork<T> {
-  /** Up to `limit` of what is due, save `except`. */
+  /** Up to `limit` due subjects, without those in `except`. */
   readonly list: (limit: number, except: readonly T[]) => Promise<readonly T[]>;
-  /** What can be done together has the same text. */
-  readonly sort: (one: T) => string;
-  /** Does some of one sort, in one transaction. What it has done is due no more. */
+  /** Subjects with the same key can be processed together. */
+  readonly groupKey: (subject: T) => string;
+  /** Processes subjects of one group in one transaction, after which they are no longer due. */
   readonly work: (batch: readonly T[]) => Promise<void>;
-  /** For people: `ApiKey 0199…`. */
-  readonly describe: (one: T) => string;
+  /** For logs: `ApiKey 0199…`. */
+  readonly describe: (subject: T) => string;
 }
 
-/** Something due that could not be done. */
-export interface Undone {
+/** A due subject that could not be processed. */
+export interface FailedSubject {
   readonly name: string;
   readonly error: unknown;
 }
 
 /**
- * Works until nothing is due or the run is to stop. What fails together is tried one by one, so that
- * one that cannot be done stops no other; those are left out, and yielded.
+ * Processes subjects until none is due or the run must stop. A failed batch is repeated one by one, so
+ * that one subject cannot block others. Returns the subjects that failed.
  */
 export async function workThrough<T>(
   { signal, log }: JobContext,
   due: DueWork<T>,
-): Promise<Undone[]> {
-  const undone: (Undone & { readonly one: T })[] = [];
+): Promise<FailedSubject[]> {
+  const failures: (FailedSubject & { readonly subject: T })[] = [];
   const attempt = async (batch: readonly T[]): Promise<void> => {
     try {
       await due.work(batch);
     } catch (error) {
-      if (error instanceof RunLost || undone.length > failuresMax) throw error;
+      if (error instanceof RunLost || failures.length > failuresMax) throw error;
       if (batch.length > 1) {
-        for (const one of batch) await attempt([one]);
+        for (const subject of batch) await attempt([subject]);
         return;
       }
       const name = due.describe(batch[0]!);
-      log.error({ err: error, subject: name }, 'could not be done');
-      undone.push({ name, error, one: batch[0]! });
+      log.error({ err: error, subject: name }, 'subject could not be processed');
+      failures.push({ name, error, subject: batch[0]! });
     }
   };
   while (!signal.aborted) {
-    const except = undone.map(({ one }) => one);
-    const found = await due.list(pageMax, except);
-    if (found.length === 0) break;
-    for (const group of Map.groupBy(found, due.sort).values()) {
+    const except = failures.map(({ subject }) => subject);
+    const subjects = await due.list(pageMax, except);
+    if (subjects.length === 0) break;
+    for (const group of Map.groupBy(subjects, due.groupKey).values()) {
       for (let at = 0; at < group.length && !signal.aborted; at += batchMax) {
         await attempt(group.slice(at, at + batchMax));
       }
     }
   }
-  return undone;
+  return failures;
 }
 
 /**
- * The counts of a run.
+ * Returns the counts of a run.
  *
- * @throws PartialRun with the counts when something was left undone.
+ * @throws PartialRun with the counts when a subject failed
  */
-export function countsOf(counts: JobCounts, undone: readonly Undone[]): JobCounts {
-  const [first] = undone;
+export function countsOf(counts: JobCounts, failures: readonly FailedSubject[]): JobCounts {
+  const [first] = failures;
   if (first === undefined) return counts;
-  const others = undone.length === 1 ? '' : ` and ${undone.length - 1} more`;
+  const others = failures.length === 1 ? '' : ` and ${failures.length - 1} more`;
   const reason = first.error instanceof Error ? first.error.message : String(first.error);
-  const message = `${first.name}${others} could not be done: ${reason}`;
-  throw new PartialRun(message, { ...counts, failed: undone.length });
+  const message = `${first.name}${others} could not be processed: ${reason}`;
+  throw new PartialRun(message, { ...counts, failed: failures.length });
 }

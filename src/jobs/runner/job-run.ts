@@ -1,29 +1,31 @@
-/** Knows one run of a job, from its claim to its record. */
+/** Runs a job once, from the claim of the run to its record. */
 /*
- * A run is a row of job_runs and nothing else; a process holds no state that another could miss.
+ * A run is a row of job_runs; no process has state beside it that another process could miss.
  *
  *   (no row) --insert (name, bucket)--> running --close--> done | failed --7 days--> (deleted)
  *                                        |   ^
  *                          lease ends    v   |  conditional update: attempt + 1, a new owner
  *                                     abandoned
  *
- * `running` and `abandoned` are one state of the row, told apart by the lease on the database's
- * clock: there is no moment at which somebody must notice a death for it to be true.
+ * `running` and `abandoned` are one state of the row; the lease, by the clock of the database, tells which
+ * one applies. No process has to notice the death of an owner.
  *
- * An owner may be slow instead of dead: frozen, or cut off from the database, it may come back after
- * its successor began. So each transaction of a run first locks the row as its owner knows it (owner
- * and attempt). Where that finds nothing, the transaction changes nothing; where it finds the row,
- * a successor's update waits until the transaction has ended.
+ * An owner may be slow instead of dead: after a freeze or a network failure it may resume while its
+ * successor runs. Each transaction of a run therefore first locks the row by owner and attempt. If the
+ * row is not found, the transaction changes nothing. If it is found, the update of a successor waits
+ * until the transaction has ended.
  *
- * What may die, and what holds then. Before the insert: another replica's tick does the run. After
- * it: the lease ends and the next tick of any replica takes the row over, before it begins a new
- * bucket. In a batch: the batch is rolled back. Between the last batch and the close: the run is
- * repeated and finds nothing due. While the lease is renewed: the renewal is tried again within the
- * lease; too late, and the run is another's, which the owner learns at its next renewal or batch.
+ * Effects of a crash:
+ * - Before the insert: the tick of another replica does the run.
+ * - After the insert: the lease expires, and the next tick of any replica takes the row over before it
+ *   starts a new bucket.
+ * - In a batch: the batch is rolled back.
+ * - Between the last batch and the close: the run is repeated and finds nothing due.
+ * A renewal of the lease that fails is repeated while the lease lasts. After that, another replica may own
+ * the run; the former owner finds out at its next renewal or batch.
  *
- * The row keeps replicas from doing the same work, it is not what makes the work exact: that rests
- * on the statements of each job (docs/explanation/jobs.md, Exactness). A leader would need the same statements,
- * and an election besides.
+ * The row prevents duplicate work. Exactness does not depend on it, but on the statements of each job
+ * (docs/explanation/jobs.md, Exactness). A leader would need the same statements and an election as well.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../log.ts';
@@ -31,35 +33,35 @@ import type { Database } from '../../store/connection/db.ts';
 import * as jobRuns from '../../store/sync/job-runs.ts';
 import { type Job, type JobContext, type JobCounts, PartialRun, RunLost } from './job.ts';
 
-const recordsKeptMs = 7 * 86_400_000;
+const recordRetentionMs = 7 * 86_400_000;
 const recordsDeletedMax = 1000;
-/** Not tried again as it is: a job takes what failed apart, and comes back in a minute. */
+/** No retry: a job splits a failed batch, and runs again within a minute. */
 const attemptsMax = 1;
 
 export interface JobOutcome {
   readonly name: string;
-  /** `skipped`: another replica has the run or did it. */
+  /** `skipped`: another replica owns the run or has completed it. */
   readonly state: 'done' | 'failed' | 'skipped';
   readonly counts: JobCounts | null;
   readonly error: string | null;
-  /** Greater than 1 when earlier owners of the run died; 0 when it did not begin here. */
+  /** Greater than 1 when earlier owners of the run died; 0 when the run did not start in this process. */
   readonly attempt: number;
   readonly durationMs: number;
 }
 
-/** Who runs, and where it is recorded. */
+/** The process that runs jobs, and the database that records the runs. */
 export interface Runner {
   readonly database: Database;
   readonly log: Log;
-  /** Unique to this process: host, pid and something random. */
+  /** Unique to this process: host, process id and a random part. */
   readonly owner: string;
-  /** A replica that stops giving signs of life is replaced after this long. */
+  /** Lifetime of the lease that a live replica extends. */
   readonly leaseMs: number;
 }
 
 /**
- * Runs a job if the run of `bucket`, or an abandoned earlier one, is to be had. `now` is the
- * database's time, and `stopping` ends the run at its next safe point.
+ * Runs a job if the run of `bucket` or an abandoned earlier one is available. `now` is the time of the
+ * database; `stopping` ends the run at its next safe point.
  */
 export async function runJob(
   runner: Runner,
@@ -76,7 +78,7 @@ export async function runJob(
   return outcome;
 }
 
-/** The outcome of a run that did not begin here. */
+/** Outcome of a run that did not start in this process. */
 export function unbegun(
   { name }: Job,
   state: 'skipped' | 'failed',
@@ -86,15 +88,15 @@ export function unbegun(
 }
 
 /**
- * A live run elsewhere means there is nothing to do, and an abandoned one comes before a new one.
- * Asked in this order, a lease that ends between the two questions is seen by the second.
+ * Null when another replica has a live run. An abandoned run takes precedence over a new one. In this
+ * order, the second query sees a lease that expires between the two.
  */
 async function claim(
   { database, owner, leaseMs }: Runner,
   job: Job,
   bucket: number,
   startedAt: number,
-): Promise<jobRuns.RunKey | null> {
+): Promise<jobRuns.JobRunKey | null> {
   const { db } = database;
   if ((await jobRuns.findLive(db, job.name)) !== undefined) return null;
   const abandoned = await jobRuns.findAbandoned(db, job.name);
@@ -107,7 +109,7 @@ async function claim(
 async function execute(
   runner: Runner,
   job: Job,
-  run: jobRuns.RunKey,
+  run: jobRuns.JobRunKey,
   now: number,
   stopping: AbortSignal,
 ): Promise<JobOutcome> {
@@ -152,7 +154,7 @@ async function attempt(
 
 function fenced(
   database: Database,
-  run: jobRuns.RunKey,
+  run: jobRuns.JobRunKey,
   lost: AbortController,
 ): JobContext['transaction'] {
   return (work) =>
@@ -165,10 +167,10 @@ function fenced(
     }, attemptsMax);
 }
 
-/** Extends the lease three times in its length until `ended`; aborts `lost` once it is no longer ours. */
+/** Extends the lease every third of its lifetime until `ended`; aborts `lost` when another replica owns the run. */
 async function keepLease(
   { database, leaseMs, log }: Runner,
-  run: jobRuns.RunKey,
+  run: jobRuns.JobRunKey,
   lost: AbortController,
   ended: AbortSignal,
 ): Promise<void> {
@@ -191,10 +193,10 @@ async function keepLease(
   }
 }
 
-/** A record that cannot be written is left to its lease: the next tick takes the run over. */
+/** If the record cannot be written, the lease expires and the next tick takes the run over. */
 async function close(
   { database, log }: Runner,
-  run: jobRuns.RunKey,
+  run: jobRuns.JobRunKey,
   { state, counts, error, durationMs }: JobOutcome,
   startedAt: number,
 ): Promise<void> {
@@ -205,7 +207,7 @@ async function close(
     await jobRuns.deleteFinishedBefore(
       database.db,
       run.name,
-      finishedAt - recordsKeptMs,
+      finishedAt - recordRetentionMs,
       recordsDeletedMax,
     );
   } catch (thrown) {

@@ -1,22 +1,22 @@
-/** Knows what a job is: a name, a schedule, and one function; the scheduler does the rest. */
+/** Defines a job: a name, a schedule and a function that the scheduler runs. */
 import type { Log } from '../../log.ts';
 import type { Feature } from '../../settings.ts';
 import type { Db } from '../../store/connection/db.ts';
 
-/** What a run did, by what: `{expired: 12}`. */
+/** Results of a run by name: `{expired: 12}`. */
 export type JobCounts = Record<string, number>;
 
 export interface JobContext {
-  /** For reading; whatever a run writes goes through {@link transaction}. */
+  /** For reads only; all writes of a run use {@link transaction}. */
   readonly db: Db;
   /**
-   * Runs `work` in one transaction that commits only while the run is this process's: once another
-   * replica has taken it over, this throws a {@link RunLost} and nothing is changed.
+   * Runs `work` in one transaction that commits only while this process owns the run. After another
+   * replica has taken the run over, it throws {@link RunLost} and changes nothing.
    */
   readonly transaction: <T>(work: (tx: Db) => Promise<T>) => Promise<T>;
-  /** Milliseconds since the epoch by the database's clock, read once a run. */
+  /** Milliseconds since the epoch by the clock of the database, read once for each run. */
   readonly now: number;
-  /** Aborted when the process stops or the run was taken over: finish the batch and return. */
+  /** Aborted when the process stops or loses the run; the job then finishes its batch and returns. */
   readonly signal: AbortSignal;
   readonly log: Log;
 }
@@ -26,15 +26,15 @@ export interface Job {
   /** Five-field cron expression, UTC. */
   readonly cron: string;
   readonly summary: string;
-  /** Without which it has nothing to do: idle where it is switched off; null for what runs wherever jobs do. */
+  /** The job is idle while this feature is off; null for a job that always runs. */
   readonly feature: Feature | null;
-  /** Why the job never runs here; null when it does. */
+  /** Why the job never runs with these settings; null when it runs. */
   readonly idleBecause: string | null;
-  /** Must be safe to run again, and beside itself: a dead replica's run is taken over. */
+  /** Must be safe to repeat and to run twice at once, because the run of a dead replica is taken over. */
   readonly run: (context: JobContext) => Promise<JobCounts>;
 }
 
-/** Another replica took the run over, because this one gave no sign of life for too long. */
+/** Another replica has taken the run over, because this one did not extend its lease in time. */
 export class RunLost extends Error {
   override name = 'RunLost';
 
@@ -43,7 +43,7 @@ export class RunLost extends Error {
   }
 }
 
-/** The end of a run that did its work but for some subjects, which it leaves to the next run. */
+/** A run that completed except for some subjects, which the next run tries again. */
 export class PartialRun extends Error {
   override name = 'PartialRun';
   readonly counts: JobCounts;

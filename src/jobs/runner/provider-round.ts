@@ -1,62 +1,61 @@
-/** Knows how providers are asked about objects in one run of a job: a few at once, those that are silent not again. */
+/** Queries providers about objects during one run of a job, a few at once; an unresponsive provider is not queried again. */
 import type { JobContext } from './job.ts';
 
-/** Of which providers are asked in one run; other jobs of the process wait for it. */
-export const askedMax = 500;
-/** Asked at once. */
-const atOnce = 8;
-const answerMs = 10_000;
+/** Maximum objects in one run; other jobs of the process wait for the run. */
+export const queriesMax = 500;
+const concurrentQueries = 8;
+const responseMs = 10_000;
 
 /** An object at a provider. */
-interface Asked {
+interface ProviderObject {
   readonly organisation_id: string;
   readonly provider: string;
   readonly kind: string;
 }
 
-/** In place of an answer. */
-export const silence = Symbol('silence');
+/** Stands for the missing response of a provider. */
+export const noResponse = Symbol('no response');
 
 export class ProviderRound {
   readonly #context: Pick<JobContext, 'signal' | 'log'>;
-  readonly #complaint: string;
-  readonly #silent = new Set<string>();
+  readonly #warning: string;
+  readonly #unresponsive = new Set<string>();
 
-  /** `complaint` is logged once of each provider that does not answer. */
-  constructor(context: Pick<JobContext, 'signal' | 'log'>, complaint: string) {
+  /** @param warning logged once for each provider that does not respond */
+  constructor(context: Pick<JobContext, 'signal' | 'log'>, warning: string) {
     this.#context = context;
-    this.#complaint = complaint;
+    this.#warning = warning;
   }
 
-  /** What `work` yields of each, in order; of the first ones only where the job is told to end. */
-  async each<Row, Done>(
+  /** Returns the results of `work` in order; only the first ones when the job must stop. */
+  async each<Row, Result>(
     rows: readonly Row[],
-    work: (row: Row) => Promise<Done>,
-  ): Promise<readonly Done[]> {
-    const done: Done[] = [];
-    for (let at = 0; at < rows.length && !this.#context.signal.aborted; at += atOnce) {
-      done.push(...(await Promise.all(rows.slice(at, at + atOnce).map(work))));
+    work: (row: Row) => Promise<Result>,
+  ): Promise<readonly Result[]> {
+    const results: Result[] = [];
+    for (let at = 0; at < rows.length && !this.#context.signal.aborted; at += concurrentQueries) {
+      results.push(...(await Promise.all(rows.slice(at, at + concurrentQueries).map(work))));
     }
-    return done;
+    return results;
   }
 
-  /** The answer of the object's provider, or {@link silence}, also where it was silent before. */
-  async ask<Told>(
-    { organisation_id: organisationId, provider, kind }: Asked,
-    question: (until: AbortSignal) => Promise<Told>,
-  ): Promise<Told | typeof silence> {
+  /** Returns {@link noResponse} also when the provider has not responded before. */
+  async query<Response>(
+    { organisation_id: organisationId, provider, kind }: ProviderObject,
+    send: (until: AbortSignal) => Promise<Response>,
+  ): Promise<Response | typeof noResponse> {
     const { signal, log } = this.#context;
-    const place = `${organisationId} ${provider}`;
-    if (this.#silent.has(place)) return silence;
+    const key = `${organisationId} ${provider}`;
+    if (this.#unresponsive.has(key)) return noResponse;
     try {
-      return await question(AbortSignal.any([signal, AbortSignal.timeout(answerMs)]));
+      return await send(AbortSignal.any([signal, AbortSignal.timeout(responseMs)]));
     } catch (err) {
-      // Others may have been asking it at the same time.
-      if (!this.#silent.has(place)) {
-        log.warn({ err, organisationId, provider, kind }, this.#complaint);
+      // A concurrent query may have logged the warning already.
+      if (!this.#unresponsive.has(key)) {
+        log.warn({ err, organisationId, provider, kind }, this.#warning);
       }
-      this.#silent.add(place);
-      return silence;
+      this.#unresponsive.add(key);
+      return noResponse;
     }
   }
 }

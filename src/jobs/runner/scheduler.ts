@@ -1,15 +1,14 @@
-/** Knows when jobs run. */
+/** Runs jobs by their schedules. */
 /*
- * Each process has a scheduler of its own: ticks of the cron expressions put jobs into one queue,
- * and whoever comes first to the run of a moment has it (job-run.ts). There is no leader.
+ * Each process has its own scheduler: ticks of the cron expressions put jobs into one queue, and the first
+ * process that claims a run executes it (job-run.ts). There is no leader.
  *
- * A run begins with the database's time. The moment that it belongs to follows from that, so that
- * replicas whose clocks differ by a little mean the same run. A process whose clock differs by more
- * than a few seconds runs nothing: nobody can say then which of the two clocks is wrong, and a job
- * that trusts the wrong one expires keys that have years to live.
+ * A run starts with the time of the database, which determines its bucket, so replicas with slightly
+ * different clocks claim the same run. A process whose clock differs by more than a few seconds runs no
+ * job: either clock may be wrong, and a job that trusts a wrong clock could expire keys years too early.
  *
- * Jobs of one process run one after another, because each takes what the database can give; a job
- * that still waits for its turn is not queued again, because the next run does everything that is due.
+ * The jobs of one process run one after another, because each uses the full capacity of the database. A
+ * job that still waits in the queue is not queued again, because its run processes everything that is due.
  */
 import { Cron } from 'croner';
 import { describeDeviation, type SharedClock } from '../../clock.ts';
@@ -26,9 +25,9 @@ export interface SchedulerOptions {
   readonly jobs: readonly Job[];
   readonly clock: SharedClock;
   readonly log: Log;
-  /** Unique to this process: host, pid and something random. */
+  /** Unique to this process: host, process id and a random part. */
   readonly owner: string;
-  /** A replica that stops giving signs of life is replaced after this long; a minute when absent. */
+  /** Lifetime of the lease that a live replica extends; default one minute. */
   readonly leaseMs?: number;
   /** Called after each run of this process. */
   readonly onRun?: (run: JobOutcome) => void;
@@ -41,7 +40,7 @@ export interface JobListing extends Pick<Job, 'name' | 'cron' | 'summary' | 'idl
 }
 
 interface LastRun {
-  /** `abandoned`: its owner died; the next tick takes it over. */
+  /** `abandoned`: the owner died; the next tick takes the run over. */
   readonly state: JobRunRow['state'] | 'abandoned';
   readonly owner: string;
   readonly attempt: number;
@@ -53,11 +52,11 @@ interface LastRun {
 }
 
 export interface Scheduler {
-  /** Begins to run jobs by their schedules. */
+  /** Starts to run jobs by their schedules. */
   start(): void;
-  /** Starts nothing more and resolves when the current run has ended at its next safe point. */
+  /** Starts no further run and resolves when the current run has ended at its next safe point. */
   stop(): Promise<void>;
-  /** Runs a job now, whatever its schedule. Throws a Failure when there is none of that name or it is idle. */
+  /** Runs a job now, regardless of its schedule. @throws Failure when the job does not exist or is idle */
   runNow(name: string): Promise<JobOutcome>;
   list(): Promise<JobListing[]>;
 }
@@ -71,7 +70,7 @@ class CronScheduler implements Scheduler {
   readonly #stopping = new AbortController();
   #crons: Cron[] = [];
   readonly #waiting = new Set<string>();
-  /** Ends when the run in progress and those waiting behind it have ended. */
+  /** Settles when the current run and those queued after it have ended. */
   #tail: Promise<unknown> = Promise.resolve();
 
   constructor(options: SchedulerOptions) {
@@ -117,7 +116,7 @@ class CronScheduler implements Scheduler {
     );
   }
 
-  /** A job that is still waiting for its turn is not queued a second time. */
+  /** Does not queue a job that is queued already. */
   #tick(job: Job): void {
     if (this.#waiting.has(job.name) || this.#stopping.signal.aborted) return;
     this.#waiting.add(job.name);
@@ -151,7 +150,7 @@ class CronScheduler implements Scheduler {
   }
 }
 
-/** The latest moment not after `now` that the expression names: equal on every replica. */
+/** The latest time of the schedule up to `now`; equal on all replicas. */
 function scheduledAt(cron: string, now: number): number {
   const [latest] = new Cron(cron, { timezone: 'UTC', paused: true }).previousRuns(
     1,
@@ -167,9 +166,9 @@ function nextRun(cron: string, now: number): number | null {
 }
 
 function describeRun(run: JobRunRow, live: JobRunRow | undefined): LastRun {
-  const abandoned = run.state === 'running' && live?.bucket !== run.bucket;
+  const isAbandoned = run.state === 'running' && live?.bucket !== run.bucket;
   return {
-    state: abandoned ? 'abandoned' : run.state,
+    state: isAbandoned ? 'abandoned' : run.state,
     owner: run.owner,
     attempt: run.attempt,
     startedAt: run.started_at,

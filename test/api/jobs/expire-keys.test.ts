@@ -94,7 +94,7 @@ describe('expire-keys', () => {
     });
     await locked;
     await expect(run()).rejects.toMatchObject({
-      message: expect.stringContaining(`ApiKey ${held!.id} could not be done`),
+      message: expect.stringContaining(`ApiKey ${held!.id} could not be processed`),
       counts: { expired: 29, failed: 1 },
     });
     release();

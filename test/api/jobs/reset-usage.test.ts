@@ -288,7 +288,7 @@ describe('a subject that cannot be reset', () => {
     );
     await expect(run(monday)).rejects.toMatchObject({
       name: 'PartialRun',
-      message: expect.stringContaining(`ApiKey ${broken.id} could not be done: `),
+      message: expect.stringContaining(`ApiKey ${broken.id} could not be processed: `),
       counts: { keys: 20, workspaces: 0, policies: 1, skippedWindows: 0, failed: 1 },
     });
     expect(await stored(broken)).toMatchObject({ window_start: before });

@@ -188,7 +188,7 @@ it('gives up after a day of rejections, and reports that in the run', async () =
   }
   expect(at - noon).toBeGreaterThan(22 * 3_600_000);
   await expect(run(at)).rejects.toThrow(
-    'API key ci has reached its alert threshold could not be done',
+    'API key ci has reached its alert threshold could not be processed',
   );
   expect(await stored()).toMatchObject([{ state: 'failed', attempts: 28, sent_at: null }]);
   expect(await run(at + 86_400_000)).toMatchObject({ sent: 0, postponed: 0 });
@@ -202,7 +202,7 @@ it('marks an alert without recipients, and deletes all alerts after 90 days', as
   const reasons = (await stored()).map(({ state, last_error }) => `${state}: ${last_error}`);
   expect(reasons.sort()).toEqual([
     'unaddressed: SMTP_HOST is not set',
-    'unaddressed: nobody is to be told',
+    'unaddressed: there are no recipients',
   ]);
   expect(await run(noon + 90 * 86_400_000)).toMatchObject({ deleted: 0 });
   expect(await run(noon + 90 * 86_400_000 + 1)).toMatchObject({ deleted: 2 });
