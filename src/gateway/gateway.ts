@@ -2,7 +2,7 @@
 import type { Keyring } from '../auth/keyring.ts';
 import { Searches } from '../guardrails/searches.ts';
 import { createLedger } from '../ledger/ledger.ts';
-import type { PolicyTerms } from '../ledger/limits-of-request.ts';
+import type { PolicyTerms } from '../ledger/request-limits.ts';
 import type { TargetLimits } from '../model/configs/config-document.ts';
 import { monotonicMs } from '../monotonic.ts';
 import type { ObjectFamily } from '../objects/object-request.ts';
@@ -12,13 +12,13 @@ import { RunDriverPool } from '../objects/runs/run-driver-pool.ts';
 import { type VectorFamilies, vectorFamilies } from '../objects/vectors/vector-families.ts';
 import type { Proxies } from '../remote/proxies.ts';
 import type { Database } from '../store/connection/db.ts';
-import type { KeptBlobs } from '../store/kept-blobs.ts';
 import type { RenderablePrompt } from '../store/reads/prompt-reads.ts';
 import * as snapshotMarks from '../store/rows/snapshot-marks.ts';
+import type { StoredBlobs } from '../store/stored-blobs.ts';
 import { Origins } from '../upstream/origins.ts';
 import { Outbound } from '../upstream/outbound.ts';
 import { type GatewayKey, GatewayKeys } from './callers/gateway-key.ts';
-import { GatewayTokens, type Place, type TokenRules } from './callers/gateway-token.ts';
+import { GatewayTokens, type TokenRules, type TokenWorkspace } from './callers/gateway-token.ts';
 import { Generations } from './callers/generations.ts';
 import { type Issuer, IssuerKeys } from './callers/issuer-keys.ts';
 import { IssuerOrigins } from './callers/issuer-origins.ts';
@@ -57,7 +57,7 @@ export interface GatewayOptions
     > {
   readonly database: Pick<Database, 'readable' | 'db' | 'transaction'>;
   /** Storage of file contents. */
-  readonly blobs: KeptBlobs;
+  readonly blobs: StoredBlobs;
   /** Bound of one uploaded file. */
   readonly fileBytesMax: number;
   readonly hashCredential: (value: string) => Buffer;
@@ -103,74 +103,45 @@ const configsMax = 10_000;
 const providersMax = 10_000;
 const guardrailsMax = 10_000;
 const organisationsMax = 10_000;
-const placesMax = 10_000;
+const workspacesMax = 10_000;
 const promptsMax = 1_000;
 
 /** The gateway must be disposed after its server has closed. */
 export function createGateway(options: GatewayOptions): Gateway {
-  const { database, graceMs, trustedHosts, isUnavailable } = options;
+  const { database, graceMs, trustedHosts } = options;
   const generations = new Generations({
     load: (ids) => snapshotMarks.listGenerations(database.readable, ids),
     pollMs,
     graceMs,
     onFailure: options.onLookFailure,
   });
-  const cache = <T>(entriesMax: number): SnapshotCache<T> =>
-    new SnapshotCache<T>(generations, { entriesMax, isUnavailable });
-  const keys = cache<GatewayKey>(keysMax);
-  const configs = cache<GatewayConfig | null>(configsMax);
-  const policies = cache<readonly PolicyTerms[]>(organisationsMax);
-  const providers = cache<GatewayProvider>(providersMax);
-  const stored = cache<StoredGuardrail>(guardrailsMax);
   const origins = new Origins(trustedHosts);
   const { managers, secrets } = managedSecrets(options);
   const issuerOrigins = new IssuerOrigins(origins, options.proxies);
-  const tokens = tokensOf(options, issuerOrigins, cache(placesMax));
   const searches = new Searches();
   const ledger = createLedger({ database, clock: options.clock });
-  const { bodyBytesMax, enforcesLimits, limitsBy, record, spanExport, onFault } = options;
-  const { hashCredential, unsealerOf, fileBytesMax, onRefused } = options;
   const vectors = vectorsOf(options);
   const { storeSearch: search } = vectors;
   const callsOf = storedCallers(() => pipeline);
   const now = () => options.clock.now();
+  const { onFault } = options;
   const drivers = new RunDriverPool({ database, callsOf, search, now, onFault });
   const pipeline: Pipeline = {
-    keys: new GatewayKeys({ database, hashCredential, fresh: keys }),
-    tokens,
-    configs: new Configs({
-      database,
-      fresh: configs,
-      trusted: trustedHosts,
-      limits: options.configTargets,
-      blocksInline: options.blocksInlineConfigs,
-    }),
-    targets: new Targets(
-      trustedHosts,
-      new Providers({ database, unsealerOf, fresh: providers, secrets }),
-    ),
+    ...lookupsOf(options, { generations, origins, issuerOrigins, searches, secrets }),
     origins,
     breakers: new Breakers(),
-    bodyBytesMax,
-    fileBytesMax,
-    enforcesLimits,
-    limitsBy,
-    isUnavailable,
-    record,
-    spanExport,
+    bodyBytesMax: options.bodyBytesMax,
+    fileBytesMax: options.fileBytesMax,
+    enforcesLimits: options.enforcesLimits,
+    limitsBy: options.limitsBy,
+    isUnavailable: options.isUnavailable,
+    record: options.record,
+    spanExport: options.spanExport,
     onFault,
-    onRefused,
+    onRefused: options.onRefused,
     now,
-    policies: new Policies(database, policies, limitsBy),
     ledger,
     responses: new ResponseCache(),
-    prompts: new Prompts({ database, fresh: cache<RenderablePrompt>(promptsMax) }),
-    guardrails: new Guardrails({
-      database,
-      fresh: stored,
-      isEnabled: options.runsGuardrails,
-      tools: { searches, outbound: new Outbound(origins, trustedHosts) },
-    }),
     objects: ownedObjectsOf(options, [
       ...vectors.families,
       new AssistantObjects({ database, drivers, search }),
@@ -191,6 +162,52 @@ export function createGateway(options: GatewayOptions): Gateway {
       await origins[Symbol.asyncDispose]();
       await managers[Symbol.asyncDispose]();
     },
+  };
+}
+
+/** What look-ups of keys, configs, providers and guardrails share. */
+interface LookupParts {
+  readonly generations: Generations;
+  readonly origins: Origins;
+  readonly issuerOrigins: IssuerOrigins;
+  readonly searches: Searches;
+  readonly secrets: ReturnType<typeof managedSecrets>['secrets'];
+}
+
+/** Everything that requests read from the database, cached while it is current. */
+function lookupsOf(
+  options: GatewayOptions,
+  { generations, origins, issuerOrigins, searches, secrets }: LookupParts,
+) {
+  const { database, trustedHosts, hashCredential, unsealerOf, isUnavailable } = options;
+  const cache = <T>(entriesMax: number): SnapshotCache<T> =>
+    new SnapshotCache<T>(generations, { entriesMax, isUnavailable });
+  const providers = new Providers({
+    database,
+    unsealerOf,
+    fresh: cache<GatewayProvider>(providersMax),
+    secrets,
+  });
+  const policies = cache<readonly PolicyTerms[]>(organisationsMax);
+  return {
+    keys: new GatewayKeys({ database, hashCredential, fresh: cache<GatewayKey>(keysMax) }),
+    tokens: tokensOf(options, issuerOrigins, cache(workspacesMax)),
+    configs: new Configs({
+      database,
+      fresh: cache<GatewayConfig | null>(configsMax),
+      trusted: trustedHosts,
+      limits: options.configTargets,
+      blocksInline: options.blocksInlineConfigs,
+    }),
+    targets: new Targets(trustedHosts, providers),
+    policies: new Policies(database, policies, options.limitsBy),
+    prompts: new Prompts({ database, fresh: cache<RenderablePrompt>(promptsMax) }),
+    guardrails: new Guardrails({
+      database,
+      fresh: cache<StoredGuardrail>(guardrailsMax),
+      isEnabled: options.runsGuardrails,
+      tools: { searches, outbound: new Outbound(origins, trustedHosts) },
+    }),
   };
 }
 
@@ -221,10 +238,10 @@ function vectorsOf({
 function tokensOf(
   { tokens, database, requireConnection }: GatewayOptions,
   origins: IssuerOrigins,
-  places: SnapshotCache<Place>,
+  workspaces: SnapshotCache<TokenWorkspace>,
 ): GatewayTokens | null {
   if (tokens === null) return null;
   const { issuers, rules, onKeysFailure: onFailure } = tokens;
   const issuerKeys = new IssuerKeys({ issuers, origins, monotonicMs, onFailure });
-  return new GatewayTokens({ database, requireConnection, issuerKeys, rules, places });
+  return new GatewayTokens({ database, requireConnection, issuerKeys, rules, workspaces });
 }

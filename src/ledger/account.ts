@@ -1,5 +1,5 @@
 /** Knows what one request has been admitted for, and charges what it used: each reservation once. */
-import type { Need } from '../store/tables/usage-slices.ts';
+import type { UnitsNeed } from '../store/usage/usage-slices.ts';
 import {
   boundUnits,
   type Limit,
@@ -33,7 +33,7 @@ export class Shortage {
   /** The first whose slice does not suffice, and the least that would. */
   readonly lacking: Charge & { readonly unitsMin: number };
   /** What it needs of every slice: of one that suffices now, too, so that this is not given back meanwhile. */
-  readonly needs: ReadonlyMap<Slice, Need>;
+  readonly needs: ReadonlyMap<Slice, UnitsNeed>;
 
   constructor(lacking: Shortage['lacking'], needs: Shortage['needs']) {
     this.lacking = lacking;
@@ -150,8 +150,8 @@ export class Reservations {
 }
 
 /** All that is reserved before, with as much output as is asked for. */
-function needsOf(charges: readonly Charge[], bound: UsageBound): ReadonlyMap<Slice, Need> {
-  const needs = new Map<Slice, Need>();
+function needsOf(charges: readonly Charge[], bound: UsageBound): ReadonlyMap<Slice, UnitsNeed> {
+  const needs = new Map<Slice, UnitsNeed>();
   for (const { limit, slice } of charges) {
     if (!limit.isHard) continue;
     const unitsMin = boundUnits(limit, bound, bound.outputTokensMin);

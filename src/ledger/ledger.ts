@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts';
 import type { Database } from '../store/connection/db.ts';
 import { type Grant, type LimitLeft, Reservations } from './account.ts';
-import { Desk } from './desk.ts';
+import { AdmissionQueue } from './admission-queue.ts';
 import type { Limit, Usage, UsageBound } from './limit.ts';
 
 /** One request, from its first target to its last byte. */
@@ -26,7 +26,7 @@ export interface Account {
 }
 
 /**
- * Admits within slices that this process holds, without a statement for each request (docs/limits.md,
+ * Admits within slices that this process holds, without a statement for each request (docs/explanation/limits.md,
  * Slices). A request that lacks something waits while its process asks the database and others give back
  * what lies idle with them, for a second, or longer where they are late; then it takes less, where it can, or
  * is refused.
@@ -34,7 +34,7 @@ export interface Account {
 export interface Ledger extends AsyncDisposable {
   open(): Account;
   /** Resolves when the counters of an organisation know what was charged by now, as far as they can be told. */
-  tell(organisationId: string): Promise<void>;
+  report(organisationId: string): Promise<void>;
 }
 
 const waitMsDefault = 1_000;
@@ -49,23 +49,23 @@ export function createLedger(deps: {
   readonly lateMs?: number;
 }): Ledger {
   const { database, clock, waitMs = waitMsDefault, lateMs = lateMsDefault } = deps;
-  const desk = new Desk(database, { now: () => clock.now(), waitMs, lateMs });
+  const queue = new AdmissionQueue(database, { now: () => clock.now(), waitMs, lateMs });
   return {
-    open: () => new DeskAccount(desk),
-    tell: (organisationId) => desk.tell(organisationId),
-    [Symbol.asyncDispose]: () => desk.close(),
+    open: () => new QueuedAccount(queue),
+    report: (organisationId) => queue.report(organisationId),
+    [Symbol.asyncDispose]: () => queue.close(),
   };
 }
 
-class DeskAccount extends Reservations implements Account {
-  readonly #desk: Desk;
+class QueuedAccount extends Reservations implements Account {
+  readonly #queue: AdmissionQueue;
 
-  constructor(desk: Desk) {
+  constructor(queue: AdmissionQueue) {
     super();
-    this.#desk = desk;
+    this.#queue = queue;
   }
 
   admit(limits: readonly Limit[], bound: UsageBound): Grant | Promise<Grant> {
-    return limits.length === 0 ? bound : this.#desk.admit(this, limits, bound);
+    return limits.length === 0 ? bound : this.#queue.admit(this, limits, bound);
   }
 }

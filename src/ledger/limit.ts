@@ -1,15 +1,16 @@
 /** Knows what a limit is to the ledger: one counter, how far it may go, and how a request is measured by it. */
-import { idToBytes } from '../model/ids.ts';
-import type { UsageType } from '../model/limits.ts';
+
+import type { UsageType } from '../model/limits/limits.ts';
 import {
   affordableOutput,
   costUnits,
   costUnitsMax,
   type Price,
   type TokenUsage,
-} from '../model/pricing.ts';
-import type { CounterPlace } from '../store/tables/counter-place.ts';
-import { type CountedKind, counterId } from '../store/tables/usage-counters.ts';
+} from '../model/pricing/pricing.ts';
+import { idToBytes } from '../model/wire/ids.ts';
+import type { CounterRef } from '../store/usage/counter-place.ts';
+import { type CountedKind, counterId } from '../store/usage/usage-counters.ts';
 
 export interface Limit {
   readonly organisationId: string;
@@ -38,10 +39,14 @@ export function placeOf(
     Limit,
     'isRate' | 'subjectKind' | 'subjectId' | 'windowStart' | 'valueKey' | 'endsAt'
   >,
-): CounterPlace {
+): CounterRef {
   const { isRate, subjectKind, subjectId, windowStart, valueKey, endsAt } = limit;
   return {
-    ...{ isRate, subjectKind, windowStart, valueKey, endsAt: isRate ? endsAt : null },
+    isRate,
+    subjectKind,
+    windowStart,
+    valueKey,
+    endsAt: isRate ? endsAt : null,
     subjectId: idToBytes(subjectId),
     id: idToBytes(counterId(subjectId, valueKey)),
   };
@@ -66,7 +71,7 @@ export interface Usage extends TokenUsage {
 }
 
 /** What was used, with what it costs: nothing where there is no price. */
-export function usageAt(price: Price | null, usage: TokenUsage): Usage {
+export function usageAtPrice(price: Price | null, usage: TokenUsage): Usage {
   return { ...usage, costUnits: price === null ? 0 : costUnits(price, usage) };
 }
 

@@ -1,10 +1,10 @@
 /** Knows how a request that was charged all that it was granted comes to be charged what it used, once that is told. */
-import type { Price, TokenUsage } from '../model/pricing.ts';
+import type { Price, TokenUsage } from '../model/pricing/pricing.ts';
 import type { Db } from '../store/connection/db.ts';
-import { type SettledUse, tellSettled } from '../store/tables/logged-requests.ts';
-import * as openCharges from '../store/tables/open-charges.ts';
-import { correct, type UsageCorrection } from '../store/tables/usage-corrections.ts';
-import { type Limit, placeOf, type Usage, usageAt, usedUnits } from './limit.ts';
+import { recordSettlement, type SettledUsage } from '../store/logs/logged-requests.ts';
+import * as openCharges from '../store/logs/open-charges.ts';
+import { correct, type UsageCorrection } from '../store/usage/usage-corrections.ts';
+import { type Limit, placeOf, type Usage, usageAtPrice, usedUnits } from './limit.ts';
 
 /** What was charged in place of what nobody had said. */
 export interface AssumedCharge {
@@ -54,7 +54,7 @@ export function addressOf({ terms }: openCharges.OpenCharge): string | null {
 /** How long a provider that keeps an object can be asked what it has used. */
 export const openForMs = 31 * 86_400_000;
 /** By when what a process has charged is told, whatever becomes of it. */
-const toldWithinMs = 600_000;
+const reportedWithinMs = 600_000;
 /** How long a process may take to log a request; what was settled before is kept for it. */
 const loggedWithinMs = 7 * 86_400_000;
 
@@ -74,7 +74,7 @@ export async function settleCharge(
   now: number,
 ): Promise<boolean> {
   const { price, counters } = JSON.parse(row.terms) as Terms;
-  const used = usage && usageAt(price, usage);
+  const used = usage && usageAtPrice(price, usage);
   const corrections = used === null ? [] : counters.map((one) => correctionOf(one, used));
   const due = corrections.filter(({ units }) => units !== 0);
   try {
@@ -82,8 +82,9 @@ export async function settleCharge(
       const open = await openCharges.lock(tx, row);
       if (open === undefined) return;
       const isDone = await correct(tx, row.organisation_id, due, {
-        ...{ chargedAt: row.created_at, now },
-        takesWhatIsThere: now - row.created_at > toldWithinMs,
+        chargedAt: row.created_at,
+        now,
+        takesWhatIsThere: now - row.created_at > reportedWithinMs,
       });
       if (!isDone) throw new TooEarly();
       await endOpen(tx, open, used, now);
@@ -99,7 +100,7 @@ export async function settleCharge(
 async function endOpen(
   tx: Db,
   open: openCharges.OpenCharge,
-  used: SettledUse | null,
+  used: SettledUsage | null,
   now: number,
 ): Promise<void> {
   const { organisation_id, logged_at: endedAt, log_id: id, totals_id: totalsId } = open;
@@ -109,7 +110,7 @@ async function endOpen(
   }
   if (used !== null && isLogged) {
     const { usage: charged } = JSON.parse(open.terms) as Terms;
-    await tellSettled(tx, organisation_id, { endedAt, id, totalsId }, { charged, used });
+    await recordSettlement(tx, organisation_id, { endedAt, id, totalsId }, { charged, used });
   }
   await openCharges.deleteOne(tx, open);
 }

@@ -1,9 +1,9 @@
 /** Knows the part of one counter that this process holds: what of it is free, reserved by running requests, or used. */
-import type { CounterPlace } from '../store/tables/counter-place.ts';
-import type { MoveOutcome, Need, SliceMove } from '../store/tables/usage-slices.ts';
-import type { HeardShortage } from '../store/tables/wanted-slices.ts';
+import type { CounterRef } from '../store/usage/counter-place.ts';
+import type { MoveOutcome, UnitsNeed, SliceMove } from '../store/usage/usage-slices.ts';
+import type { SliceShortage } from '../store/usage/wanted-slices.ts';
 import { type Limit, placeOf } from './limit.ts';
-import { Pace } from './pace.ts';
+import { UsageRate } from './usage-rate.ts';
 
 /** Part of a limit that a process takes at a time, so that others find enough. */
 const shareMax = 0.01;
@@ -22,7 +22,7 @@ export interface Reservation {
 }
 
 /** The least that nobody had to give although it was waited for, which nobody waits for again at once. */
-class VainWait {
+class FailedWait {
   #units = Number.POSITIVE_INFINITY;
   #atMs = 0;
 
@@ -31,7 +31,7 @@ class VainWait {
     this.#atMs = nowMs;
   }
 
-  wasLately(units: number, nowMs: number): boolean {
+  wasRecent(units: number, nowMs: number): boolean {
     return units >= this.#units && nowMs - this.#atMs < vainMs;
   }
 
@@ -41,7 +41,7 @@ class VainWait {
 }
 
 /** What is known of the use of a counter. */
-interface KnownUse {
+interface KnownUsage {
   /** By everybody. */
   readonly usedUnits: number;
   /** By requests of this process that are under way. */
@@ -56,11 +56,11 @@ export interface Lease {
 }
 
 export class Slice {
-  readonly place: CounterPlace;
+  readonly place: CounterRef;
   limit: Limit;
   readonly #lease: Lease;
   /** Requests that wait for more, first come first served. */
-  readonly needs = new Set<Need>();
+  readonly needs = new Set<UnitsNeed>();
   #holding = 0;
   /** What the database says is held here, less what is being given into a move. */
   #units = 0;
@@ -71,12 +71,12 @@ export class Slice {
   #move: SliceMove | null = null;
   #isNew = true;
   #isRecalled = false;
-  readonly #pace = new Pace(idleMs);
-  readonly vain = new VainWait();
+  readonly #pace = new UsageRate(idleMs);
+  readonly failedWait = new FailedWait();
   /** Of everybody, as the last move found it. */
   #known: { readonly usedUnits: number; readonly atMs: number } | null = null;
   /** As the last move found it; null where that got all that was waited for. */
-  shortage: HeardShortage | null = null;
+  shortage: SliceShortage | null = null;
 
   constructor(limit: Limit, lease: Lease) {
     this.limit = limit;
@@ -85,7 +85,7 @@ export class Slice {
   }
 
   /** The latest terms; what was held by higher ones is not used any more. */
-  hold(limit: Limit): void {
+  setLimit(limit: Limit): void {
     if (limit === this.limit) return;
     if (limit.limitUnits < this.limit.limitUnits) this.#isRecalled = true;
     this.limit = limit;
@@ -102,7 +102,7 @@ export class Slice {
   }
 
   /** Null while nobody has looked. */
-  get known(): KnownUse | null {
+  get known(): KnownUsage | null {
     const known = this.#known;
     if (known === null) return null;
     const usedUnits = known.usedUnits + this.#spent + (this.#move?.spent ?? 0);
@@ -143,7 +143,7 @@ export class Slice {
   }
 
   /** Whether nothing is left to know or to do here. */
-  isSpent(nowMs: number): boolean {
+  isUnused(nowMs: number): boolean {
     const isQuiet = this.#units === 0 && this.#reserved === 0 && this.#spent === 0;
     return isQuiet && this.#move === null && this.needs.size === 0 && this.#pace.isIdle(nowMs);
   }
@@ -154,9 +154,9 @@ export class Slice {
     const spent = this.#spent;
     const free = this.#units - this.#reserved - spent;
     const isAnswer = this.#isRecalled && this.#units > 0;
-    const want = this.#isRecalled ? 0 : wantedOf(this.limit, this.#pace, nowMs);
+    const want = this.#isRecalled ? 0 : targetUnits(this.limit, this.#pace, nowMs);
     const isIdle = this.#pace.isIdle(nowMs) || this.#isRecalled;
-    const wish = wishOf({ free, spent }, this.needs, { isDue, isAnswer, want, isIdle });
+    const wish = moveContents({ free, spent }, this.needs, { isDue, isAnswer, want, isIdle });
     if (wish === null) return null;
     const held = { counter: this.place, isNew: this.#isNew, units: this.#units, spent, isAnswer };
     const move = { ...held, ...wish, ...termsOf(this.limit) };
@@ -178,7 +178,7 @@ export class Slice {
     }
     this.#isNew = false;
     this.#units += outcome.granted;
-    if (outcome.granted > 0) this.vain.forget();
+    if (outcome.granted > 0) this.failedWait.forget();
     this.#known = { usedUnits: outcome.usedUnits, atMs: nowMs };
     this.shortage = outcome.shortage;
   }
@@ -211,14 +211,14 @@ function termsOf({ limitUnits, alertThresholdUnits, type, label }: Limit) {
 }
 
 /** Enough for a while at the pace of late, but no more than a small part of the limit. */
-function wantedOf({ isHard, limitUnits }: Limit, pace: Pace, nowMs: number): number {
+function targetUnits({ isHard, limitUnits }: Limit, pace: UsageRate, nowMs: number): number {
   return isHard ? Math.min(pace.unitsIn(aheadMs, nowMs), Math.floor(limitUnits * shareMax)) : 0;
 }
 
 /** What is given into a move, and asked for; null where nothing is to be told. */
-function wishOf(
+function moveContents(
   { free, spent }: Readonly<Record<'free' | 'spent', number>>,
-  needs: ReadonlySet<Need>,
+  needs: ReadonlySet<UnitsNeed>,
   {
     want,
     isIdle,

@@ -1,13 +1,13 @@
 /** Knows one request to a provider: when its answer begins, who takes its bytes, and how it is cut off. */
 import type { Dispatcher } from 'undici';
-import { singleHeaders } from './single-headers.ts';
+import { deduplicateHeaders } from './deduplicate-headers.ts';
 
 /** A body that is sent as it comes. */
-export interface PassedBody extends AsyncIterable<Buffer> {
+export interface StreamedRequestBody extends AsyncIterable<Buffer> {
   /** Of all of it; null where nobody says. */
   readonly bytes: number | null;
   /** Whether any of it was sent, which cannot be sent again. */
-  readonly isTaken: boolean;
+  readonly isStarted: boolean;
   /** Whether all of it was. */
   readonly isWhole: boolean;
 }
@@ -20,7 +20,7 @@ export interface CallRequest {
   readonly headers: Record<string, string>;
   readonly body: Buffer | null;
   /** In place of the body. */
-  readonly passed?: PassedBody | undefined;
+  readonly streamed?: StreamedRequestBody | undefined;
   /**
    * Longest wait for the first header of the answer, and between two pieces of its body: were they
    * two figures, each answer would take another timer, which stays in the heap long after it is cleared.
@@ -36,7 +36,7 @@ export interface Sink {
   fail(error: Error): void;
 }
 
-export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+export type ProviderHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** Is told once when a call is over: its status, 0 where no answer began, and why it did not come whole. */
 export type CallWatch = (status: number, error: Error | null) => void;
@@ -53,7 +53,7 @@ export class Call implements Dispatcher.DispatchHandler {
   /** Whether anything of it may have come to the provider. */
   isSent = false;
   status = 0;
-  headers: AnswerHeaders = {};
+  headers: ProviderHeaders = {};
   #controller: Dispatcher.DispatchController | null = null;
   #cut: Error | null = null;
   #sink: Sink | null = null;
@@ -71,7 +71,7 @@ export class Call implements Dispatcher.DispatchHandler {
     this.#refuse = reject;
     this.#watch = watch;
     const { origin, path, method, headers } = request;
-    const body = request.passed ?? request.body;
+    const body = request.streamed ?? request.body;
     const { silenceTimeoutMs: timeoutMs } = request;
     const asked: Dispatcher.DispatchOptions = {
       origin,
@@ -110,11 +110,11 @@ export class Call implements Dispatcher.DispatchHandler {
     else controller.abort(this.#cut);
   }
 
-  onResponseStart(_: unknown, status: number, headers: AnswerHeaders): void {
+  onResponseStart(_: unknown, status: number, headers: ProviderHeaders): void {
     // Something that goes before the answer, such as 103.
     if (status < 200) return;
     try {
-      this.headers = singleHeaders(headers);
+      this.headers = deduplicateHeaders(headers);
     } catch (ambiguous) {
       this.cut(ambiguous as Error);
       return;

@@ -2,7 +2,7 @@
 import { type LookupAddress, type LookupOptions, lookup as lookUp } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
-import { resolvedAddressFault } from '../model/outbound-url.ts';
+import { resolvedAddressFault } from '../model/services/outbound-url.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 
 /** A host leads where the gateway must not call. The message names the host, which a config named. */
@@ -53,7 +53,7 @@ export function createGuardedConnect(origin: URL, options: GuardOptions): buildC
       if (error !== null) return done(error, null);
       const refusal = refusalOf(socket.remoteAddress ?? '');
       if (refusal === null) {
-        socket.once('error', tellReset);
+        socket.once('error', renameReset);
         return done(null, socket);
       }
       socket.destroy();
@@ -63,7 +63,7 @@ export function createGuardedConnect(origin: URL, options: GuardOptions): buildC
 }
 
 /** What undici takes for the end of an answer that has no length, and passes on as if it were whole. */
-function tellReset(error: NodeJS.ErrnoException): void {
+function renameReset(error: NodeJS.ErrnoException): void {
   if (error.code === 'ECONNRESET') error.code = 'CONNECTION_RESET';
 }
 

@@ -1,8 +1,8 @@
 /** Knows short requests to addresses that users name: guarded like those to providers, bounded, and read whole. */
 import type { Dispatcher } from 'undici';
-import { outboundUrlFault } from '../model/outbound-url.ts';
+import { outboundUrlFault } from '../model/services/outbound-url.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
-import { type AnswerHeaders, Call } from './call.ts';
+import { Call, type ProviderHeaders } from './call.ts';
 import type { Origins } from './origins.ts';
 
 export interface OutboundRequest {
@@ -14,9 +14,9 @@ export interface OutboundRequest {
   readonly timeoutMs: number;
 }
 
-export interface OutboundAnswer {
+export interface OutboundResponse {
   readonly status: number;
-  readonly headers: AnswerHeaders;
+  readonly headers: ProviderHeaders;
   readonly body: Buffer;
 }
 
@@ -43,12 +43,16 @@ export class Outbound {
     headers,
     body,
     timeoutMs,
-  }: OutboundRequest): Promise<OutboundAnswer> {
+  }: OutboundRequest): Promise<OutboundResponse> {
     const fault = outboundUrlFault(url, this.#trusted);
     if (fault !== null) throw new OutboundFailure(`the address ${fault}`);
     const { origin, pathname, search } = new URL(url);
     const call = new Call(this.#origins.at(origin), {
-      ...{ origin, path: pathname + search, method, headers, body },
+      origin,
+      path: pathname + search,
+      method,
+      headers,
+      body,
       silenceTimeoutMs: timeoutMs,
     });
     const timer = setTimeout(() => {

@@ -1,4 +1,4 @@
-/** Knows which requests come to the listener for inference and are the Admin API's, since clients know one address. */
+/** Recognises Admin API requests at the inference listener, so that clients need only one address. */
 import type { IncomingMessage } from 'node:http';
 import { credentialsOf } from './authenticate.ts';
 import { ownHeaders } from './exchange.ts';
@@ -12,7 +12,7 @@ export function isAdminRequest({ method, url }: IncomingMessage): boolean {
   return paths[method!]?.test(url!) === true;
 }
 
-/** Says the key by the one header that the Admin API takes it by, and nothing else that could be one. */
+/** Sends the key in the header that the Admin API reads, and removes all other credentials. */
 export function setKeyHeader(request: IncomingMessage, headerPrefixes: readonly string[]): void {
   const { key } = credentialsOf(request, ownHeaders(request, headerPrefixes));
   const others = Object.entries(request.headers).filter(

@@ -1,4 +1,4 @@
-/** Knows who sends a request: which of its headers is the key or token of the gateway, and whether that is good now. */
+/** Authenticates callers: finds the key or token in the headers and checks that it is valid now. */
 import type { IncomingMessage } from 'node:http';
 import { toRefusedCredential } from '../../auth/refused-credentials.ts';
 import { grantsScope } from '../../model/people/scopes.ts';
@@ -7,27 +7,26 @@ import type { ReadHeader } from './exchange.ts';
 import type { GatewayKey, GatewayKeys } from './gateway-key.ts';
 import { type GatewayTokens, isToken } from './gateway-token.ts';
 
-/** What a request shows of itself. */
+/** The credentials in a request. */
 export interface SentCredentials {
-  /** Of the gateway. */
+  /** The key or token of the gateway. */
   readonly key: string | null;
-  /** Of the provider: only where the key of the gateway has a header of its own. */
+  /** The provider's credential, which is recognised only if the gateway key has its own header. */
   readonly credential: string | null;
 }
 
-/** Where callers are known from. */
 export interface CallerSources {
   readonly keys: GatewayKeys;
-  /** Null where no tokens are taken. */
+  /** Null when tokens are not accepted. */
   readonly tokens: GatewayTokens | null;
 }
 
 const scope = 'completions.write';
 
 /**
- * The key is `x-gateway-api-key`; without it the bearer, and without that `x-api-key`, which is what
- * clients of Anthropic send. Beside a header of the gateway's own, the others are the provider's, unless
- * they repeat the key, as clients do that send it wherever keys may stand.
+ * The key is `x-gateway-api-key`, else the bearer token, else `x-api-key`, which Anthropic SDKs send. With
+ * `x-gateway-api-key`, the other headers are the credential of the provider, unless they repeat the key, as
+ * some clients do.
  */
 export function credentialsOf({ headers }: IncomingMessage, header: ReadHeader): SentCredentials {
   const { authorization, 'x-api-key': apiKey } = headers;
@@ -49,29 +48,29 @@ function bearerOf(header: string | undefined): string | null {
   return value === '' ? null : value;
 }
 
-/** @throws GatewayError that says whether the key is unknown, over, or may not do this */
+/** @throws GatewayError when the key is unknown, expired or lacks the scope */
 export function authenticate(
   { keys, tokens }: CallerSources,
-  shown: SentCredentials,
+  sent: SentCredentials,
   now: number,
 ): GatewayKey | Promise<GatewayKey> {
-  if (shown.key === null) {
+  if (sent.key === null) {
     const hint = 'send it as a bearer token or as x-gateway-api-key';
     throw new GatewayError('invalid_api_key', `No API key was sent: ${hint}`);
   }
-  if (tokens !== null && isToken(shown.key)) {
-    const found = tokens.find(shown.key, now);
+  if (tokens !== null && isToken(sent.key)) {
+    const found = tokens.find(sent.key, now);
     return found instanceof Promise
       ? found.then((key) => requireUsableKey(key, now))
       : requireUsableKey(found, now);
   }
-  const found = keys.find(shown.key, now);
+  const found = keys.find(sent.key, now);
   return found instanceof Promise
     ? found.then((key) => requireUsableKey(key, now))
     : requireUsableKey(found, now);
 }
 
-/** @throws GatewayError where the key is unknown, over, or may not do this */
+/** @throws GatewayError when the key is unknown, expired or lacks the scope */
 export function requireUsableKey(key: GatewayKey | undefined, now: number): GatewayKey {
   if (key === undefined) throw unknownKey();
   if (key.status === 'expired' || (key.endsAtMs !== null && key.endsAtMs <= now)) {

@@ -1,11 +1,11 @@
-/** Knows which guardrails hold on every request of a key: those of its organisation, and those of its workspace. */
+/** Determines the guardrails that apply to every request of a key: those of its organisation and of its workspace. */
 import { readDocument } from '../../model/wire/json-record.ts';
 import type { WorkspaceDefaults } from '../../model/workspaces/workspace.ts';
 import type { StoredGuardrailExclusion } from '../../store/resources/guardrail-exclusions.ts';
 import type { StoredDefaults } from '../../store/resources/organisation-defaults.ts';
 import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 
-/** By id or slug. */
+/** Ids or slugs of guardrails. */
 export interface DefaultGuardrails {
   readonly input: readonly string[];
   readonly output: readonly string[];
@@ -13,7 +13,7 @@ export interface DefaultGuardrails {
 
 type Exclusion = Pick<StoredGuardrailExclusion, 'input_guardrails' | 'output_guardrails'>;
 
-/** Those of the organisation first, unless the workspace goes without them. */
+/** Lists those of the organisation first, unless the workspace is excluded from them. */
 export function defaultGuardrails(
   everywhere: Pick<StoredDefaults, 'input_guardrails' | 'output_guardrails'>,
   workspace: Pick<StoredWorkspace, 'defaults'> | null,

@@ -1,4 +1,4 @@
-/** Knows one inference request as the stages pass it on: who asks, what for, and what was found out on the way. */
+/** Defines one inference request in flight with what has been resolved for it. */
 import type { IncomingMessage } from 'node:http';
 import type { Secret } from '../../secret.ts';
 import type { StreamedRequestBody } from '../../upstream/call.ts';
@@ -6,41 +6,44 @@ import { GatewayError, type GatewayErrorForm } from '../transfer/gateway-error.t
 import type { GatewayKey } from './gateway-key.ts';
 
 export interface Exchange {
-  /** Trace id; of the caller where it sends a sane one. */
+  /** Trace id, chosen by the caller if it sends a valid one. */
   readonly id: string;
   readonly request: Pick<IncomingMessage, 'method' | 'headers'>;
   readonly header: ReadHeader;
-  /** Of headers of ours in the answer: `x-gateway-`, or the alias that the caller uses. */
+  /** Prefix of the gateway's response headers: `x-gateway-`, or the alias that the caller uses. */
   readonly headerPrefix: string;
-  /** Behind `/v1`, without the query: `/chat/completions`. */
+  /** Path below `/v1`, without the query: `/chat/completions`. */
   readonly path: string;
-  /** With its question mark, or ''. */
+  /** Includes the question mark; '' for none. */
   readonly query: string;
   readonly errorForm: GatewayErrorForm;
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly key: GatewayKey;
-  /** The value of the key, which no provider is to see. */
+  /** The value of the key, which must not reach any provider. */
   readonly sentKey: Secret;
-  /** For the provider, where the gateway key came by a header of its own. */
+  /** The caller's credential for the provider; null for none. */
   readonly credential: string | null;
-  /** As it came; null for none. */
+  /** The bytes as received; null for none. */
   readonly body: Buffer | null;
-  /** What a JSON body says; empty for any other. */
+  /** The members of a JSON body; empty for any other body. */
   readonly params: Readonly<Record<string, unknown>>;
   readonly isJson: boolean;
   readonly metadata: Readonly<Record<string, unknown>>;
-  /** A file on its way, of which nothing is read; left out for any other request. */
+  /** An upload whose body has not been read; absent for other requests. */
   readonly unread?: IncomingMessage | undefined;
-  /** One that goes to a provider as it comes. */
+  /** An upload that is streamed to the provider. */
   readonly passing?: StreamedRequestBody;
-  /** Of a request for a response that the gateway may come to keep. */
+  /** Set when the request creates a response that the gateway may store. */
   readonly begun?: BegunResponse;
-  /** Of a request for an object that a provider is to keep: its answer is waited for when the caller has gone. */
-  readonly making?: { /** Null for one that carries none. */ readonly mark: string | null };
+  /** Set when the request creates an object whose outcome must be known even if the caller goes. */
+  readonly making?: {
+    /** Null for kinds that carry no mark. */
+    readonly mark: string | null;
+  };
 }
 
-/** What of it says where a call goes. */
+/** The parts of an exchange that determine the call to a provider. */
 export type TargetRequest = Pick<
   Exchange,
   | 'request'
@@ -58,23 +61,23 @@ export type TargetRequest = Pick<
 > & { readonly key: Pick<GatewayKey, 'organisationId' | 'workspace'> };
 
 interface BegunResponse {
-  /** Its id, where the gateway keeps it. */
+  /** Id of the response if the gateway stores it. */
   readonly id: string;
-  /** It goes on from one that the gateway keeps, of which a provider knows nothing. */
+  /** Whether it continues a response that only the gateway has. */
   readonly isContinued: boolean;
 }
 
-/** A header of ours by its name behind the prefix, under whichever prefix it came; null for none. */
+/** Reads a gateway header by its name without the prefix; null for none. */
 export type ReadHeader = (name: string) => string | null;
 
 const none: ReadHeader = () => null;
 
-/** `prefixes` in lower case, ours first. */
+/** `prefixes` in lower case, the gateway's own first. */
 export function ownHeaders(
   { headers }: Pick<IncomingMessage, 'headers'>,
   prefixes: readonly string[],
 ): ReadHeader {
-  // Most requests have none, and are asked for a dozen.
+  // Most requests have no such header, although a dozen are looked up.
   if (!hasAny(headers, prefixes)) return none;
   return (name) => {
     for (const prefix of prefixes) {
@@ -85,7 +88,7 @@ export function ownHeaders(
   };
 }
 
-/** What is wrong with headers of ours that say different things under two prefixes; null where none do. */
+/** Returns the fault when the same header has different values under two prefixes; null for none. */
 export function aliasFault(
   { headers }: Pick<IncomingMessage, 'headers'>,
   prefixes: readonly string[],
@@ -95,8 +98,10 @@ export function aliasFault(
     for (const prefix of prefixes) {
       if (!one.startsWith(prefix)) continue;
       const names = prefixes.map((other) => other + one.slice(prefix.length));
-      const other = names.find((name) => isSaid(headers[name]) && headers[name] !== headers[one]);
-      if (other === undefined || !isSaid(headers[one])) continue;
+      const other = names.find(
+        (name) => isPresent(headers[name]) && headers[name] !== headers[one],
+      );
+      if (other === undefined || !isPresent(headers[one])) continue;
       const message = `${one} and ${other} say different things: send one of them`;
       return new GatewayError('invalid_request', message, one);
     }
@@ -104,7 +109,7 @@ export function aliasFault(
   return null;
 }
 
-function isSaid(value: string | string[] | undefined): boolean {
+function isPresent(value: string | string[] | undefined): boolean {
   return value !== undefined && value !== '';
 }
 

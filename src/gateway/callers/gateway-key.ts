@@ -1,4 +1,4 @@
-/** Knows an API key as the gateway uses it: what it may, where it belongs, and what its requests start from. */
+/** Looks up API keys and builds what the gateway needs of them: scopes, tenant, limits and defaults. */
 import { hash } from 'node:crypto';
 import type { RateLimit } from '../../model/limits/limits.ts';
 import { isWellFormedApiKey } from '../../model/people/credentials.ts';
@@ -13,16 +13,16 @@ import { type LimitTerms, limitedSubjects, noTerms, readTerms } from './limit-te
 import type { SnapshotCache, SnapshotEntry } from './snapshot-cache.ts';
 
 export interface GatewayKey {
-  /** A token acts as a key of its workspace that nobody has made. */
+  /** A token acts as a key of its workspace. */
   readonly kind: 'api_key' | 'token';
   readonly id: string;
   readonly name: string;
   readonly organisationId: string;
-  /** The user whose own it is; null for a key of nobody in person, which may name somebody, too. */
+  /** The user that owns the key; null for a key without an owner, even if it names a user. */
   readonly personId: string | null;
   readonly status: 'active' | 'expired';
   readonly scopes: readonly string[];
-  /** When the key ends, or this value of it, whichever is first; ms since the epoch. */
+  /** When the key or this value of it expires, whichever is first; milliseconds since the epoch. */
   readonly endsAtMs: number | null;
   readonly rateLimits: readonly RateLimit[] | null;
   readonly metadata: Readonly<Record<string, unknown>>;
@@ -32,7 +32,7 @@ export interface GatewayKey {
   readonly guardrails: DefaultGuardrails;
   /** Budgets and rate limits of the key and of its workspace. */
   readonly terms: LimitTerms;
-  /** When its last use was written down; changes as it is. */
+  /** When its last use was stored; updated in place. */
   lastUsedAtMs: number | null;
 }
 
@@ -41,59 +41,59 @@ export interface GatewayWorkspace {
   readonly slug: string;
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly rateLimits: unknown;
-  /** What holds for keys and tokens that say nothing of it themselves. */
+  /** Default for keys and tokens without a setting of their own. */
   readonly allowsConfigOverride: boolean;
 }
 
 export interface GatewayKeysOptions {
   readonly database: Pick<Database, 'readable' | 'db'>;
-  /** Digest by which the database knows a value. */
+  /** Computes the digest that the database stores. */
   readonly hashCredential: (value: string) => Buffer;
   readonly fresh: SnapshotCache<GatewayKey>;
 }
 
-/** How long the digest of a good value is remembered, and how many are. */
-const shownMs = 1_000;
-const shownMax = 1_000;
+/** How long the digest of a valid value is cached, and how many are. */
+const digestCacheMs = 1_000;
+const digestCacheMax = 1_000;
 
 export class GatewayKeys {
   readonly #options: GatewayKeysOptions;
   /**
-   * Of values that were good of late: one that is sent over and over is hashed once a second. They lie here
-   * no longer than what is left of the headers they came in, which nobody wipes out either.
+   * Digests of recently valid values, so that a value that is sent repeatedly is hashed once a second. The values
+   * stay in memory no longer than the headers they arrived in.
    */
-  readonly #shown = new Map<string, string>();
-  #shownSince = 0;
+  readonly #digests = new Map<string, string>();
+  #digestsSince = 0;
 
   constructor(options: GatewayKeysOptions) {
     this.#options = options;
   }
 
-  /** The key of a value; at once where it is known, or no key at all, and undefined for nobody's. */
+  /** Finds the key of a value, synchronously if cached or malformed; undefined when there is none. */
   find(value: string, now: number): GatewayKey | undefined | Promise<GatewayKey | undefined> {
     const { fresh } = this.#options;
-    // Kept for long is the digest only, so that nothing in memory shows all values.
-    const remembered = this.#rememberedOf(value, now);
-    const digest = remembered ?? hash('sha256', value, 'base64url');
+    // Only digests are cached for long, so that memory does not contain all values.
+    const cachedDigest = this.#cachedDigestOf(value, now);
+    const digest = cachedDigest ?? hash('sha256', value, 'base64url');
     const known = fresh.peek(digest);
     if (known !== undefined) {
-      if (remembered === undefined) this.#shown.set(value, digest);
+      if (cachedDigest === undefined) this.#digests.set(value, digest);
       return known;
     }
-    // A mistyped or foreign one costs no look-up.
+    // A malformed value needs no query.
     if (!isWellFormedApiKey(value)) return undefined;
     return fresh.get(digest, () => this.#load(value, now));
   }
 
-  #rememberedOf(value: string, now: number): string | undefined {
-    const isOver = Math.abs(now - this.#shownSince) > shownMs;
-    if (!isOver && this.#shown.size < shownMax) return this.#shown.get(value);
-    this.#shown.clear();
-    this.#shownSince = now;
+  #cachedDigestOf(value: string, now: number): string | undefined {
+    const isOver = Math.abs(now - this.#digestsSince) > digestCacheMs;
+    if (!isOver && this.#digests.size < digestCacheMax) return this.#digests.get(value);
+    this.#digests.clear();
+    this.#digestsSince = now;
     return undefined;
   }
 
-  /** Without its value, as of one who asked before. */
+  /** Finds a key without its value, for a caller that was stored earlier. */
   async findById(organisationId: string, id: string): Promise<GatewayKey | undefined> {
     const row = await gatewayReads.findKey(this.#options.database.readable, organisationId, id);
     if (row === undefined) return undefined;
@@ -101,7 +101,7 @@ export class GatewayKeys {
     return { ...key, terms: await this.#termsOf(row, key) };
   }
 
-  /** Not waited for, and no reason to refuse. */
+  /** Stores the last use; not awaited, and errors are ignored. */
   noteUse(key: GatewayKey, now: number): void {
     if (key.kind === 'token') return;
     if (!apiKeys.isUseNews({ last_used_at: key.lastUsedAtMs }, now)) return;
@@ -123,11 +123,13 @@ export class GatewayKeys {
     return { organisationId, generation, value: { ...key, terms } };
   }
 
-  /** Nothing is asked for a key without limits, of which there are many. */
+  /** Queries nothing for a key without limits, which is common. */
   #termsOf(row: gatewayReads.GatewayKeyRow, key: Omit<GatewayKey, 'terms'>): Promise<LimitTerms> {
     const isLimited = [
-      ...[row.usage_limits, row.rate_limits],
-      ...[row.workspace_usage_limits, row.workspace_rate_limits],
+      row.usage_limits,
+      row.rate_limits,
+      row.workspace_usage_limits,
+      row.workspace_rate_limits,
     ].some((limits) => limits !== null);
     if (!isLimited) return Promise.resolve(noTerms);
     const subjects = limitedSubjects(key, key.workspace);
@@ -142,7 +144,9 @@ function keyOf(
   const workspace = workspaceOfKey(row);
   const { allow_config_override: own } = row;
   return {
-    ...{ kind: 'api_key', id: row.id, name: row.name },
+    kind: 'api_key',
+    id: row.id,
+    name: row.name,
     organisationId: row.organisation_id,
     personId: apiKeys.personOf(row),
     status: row.status,
@@ -158,7 +162,7 @@ function keyOf(
   };
 }
 
-/** What the workspace puts before requests of its people's keys. */
+/** The default config that the workspace sets for user keys. */
 function configOfPeople(row: gatewayReads.GatewayKeyRow): string | null {
   if (row.type !== 'workspace-user') return null;
   const defaults = readDocument<WorkspaceDefaults>(row.workspace_defaults);

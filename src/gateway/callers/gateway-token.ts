@@ -1,4 +1,4 @@
-/** Knows tokens as the gateway uses them in place of keys: whether one is good, and whom it stands for. */
+/** Verifies tokens that callers send in place of keys, and finds the workspace and limits they stand for. */
 import { hash } from 'node:crypto';
 import { decodeProtectedHeader, errors, jwtVerify, type ProtectedHeaderParameters } from 'jose';
 import { toRefusedCredential as refusedAs } from '../../auth/refused-credentials.ts';
@@ -12,7 +12,7 @@ import { type GatewayKey, type GatewayWorkspace, workspaceOf } from './gateway-k
 import {
   type IssuerKey,
   type IssuerKeys,
-  KeysUnknown,
+  IssuerKeysUnavailable,
   type NamedKeys,
   tokenAlgorithms,
 } from './issuer-keys.ts';
@@ -26,28 +26,28 @@ import {
   termsOfToken,
 } from './token-claims.ts';
 
-/** What a deployment asks of tokens, beside a good signature. */
+/** Requirements of a deployment for tokens, in addition to a valid signature. */
 export interface TokenRules {
-  /** Null for anybody's. */
+  /** Null accepts any issuer. */
   readonly issuer: string | null;
   readonly audience: string | null;
   readonly clockToleranceSeconds: number;
-  /** Of tokens that say nothing of theirs. */
+  /** Scopes of tokens without a scope claim. */
   readonly defaultScopes: readonly string[];
 }
 
 export interface GatewayTokensOptions {
   readonly database: Pick<Database, 'readable' | 'db'>;
-  /** Throws, as a database that is away does, until it has been proved to be the right one. */
+  /** Throws, like an unreachable database, until the connection is proved to lead to the right one. */
   readonly requireConnection: () => void;
   readonly issuerKeys: IssuerKeys;
   readonly rules: TokenRules;
-  /** Organisations and workspaces that tokens name. */
-  readonly places: SnapshotCache<Place>;
+  /** Workspaces that tokens name. */
+  readonly workspaces: SnapshotCache<TokenWorkspace>;
 }
 
 /** A workspace with its organisation. */
-export interface Place {
+export interface TokenWorkspace {
   readonly organisationId: string;
   readonly tsgId: string;
   readonly workspace: GatewayWorkspace;
@@ -55,47 +55,47 @@ export interface Place {
   readonly terms: GatewayKey['terms'];
 }
 
-/** A token that was found good. */
-interface Verified {
+/** A token whose signature and claims are valid. */
+interface VerifiedToken {
   readonly claims: TokenClaims;
-  /** Those whose keys have signed it. */
+  /** Issuer keys that verify its signature. */
   readonly signers: readonly IssuerKey[];
-  /** Of the keys, when it was. */
+  /** Version of the issuer keys at that time. */
   readonly version: string;
-  /** What it stands for, as long as its place is the one of then. */
-  key: { readonly place: Place; readonly key: GatewayKey } | null;
+  /** The key that it stands for; valid while `tenant` is the current snapshot of its workspace. */
+  key: { readonly tenant: TokenWorkspace; readonly key: GatewayKey } | null;
 }
 
 const tokenLengthMax = 8192;
 const kidLengthMax = 256;
 const verifiedMax = 10_000;
 const shape = /^eyJ[\w-]+\.[\w-]+\.[\w-]*$/;
-/** Of JSON Web Tokens, and of those that are for access (RFC 9068). */
+/** Accepted `typ` values: JSON Web Tokens, and access tokens (RFC 9068). */
 const types = new Set(['jwt', 'at+jwt']);
 
-/** Whether a credential is written like a token, and so none of our keys. */
+/** Whether a credential has the form of a token, which no API key has. */
 export function isToken(credential: string): boolean {
   return credential.startsWith('eyJ') && shape.test(credential);
 }
 
 export class GatewayTokens {
   readonly #options: GatewayTokensOptions;
-  /** By digest, so that nothing in memory shows a token. */
-  readonly #verified = new Map<string, Verified>();
+  /** Keyed by digest, so that no token stays in memory. */
+  readonly #verified = new Map<string, VerifiedToken>();
 
   constructor(options: GatewayTokensOptions) {
     this.#options = options;
   }
 
   /**
-   * Whom the token stands for; at once where it was verified before and nothing has changed.
+   * Returns the key that the token stands for; synchronously when it was verified before and nothing changed.
    *
-   * @throws GatewayError for one that is not good, or of which nobody can say now
+   * @throws GatewayError when the token is invalid, or cannot be verified now
    */
   find(token: string, now: number): GatewayKey | Promise<GatewayKey> {
-    const { issuerKeys, places, rules } = this.#options;
-    // What was verified lasts no longer than its keys do.
-    issuerKeys.renewIfOld();
+    const { issuerKeys, workspaces, rules } = this.#options;
+    // A verification is valid only as long as the keys it used.
+    issuerKeys.renewIfStale();
     const digest = hash('sha256', token, 'base64url');
     const known = this.#verified.get(digest);
     if (known === undefined || known.version !== issuerKeys.version) {
@@ -106,15 +106,15 @@ export class GatewayTokens {
       throw expired(known.key?.key);
     }
     const isCurrent =
-      known.key !== null && places.peek(placeName(known.claims)) === known.key.place;
+      known.key !== null && workspaces.peek(workspaceKey(known.claims)) === known.key.tenant;
     return isCurrent ? known.key!.key : this.#keyOf(known, now);
   }
 
-  async #verify(token: string, digest: string, now: number): Promise<Verified> {
+  async #verify(token: string, digest: string, now: number): Promise<VerifiedToken> {
     const { issuerKeys, rules } = this.#options;
     const { issuer, audience, clockToleranceSeconds: clockTolerance } = rules;
     const kid = kidOf(token);
-    const { keys, version } = await keysNamed(issuerKeys, kid);
+    const { keys, version } = await findIssuerKeys(issuerKeys, kid);
     const signers: IssuerKey[] = [];
     let payload: unknown;
     for (const candidate of keys) {
@@ -123,18 +123,20 @@ export class GatewayTokens {
           algorithms: [candidate.algorithm],
           ...(issuer === null ? {} : { issuer }),
           ...(audience === null ? {} : { audience }),
-          ...{ clockTolerance, currentDate: new Date(now), requiredClaims: ['exp'] },
+          clockTolerance,
+          currentDate: new Date(now),
+          requiredClaims: ['exp'],
         });
         payload = verified.payload;
         signers.push(candidate);
       } catch (thrown) {
-        if (!isOfOtherKey(thrown)) throw refusalOf(thrown);
+        if (!isSignedByOtherKey(thrown)) throw refusalOf(thrown);
       }
     }
     if (signers.length === 0) throw invalid('is signed by nobody whom this gateway trusts');
     const claims = readClaims(payload);
     if ('fault' in claims) throw invalid(`cannot be used: its claim ${claims.fault}`);
-    const found: Verified = { claims, signers, version, key: null };
+    const found: VerifiedToken = { claims, signers, version, key: null };
     this.#verified.set(digest, found);
     if (this.#verified.size > verifiedMax) {
       this.#verified.delete(this.#verified.keys().next().value!);
@@ -142,29 +144,33 @@ export class GatewayTokens {
     return found;
   }
 
-  async #keyOf(verified: Verified, now: number): Promise<GatewayKey> {
+  async #keyOf(verified: VerifiedToken, now: number): Promise<GatewayKey> {
     const { claims, signers } = verified;
-    const name = placeName(claims);
-    const { places, rules } = this.#options;
-    const place = places.peek(name) ?? (await places.get(name, () => this.#loadPlace(claims)));
+    const name = workspaceKey(claims);
+    const { workspaces, rules } = this.#options;
+    const tenant = workspaces.peek(name) ?? (await workspaces.get(name, () => this.#load(claims)));
     const isTrusted = ({ issuer: { tsgIds } }: IssuerKey): boolean =>
-      tsgIds === null || (place !== undefined && tsgIds.has(place.tsgId));
-    // One answer, so that no issuer learns of organisations that are not its own.
-    if (place === undefined || !signers.some(isTrusted)) {
+      tsgIds === null || (tenant !== undefined && tsgIds.has(tenant.tsgId));
+    // The same error in both cases, so that no issuer learns which other organisations exist.
+    if (tenant === undefined || !signers.some(isTrusted)) {
       throw invalid('names an organisation or workspace that its issuer cannot speak for');
     }
-    if (verified.key?.place === place) return verified.key.key;
-    const key = keyOf(place, claims, rules.defaultScopes);
-    verified.key = { place, key };
-    this.#noteWindows(place, claims, key, now);
+    if (verified.key?.tenant === tenant) return verified.key.key;
+    const key = keyOf(tenant, claims, rules.defaultScopes);
+    verified.key = { tenant, key };
+    this.#storeWindows(tenant, claims, key, now);
     return key;
   }
 
-  async #loadPlace(claims: TokenClaims): Promise<SnapshotEntry<Place> | undefined> {
+  async #load(claims: TokenClaims): Promise<SnapshotEntry<TokenWorkspace> | undefined> {
     const { database, requireConnection } = this.#options;
     requireConnection();
     const db = database.readable;
-    const found = await gatewayReads.findPlace(db, organisationOf(claims), workspaceRefOf(claims));
+    const found = await gatewayReads.findTokenWorkspace(
+      db,
+      organisationOf(claims),
+      workspaceRefOf(claims),
+    );
     if (found === undefined) return undefined;
     const { organisationId, tsgId, generation } = found;
     const workspace = workspaceOf(found.workspace);
@@ -180,9 +186,9 @@ export class GatewayTokens {
     };
   }
 
-  /** Says when the windows of its budget end, so that their counters go some day; not waited for. */
-  #noteWindows(
-    { organisationId }: Place,
+  /** Stores when the budget windows of the token end, so that a job deletes their counters; not awaited. */
+  #storeWindows(
+    { organisationId }: TokenWorkspace,
     { exp }: TokenClaims,
     { terms }: GatewayKey,
     now: number,
@@ -198,7 +204,7 @@ export class GatewayTokens {
   }
 }
 
-function isLimited(row: gatewayReads.PlaceRow['workspace']): boolean {
+function isLimited(row: gatewayReads.TokenWorkspaceRow['workspace']): boolean {
   return (row.usage_limits ?? row.rate_limits) !== null;
 }
 
@@ -210,11 +216,11 @@ function workspaceRefOf({ workspace_id: id, workspace_slug: slug }: TokenClaims)
   return id ?? slug!;
 }
 
-function placeName(claims: TokenClaims): string {
+function workspaceKey(claims: TokenClaims): string {
   return `${organisationOf(claims)} ${workspaceRefOf(claims)}`;
 }
 
-/** @throws GatewayError for what no issuer needs to be asked about */
+/** @throws GatewayError for a token that cannot be valid, whatever keys the issuers publish */
 function kidOf(token: string): string {
   if (token.length > tokenLengthMax) throw invalid(`has more than ${tokenLengthMax} characters`);
   const { alg, kid, typ } = headerOf(token);
@@ -235,18 +241,18 @@ function headerOf(token: string): ProtectedHeaderParameters {
   }
 }
 
-async function keysNamed(issuerKeys: IssuerKeys, kid: string): Promise<NamedKeys> {
+async function findIssuerKeys(issuerKeys: IssuerKeys, kid: string): Promise<NamedKeys> {
   try {
     return await issuerKeys.find(kid);
   } catch (thrown) {
-    if (!(thrown instanceof KeysUnknown)) throw thrown;
+    if (!(thrown instanceof IssuerKeysUnavailable)) throw thrown;
     const message = 'The keys that tokens are signed with cannot be fetched now, try again';
     throw new GatewayError('unavailable', message, null, { cause: thrown });
   }
 }
 
-/** Another issuer may have a key of that name. */
-function isOfOtherKey(thrown: unknown): boolean {
+/** Whether another key of the same name may have signed the token. */
+function isSignedByOtherKey(thrown: unknown): boolean {
   return (
     thrown instanceof errors.JWSSignatureVerificationFailed ||
     thrown instanceof errors.JOSEAlgNotAllowed
@@ -264,7 +270,7 @@ function refusalOf(thrown: unknown): unknown {
   return thrown instanceof errors.JOSEError ? invalid('cannot be verified', thrown) : thrown;
 }
 
-/** `key` is what it stood for, where it was good before. */
+/** `key` is what the token stood for, if it was verified before. */
 function expired(key: GatewayKey | null | undefined, cause?: unknown): GatewayError {
   const whose = key && { organisationId: key.organisationId, subjectId: key.id };
   const refused = refusedAs({ credential: 'token', reason: 'expired', ...whose });
@@ -277,18 +283,25 @@ function invalid(what: string, cause?: unknown): GatewayError {
   return new GatewayError('invalid_token', `The token ${what}`, null, { cause, refused: unknown });
 }
 
-/** A workspace key of nobody's making, good for as long as its token is. */
+/** Builds the workspace key that the token stands for. */
 function keyOf(
-  { organisationId, workspace, guardrails, terms }: Place,
+  { organisationId, workspace, guardrails, terms }: TokenWorkspace,
   claims: TokenClaims,
   defaultScopes: readonly string[],
 ): GatewayKey {
   const { sub, defaults = {} } = claims;
-  const place = { organisationId, workspaceId: workspace.id };
-  const own = termsOfToken(place, claims);
+  const tenant = { organisationId, workspaceId: workspace.id };
+  const own = termsOfToken(tenant, claims);
   return {
-    ...{ kind: 'token', id: subjectIdOf(place, claims), name: sub ?? 'token' },
-    ...{ organisationId, workspace, guardrails, personId: null, status: 'active', endsAtMs: null },
+    kind: 'token',
+    id: subjectIdOf(tenant, claims),
+    name: sub ?? 'token',
+    organisationId,
+    workspace,
+    guardrails,
+    personId: null,
+    status: 'active',
+    endsAtMs: null,
     scopes: scopesOf(claims, defaultScopes),
     rateLimits: claims.rate_limits ?? null,
     metadata: defaults.metadata ?? {},

@@ -1,50 +1,49 @@
-/** Knows in which generation the resources of each organisation are, looked up a few times a second for all at once. */
+/** Polls the current generation of the resources of each organisation, with one query for all. */
 import { monotonicMs } from '../../monotonic.ts';
 
 export interface GenerationsOptions {
-  /** What is current for each of these organisations. */
+  /** Reads the current generation of each organisation. */
   readonly load: (organisationIds: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly pollMs: number;
-  /** How long what is known may be relied on while no look succeeds, ms. */
+  /** Milliseconds that cached values may be used while no poll succeeds. */
   readonly graceMs: number;
-  /** A look that failed. */
+  /** Reports a failed poll. */
   readonly onFailure: (error: unknown) => void;
 }
 
 /**
- * What is read from the database is good for as long as the generation is current in which it was
- * read, and a look has confirmed that within the grace. Whoever changes anything makes another
- * generation, in the same transaction (store/rows/snapshot-marks.ts).
+ * A value is valid while the generation in which it was read is current, and a poll has confirmed that
+ * within the grace period. Every change creates a new generation in the same transaction (store/rows/snapshot-marks.ts).
  */
 export class Generations {
   readonly #options: GenerationsOptions;
   readonly #current = new Map<string, string>();
-  /** By the monotonic clock: when the last look began that succeeded. */
+  /** Start of the last successful poll, monotonic clock. */
   #confirmedAtMs = monotonicMs();
   #timer: NodeJS.Timeout | null = null;
   #isClosed = false;
-  #look: Promise<void> | null = null;
+  #poll: Promise<void> | null = null;
 
   constructor(options: GenerationsOptions) {
     this.#options = options;
   }
 
-  /** Whether what was read in this generation is what the database holds, as far as anybody can know. */
+  /** Whether the generation is current according to the last poll. */
   isCurrent(organisationId: string, generation: string): boolean {
     return this.#current.get(organisationId) === generation;
   }
 
-  /** Whether anything was read that is good for now, even if no look succeeds. */
+  /** Whether cached values exist that may be used even if polls fail. */
   isHolding(): boolean {
     return this.#current.size > 0 && this.isWithinGrace();
   }
 
-  /** Whether a look has succeeded within the grace. */
+  /** Whether a poll has succeeded within the grace period. */
   isWithinGrace(): boolean {
     return monotonicMs() - this.#confirmedAtMs <= this.#options.graceMs;
   }
 
-  /** What a read has seen; from now on the organisation is looked after. */
+  /** Notes the generation of a read, and polls the organisation from now on. */
   note(organisationId: string, generation: string): void {
     this.#current.set(organisationId, generation);
     if (this.#timer === null && !this.#isClosed) {
@@ -53,19 +52,19 @@ export class Generations {
     }
   }
 
-  /** Looks now, or waits for the look that is under way. */
+  /** Polls now, or waits for the running poll. */
   refresh(): Promise<void> {
-    this.#look ??= this.#lookUp().finally(() => {
-      this.#look = null;
+    this.#poll ??= this.#readAll().finally(() => {
+      this.#poll = null;
     });
-    return this.#look;
+    return this.#poll;
   }
 
-  /** Waits for a look under way. */
+  /** Stops polling and waits for the running poll. */
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
-    await this.#look;
+    await this.#poll;
   }
 
   #wait(): void {
@@ -76,7 +75,7 @@ export class Generations {
     }, this.#options.pollMs).unref();
   }
 
-  async #lookUp(): Promise<void> {
+  async #readAll(): Promise<void> {
     const beganAtMs = monotonicMs();
     try {
       const found = await this.#options.load([...this.#current.keys()]);

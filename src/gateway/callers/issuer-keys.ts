@@ -1,12 +1,12 @@
-/** Knows the public keys of those who issue tokens: fetched from their addresses, kept while they are fresh, and asked for again for no stranger's sake. */
+/** Fetches and caches the public keys of token issuers; unknown key names cannot trigger unlimited fetches. */
 import { type CryptoKey, importJWK, type JWK } from 'jose';
 import type { IssuerOrigins } from './issuer-origins.ts';
 
-/** Where keys are published, and for whose organisations they are good. */
+/** An address that publishes keys, and the organisations they are valid for. */
 export interface Issuer {
-  /** Of a JSON Web Key Set. */
+  /** Address of a JSON Web Key Set. */
   readonly url: string;
-  /** Null for all of them. */
+  /** Null for all organisations. */
   readonly tsgIds: ReadonlySet<string> | null;
 }
 
@@ -16,33 +16,33 @@ export interface IssuerKey {
   readonly algorithm: string;
 }
 
-/** Keys of one name, and the version of all of them then. */
+/** All keys of one name, and the version of the whole key set. */
 export interface NamedKeys {
   readonly keys: readonly IssuerKey[];
   readonly version: string;
 }
 
-/** Whether a key exists cannot be said: the keys of some issuer could not be fetched. */
-export class KeysUnknown extends Error {
-  override name = 'KeysUnknown';
+/** The keys of an issuer could not be fetched, so it is unknown whether a key exists. */
+export class IssuerKeysUnavailable extends Error {
+  override name = 'IssuerKeysUnavailable';
 }
 
 export interface IssuerKeysOptions {
   readonly issuers: readonly Issuer[];
   readonly origins: Pick<IssuerOrigins, 'at'>;
-  /** By a clock that never goes back. */
+  /** Monotonic clock, milliseconds. */
   readonly monotonicMs: () => number;
-  /** Keys that could not be fetched. */
+  /** Reports keys that could not be fetched. */
   readonly onFailure: (error: unknown, url: string) => void;
 }
 
-/** After this, keys in use are fetched again, while they go on being used. */
+/** Age at which keys are fetched again while they stay in use. */
 const freshMs = 300_000;
-/** After this, keys that cannot be fetched again are good no more. */
+/** Age at which keys that cannot be fetched again become invalid. */
 const staleMs = 24 * 3_600_000;
-/** Between two fetches, whatever strangers ask for. */
+/** Minimum interval of fetches, whatever key names callers send. */
 const pauseMs = 30_000;
-/** Between two fetches where nothing is known yet. */
+/** Minimum interval of fetches while no keys are known. */
 const retryMs = 5_000;
 const fetchMs = 3_000;
 const bytesMax = 256 * 1024;
@@ -50,14 +50,14 @@ const keysMax = 100;
 const kidLengthMax = 256;
 const rsaBitsMin = 2048;
 
-/** By the sort of key: each is good for one algorithm, whatever a token says. */
+/** Algorithm of each key type; the header of a token cannot choose another. */
 const algorithms: Readonly<Record<string, string>> = {
   RSA: 'RS256',
   'EC P-256': 'ES256',
   'OKP Ed25519': 'EdDSA',
 };
 
-/** What tokens may be signed with; none of it with a secret that two sides know. */
+/** Accepted signature algorithms; none uses a shared secret. */
 export const tokenAlgorithms: ReadonlySet<unknown> = new Set(Object.values(algorithms));
 
 export class IssuerKeys {
@@ -67,29 +67,29 @@ export class IssuerKeys {
     this.#sets = options.issuers.map((issuer) => new KeySet(issuer, options));
   }
 
-  /** Changes when any key does: what was verified before has to be verified anew. */
+  /** Changes with any key, which invalidates all earlier verifications. */
   get version(): string {
     return this.#sets.map(({ version }) => version).join();
   }
 
-  /** To be called whenever keys are relied on; nobody waits for it. */
-  renewIfOld(): void {
-    for (const set of this.#sets) set.renewIfOld();
+  /** Starts a refresh of old keys; called whenever keys are used, not awaited. */
+  renewIfStale(): void {
+    for (const set of this.#sets) set.renewIfStale();
   }
 
   /**
-   * Every key of that name, at once where one is known.
+   * Finds every key of that name; fetches only if none is cached.
    *
-   * @throws KeysUnknown where there is none and some issuer does not answer
+   * @throws IssuerKeysUnavailable when there is none and an issuer does not respond
    */
   async find(name: string): Promise<NamedKeys> {
-    this.renewIfOld();
+    this.renewIfStale();
     const known = this.#named(name);
     if (known.keys.length > 0) return known;
-    await Promise.all(this.#sets.map((set) => set.askAgain()));
+    await Promise.all(this.#sets.map((set) => set.refresh()));
     const found = this.#named(name);
-    if (found.keys.length === 0 && this.#sets.some((set) => !set.isSound)) {
-      throw new KeysUnknown('the keys of an issuer of tokens cannot be fetched now');
+    if (found.keys.length === 0 && this.#sets.some((set) => !set.isComplete)) {
+      throw new IssuerKeysUnavailable('the keys of an issuer of tokens cannot be fetched now');
     }
     return found;
   }
@@ -100,17 +100,18 @@ export class IssuerKeys {
   }
 }
 
-/** What one address publishes. */
+/** The keys that one address publishes. */
 class KeySet {
   readonly #issuer: Issuer;
   readonly #options: IssuerKeysOptions;
   #keys: ReadonlyMap<string, IssuerKey> = new Map();
-  /** As they were published. */
+  /** The published text. */
   #text = '';
   #version = 0;
-  /** When the last fetch began that succeeded, and the last of all. */
+  /** Start of the last successful fetch. */
   #knownAtMs: number | null = null;
-  #askedAtMs: number | null = null;
+  /** Start of the last fetch. */
+  #fetchedAtMs: number | null = null;
   #fetching: Promise<void> | null = null;
   #hasFailed = false;
 
@@ -123,8 +124,8 @@ class KeySet {
     return this.#isStale() ? -1 : this.#version;
   }
 
-  /** Whether what is not among its keys is known not to be. */
-  get isSound(): boolean {
+  /** Whether a key that is not in the set certainly does not exist. */
+  get isComplete(): boolean {
     return !this.#hasFailed && this.#knownAtMs !== null;
   }
 
@@ -132,18 +133,17 @@ class KeySet {
     return this.#isStale() ? undefined : this.#keys.get(name);
   }
 
-  /** Nobody waits for it. */
-  renewIfOld(): void {
+  renewIfStale(): void {
     const { monotonicMs } = this.#options;
-    if (this.#knownAtMs !== null && monotonicMs() - this.#knownAtMs > freshMs) void this.askAgain();
+    if (this.#knownAtMs !== null && monotonicMs() - this.#knownAtMs > freshMs) void this.refresh();
   }
 
-  /** Waits for a fetch, unless the last one was a moment ago. */
-  askAgain(): Promise<void> {
+  /** Fetches the keys, unless the last fetch was too recent. */
+  refresh(): Promise<void> {
     if (this.#fetching !== null) return this.#fetching;
     const { monotonicMs } = this.#options;
     const pause = this.#knownAtMs === null ? retryMs : pauseMs;
-    const isSoon = this.#askedAtMs !== null && monotonicMs() - this.#askedAtMs < pause;
+    const isSoon = this.#fetchedAtMs !== null && monotonicMs() - this.#fetchedAtMs < pause;
     if (isSoon) return Promise.resolve();
     this.#fetching = this.#fetch().finally(() => {
       this.#fetching = null;
@@ -156,8 +156,8 @@ class KeySet {
   }
 
   async #fetch(): Promise<void> {
-    const askedAtMs = this.#options.monotonicMs();
-    this.#askedAtMs = askedAtMs;
+    const startMs = this.#options.monotonicMs();
+    this.#fetchedAtMs = startMs;
     try {
       const text = await download(this.#issuer.url, this.#options.origins);
       if (text !== this.#text || this.#isStale()) {
@@ -165,7 +165,7 @@ class KeySet {
         this.#text = text;
         this.#version += 1;
       }
-      this.#knownAtMs = askedAtMs;
+      this.#knownAtMs = startMs;
       this.#hasFailed = false;
     } catch (error) {
       this.#hasFailed = true;
@@ -177,7 +177,9 @@ class KeySet {
 async function download(address: string, origins: Pick<IssuerOrigins, 'at'>): Promise<string> {
   const { origin, pathname, search } = new URL(address);
   const { statusCode, body } = await origins.at(origin).request({
-    ...{ origin, path: pathname + search, method: 'GET' },
+    origin,
+    path: pathname + search,
+    method: 'GET',
     headers: { accept: 'application/json' },
     signal: AbortSignal.timeout(fetchMs),
   });
@@ -185,7 +187,7 @@ async function download(address: string, origins: Pick<IssuerOrigins, 'at'>): Pr
   let size = 0;
   for await (const piece of body as AsyncIterable<Buffer>) {
     size += piece.length;
-    // To leave the loop ends the connection.
+    // Leaving the loop closes the connection.
     if (size > bytesMax) throw new Error(`the key set has more than ${bytesMax} bytes`);
     pieces.push(piece);
   }
@@ -193,7 +195,7 @@ async function download(address: string, origins: Pick<IssuerOrigins, 'at'>): Pr
   return Buffer.concat(pieces).toString('utf8');
 }
 
-/** Those that can be used; of a name that several keys have, none. */
+/** Returns the usable keys, without any whose name is not unique. */
 async function readKeys(text: string, issuer: Issuer): Promise<Map<string, IssuerKey>> {
   const { keys } = JSON.parse(text) as { readonly keys?: unknown };
   if (!Array.isArray(keys)) throw new Error('the key set has no list of keys');
@@ -212,16 +214,16 @@ async function readKeys(text: string, issuer: Issuer): Promise<Map<string, Issue
   return found;
 }
 
-/** Null for what signs no tokens, or not as we take them. */
+/** Null for a key that does not sign tokens with an accepted algorithm. */
 async function importKey(jwk: JWK): Promise<Omit<IssuerKey, 'issuer'> | null> {
   const { kty, crv, alg, use } = jwk;
   const algorithm = algorithms[crv === undefined ? String(kty) : `${kty} ${crv}`];
   if (algorithm === undefined || (alg ?? algorithm) !== algorithm) return null;
   if ((use ?? 'sig') !== 'sig') return null;
   try {
-    // Of a private key that somebody has published, the public part.
-    const { d: _, ...open } = jwk;
-    const key = (await importJWK(open, algorithm)) as CryptoKey;
+    // Drops the private part, in case an issuer publishes it by mistake.
+    const { d: _, ...publicJwk } = jwk;
+    const key = (await importJWK(publicJwk, algorithm)) as CryptoKey;
     const { modulusLength = rsaBitsMin } = key.algorithm as { readonly modulusLength?: number };
     return modulusLength < rsaBitsMin ? null : { key, algorithm };
   } catch {

@@ -1,11 +1,13 @@
-/** Knows the connections to those who publish keys of tokens: guarded like those to providers, or through a proxy, which looks names up itself. */
+/** Connects to token issuers: with the guards for provider connections, or through a proxy, which resolves names itself. */
 import type { Dispatcher } from 'undici';
 import { Pools } from '../../remote/pools.ts';
 import { type Proxies, proxyOf } from '../../remote/proxies.ts';
 import type { Origins } from '../../upstream/origins.ts';
 
 const limits = {
-  ...{ connectionsMax: 1, connectTimeoutMs: 5_000, responseTimeoutMs: 5_000 },
+  connectionsMax: 1,
+  connectTimeoutMs: 5_000,
+  responseTimeoutMs: 5_000,
   responseBytesMax: 1024 * 1024,
 };
 
@@ -20,7 +22,7 @@ export class IssuerOrigins implements AsyncDisposable {
     this.#proxied = new Pools(limits, proxies);
   }
 
-  /** Requests have to name the origin, too. */
+  /** Requests must name the origin as well. */
   at(origin: string): Dispatcher {
     const isProxied = this.#proxies !== null && proxyOf(this.#proxies, new URL(origin)) !== null;
     return isProxied ? this.#proxied.poolFor(origin) : this.#direct.at(origin);

@@ -1,5 +1,5 @@
-/** Knows the limits of a key and its workspace, and of a provider and its workspace in the integration, as they are read with them. */
-import type { BudgetTerms, RateTerms } from '../../ledger/limits-of-request.ts';
+/** Reads the limits of a key and its workspace, and of a provider and its integration. */
+import type { BudgetTerms, RateTerms } from '../../ledger/request-limits.ts';
 import type { RateLimit } from '../../model/limits/limits.ts';
 import { accessValueKey, hasLimits, readAccess } from '../../model/providers/integration-access.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
@@ -9,7 +9,7 @@ import type { ReachedProvider } from '../../store/resources/providers.ts';
 import type { StoredUsageLimitPolicy } from '../../store/resources/usage-limit-policies.ts';
 import type { StoredUsageBudget } from '../../store/usage/usage-budgets.ts';
 
-/** Limits of a key or provider and its workspace, as they were read with them. */
+/** The budgets and rate limits that apply to a key, token or provider. */
 export interface LimitTerms {
   readonly budgets: readonly BudgetTerms[];
   readonly rates: readonly RateTerms[];
@@ -18,28 +18,32 @@ export interface LimitTerms {
 export const noTerms: LimitTerms = { budgets: [], rates: [] };
 
 /** The budgets and rate limits of one subject. */
-export interface Limited {
+export interface LimitedSubject {
   readonly kind: 'api_key' | 'workspace' | 'provider' | 'integration_workspace' | 'integration';
   readonly id: string;
   readonly label: string;
   readonly rateLimits: readonly RateLimit[] | null;
-  /** Of several that have the limits alike: which of them. */
+  /** Distinguishes subjects that share the same limits. */
   readonly valueKey?: string;
-  /** False where the budget of another subject takes the place of this one's. */
+  /** False when the budget of another subject replaces this one. */
   readonly isBudgeted?: boolean;
 }
 
-/** Read of the database for all of them at once. */
+/** Reads the budgets of all subjects in one query. */
 export async function readTerms(
   db: Db,
   organisationId: string,
-  subjects: readonly Limited[],
+  subjects: readonly LimitedSubject[],
 ): Promise<LimitTerms> {
   if (subjects.length === 0) return noTerms;
   const ids = subjects.map(({ id }) => id);
   const rows = await gatewayReads.listBudgets(db, organisationId, ids);
-  const subjectOf = ({ kind, id, label, valueKey = '' }: Limited) => ({
-    ...{ organisationId, subjectKind: kind, subjectId: id, label, valueKey },
+  const subjectOf = ({ kind, id, label, valueKey = '' }: LimitedSubject) => ({
+    organisationId,
+    subjectKind: kind,
+    subjectId: id,
+    label,
+    valueKey,
   });
   return {
     budgets: subjects.flatMap((subject) => {
@@ -55,7 +59,7 @@ export async function readTerms(
   };
 }
 
-/** What a budget and a policy have alike. */
+/** The terms that budget rows and policy rows share. */
 export function termsOfRow(row: StoredUsageBudget | StoredUsageLimitPolicy) {
   return {
     type: row.type,
@@ -65,7 +69,7 @@ export function termsOfRow(row: StoredUsageBudget | StoredUsageLimitPolicy) {
   };
 }
 
-/** The workspace comes first: where both are at their end, its name says more. */
+/** The workspace comes first, so that errors name it when both limits are reached. */
 export function limitedSubjects(
   key: {
     readonly id: string;
@@ -73,17 +77,20 @@ export function limitedSubjects(
     readonly rateLimits: readonly RateLimit[] | null;
   },
   workspace: LimitedWorkspace | null,
-): Limited[] {
-  const own: Limited = {
-    ...{ kind: 'api_key', id: key.id, label: `API key ${key.name}`, rateLimits: key.rateLimits },
+): LimitedSubject[] {
+  const own: LimitedSubject = {
+    kind: 'api_key',
+    id: key.id,
+    label: `API key ${key.name}`,
+    rateLimits: key.rateLimits,
   };
   return workspace === null ? [own] : [...workspaceSubjects(workspace), own];
 }
 
-export function workspaceSubjects(workspace: LimitedWorkspace): Limited[] {
+export function workspaceSubjects(workspace: LimitedWorkspace): LimitedSubject[] {
   const { id, slug } = workspace;
   const rateLimits = workspace.rateLimits as readonly RateLimit[] | null;
-  return [{ ...{ kind: 'workspace', id, label: `workspace ${slug}` }, rateLimits }];
+  return [{ kind: 'workspace', id, label: `workspace ${slug}`, rateLimits }];
 }
 
 interface LimitedWorkspace {
@@ -92,8 +99,8 @@ interface LimitedWorkspace {
   readonly rateLimits: unknown;
 }
 
-/** Those of a provider that are limited, so that nothing is asked for the others. */
-export function providerSubjects(reached: ReachedProvider): Limited[] {
+/** Returns only the subjects that have limits, so that nothing is read for the others. */
+export function providerSubjects(reached: ReachedProvider): LimitedSubject[] {
   const { provider } = reached;
   const subjects = integrationSubjects(reached);
   if ((provider.usage_limits ?? provider.rate_limits) !== null) {
@@ -104,10 +111,10 @@ export function providerSubjects(reached: ReachedProvider): Limited[] {
   return subjects;
 }
 
-/** What is said of the workspace by itself, and in place of what is not, what is said of all. */
-function integrationSubjects({ provider, integration, grant }: ReachedProvider): Limited[] {
+/** The limits of the workspace itself, completed by those for all workspaces of the integration. */
+function integrationSubjects({ provider, integration, grant }: ReachedProvider): LimitedSubject[] {
   const label = `the use of integration ${integration.slug} by its workspace`;
-  const subjects: Limited[] = [];
+  const subjects: LimitedSubject[] = [];
   const ownRates = readDocument<RateLimit[]>(grant?.rate_limits ?? null) ?? [];
   const hasBudget = hasLimits(grant?.usage_limits ?? null);
   if (grant !== null && (hasBudget || ownRates.length > 0)) {
@@ -121,7 +128,12 @@ function integrationSubjects({ provider, integration, grant }: ReachedProvider):
   if (isBudgeted || rateLimits.length > 0) {
     const valueKey = accessValueKey(provider.workspace_id);
     subjects.push({
-      ...{ kind: 'integration', id: integration.id, label, rateLimits, valueKey, isBudgeted },
+      kind: 'integration',
+      id: integration.id,
+      label,
+      rateLimits,
+      valueKey,
+      isBudgeted,
     });
   }
   return subjects;

@@ -1,4 +1,4 @@
-/** Knows what is known about a request beside its parameters: metadata of workspace, key and request, in that order. */
+/** Merges the metadata of workspace, key and request, in that order of precedence. */
 
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { ReadHeader } from './exchange.ts';
@@ -13,26 +13,32 @@ export type Metadata = Readonly<Record<string, unknown>>;
 const none: Metadata = {};
 
 /**
- * What the workspace says counts before what the key says, and that before the request: its header, then
- * what stands in the body of one of a prompt (`said`).
+ * The workspace takes precedence over the key, and the key over the request: its header, then `bodyMetadata`,
+ * which only prompt requests send.
+ *
+ * @throws GatewayError for metadata that are too large or not an object of scalars
  */
 export function metadataOf(
   key: GatewayKey,
   header: ReadHeader,
   user: unknown,
-  said?: unknown,
+  bodyMetadata?: unknown,
 ): Metadata {
   const sent = header('metadata');
-  const given = sent === null ? none : sound(jsonOf(sent), 'x-gateway-metadata', sent.length);
-  const beside = said === undefined || said === null ? none : sound(said, 'metadata');
+  const fromHeader =
+    sent === null ? none : requireMetadata(jsonOf(sent), 'x-gateway-metadata', sent.length);
+  const fromBody =
+    bodyMetadata === undefined || bodyMetadata === null
+      ? none
+      : requireMetadata(bodyMetadata, 'metadata');
   const isNamed = typeof user === 'string' && user.length <= valueCharsMax;
-  if (sent === null && beside === none && !isNamed) return ownMetadata(key);
-  return { ...(isNamed ? { _user: user } : none), ...beside, ...given, ...ownMetadata(key) };
+  if (sent === null && fromBody === none && !isNamed) return ownMetadata(key);
+  return { ...(isNamed ? { _user: user } : none), ...fromBody, ...fromHeader, ...ownMetadata(key) };
 }
 
 const ownByKey = new WeakMap<GatewayKey, Metadata>();
 
-/** For the many requests of a key that say nothing of themselves. */
+/** Cached per key, because most requests have no metadata of their own. */
 function ownMetadata(key: GatewayKey): Metadata {
   const known = ownByKey.get(key);
   if (known !== undefined) return known;
@@ -41,18 +47,18 @@ function ownMetadata(key: GatewayKey): Metadata {
   return own;
 }
 
-/** `place` is where it stands; it is `chars` long there. */
-function sound(value: unknown, place: string, chars = 0): Metadata {
+/** `param` names the source of the metadata, which has `chars` characters. */
+function requireMetadata(value: unknown, param: string, chars = 0): Metadata {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   const entries = isObject ? Object.entries(value) : [];
-  const isSound =
+  const isValid =
     isObject &&
     chars <= headerCharsMax &&
     entries.length <= keysMax &&
     entries.every(([, item]) => typeof item !== 'object' && String(item).length <= valueCharsMax);
-  if (isSound) return value as Metadata;
-  const message = `${place} must be a JSON object of at most ${keysMax} texts of at most ${valueCharsMax} characters`;
-  throw new GatewayError('invalid_request', message, place);
+  if (isValid) return value as Metadata;
+  const message = `${param} must be a JSON object of at most ${keysMax} texts of at most ${valueCharsMax} characters`;
+  throw new GatewayError('invalid_request', message, param);
 }
 
 function jsonOf(text: string): unknown {

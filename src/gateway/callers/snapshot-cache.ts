@@ -1,7 +1,7 @@
-/** Knows what was read of the database, and whether it still holds: one read for all who ask, none while nothing has changed. */
+/** Caches values read from the database while their generation is current; concurrent reads share one query. */
 import type { Generations } from './generations.ts';
 
-/** A value with the organisation it is of and the generation it was read in. */
+/** A value with its organisation and the generation in which it was read. */
 export interface SnapshotEntry<T> {
   readonly organisationId: string;
   readonly generation: string;
@@ -10,11 +10,11 @@ export interface SnapshotEntry<T> {
 
 export interface SnapshotCacheOptions {
   readonly entriesMax: number;
-  /** Whether an error means that the database cannot be asked now. */
+  /** Whether an error means that the database is unreachable. */
   readonly isUnavailable: (error: unknown) => boolean;
 }
 
-/** Values by key, of which the least recently read go when there are too many. */
+/** Evicts the entries that were read least recently from the database. */
 export class SnapshotCache<T> {
   readonly #generations: Generations;
   readonly #options: SnapshotCacheOptions;
@@ -26,18 +26,17 @@ export class SnapshotCache<T> {
     this.#options = options;
   }
 
-  /** What is known and good without a word to the database; undefined where that has to be asked. */
+  /** Returns the value if it is current; undefined when the database must be queried. */
   peek(key: string): T | undefined {
     const entry = this.#entries.get(key);
-    return entry !== undefined && this.#isGood(entry) ? entry.value : undefined;
+    return entry !== undefined && this.#isCurrent(entry) ? entry.value : undefined;
   }
 
   /**
-   * The value, read anew where what is known may have changed; those who come meanwhile share the
-   * read. While the database is away, what was known last is good within the grace. Nothing is kept of
-   * a value that does not exist.
+   * Reads the value with `load`; concurrent calls share the read. While the database is unreachable, the last
+   * value is returned within the grace period. Missing values are not cached.
    *
-   * @throws what `load` throws, where nothing stands in for it
+   * @throws what `load` throws when no cached value replaces it
    */
   get(key: string, load: () => Promise<SnapshotEntry<T> | undefined>): Promise<T | undefined> {
     const known = this.#loading.get(key);
@@ -69,7 +68,7 @@ export class SnapshotCache<T> {
     }
   }
 
-  #isGood({ organisationId, generation }: SnapshotEntry<T>): boolean {
+  #isCurrent({ organisationId, generation }: SnapshotEntry<T>): boolean {
     return (
       this.#generations.isCurrent(organisationId, generation) && this.#generations.isWithinGrace()
     );

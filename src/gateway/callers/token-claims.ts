@@ -1,7 +1,7 @@
-/** Knows what a token says of its caller: where it belongs, what it may, and what its requests start from. */
+/** Parses the claims of a token: tenant, scopes, defaults and limits. */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import type { BudgetTerms, RateTerms } from '../../ledger/limits-of-request.ts';
+import type { BudgetTerms, RateTerms } from '../../ledger/request-limits.ts';
 import { RateLimits, UsageLimits } from '../../model/limits/key-limits.ts';
 import { toUnits } from '../../model/limits/limits.ts';
 import { nextResetAt, startOfDay } from '../../model/limits/periods.ts';
@@ -12,7 +12,7 @@ import type { LimitTerms } from './limit-terms.ts';
 const scope = z.string().refine(isKnownScope, 'is no scope');
 const reference = z.string().min(1).max(255);
 
-/** What counts of the payload (docs/reference/inference.md, Tokens); what else it says is left alone. */
+/** The claims that the gateway reads (docs/reference/inference.md, Tokens); others are ignored. */
 const TokenClaims = z
   .object({
     exp: z.number(),
@@ -54,7 +54,7 @@ const TokenClaims = z
 
 export type TokenClaims = z.infer<typeof TokenClaims>;
 
-/** The claims, or what is wrong with the first that is. */
+/** Returns the claims, or the fault of the first invalid one. */
 export function readClaims(payload: unknown): TokenClaims | { readonly fault: string } {
   const { data, error } = TokenClaims.safeParse(payload);
   if (data !== undefined) return data;
@@ -62,7 +62,7 @@ export function readClaims(payload: unknown): TokenClaims | { readonly fault: st
   return { fault: `${path.join('.')} ${message}` };
 }
 
-/** Scopes of a token: a list, or names between spaces as OAuth has them; of others among them nothing is thought. */
+/** Reads scopes from a list, or from a space-separated text as in OAuth; unknown names are ignored. */
 export function scopesOf(
   { scopes, scope: text }: TokenClaims,
   byDefault: readonly string[],
@@ -70,17 +70,16 @@ export function scopesOf(
   return scopes ?? text?.split(' ').filter(isKnownScope) ?? byDefault;
 }
 
-/** Whose token it is. */
-export interface TokenPlace {
+export interface TokenTenant {
   readonly organisationId: string;
   readonly workspaceId: string;
 }
 
-/** The same for every token of one subject in one workspace, so that its requests count together. */
-export function subjectIdOf(place: TokenPlace, { iss, sub }: TokenClaims, use = ''): string {
-  const parts = [place.organisationId, place.workspaceId, iss ?? '', sub ?? '', use];
+/** Returns the same id for all tokens of one subject in one workspace, so that their usage is counted together. */
+export function subjectIdOf(tenant: TokenTenant, { iss, sub }: TokenClaims, use = ''): string {
+  const parts = [tenant.organisationId, tenant.workspaceId, iss ?? '', sub ?? '', use];
   const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex');
-  // Version 8 (RFC 9562): made by a rule of our own.
+  // A UUID of version 8 (RFC 9562), which is for custom schemes.
   return [
     hash.slice(0, 8),
     hash.slice(8, 12),
@@ -90,18 +89,20 @@ export function subjectIdOf(place: TokenPlace, { iss, sub }: TokenClaims, use = 
   ].join('-');
 }
 
-/** The limits that a token brings along. */
-export function termsOfToken(place: TokenPlace, claims: TokenClaims): LimitTerms {
+/** Returns the limits in the claims of a token. */
+export function termsOfToken(tenant: TokenTenant, claims: TokenClaims): LimitTerms {
   const { usage_limits: usage, rate_limits: rates, sub } = claims;
   const label = `token of ${sub}`;
-  const subject = { organisationId: place.organisationId, subjectKind: 'token' as const, label };
+  const subject = { organisationId: tenant.organisationId, subjectKind: 'token' as const, label };
   const budgets: BudgetTerms[] = [];
   if (usage !== undefined) {
     const { type = 'cost', credit_limit: limit, alert_threshold: threshold } = usage;
     budgets.push({
-      ...{ ...subject, type, window: windowOf(usage) },
-      // Dollars and tokens are never counted together.
-      subjectId: subjectIdOf(place, claims, type),
+      ...subject,
+      type,
+      window: windowOf(usage),
+      // Separate subjects, because dollars and tokens must not share a counter.
+      subjectId: subjectIdOf(tenant, claims, type),
       limitUnits: toUnits(limit, type),
       alertThresholdUnits: typeof threshold === 'number' ? toUnits(threshold, type) : null,
     });
@@ -109,13 +110,13 @@ export function termsOfToken(place: TokenPlace, claims: TokenClaims): LimitTerms
   const limited: RateTerms[] =
     rates === undefined || rates.length === 0
       ? []
-      : [{ ...subject, subjectId: subjectIdOf(place, claims), limits: rates }];
+      : [{ ...subject, subjectId: subjectIdOf(tenant, claims), limits: rates }];
   return { budgets, rates: limited };
 }
 
 /**
- * Nothing is stored of a token, so its windows follow from what it says: they begin at the boundaries
- * of its schedule, those of so many days counted from its first reset or from the epoch.
+ * Derives the windows from the claims, because nothing is stored for a token. Windows start at the boundaries of
+ * the schedule; windows of n days are counted from the first reset, or from the epoch.
  */
 function windowOf(usage: UsageLimits): BudgetTerms['window'] {
   const periodicReset = usage.periodic_reset ?? null;
@@ -123,8 +124,10 @@ function windowOf(usage: UsageLimits): BudgetTerms['window'] {
   const first = usage.next_usage_reset_at ?? null;
   const schedule = { periodicReset, periodicResetDays };
   return {
-    ...{ periodic_reset: periodicReset, periodic_reset_days: periodicResetDays },
-    ...{ window_start: 0, last_reset_at: null },
+    periodic_reset: periodicReset,
+    periodic_reset_days: periodicResetDays,
+    window_start: 0,
+    last_reset_at: null,
     next_reset_at: first === null ? nextResetAt(schedule, 0, 0) : startOfDay(parseTimestamp(first)),
   };
 }

@@ -1,4 +1,4 @@
-/** Knows how one target is called: again where its answer and the config say so, and no longer than they allow. */
+/** Calls one target, retries it as the config permits, and stops at the request timeout. */
 import type { RetryRule } from '../../model/configs/config-tree.ts';
 import { Call, CallCut, type Sink } from '../../upstream/call.ts';
 import { AddressRefused } from '../../upstream/guarded-connect.ts';
@@ -26,20 +26,21 @@ export interface AttemptOptions {
   readonly origins: Origins;
   readonly retry: RetryRule | null;
   /**
-   * Asked before a target is tried again: what this try has used is used, and yields how the next one goes.
-   * Throws where that is not let through.
+   * Charges a failed try and admits the next one; returns the target to call.
+   *
+   * @throws GatewayError when the limits reject the retry
    */
   readonly admitAgain: (outcome: CallOutcome) => ResolvedTarget | Promise<ResolvedTarget>;
   readonly timeoutMs: number | null;
   readonly caller: Caller;
-  /** How long the answer is waited for when the caller has gone; 0 for not at all. */
+  /** How long the response is read after the caller has gone; 0 cuts it at once. */
   readonly lingerMs: number;
   readonly cacheStatus: CacheStatus;
-  /** Null where nobody records it. */
+  /** Null when the request is not traced. */
   readonly trace: RequestTrace | null;
 }
 
-/** All waits between tries together. */
+/** Bound of all waits between tries together. */
 const waitMsMax = 60_000;
 const firstWaitMs = 1_000;
 const noClock = (): void => {};
@@ -147,7 +148,7 @@ function begin(target: ResolvedTarget, origins: Origins, trace: RequestTrace | n
   const dispatcher = origins.at(target.call.origin);
   if (trace === null) return new Call(dispatcher, target.call);
   const span = trace.begin(target);
-  return new Call(dispatcher, trace.sentBy(span, target.call), (status, error) =>
+  return new Call(dispatcher, trace.withTraceHeaders(span, target.call), (status, error) =>
     span.end(status, error && errorTypeOf(error)),
   );
 }
@@ -165,7 +166,7 @@ function timeoutError(timeoutMs: number): GatewayError {
   return new GatewayError('request_timeout', `The provider took longer than ${timeoutMs} ms`);
 }
 
-/** What is told of a call without an answer; of texts of the network none, as they may hold what was sent. */
+/** Describes a failed call. Network error texts are dropped because they may contain what was sent. */
 export function errorOf(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   const cause = { cause: thrown };

@@ -1,22 +1,21 @@
-/** Makes the provider calls of one request: admits each call before it is sent and charges it when it is over. */
+/** Makes the provider calls of one request: admits each call before it is sent and settles it when it is over. */
 import type { LimitLeft } from '../../ledger/account.ts';
-import type { Account, Ledger } from '../../ledger/ledger.ts';
-import { type Limit, usageAt } from '../../ledger/limit.ts';
-import type { PolicyTerms } from '../../ledger/limits-of-request.ts';
+import type { Ledger } from '../../ledger/ledger.ts';
+import type { Limit } from '../../ledger/limit.ts';
+import type { PolicyTerms } from '../../ledger/request-limits.ts';
 import type { ConfigLeaf } from '../../model/configs/config-tree.ts';
 import type { Call } from '../../upstream/call.ts';
 import type { Origins } from '../../upstream/origins.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import type { RequestTrace } from '../logs/request-trace.ts';
-import { type Admission, type AdmissionRequest, admit, lostUsage } from '../metering/admit.ts';
 import { type LimitSwitches, limitsOf } from '../metering/limits.ts';
-import { Meter } from '../metering/meter.ts';
+import type { Meter } from '../metering/meter.ts';
 import type { GatewayConfig } from '../targets/resolve-config.ts';
 import type { ResolvedTarget, Targets } from '../targets/resolve-target.ts';
 import type { Caller } from '../transfer/caller.ts';
-import { isEventStream } from '../transfer/relay.ts';
 import { attempt, type CallOutcome } from './attempt.ts';
-import { ChargedCalls } from './charged-calls.ts';
+import { CallAccount } from './call-account.ts';
+import type { ChargedCalls } from './charged-calls.ts';
 import { cachedOutcome, hasNoUsage, type TargetOutcome } from './outcome.ts';
 import {
   type CachedResponse,
@@ -37,13 +36,6 @@ interface CallServices {
   readonly limitsBy: LimitSwitches;
 }
 
-/** A call that has been admitted and not charged yet. */
-interface OpenCall {
-  readonly admission: Admission;
-  readonly use: CacheUse;
-  outcome: TargetOutcome | null;
-}
-
 /** How long a response is read after its caller has gone when its usage or effect must be known. */
 const lingerMsUsual = 10_000;
 
@@ -54,14 +46,9 @@ export class ProviderCalls {
   readonly #policies: readonly PolicyTerms[];
   readonly #caller: Caller;
   readonly #trace: RequestTrace | null;
-  readonly #account: Account;
-  #open: OpenCall | null = null;
-  /** Charged calls, for the log entry. */
-  readonly charged = new ChargedCalls();
+  readonly #account: CallAccount;
   /** Key under which the coming response is cached; null when it is not cached. */
   #cacheKey: string | null = null;
-  /** Whether a provider may have received anything. */
-  isSent = false;
   #createsObject = false;
 
   /** `trace` is null when the request is not traced. */
@@ -79,7 +66,7 @@ export class ProviderCalls {
     this.#policies = policies;
     this.#caller = caller;
     this.#trace = trace;
-    this.#account = services.ledger.open();
+    this.#account = new CallAccount(services.ledger);
   }
 
   /** @throws GatewayError when the leaf names no provider that can be called */
@@ -94,39 +81,24 @@ export class ProviderCalls {
    * @throws GatewayError when the target cannot be called or its limits reject the call
    */
   async call(leaf: ConfigLeaf, exchange: Exchange): Promise<TargetOutcome> {
-    this.#endCall();
+    const account = this.#account;
+    account.endCall();
     const { responses, enforcesLimits, limitsBy } = this.#services;
     const resolved = this.targetOf(leaf, exchange);
     const target = resolved instanceof Promise ? await resolved : resolved;
-    const limits = limitsOf(
-      exchange,
-      target,
-      this.#config,
-      this.#policies,
-      enforcesLimits,
-      limitsBy,
-    );
+    const config = this.#config;
+    const policies = this.#policies;
+    const limits = limitsOf(exchange, target, config, policies, enforcesLimits, limitsBy);
     const use = cacheUseOf(leaf.settings, target, exchange);
     const cached = responses.find(use, exchange.now);
     if (cached !== null) return this.#useCached(target, limits, cached);
-    const request = { account: this.#account, target, limits, exchange };
-    const admitted = admit(request);
+    const admitted = account.admit(target, limits, exchange);
     const admission = admitted instanceof Promise ? await admitted : admitted;
-    this.#open = { admission, use, outcome: null };
+    account.open(admission);
+    this.#cacheKey = use.key;
     this.#createsObject = exchange.making !== undefined;
-    const outcome = await this.#attempt(leaf, admission, use, request);
-    this.#open.outcome = outcome;
-    this.isSent ||= outcome.isSent;
-    return outcome;
-  }
-
-  #attempt(
-    { settings: { retry, requestTimeoutMs } }: ConfigLeaf,
-    admission: Admission,
-    use: CacheUse,
-    request: AdmissionRequest,
-  ): Promise<CallOutcome> {
-    return attempt(admission.target, {
+    const { retry, requestTimeoutMs } = leaf.settings;
+    const outcome = await attempt(admission.target, {
       origins: this.#services.origins,
       retry,
       timeoutMs: requestTimeoutMs,
@@ -134,19 +106,28 @@ export class ProviderCalls {
       trace: this.#trace,
       lingerMs: this.lingerMs,
       cacheStatus: cacheStatusOf(use),
-      admitAgain: (outcome) => this.#admitAgain(outcome, request),
+      admitAgain: (failed) => this.#admitAgain(failed, target, limits, exchange),
     });
+    account.setOutcome(outcome);
+    return outcome;
   }
 
   /** Charges what a failed try may have used, in addition to what its retry will use. */
-  async #admitAgain(outcome: CallOutcome, request: AdmissionRequest): Promise<ResolvedTarget> {
-    const open = this.#open!;
-    this.isSent ||= outcome.isSent;
-    if (hasNoUsage(outcome)) return open.admission.target;
-    open.outcome = outcome;
-    this.#endCall();
-    const admission = await admit(request);
-    this.#open = { admission, use: open.use, outcome: null };
+  async #admitAgain(
+    failed: CallOutcome,
+    target: ResolvedTarget,
+    limits: readonly Limit[],
+    exchange: Exchange,
+  ): Promise<ResolvedTarget> {
+    const account = this.#account;
+    if (hasNoUsage(failed)) {
+      account.isSent ||= failed.isSent;
+      return failed.target;
+    }
+    account.setOutcome(failed);
+    account.endCall();
+    const admission = await account.admit(target, limits, exchange);
+    account.open(admission);
     return admission.target;
   }
 
@@ -157,20 +138,26 @@ export class ProviderCalls {
     response: CachedResponse,
   ): Promise<TargetOutcome> {
     const requestLimits = limits.filter(({ type }) => type === 'requests');
-    await admit({
-      account: this.#account,
-      target,
-      limits: requestLimits,
-      exchange: this.#exchange,
-    });
-    this.isSent = true;
+    await this.#account.admit(target, requestLimits, this.#exchange);
+    this.#account.isSent = true;
     return cachedOutcome(target, response);
   }
 
   /** Adds the complete response of the last call to the cache if the config asks for it. */
   cache({ status, headers }: Call, body: Buffer): void {
     if (this.#cacheKey === null) return;
-    this.#services.responses.add(this.#cacheKey, { status, headers, body }, this.#exchange.now);
+    const { now } = this.#exchange;
+    this.#services.responses.add(this.#cacheKey, { status, headers, body }, now);
+  }
+
+  /** Charged calls, for the log entry. */
+  get charged(): ChargedCalls {
+    return this.#account.charged;
+  }
+
+  /** Whether a provider may have received anything. */
+  get isSent(): boolean {
+    return this.#account.isSent;
   }
 
   /** What is left of the limits of the last call. */
@@ -180,50 +167,19 @@ export class ProviderCalls {
 
   /** 0 when neither usage nor effect of the call must be known. */
   get lingerMs(): number {
-    return this.#createsObject || this.#open?.admission.isCounted === true ? lingerMsUsual : 0;
+    return this.#createsObject || this.#account.isCounted ? lingerMsUsual : 0;
   }
 
   /** Returns the meter that reads the response of the last call and charges it. */
   meter(): Meter {
-    const { admission, use, outcome } = this.#open!;
-    this.#open = null;
     // A response that a limit cut short does not answer the same request of somebody else.
-    const isUncut = admission.outputTokens >= admission.bound.outputTokens;
-    this.#cacheKey = isUncut ? use.key : null;
-    if (outcome === null) throw new Error('The call has no outcome yet');
-    const isStream = outcome.kind === 'live' && isEventStream(outcome.call.headers);
-    const meter = new Meter(admission, this.#account, outcome.status, isStream);
-    this.charged.addMeter(outcome, meter);
-    return meter;
+    if (!this.#account.isUncut) this.#cacheKey = null;
+    return this.#account.meter();
   }
 
   /** Settles or releases what is still reserved; called once at the end of every request. */
   close(): void {
-    this.#closeOpen();
-    if (!this.isSent) this.#account.uncount();
-  }
-
-  #endCall(): void {
-    this.#closeOpen();
-    this.charged.endCall();
-  }
-
-  /** Closes a call whose response nobody receives: the provider refused it or did not respond. */
-  #closeOpen(): void {
-    const open = this.#open;
-    this.#open = null;
-    if (open === null) return;
-    const { admission, outcome } = open;
-    if (outcome === null || hasNoUsage(outcome)) {
-      this.#account.release();
-      return;
-    }
-    // The usage is unknown, so everything the call may have used is charged.
-    const usage = lostUsage(admission);
-    const used = usageAt(admission.bound.price, usage);
-    const { costUnits } = used;
-    this.#account.settle(used);
-    this.charged.addLost(outcome, { usage, costUnits, isEstimated: true, model: null });
+    this.#account.close();
   }
 }
 

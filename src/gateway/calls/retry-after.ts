@@ -1,15 +1,14 @@
-/** Knows how long a provider asks to be left alone. */
+/** Parses how long a provider asks to wait before a retry. */
 import type { ProviderHeaders } from '../../upstream/call.ts';
 
 const number = /^\d+(?:\.\d+)?$/;
-/** `Sun, 06 Nov 1994 08:49:37 GMT`; of other texts JavaScript makes some date as well. */
+/** `Sun, 06 Nov 1994 08:49:37 GMT`; Date.parse alone accepts many other texts. */
 const httpDate =
   /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} \d\d:\d\d:\d\d GMT$/;
 
 /**
- * As providers say it: milliseconds in headers of their own, seconds or a date in the standard one;
- * null where they say nothing that can be understood. A date is held against the clock by which the
- * answer itself is dated, and against `now` (ms since the epoch) where it is not.
+ * Reads milliseconds from vendor headers, or seconds or a date from the standard header; null for neither.
+ * A date is compared with the `date` header of the response, or with `now` (milliseconds since the epoch).
  */
 export function retryAfterMs(headers: ProviderHeaders, now: number): number | null {
   const ms = headers['retry-after-ms'] ?? headers['x-ms-retry-after-ms'];

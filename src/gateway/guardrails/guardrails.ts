@@ -1,4 +1,4 @@
-/** Knows which guardrails judge a call: those of its config, and those that its workspace has for all. */
+/** Finds the guardrails that judge a call: those of its config, and the defaults of its workspace. */
 import {
   buildGuardrail,
   type CheckTools,
@@ -13,16 +13,16 @@ import type { GatewayKey } from '../callers/gateway-key.ts';
 import type { SnapshotCache, SnapshotEntry } from '../callers/snapshot-cache.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 
-/** In the order in which they judge. */
+/** Guardrails in the order in which they judge. */
 export interface CallGuardrails {
   readonly input: readonly Guardrail[];
   readonly output: readonly Guardrail[];
 }
 
-/** A guardrail of the database, with whose requests it may judge. */
+/** A guardrail of the database and the workspace that may use it. */
 export interface StoredGuardrail {
   readonly workspaceId: string | null;
-  /** Null for one that judges no requests for models. */
+  /** Null for a guardrail that does not judge model requests. */
   readonly guardrail: Guardrail | null;
 }
 
@@ -30,13 +30,13 @@ export interface GuardrailsOptions {
   readonly database: Pick<Database, 'readable'>;
   readonly fresh: SnapshotCache<StoredGuardrail>;
   readonly tools: CheckTools;
-  /** Whether any judge at all (`GUARDRAILS_ENABLED`). */
+  /** False disables all guardrails (`GUARDRAILS_ENABLED`). */
   readonly isEnabled: boolean;
 }
 
 export class Guardrails {
   readonly #options: GuardrailsOptions;
-  /** Those written into configs, ready, for as long as the config is kept. */
+  /** Inline guardrails of configs, prepared once per cached config. */
   readonly #inline = new WeakMap<object, Guardrail>();
 
   constructor(options: GuardrailsOptions) {
@@ -44,9 +44,9 @@ export class Guardrails {
   }
 
   /**
-   * Null where nothing judges; at once where all are known.
+   * Null when nothing judges; synchronous when all guardrails are cached.
    *
-   * @throws GatewayError where one is named that does not exist
+   * @throws GatewayError when a named guardrail does not exist
    */
   of(
     key: GatewayKey,
@@ -74,29 +74,29 @@ export class Guardrails {
   }
 
   #all(key: GatewayKey, named: readonly Named[]): readonly Guardrail[] | Promise<Guardrail[]> {
-    const found = named.map(({ field, entry, at }) =>
-      typeof entry === 'string' ? this.#find(key, entry) : this.#ready(entry, field, at),
+    const guardrails = named.map(({ field, entry, at }) =>
+      typeof entry === 'string' ? this.#find(key, entry) : this.#prepare(entry, field, at),
     );
-    const isKnown = (one: Guardrail | Promise<Guardrail>): one is Guardrail =>
+    const isLoaded = (one: Guardrail | Promise<Guardrail>): one is Guardrail =>
       !(one instanceof Promise);
-    return found.every(isKnown) ? found : Promise.all(found);
+    return guardrails.every(isLoaded) ? guardrails : Promise.all(guardrails);
   }
 
-  #ready(entry: Readonly<Record<string, unknown>>, field: string, at: number): Guardrail {
+  #prepare(entry: Readonly<Record<string, unknown>>, field: string, at: number): Guardrail {
     const known = this.#inline.get(entry);
     if (known !== undefined) return known;
-    const made = buildGuardrail(readInlineGuardrail(entry, `${field}[${at}]`), this.#options.tools);
-    this.#inline.set(entry, made);
-    return made;
+    const prepared = buildGuardrail(readInlineGuardrail(entry, `${field}[${at}]`), this.#options.tools);
+    this.#inline.set(entry, prepared);
+    return prepared;
   }
 
   #find(key: GatewayKey, reference: string): Guardrail | Promise<Guardrail> {
     const { fresh } = this.#options;
-    const place = `${key.organisationId} ${reference}`;
-    const known = fresh.peek(place);
-    if (known !== undefined) return usable(known, key, reference);
-    const loading = fresh.get(place, () => this.#load(key.organisationId, reference));
-    return loading.then((stored) => usable(stored, key, reference));
+    const cacheKey = `${key.organisationId} ${reference}`;
+    const cached = fresh.peek(cacheKey);
+    if (cached !== undefined) return requireUsableGuardrail(cached, key, reference);
+    const loading = fresh.get(cacheKey, () => this.#load(key.organisationId, reference));
+    return loading.then((stored) => requireUsableGuardrail(stored, key, reference));
   }
 
   async #load(
@@ -134,18 +134,18 @@ function both(
   return input.length === 0 && output.length === 0 ? null : { input, output };
 }
 
-/** A guardrail that cannot be found lets nothing through. */
-function usable(
+/** @throws GatewayError when the guardrail does not exist, because the request must not pass unjudged */
+function requireUsableGuardrail(
   stored: StoredGuardrail | undefined,
   key: GatewayKey,
   reference: string,
 ): Guardrail {
-  const isOthers =
+  const isForeign =
     stored !== undefined &&
     stored.workspaceId !== null &&
     key.workspace !== null &&
     stored.workspaceId !== key.workspace.id;
-  if (stored?.guardrail !== undefined && stored.guardrail !== null && !isOthers) {
+  if (stored?.guardrail !== undefined && stored.guardrail !== null && !isForeign) {
     return stored.guardrail;
   }
   const shown = /^[\w-]{1,255}$/.test(reference) ? ` ${reference}` : '';

@@ -1,4 +1,4 @@
-/** Knows how guardrails judge what an answer tells: by itself each text that was an answer by itself. */
+/** Judges responses by guardrails; each answer in a list or stream is judged by itself. */
 import { type AnswerPassages, answersIn } from '../../guardrails/answer-passages.ts';
 import type { GuardrailSubject, Judgement } from '../../guardrails/evaluate.ts';
 import type { Guardrail } from '../../guardrails/guardrail.ts';
@@ -6,21 +6,21 @@ import type { JsonObject, Passage } from '../../guardrails/passages.ts';
 import { judgeCall } from './guarded-request.ts';
 import type { TextForms } from './text-forms.ts';
 
-/** What is judged at once of a list. */
+/** Answers of a list that are judged concurrently. */
 const batchMax = 10;
-/** Of one page, which has a hundred at most where clients ask, or one stream. */
+/** Bound for one page or stream; pages of clients have at most 100 items. */
 const answersMax = 1_000;
 
 type Subject = Omit<GuardrailSubject, 'side' | 'answer' | 'passages' | 'lastCount'>;
 
 export interface JudgedResponse {
-  /** As the answer came. */
+  /** The texts as received. */
   readonly passages: readonly Passage[];
-  /** Of all of them together, up to the first that is denied. */
+  /** Combined judgement, up to the first denied batch. */
   readonly judgement: Judgement;
 }
 
-/** `now` in ms since the epoch. Null for more answers than are judged. */
+/** Null when there are more answers than are judged. `now` in milliseconds since the epoch. */
 export async function judgeResponse(
   guardrails: readonly Guardrail[],
   { response: answered, isModelRequest: isQuestion }: TextForms,
@@ -37,7 +37,7 @@ export async function judgeResponse(
   },
 ): Promise<JudgedResponse | null> {
   const answers = answered === null ? [] : answersIn(answered, json);
-  const judged = isQuestion && !isUnderWay(json) ? answers : answers.filter(hasText);
+  const judged = isQuestion && !isPending(json) ? answers : answers.filter(hasText);
   if (judged.length > answersMax) return null;
   const judgements: Judgement[] = [];
   for (let at = 0; at < judged.length; at += batchMax) {
@@ -71,7 +71,7 @@ function hasText({ passages }: AnswerPassages): boolean {
   return passages.length > 0;
 }
 
-/** What a provider does in the background says nothing until it is done. */
-function isUnderWay({ status }: JsonObject): boolean {
+/** A background response contains no texts until it has finished. */
+function isPending({ status }: JsonObject): boolean {
   return status === 'queued' || status === 'in_progress';
 }

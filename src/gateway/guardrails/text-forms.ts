@@ -1,4 +1,4 @@
-/** Knows what of a request and of its answer guardrails judge, by what is asked for. */
+/** Determines which texts of a request and its response guardrails judge, by the endpoint. */
 import type { ResponseForm } from '../../guardrails/answer-passages.ts';
 import type { RequestForm } from '../../guardrails/request-passages.ts';
 import { endpointOf } from '../../model/services/endpoint.ts';
@@ -7,60 +7,70 @@ import type { Exchange } from '../callers/exchange.ts';
 import { type OwnedPath, ownedPathOf } from '../references/owned-path.ts';
 
 export interface TextForms {
-  /** What is asked for, as checks are told. */
+  /** Name of the endpoint that checks receive. */
   readonly endpoint: string;
-  /** How texts stand in the request; null for one of which none are judged. */
+  /** Format of the texts in the request; null when none are judged. */
   readonly request: RequestForm | null;
-  /** How they stand in the answer. */
+  /** Format of the texts in the response; null when none are judged. */
   readonly response: ResponseForm | null;
-  /** Whether a model is asked and answers: both are judged whatever they hold. */
+  /** Whether a model is called; request and response are then judged even without texts. */
   readonly isModelRequest: boolean;
 }
 
-/** Answers to them are vectors. */
+/** The response consists of vectors, so it is not judged. */
 const embeddings: TextForms = {
-  ...{ endpoint: 'embeddings', request: 'embeddings', response: null, isModelRequest: true },
+  endpoint: 'embeddings',
+  request: 'embeddings',
+  response: null,
+  isModelRequest: true,
 };
 
-const questions = new Map<string, TextForms>([
+const modelRequests = new Map<string, TextForms>([
   ['embeddings', embeddings],
   ...(['chat_completions', 'completions', 'messages', 'responses'] as const).map(
-    (form): [string, TextForms] => [form, questionOf(form)],
+    (form): [string, TextForms] => [form, modelRequestForms(form)],
   ),
 ]);
 
-function questionOf(form: Exclude<ResponseForm, 'stored'>): TextForms {
+function modelRequestForms(form: Exclude<ResponseForm, 'stored'>): TextForms {
   return { endpoint: form, request: form, response: form, isModelRequest: true };
 }
 
 export function textFormsOf({ path, request }: Pick<Exchange, 'path' | 'request'>): TextForms {
   const { method } = request;
   const endpoint = endpointOf(path);
-  const question = method === 'POST' ? questions.get(endpoint) : undefined;
-  if (question !== undefined) return question;
+  const modelRequest = method === 'POST' ? modelRequests.get(endpoint) : undefined;
+  if (modelRequest !== undefined) return modelRequest;
   const owned = ownedPathOf(method, path);
   if (owned === null) return { endpoint, request: null, response: null, isModelRequest: false };
-  if (isCompact(owned, method)) return questionOf('responses');
+  if (isCompact(owned, method)) return modelRequestForms('responses');
   const { kind } = owned;
   const whole = isWhole(owned, method) ? formOfWhole[kind] : undefined;
-  const shows = showingKinds.has(kind) && method !== 'DELETE' && !isEcho(owned, method);
+  const shows = outputKinds.has(kind) && method !== 'DELETE' && !isEcho(owned, method);
   return {
     endpoint: method === 'GET' ? (whole ?? endpoint) : endpoint,
-    request: sayingMethods.has(method) && askingKinds.has(kind) ? 'stored' : null,
+    request: bodyMethods.has(method) && inputKinds.has(kind) ? 'stored' : null,
     response: shows ? (whole ?? 'stored') : null,
     isModelRequest: false,
   };
 }
 
-/** By which a provider could take what a body says. */
-const sayingMethods: ReadonlySet<unknown> = new Set(['POST', 'PUT', 'PATCH']);
-/** What is said there goes to a model some time. */
-const askingKinds: ReadonlySet<ObjectKind> = new Set<ObjectKind>([
-  ...(['assistants', 'threads', 'conversations', 'vector_stores', 'message_batches'] as const),
+/** Methods whose body a provider may read. */
+const bodyMethods: ReadonlySet<unknown> = new Set(['POST', 'PUT', 'PATCH']);
+/** Kinds whose texts reach a model later. */
+const inputKinds: ReadonlySet<ObjectKind> = new Set<ObjectKind>([
+  'assistants',
+  'threads',
+  'conversations',
+  'vector_stores',
+  'message_batches',
 ]);
-/** What models have said is shown there. */
-const showingKinds: ReadonlySet<ObjectKind> = new Set<ObjectKind>([
-  ...(['threads', 'conversations', 'responses', 'chat_completions'] as const),
+/** Kinds whose responses contain texts of models. */
+const outputKinds: ReadonlySet<ObjectKind> = new Set<ObjectKind>([
+  'threads',
+  'conversations',
+  'responses',
+  'chat_completions',
 ]);
 
 const formOfWhole: Partial<Record<ObjectKind, Exclude<ResponseForm, 'stored'>>> = {
@@ -68,13 +78,13 @@ const formOfWhole: Partial<Record<ObjectKind, Exclude<ResponseForm, 'stored'>>> 
   chat_completions: 'chat_completions',
 };
 
-/** Whether the object itself is told. */
+/** Whether the response contains the whole object. */
 function isWhole({ id, rest }: OwnedPath, method: string | undefined): boolean {
   const isCancelled = method === 'POST' && rest.join('/').toLowerCase() === 'cancel';
   return id !== null && (rest.length === 0 || isCancelled);
 }
 
-/** Whether the answer says again what the caller has just put there. */
+/** Whether the response repeats what the caller has just sent. */
 function isEcho({ kind, rest }: OwnedPath, method: string | undefined): boolean {
   const put = kind === 'threads' ? 'messages' : 'items';
   return method === 'POST' && rest.length === 1 && rest[0]!.toLowerCase() === put;

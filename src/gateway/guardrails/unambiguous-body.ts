@@ -1,26 +1,47 @@
-/** Knows bodies in which a provider could read other texts than those that guardrails have judged. */
+/** Rejects bodies in which a provider could read other texts than the guardrails judge. */
 import { hasDuplicateKeys } from '../../model/json/json-object.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 
-/** Where texts stand, at the top of a body. */
-const holders: ReadonlySet<string> = new Set([
-  ...['messages', 'system', 'instructions', 'input', 'prompt', 'content', 'items', 'query'],
-  ...['additional_instructions', 'additional_messages', 'thread', 'tool_outputs', 'requests'],
+/** Top-level members that contain texts. */
+const topMembers: ReadonlySet<string> = new Set([
+  'messages',
+  'system',
+  'instructions',
+  'input',
+  'prompt',
+  'content',
+  'items',
+  'query',
+  'additional_instructions',
+  'additional_messages',
+  'thread',
+  'tool_outputs',
+  'requests',
 ]);
-/** Below. */
-const held: ReadonlySet<string> = new Set([
-  ...['messages', 'content', 'text', 'value', 'output', 'system', 'params'],
+/** Members below them that contain texts. */
+const innerMembers: ReadonlySet<string> = new Set([
+  'messages',
+  'content',
+  'text',
+  'value',
+  'output',
+  'system',
+  'params',
 ]);
-/** What has names of its caller's own. */
-const namedByCaller: ReadonlySet<string> = new Set([
-  ...['metadata', 'arguments', 'tool_calls', 'input', 'variables'],
+/** Members whose inner names the caller chooses. */
+const freeFormMembers: ReadonlySet<string> = new Set([
+  'metadata',
+  'arguments',
+  'tool_calls',
+  'input',
+  'variables',
 ]);
 
-/** As deep as texts are looked for. */
+/** Depth up to which texts are searched. */
 const depthMax = 32;
 
-/** @throws GatewayError for a member twice, which readers take differently, and for one that only some know by its letters */
+/** @throws GatewayError for duplicate members, and for names that only case-insensitive readers recognise */
 export function requireUnambiguousBody({ body, params, isJson }: Exchange): void {
   if (body === null) return;
   if (!isJson) {
@@ -33,9 +54,9 @@ export function requireUnambiguousBody({ body, params, isJson }: Exchange): void
     throw new GatewayError('invalid_json', message);
   }
   const misnamed =
-    misnamedIn(params, holders) ??
+    misnamedIn(params, topMembers) ??
     Object.entries(params)
-      .filter(([name]) => holders.has(name))
+      .filter(([name]) => topMembers.has(name))
       .map(([, value]) => misnamedWithin(value, 0))
       .find((name) => name !== null);
   if (misnamed == null) return;
@@ -45,17 +66,17 @@ export function requireUnambiguousBody({ body, params, isJson }: Exchange): void
 function misnamedWithin(value: unknown, depth: number): string | null {
   if (typeof value !== 'object' || value === null || depth > depthMax) return null;
   const isList = Array.isArray(value);
-  const own = isList ? null : misnamedIn(value, held);
+  const own = isList ? null : misnamedIn(value, innerMembers);
   if (own !== null) return own;
   for (const [name, below] of Object.entries(value)) {
-    if (!isList && namedByCaller.has(name)) continue;
+    if (!isList && freeFormMembers.has(name)) continue;
     const found = misnamedWithin(below, depth + 1);
     if (found !== null) return found;
   }
   return null;
 }
 
-/** The name that one of the members has in the letters of others; null where all are written as they are. */
+/** Returns the expected name of a member that differs only in case; null when there is none. */
 function misnamedIn(value: object, names: ReadonlySet<string>): string | null {
   for (const name of Object.keys(value)) {
     if (/^[a-z\d_]*$/.test(name)) continue;

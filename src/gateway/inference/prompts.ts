@@ -1,4 +1,4 @@
-/** Knows requests that name a prompt: what they become once it is filled in (docs/reference/inference.md, Prompts). */
+/** Renders the prompt that a request names into a model request (docs/reference/inference.md, Prompts). */
 import { hasRight } from '../../auth/person-rights.ts';
 import { grantsScope } from '../../model/people/scopes.ts';
 import { TemplateError } from '../../model/prompts/template-parser.ts';
@@ -17,14 +17,14 @@ export interface PromptsOptions {
   readonly fresh: SnapshotCache<RenderablePrompt>;
 }
 
-/** What a path asks of a prompt. */
+/** The prompt and the action that a path names. */
 export interface PromptPath {
-  /** An id or slug, perhaps with `@` and a version. */
+  /** An id or slug, optionally with `@` and a version. */
   readonly reference: string;
   readonly action: 'render' | 'completions';
 }
 
-/** Null for any other path; `path` is behind `/v1`. */
+/** Null for any other path; `path` is below `/v1`. */
 export function parsePromptPath(method: string | undefined, path: string): PromptPath | null {
   if (!path.startsWith('/prompts/') || method !== 'POST') return null;
   const [, reference, action] = /^\/prompts\/([^/]+)\/(render|completions)\/?$/.exec(path) ?? [];
@@ -32,11 +32,11 @@ export function parsePromptPath(method: string | undefined, path: string): Promp
   return { reference: decodeURIComponent(reference), action: action as PromptPath['action'] };
 }
 
-/** The request for a model that a prompt makes. */
+/** The model request that a prompt renders to. */
 export interface RenderedPrompt extends Pick<Exchange, 'path' | 'params' | 'body' | 'isJson'> {
-  /** Of the prompt. */
+  /** Slug of the prompt. */
   readonly slug: string;
-  /** What the caller says of the request beside it; undefined for nothing. */
+  /** The `metadata` member of the request; undefined for none. */
   readonly metadata: unknown;
 }
 
@@ -48,10 +48,10 @@ export class Prompts {
   }
 
   /**
-   * What the prompt makes of the parameters that were sent.
+   * Renders the prompt with the parameters of the request.
    *
-   * @throws GatewayError for a prompt that the key does not see, as for one that does not exist, and
-   *   for what cannot be filled in, or is not shown to the caller
+   * @throws GatewayError when the prompt does not exist or is not visible to the key, when its variables are
+   *   invalid, or when the caller may not read it
    */
   async fill(
     key: GatewayKey,
@@ -62,37 +62,37 @@ export class Prompts {
       throw new GatewayError('scope_missing', `The API key lacks the scope ${renderScope}`);
     }
     const { slug, workspaceId, content, template, partials } = await this.#find(key, reference);
-    if (action === 'render') await this.#requireShown(key, workspaceId);
+    if (action === 'render') await this.#requireReadable(key, workspaceId);
     requireVariables(sent.variables);
     try {
       const params = template.render(sent as JsonRecord, partials);
       const path = 'prompt' in params ? '/completions' : '/chat/completions';
-      const { asked, metadata } =
+      const { request, metadata } =
         action === 'render'
-          ? { asked: params, metadata: undefined }
-          : apart(withProvider(params, content.virtual_key));
-      const body = Buffer.from(JSON.stringify(asked));
-      return { path, params: asked, body, isJson: true, slug, metadata };
+          ? { request: params, metadata: undefined }
+          : withoutMetadata(withProvider(params, content.virtual_key));
+      const body = Buffer.from(JSON.stringify(request));
+      return { path, params: request, body, isJson: true, slug, metadata };
     } catch (thrown) {
       if (thrown instanceof TemplateError) {
         throw new GatewayError('invalid_request', thrown.message, 'variables', { cause: thrown });
       }
-      // What is read without a bound cannot be written without one.
+      // JSON.stringify has a depth limit, JSON.parse has none.
       if (!(thrown instanceof RangeError)) throw thrown;
       const message = 'The JSON body is nested too deeply';
       throw new GatewayError('invalid_json', message, null, { cause: thrown });
     }
   }
 
-  /** What is rendered can be read, which the workspace may not let people of the caller's role. */
-  async #requireShown(
+  /** Requires the right to read prompts, because a rendered prompt reveals its text. */
+  async #requireReadable(
     { organisationId, personId: userId }: GatewayKey,
     workspaceId: string,
   ): Promise<void> {
     if (userId === null) return;
     const db = this.#options.database.readable;
-    const place = (await workspaces.findByIdOrSlug(db, organisationId, workspaceId)) ?? null;
-    if (await hasRight(db, { organisationId, userId }, place, 'ViewPrompts')) return;
+    const workspace = (await workspaces.findByIdOrSlug(db, organisationId, workspaceId)) ?? null;
+    if (await hasRight(db, { organisationId, userId }, workspace, 'ViewPrompts')) return;
     const message = 'The workspace does not show its prompts to people of your role';
     throw new GatewayError('prompt_not_shown', message);
   }
@@ -100,15 +100,15 @@ export class Prompts {
   async #find(key: GatewayKey, reference: string): Promise<RenderablePrompt> {
     const { fresh, database } = this.#options;
     const { organisationId } = key;
-    const place = `${organisationId} ${reference}`;
+    const cacheKey = `${organisationId} ${reference}`;
     const known =
-      fresh.peek(place) ??
-      (await fresh.get(place, async () => {
+      fresh.peek(cacheKey) ??
+      (await fresh.get(cacheKey, async () => {
         const read = await gatewayReads.findPrompt(database.readable, organisationId, reference);
         return read && { organisationId, generation: read.generation, value: read.prompt };
       }));
-    const isSeen = key.workspace === null || key.workspace.id === known?.workspaceId;
-    if (known !== undefined && isSeen) return known;
+    const isVisible = key.workspace === null || key.workspace.id === known?.workspaceId;
+    if (known !== undefined && isVisible) return known;
     const shown = /^[\w@-]{1,255}$/.test(reference) ? ` ${reference}` : '';
     throw new GatewayError('not_found', `There is no prompt${shown}`, 'prompt_id');
   }
@@ -123,15 +123,15 @@ function requireVariables(variables: unknown): void {
 }
 
 /**
- * Clients of prompts say in `metadata` what the request is for. Providers take it with what they are to
- * store only, and refuse it otherwise.
+ * Splits off `metadata`, which clients of prompts use for labels. Providers accept it only for requests that they
+ * store, and reject it otherwise.
  */
-function apart(params: JsonRecord): { asked: JsonRecord; metadata: unknown } {
+function withoutMetadata(params: JsonRecord): { request: JsonRecord; metadata: unknown } {
   const { metadata, ...rest } = params;
-  return { asked: params.store === true ? params : rest, metadata };
+  return { request: params.store === true ? params : rest, metadata };
 }
 
-/** The provider stands before the model, so that what a config or header pins counts first. */
+/** Prefixes the model with the provider, so that a provider pinned by a config or header takes precedence. */
 function withProvider(params: JsonRecord, slug: string | null): JsonRecord {
   const { model } = params;
   if (slug === null || (typeof model === 'string' && model.startsWith('@'))) return params;

@@ -1,8 +1,8 @@
-/** Knows how spans are written in the JSON of OTLP, and which attributes they have: names and counts, never what was said. */
+/** Encodes spans as OTLP JSON. Attributes are names and counts, never contents of requests. */
 import { endpointRoute } from '../../model/services/endpoint.ts';
 import type { CallSpan, TracedRequest } from './request-trace.ts';
 
-/** Who sends the spans. */
+/** The service that sends the spans. */
 export interface SpanSource {
   readonly name: string;
   readonly version: string;
@@ -12,15 +12,24 @@ type Attributes = Readonly<Record<string, string | number | boolean | null>>;
 
 const kinds = { server: 2, client: 3 } as const;
 const failed = { code: 2 };
-/** Of the flags of a span: whether it is known where its parent is, and whether that is elsewhere. */
+/** Span flags: the location of the parent is known, and whether it is remote. */
 const parentFlags = { local: 0x100, remote: 0x300 } as const;
-/** Callers and configs choose the names of models and providers. */
+/** Bounds names that callers and configs choose. */
 const textCharsMax = 256;
 const methods = new Set([
-  ...['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'TRACE', 'QUERY'],
+  'CONNECT',
+  'DELETE',
+  'GET',
+  'HEAD',
+  'OPTIONS',
+  'PATCH',
+  'POST',
+  'PUT',
+  'TRACE',
+  'QUERY',
 ]);
 
-/** What the conventions call what is asked of a model, by endpoint. */
+/** Operation names of the conventions by endpoint. */
 const operations: Readonly<Record<string, string>> = {
   chat_completions: 'chat',
   messages: 'chat',
@@ -29,7 +38,7 @@ const operations: Readonly<Record<string, string>> = {
   embeddings: 'embeddings',
 };
 
-/** Services whose name in the conventions is another. */
+/** Services that the conventions name differently. */
 const providerNames: Readonly<Record<string, string>> = {
   'azure-openai': 'azure.ai.openai',
   google: 'gcp.gemini',
@@ -59,7 +68,9 @@ function requestSpan({ trace, record, isAnswered }: TracedRequest): object {
   const route = endpointRoute(record.endpoint);
   const hasFailed = !isAnswered || status >= 500 || (status < 400 && errorCode !== null);
   return {
-    ...{ traceId, spanId, ...(parent === null ? {} : { parentSpanId: parent.spanId }) },
+    traceId,
+    spanId,
+    ...(parent === null ? {} : { parentSpanId: parent.spanId }),
     flags: flags | (parent === null ? parentFlags.local : parentFlags.remote),
     name: `${method === '_OTHER' ? 'HTTP' : method} ${route}`,
     kind: kinds.server,
@@ -105,7 +116,9 @@ function callSpan({ trace, record }: TracedRequest, call: CallSpan): object {
   const method = methodOf(call.method);
   const errorType = status >= 400 ? String(status) : call.errorType;
   return {
-    ...{ traceId: trace.traceId, spanId: call.spanId, parentSpanId: trace.spanId },
+    traceId: trace.traceId,
+    spanId: call.spanId,
+    parentSpanId: trace.spanId,
     flags: trace.flags | parentFlags.local,
     name: callName(operation, model, method),
     kind: kinds.client,
@@ -127,7 +140,7 @@ function callSpan({ trace, record }: TracedRequest, call: CallSpan): object {
   };
 }
 
-/** Whether what the request used is what this call did: the last one, where it was answered. */
+/** Whether the usage of the request belongs to this call: the last one, if it succeeded. */
 function isCharged(
   { cacheStatus }: TracedRequest['record'],
   calls: readonly CallSpan[],
@@ -142,13 +155,13 @@ function answerAttributes(
   { beganMs }: CallSpan,
 ): Attributes {
   const firstMs = isStream && firstByteMs !== null ? firstByteMs - beganMs : null;
-  const told = {
+  const attributes = {
     'gen_ai.response.model': answeredModel,
     'gen_ai.response.time_to_first_chunk': firstMs === null ? null : firstMs / 1000,
   };
-  if (tokens === null) return told;
+  if (tokens === null) return attributes;
   return {
-    ...told,
+    ...attributes,
     'gen_ai.usage.input_tokens': tokens.inputTokens,
     'gen_ai.usage.output_tokens': tokens.outputTokens,
     'gen_ai.usage.cache_read.input_tokens': tokens.cachedInputTokens,
@@ -165,7 +178,7 @@ function methodOf(method: string): string {
   return methods.has(method) ? method : '_OTHER';
 }
 
-/** From milliseconds since the epoch and since then, to nanoseconds since the epoch. */
+/** Converts to nanoseconds since the epoch. `startedAt` in milliseconds since the epoch, the others relative to it. */
 function times(startedAt: number, beganMs: number, endedMs: number) {
   return {
     startTimeUnixNano: nanoseconds(startedAt + beganMs),
@@ -173,19 +186,19 @@ function times(startedAt: number, beganMs: number, endedMs: number) {
   };
 }
 
-/** A number holds microseconds exactly, nanoseconds no more. */
+/** Rounds to microseconds, which a number represents exactly. */
 function nanoseconds(ms: number): string {
   return `${Math.round(ms * 1000)}000`;
 }
 
-/** Those that have a value. */
+/** Lists the attributes that have a value. */
 function listed(attributes: Attributes): object[] {
   return Object.entries(attributes).flatMap(([key, value]) =>
     value === null ? [] : [{ key, value: attributeValue(key, value) }],
   );
 }
 
-/** Numbers that are no whole ones by the conventions, even where they happen to be. */
+/** Attributes that are doubles by the conventions, even for whole values. */
 const doubles = new Set([
   ...['temperature', 'top_p', 'top_k', 'frequency_penalty', 'presence_penalty'].map(
     (name) => `gen_ai.request.${name}`,
@@ -196,12 +209,12 @@ const doubles = new Set([
 function attributeValue(key: string, value: string | number | boolean): object {
   if (typeof value === 'string') return { stringValue: cut(value) };
   if (typeof value === 'boolean') return { boolValue: value };
-  // Collectors refuse all of a body in which a whole number is none that 64 bits hold.
+  // Collectors reject a whole batch when one integer exceeds 64 bits.
   const isWhole = Number.isSafeInteger(value) && !doubles.has(key);
   return isWhole ? { intValue: String(value) } : { doubleValue: value };
 }
 
-/** Without half a character at its end, which is no UTF-8. */
+/** Truncates without leaving half a surrogate pair, which is invalid UTF-8. */
 function cut(text: string): string {
   return text.slice(0, textCharsMax).toWellFormed();
 }

@@ -1,38 +1,38 @@
-/** Knows which requests wait for the log: within bounds, those of an organisation together, and how many had no place. */
+/** Queues log entries per organisation within memory bounds, and counts those that do not fit. */
 import { startOfTotalsStep } from '../../model/logs/request-log.ts';
 import { type LogBatch, lossOf } from '../../store/logs/logged-requests.ts';
 import type { WrittenRow } from '../../store/logs/request-logs.ts';
 import { type LoggedRecord, rowOf } from './request-log-row.ts';
 
 export interface RequestLogQueueBounds {
-  /** Requests that may wait to be written. */
+  /** Bound of queued requests. */
   readonly waitingMax: number;
-  /** Characters of their rows. */
+  /** Bound of the characters of their rows. */
   readonly waitingCharsMax: number;
 }
 
-/** What of one organisation is not taken yet. */
-interface Waiting {
+/** Queued rows of one organisation. */
+interface WaitingRows {
   rows: WrittenRow[];
   chars: number;
 }
 
-/** Rows are made so many at once, which takes less time than one here and one there. */
+/** Entries are converted to rows in groups, which is faster than one by one. */
 const freshMax = 32;
 const batchRowsMax = 500;
 const batchCharsMax = 1024 * 1024;
 
-/** Rows have their place until they are {@link release}d. */
+/** Rows count towards the bounds until they are {@link release}d. */
 export class RequestLogQueue {
   readonly #bounds: RequestLogQueueBounds;
-  /** Of which no rows are made yet. */
+  /** Entries that are not rows yet. */
   readonly #fresh: LoggedRecord[] = [];
-  readonly #waiting = new Map<string, Waiting>();
-  /** Those that are being written with those that wait. */
+  readonly #waiting = new Map<string, WaitingRows>();
+  /** Rows that are queued or being written. */
   #count = 0;
   #chars = 0;
   #lost = 0;
-  /** Losses that the database does not know of yet: by organisation, and by hour. */
+  /** Unwritten loss counts by organisation and hour. */
   readonly #losses = new Map<string, Map<number, number>>();
 
   constructor(bounds: RequestLogQueueBounds) {
@@ -47,12 +47,12 @@ export class RequestLogQueue {
     return this.#lost;
   }
 
-  /** Whether nothing is left to be taken. */
+  /** Whether there is nothing to write. */
   get isEmpty(): boolean {
     return this.#fresh.length === 0 && this.#waiting.size === 0 && this.#losses.size === 0;
   }
 
-  /** True once those of an organisation fill a batch. */
+  /** True when a batch of an organisation is full. */
   add(entry: LoggedRecord): boolean {
     this.#fresh.push(entry);
     return this.#fresh.length === freshMax && this.#makeRows();
@@ -92,7 +92,7 @@ export class RequestLogQueue {
     this.#losses.set(organisationId, hours.set(hour, (hours.get(hour) ?? 0) + 1));
   }
 
-  /** By organisation the batches that are full; where `isAll`, all that waits, and all losses. */
+  /** Takes the full batches of each organisation; with `isAll`, everything queued and all losses. */
   take(isAll: boolean): LogBatch[][] {
     if (isAll) this.#makeRows();
     const taken: LogBatch[][] = [];
@@ -107,7 +107,7 @@ export class RequestLogQueue {
     return isAll ? [...taken, ...this.#takeLosses()] : taken;
   }
 
-  /** They are written, or lost. */
+  /** Frees the memory budget of rows that are written or lost. */
   release(rows: readonly WrittenRow[]): void {
     this.#count -= rows.length;
     for (const { tuple } of rows) this.#chars -= tuple.length;
@@ -123,12 +123,12 @@ export class RequestLogQueue {
   }
 }
 
-function isFull({ rows, chars }: Waiting): boolean {
+function isFull({ rows, chars }: WaitingRows): boolean {
   return rows.length >= batchRowsMax || chars >= batchCharsMax;
 }
 
-/** The oldest, as many as one statement may hold. */
-function cut(waiting: Waiting): WrittenRow[] {
+/** Removes the oldest rows, as many as one statement may contain. */
+function cut(waiting: WaitingRows): WrittenRow[] {
   let chars = 0;
   let count = 0;
   for (const { tuple } of waiting.rows) {

@@ -1,9 +1,9 @@
-/** Knows how the record of a request becomes a row of the log. */
+/** Converts the log entry of a request to a table row. */
 import { newIdBytesAt } from '../../model/wire/ids.ts';
 import * as requestLogs from '../../store/logs/request-logs.ts';
 import type { RequestRecord } from './request-record.ts';
 
-/** A record of a request that somebody's key was good for. */
+/** A log entry of an authenticated request. */
 export interface LoggedRecord extends RequestRecord {
   readonly organisationId: string;
 }
@@ -11,14 +11,14 @@ export interface LoggedRecord extends RequestRecord {
 const textCharsMax = 255;
 const millisecondsMax = 2 ** 31 - 1;
 
-/** A row that the table takes, whatever callers and providers have said. */
+/** Builds a row that fits the table, whatever callers and providers sent. */
 export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
   const { tokens, firstByteMs } = entry;
   const endedAt = Math.round(entry.startedAt + entry.durationMs);
   const row: requestLogs.RequestLogRow = {
     organisation_id: entry.organisationId,
     ended_at: endedAt,
-    // So that the row is found by its id alone, in the one partition where it can be.
+    // The id contains the time, so that it determines the partition of the row.
     id: newIdBytesAt(endedAt),
     trace_id: entry.id,
     workspace_id: entry.workspaceId,
@@ -52,20 +52,24 @@ export function rowOf(entry: LoggedRecord): requestLogs.WrittenRow {
   return requestLogs.writeRow(row, entry.openCharge);
 }
 
-/** As the log shows them, in JSON; null for none, as nearly always. */
+/** JSON as the log returns it; null for none, which is usual. */
 function earlierAttemptsOf({ earlierAttempts }: RequestRecord): string | null {
   if (earlierAttempts.length === 0) return null;
-  const told = earlierAttempts.map(
+  const attempts = earlierAttempts.map(
     ({ tokens, ...attempt }): requestLogs.EarlierAttempt => ({
-      ...{ provider: attempt.provider.slice(0, textCharsMax), model: cut(attempt.model) },
-      ...{ target_path: attempt.targetPath, status: attempt.status },
-      ...{ input_tokens: tokens.inputTokens, output_tokens: tokens.outputTokens },
+      provider: attempt.provider.slice(0, textCharsMax),
+      model: cut(attempt.model),
+      target_path: attempt.targetPath,
+      status: attempt.status,
+      input_tokens: tokens.inputTokens,
+      output_tokens: tokens.outputTokens,
       cached_input_tokens: tokens.cachedInputTokens,
       cache_write_tokens: tokens.cacheWriteTokens,
-      ...{ cost_units: attempt.costUnits, is_estimated: attempt.isEstimated },
+      cost_units: attempt.costUnits,
+      is_estimated: attempt.isEstimated,
     }),
   );
-  return JSON.stringify(told);
+  return JSON.stringify(attempts);
 }
 
 function cut(text: string | null): string | null {

@@ -1,4 +1,4 @@
-/** Knows how requests come into the log: off their way, many at once, within bounds, and none lost without being counted. */
+/** Writes request logs in batches in the background, within memory bounds; counts every loss. */
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../../store/connection/db.ts';
@@ -11,46 +11,47 @@ import type { RequestRecord } from './request-record.ts';
 
 export interface RequestLogOptions {
   readonly database: Pick<Database, 'transaction'>;
-  /** A row that the database does not take, or rows that are given up. */
+  /** Reports rows that the database rejected or that were given up. */
   readonly onLoss: (error: unknown, requests: number) => void;
   readonly bounds?: Partial<RequestLogBounds>;
 }
 
 export interface RequestLogBounds extends RequestLogQueueBounds {
-  /** Longest that one waits while the database keeps up. */
+  /** Longest wait of an entry while the database keeps up. */
   readonly flushEveryMs: number;
-  /** Between two tries while the database is away. */
+  /** Interval of retries while the database is unreachable. */
   readonly retryMs: number;
 }
 
 export interface RequestLogFigures {
   readonly written: number;
-  /** Of which no row was kept. */
+  /** Requests without a row. */
   readonly lost: number;
   readonly waiting: number;
 }
 
 const usualBounds: RequestLogBounds = {
-  ...{ waitingMax: 20_000, waitingCharsMax: 32 * 1024 * 1024 },
-  ...{ flushEveryMs: 1_000, retryMs: 1_000 },
+  waitingMax: 20_000,
+  waitingCharsMax: 32 * 1024 * 1024,
+  flushEveryMs: 1_000,
+  retryMs: 1_000,
 };
-/** Transactions at once; each is about one organisation. */
+/** Concurrent transactions, each for one organisation. */
 const writersMax = 4;
 
-/** {@link record} takes what happened; {@link close} writes what waits. */
 export class RequestLog {
   readonly #database: RequestLogOptions['database'];
   readonly #onLoss: RequestLogOptions['onLoss'];
   readonly #bounds: RequestLogBounds;
   readonly #queue: RequestLogQueue;
   #written = 0;
-  /** Of rows that were given up at the end. */
+  /** Rows that were given up at the end. */
   #givenUp = 0;
   #timer: NodeJS.Timeout | null = null;
-  /** What waits is to be written, however little it is. */
+  /** Whether incomplete batches are written too. */
   #isDue = false;
   #writing: Promise<void> | null = null;
-  readonly #givesUp = new AbortController();
+  readonly #abort = new AbortController();
 
   constructor({ database, onLoss, bounds = {} }: RequestLogOptions) {
     this.#database = database;
@@ -59,9 +60,9 @@ export class RequestLog {
     this.#queue = new RequestLogQueue(this.#bounds);
   }
 
-  /** A request of nobody that is known belongs to no log. */
+  /** Ignores unauthenticated requests, which belong to no organisation. */
   record(entry: RequestRecord): void {
-    if (!isOfSomebody(entry)) return;
+    if (!hasOrganisation(entry)) return;
     const isFull = this.#queue.add(entry);
     if (isFull) this.#write();
     else this.#setTimer();
@@ -72,18 +73,18 @@ export class RequestLog {
     return { written: this.#written, lost: lost + this.#givenUp, waiting: count };
   }
 
-  /** Writes what waits, for as long as it may take; what is left then is lost, counted and told. */
+  /** Writes what is queued within the given time; the rest is lost, counted and reported. */
   async close(withinMs: number): Promise<void> {
-    const clock = setTimeout(() => this.#givesUp.abort(), withinMs);
-    const givenUp = once(this.#givesUp.signal, 'abort');
+    const clock = setTimeout(() => this.#abort.abort(), withinMs);
+    const givenUp = once(this.#abort.signal, 'abort');
     while (this.#writing !== null || !this.#queue.isEmpty) {
-      if (this.#givesUp.signal.aborted) break;
+      if (this.#abort.signal.aborted) break;
       this.#isDue = true;
       this.#write();
       await Promise.race([this.#writing, givenUp]);
     }
     clearTimeout(clock);
-    this.#givesUp.abort();
+    this.#abort.abort();
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#givenUp = this.#queue.count;
     if (this.#givenUp > 0) this.#onLoss(null, this.#givenUp);
@@ -97,20 +98,20 @@ export class RequestLog {
     }, this.#bounds.flushEveryMs).unref();
   }
 
-  /** Begins, unless it is being done. */
+  /** Starts writing unless it is already running. */
   #write(): void {
     this.#writing ??= this.#writeAll().finally(() => {
       this.#writing = null;
-      if (!this.#queue.isEmpty && !this.#givesUp.signal.aborted) this.#setTimer();
+      if (!this.#queue.isEmpty && !this.#abort.signal.aborted) this.#setTimer();
     });
   }
 
   /**
-   * Until nothing is due and no batch is full. What came meanwhile waits for its time: written at once,
-   * it would be a few rows, and after them fewer still, each with the cost of a transaction.
+   * Writes until nothing is due and no batch is full. Entries that arrive meanwhile wait for the next flush,
+   * because small batches would cost one transaction each.
    */
   async #writeAll(): Promise<void> {
-    while (!this.#givesUp.signal.aborted) {
+    while (!this.#abort.signal.aborted) {
       const taken = this.#queue.take(this.#isDue);
       this.#isDue = false;
       if (taken.length === 0) return;
@@ -133,24 +134,24 @@ export class RequestLog {
     for (const { row } of refused) this.#queue.lose(row.organisation_id, row.ended_at);
   }
 
-  /** The rows that the database does not take; null where it is given up on. */
+  /** Returns the rejected rows; null when writing is given up. */
   async #commit(batch: LogBatch, mayBeThere = false): Promise<readonly WrittenRow[] | null> {
     const { retryMs } = this.#bounds;
-    const { signal } = this.#givesUp;
+    const { signal } = this.#abort;
     for (let isRepeated = mayBeThere; !signal.aborted; isRepeated = true) {
       try {
         await this.#database.transaction((tx) => writeBatch(tx, batch, isRepeated));
         return [];
       } catch (error) {
-        if (!isUnavailable(error)) return await this.#takeApart(batch, error);
+        if (!isUnavailable(error)) return await this.#split(batch, error);
         await delay(retryMs, undefined, { signal }).catch(() => undefined);
       }
     }
     return null;
   }
 
-  /** So that a row which fails takes no other along. */
-  async #takeApart({ rows }: LogBatch, error: unknown): Promise<readonly WrittenRow[] | null> {
+  /** Splits a failing batch, so that an invalid row does not affect others. */
+  async #split({ rows }: LogBatch, error: unknown): Promise<readonly WrittenRow[] | null> {
     if (rows.length <= 1) {
       this.#onLoss(error, rows.length);
       return rows;
@@ -162,6 +163,6 @@ export class RequestLog {
   }
 }
 
-function isOfSomebody(entry: RequestRecord): entry is LoggedRecord {
+function hasOrganisation(entry: RequestRecord): entry is LoggedRecord {
   return entry.organisationId !== null;
 }

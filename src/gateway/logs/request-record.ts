@@ -1,19 +1,19 @@
-/** Knows what is told of a request once its last byte is out, to figures and to the log of requests. */
+/** Defines the log entry of a finished request. */
 
 import type { GuardrailVerdict } from '../../model/logs/request-log.ts';
 import type { TokenUsage } from '../../model/pricing/pricing.ts';
 import type { OpenChargeKey } from '../../store/logs/open-charges.ts';
 
-/** A call that was charged although its answer is not the one that the caller got. */
+/** A charged call whose response the caller did not receive. */
 export interface EarlierAttempt {
   readonly provider: string;
-  /** As the provider was asked for it. */
+  /** Model name sent to the provider. */
   readonly model: string | null;
   readonly targetPath: string;
-  /** Of its answer, or what stands for it. */
+  /** Status of its response, or of the error. */
   readonly status: number;
   readonly tokens: TokenUsage;
-  /** Micro-dollars; 0 where nobody knows the price. */
+  /** Micro-dollars; 0 when the price is unknown. */
   readonly costUnits: number;
   readonly isEstimated: boolean;
 }
@@ -23,42 +23,42 @@ export interface RequestRecord {
   /** Milliseconds since the epoch. */
   readonly startedAt: number;
   readonly durationMs: number;
-  /** To the first byte of the answer; null where there was none. */
+  /** Time to the first byte of the response; null when there was none. */
   readonly firstByteMs: number | null;
   readonly organisationId: string | null;
   readonly workspaceId: string | null;
   readonly apiKeyId: string | null;
   readonly configId: string | null;
-  /** Of the prompt that it fills in; null for none. */
+  /** Slug of the rendered prompt; null for none. */
   readonly promptSlug: string | null;
-  /** `chat_completions`; `other` for one that is only passed on. */
+  /** For example `chat_completions`; `other` for endpoints that are only forwarded. */
   readonly endpoint: string;
   readonly status: number;
   readonly provider: string | null;
-  /** As the caller named it. */
+  /** Model name sent by the caller. */
   readonly requestedModel: string | null;
-  /** As the provider was asked for it. */
+  /** Model name sent to the provider. */
   readonly model: string | null;
-  /** As the provider names it; null where it does not. */
+  /** Model name in the response; null when missing. */
   readonly answeredModel: string | null;
-  /** `config.targets[0]`; null where none was called. */
+  /** For example `config.targets[0]`; null when no target was called. */
   readonly targetPath: string | null;
   readonly retries: number;
-  /** `HIT`, `MISS`, `REFRESH`, `DISABLED`; null where no target was come to. */
+  /** `HIT`, `MISS`, `REFRESH` or `DISABLED`; null when no target was reached. */
   readonly cacheStatus: string | null;
-  /** Null where none judged. */
+  /** Null when no guardrail judged. */
   readonly guardrailVerdict: GuardrailVerdict | null;
   readonly isStream: boolean;
-  /** What the provider counted, or what is likely; null where none was called. */
+  /** Reported or estimated usage; null when no provider was called. */
   readonly tokens: TokenUsage | null;
-  /** Micro-dollars; 0 where nobody knows the price. */
+  /** Micro-dollars; 0 when the price is unknown. */
   readonly costUnits: number | null;
   readonly isEstimated: boolean;
-  /** By which it is told later what it has used; null where that is known, or never will be. */
+  /** Set when the provider reports the usage later. */
   readonly openCharge: OpenChargeKey | null;
-  /** In their order. */
+  /** In call order. */
   readonly earlierAttempts: readonly EarlierAttempt[];
-  /** Code of the error that the gateway itself answered; null for none. */
+  /** Code of the gateway's own error; null for none. */
   readonly errorCode: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;
 }

@@ -1,17 +1,17 @@
-/** Knows what a span tells of how a model was asked: settings that are numbers or one of a few words, and no text of anybody. */
+/** Extracts model settings for a span: numbers and enumerated words, never free text. */
 import type { Params } from '../transfer/read-body.ts';
 
-/** By the names of OpenTelemetry's conventions. */
+/** Settings by the attribute names of OpenTelemetry's conventions. */
 export type RequestSettings = Readonly<Record<string, number | string | boolean>>;
 
-/** Names of the conventions behind `gen_ai.request.`, and by which the formats of providers know them. */
+/** Attribute names after `gen_ai.request.`, and the parameters they come from. */
 const numbers: readonly (readonly [name: string, params: readonly string[]])[] = [
   ['max_tokens', ['max_completion_tokens', 'max_tokens', 'max_output_tokens']],
   ...['temperature', 'top_p', 'top_k', 'frequency_penalty', 'presence_penalty', 'seed'].map(
     (name) => [name, [name]] as const,
   ),
 ];
-/** In OpenAI's formats; the conventions know no others that we pass on. */
+/** Output types of OpenAI's formats and their names in the conventions. */
 const outputTypes = new Map([
   ['text', 'text'],
   ['json_object', 'json'],
@@ -38,7 +38,7 @@ function formatOfResponse(text: unknown): unknown {
   return memberOf(memberOf(text, 'format'), 'type');
 }
 
-/** JSON has numbers that are none here: `1e999`. */
+/** Excludes JSON numbers that overflow, such as `1e999`. */
 function isNumber(value: unknown): value is number {
   return Number.isFinite(value);
 }

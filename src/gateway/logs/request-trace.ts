@@ -1,4 +1,4 @@
-/** Knows the spans of one request: its own, and one for each call of a provider. */
+/** Collects the spans of one request: its own, and one for each call of a provider. */
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { monotonicMs } from '../../monotonic.ts';
@@ -9,18 +9,18 @@ import { type RequestSettings, requestSettings } from './request-settings.ts';
 import { isSampled, type SamplerTerms } from './sampler.ts';
 import { readTraceParent, sampledFlag, type TraceParent, traceParentText } from './trace-parent.ts';
 
-/** A request that is over. It holds nothing that callers or providers have sent but names and counts. */
+/** A finished request. Contains only names and counts of what callers and providers sent. */
 export interface TracedRequest {
   readonly trace: RequestTrace;
   readonly record: Omit<RequestRecord, 'metadata'>;
-  /** False where the caller had gone before there was anything to answer. */
+  /** False when the caller had gone before there was a response. */
   readonly isAnswered: boolean;
 }
 
 /** One call of a provider; times in milliseconds since the request began. */
 export class CallSpan {
   readonly spanId = newSpanId();
-  /** `openai`, whoever's it is. */
+  /** For example `openai`, also for a provider of a workspace. */
   readonly service: string;
   readonly endpoint: string;
   readonly model: string | null;
@@ -47,14 +47,14 @@ export class CallSpan {
     this.beganMs = monotonicMs() - requestBeganMs;
   }
 
-  /** `status` is 0 where no answer began; `errorType` null where it came whole. */
+  /** `status` is 0 when no response began; `errorType` is null when it was complete. */
   end(status: number, errorType: string | null): void {
     this.#endedMs = monotonicMs() - this.#requestBeganMs;
     this.#status = status;
     this.#errorType = errorType;
   }
 
-  /** Null of a call that goes on beyond the request, which nobody waits for. */
+  /** Null for a call that continues after the request. */
   get endedMs(): number | null {
     return this.#endedMs;
   }
@@ -69,7 +69,7 @@ export class CallSpan {
 }
 
 export class RequestTrace {
-  /** Of the caller; null where the trace begins here. */
+  /** Span of the caller; null when the trace begins here. */
   readonly parent: TraceParent | null;
   readonly traceId: string;
   readonly spanId = newSpanId();
@@ -78,7 +78,7 @@ export class RequestTrace {
   readonly calls: CallSpan[] = [];
   readonly #beganMs: number;
 
-  /** @param beganMs by the monotonic clock */
+  /** @param beganMs monotonic clock, milliseconds */
   constructor(parent: TraceParent | null, traceId: string, method: string, beganMs: number) {
     this.parent = parent;
     this.traceId = traceId;
@@ -93,18 +93,18 @@ export class RequestTrace {
     return span;
   }
 
-  /** What the provider is sent, so that what it does belongs to `span`. */
-  sentBy({ spanId }: CallSpan, request: CallRequest): CallRequest {
+  /** Adds the trace headers, so that spans of the provider become children of `span`. */
+  withTraceHeaders({ spanId }: CallSpan, request: CallRequest): CallRequest {
     const { traceId, flags, parent } = this;
     const { tracestate, ...others } = request.headers;
     const headers = { ...others, traceparent: traceParentText({ traceId, spanId, flags }) };
-    // It says more about a parent, and nothing where there is none.
-    const isKept = parent !== null && tracestate !== undefined;
-    return { ...request, headers: isKept ? { ...headers, tracestate } : headers };
+    // `tracestate` is only meaningful together with a parent.
+    const hasState = parent !== null && tracestate !== undefined;
+    return { ...request, headers: hasState ? { ...headers, tracestate } : headers };
   }
 }
 
-/** Null for a request that is not recorded. */
+/** Null for a request that is not sampled. */
 export function beginTrace(
   { headers, method }: IncomingMessage,
   beganMs: number,

@@ -1,18 +1,17 @@
-/** Knows which traces are recorded, by the rules that OpenTelemetry has for it. */
+/** Decides which traces are recorded, by the sampling rules of OpenTelemetry. */
 import { sampledFlag, type TraceParent } from './trace-parent.ts';
 
-/** What share of traces is recorded. */
 export interface SamplerTerms {
-  /** Whether what the caller says of its own span goes before the share. */
+  /** Whether the sampling flag of the caller takes precedence over the ratio. */
   readonly heedsParent: boolean;
-  /** From 0, none, to 1, all. */
+  /** Share of recorded traces, from 0 to 1. */
   readonly ratio: number;
 }
 
-/** Hexadecimal digits that a number holds exactly. */
+/** Number of hexadecimal digits that a number represents exactly. */
 const digits = 13;
 
-/** By the same digits of the trace id as others do, so that all who go by one ratio record the same traces. */
+/** Uses the same digits of the trace id as other samplers, so that equal ratios record the same traces. */
 export function isSampled(
   { heedsParent, ratio }: SamplerTerms,
   parent: TraceParent | null,

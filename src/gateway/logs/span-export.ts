@@ -1,4 +1,4 @@
-/** Knows how spans come to a collector: off the way of requests, many at once, within bounds, and none lost without being counted. */
+/** Exports spans to a collector in batches in the background, within memory bounds; counts every loss. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { Pools } from '../../remote/pools.ts';
 import type { Proxies } from '../../remote/proxies.ts';
@@ -10,23 +10,22 @@ import type { SamplerTerms } from './sampler.ts';
 
 export interface SpanExportOptions {
   readonly source: SpanSource;
-  /** Which requests are recorded. */
   readonly sampler: SamplerTerms;
-  /** Where a collector takes traces by OTLP/HTTP. */
+  /** OTLP/HTTP traces endpoint of the collector. */
   readonly url: URL;
   readonly headers: Secret<Readonly<Record<string, string>>> | undefined;
   readonly proxies: Proxies | null;
-  /** Told of every loss, in words that hold nothing of what was sent. */
+  /** Reports every loss, without any data of the spans. */
   readonly onLoss: (reason: string, spans: number) => void;
   readonly bounds?: Partial<SpanExportBounds>;
 }
 
 export interface SpanExportBounds {
-  /** Spans that may wait, those that are on their way among them. */
+  /** Bound of queued spans, including those being sent. */
   readonly waitingMax: number;
-  /** Longest that one waits while the collector keeps up. */
+  /** Longest wait of a span while the collector keeps up. */
   readonly flushEveryMs: number;
-  /** Before a second try, about; twice as long before each further one. */
+  /** Approximate wait before the first retry; doubles with each further one. */
   readonly retryMs: number;
   readonly triesMax: number;
   readonly answerTimeoutMs: number;
@@ -39,37 +38,39 @@ export interface SpanFigures {
 }
 
 const usualBounds: SpanExportBounds = {
-  ...{ waitingMax: 20_000, flushEveryMs: 1_000 },
-  ...{ retryMs: 1_000, triesMax: 5, answerTimeoutMs: 10_000 },
+  waitingMax: 20_000,
+  flushEveryMs: 1_000,
+  retryMs: 1_000,
+  triesMax: 5,
+  answerTimeoutMs: 10_000,
 };
-/** Of a batch, about: so few that nobody notices when they are written. */
+/** Approximate batch size, small enough that encoding it does not delay requests. */
 const batchSpansMax = 256;
 const connectTimeoutMs = 5_000;
 const answerBytesMax = 64 * 1024;
 const retryMsMax = 30_000;
-/** What the protocol says may be tried again. */
+/** Statuses that the protocol permits to retry. */
 const laterStatuses = new Set([429, 502, 503, 504]);
 
-/** What came of one try. */
+/** Result of one try. */
 type Delivery =
-  | { readonly kind: 'taken'; readonly refusedSpans: number }
+  | { readonly kind: 'accepted'; readonly refusedSpans: number }
   | { readonly kind: 'refused'; readonly reason: string }
   | { readonly kind: 'later'; readonly reason: string; readonly afterMs: number | null };
 
-/** {@link add} takes what happened; {@link close} sends what waits. */
 export class SpanExport {
   readonly sampler: SamplerTerms;
   readonly #options: SpanExportOptions;
   readonly #bounds: SpanExportBounds;
   readonly #pools: Pools;
   #waiting: TracedRequest[] = [];
-  /** Of {@link #waiting} and of what is being sent. */
+  /** Spans in `#waiting` and in the batch being sent. */
   #count = 0;
   #exported = 0;
   #lost = 0;
   #timer: NodeJS.Timeout | null = null;
   #sending: Promise<void> | null = null;
-  readonly #givesUp = new AbortController();
+  readonly #abort = new AbortController();
 
   constructor(options: SpanExportOptions) {
     this.sampler = options.sampler;
@@ -85,12 +86,12 @@ export class SpanExport {
     this.#pools = new Pools(limits, options.proxies);
   }
 
-  /** Takes a request that is over, without what its metadata say. */
+  /** Adds a finished request, without its metadata. */
   add(trace: RequestTrace, { metadata: _, ...record }: RequestRecord, isAnswered: boolean): void {
     const { waitingMax, flushEveryMs } = this.#bounds;
     const traced = { trace, record, isAnswered };
     const spans = spansOf(traced);
-    if (this.#count + spans > waitingMax || this.#givesUp.signal.aborted) {
+    if (this.#count + spans > waitingMax || this.#abort.signal.aborted) {
       this.#lose('more came than the collector takes', spans);
       return;
     }
@@ -104,15 +105,15 @@ export class SpanExport {
     return { exported: this.#exported, lost: this.#lost, waiting: this.#count };
   }
 
-  /** Sends what waits, for as long as it may take; what is left then is lost, counted and told. */
+  /** Sends what is queued within the given time; the rest is lost, counted and reported. */
   async close(withinMs: number): Promise<void> {
-    const clock = setTimeout(() => this.#givesUp.abort(), withinMs);
-    while (this.#count > 0 && !this.#givesUp.signal.aborted) {
+    const clock = setTimeout(() => this.#abort.abort(), withinMs);
+    while (this.#count > 0 && !this.#abort.signal.aborted) {
       this.#send();
       await this.#sending;
     }
     clearTimeout(clock);
-    this.#givesUp.abort();
+    this.#abort.abort();
     await this.#pools.destroy();
     if (this.#count > 0) this.#lose('the collector did not take them before the end', this.#count);
     this.#count = 0;
@@ -124,7 +125,7 @@ export class SpanExport {
     this.#options.onLoss(reason, spans);
   }
 
-  /** Begins, unless it is being done; goes on until nothing waits. */
+  /** Starts sending unless it is already running; continues until the queue is empty. */
   #send(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
@@ -134,22 +135,22 @@ export class SpanExport {
   }
 
   async #sendAll(): Promise<void> {
-    // Where it was asked for is the way of a request.
+    // Leaves the call stack of the request first.
     await new Promise(setImmediate);
-    while (this.#waiting.length > 0 && !this.#givesUp.signal.aborted) {
+    while (this.#waiting.length > 0 && !this.#abort.signal.aborted) {
       const batch = this.#take();
       const spans = batch.reduce((sum, one) => sum + spansOf(one), 0);
       const end = await this.#deliver(exportRequest(this.#options.source, batch));
       if (end === null) return;
       this.#count -= spans;
-      const lost = end.kind === 'taken' ? Math.min(spans, end.refusedSpans) : spans;
+      const lost = end.kind === 'accepted' ? Math.min(spans, end.refusedSpans) : spans;
       this.#exported += spans - lost;
-      const reason = end.kind === 'taken' ? 'the collector refused some of them' : end.reason;
+      const reason = end.kind === 'accepted' ? 'the collector refused some of them' : end.reason;
       if (lost > 0) this.#lose(reason, lost);
     }
   }
 
-  /** The oldest that wait. */
+  /** Takes the oldest batch. */
   #take(): TracedRequest[] {
     let spans = 0;
     const beyond = this.#waiting.findIndex((one) => {
@@ -159,10 +160,10 @@ export class SpanExport {
     return this.#waiting.splice(0, beyond < 0 ? this.#waiting.length : Math.max(1, beyond));
   }
 
-  /** Null where it is given up on. */
+  /** Null when sending is given up. */
   async #deliver(body: Buffer): Promise<Delivery | null> {
     const { retryMs, triesMax } = this.#bounds;
-    const { signal } = this.#givesUp;
+    const { signal } = this.#abort;
     for (let tries = 1; ; tries += 1) {
       const delivery = await this.#post(body);
       if (signal.aborted && delivery.kind === 'later') return null;
@@ -178,13 +179,13 @@ export class SpanExport {
     const headers = { ...own?.reveal(), 'content-type': 'application/json' };
     const { origin, pathname } = url;
     const clock = AbortSignal.timeout(this.#bounds.answerTimeoutMs);
-    const signal = AbortSignal.any([this.#givesUp.signal, clock]);
+    const signal = AbortSignal.any([this.#abort.signal, clock]);
     try {
       const pool = this.#pools.poolFor(origin);
       const request = { origin, path: pathname, method: 'POST' as const, headers, body, signal };
       const answer = await pool.request(request);
       const text = await answer.body.text().catch(() => '');
-      return deliveryOf(answer.statusCode, answer.headers, text);
+      return toDelivery(answer.statusCode, answer.headers, text);
     } catch (error) {
       const { code } = error as { readonly code?: unknown };
       const fault = typeof code === 'string' ? code : 'no answer';
@@ -198,19 +199,20 @@ function spansOf({ trace }: TracedRequest): number {
   return 1 + trace.calls.length;
 }
 
-function deliveryOf(
+function toDelivery(
   status: number,
   headers: Readonly<Record<string, string | string[] | undefined>>,
   text: string,
 ): Delivery {
-  if (status >= 200 && status < 300) return { kind: 'taken', refusedSpans: refusedSpansIn(text) };
+  if (status >= 200 && status < 300)
+    return { kind: 'accepted', refusedSpans: refusedSpansIn(text) };
   const reason = `the collector answered with ${status}`;
   if (!laterStatuses.has(status)) return { kind: 'refused', reason };
   const after = Number(headers['retry-after'] ?? Number.NaN);
   return { kind: 'later', reason, afterMs: after >= 0 ? after * 1000 : null };
 }
 
-/** A collector that takes a part of a batch says how many it did not. */
+/** Reads how many spans of a batch the collector rejected. */
 function refusedSpansIn(text: string): number {
   try {
     const { partialSuccess } = JSON.parse(text) as {

@@ -1,29 +1,29 @@
-/** Knows the header `traceparent` of W3C Trace Context: what of it is taken, and how it is written. */
+/** Parses and formats the W3C Trace Context header `traceparent`. */
 
-/** Where in a trace somebody stands. */
+/** The span of a caller. */
 export interface TraceParent {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
   /** 16 hexadecimal digits. */
   readonly spanId: string;
-  /** Those that have a meaning. */
+  /** Only the defined flags. */
   readonly flags: number;
 }
 
 export const sampledFlag = 1;
-/** That the trace id was made by chance. */
+/** The trace id is random. */
 const randomFlag = 2;
 
 const form = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 const noTrace = '0'.repeat(32);
 const noSpan = '0'.repeat(16);
 
-/** Null for none, and for one that is malformed. */
+/** Null when missing or malformed. */
 export function readTraceParent(value: unknown): TraceParent | null {
   const found = typeof value === 'string' ? form.exec(value) : null;
   if (found === null) return null;
   const [, version, traceId, spanId, flags, more] = found;
-  // Later versions may say more; there never is one of the number ff.
+  // Later versions may append fields; version ff is invalid.
   if (version === 'ff' || (version === '00' && more !== undefined)) return null;
   if (traceId === noTrace || spanId === noSpan) return null;
   const known = Number.parseInt(flags!, 16) & (sampledFlag | randomFlag);

@@ -1,4 +1,4 @@
-/** Knows how a call is let through its limits, made to use no more than it was granted, and charged for what it used. */
+/** Admits a call under its limits, bounds its output to what was granted, and computes lost usage. */
 import type { Grant } from '../../ledger/account.ts';
 import type { Account } from '../../ledger/ledger.ts';
 import {
@@ -18,21 +18,20 @@ import { GatewayError } from '../transfer/gateway-error.ts';
 import { boundOf, isMetered, outputClamps, unboundedParam } from './bound.ts';
 import { meteredEndpointOf, unmetered } from './metered-endpoint.ts';
 
-/** A call that may be made, and what it has been granted. */
+/** An admitted call and what it was granted. */
 export interface Admission {
   readonly target: ResolvedTarget;
-  /** As `meteringOf` says. */
+  /** See {@link meteredEndpointOf}. */
   readonly metering: string;
   readonly bound: UsageBound;
-  /** Tokens of output that were granted. */
+  /** Granted output tokens. */
   readonly outputTokens: number;
-  /** Whether what it uses has to be known. */
+  /** Whether a limit counts its tokens or cost. */
   readonly isCounted: boolean;
-  /** The gateway asks for the usage of the stream, and the caller does not. */
-  readonly takesUsageOut: boolean;
+  /** Whether only the gateway requested the usage event, which is then removed from the stream. */
+  readonly removesUsage: boolean;
 }
 
-/** A call that asks to be let through. */
 export interface AdmissionRequest {
   readonly account: Account;
   readonly target: ResolvedTarget;
@@ -41,16 +40,16 @@ export interface AdmissionRequest {
 }
 
 /**
- * At once where neither the price nor a slice has to be waited for.
+ * Synchronous when the price is loaded and the slices suffice.
  *
- * @throws GatewayError that says which limit is reached, or that this cannot be known now
+ * @throws GatewayError when a limit is reached, or when limits or prices are unknown
  */
-export function admit(asking: AdmissionRequest): Admission | Promise<Admission> {
-  const { service, model } = asking.target.pricing;
-  const known = lookUpPrice(service, model, asking.exchange.now);
+export function admit(request: AdmissionRequest): Admission | Promise<Admission> {
+  const { service, model } = request.target.pricing;
+  const known = lookUpPrice(service, model, request.exchange.now);
   return known instanceof Promise
-    ? known.then((price) => admitAt(price, asking))
-    : admitAt(known, asking);
+    ? known.then((price) => admitAt(price, request))
+    : admitAt(known, request);
 }
 
 function admitAt(
@@ -69,7 +68,7 @@ function admitAt(
   if (isCounted && isMeteredCall) requireBound(metering, params);
   const isHard = counted.some((limit) => limit.isHard);
   const admitted = ({ outputTokens }: Grant): Admission => {
-    const plain = { target, metering, bound, outputTokens, isCounted, takesUsageOut: false };
+    const plain = { target, metering, bound, outputTokens, isCounted, removesUsage: false };
     return isCounted && isMeteredCall ? bounded(plain, exchange, isHard) : plain;
   };
   const refuse = (thrown: unknown): never => {
@@ -84,7 +83,7 @@ function admitAt(
   return grant instanceof Promise ? grant.then(admitted, refuse) : admitted(grant);
 }
 
-/** A provider could take for a number what is none to us. */
+/** Rejects values that a provider might accept as a number although they are none here. */
 function requireBound(endpoint: string, params: ResolvedTarget['params']): void {
   const name = unboundedParam(endpoint, params);
   if (name === null) return;
@@ -114,7 +113,7 @@ function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The call with what its limits need of it: bounds where they are hard, and its usage. */
+/** Changes the body as the limits need it: bounds the output under hard limits, and requests the usage event. */
 function bounded(admission: Admission, { isJson }: Exchange, isHard: boolean): Admission {
   const { target, metering, outputTokens } = admission;
   const { endpoint, params } = target;
@@ -124,25 +123,25 @@ function bounded(admission: Admission, { isJson }: Exchange, isHard: boolean): A
   const { service } = target.pricing;
   const clamps = isHard ? outputClamps(metering, params, outputTokens, service) : [];
   for (const [name, value] of clamps) changes.set(name, value);
-  const asksForUsage = wantsUsageOfStream(endpoint, params);
-  if (asksForUsage) {
+  const requestsUsage = needsUsageEvent(endpoint, params);
+  if (requestsUsage) {
     const options = typeof params.stream_options === 'object' ? params.stream_options : null;
     changes.set('stream_options', { ...options, include_usage: true });
   }
   if (changes.size === 0) return admission;
   const call = { ...target.call, body: changedBody(body, changes) };
-  return { ...admission, target: { ...target, call }, takesUsageOut: asksForUsage };
+  return { ...admission, target: { ...target, call }, removesUsage: requestsUsage };
 }
 
-/** In the format of OpenAI a stream says what it used only where it is asked. */
-function wantsUsageOfStream(endpoint: string, params: ResolvedTarget['params']): boolean {
+/** In OpenAI's format a stream reports usage only on request. */
+function needsUsageEvent(endpoint: string, params: ResolvedTarget['params']): boolean {
   if (endpoint !== 'chat_completions' && endpoint !== 'completions') return false;
   if (params.stream !== true) return false;
   const options = params.stream_options as { readonly include_usage?: unknown } | undefined | null;
   return options?.include_usage !== true;
 }
 
-/** Of a call whose answer never began: all that was granted where that counts, else what is likely. */
+/** Usage of a call without a response: everything granted under a limit, else the likely input. */
 export function lostUsage(admission: Admission): TokenUsage {
   const { bound, isCounted, metering } = admission;
   if (metering === unmetered) return noTokens;
@@ -153,10 +152,13 @@ export function lostUsage(admission: Admission): TokenUsage {
 }
 
 export const noTokens: TokenUsage = {
-  ...{ inputTokens: 0, outputTokens: 0, cachedInputTokens: 0, cacheWriteTokens: 0 },
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
 };
 
-/** All that was granted: of a call of which nobody knows what it used. */
+/** Everything that was granted, for a call of unknown usage. */
 export function grantedUsage({ bound, outputTokens }: Admission): TokenUsage {
   const { inputTokens } = bound;
   return { inputTokens, outputTokens, cachedInputTokens: 0, cacheWriteTokens: 0 };

@@ -1,4 +1,4 @@
-/** Knows the most that a request can use before it is sent, and how it is made to use no more. */
+/** Bounds what a request can use before it is sent, and clamps its output to what was granted. */
 import type { UsageBound } from '../../ledger/limit.ts';
 import type { Price } from '../../model/pricing/pricing.ts';
 import { openAiModelServices } from '../../model/services/provider-addresses.ts';
@@ -6,15 +6,15 @@ import { type InputBound, inputBound, openTokensMax } from './input-bound.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** How requests of an endpoint say what they may use. */
-interface Metering {
-  /** Names under which a request says how much it wants; none where there is no output. */
+/** Names of the parameters that determine the usage of an endpoint. */
+interface EndpointMetering {
+  /** Parameters that limit the output; empty for endpoints without output tokens. */
   readonly maxNames: readonly string[];
-  /** Names of counts by which the output is multiplied. */
+  /** Parameters that multiply the output. */
   readonly countNames: readonly string[];
 }
 
-const metered: Readonly<Record<string, Metering>> = {
+const meteredEndpoints: Readonly<Record<string, EndpointMetering>> = {
   chat_completions: { maxNames: ['max_tokens', 'max_completion_tokens'], countNames: ['n'] },
   completions: { maxNames: ['max_tokens'], countNames: ['n', 'best_of'] },
   messages: { maxNames: ['max_tokens'], countNames: [] },
@@ -24,21 +24,21 @@ const metered: Readonly<Record<string, Metering>> = {
   compact: { maxNames: [], countNames: [] },
 };
 
-/** Where neither request nor anybody else says how much a model may answer. */
+/** Assumed output when the request sets no limit. */
 const outputTokensUsual = 16_384;
-/** An answer of fewer tokens helps nobody. */
+/** Fewer output tokens are of no use to a caller. */
 const outputTokensMin = 16;
 
-/** Whether a provider counts tokens of requests to this endpoint; of objects, by what `meteringOf` says. */
+/** Whether requests to this endpoint use tokens. `endpoint` as `meteredEndpointOf` returns it. */
 export function isMetered(endpoint: string): boolean {
-  return Object.hasOwn(metered, endpoint);
+  return Object.hasOwn(meteredEndpoints, endpoint);
 }
 
 export function hasOutput(endpoint: string): boolean {
-  return (metered[endpoint]?.maxNames.length ?? 0) > 0;
+  return (meteredEndpoints[endpoint]?.maxNames.length ?? 0) > 0;
 }
 
-/** `bodyBytes` of the request as it goes out. */
+/** `bodyBytes` is the size of the request as it is sent to the provider. */
 export function boundOf(
   endpoint: string,
   params: Params,
@@ -46,21 +46,22 @@ export function boundOf(
   price: Price | null,
   model: string | null,
 ): UsageBound {
-  const metering = metered[endpoint];
-  const said = inputBound(params, bodyBytes, model);
-  const input = endpoint === 'runs' ? inputOfRun(params, said) : said;
+  const metering = meteredEndpoints[endpoint];
+  const estimate = inputBound(params, bodyBytes, model);
+  const input = endpoint === 'runs' ? inputOfRun(params, estimate) : estimate;
   if (metering === undefined || metering.maxNames.length === 0) {
     return { ...input, outputTokens: 0, outputTokensMin: 0, price };
   }
-  const wanted = wantedOutput(metering, params) ?? outputTokensUsual;
-  const outputTokens = wanted * copiesOf(metering, params);
+  const requested = requestedOutput(metering, params) ?? outputTokensUsual;
+  const outputTokens = requested * copiesOf(metering, params);
   const least = Math.min(outputTokens, outputTokensMin * copiesOf(metering, params));
   return { ...input, outputTokens, outputTokensMin: least, price };
 }
 
 /**
- * The parameters that keep the output within what was granted, where the request does not do so by
- * itself: each that it has, as nobody knows which of them a provider heeds, or the one that `service` knows.
+ * Returns the parameters that keep the output within what was granted, if the request exceeds it. All limits in
+ * the request are clamped, because it is unknown which one a provider uses; otherwise the one that `service`
+ * supports is added.
  */
 export function outputClamps(
   endpoint: string,
@@ -68,26 +69,26 @@ export function outputClamps(
   grantedTokens: number,
   service: string,
 ): readonly (readonly [name: string, value: number])[] {
-  const metering = metered[endpoint];
+  const metering = meteredEndpoints[endpoint];
   if (metering === undefined || metering.maxNames.length === 0) return [];
   const { maxNames } = metering;
   const each = Math.floor(grantedTokens / copiesOf(metering, params));
-  const said = maxNames.filter((name) => typeof params[name] === 'number');
-  if (said.length === 0) {
+  const present = maxNames.filter((name) => typeof params[name] === 'number');
+  if (present.length === 0) {
     const isNew = maxNames.length > 1 && openAiModelServices.has(service);
     return [[maxNames[isNew ? 1 : 0]!, each]];
   }
   const isWithin = (tokens: number): boolean => tokens >= 0 && tokens <= each;
-  return said.filter((name) => !isWithin(params[name] as number)).map((name) => [name, each]);
+  return present.filter((name) => !isWithin(params[name] as number)).map((name) => [name, each]);
 }
 
-/** The parameter by which a request could ask for more than can be told from it; null for none. */
+/** Returns a parameter that makes the usage unbounded, because it is not a whole number; null for none. */
 export function unboundedParam(endpoint: string, params: Params): string | null {
-  const { maxNames = none, countNames = none } = metered[endpoint] ?? {};
+  const { maxNames = none, countNames = none } = meteredEndpoints[endpoint] ?? {};
   for (const names of [maxNames, countNames, endpoint === 'runs' ? namesOfRun : none]) {
     for (const name of names) {
-      const said = params[name] ?? null;
-      if (said !== null && !Number.isSafeInteger(said)) return name;
+      const value = params[name] ?? null;
+      if (value !== null && !Number.isSafeInteger(value)) return name;
     }
   }
   return null;
@@ -96,38 +97,38 @@ export function unboundedParam(endpoint: string, params: Params): string | null 
 const none: readonly string[] = [];
 const namesOfRun = ['max_prompt_tokens'];
 
-/** All of its thread, of which the provider reads no more than it is told to. */
-function inputOfRun({ max_prompt_tokens: most }: Params, said: InputBound): InputBound {
-  const isSaid = Number.isSafeInteger(most) && (most as number) > 0;
-  const { inputTokens, likelyInputTokens } = said;
+/** A run reads its whole thread, up to `max_prompt_tokens`. */
+function inputOfRun({ max_prompt_tokens: most }: Params, estimate: InputBound): InputBound {
+  const isLimited = Number.isSafeInteger(most) && (most as number) > 0;
+  const { inputTokens, likelyInputTokens } = estimate;
   return {
-    inputTokens: isSaid ? (most as number) : inputTokens + openTokensMax,
+    inputTokens: isLimited ? (most as number) : inputTokens + openTokensMax,
     likelyInputTokens,
   };
 }
 
-/** The most of what it says; null where it says nothing, or something that may mean any number. */
-function wantedOutput({ maxNames }: Metering, params: Params): number | null {
+/** Returns the largest requested output; null when none is set, or when it may mean any number. */
+function requestedOutput({ maxNames }: EndpointMetering, params: Params): number | null {
   let most: number | null = null;
   for (const name of maxNames) {
-    const said = params[name];
-    if (!Number.isSafeInteger(said)) continue;
-    if ((said as number) <= 0) return null;
-    most = Math.max(most ?? 0, said as number);
+    const value = params[name];
+    if (!Number.isSafeInteger(value)) continue;
+    if ((value as number) <= 0) return null;
+    most = Math.max(most ?? 0, value as number);
   }
   return most;
 }
 
-function copiesOf({ countNames }: Metering, params: Params): number {
+function copiesOf({ countNames }: EndpointMetering, params: Params): number {
   let most = 1;
   for (const name of countNames) {
-    const said = params[name];
-    if (Number.isSafeInteger(said)) most = Math.max(most, said as number);
+    const value = params[name];
+    if (Number.isSafeInteger(value)) most = Math.max(most, value as number);
   }
   return most * promptsOf(params);
 }
 
-/** A list of texts, or of lists of tokens, is one prompt each; a list of tokens is one. */
+/** Each item of a list of texts or token lists is one prompt; a list of tokens is one prompt. */
 function promptsOf({ prompt }: Params): number {
   return Array.isArray(prompt) && typeof prompt[0] !== 'number' ? Math.max(1, prompt.length) : 1;
 }

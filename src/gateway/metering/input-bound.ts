@@ -1,42 +1,42 @@
-/** Knows how many tokens the input of a request can have: no more than its text has bytes, and what pictures, files and tools add to that. */
+/** Bounds the input tokens of a request: at most one per byte of text, plus images, files and tools. */
 import { peekMember } from '../../model/json/lazy-object.ts';
 
 type Params = Readonly<Record<string, unknown>>;
 
 export interface InputBound {
-  /** Not fewer than the provider will count. */
+  /** Upper bound of what the provider counts. */
   readonly inputTokens: number;
   readonly likelyInputTokens: number;
 }
 
-/** What of an input has more tokens than bytes. */
-interface Beyond {
+/** Input that may have more tokens than bytes. */
+interface NonTextInput {
   pictures: number;
-  /** Of pictures that stand in the request; they are no text. */
+  /** Bytes of inline images, which do not count as text. */
   pictureBytes: number;
-  /** Files, sound, what the provider keeps or fetches: no more is known than what a model reads at all. */
+  /** Whether the size is unknown: files, audio, and what the provider stores or fetches. */
   isOpen: boolean;
 }
 
 const bytesOfToken = 4;
-/** The largest picture in full, of all models but those below. */
+/** Tokens of the largest image, for all models except the following. */
 const pictureTokensMax = 16_384;
-/** They count a picture as many more tokens than others do, each of which costs less. */
+/** These models count more, cheaper tokens for an image. */
 const manyTokens = { names: 'gpt-4o-mini', pictureTokensMax: 49_152 };
 const pictureTokensLikely = 1_000;
-/** As much as any model reads. */
+/** The largest context window of any model. */
 export const openTokensMax = 1_000_000;
 const openTokensLikely = 10_000;
-/** What a provider tells a model of how tools are used. */
+/** System prompt that providers add for tools. */
 const toolingTokens = 1_024;
-/** Parts within parts; a request has three. */
+/** Bound of nested parts; valid requests have three levels. */
 const depthMax = 8;
 
-/** `bodyBytes` of the request as it goes out. */
+/** `bodyBytes` is the size of the request as it is sent to the provider. */
 export function inputBound(params: Params, bodyBytes: number, model: string | null): InputBound {
-  const beyond: Beyond = { pictures: 0, pictureBytes: 0, isOpen: isOpenByItself(params) };
-  for (const name of lists) look(peekMember(params, name), beyond, 0);
-  const { pictures, pictureBytes, isOpen } = beyond;
+  const nonText: NonTextInput = { pictures: 0, pictureBytes: 0, isOpen: hasOpenInput(params) };
+  for (const name of lists) scanParts(peekMember(params, name), nonText, 0);
+  const { pictures, pictureBytes, isOpen } = nonText;
   const textBytes = bodyBytes - pictureBytes;
   const each = model?.includes(manyTokens.names) ? manyTokens.pictureTokensMax : pictureTokensMax;
   return {
@@ -44,7 +44,7 @@ export function inputBound(params: Params, bodyBytes: number, model: string | nu
       textBytes +
       pictures * each +
       (isOpen ? openTokensMax : 0) +
-      (isTooled(params) ? toolingTokens : 0),
+      (hasTools(params) ? toolingTokens : 0),
     likelyInputTokens:
       Math.ceil(textBytes / bytesOfToken) +
       pictures * pictureTokensLikely +
@@ -52,30 +52,34 @@ export function inputBound(params: Params, bodyBytes: number, model: string | nu
   };
 }
 
-/** Where what is said to a model stands, in any of the formats. */
+/** Members that contain the conversation, in all formats. */
 const lists = ['messages', 'input'];
-/** By these, what was said or is fetched elsewhere goes along with the request. */
+/** Parameters that add input which is not in the request. */
 const openNames = [
-  ...['previous_response_id', 'conversation', 'container', 'mcp_servers', 'web_search_options'],
+  'previous_response_id',
+  'conversation',
+  'container',
+  'mcp_servers',
+  'web_search_options',
 ];
 
-function isOpenByItself(params: Params): boolean {
+function hasOpenInput(params: Params): boolean {
   const { prompt, tools, thread } = params;
-  // One that the provider keeps; that of a completion is text.
+  // A prompt stored at the provider; in a completion it is text.
   if (typeof prompt === 'object' && prompt !== null && !Array.isArray(prompt)) return true;
-  if ((thread ?? null) !== null && !beginsThread(thread)) return true;
+  if ((thread ?? null) !== null && !createsThread(thread)) return true;
   for (const name of openNames) {
     if (params[name] !== undefined && params[name] !== null) return true;
   }
   return Array.isArray(tools) && tools.some(isRunElsewhere);
 }
 
-/** All of it stands in the request; what goes on does so from what the provider keeps. */
-function beginsThread(thread: unknown): boolean {
+/** A new thread is entirely in the request; a continued one is stored at the provider. */
+function createsThread(thread: unknown): boolean {
   return (thread as { readonly type?: unknown }).type === 'create';
 }
 
-/** A provider runs it, and reads what comes of it. */
+/** Whether the provider runs the tool and feeds the result to the model. */
 function isRunElsewhere(tool: unknown): boolean {
   const type = (tool as { readonly type?: unknown } | null)?.type;
   return type !== undefined && type !== null && !callersTools.has(type);
@@ -83,30 +87,30 @@ function isRunElsewhere(tool: unknown): boolean {
 
 const callersTools = new Set<unknown>(['function', 'custom']);
 
-function isTooled({ tools }: Params): boolean {
+function hasTools({ tools }: Params): boolean {
   return Array.isArray(tools) && tools.length > 0;
 }
 
-/** Messages, or parts of one. */
-function look(items: unknown, beyond: Beyond, depth: number): void {
+/** Scans messages, or the parts of one. */
+function scanParts(items: unknown, beyond: NonTextInput, depth: number): void {
   if (!Array.isArray(items)) return;
   if (depth > depthMax) beyond.isOpen = true;
-  else for (const item of items) lookAt(item, beyond, depth);
+  else for (const item of items) scanPart(item, beyond, depth);
 }
 
-function lookAt(item: unknown, beyond: Beyond, depth: number): void {
+function scanPart(item: unknown, beyond: NonTextInput, depth: number): void {
   if (typeof item !== 'object' || item === null) return;
   const { type, content, output, source, audio } = item as Params;
-  if (isPicture.has(type)) lookAtPicture(item as Params, beyond);
-  else if (type === 'document') lookAtDocument(source, beyond, depth);
-  // What the model has said aloud before is kept by the provider.
-  else if (!isText.has(type) || (audio ?? null) !== null) beyond.isOpen = true;
-  look(content, beyond, depth + 1);
-  look(output, beyond, depth + 1);
+  if (pictureTypes.has(type)) scanPicture(item as Params, beyond);
+  else if (type === 'document') scanDocument(source, beyond, depth);
+  // Earlier audio output is stored at the provider.
+  else if (!textTypes.has(type) || (audio ?? null) !== null) beyond.isOpen = true;
+  scanParts(content, beyond, depth + 1);
+  scanParts(output, beyond, depth + 1);
 }
 
-/** One that stands in the request is no text of it, however many bytes it has. */
-function lookAtPicture({ image_url: image, source }: Params, beyond: Beyond): void {
+/** The bytes of an inline image do not count as text. */
+function scanPicture({ image_url: image, source }: Params, beyond: NonTextInput): void {
   beyond.pictures += 1;
   const url = typeof image === 'string' ? image : ((image ?? {}) as Params).url;
   const { data } = (source ?? {}) as Params;
@@ -116,16 +120,29 @@ function lookAtPicture({ image_url: image, source }: Params, beyond: Beyond): vo
   else beyond.isOpen = true;
 }
 
-function lookAtDocument(source: unknown, beyond: Beyond, depth: number): void {
+function scanDocument(source: unknown, beyond: NonTextInput, depth: number): void {
   const { type, content } = (source ?? {}) as Params;
-  if (type === 'content') look(content, beyond, depth + 1);
+  if (type === 'content') scanParts(content, beyond, depth + 1);
   else if (type !== 'text') beyond.isOpen = true;
 }
 
-const isPicture = new Set<unknown>(['image_url', 'image', 'input_image']);
-/** Messages, and parts that are text or hold parts. Whatever else there is may be of any size. */
-const isText = new Set<unknown>([
-  ...[undefined, 'message', 'text', 'input_text', 'output_text', 'refusal', 'search_result'],
-  ...['tool_use', 'tool_result', 'thinking', 'redacted_thinking', 'reasoning'],
-  ...['function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output'],
+const pictureTypes = new Set<unknown>(['image_url', 'image', 'input_image']);
+/** Types of messages and of parts with text or inner parts. Any other type may be of any size. */
+const textTypes = new Set<unknown>([
+  undefined,
+  'message',
+  'text',
+  'input_text',
+  'output_text',
+  'refusal',
+  'search_result',
+  'tool_use',
+  'tool_result',
+  'thinking',
+  'redacted_thinking',
+  'reasoning',
+  'function_call',
+  'function_call_output',
+  'custom_tool_call',
+  'custom_tool_call_output',
 ]);

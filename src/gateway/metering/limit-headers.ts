@@ -1,10 +1,10 @@
-/** Knows how an answer tells what is left of the limits of its request (docs/reference/inference.md, Headers). */
+/** Adds response headers that describe what is left of the limits (docs/reference/inference.md, Headers). */
 import type { LimitLeft } from '../../ledger/account.ts';
 import type { Limit } from '../../ledger/limit.ts';
 
 const microsPerDollar = 1_000_000;
 
-/** Puts them into `headers`: none where no limit is known. `now` in ms since the epoch. */
+/** Adds nothing when no limit is known. `now` in milliseconds since the epoch. */
 export function addLimitHeaders(
   headers: Record<string, string>,
   usageName: string,
@@ -14,10 +14,10 @@ export function addLimitHeaders(
   let usage = '';
   let policy = '';
   let rates = '';
-  for (const { limit, told, leftUnits } of tightestOf(left)) {
+  for (const { limit, told: texts, leftUnits } of tightestOf(left)) {
     if (limit.isRate) {
-      policy = listed(policy, told.policy);
-      rates = listed(rates, rateItem(told.name, limit, leftUnits, now));
+      policy = listed(policy, texts.policy);
+      rates = listed(rates, rateItem(texts.name, limit, leftUnits, now));
     } else usage = listed(usage, usageRemaining(limit, leftUnits));
   }
   if (usage !== '') headers[usageName] = usage;
@@ -30,15 +30,15 @@ function listed(before: string, item: string): string {
   return before === '' ? item : `${before}, ${item}`;
 }
 
-interface Told extends LimitLeft {
-  readonly told: Telling;
+interface TightestLimit extends LimitLeft {
+  readonly told: HeaderTexts;
 }
 
-/** One of each name: of several the one of which the least is left, as that one refuses first. */
-function tightestOf(left: readonly LimitLeft[]): readonly Told[] {
-  const found: Told[] = [];
+/** Selects for each name the limit with the least left, because that one rejects first. */
+function tightestOf(left: readonly LimitLeft[]): readonly TightestLimit[] {
+  const found: TightestLimit[] = [];
   for (const { limit, leftUnits } of left) {
-    const told = tellingOf(limit);
+    const told = headerTextsOf(limit);
     const at = found.findIndex((one) => one.told.name === told.name);
     if (at < 0) found.push({ limit, leftUnits, told });
     else if (leftUnits < found[at]!.leftUnits) found[at] = { limit, leftUnits, told };
@@ -46,30 +46,30 @@ function tightestOf(left: readonly LimitLeft[]): readonly Told[] {
   return found;
 }
 
-/** What is told of a limit in all answers of its window. */
-interface Telling {
+/** Texts that are the same for all responses in the window of a limit. */
+interface HeaderTexts {
   readonly name: string;
   readonly policy: string;
 }
 
-const tellings = new WeakMap<Limit, Telling>();
+const headerTexts = new WeakMap<Limit, HeaderTexts>();
 
-function tellingOf(limit: Limit): Telling {
-  const known = tellings.get(limit);
+function headerTextsOf(limit: Limit): HeaderTexts {
+  const known = headerTexts.get(limit);
   if (known !== undefined) return known;
   const name = nameOf(limit);
   const made = { name, policy: limit.isRate ? policyItem(name, limit) : '' };
-  tellings.set(limit, made);
+  headerTexts.set(limit, made);
   return made;
 }
 
-/** Whose it is, what it counts and in how many seconds; values of groups are nobody's business. */
+/** Names subject, unit and window of a limit; group values are omitted because they may be confidential. */
 function nameOf(limit: Limit): string {
   if (!limit.isRate) return limit.type;
   return `${limit.subjectKind.replaceAll('_', '-')}-${limit.type}-${windowSeconds(limit)}`;
 }
 
-/** `cost=4.25`, in dollars; `tokens=1200`. From the digits, as dollars in a number lose the last near 2^53. */
+/** `cost=4.25` in dollars, or `tokens=1200`. Formats the digits, because a float loses the last ones near 2^53. */
 function usageRemaining(limit: Limit, leftUnits: number): string {
   if (limit.type !== 'cost') return `${limit.type}=${leftUnits}`;
   const micros = leftUnits % microsPerDollar;

@@ -1,4 +1,4 @@
-/** Knows the limits that a call is under: of its key, workspace and provider, and of the policies of its organisation. */
+/** Determines the limits of a call: those of its key, workspace, provider and policies. */
 import type { Limit } from '../../ledger/limit.ts';
 import {
   limitOfBudget,
@@ -6,7 +6,7 @@ import {
   limitsOfRates,
   type PolicyTerms,
   type RequestFacts,
-} from '../../ledger/limits-of-request.ts';
+} from '../../ledger/request-limits.ts';
 import { endpointOf } from '../../model/services/endpoint.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as gatewayReads from '../../store/reads/gateway-reads.ts';
@@ -19,14 +19,14 @@ import type { SnapshotCache } from '../callers/snapshot-cache.ts';
 import type { GatewayConfig } from '../targets/resolve-config.ts';
 import type { ResolvedTarget } from '../targets/resolve-target.ts';
 
-/** What a deployment may have switched off. */
+/** Kinds of limits that a deployment can switch off. */
 export interface LimitSwitches {
   readonly policy: boolean;
-  /** Budgets, also those of policies. */
+  /** All budgets, including those of policies. */
   readonly usageLimits: boolean;
 }
 
-/** The policies of an organisation, read once for all its requests. */
+/** Caches the policies of each organisation. */
 export class Policies {
   readonly #database: Pick<Database, 'readable'>;
   readonly #fresh: SnapshotCache<readonly PolicyTerms[]>;
@@ -72,7 +72,7 @@ function usagePolicy(row: StoredUsageLimitPolicy): PolicyTerms {
   return { ...requestsOf(row), terms };
 }
 
-/** Which requests a policy is about. */
+/** The requests that a policy applies to. */
 function requestsOf(row: StoredPolicy): Omit<PolicyTerms, 'terms'> {
   return {
     conditions: JSON.parse(row.conditions) as PolicyTerms['conditions'],
@@ -90,7 +90,7 @@ function subjectOf(row: StoredPolicy, kind: string) {
   };
 }
 
-/** All limits of one call, in the order in which they are told of; `isHard` where they refuse. */
+/** Returns all limits of one call, in the order in which they are reported; `isHard` limits reject. */
 export function limitsOf(
   exchange: Exchange,
   target: ResolvedTarget,
@@ -120,7 +120,7 @@ export function limitsOf(
   return limits;
 }
 
-/** By what names policies may ask for this call. */
+/** The values that policy conditions can match, by key. */
 function factsOf(exchange: Exchange, target: ResolvedTarget, config: GatewayConfig): RequestFacts {
   const { key, metadata } = exchange;
   const { provider, workspaceProvider, model } = target;

@@ -1,6 +1,6 @@
-/** Knows what a call has used, once it is over, and charges it: what the provider said, else all that was granted; what nobody limits is what is likely. */
+/** Measures the usage of a call from its response and charges it; estimates what the provider does not report. */
 import type { Account } from '../../ledger/ledger.ts';
-import { type Limit, usageAt } from '../../ledger/limit.ts';
+import { type Limit, usageAtPrice } from '../../ledger/limit.ts';
 import type { AssumedCharge } from '../../ledger/open-charge.ts';
 import { fromUnits } from '../../model/limits/limits.ts';
 import type { TokenUsage } from '../../model/pricing/pricing.ts';
@@ -19,31 +19,31 @@ import { hasOutput, isMetered } from './bound.ts';
 import { unmetered } from './metered-endpoint.ts';
 import { UsageStream } from './usage-stream.ts';
 
-/** What is known of the use of one request. */
+/** The usage of one call. */
 export interface MeteredUsage {
   readonly usage: TokenUsage;
   readonly costUnits: number;
-  /** The provider did not say it, or not in a way that can be. */
+  /** Whether the provider reported no usage, or an impossible one. */
   readonly isEstimated: boolean;
-  /** As the provider names it; null where it does not. */
+  /** Model name in the response; null when missing. */
   readonly model: string | null;
-  /** What limits were charged with an estimate; absent where none were. */
+  /** The estimate that limits were charged with; absent when none were. */
   readonly assumed?: AssumedCharge;
 }
 
 const none: readonly Limit[] = [];
 
-/** Of a stream: bytes of an event that are no text of the model. */
+/** Bytes of a stream event besides the text of the model. */
 const eventBytes = 300;
 const bytesOfToken = 3;
 
-/** Watches one answer. */
+/** Meters one response. */
 export class Meter {
   readonly events: UsageStream | null;
   readonly #admission: Admission;
   readonly #account: Account;
   readonly #status: number;
-  #said: ReportedUsage;
+  #reported: ReportedUsage;
   #bodyBytes = 0;
   #metered: MeteredUsage | null = null;
 
@@ -51,31 +51,31 @@ export class Meter {
     this.#admission = admission;
     this.#account = account;
     this.#status = status;
-    this.events = isStream ? new UsageStream(admission.takesUsageOut) : null;
-    this.#said = this.events?.said ?? newReportedUsage();
+    this.events = isStream ? new UsageStream(admission.removesUsage) : null;
+    this.#reported = this.events?.reported ?? newReportedUsage();
   }
 
-  /** An answer that came whole, with its text where that is known; what it cost, in dollars, where that is. */
+  /** Meters and charges a complete response. `text` is the decoded body, if known. Returns dollars; null when unknown. */
   readWhole(body: Buffer, headers: ProviderHeaders, text: string | null = null): number | null {
     this.#bodyBytes = body.length;
     if (/^application\/json/i.test(String(headers['content-type']))) {
       try {
         const plain = decodeBody(headers, body);
-        addReportedUsage(this.#said, parseUsageParts(plain, plain === body ? text : null));
+        addReportedUsage(this.#reported, parseUsageParts(plain, plain === body ? text : null));
       } catch {
-        // What is no JSON says nothing.
+        // A body that is not JSON reports no usage.
       }
     }
     const { costUnits } = this.#settle(true);
     return this.#admission.bound.price === null ? null : fromUnits(costUnits, 'cost');
   }
 
-  /** What was charged; null while nothing was. */
+  /** What was charged; null before. */
   get metered(): MeteredUsage | null {
     return this.#metered;
   }
 
-  /** The answer is over; charges what {@link readWhole} has not. */
+  /** Charges a response that {@link readWhole} has not charged. */
   finish(end: RelayEnd): MeteredUsage {
     const isRead = end.kind === 'whole' || (end.kind === 'left' && end.isRead);
     return this.#metered ?? this.#settle(isRead);
@@ -84,11 +84,11 @@ export class Meter {
   #settle(isRead: boolean): MeteredUsage {
     const usage = this.#usage(isRead);
     const { price } = this.#admission.bound;
-    const used = usageAt(price, usage.tokens);
+    const used = usageAtPrice(price, usage.tokens);
     const { isEstimated } = usage;
     const limits = isEstimated ? this.#account.charged() : none;
     this.#account.settle(used);
-    const { model } = this.#said;
+    const { model } = this.#reported;
     const { costUnits } = used;
     const metered = { usage: usage.tokens, costUnits, isEstimated, model };
     this.#metered =
@@ -98,26 +98,26 @@ export class Meter {
 
   #usage(isRead: boolean): { readonly tokens: TokenUsage; readonly isEstimated: boolean } {
     const { metering } = this.#admission;
-    // What the answer tells of, another request has used.
+    // The usage in the response belongs to another request.
     if (metering === unmetered) return { tokens: noTokens, isEstimated: false };
-    const said = completeUsage(this.#said, hasOutput(metering));
-    if (said !== null && isRead) return { tokens: said, isEstimated: false };
-    // A provider that refuses, or names another place, has done nothing.
+    const reported = completeUsage(this.#reported, hasOutput(metering));
+    if (reported !== null && isRead) return { tokens: reported, isEstimated: false };
+    // Errors and redirects use nothing.
     if (this.#status >= 300 && isRead) return { tokens: noTokens, isEstimated: false };
-    if (!isRead || this.#said.isImplausible) {
+    if (!isRead || this.#reported.isImplausible) {
       return { tokens: grantedUsage(this.#admission), isEstimated: true };
     }
-    const { inputTokens, outputTokens } = this.#said;
-    const unsaid = this.#mostOrLikely();
+    const { inputTokens, outputTokens } = this.#reported;
+    const unreported = this.#mostOrLikely();
     const tokens = {
       ...noTokens,
-      inputTokens: inputTokens ?? unsaid.inputTokens,
-      outputTokens: outputTokens ?? unsaid.outputTokens,
+      inputTokens: inputTokens ?? unreported.inputTokens,
+      outputTokens: outputTokens ?? unreported.outputTokens,
     };
     return { tokens, isEstimated: true };
   }
 
-  /** Under a limit the most that was granted, as no limit may be exceeded by who says nothing. */
+  /** Under a limit everything granted, so that missing usage reports cannot exceed it. */
   #mostOrLikely(): Pick<TokenUsage, 'inputTokens' | 'outputTokens'> {
     const { bound, outputTokens, isCounted, metering } = this.#admission;
     if (isCounted && isMetered(metering)) return grantedUsage(this.#admission);
@@ -127,7 +127,7 @@ export class Meter {
     };
   }
 
-  /** A piece of a stream is a token at least, and its text may hold more. */
+  /** Each stream event has at least one token; longer texts have more. */
   #likelyOutput(): number {
     if (this.events === null) return Math.ceil(this.#bodyBytes / bytesOfToken);
     const { bytes, events } = this.events;
@@ -135,7 +135,10 @@ export class Meter {
   }
 }
 
-/** Of a request that no provider was asked for. */
+/** Usage of a request that called no provider. */
 export const noUsage: MeteredUsage = {
-  ...{ usage: noTokens, costUnits: 0, isEstimated: false, model: null },
+  usage: noTokens,
+  costUnits: 0,
+  isEstimated: false,
+  model: null,
 };

@@ -1,8 +1,8 @@
-/** Knows by what a request is metered: as which of those that ask a model, or not at all. */
+/** Determines as which endpoint a request is metered, or that it is not metered. */
 import type { Exchange } from '../callers/exchange.ts';
 import { type OwnedPath, ownedPathOf } from '../references/owned-path.ts';
 
-/** Of a request that asks no model, so that what its answer tells of use is that of another. */
+/** The request calls no model; usage in its response belongs to another request. */
 export const unmetered = 'nothing';
 
 /** An endpoint, `runs`, `compact`, or {@link unmetered}. */
@@ -16,16 +16,19 @@ export function meteredEndpointOf(
   return owned === null ? endpoint : (meteringOfOwned(owned) ?? unmetered);
 }
 
-/** Undefined for what asks no model. */
+/** Undefined for requests that call no model. */
 function meteringOfOwned({ kind, id, rest, isMaker }: OwnedPath): string | undefined {
   const below = rest.join('/');
   if (kind === 'threads') return below === 'runs' ? 'runs' : undefined;
   if (kind === 'responses') return id === null && below === 'compact' ? 'compact' : undefined;
   if (kind === 'evals') return below === 'runs' ? 'other' : undefined;
-  return isMaker && asksLater.has(kind) ? 'other' : undefined;
+  return isMaker && deferredKinds.has(kind) ? 'other' : undefined;
 }
 
-/** Of these nobody knows what they use before they are over. */
-const asksLater: ReadonlySet<OwnedPath['kind']> = new Set([
-  ...(['batches', 'message_batches', 'fine_tuning_jobs', 'videos'] as const),
+/** Kinds whose usage is unknown until they have finished. */
+const deferredKinds: ReadonlySet<OwnedPath['kind']> = new Set([
+  'batches',
+  'message_batches',
+  'fine_tuning_jobs',
+  'videos',
 ]);

@@ -1,4 +1,4 @@
-/** Knows how the events of a stream are looked through for what was used, and how what was asked for on behalf of the gateway is taken out. */
+/** Reads the usage from the events of a stream, and removes the usage event that only the gateway requested. */
 import {
   addReportedUsage,
   newReportedUsage,
@@ -7,92 +7,92 @@ import {
 
 const marker = Buffer.from('"usage"');
 const lineFeed = 0x0a;
-/** A line that is longer holds no usage. */
+/** Longer lines contain no usage. */
 const lineBytesMax = 256 * 1024;
 const nothing = Buffer.alloc(0);
 
-/** Events go through it; their bytes are as they were, save for those that are taken out. */
+/** Passes bytes through unchanged, except for removed events. */
 export class UsageStream {
-  readonly said: ReportedUsage = newReportedUsage();
-  /** Of all that came. */
+  readonly reported: ReportedUsage = newReportedUsage();
+  /** Bytes received. */
   bytes = 0;
-  /** Pieces that came; a provider sends about one for a token. */
+  /** Chunks received; a provider sends about one for each token. */
   events = 0;
-  readonly #takesOut: boolean;
-  /** What came of a line that has not ended. */
-  #begun: Buffer[] = [];
-  #begunBytes = 0;
-  /** What comes up to the next line feed is the end of a line of which nothing is kept. */
+  readonly #removesUsage: boolean;
+  /** Chunks of an incomplete line. */
+  #partial: Buffer[] = [];
+  #partialBytes = 0;
+  /** Whether the incomplete line is too long to be read; its rest is passed on. */
   #isTooLong = false;
-  /** The line before was taken out, and the empty one behind it has not come yet. */
-  #isBehindAside = false;
+  /** Whether the last line was removed and the empty line after it is still to come. */
+  #isAfterRemoved = false;
 
-  /** `takesOut`: the caller has not asked for the event that says the usage and nothing else. */
-  constructor(takesOut: boolean) {
-    this.#takesOut = takesOut;
+  /** `removesUsage`: the caller did not request the event that contains only the usage. */
+  constructor(removesUsage: boolean) {
+    this.#removesUsage = removesUsage;
   }
 
-  /** What of it goes to the caller. */
+  /** Returns the bytes for the caller. */
   pass(chunk: Buffer): Buffer {
     this.bytes += chunk.length;
     this.events += 1;
     const end = chunk.lastIndexOf(lineFeed) + 1;
     if (end === 0) return this.#hold(chunk);
-    const lines = this.#taken(end === chunk.length ? chunk : chunk.subarray(0, end));
-    const isRead = this.#isBehindAside || lines.includes(marker);
+    const lines = this.#takePartial(end === chunk.length ? chunk : chunk.subarray(0, end));
+    const isRead = this.#isAfterRemoved || lines.includes(marker);
     const passed = isRead ? this.#read(lines) : lines;
     this.#isTooLong = false;
-    if (end === chunk.length) return this.#takesOut ? passed : chunk;
+    if (end === chunk.length) return this.#removesUsage ? passed : chunk;
     const held = this.#hold(chunk.subarray(end));
-    if (!this.#takesOut) return chunk;
+    if (!this.#removesUsage) return chunk;
     return held.length === 0 ? passed : Buffer.concat([passed, held]);
   }
 
-  /** No more comes: what was held back of a line that never ended, which may say the usage all the same. */
+  /** Ends the stream: returns what was held back of an incomplete last line, after reading its usage. */
   rest(): Buffer {
-    const line = this.#taken(nothing);
-    const isAside = line.includes(marker) && this.#readLine(line);
-    return this.#takesOut && !isAside ? line : nothing;
+    const line = this.#takePartial(nothing);
+    const isRemoved = line.includes(marker) && this.#readLine(line);
+    return this.#removesUsage && !isRemoved ? line : nothing;
   }
 
-  /** Keeps what begins a line, to be looked at with its end; what of it goes to the caller at once. */
+  /** Holds back an incomplete line; returns what the caller receives at once. */
   #hold(chunk: Buffer): Buffer {
     if (this.#isTooLong) return chunk;
-    this.#begun.push(chunk);
-    this.#begunBytes += chunk.length;
-    this.#isTooLong = this.#begunBytes > lineBytesMax;
-    const released = this.#isTooLong ? this.#taken(nothing) : nothing;
-    return this.#takesOut ? released : chunk;
+    this.#partial.push(chunk);
+    this.#partialBytes += chunk.length;
+    this.#isTooLong = this.#partialBytes > lineBytesMax;
+    const released = this.#isTooLong ? this.#takePartial(nothing) : nothing;
+    return this.#removesUsage ? released : chunk;
   }
 
-  /** What was kept of a line, with what follows; nothing is kept then. */
-  #taken(more: Buffer): Buffer {
-    if (this.#begun.length === 0) return more;
-    const all = Buffer.concat([...this.#begun, more]);
-    this.#begun = [];
-    this.#begunBytes = 0;
+  /** Returns the held bytes together with `more`. */
+  #takePartial(more: Buffer): Buffer {
+    if (this.#partial.length === 0) return more;
+    const all = Buffer.concat([...this.#partial, more]);
+    this.#partial = [];
+    this.#partialBytes = 0;
     return all;
   }
 
-  /** Whole lines, of which one at least speaks of usage or stands behind one that did. */
+  /** Reads complete lines, one of which contains usage or follows one that did. */
   #read(lines: Buffer): Buffer {
-    const kept: Buffer[] = [];
+    const passed: Buffer[] = [];
     let at = 0;
     let isWhole = !this.#isTooLong;
     while (at < lines.length) {
       const end = lines.indexOf(lineFeed, at) + 1;
       const line = lines.subarray(at, end);
       at = end;
-      const isAside = isWhole && line.includes(marker) && this.#readLine(line);
-      // The empty line behind it goes with it.
-      if (!isAside && !(this.#isBehindAside && isBlank(line))) kept.push(line);
-      this.#isBehindAside = isAside;
+      const isRemoved = isWhole && line.includes(marker) && this.#readLine(line);
+      // The empty line after a removed event is removed too.
+      if (!isRemoved && !(this.#isAfterRemoved && isBlank(line))) passed.push(line);
+      this.#isAfterRemoved = isRemoved;
       isWhole = true;
     }
-    return kept.length === 1 ? kept[0]! : Buffer.concat(kept);
+    return passed.length === 1 ? passed[0]! : Buffer.concat(passed);
   }
 
-  /** Whether the line is there for the gateway alone. */
+  /** Reads the usage of a line; true when only the gateway requested it. */
   #readLine(line: Buffer): boolean {
     if (!line.subarray(0, 5).equals(dataMarker)) return false;
     try {
@@ -100,9 +100,9 @@ export class UsageStream {
         readonly choices?: unknown;
         readonly usage?: unknown;
       };
-      addReportedUsage(this.said, data);
+      addReportedUsage(this.reported, data);
       const isEmpty = Array.isArray(data.choices) && data.choices.length === 0;
-      return this.#takesOut && isEmpty && typeof data.usage === 'object' && data.usage !== null;
+      return this.#removesUsage && isEmpty && typeof data.usage === 'object' && data.usage !== null;
     } catch {
       return false;
     }

@@ -1,8 +1,11 @@
 /** Prepares a request for a response: adds the previous turns, and records the new response. */
 import { newObjectId } from '../../objects/object-id.ts';
 import type { Owner } from '../../objects/owner.ts';
-import { type ResponseWriterOptions, ResponseWriter } from '../../objects/responses/response-writer.ts';
 import type { ResponseRecord } from '../../objects/responses/response-record.ts';
+import {
+  ResponseWriter,
+  type ResponseWriterOptions,
+} from '../../objects/responses/response-writer.ts';
 import type { Responses } from '../../objects/responses/responses.ts';
 import { EventReader } from '../../upstream/dialects/event-reader.ts';
 import type { Exchange } from '../callers/exchange.ts';

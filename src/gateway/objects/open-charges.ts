@@ -112,7 +112,7 @@ function openingWatch(
     draft.openCharge = row;
     await openCharge(database.db, row, assumed);
     // The next request may already report the usage, so the counters must include the charge.
-    await services.ledger.tell(owner.organisationId);
+    await services.ledger.report(owner.organisationId);
   };
   return {
     record: async ([use]) => {

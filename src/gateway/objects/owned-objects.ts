@@ -18,19 +18,13 @@ import {
   hasAmbiguousMembers,
   type Reference,
 } from '../references/owned-references.ts';
-import { extractorOf, mayReturnObjects } from '../references/response-objects.ts';
 import { providerOf, type ResolvedTarget } from '../targets/resolve-target.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
+import { deliverOwned } from './deliver-owned.ts';
 import { deliverRecorded } from './deliver-recorded.ts';
-import {
-  isInBackground,
-  isResponseCreation,
-  newResponse,
-  responseRecorder,
-} from './new-response.ts';
-import { type ObjectRecorder, objectRecorder, recordDeletion } from './object-recorder.ts';
+import { isResponseCreation, newResponse } from './new-response.ts';
+import { objectRecorder } from './object-recorder.ts';
 import { objectRequestOf, withBody } from './object-request.ts';
-import { withCharges } from './open-charges.ts';
 import { listOwned } from './owned-list.ts';
 import {
   isCallerAccount,
@@ -259,42 +253,17 @@ class OwnedRequest {
   ): Promise<void> {
     const context = this.#context;
     if (this.#answer !== null) return sendObject(context, this.#answer);
-    const { exchange, arrival } = context;
+    const { request, response } = context.arrival;
     // The rest of a file that the provider did not take is not read.
-    if (!arrival.request.complete) arrival.response.shouldKeepAlive = false;
-    const { method } = exchange.request;
-    const { status, target } = outcome!;
-    const hasSucceeded = status >= 200 && status <= 299;
-    const { db } = this.#lookup;
-    if (hasSucceeded && row !== null && method === 'DELETE' && this.#owned.rest.length === 0) {
-      await recordDeletion(db, row, exchange.now);
-    }
-    if (this.#isListed || !hasSucceeded) return deliver(context, outcome!);
-    const isCreatedHere = exchange.begun !== undefined && target.translator !== null;
-    if (isCreatedHere && this.#keeping === null) return deliver(context, outcome!);
-    const recorder = isCreatedHere
-      ? responseRecorder(this.#keeping!)
-      : await this.#recorderOf(outcome!);
-    if (recorder === null) return deliver(context, outcome!);
-    const record = isCreatedHere && isInBackground(exchange) ? () => this.#keeping!.record : null;
-    return deliverRecorded(context, outcome!, recorder, record);
-  }
-
-  /** Null when the response contains nothing to record. */
-  #recorderOf(outcome: TargetOutcome): Promise<ObjectRecorder | null> {
-    const { database, db, owner } = this.#lookup;
-    const { method } = this.#context.exchange.request;
-    const { target } = outcome;
-    const pending = this.#pending;
-    const recorder = mayReturnObjects(this.#owned, method)
-      ? objectRecorder(this.#context, extractorOf(this.#owned, method), {
-          db,
-          owner,
-          target,
-          pending,
-        })
-      : null;
-    return withCharges(this.#context, this.#owned, outcome, { database, owner, recorder });
+    if (!request.complete) response.shouldKeepAlive = false;
+    return deliverOwned(context, outcome!, {
+      owned: this.#owned,
+      lookup: this.#lookup,
+      row,
+      pending: this.#pending,
+      keeping: this.#keeping,
+      isListed: this.#isListed,
+    });
   }
 }
 

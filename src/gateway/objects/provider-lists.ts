@@ -29,7 +29,7 @@ export interface ProviderListsOptions extends ManagedSecretsOptions {
   readonly unsealerOf: Keyring['unsealerOf'];
 }
 
-interface Means {
+interface ListServices {
   readonly targets: Targets;
   readonly origins: Origins;
   readonly clock: Clock;
@@ -37,7 +37,7 @@ interface Means {
 
 const pageMax = 100;
 
-type Told = Readonly<Record<string, unknown>>;
+type ProviderJson = Readonly<Record<string, unknown>>;
 
 /** Apart from the gateway, as lists are asked for where jobs run. */
 export function openProviderLists(options: ProviderListsOptions): ProviderLists & AsyncDisposable {
@@ -49,7 +49,7 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
     get: async (_, load) => (await load())?.value,
   };
   const providers = new Providers({ database, unsealerOf, secrets, fresh });
-  const means: Means = { targets: new Targets(trustedHosts, providers), origins, clock };
+  const means: ListServices = { targets: new Targets(trustedHosts, providers), origins, clock };
   return {
     pages: (of, signal) => pagesOf(means, of, signal),
     has: async (of, signal) => (await objectAt(means, of, signal)) !== null,
@@ -65,7 +65,7 @@ export function openProviderLists(options: ProviderListsOptions): ProviderLists 
 }
 
 async function* pagesOf(
-  means: Means,
+  means: ListServices,
   of: ProviderListKey,
   signal: AbortSignal,
 ): AsyncGenerator<readonly ListedObject[], void> {
@@ -87,7 +87,7 @@ async function* pagesOf(
 
 /** Null where the provider has it no more, or is none any more. */
 async function objectAt(
-  means: Means,
+  means: ListServices,
   { id, below = [], ...of }: ProviderObjectKey,
   signal: AbortSignal,
 ): Promise<Buffer | null> {
@@ -104,7 +104,7 @@ async function objectAt(
 }
 
 function targetOf(
-  { targets, clock }: Means,
+  { targets, clock }: ListServices,
   { organisationId, provider }: ProviderListKey,
   asked: { readonly path: string; readonly query: string },
 ): ResolvedTarget | Promise<ResolvedTarget> {
@@ -113,24 +113,30 @@ function targetOf(
   // Without this word OpenAI shows no assistants.
   const headers = { 'openai-beta': 'assistants=v2', accept: 'application/json' };
   const asking = {
-    ...{ ...asked, request: { method: 'GET', headers }, now: clock.now() },
-    ...{ body: null, params: {}, isJson: false, credential: null },
-    ...{ sentKey: new Secret('', 'nobody'), key: { organisationId, workspace: null } },
+    ...asked,
+    request: { method: 'GET', headers },
+    now: clock.now(),
+    body: null,
+    params: {},
+    isJson: false,
+    credential: null,
+    sentKey: new Secret('', 'nobody'),
+    key: { organisationId, workspace: null },
   };
   return targets.resolve(leaf, asking, { workspaceId: null });
 }
 
-interface Answer {
+interface ListResponse {
   readonly status: number;
   /** Null for one that broke off. */
   readonly body: Buffer | null;
 }
 
 async function answerOf(
-  { origins }: Means,
+  { origins }: ListServices,
   { call: request }: ResolvedTarget,
   signal: AbortSignal,
-): Promise<Answer> {
+): Promise<ListResponse> {
   const call = new Call(origins.at(request.origin), request);
   const caller = new Caller(new SignalReceiver(signal));
   caller.onLeave(() => call.cut(new GatewayError('request_timeout', 'The list took too long')));
@@ -143,7 +149,7 @@ async function answerOf(
 }
 
 /** @throws GatewayError for another answer than what was asked for */
-function wholeOf({ status, body }: Answer): Buffer {
+function wholeOf({ status, body }: ListResponse): Buffer {
   if (status === 200 && body !== null) return body;
   const message = `The provider answered with ${status} when it was asked for what it keeps`;
   throw new GatewayError('upstream_unreachable', message);
@@ -156,15 +162,15 @@ function pageIn(body: Buffer): { data: ListedObject[]; hasMore: boolean } {
     throw new GatewayError('answer_unreadable', 'The provider has no list of what it keeps');
   }
   const data = (told.data as unknown[]).flatMap((one) => {
-    const { id, created_at: seconds } = (one ?? {}) as Told;
+    const { id, created_at: seconds } = (one ?? {}) as ProviderJson;
     if (typeof id !== 'string') return [];
     const createdAt = typeof seconds === 'number' ? seconds * 1000 : null;
-    return [{ id, mark: markOf(one as Told), createdAt }];
+    return [{ id, mark: markOf(one as ProviderJson), createdAt }];
   });
   return { data, hasMore: told.has_more === true };
 }
 
-function parsed(body: Buffer): Told | null {
+function parsed(body: Buffer): ProviderJson | null {
   try {
     return JSON.parse(body.toString('utf8'));
   } catch {

@@ -16,7 +16,7 @@ export interface ModelRequestObjects {
   readonly extractor: ObjectExtractor | null;
 }
 
-type Asked = Pick<Exchange, 'request' | 'path' | 'params' | 'isJson'>;
+type ModelRequest = Pick<Exchange, 'request' | 'path' | 'params' | 'isJson'>;
 type Params = Exchange['params'];
 
 /** Null for most requests, which have nothing to do with objects: one look is all they pay. */
@@ -25,7 +25,7 @@ export function modelRequestObjectsOf({
   path,
   params,
   isJson,
-}: Asked): ModelRequestObjects | null {
+}: ModelRequest): ModelRequestObjects | null {
   if (!isJson) return null;
   const endpoint = endpointOf(path);
   const telling = modelExtractorOf(endpoint, params);
@@ -89,6 +89,8 @@ function runsCode({ container, tools }: Params): boolean {
 }
 
 const ofMessages: ObjectExtractor = {
-  ...{ fromResponse: extractFromMessage, fromEvent: extractFromMessage },
-  ...{ laterEvents: /"container"|"file_id"/, isMarked: false },
+  fromResponse: extractFromMessage,
+  fromEvent: extractFromMessage,
+  laterEvents: /"container"|"file_id"/,
+  isMarked: false,
 };

@@ -11,7 +11,11 @@ const membersMax = 16;
 
 /** Those with metadata of which providers have lists. */
 const markedKinds: ReadonlySet<ObjectKind> = new Set([
-  ...(['vector_stores', 'assistants', 'batches', 'evals', 'fine_tuning_jobs'] as const),
+  'vector_stores',
+  'assistants',
+  'batches',
+  'evals',
+  'fine_tuning_jobs',
 ]);
 
 export function carriesMark(kind: ObjectKind): boolean {
@@ -68,16 +72,16 @@ export function unmarkedBody(body: Buffer): Buffer {
   return Buffer.concat([body.subarray(0, metadata!.valueStart), own, body.subarray(metadata!.end)]);
 }
 
-type Told = Readonly<Record<string, unknown>>;
+type JsonObject = Readonly<Record<string, unknown>>;
 
-export function unmarked<T extends Told>(told: T): T {
+export function unmarked<T extends JsonObject>(told: T): T {
   const { metadata } = told;
   if (!isObject(metadata) || !Object.hasOwn(metadata, memberName)) return told;
   const { [memberName]: _, ...own } = metadata;
   return { ...told, metadata: own };
 }
 
-export function markOf({ metadata }: Told): string | null {
+export function markOf({ metadata }: JsonObject): string | null {
   const mark = isObject(metadata) ? metadata[memberName] : null;
   return typeof mark === 'string' ? mark : null;
 }
@@ -90,6 +94,6 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-function isObject(value: unknown): value is Told {
+function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,7 @@
 import type { Capability } from '../../model/services/capabilities.ts';
 import type { ObjectKind } from '../../objects/object-request.ts';
 
-export interface KindOfPath {
+export interface OwnedKind {
   readonly kind: ObjectKind;
   /** Behind these words stands the id; in small letters. */
   readonly path: readonly string[];
@@ -18,13 +18,13 @@ export interface KindOfPath {
 
 const always = (): boolean => true;
 
-function kindAt(path: string, more: Partial<KindOfPath> = {}): KindOfPath {
+function kindAt(path: string, more: Partial<OwnedKind> = {}): OwnedKind {
   const words = path.split('/');
   const kind = words.join('_') as ObjectKind;
   return { kind, path: words, capability: null, words: [], makers: [], has: always, ...more };
 }
 
-const kinds: readonly KindOfPath[] = [
+const kinds: readonly OwnedKind[] = [
   kindAt('responses', { capability: 'responses', words: ['input_tokens', 'compact'] }),
   kindAt('conversations'),
   // Files within one are none that lie beside it.
@@ -45,7 +45,8 @@ const kinds: readonly KindOfPath[] = [
   kindAt('evals'),
   kindAt('skills'),
   kindAt('videos', {
-    ...{ words: ['edits', 'extensions'], makers: ['edits', 'extensions', 'remix'] },
+    words: ['edits', 'extensions'],
+    makers: ['edits', 'extensions', 'remix'],
   }),
   kindAt('videos/characters', { kind: 'video_characters' }),
 ];
@@ -56,7 +57,7 @@ const byFirstWord = Map.groupBy(
 );
 
 /** Whose path begins at this segment; `segments` in small letters. */
-export function kindAtSegment(segments: readonly string[], at: number): KindOfPath | null {
+export function kindAtSegment(segments: readonly string[], at: number): OwnedKind | null {
   const some = byFirstWord.get(segments[at]!) ?? [];
   return (
     some.find(({ path }) => path.every((word, index) => word === segments[at + index])) ?? null
@@ -74,15 +75,32 @@ export function listPathOf(kind: ObjectKind): string {
  * ask models by themselves; voices, which are a person's.
  */
 const accountPaths: readonly string[] = [
-  ...['organization', 'organizations', 'projects', 'webhook_endpoints', 'webhook_event_types'],
-  ...['safety', 'realtime', 'live', 'chatkit', 'audio/voices', 'audio/voice_consents'],
-  ...['agents', 'environments', 'sessions', 'deployments', 'deployment_runs', 'vaults'],
-  ...['memory_stores', 'dreams', 'tunnels', 'user_profiles'],
+  'organization',
+  'organizations',
+  'projects',
+  'webhook_endpoints',
+  'webhook_event_types',
+  'safety',
+  'realtime',
+  'live',
+  'chatkit',
+  'audio/voices',
+  'audio/voice_consents',
+  'agents',
+  'environments',
+  'sessions',
+  'deployments',
+  'deployment_runs',
+  'vaults',
+  'memory_stores',
+  'dreams',
+  'tunnels',
+  'user_profiles',
 ];
 const ofAccount: readonly (readonly string[])[] = accountPaths.map((path) => path.split('/'));
 
 /** At the beginning of a path: other services have models below some of these words. */
-const asksModel = [
+const modelPaths = [
   /^models\//,
   /^agents\/completions$/,
   /^projects\/[^/]+\/locations\//,
@@ -91,7 +109,7 @@ const asksModel = [
 
 /** Where in a path that begins which no workspace has for itself; -1 for nowhere. `segments` in small letters. */
 export function accountSegment(segments: readonly string[]): number {
-  if (asksModel.some((pattern) => pattern.test(segments.join('/')))) return -1;
+  if (modelPaths.some((pattern) => pattern.test(segments.join('/')))) return -1;
   return segments.findIndex((_, at) =>
     ofAccount.some((words) => words.every((word, index) => word === segments[at + index])),
   );

@@ -20,8 +20,14 @@ export interface OwnedPath {
 
 /** What most requests are about, so that one look is all they pay. */
 const plain = new Set([
-  ...['/chat/completions', '/completions', '/embeddings', '/messages'],
-  ...['/messages/count_tokens', '/moderations', '/images/generations', '/audio/speech'],
+  '/chat/completions',
+  '/completions',
+  '/embeddings',
+  '/messages',
+  '/messages/count_tokens',
+  '/moderations',
+  '/images/generations',
+  '/audio/speech',
 ]);
 
 export function isPlain(method: string | undefined, path: string): boolean {

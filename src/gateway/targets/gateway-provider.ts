@@ -21,11 +21,11 @@ import { Secret } from '../../secret.ts';
 import type { ReachedProvider } from '../../store/resources/providers.ts';
 import type { LimitTerms } from '../callers/limit-terms.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
-import { type Account, accountWith, type OpenedAccount } from './mapped-account.ts';
+import { buildAccount, type OpenedAccount, type ProviderAccount } from './mapped-account.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-export interface GatewayProvider extends Account {
+export interface GatewayProvider extends ProviderAccount {
   readonly id: string;
   readonly slug: string;
   readonly integrationId: string;
@@ -93,7 +93,7 @@ export function readProvider(
       integration.status === 'active' && isGranted(integration, grant, provider.workspace_id),
     endsAtMs: provider.expires_at,
     service: integration.ai_provider,
-    ...accountWith(account, origin),
+    ...buildAccount(account, origin),
     mapped: fields.length === 0 ? null : new Secret({ account, fields, origin }, origin),
     allowsAllModels,
     allowsAnyModel: allowsAllModels && models.every(({ enabled }) => enabled),

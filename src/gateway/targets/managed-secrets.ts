@@ -5,8 +5,8 @@ import {
   type SecretManagersOptions,
 } from '../../secret-managers/secret-managers.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
-import { KeptValues } from './kept-values.ts';
 import { MappedSecrets } from './mapped-secrets.ts';
+import { SecretValueCache } from './secret-value-cache.ts';
 
 export interface ManagedSecretsOptions {
   readonly trustedHosts: TrustedHosts;
@@ -29,6 +29,6 @@ export function managedSecrets({
 }: ManagedSecretsOptions) {
   const managers = new SecretManagers({ trusted, clock, mayBeItself, onRead });
   const onFailure = (error: unknown, { id }: { readonly id: string }) => onSecretFailure(error, id);
-  const secrets = new MappedSecrets(new KeptValues({ managers, clock, onFailure }));
+  const secrets = new MappedSecrets(new SecretValueCache({ managers, clock, onFailure }));
   return { managers, secrets };
 }

@@ -14,7 +14,7 @@ import { type ManagedSecret, SecretUnreadable, textOf } from '../../secret-manag
 type Headers = Readonly<Record<string, string>>;
 
 /** What goes to a service beside the request: all of it comes from the integration. */
-export interface Account {
+export interface ProviderAccount {
   /** By the names that a config has for it. */
   readonly account: Readonly<Record<string, string>>;
   /** Of an account at Azure: which of them answers follows from the model that is asked for. */
@@ -34,7 +34,10 @@ export interface OpenedAccount {
 const secretNames = new Set(configurationSecrets);
 
 /** `origin` is what is shown in place of secrets. */
-export function accountWith({ key, configurations }: OpenedAccount, origin: string): Account {
+export function buildAccount(
+  { key, configurations }: OpenedAccount,
+  origin: string,
+): ProviderAccount {
   // No service is asked yet in a way that takes the secrets among them.
   const readable = Object.entries(configurations).filter(([name]) => !secretNames.has(name));
   const headers = Object.entries(configurations.custom_headers ?? {});
@@ -55,7 +58,7 @@ export function accountWith({ key, configurations }: OpenedAccount, origin: stri
  *
  * @throws SecretUnreadable for a value that does not fit its field
  */
-export function filled(
+export function withMappedValues(
   { key, configurations }: OpenedAccount,
   fields: readonly MappedField[],
   values: readonly ManagedSecret[],

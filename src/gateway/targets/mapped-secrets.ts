@@ -4,15 +4,15 @@ import type { ManagedSecret } from '../../secret-managers/kept-secret.ts';
 import { SecretUnreadable } from '../../secret-managers/kept-secret.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { GatewayProvider } from './gateway-provider.ts';
-import type { KeptValues } from './kept-values.ts';
-import { accountWith, filled } from './mapped-account.ts';
+import { buildAccount, withMappedValues } from './mapped-account.ts';
+import type { SecretValueCache } from './secret-value-cache.ts';
 
 export class MappedSecrets {
-  readonly #values: Pick<KeptValues, 'peek' | 'get'>;
+  readonly #values: Pick<SecretValueCache, 'peek' | 'get'>;
   /** What was made of a provider with certain values. */
-  readonly #made = new WeakMap<GatewayProvider, Made>();
+  readonly #made = new WeakMap<GatewayProvider, FilledProvider>();
 
-  constructor(values: Pick<KeptValues, 'peek' | 'get'>) {
+  constructor(values: Pick<SecretValueCache, 'peek' | 'get'>) {
     this.#values = values;
   }
 
@@ -50,7 +50,10 @@ export class MappedSecrets {
     if (before?.values.every((value, at) => value === values[at])) return before.provider;
     const { account, fields, origin } = provider.mapped!.reveal();
     try {
-      const made = { ...provider, ...accountWith(filled(account, fields, values), origin) };
+      const made = {
+        ...provider,
+        ...buildAccount(withMappedValues(account, fields, values), origin),
+      };
       this.#made.set(provider, { values, provider: made });
       return made;
     } catch (error) {
@@ -59,7 +62,7 @@ export class MappedSecrets {
   }
 }
 
-interface Made {
+interface FilledProvider {
   readonly values: readonly ManagedSecret[];
   readonly provider: GatewayProvider;
 }

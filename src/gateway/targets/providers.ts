@@ -56,7 +56,10 @@ export class Providers {
     const { database, unsealerOf } = this.#options;
     const db = database.readable;
     const { generation, found } = await gatewayReads.listProviders(
-      ...([db, organisationId, workspaceId, reference] as const),
+      db,
+      organisationId,
+      workspaceId,
+      reference,
     );
     const [reached, other] = found;
     if (reached === undefined) return undefined;

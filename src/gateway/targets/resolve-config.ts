@@ -75,13 +75,13 @@ export class Configs {
     const { organisationId } = key;
     const place = `${organisationId} ${reference}`;
     const known = fresh.peek(place);
-    if (known !== undefined) return usable(known, key, reference);
+    if (known !== undefined) return requireUsableConfig(known, key, reference);
     const loading = fresh.get(place, async () => {
       const row = await gatewayReads.findConfig(database.readable, organisationId, reference);
       if (row === undefined) return undefined;
       return { organisationId, generation: row.generation, value: savedConfig(row) };
     });
-    return loading.then((config) => usable(config ?? null, key, reference));
+    return loading.then((config) => requireUsableConfig(config ?? null, key, reference));
   }
 
   #parse(text: string): GatewayConfig {
@@ -106,7 +106,9 @@ export class Configs {
 
 /** Of a request for which nothing was said: what it goes by then stands in its headers. */
 const plain: GatewayConfig = {
-  ...{ id: null, workspaceId: null, mark: '' },
+  id: null,
+  workspaceId: null,
+  mark: '',
   root: { kind: 'leaf', path: 'config', weight: 1, settings: defaultTargetSettings, breaker: null },
 };
 
@@ -121,7 +123,11 @@ function savedConfig(row: gatewayReads.GatewayConfigRow): GatewayConfig | null {
 }
 
 /** One of another workspace is as good as none. */
-function usable(config: GatewayConfig | null, key: GatewayKey, reference: string): GatewayConfig {
+function requireUsableConfig(
+  config: GatewayConfig | null,
+  key: GatewayKey,
+  reference: string,
+): GatewayConfig {
   const isOthers =
     config !== null &&
     config.workspaceId !== null &&
@@ -185,7 +191,9 @@ function headerSettings(header: ReadHeader): HeaderSettings | null {
   const forward = header('forward-headers');
   if ((provider ?? virtualKey ?? customHost ?? timeout ?? forward) === null) return null;
   return {
-    ...{ provider, virtualKey, customHost },
+    provider,
+    virtualKey,
+    customHost,
     requestTimeoutMs: timeout === null ? null : timeoutOf(timeout),
     forwardHeaders: forward === null ? null : namesOf(forward),
   };

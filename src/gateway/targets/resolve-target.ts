@@ -119,7 +119,7 @@ export class Targets {
   #toService(leaf: ConfigLeaf, exchange: TargetRequest, named: NamedProvider): ResolvedTarget {
     const { settings, path } = leaf;
     const { provider: service } = named;
-    const said = bodyFor(settings, exchange, named.model);
+    const said = requestBodyOf(settings, exchange, named.model);
     const { model } = said;
     const { customHost, account } = settings;
     if (customHost === null && !Object.hasOwn(providerAddresses, service)) {
@@ -135,7 +135,7 @@ export class Targets {
       headers: {},
     };
     const called = this.#callTo(destination, settings, exchange, said);
-    const pricedAs = answeringModel(service, account, model);
+    const pricedAs = pricedModel(service, account, model);
     const pricing = { service, config: null, adjustments: null, model: pricedAs };
     return targetOf({ provider: service, workspaceProvider: null, model, path, pricing }, called);
   }
@@ -154,12 +154,12 @@ export class Targets {
       const message = `The provider @${provider.slug} is called where its integration says; leave out the custom host`;
       throw new GatewayError('custom_host_refused', message, 'custom_host');
     }
-    const sent = bodyFor(settings, exchange, named.model);
+    const sent = requestBodyOf(settings, exchange, named.model);
     const { model } = sent;
     const said = requireModel(provider, model, isRead(exchange));
     const deployment = azureDeploymentOf(provider.deployments, model);
     const account = deployedAccount(provider.account, deployment);
-    const answering = deployment?.azure_model_slug ?? answeringModel(service, account, model);
+    const answering = deployment?.azure_model_slug ?? pricedModel(service, account, model);
     const destination = destinationOf(provider, said, account, exchange);
     const called = this.#callTo(destination, settings, exchange, sent);
     const pricing = {
@@ -183,7 +183,7 @@ export class Targets {
     const dialect = allDialects[address.dialect];
     const base = this.#baseOf(destination, address);
     const { dialect: name } = address;
-    const hasResponses = asksForResponses(exchange, service, capabilities);
+    const hasResponses = usesResponsesApi(exchange, service, capabilities);
     const asked = translateRequest(exchange, { service, dialect: name, hasResponses }, said);
     const path = dialect.pathOf(asked.path, account, said.model);
     const headers = headersFor(dialect, destination, settings, exchange);
@@ -248,7 +248,7 @@ function addressOf(service: string): ProviderAddress {
 }
 
 /** Else what it is to say is asked for in a chat. */
-function asksForResponses(
+function usesResponsesApi(
   { path, begun }: TargetRequest,
   service: string,
   said: Capabilities | null,
@@ -299,7 +299,7 @@ function isRead({ request }: TargetRequest): boolean {
 }
 
 /** The bytes as they came, unless the config says otherwise. */
-function bodyFor(
+function requestBodyOf(
   settings: TargetSettings,
   { body, params, isJson }: TargetRequest,
   bareModel: string | null,
@@ -359,13 +359,14 @@ function deployedAccount(
   if (deployment === undefined) return account;
   const { azure_deployment_name: azure_deployment_id, azure_api_version } = deployment;
   return {
-    ...{ ...account, azure_deployment_id },
+    ...account,
+    azure_deployment_id,
     ...(azure_api_version === undefined ? {} : { azure_api_version }),
   };
 }
 
 /** Who asks must not choose by what price: a deployment answers for every model that it is asked for. */
-function answeringModel(
+function pricedModel(
   service: string,
   account: TargetSettings['account'],
   model: string | null,

@@ -5,15 +5,15 @@ import type { DialectName } from '../../model/services/provider-addresses.ts';
 import { newObjectId } from '../../objects/object-id.ts';
 import type { Call, ProviderHeaders } from '../../upstream/call.ts';
 import { translationFor } from '../../upstream/dialects/all-translations.ts';
+import { NotTranslatable } from '../../upstream/dialects/document-node.ts';
 import { parseExactly } from '../../upstream/dialects/exact-json.ts';
-import { NotTranslatable } from '../../upstream/dialects/place.ts';
 import { TranslatedEvents } from '../../upstream/dialects/translated-events.ts';
 import {
-  type AnswerContext,
   faultOf,
   type ProviderFault,
   type ResponseContext,
   type Translation,
+  type TranslationContext,
 } from '../../upstream/dialects/translation.ts';
 import type { TargetRequest } from '../callers/exchange.ts';
 import { decodeBody } from '../transfer/content-encoding.ts';
@@ -30,7 +30,7 @@ export interface RequestBody {
 }
 
 /** What a provider is asked, in its own format. */
-interface Asked {
+interface ProviderRequest {
   /** Behind the base address, with the query. */
   readonly path: string;
   readonly endpoint: string;
@@ -40,7 +40,7 @@ interface Asked {
 }
 
 /** How a provider is spoken to. */
-interface Spoken {
+interface ProviderFormat {
   readonly service: string;
   readonly dialect: DialectName;
   /** Whether it is asked for responses; else they are made of chats. */
@@ -50,9 +50,9 @@ interface Spoken {
 /** @throws GatewayError where the provider has no word for what the request says */
 export function translateRequest(
   exchange: TargetRequest,
-  { service, dialect, hasResponses }: Spoken,
+  { service, dialect, hasResponses }: ProviderFormat,
   { body, params }: RequestBody,
-): Asked {
+): ProviderRequest {
   const { path, query, request, isJson } = exchange;
   const translation =
     request.method === 'POST' ? translationFor(path, dialect, hasResponses) : null;
@@ -89,7 +89,7 @@ function requireNoThread(endpoint: string, { thread }: Params): void {
 }
 
 function responseContext({ now, begun }: TargetRequest, asked: Params): ResponseContext {
-  return { id: begun?.id ?? newObjectId('resp'), createdAt: now, asked };
+  return { id: begun?.id ?? newObjectId('resp'), createdAt: now, request: asked };
 }
 
 function requestOf(translation: Translation, said: Buffer, service: string) {
@@ -117,9 +117,9 @@ const faultCharsMax = 1000;
 /** Of one request. */
 export class Translator {
   readonly #translation: Translation;
-  readonly #about: AnswerContext;
+  readonly #about: TranslationContext;
 
-  constructor(translation: Translation, about: AnswerContext) {
+  constructor(translation: Translation, about: TranslationContext) {
     this.#translation = translation;
     this.#about = about;
   }
@@ -138,7 +138,7 @@ export class Translator {
       return Buffer.from(JSON.stringify(this.#translation.error(fault)));
     }
     try {
-      return Buffer.from(JSON.stringify(this.#translation.answer(value, this.#about)));
+      return Buffer.from(JSON.stringify(this.#translation.response(value, this.#about)));
     } catch (thrown) {
       const message = `The answer of the provider cannot be told in the format of the request: ${(thrown as Error).message}`;
       throw new GatewayError('answer_not_translatable', message, null, { cause: thrown });

@@ -11,8 +11,11 @@ import type { ProviderHeaders } from '../../upstream/call.ts';
 type Decode = (body: Buffer, options: Pick<ZlibOptions, 'maxOutputLength'>) => Buffer;
 
 const decoders: Readonly<Record<string, Decode>> = {
-  ...{ gzip: gunzipSync, 'x-gzip': gunzipSync, deflate: inflateSync },
-  ...{ br: brotliDecompressSync, zstd: zstdDecompressSync },
+  gzip: gunzipSync,
+  'x-gzip': gunzipSync,
+  deflate: inflateSync,
+  br: brotliDecompressSync,
+  zstd: zstdDecompressSync,
 };
 
 /** What is larger is not read. */

@@ -1,6 +1,7 @@
 /** Knows how events of a stream that goes on to a caller are read beside it. */
+
+import { NotTranslatable } from '../../upstream/dialects/document-node.ts';
 import { EventReader } from '../../upstream/dialects/event-reader.ts';
-import { NotTranslatable } from '../../upstream/dialects/place.ts';
 
 /** Yields what each event says that ends with these bytes; nothing more behind one that is too large to be read. */
 export function eventDataReader(): (bytes: Buffer) => readonly string[] {

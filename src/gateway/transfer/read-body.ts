@@ -119,14 +119,34 @@ function wholeObject(text: string): Params {
 
 /** What the gateway judges by. */
 const judged = new Set([
-  ...['model', 'stream', 'stream_options', 'max_tokens', 'max_completion_tokens'],
-  ...['max_output_tokens', 'n', 'best_of', 'prompt', 'user'],
+  'model',
+  'stream',
+  'stream_options',
+  'max_tokens',
+  'max_completion_tokens',
+  'max_output_tokens',
+  'n',
+  'best_of',
+  'prompt',
+  'user',
 ]);
 
 /** Which most requests have, so that they cost no more than a look. */
 const usual = new Set([
-  ...[...judged, 'messages', 'temperature', 'top_p', 'stop', 'tools', 'tool_choice', 'system'],
-  ...['response_format', 'input', 'instructions', 'metadata', 'seed', 'reasoning_effort'],
+  ...judged,
+  'messages',
+  'temperature',
+  'top_p',
+  'stop',
+  'tools',
+  'tool_choice',
+  'system',
+  'response_format',
+  'input',
+  'instructions',
+  'metadata',
+  'seed',
+  'reasoning_effort',
 ]);
 
 /** Some providers heed no case, and would read `MODEL` where `model` was judged. */

@@ -42,11 +42,11 @@ export interface RelayOptions {
    *
    * @throws GatewayError where it cannot be sent
    */
-  readonly onWhole: (body: Buffer, text: string | null) => WholeAnswer;
+  readonly onWhole: (body: Buffer, text: string | null) => WholeRelayResponse;
 }
 
 /** What is sent of an answer that came whole, and with it. */
-interface WholeAnswer {
+interface WholeRelayResponse {
   readonly headers: Record<string, string>;
   readonly body: Buffer;
 }
@@ -69,9 +69,20 @@ const nothing = Buffer.alloc(0);
 
 /** Of the connection to the provider, or of no use behind us; what a browser keeps would be of the gateway's own site. */
 const heldBack = new Set([
-  ...['connection', 'keep-alive', 'proxy-authenticate', 'proxy-connection', 'te', 'trailer'],
-  ...['transfer-encoding', 'upgrade', 'set-cookie', 'set-cookie2', 'clear-site-data', 'alt-svc'],
-  ...['strict-transport-security', 'proxy-authentication-info'],
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'set-cookie',
+  'set-cookie2',
+  'clear-site-data',
+  'alt-svc',
+  'strict-transport-security',
+  'proxy-authentication-info',
 ]);
 
 /** They say something of the bytes that came. */
@@ -206,7 +217,7 @@ class Relay implements Sink {
     const { status } = this.#call;
     const came = gathered.length === 1 ? gathered[0]! : Buffer.concat(gathered);
     const text = came.length <= joinedBytesMax ? asciiOf(came) : null;
-    let told: WholeAnswer;
+    let told: WholeRelayResponse;
     try {
       told = onWhole(came, text);
     } catch (thrown) {

@@ -1,5 +1,5 @@
 /** Knows every wire format by its name. */
-import type { DialectName } from '../../model/provider-addresses.ts';
+import type { DialectName } from '../../model/services/provider-addresses.ts';
 import { anthropic } from './anthropic.ts';
 import { azureOpenAi } from './azure-openai.ts';
 import type { Dialect } from './dialect.ts';

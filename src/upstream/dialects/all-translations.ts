@@ -1,14 +1,14 @@
 /** Knows between which formats what is said is translated, and what of it is asked for where. */
-import { type DialectName, openAiModelServices } from '../../model/provider-addresses.ts';
-import { openAiAnswer, openAiError } from './anthropic-answer-to-openai.ts';
+import { type DialectName, openAiModelServices } from '../../model/services/provider-addresses.ts';
 import { OpenAiEvents } from './anthropic-events-to-openai.ts';
 import { openAiRequest } from './anthropic-request-to-openai.ts';
+import { openAiResponse, openAiError } from './anthropic-response-to-openai.ts';
 import { ChainedEvents } from './chained-events.ts';
-import { responseError, responseOf } from './chat-answer-to-responses.ts';
 import { ResponseEvents } from './chat-events-to-responses.ts';
-import { anthropicAnswer, anthropicError } from './openai-answer-to-anthropic.ts';
+import { responseError, responseFromChat } from './chat-response-to-responses.ts';
 import { AnthropicEvents } from './openai-events-to-anthropic.ts';
 import { anthropicRequest } from './openai-request-to-anthropic.ts';
+import { anthropicResponse, anthropicError } from './openai-response-to-anthropic.ts';
 import { chatRequest } from './responses-request-to-chat.ts';
 import type { Translation } from './translation.ts';
 
@@ -16,7 +16,7 @@ import type { Translation } from './translation.ts';
 const chatToAnthropic: Translation = {
   path: '/messages',
   request: anthropicRequest,
-  answer: (body, { now }) => openAiAnswer(body, now),
+  response: (body, { now }) => openAiResponse(body, now),
   error: openAiError,
   events: (about) => new OpenAiEvents(about),
 };
@@ -26,7 +26,7 @@ const messagesToOpenAi: Translation = {
   path: '/chat/completions',
   request: (body, service) =>
     openAiRequest(body, openAiModelServices.has(service) ? 'max_completion_tokens' : 'max_tokens'),
-  answer: anthropicAnswer,
+  response: anthropicResponse,
   error: anthropicError,
   events: () => new AnthropicEvents(),
 };
@@ -36,7 +36,7 @@ const responsesToChat: Translation = {
   path: '/chat/completions',
   request: (body, service) =>
     chatRequest(body, openAiModelServices.has(service) ? 'max_completion_tokens' : 'max_tokens'),
-  answer: (body, { response }) => responseOf(body, response!),
+  response: (body, { response }) => responseFromChat(body, response!),
   error: responseError,
   events: ({ response }) => new ResponseEvents(response!),
 };
@@ -46,7 +46,7 @@ const responsesToAnthropic: Translation = {
   path: chatToAnthropic.path,
   request: (body, service) =>
     chatToAnthropic.request(responsesToChat.request(body, service), service),
-  answer: (body, about) => responsesToChat.answer(chatToAnthropic.answer(body, about), about),
+  response: (body, about) => responsesToChat.response(chatToAnthropic.response(body, about), about),
   error: responseError,
   events: (about) =>
     new ChainedEvents(

@@ -1,7 +1,7 @@
 /** Knows how the events of a message in the format of Anthropic are told in that of OpenAI. */
-import { finishReason, openAiError, openAiUsage } from './anthropic-answer-to-openai.ts';
-import { type Json, Place } from './place.ts';
-import { type AnswerContext, brokenOff, type EventTranslation, faultOf } from './translation.ts';
+import { finishReason, openAiError, openAiUsage } from './anthropic-response-to-openai.ts';
+import { type Json, DocumentNode } from './document-node.ts';
+import { type TranslationContext, brokenOff, type EventTranslation, faultOf } from './translation.ts';
 
 /** A call of a tool whose block has not ended. */
 interface OpenCall {
@@ -11,7 +11,7 @@ interface OpenCall {
 }
 
 export class OpenAiEvents implements EventTranslation {
-  readonly #about: AnswerContext;
+  readonly #about: TranslationContext;
   /** What every chunk begins with; null before the message has. */
   #head: Json | null = null;
   /** Said in parts. */
@@ -21,13 +21,13 @@ export class OpenAiEvents implements EventTranslation {
   #callCount = 0;
   #isOver = false;
 
-  constructor(about: AnswerContext) {
+  constructor(about: TranslationContext) {
     this.#about = about;
   }
 
   pass(event: Json): string {
     if (this.#isOver) return '';
-    const place = new Place(event);
+    const place = new DocumentNode(event);
     switch (place.at('type').value) {
       case 'message_start':
         return this.#start(place.at('message'));
@@ -64,7 +64,7 @@ export class OpenAiEvents implements EventTranslation {
     return eventOf(openAiError({ message, type: null, status: 200 }));
   }
 
-  #start(message: Place): string {
+  #start(message: DocumentNode): string {
     this.#head = {
       id: message.at('id').text(),
       object: 'chat.completion.chunk',
@@ -76,7 +76,7 @@ export class OpenAiEvents implements EventTranslation {
     return this.#delta({ role: 'assistant', content: '', refusal: null });
   }
 
-  #startBlock(index: unknown, block: Place): string {
+  #startBlock(index: unknown, block: DocumentNode): string {
     const type = block.at('type').value;
     if (type === 'text') {
       const text = block.at('text');
@@ -91,12 +91,13 @@ export class OpenAiEvents implements EventTranslation {
     call.hasArguments = isWhole;
     const name = block.at('name').text();
     return this.#callDelta(call, {
-      ...{ id: block.at('id').text(), type: 'function' },
+      id: block.at('id').text(),
+      type: 'function',
       function: { name, arguments: isWhole ? JSON.stringify(input) : '' },
     });
   }
 
-  #deltaOf(index: unknown, delta: Place): string {
+  #deltaOf(index: unknown, delta: DocumentNode): string {
     const type = delta.at('type').value;
     if (type === 'text_delta') return this.#delta({ content: delta.at('text').text() });
     if (type !== 'input_json_delta') return '';
@@ -115,7 +116,7 @@ export class OpenAiEvents implements EventTranslation {
     return this.#callDelta(call, { function: { arguments: '{}' } });
   }
 
-  #finish(event: Place): string {
+  #finish(event: DocumentNode): string {
     const usage = event.at('usage');
     if (!usage.isAbsent) {
       const said = Object.entries(usage.json()).filter(([, count]) => count !== null);
@@ -143,7 +144,7 @@ export class OpenAiEvents implements EventTranslation {
   }
 
   #opened(): Json {
-    return this.#head ?? new Place({}).refuse('must begin with message_start');
+    return this.#head ?? new DocumentNode({}).refuse('must begin with message_start');
   }
 }
 

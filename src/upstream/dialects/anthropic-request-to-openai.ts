@@ -1,27 +1,27 @@
 /** Knows how a request for a message in the format of Anthropic is made in that of OpenAI. */
 import { chatMessagesOf } from './anthropic-turns-to-openai.ts';
-import { type Json, Place } from './place.ts';
+import { type Json, DocumentNode } from './document-node.ts';
 
 /** OpenAI's own models know the first name only, many who speak its format the second. */
 export type OutputLimitName = 'max_completion_tokens' | 'max_tokens';
 
 /** @throws NotTranslatable where it says what OpenAI has no word for */
 export function openAiRequest(message: Json, outputLimit: OutputLimitName): Json {
-  const request = new Place(message).only(...carriedWords, ...wordsWithoutEffect);
+  const request = new DocumentNode(message).only(...carriedWords, ...wordsWithoutEffect);
   request.at('model').text();
   const speed = request.at('speed');
-  if (!speed.isAbsent && speed.value !== 'standard') speed.refuseWord();
+  if (!speed.isAbsent && speed.value !== 'standard') speed.refuseUnsupported();
   const thinking = request.at('thinking');
-  if (!thinking.isAbsent && thinking.at('type').value !== 'disabled') thinking.refuseWord();
+  if (!thinking.isAbsent && thinking.at('type').value !== 'disabled') thinking.refuseUnsupported();
   const isStream = request.at('stream').value === true;
   return {
     model: message.model,
     messages: chatMessagesOf(request.at('system'), request.at('messages')),
-    ...named(request, 'max_tokens', outputLimit),
-    ...named(request, 'temperature'),
-    ...named(request, 'top_p'),
-    ...named(request, 'stop_sequences', 'stop'),
-    ...named(request, 'stream'),
+    ...copyMember(request, 'max_tokens', outputLimit),
+    ...copyMember(request, 'temperature'),
+    ...copyMember(request, 'top_p'),
+    ...copyMember(request, 'stop_sequences', 'stop'),
+    ...copyMember(request, 'stream'),
     // Events of Anthropic always end with what was used.
     ...(isStream ? { stream_options: { include_usage: true } } : {}),
     ...tooling(request),
@@ -32,20 +32,32 @@ export function openAiRequest(message: Json, outputLimit: OutputLimitName): Json
 
 /** Read above and below. */
 const carriedWords = [
-  ...['model', 'messages', 'system', 'max_tokens', 'temperature', 'top_p', 'stop_sequences'],
-  ...['stream', 'tools', 'tool_choice', 'output_config', 'metadata', 'service_tier', 'thinking'],
+  'model',
+  'messages',
+  'system',
+  'max_tokens',
+  'temperature',
+  'top_p',
+  'stop_sequences',
+  'stream',
+  'tools',
+  'tool_choice',
+  'output_config',
+  'metadata',
+  'service_tier',
+  'thinking',
   'speed',
 ];
 
 /** What a cache is to keep is the choice of OpenAI alone; a thread that begins is all there in the request. */
 const wordsWithoutEffect = ['cache_control', 'thread'];
 
-function named(request: Place, name: string, likeName = name): Json {
+function copyMember(request: DocumentNode, name: string, likeName = name): Json {
   const word = request.at(name);
   return word.isAbsent ? {} : { [likeName]: word.value };
 }
 
-function tooling(request: Place): Json {
+function tooling(request: DocumentNode): Json {
   const tools = request.at('tools');
   if (tools.isAbsent) return {};
   const list = tools.items().map(toolOf);
@@ -55,31 +67,37 @@ function tooling(request: Place): Json {
   choice.only('type', 'name', 'disable_parallel_tool_use');
   const isOneAtATime = choice.at('disable_parallel_tool_use').value === true;
   return {
-    ...{ tools: list, tool_choice: choiceOf(choice) },
+    tools: list,
+    tool_choice: choiceOf(choice),
     ...(isOneAtATime ? { parallel_tool_calls: false } : {}),
   };
 }
 
 /** Tools that Anthropic itself runs, or whose form its models know, have no like. */
-function toolOf(tool: Place): Json {
+function toolOf(tool: DocumentNode): Json {
   const type = tool.at('type');
-  if (!type.isAbsent && type.value !== 'custom') type.refuseWord();
+  if (!type.isAbsent && type.value !== 'custom') type.refuseUnsupported();
   tool.only(
-    ...['type', 'name', 'description', 'input_schema', 'strict'],
-    ...['cache_control', 'eager_input_streaming'],
+    'type',
+    'name',
+    'description',
+    'input_schema',
+    'strict',
+    'cache_control',
+    'eager_input_streaming',
   );
   return {
     type: 'function',
     function: {
       name: tool.at('name').text(),
-      ...named(tool, 'description'),
+      ...copyMember(tool, 'description'),
       parameters: tool.at('input_schema').json(),
-      ...named(tool, 'strict'),
+      ...copyMember(tool, 'strict'),
     },
   };
 }
 
-function choiceOf(choice: Place): unknown {
+function choiceOf(choice: DocumentNode): unknown {
   const type = choice.at('type');
   switch (type.text()) {
     case 'auto':
@@ -90,35 +108,35 @@ function choiceOf(choice: Place): unknown {
     case 'tool':
       return { type: 'function', function: { name: choice.at('name').text() } };
     default:
-      return type.refuseWord();
+      return type.refuseUnsupported();
   }
 }
 
-function output(request: Place): Json {
+function output(request: DocumentNode): Json {
   const config = request.at('output_config');
   if (config.isAbsent) return {};
   config.only('format', 'effort');
   const format = config.at('format');
-  return { ...named(config, 'effort', 'reasoning_effort'), ...answerForm(format) };
+  return { ...copyMember(config, 'effort', 'reasoning_effort'), ...responseFormatOf(format) };
 }
 
-function answerForm(format: Place): Json {
+function responseFormatOf(format: DocumentNode): Json {
   if (format.isAbsent) return {};
   if (format.only('type', 'schema').at('type').value !== 'json_schema') {
-    format.at('type').refuseWord();
+    format.at('type').refuseUnsupported();
   }
   const schema = { name: 'answer', schema: format.at('schema').json(), strict: true };
   return { response_format: { type: 'json_schema', json_schema: schema } };
 }
 
-function account(request: Place): Json {
+function account(request: DocumentNode): Json {
   const metadata = request.at('metadata');
   const tier = request.at('service_tier');
   const isStandard = tier.value === 'standard_only';
   // Without it both choose themselves.
-  if (!tier.isAbsent && !isStandard && tier.value !== 'auto') tier.refuseWord();
+  if (!tier.isAbsent && !isStandard && tier.value !== 'auto') tier.refuseUnsupported();
   return {
-    ...(metadata.isAbsent ? {} : named(metadata.only('user_id'), 'user_id', 'user')),
+    ...(metadata.isAbsent ? {} : copyMember(metadata.only('user_id'), 'user_id', 'user')),
     ...(isStandard ? { service_tier: 'default' } : {}),
   };
 }

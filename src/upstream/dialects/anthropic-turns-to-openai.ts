@@ -1,8 +1,8 @@
 /** Knows how the turns of a conversation in the format of Anthropic are said in that of OpenAI. */
-import type { Json, Place } from './place.ts';
+import type { Json, DocumentNode } from './document-node.ts';
 
 /** @throws NotTranslatable */
-export function chatMessagesOf(system: Place, turns: Place): Json[] {
+export function chatMessagesOf(system: DocumentNode, turns: DocumentNode): Json[] {
   const messages: Json[] = [];
   if (!system.isAbsent) {
     messages.push({ role: 'system', content: plainText(system) });
@@ -16,7 +16,7 @@ export function chatMessagesOf(system: Place, turns: Place): Json[] {
       messages.push({ role: 'system', content: plainText(turn.at('content')) });
     } else {
       role.text();
-      role.refuseWord();
+      role.refuseUnsupported();
     }
   }
   return messages;
@@ -26,28 +26,28 @@ export function chatMessagesOf(system: Place, turns: Place): Json[] {
 const withoutEffect = 'cache_control';
 
 /** A text, or blocks of text, as a text or as several. */
-function plainText(content: Place): unknown {
-  return content.isText ? content.value : simplest(content.items().map(textPart));
+function plainText(content: DocumentNode): unknown {
+  return content.isText ? content.value : simplify(content.items().map(textPart));
 }
 
 /** Who speaks this format but is not OpenAI often knows one text only. */
-function simplest(parts: readonly Json[]): unknown {
+function simplify(parts: readonly Json[]): unknown {
   return parts.length === 1 && parts[0]!.type === 'text' ? parts[0]!.text : parts;
 }
 
-function textPart(block: Place): Json {
-  if (block.at('type').text() !== 'text') block.at('type').refuseWord();
+function textPart(block: DocumentNode): Json {
+  if (block.at('type').text() !== 'text') block.at('type').refuseUnsupported();
   return textOf(block);
 }
 
-function textOf(block: Place): Json {
+function textOf(block: DocumentNode): Json {
   const citations = block.only('type', 'text', 'citations', withoutEffect).at('citations');
-  if (!citations.isAbsent && citations.items().length > 0) citations.refuseWord();
+  if (!citations.isAbsent && citations.items().length > 0) citations.refuseUnsupported();
   return { type: 'text', text: block.at('text').text() };
 }
 
 /** Results of tools are messages of their own, and come first. */
-function userMessages(content: Place): Json[] {
+function userMessages(content: DocumentNode): Json[] {
   if (content.isText) return [{ role: 'user', content: content.value }];
   const results: Json[] = [];
   const parts: Json[] = [];
@@ -57,10 +57,10 @@ function userMessages(content: Place): Json[] {
   }
   return parts.length === 0 && results.length > 0
     ? results
-    : [...results, { role: 'user', content: simplest(parts) }];
+    : [...results, { role: 'user', content: simplify(parts) }];
 }
 
-function userPart(block: Place): Json {
+function userPart(block: DocumentNode): Json {
   const type = block.at('type');
   switch (type.text()) {
     case 'text':
@@ -70,11 +70,11 @@ function userPart(block: Place): Json {
     case 'document':
       return filePart(block);
     default:
-      return type.refuseWord();
+      return type.refuseUnsupported();
   }
 }
 
-function imagePart(block: Place): Json {
+function imagePart(block: DocumentNode): Json {
   const source = block.only('type', 'source', withoutEffect).at('source');
   const type = source.at('type');
   switch (type.value) {
@@ -83,47 +83,48 @@ function imagePart(block: Place): Json {
     case 'url':
       return { type: 'image_url', image_url: { url: source.only('type', 'url').at('url').text() } };
     default:
-      return type.refuseWord();
+      return type.refuseUnsupported();
   }
 }
 
-function dataUrl(source: Place): string {
+function dataUrl(source: DocumentNode): string {
   source.only('type', 'media_type', 'data');
   return `data:${source.at('media_type').text()};base64,${source.at('data').text()}`;
 }
 
 /** The pages of a PDF; what is to be cited of it has no like. */
-function filePart(block: Place): Json {
+function filePart(block: DocumentNode): Json {
   block.only('type', 'source', 'title', 'citations', withoutEffect);
   const source = block.at('source');
-  if (source.at('type').value !== 'base64') source.at('type').refuseWord();
+  if (source.at('type').value !== 'base64') source.at('type').refuseUnsupported();
   const citations = block.at('citations');
   if (!citations.isAbsent && citations.only('enabled').at('enabled').value === true) {
-    citations.refuseWord();
+    citations.refuseUnsupported();
   }
   const title = block.at('title');
   const filename = title.isAbsent ? 'document.pdf' : title.text();
   return { type: 'file', file: { filename, file_data: dataUrl(source) } };
 }
 
-function toolMessage(block: Place): Json {
+function toolMessage(block: DocumentNode): Json {
   block.only('type', 'tool_use_id', 'content', 'is_error', withoutEffect);
   const given = block.at('content');
   const content = given.isAbsent ? '' : plainText(given);
   return {
-    ...{ role: 'tool', tool_call_id: block.at('tool_use_id').text() },
-    content: block.at('is_error').value === true ? failed(content) : content,
+    role: 'tool',
+    tool_call_id: block.at('tool_use_id').text(),
+    content: block.at('is_error').value === true ? withErrorPrefix(content) : content,
   };
 }
 
 /** That a tool has failed can be said in words only. */
-function failed(content: unknown): unknown {
+function withErrorPrefix(content: unknown): unknown {
   const word = 'Error: ';
   if (typeof content === 'string') return word + content;
   return [{ type: 'text', text: word }, ...(content as readonly Json[])];
 }
 
-function assistantMessage(content: Place): Json {
+function assistantMessage(content: DocumentNode): Json {
   if (content.isText) return { role: 'assistant', content: content.value };
   const texts: string[] = [];
   const calls: Json[] = [];
@@ -141,7 +142,7 @@ function assistantMessage(content: Place): Json {
       case 'redacted_thinking':
         break;
       default:
-        type.refuseWord();
+        type.refuseUnsupported();
     }
   }
   const text = texts.join('');
@@ -150,10 +151,11 @@ function assistantMessage(content: Place): Json {
     : { role: 'assistant', content: text === '' ? null : text, tool_calls: calls };
 }
 
-function toolCall(block: Place): Json {
+function toolCall(block: DocumentNode): Json {
   block.only('type', 'id', 'name', 'input', 'caller', withoutEffect);
   return {
-    ...{ id: block.at('id').text(), type: 'function' },
+    id: block.at('id').text(),
+    type: 'function',
     function: {
       name: block.at('name').text(),
       arguments: JSON.stringify(block.at('input').json()),

@@ -1,7 +1,8 @@
 /** Knows how events are told in a third format by way of a second. */
+
+import type { Json } from './document-node.ts';
 import { EventReader } from './event-reader.ts';
 import { parseExactly } from './exact-json.ts';
-import type { Json } from './place.ts';
 import type { EventTranslation } from './translation.ts';
 
 export class ChainedEvents implements EventTranslation {

@@ -1,5 +1,5 @@
 /** Knows how what a chat says piece by piece becomes the items of a response, each told as it begins, grows and ends. */
-import { type StreamedCall, StreamedCalls } from '../../model/streamed-calls.ts';
+import { type StreamedCall, StreamedCalls } from '../../model/objects/streamed-calls.ts';
 import {
   argumentsOf,
   callIdOf,
@@ -7,8 +7,8 @@ import {
   messageItem,
   refusalPart,
   textPart,
-} from './chat-answer-to-responses.ts';
-import type { Json, Place } from './place.ts';
+} from './chat-response-to-responses.ts';
+import type { Json, DocumentNode } from './document-node.ts';
 import type { ResponseContext } from './translation.ts';
 
 /** The message that has not ended. */
@@ -27,11 +27,11 @@ interface CallItem {
 }
 
 /** An event in the bytes of a stream. */
-type Tell = (type: string, data: Json) => string;
+type EmitEvent = (type: string, data: Json) => string;
 
 export class ResponseItems {
   readonly #about: ResponseContext;
-  readonly #tell: Tell;
+  readonly #tell: EmitEvent;
   /** Those that have ended, each in its place. */
   readonly #ended: Json[] = [];
   #begun = 0;
@@ -43,7 +43,7 @@ export class ResponseItems {
   /** Of which something was said last. */
   #latest: CallItem | null = null;
 
-  constructor(about: ResponseContext, tell: Tell) {
+  constructor(about: ResponseContext, tell: EmitEvent) {
     this.#about = about;
     this.#tell = tell;
   }
@@ -53,7 +53,7 @@ export class ResponseItems {
     return this.#ended.filter((item) => item !== undefined);
   }
 
-  deltas(delta: Place): string {
+  deltas(delta: DocumentNode): string {
     if (delta.isAbsent) return '';
     let events = '';
     for (const [name, kind] of [
@@ -89,15 +89,16 @@ export class ResponseItems {
     const more = kind === 'text' ? { delta: text, logprobs: [] } : { delta: text };
     return (
       events +
-      this.#tell(`response.${wordOf(kind)}.delta`, { ...partOf(this.#about, open), ...more })
+      this.#tell(`response.${eventNameOf(kind)}.delta`, { ...partOf(this.#about, open), ...more })
     );
   }
 
-  #call(said: Place, at: number): string {
+  #call(said: DocumentNode, at: number): string {
     const called = said.at('function');
     const [id, name] = [said.at('id'), called.isAbsent ? called : called.at('name')];
     const call = this.#calls.take({
-      ...{ index: said.at('index').value, at },
+      index: said.at('index').value,
+      at,
       id: id.isAbsent ? null : id.text(),
       name: name.isAbsent ? null : name.text(),
     });
@@ -116,7 +117,7 @@ export class ResponseItems {
     return begun + this.#tell('response.function_call_arguments.delta', { ...place, delta });
   }
 
-  #begin(call: StreamedCall, called: Place): string {
+  #begin(call: StreamedCall, called: DocumentNode): string {
     // Without a name it is none.
     called.at('name').text();
     const ended = this.#endText() + this.#endWhole();
@@ -167,7 +168,7 @@ export class ResponseItems {
     const of = partOf(this.#about, open);
     const said = kind === 'text' ? { text, logprobs: [] } : { refusal: text };
     return (
-      this.#tell(`response.${wordOf(kind)}.done`, { ...of, ...said }) +
+      this.#tell(`response.${eventNameOf(kind)}.done`, { ...of, ...said }) +
       this.#tell('response.content_part.done', { ...of, part }) +
       this.#tell('response.output_item.done', { output_index: at, item })
     );
@@ -185,6 +186,6 @@ function partOf(about: ResponseContext, { at }: OpenText) {
   return { item_id: id, output_index: at, content_index: 0 };
 }
 
-function wordOf(kind: 'text' | 'refusal'): string {
+function eventNameOf(kind: 'text' | 'refusal'): string {
   return kind === 'text' ? 'output_text' : 'refusal';
 }

@@ -1,7 +1,8 @@
 /** Knows how the chunks of a chat completion are told as the events of a response, each with its number. */
-import { endedResponse, failedResponse, responseHead } from './chat-answer-to-responses.ts';
+
 import { ResponseItems } from './chat-deltas-to-items.ts';
-import { type Json, Place } from './place.ts';
+import { endedResponse, failedResponse, responseHead } from './chat-response-to-responses.ts';
+import { type Json, DocumentNode } from './document-node.ts';
 import { brokenOff, type EventTranslation, faultOf, type ResponseContext } from './translation.ts';
 
 export class ResponseEvents implements EventTranslation {
@@ -20,7 +21,7 @@ export class ResponseEvents implements EventTranslation {
 
   pass(chunk: Json): string {
     if (this.#isOver) return '';
-    const place = new Place(chunk);
+    const place = new DocumentNode(chunk);
     const fault = faultOf(place.json(), 500);
     if (fault !== null) return this.fail(fault.message);
     const { usage } = chunk;
@@ -41,7 +42,9 @@ export class ResponseEvents implements EventTranslation {
     const closed = this.#items.close();
     this.#isOver = true;
     const { status, ...rest } = endedResponse(this.#about, {
-      ...{ output: this.#items.output, reason: this.#reason, usage: this.#usage },
+      output: this.#items.output,
+      reason: this.#reason,
+      usage: this.#usage,
     });
     return closed + this.#event(`response.${String(status)}`, { response: { ...rest, status } });
   }

@@ -1,6 +1,6 @@
 /** Knows how the bytes of a stream of events are cut into what each of them says, wherever their pieces end. */
 import { StringDecoder } from 'node:string_decoder';
-import { NotTranslatable } from './place.ts';
+import { NotTranslatable } from './document-node.ts';
 
 /** Of one event; more than any model says at once. */
 const charsMax = 4 * 1024 * 1024;

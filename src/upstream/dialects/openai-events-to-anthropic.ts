@@ -1,4 +1,6 @@
 /** Knows how the chunks of a completion in the format of OpenAI are told as events in that of Anthropic. */
+
+import { type Json, DocumentNode } from './document-node.ts';
 import {
   anthropicError,
   anthropicUsage,
@@ -6,8 +8,7 @@ import {
   stopOf,
   textBlock,
   toolUseBlock,
-} from './openai-answer-to-anthropic.ts';
-import { type Json, Place } from './place.ts';
+} from './openai-response-to-anthropic.ts';
 import { brokenOff, type EventTranslation, faultOf } from './translation.ts';
 
 /** What the block that has not ended is made of; a call by what tells it from others. */
@@ -29,7 +30,7 @@ export class AnthropicEvents implements EventTranslation {
 
   pass(chunk: Json): string {
     if (this.#isOver) return '';
-    const place = new Place(chunk);
+    const place = new DocumentNode(chunk);
     const fault = faultOf(place.json(), 500);
     if (fault !== null) return this.fail(fault.message);
     const usage = place.at('usage');
@@ -70,7 +71,7 @@ export class AnthropicEvents implements EventTranslation {
     return eventOf(String(type), error);
   }
 
-  #begin(chunk: Place): string {
+  #begin(chunk: DocumentNode): string {
     if (this.#id !== null) return '';
     this.#id = chunk.at('id').text();
     const head = messageHead(this.#id, chunk.at('model').text());
@@ -79,7 +80,7 @@ export class AnthropicEvents implements EventTranslation {
     return eventOf('message_start', { message });
   }
 
-  #contentOf(delta: Place): string {
+  #contentOf(delta: DocumentNode): string {
     if (delta.isAbsent) return '';
     let events = '';
     for (const name of ['content', 'refusal']) {
@@ -104,7 +105,7 @@ export class AnthropicEvents implements EventTranslation {
     return begun + this.#delta({ type: 'text_delta', text });
   }
 
-  #call(call: Place, at: number): string {
+  #call(call: DocumentNode, at: number): string {
     const index = call.at('index').value ?? at;
     const id = call.at('id');
     const called = call.at('function');
@@ -124,7 +125,7 @@ export class AnthropicEvents implements EventTranslation {
   }
 
   /** Some give every call the same index, and an id of its own. */
-  #isNew(index: unknown, id: Place): boolean {
+  #isNew(index: unknown, id: DocumentNode): boolean {
     const open = this.#open;
     if (open?.kind !== 'call' || open.index !== index) return true;
     return !id.isAbsent && id.value !== '' && id.value !== open.id;

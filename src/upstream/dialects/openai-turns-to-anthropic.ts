@@ -1,6 +1,7 @@
 /** Knows how the messages of a chat in the format of OpenAI are said in that of Anthropic. */
+
+import type { Json, DocumentNode } from './document-node.ts';
 import { parseExactly } from './exact-json.ts';
-import type { Json, Place } from './place.ts';
 
 /** A turn of a conversation, as Anthropic has it. */
 interface Turn {
@@ -15,7 +16,7 @@ export interface Conversation {
 }
 
 /** @throws NotTranslatable */
-export function conversationOf(messages: Place): Conversation {
+export function conversationOf(messages: DocumentNode): Conversation {
   const system: Json[] = [];
   const turns: Turn[] = [];
   // Of one role in a row they are one turn; results of tools have to be in the one after their calls.
@@ -29,56 +30,56 @@ export function conversationOf(messages: Place): Conversation {
     switch (role.value) {
       case 'system':
       case 'developer':
-        message.only('role', 'content', ...carried);
+        message.only('role', 'content', ...extensions);
         system.push(...contentOf(message, textPart));
         break;
       case 'user':
-        message.only('role', 'content', ...carried);
+        message.only('role', 'content', ...extensions);
         add('user', contentOf(message, userPart));
         break;
       case 'assistant':
-        add('assistant', answerOf(message));
+        add('assistant', assistantBlocks(message));
         break;
       case 'tool':
         // The call says which tool it was.
-        message.only('role', 'content', 'tool_call_id', 'name', ...carried);
+        message.only('role', 'content', 'tool_call_id', 'name', ...extensions);
         add('user', [toolResult(message)]);
         break;
       default:
         role.text();
-        role.refuseWord();
+        role.refuseUnsupported();
     }
   }
   return { system, messages: turns };
 }
 
 /** Words of Anthropic that its users say in the format of OpenAI, too. */
-const carried = ['cache_control'];
+const extensions = ['cache_control'];
 
-function marked(place: Place): Json {
+function cacheControlOf(place: DocumentNode): Json {
   const mark = place.at('cache_control');
   return mark.isAbsent ? {} : { cache_control: mark.value };
 }
 
-function contentOf(message: Place, partOf: (part: Place) => Json): Json[] {
+function contentOf(message: DocumentNode, partOf: (part: DocumentNode) => Json): Json[] {
   const content = message.at('content');
   if (!content.isText) return content.items().map((part) => partOf(part));
   const text = content.text();
   // An empty text is refused; a message without any says as much.
-  return text === '' ? [] : [{ type: 'text', text, ...marked(message) }];
+  return text === '' ? [] : [{ type: 'text', text, ...cacheControlOf(message) }];
 }
 
-function textPart(part: Place, beside: readonly string[] = []): Json {
-  if (part.at('type').text() !== 'text') part.at('type').refuseWord();
-  return textOf(part, beside);
+function textPart(part: DocumentNode, ignored: readonly string[] = []): Json {
+  if (part.at('type').text() !== 'text') part.at('type').refuseUnsupported();
+  return textOf(part, ignored);
 }
 
-function textOf(part: Place, beside: readonly string[] = []): Json {
-  part.only('type', 'text', ...carried, ...beside);
-  return { type: 'text', text: part.at('text').text(), ...marked(part) };
+function textOf(part: DocumentNode, beside: readonly string[] = []): Json {
+  part.only('type', 'text', ...extensions, ...beside);
+  return { type: 'text', text: part.at('text').text(), ...cacheControlOf(part) };
 }
 
-function userPart(part: Place): Json {
+function userPart(part: DocumentNode): Json {
   const type = part.at('type');
   switch (type.text()) {
     case 'text':
@@ -88,24 +89,24 @@ function userPart(part: Place): Json {
     case 'file':
       return documentOf(part);
     default:
-      return type.refuseWord();
+      return type.refuseUnsupported();
   }
 }
 
 /** How large a picture is seen is no choice of the caller at Anthropic: `detail` says nothing there. */
-function imageOf(part: Place): Json {
-  part.only('type', 'image_url', ...carried);
+function imageOf(part: DocumentNode): Json {
+  part.only('type', 'image_url', ...extensions);
   const url = part.at('image_url').only('url', 'detail').at('url');
   const data = dataUrl(url.text());
   const source =
     data === null
       ? { type: 'url', url: url.value }
       : { type: 'base64', media_type: data.mediaType, data: data.base64 };
-  return { type: 'image', source, ...marked(part) };
+  return { type: 'image', source, ...cacheControlOf(part) };
 }
 
-function documentOf(part: Place): Json {
-  part.only('type', 'file', ...carried);
+function documentOf(part: DocumentNode): Json {
+  part.only('type', 'file', ...extensions);
   const file = part.at('file').only('file_data', 'filename');
   const data = dataUrl(file.at('file_data').text());
   if (data === null || data.mediaType !== 'application/pdf') {
@@ -116,7 +117,7 @@ function documentOf(part: Place): Json {
     type: 'document',
     source: { type: 'base64', media_type: data.mediaType, data: data.base64 },
     ...(title.isAbsent ? {} : { title: title.text() }),
-    ...marked(part),
+    ...cacheControlOf(part),
   };
 }
 
@@ -128,9 +129,9 @@ function dataUrl(url: string): { readonly mediaType: string; readonly base64: st
 }
 
 /** What the model said before: text, a refusal, calls of tools. */
-function answerOf(message: Place): Json[] {
-  message.only('role', 'content', 'refusal', 'tool_calls', ...carried, ...besideTexts);
-  const blocks = message.at('content').isAbsent ? [] : contentOf(message, answerPart);
+function assistantBlocks(message: DocumentNode): Json[] {
+  message.only('role', 'content', 'refusal', 'tool_calls', ...extensions, ...ignoredBesideText);
+  const blocks = message.at('content').isAbsent ? [] : contentOf(message, assistantPart);
   const refusal = message.at('refusal');
   if (!refusal.isAbsent) blocks.push({ type: 'text', text: refusal.text() });
   const calls = message.at('tool_calls');
@@ -139,31 +140,37 @@ function answerOf(message: Place): Json[] {
 }
 
 /** What answers tell beside their texts, and clients send back: nothing that a model is asked. */
-const besideTexts = [
-  ...['annotations', 'reasoning', 'reasoning_content', 'reasoning_details', 'logprobs'],
+const ignoredBesideText = [
+  'annotations',
+  'reasoning',
+  'reasoning_content',
+  'reasoning_details',
+  'logprobs',
 ];
 /** Some clients repeat with a text the message that it was in, of which all is said elsewhere. */
-const besideParts = [...besideTexts, 'role', 'refusal', 'tool_calls'];
+const ignoredInParts = [...ignoredBesideText, 'role', 'refusal', 'tool_calls'];
 
-function answerPart(part: Place): Json {
+function assistantPart(part: DocumentNode): Json {
   const type = part.at('type').text();
-  if (type !== 'refusal') return textPart(part, besideParts);
+  if (type !== 'refusal') return textPart(part, ignoredInParts);
   part.only('type', 'refusal');
   return { type: 'text', text: part.at('refusal').text() };
 }
 
-function toolUse(call: Place): Json {
-  if (call.at('type').value !== 'function') call.at('type').refuseWord();
+function toolUse(call: DocumentNode): Json {
+  if (call.at('type').value !== 'function') call.at('type').refuseUnsupported();
   call.only('id', 'type', 'function');
   const called = call.at('function').only('name', 'arguments');
   return {
-    ...{ type: 'tool_use', id: call.at('id').text(), name: called.at('name').text() },
+    type: 'tool_use',
+    id: call.at('id').text(),
+    name: called.at('name').text(),
     input: argumentsOf(called.at('arguments')),
   };
 }
 
 /** OpenAI has them as a text, Anthropic as an object. */
-export function argumentsOf(given: Place): Json {
+export function argumentsOf(given: DocumentNode): Json {
   const text = given.text();
   if (text.trim() === '') return {};
   let value: unknown;
@@ -178,7 +185,7 @@ export function argumentsOf(given: Place): Json {
   return value as Json;
 }
 
-function toolResult(message: Place): Json {
+function toolResult(message: DocumentNode): Json {
   return {
     type: 'tool_result',
     tool_use_id: message.at('tool_call_id').text(),
@@ -188,6 +195,6 @@ function toolResult(message: Place): Json {
           .at('content')
           .items()
           .map((part) => textPart(part)),
-    ...marked(message),
+    ...cacheControlOf(message),
   };
 }

@@ -1,5 +1,5 @@
 /** Knows how the items of a response are told as the messages of a chat. */
-import type { Json, Place } from './place.ts';
+import type { Json, DocumentNode } from './document-node.ts';
 
 interface Message {
   readonly role: string;
@@ -9,7 +9,7 @@ interface Message {
 }
 
 /** @throws NotTranslatable */
-export function chatMessagesOf(instructions: Place, input: Place): Json[] {
+export function chatMessagesOf(instructions: DocumentNode, input: DocumentNode): Json[] {
   const messages: Message[] = [];
   if (!instructions.isAbsent) messages.push({ role: 'system', content: instructions.text() });
   if (input.isText) messages.push({ role: 'user', content: input.text() });
@@ -17,7 +17,7 @@ export function chatMessagesOf(instructions: Place, input: Place): Json[] {
   return messages.map((message) => ({ ...message }));
 }
 
-function add(messages: Message[], item: Place): void {
+function add(messages: Message[], item: DocumentNode): void {
   const type = item.at('type');
   switch (type.value ?? 'message') {
     case 'message':
@@ -30,19 +30,19 @@ function add(messages: Message[], item: Place): void {
       messages.push({
         role: 'tool',
         tool_call_id: item.at('call_id').text(),
-        content: outputOf(item.at('output')),
+        content: toolOutputOf(item.at('output')),
       });
       break;
     case 'reasoning':
       // What a model has thought before is told to no other.
       break;
     default:
-      type.refuseWord();
+      type.refuseUnsupported();
   }
 }
 
 /** Calls of one turn stand in one message. */
-function addCall(messages: Message[], item: Place): void {
+function addCall(messages: Message[], item: DocumentNode): void {
   const call = {
     id: item.at('call_id').text(),
     type: 'function',
@@ -53,38 +53,38 @@ function addCall(messages: Message[], item: Place): void {
   else messages.push({ role: 'assistant', content: null, tool_calls: [call] });
 }
 
-function messageOf(item: Place): Message {
+function messageOf(item: DocumentNode): Message {
   item.only('type', 'role', 'content', 'id', 'status', 'phase');
   const role = item.at('role');
   const content = item.at('content');
   switch (role.value) {
     case 'assistant':
-      return { role: 'assistant', content: content.isText ? content.text() : spokenOf(content) };
+      return { role: 'assistant', content: content.isText ? content.text() : joinedText(content) };
     case 'user':
-      return { role: 'user', content: content.isText ? content.text() : heardOf(content) };
+      return { role: 'user', content: content.isText ? content.text() : userParts(content) };
     case 'system':
     case 'developer':
-      return { role: 'system', content: content.isText ? content.text() : spokenOf(content) };
+      return { role: 'system', content: content.isText ? content.text() : joinedText(content) };
     default:
-      return role.refuseWord();
+      return role.refuseUnsupported();
   }
 }
 
 /** Texts that follow one another. */
-function spokenOf(content: Place): string {
+function joinedText(content: DocumentNode): string {
   return content.items().map(textOf).join('');
 }
 
-function textOf(part: Place): string {
+function textOf(part: DocumentNode): string {
   const type = part.at('type');
   if (type.value === 'refusal') return part.at('refusal').text();
-  if (!textTypes.has(type.value)) type.refuseWord();
+  if (!textTypes.has(type.value)) type.refuseUnsupported();
   return part.at('text').text();
 }
 
 const textTypes = new Set<unknown>(['input_text', 'output_text', 'text']);
 
-function heardOf(content: Place): Json[] {
+function userParts(content: DocumentNode): Json[] {
   return content.items().map((part) => {
     const type = part.at('type');
     switch (type.value) {
@@ -101,12 +101,12 @@ function heardOf(content: Place): Json[] {
   });
 }
 
-function named(part: Place): Json {
+function named(part: DocumentNode): Json {
   const name = part.at('filename');
   return name.isAbsent ? {} : { filename: name.text() };
 }
 
-function pictureOf(part: Place): Json {
+function pictureOf(part: DocumentNode): Json {
   const detail = part.only('type', 'image_url', 'detail').at('detail');
   const url = part.at('image_url').text();
   const more = detail.isAbsent ? {} : { detail: detail.text() };
@@ -114,6 +114,6 @@ function pictureOf(part: Place): Json {
 }
 
 /** What a tool answered. */
-function outputOf(output: Place): unknown {
-  return output.isText ? output.text() : spokenOf(output);
+function toolOutputOf(output: DocumentNode): unknown {
+  return output.isText ? output.text() : joinedText(output);
 }

@@ -1,7 +1,8 @@
 /** Knows how the bytes of one stream become those of another, and that a fault in it is told as an error of the stream. */
+
+import { type Json, NotTranslatable } from './document-node.ts';
 import { EventReader } from './event-reader.ts';
 import { parseExactly } from './exact-json.ts';
-import { type Json, NotTranslatable } from './place.ts';
 import type { EventTranslation } from './translation.ts';
 
 export class TranslatedEvents {

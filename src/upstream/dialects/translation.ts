@@ -1,5 +1,5 @@
 /** Knows what it takes to speak with a provider in another format than its caller does. */
-import type { Json } from './place.ts';
+import type { Json } from './document-node.ts';
 
 export interface Translation {
   /** Where the provider is asked, behind its base address. */
@@ -15,15 +15,15 @@ export interface Translation {
    *
    * @throws NotTranslatable
    */
-  answer(body: unknown, about: AnswerContext): Json;
+  response(body: unknown, about: TranslationContext): Json;
   /** An error of the provider in the form of the caller. */
   error(fault: ProviderFault): Json;
   /** Of one stream. */
-  events(about: AnswerContext): EventTranslation;
+  events(about: TranslationContext): EventTranslation;
 }
 
 /** What an answer goes by beside what the provider says. */
-export interface AnswerContext {
+export interface TranslationContext {
   /** When it came; milliseconds since the epoch. */
   readonly now: number;
   /** Whether the caller has asked for the usage of its stream. */
@@ -38,7 +38,7 @@ export interface ResponseContext {
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
   /** The request for it. */
-  readonly asked: Json;
+  readonly request: Json;
 }
 
 /** What a provider that refuses has said. */

@@ -90,7 +90,7 @@ describe('keys of an issuer', () => {
     const { version } = keys;
     await issuer.addKey('b');
     nowMs += 300_001;
-    keys.renewIfOld();
+    keys.renewIfStale();
     await eventually(() => expect(keys.version).not.toBe(version));
     expect(issuer.fetches()).toBe(3);
   });

@@ -56,7 +56,7 @@ describe('a stream', () => {
           const stream = new UsageStream(true);
           const pieces = cutInto(bytesOf(first + aside + end + end + last), places);
           expect(passed(stream, pieces)).toBe(bytesOf(first + last).toString('latin1'));
-          expect(stream.said).toMatchObject({ inputTokens: 11, outputTokens: 4 });
+          expect(stream.reported).toMatchObject({ inputTokens: 11, outputTokens: 4 });
         },
       ),
     );
@@ -66,7 +66,7 @@ describe('a stream', () => {
     const text = `data: {"choices":[]}\n\n${aside}`;
     const stream = new UsageStream(takesOut);
     expect(passed(stream, [bytesOf(text)])).toBe(takesOut ? 'data: {"choices":[]}\n\n' : text);
-    expect(stream.said).toMatchObject({ inputTokens: 11, outputTokens: 4 });
+    expect(stream.reported).toMatchObject({ inputTokens: 11, outputTokens: 4 });
   });
 
   it('of one line of ten megabytes passes, and holds back no more than a part of it', () => {
@@ -83,6 +83,6 @@ describe('a stream', () => {
     const long = Buffer.alloc(300 * 1024, 'x');
     const out = passed(stream, [long, bytesOf(`${aside}\n\n`)]);
     expect(out).toBe(`${long}${aside}\n\n`);
-    expect(stream.said.inputTokens).toBeNull();
+    expect(stream.reported.inputTokens).toBeNull();
   });
 });

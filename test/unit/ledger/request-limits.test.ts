@@ -6,7 +6,7 @@ import {
   limitsOfRates,
   type PolicyTerms,
   type RequestFacts,
-} from '../../../src/ledger/limits-of-request.ts';
+} from '../../../src/ledger/request-limits.ts';
 
 const now = Date.parse('2026-11-22T10:30:15.250Z');
 const subject: LimitSubject = {

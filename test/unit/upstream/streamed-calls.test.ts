@@ -1,6 +1,6 @@
 /** Guarantees that calls that a model streams are put together as it means them, however it tells which piece is of which. */
 import { describe, expect, it } from 'vitest';
-import { TurnParts, turnOfAnswer } from '../../../src/objects/runs/model-turn.ts';
+import { TurnAssembler, parseTurn } from '../../../src/objects/runs/model-turn.ts';
 import { translationFor } from '../../../src/upstream/dialects/all-translations.ts';
 import { TranslatedEvents } from '../../../src/upstream/dialects/translated-events.ts';
 
@@ -28,7 +28,7 @@ const chunksOf = (deltas: readonly (readonly Piece[] | string)[]): string[] => [
 
 /** As the events of a response tell them. */
 function eventsOf(deltas: readonly (readonly Piece[] | string)[]): Told[] {
-  const response = { id: 'resp_1', createdAt: 0, asked: { model: 'm', input: 'x' } };
+  const response = { id: 'resp_1', createdAt: 0, request: { model: 'm', input: 'x' } };
   const translation = translationFor('/responses', 'openai', false)!;
   const about = { now: 0, wantsUsage: true, response };
   const events = new TranslatedEvents(translation.events(about));
@@ -55,8 +55,8 @@ function assembled(events: readonly Told[]): string[] {
 
 /** As a run takes them down. */
 function turnOf(deltas: readonly (readonly Piece[] | string)[]) {
-  const parts = new TurnParts();
-  for (const data of chunksOf(deltas)) parts.event(data);
+  const parts = new TurnAssembler();
+  for (const data of chunksOf(deltas)) parts.addEvent(data);
   expect(parts.fault).toBeNull();
   return parts.turn().calls.map(({ id, function: { name, arguments: said } }) => [id, name, said]);
 }
@@ -180,7 +180,7 @@ it('what goes on with a call that has ended ends with an error', () => {
 
 it('calls of a whole answer are as many as it has, also under one id', () => {
   const tool_calls = [piece(null, 'a', 'look', '{}'), piece(null, 'a', 'look', '{}')];
-  const turn = turnOfAnswer({ choices: [{ message: { content: null, tool_calls } }] })!;
+  const turn = parseTurn({ choices: [{ message: { content: null, tool_calls } }] })!;
   expect(turn.calls).toHaveLength(2);
   expect(new Set(turn.calls.map(({ id }) => id)).size).toBe(2);
 });

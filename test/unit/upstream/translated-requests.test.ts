@@ -1,8 +1,8 @@
 /** Guarantees what of a request is carried from one format to the other, and that nothing else goes missing unsaid. */
 import { describe, expect, it } from 'vitest';
 import { translationFor } from '../../../src/upstream/dialects/all-translations.ts';
-import { anthropicAnswer } from '../../../src/upstream/dialects/openai-answer-to-anthropic.ts';
-import { NotTranslatable } from '../../../src/upstream/dialects/place.ts';
+import { anthropicResponse } from '../../../src/upstream/dialects/openai-response-to-anthropic.ts';
+import { NotTranslatable } from '../../../src/upstream/dialects/document-node.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -392,7 +392,7 @@ describe('a message for OpenAI', () => {
 it('an answer for a client of Anthropic says no `citations` where there are none, as null is not taken by all', () => {
   const message = { role: 'assistant', content: 'hi' };
   const answer = { id: 'c', model: 'm', choices: [{ message, finish_reason: 'stop' }] };
-  expect(anthropicAnswer(answer).content).toEqual([{ type: 'text', text: 'hi' }]);
+  expect(anthropicResponse(answer).content).toEqual([{ type: 'text', text: 'hi' }]);
 });
 
 it('a thread of messages that begins is a request as any other', () => {

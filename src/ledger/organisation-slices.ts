@@ -3,11 +3,11 @@ import { randomBytes } from 'node:crypto';
 import { monotonicMs } from '../monotonic.ts';
 import type { Database, Db } from '../store/connection/db.ts';
 import { isOutcomeUnknown } from '../store/connection/unavailable.ts';
-import { placeKey } from '../store/tables/counter-place.ts';
-import * as holders from '../store/tables/usage-holders.ts';
-import type { MoveOutcome, SliceMove } from '../store/tables/usage-slices.ts';
-import * as slices from '../store/tables/usage-slices.ts';
-import * as wantedSlices from '../store/tables/wanted-slices.ts';
+import { counterKeyText } from '../store/usage/counter-place.ts';
+import * as holders from '../store/usage/usage-holders.ts';
+import type { MoveOutcome, SliceMove } from '../store/usage/usage-slices.ts';
+import * as slices from '../store/usage/usage-slices.ts';
+import * as wantedSlices from '../store/usage/wanted-slices.ts';
 import type { Limit } from './limit.ts';
 import { type Lease, Slice } from './slice.ts';
 
@@ -20,13 +20,13 @@ const movesMax = 200;
 /** Who lacks something looks again before this is over. */
 const wantedWithinMs = 2_000;
 
-interface Exchange {
+interface SliceExchange {
   readonly moves: ReadonlyMap<SliceMove, Slice>;
   readonly startedMs: number;
 }
 
 /** What the exchange would have yielded. */
-interface Doubt extends Exchange {
+interface DoubtfulExchange extends SliceExchange {
   readonly outcomes: readonly MoveOutcome[];
 }
 
@@ -38,7 +38,7 @@ interface Doubt extends Exchange {
  * written. A holder that could not renew its lease in time uses nothing of what it held any more: all of
  * it was charged, or will be, by the job charge-lost-slices.
  */
-export class Book {
+export class OrganisationSlices {
   readonly #database: Pick<Database, 'db' | 'transaction'>;
   readonly #now: () => number;
   readonly #organisationId: string;
@@ -51,7 +51,7 @@ export class Book {
   readonly #lease: Lease = { endsMs: 0 };
   #renewedMs = 0;
   /** An exchange of which nobody knows whether it was carried out. */
-  #inDoubt: Doubt | null = null;
+  #inDoubt: DoubtfulExchange | null = null;
 
   constructor(
     database: Pick<Database, 'db' | 'transaction'>,
@@ -74,7 +74,7 @@ export class Book {
       this.#slices.set(key, slice);
     }
     this.#byLimit.delete(slice.limit);
-    slice.hold(limit);
+    slice.setLimit(limit);
     this.#byLimit.set(limit, slice);
     return slice;
   }
@@ -92,7 +92,7 @@ export class Book {
     if (this.#inDoubt !== null) await this.#resolve(this.#inDoubt);
     let moves = new Map<SliceMove, Slice>();
     for (const [key, slice] of this.#slices) {
-      if (slice.isSpent(nowMs)) {
+      if (slice.isUnused(nowMs)) {
         this.#slices.delete(key);
         this.#byLimit.delete(slice.limit);
         continue;
@@ -113,9 +113,9 @@ export class Book {
     if (!this.#slices.values().some((slice) => slice.isHeld)) return;
     const wanted = await wantedSlices.listWanted(this.#database.db, this.#holder, wantedWithinMs);
     if (wanted.length === 0) return;
-    const keys = new Set(wanted.map(placeKey));
+    const keys = new Set(wanted.map(counterKeyText));
     for (const slice of this.#slices.values()) {
-      if (keys.has(placeKey(slice.place))) slice.recall();
+      if (keys.has(counterKeyText(slice.place))) slice.recall();
     }
   }
 
@@ -131,7 +131,7 @@ export class Book {
     });
   }
 
-  async #carryOut(exchange: Exchange): Promise<void> {
+  async #carryOut(exchange: SliceExchange): Promise<void> {
     const attempt: { outcomes: readonly MoveOutcome[] | null } = { outcomes: null };
     try {
       await this.#database.transaction(async (tx) => {
@@ -157,7 +157,7 @@ export class Book {
   }
 
   /** Asks what became of an exchange, and waits where it is still under way. */
-  async #resolve(doubtful: Doubt): Promise<void> {
+  async #resolve(doubtful: DoubtfulExchange): Promise<void> {
     const sequence = await this.#database.transaction((tx) =>
       holders.findSequence(tx, this.#holder),
     );
@@ -167,7 +167,7 @@ export class Book {
     else this.#loseAll();
   }
 
-  #end({ moves, startedMs }: Exchange, outcomes: readonly MoveOutcome[]): void {
+  #end({ moves, startedMs }: SliceExchange, outcomes: readonly MoveOutcome[]): void {
     this.#sequence += 1;
     this.#renewedMs = startedMs;
     this.#lease.endsMs = startedMs + leaseMs - leaseMarginMs;
@@ -175,7 +175,7 @@ export class Book {
     for (const slice of moves.values()) slice.endMove(outcomes[at++]!, monotonicMs());
   }
 
-  #undo({ moves }: Exchange): void {
+  #undo({ moves }: SliceExchange): void {
     for (const [move, slice] of moves) slice.undoMove(move);
   }
 

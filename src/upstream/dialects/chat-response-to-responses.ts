@@ -1,30 +1,45 @@
 /** Knows how a chat completion is told as a response. */
-import { type Json, Place } from './place.ts';
+import { type Json, DocumentNode } from './document-node.ts';
 import type { ProviderFault, ResponseContext } from './translation.ts';
 
 /** As it stands when nothing has been said yet. */
-export function responseHead({ id, asked, createdAt }: ResponseContext): Json {
+export function responseHead({ id, request: asked, createdAt }: ResponseContext): Json {
   const said = (name: string, usual: unknown = null): unknown => asked[name] ?? usual;
   const format = (asked.text as Json | undefined)?.format ?? { type: 'text' };
   return {
-    ...{ id, object: 'response', created_at: Math.floor(createdAt / 1000), status: 'in_progress' },
-    ...{ background: said('background', false), error: null, incomplete_details: null },
-    ...{ instructions: said('instructions'), max_output_tokens: said('max_output_tokens') },
-    ...{ max_tool_calls: said('max_tool_calls'), model: asked.model, output: [] },
+    id,
+    object: 'response',
+    created_at: Math.floor(createdAt / 1000),
+    status: 'in_progress',
+    background: said('background', false),
+    error: null,
+    incomplete_details: null,
+    instructions: said('instructions'),
+    max_output_tokens: said('max_output_tokens'),
+    max_tool_calls: said('max_tool_calls'),
+    model: asked.model,
+    output: [],
     parallel_tool_calls: said('parallel_tool_calls', true),
     previous_response_id: said('previous_response_id'),
     reasoning: { effort: (asked.reasoning as Json | undefined)?.effort ?? null, summary: null },
-    ...{ service_tier: said('service_tier', 'auto'), store: said('store', true) },
-    ...{ temperature: said('temperature', 1), text: { ...(asked.text as Json), format } },
-    ...{ tool_choice: said('tool_choice', 'auto'), tools: said('tools', []) },
-    ...{ top_logprobs: 0, top_p: said('top_p', 1), truncation: 'disabled', usage: null },
-    ...{ user: said('user'), metadata: said('metadata', {}) },
+    service_tier: said('service_tier', 'auto'),
+    store: said('store', true),
+    temperature: said('temperature', 1),
+    text: { ...(asked.text as Json), format },
+    tool_choice: said('tool_choice', 'auto'),
+    tools: said('tools', []),
+    top_logprobs: 0,
+    top_p: said('top_p', 1),
+    truncation: 'disabled',
+    usage: null,
+    user: said('user'),
+    metadata: said('metadata', {}),
   };
 }
 
 /** @throws NotTranslatable */
-export function responseOf(body: unknown, about: ResponseContext): Json {
-  const answer = new Place(body);
+export function responseFromChat(body: unknown, about: ResponseContext): Json {
+  const answer = new DocumentNode(body);
   const [choice] = answer.at('choices').items();
   if (choice === undefined) answer.at('choices').refuse('must not be empty');
   const message = choice!.at('message');
@@ -49,12 +64,12 @@ export function callIdOf({ id }: ResponseContext, at: number): string {
 }
 
 /** As a text; some models give an object in place of it. */
-export function argumentsOf(place: Place): string {
+export function argumentsOf(place: DocumentNode): string {
   if (place.isAbsent) return '';
   return place.isText ? place.text() : JSON.stringify(place.json());
 }
 
-function partsOf(message: Place): Json[] {
+function partsOf(message: DocumentNode): Json[] {
   const [text, refusal] = [message.at('content'), message.at('refusal')];
   return [
     ...(text.isAbsent || text.value === '' ? [] : [textPart(text.text())]),
@@ -98,7 +113,7 @@ const cutShort = new Map<unknown, string>([
   ['content_filter', 'content_filter'],
 ]);
 
-interface Ended {
+interface ChatEnd {
   readonly output: readonly Json[];
   /** `finish_reason` of the chat. */
   readonly reason: unknown;
@@ -106,12 +121,14 @@ interface Ended {
   readonly usage: unknown;
 }
 
-export function endedResponse(about: ResponseContext, { output, reason, usage }: Ended): Json {
+export function endedResponse(about: ResponseContext, { output, reason, usage }: ChatEnd): Json {
   const cut = cutShort.get(reason);
   const status = cut === undefined ? 'completed' : 'incomplete';
   return {
     ...responseHead(about),
-    ...{ status, output, usage: usageOf(usage) },
+    status,
+    output,
+    usage: usageOf(usage),
     incomplete_details: cut === undefined ? null : { reason: cut },
     ...(cut === undefined ? { completed_at: Math.floor(about.createdAt / 1000) } : {}),
   };

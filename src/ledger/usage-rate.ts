@@ -3,7 +3,7 @@
 /** Paces of less than this are the chance of a moment. */
 const stretchMs = 100;
 
-export class Pace {
+export class UsageRate {
   /** What is older than this says nothing of now. */
   readonly #forgetMs: number;
   #units = 0;

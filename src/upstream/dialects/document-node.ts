@@ -15,13 +15,13 @@ export class NotTranslatable extends Error {
 }
 
 /** A value and where it stands. */
-export class Place {
+export class DocumentNode {
   readonly value: unknown;
-  readonly #outer: Place | null;
+  readonly #outer: DocumentNode | null;
   /** As it stands in a path: `.role`, `[2]`. */
   readonly #step: string;
 
-  constructor(value: unknown, outer: Place | null = null, step = '') {
+  constructor(value: unknown, outer: DocumentNode | null = null, step = '') {
     this.value = value;
     this.#outer = outer;
     this.#step = step;
@@ -42,8 +42,8 @@ export class Place {
   }
 
   /** @throws NotTranslatable where the value is no object */
-  at(name: string): Place {
-    return new Place(this.json()[name], this, `.${name}`);
+  at(name: string): DocumentNode {
+    return new DocumentNode(this.json()[name], this, `.${name}`);
   }
 
   json(): Json {
@@ -64,17 +64,17 @@ export class Place {
     return this.value as number;
   }
 
-  items(): Place[] {
+  items(): DocumentNode[] {
     const { value } = this;
     if (!Array.isArray(value)) this.refuse('must be a list');
-    return (value as unknown[]).map((item, at) => new Place(item, this, `[${at}]`));
+    return (value as unknown[]).map((item, at) => new DocumentNode(item, this, `[${at}]`));
   }
 
   /** The members but null, to be read by name; one of any other name has no counterpart. */
   only(...names: readonly string[]): this {
     for (const name of Object.keys(this.json())) {
       const member = this.at(name);
-      if (!member.isAbsent && !names.includes(name)) member.refuseWord();
+      if (!member.isAbsent && !names.includes(name)) member.refuseUnsupported();
     }
     return this;
   }
@@ -84,7 +84,7 @@ export class Place {
   }
 
   /** What it says cannot be said in the other format. */
-  refuseWord(): never {
+  refuseUnsupported(): never {
     this.refuse(
       'has no counterpart in the format of the provider: leave it out, or list it in drop_params of the target',
     );

@@ -1,12 +1,12 @@
 /** Knows how an answer in the format of OpenAI is told in that of Anthropic. */
-import { countOf } from './anthropic-answer-to-openai.ts';
+import { countOf } from './anthropic-response-to-openai.ts';
+import { type Json, DocumentNode } from './document-node.ts';
 import { argumentsOf } from './openai-turns-to-anthropic.ts';
-import { type Json, Place } from './place.ts';
 import type { ProviderFault } from './translation.ts';
 
 /** @throws NotTranslatable */
-export function anthropicAnswer(body: unknown): Json {
-  const completion = new Place(body);
+export function anthropicResponse(body: unknown): Json {
+  const completion = new DocumentNode(body);
   const [choice] = completion.at('choices').items();
   if (choice === undefined) return completion.at('choices').refuse('must not be empty');
   const reply = choice.at('message');
@@ -42,7 +42,7 @@ export function toolUseBlock(id: string, name: string, input: Json): Json {
   return { type: 'tool_use', id, name, input };
 }
 
-function toolUse(call: Place): Json {
+function toolUse(call: DocumentNode): Json {
   const called = call.at('function');
   return toolUseBlock(
     call.at('id').text(),

@@ -14,23 +14,23 @@ const silentMs = 5_000;
 const valuesMax = 10_000;
 
 interface Entry {
-  value: { readonly kept: ManagedSecret; readonly readAt: number } | null;
+  value: { readonly secret: ManagedSecret; readonly readAt: number } | null;
   failure: { readonly error: SecretUnreadable; readonly until: number } | null;
   reading: Promise<void> | null;
 }
 
-export interface KeptValuesOptions {
+export interface SecretValueCacheOptions {
   readonly managers: Pick<SecretManagers, 'read'>;
   readonly clock: Clock;
   /** Told of each read that failed, whatever stands in. */
   readonly onFailure: (error: SecretUnreadable, place: SecretPlace) => void;
 }
 
-export class KeptValues {
-  readonly #options: KeptValuesOptions;
+export class SecretValueCache {
+  readonly #options: SecretValueCacheOptions;
   readonly #entries = new Map<string, Entry>();
 
-  constructor(options: KeptValuesOptions) {
+  constructor(options: SecretValueCacheOptions) {
     this.#options = options;
   }
 
@@ -39,12 +39,12 @@ export class KeptValues {
     const entry = this.#entries.get(keyOf(place));
     if (entry?.value === null || entry === undefined) return undefined;
     const ageMs = this.#options.clock.now() - entry.value.readAt;
-    if (ageMs < freshMs) return entry.value.kept;
+    if (ageMs < freshMs) return entry.value.secret;
     if (ageMs < staleMs) {
       if (!this.#isSilent(entry)) void this.#read(place, entry);
-      return entry.value.kept;
+      return entry.value.secret;
     }
-    return this.#isSilent(entry) && ageMs < graceMs ? entry.value.kept : undefined;
+    return this.#isSilent(entry) && ageMs < graceMs ? entry.value.secret : undefined;
   }
 
   /**
@@ -57,7 +57,7 @@ export class KeptValues {
     if (!this.#isSilent(entry)) await this.#read(place, entry);
     const { value, failure } = entry;
     const now = this.#options.clock.now();
-    if (value !== null && (failure === null || now - value.readAt < graceMs)) return value.kept;
+    if (value !== null && (failure === null || now - value.readAt < graceMs)) return value.secret;
     throw failure!.error;
   }
 
@@ -87,7 +87,7 @@ export class KeptValues {
     const { managers, clock, onFailure } = this.#options;
     try {
       const kept = await managers.read(place);
-      entry.value = { kept, readAt: clock.now() };
+      entry.value = { secret: kept, readAt: clock.now() };
       entry.failure = null;
     } catch (thrown) {
       const error =

@@ -2,15 +2,15 @@
 import { monotonicMs } from '../monotonic.ts';
 import type { Database } from '../store/connection/db.ts';
 import { type Charge, type Grant, type Reservations, Shortage } from './account.ts';
-import { Book } from './book.ts';
 import { type Limit, LimitReached, LimitsUnknown, type UsageBound } from './limit.ts';
+import { OrganisationSlices } from './organisation-slices.ts';
 
 /** How often waiting requests look again. */
 const tickMs = 50;
 /** How often what was used is told. */
-const tellMs = 500;
+const reportEveryMs = 500;
 /** Of what is to be told at once. */
-const untoldMs = Number.NEGATIVE_INFINITY;
+const reportNow = Number.NEGATIVE_INFINITY;
 /** How often a process looks what others lack. */
 const recallMs = 200;
 /** So long after that a request waits for an answer of the database. */
@@ -19,20 +19,20 @@ const hangMs = 10_000;
 const exchangesMax = 4;
 
 /** How long a request waits for what others hold. */
-interface Patience {
+interface WaitLimits {
   /** While all of them say in time that nothing lies idle with them. */
   readonly waitMs: number;
   /** Beyond that for those who have not said it. */
   readonly lateMs: number;
 }
 
-const impatient: Patience = { waitMs: 0, lateMs: 0 };
+const noWait: WaitLimits = { waitMs: 0, lateMs: 0 };
 
 /** A request that is not admitted yet. */
 class Waiter {
   readonly promise: Promise<Grant>;
   readonly #beganMs = monotonicMs();
-  readonly #patience: Patience;
+  readonly #patience: WaitLimits;
   /** Counted from the first answer to what it asks; a slow database is no reason to refuse. */
   #deadlineMs = Number.POSITIVE_INFINITY;
   readonly #reservations: Reservations;
@@ -49,13 +49,13 @@ class Waiter {
     charges: readonly Charge[],
     bound: UsageBound,
     shortage: Shortage,
-    patience: Patience,
+    patience: WaitLimits,
   ) {
     this.#reservations = reservations;
     this.#charges = charges;
     this.#bound = bound;
     this.#shortage = shortage;
-    this.#patience = this.isInVain ? impatient : patience;
+    this.#patience = this.isInVain ? noWait : patience;
     this.#settle = Promise.withResolvers();
     this.promise = this.#settle.promise;
     this.#ask();
@@ -82,7 +82,7 @@ class Waiter {
       }
       const { limit, slice, unitsMin } = got.lacking;
       if (isLate) {
-        slice.vain.note(unitsMin, nowMs);
+        slice.failedWait.note(unitsMin, nowMs);
         throw new LimitReached(limit);
       }
       this.#shortage = got;
@@ -97,7 +97,7 @@ class Waiter {
   /** Somebody else waited for no more a moment ago, and got nothing: it need not be waited for as long again. */
   get isInVain(): boolean {
     const { slice, unitsMin } = this.#shortage.lacking;
-    return slice.vain.wasLately(unitsMin, this.#beganMs);
+    return slice.failedWait.wasRecent(unitsMin, this.#beganMs);
   }
 
   /** Whether all who hold something of what it lacks have given back what lies idle, or have had long enough for it. */
@@ -109,7 +109,7 @@ class Waiter {
     return nowMs >= this.#deadlineMs + this.#patience.lateMs;
   }
 
-  isForsaken(nowMs: number): boolean {
+  isOverdue(nowMs: number): boolean {
     const { waitMs, lateMs } = this.#patience;
     return nowMs > this.#beganMs + waitMs + lateMs + hangMs;
   }
@@ -129,29 +129,29 @@ class Waiter {
 }
 
 /** The book of one organisation, with who waits for it. */
-interface Ledge {
-  readonly book: Book;
+interface OrganisationQueue {
+  readonly slices: OrganisationSlices;
   readonly waiters: Set<Waiter>;
   running: Promise<void> | null;
-  toldMs: number;
+  reportedMs: number;
   recalledMs: number;
   /** Why the last exchange failed; null when it did not. */
   fault: unknown;
 }
 
-export interface DeskOptions extends Patience {
+export interface AdmissionQueueOptions extends WaitLimits {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-export class Desk {
+export class AdmissionQueue {
   readonly #database: Pick<Database, 'db' | 'transaction'>;
-  readonly #options: DeskOptions;
-  readonly #ledges = new Map<string, Ledge>();
+  readonly #options: AdmissionQueueOptions;
+  readonly #queues = new Map<string, OrganisationQueue>();
   #timer: NodeJS.Timeout | null = null;
   #running = 0;
 
-  constructor(database: Pick<Database, 'db' | 'transaction'>, options: DeskOptions) {
+  constructor(database: Pick<Database, 'db' | 'transaction'>, options: AdmissionQueueOptions) {
     this.#database = database;
     this.#options = options;
   }
@@ -162,104 +162,110 @@ export class Desk {
     limits: readonly Limit[],
     bound: UsageBound,
   ): Grant | Promise<Grant> {
-    const ledge = this.#ledgeOf(limits[0]!.organisationId);
-    const charges = limits.map((limit) => ({ limit, slice: ledge.book.slice(limit) }));
+    const queue = this.#queueOf(limits[0]!.organisationId);
+    const charges = limits.map((limit) => ({ limit, slice: queue.slices.slice(limit) }));
     const got = reservations.reserve(charges, bound, monotonicMs(), false);
     if (!(got instanceof Shortage)) return got;
     const waiter = new Waiter(reservations, charges, bound, got, this.#options);
-    ledge.waiters.add(waiter);
-    if (ledge.running === null && !waiter.isInVain) setImmediate(() => this.#settle(ledge));
+    queue.waiters.add(waiter);
+    if (queue.running === null && !waiter.isInVain) setImmediate(() => this.#settle(queue));
     return waiter.promise;
   }
 
   /** Resolves when what was used by now has been told, or could not be. */
-  async tell(organisationId: string): Promise<void> {
-    const ledge = this.#ledges.get(organisationId);
-    if (ledge === undefined) return;
-    ledge.toldMs = untoldMs;
+  async report(organisationId: string): Promise<void> {
+    const queue = this.#queues.get(organisationId);
+    if (queue === undefined) return;
+    queue.reportedMs = reportNow;
     // One that has begun may have begun without it.
-    while (ledge.running !== null) await ledge.running;
-    if (ledge.toldMs !== untoldMs) return;
-    this.#begin(ledge);
-    await ledge.running;
+    while (queue.running !== null) await queue.running;
+    if (queue.reportedMs !== reportNow) return;
+    this.#begin(queue);
+    await queue.running;
   }
 
   /** Tells all that was used and gives all back. */
   async close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
-    for (const ledge of this.#ledges.values()) {
-      await ledge.running;
-      for (const waiter of ledge.waiters) waiter.giveUp(new Error('the process is stopping'));
+    for (const queue of this.#queues.values()) {
+      await queue.running;
+      for (const waiter of queue.waiters) waiter.giveUp(new Error('the process is stopping'));
       // What cannot be told now is charged when the lease is over.
-      await ledge.book.close().catch(() => undefined);
+      await queue.slices.close().catch(() => undefined);
     }
-    this.#ledges.clear();
+    this.#queues.clear();
   }
 
-  #ledgeOf(organisationId: string): Ledge {
-    let ledge = this.#ledges.get(organisationId);
-    if (ledge === undefined) {
-      const book = new Book(this.#database, organisationId, this.#options.now);
-      const rest = { running: null, toldMs: 0, recalledMs: 0, fault: null };
-      ledge = { book, waiters: new Set(), ...rest };
-      this.#ledges.set(organisationId, ledge);
+  #queueOf(organisationId: string): OrganisationQueue {
+    let queue = this.#queues.get(organisationId);
+    if (queue === undefined) {
+      const slices = new OrganisationSlices(this.#database, organisationId, this.#options.now);
+      queue = {
+        slices,
+        waiters: new Set(),
+        running: null,
+        reportedMs: 0,
+        recalledMs: 0,
+        fault: null,
+      };
+      this.#queues.set(organisationId, queue);
       this.#timer ??= setInterval(() => this.#tick(), tickMs);
     }
-    return ledge;
+    return queue;
   }
 
   #tick(): void {
     const nowMs = monotonicMs();
-    for (const [organisationId, ledge] of this.#ledges) {
-      const isDue = nowMs - ledge.toldMs > tellMs || nowMs - ledge.recalledMs > recallMs;
-      if (ledge.running === null && (isDue || ledge.waiters.size > 0)) this.#settle(ledge);
-      for (const waiter of ledge.waiters) {
-        if (!waiter.isForsaken(nowMs)) break;
-        waiter.giveUp(ledge.fault ?? new Error('the database does not answer'));
-        ledge.waiters.delete(waiter);
+    for (const [organisationId, queue] of this.#queues) {
+      const isDue = nowMs - queue.reportedMs > reportEveryMs || nowMs - queue.recalledMs > recallMs;
+      if (queue.running === null && (isDue || queue.waiters.size > 0)) this.#settle(queue);
+      for (const waiter of queue.waiters) {
+        if (!waiter.isOverdue(nowMs)) break;
+        waiter.giveUp(queue.fault ?? new Error('the database does not answer'));
+        queue.waiters.delete(waiter);
       }
-      if (ledge.book.isIdle && ledge.running === null && ledge.waiters.size === 0)
-        this.#ledges.delete(organisationId);
+      if (queue.slices.isIdle && queue.running === null && queue.waiters.size === 0)
+        this.#queues.delete(organisationId);
     }
-    if (this.#ledges.size > 0 || this.#timer === null) return;
+    if (this.#queues.size > 0 || this.#timer === null) return;
     clearInterval(this.#timer);
     this.#timer = null;
   }
 
   /** One exchange, then everybody who waits tries again. */
-  #settle(ledge: Ledge): void {
-    if (ledge.running === null && this.#running < exchangesMax) this.#begin(ledge);
+  #settle(queue: OrganisationQueue): void {
+    if (queue.running === null && this.#running < exchangesMax) this.#begin(queue);
   }
 
-  #begin(ledge: Ledge): void {
+  #begin(queue: OrganisationQueue): void {
     this.#running += 1;
-    ledge.running = this.#exchange(ledge).finally(() => {
-      ledge.running = null;
+    queue.running = this.#exchange(queue).finally(() => {
+      queue.running = null;
       this.#running -= 1;
     });
   }
 
-  async #exchange(ledge: Ledge): Promise<void> {
+  async #exchange(queue: OrganisationQueue): Promise<void> {
     const nowMs = monotonicMs();
-    const isDue = nowMs - ledge.toldMs > tellMs;
+    const isDue = nowMs - queue.reportedMs > reportEveryMs;
     let asked: ReadonlySet<Waiter>;
     try {
-      if (nowMs - ledge.recalledMs > recallMs) {
-        ledge.recalledMs = nowMs;
-        await ledge.book.recallWanted();
+      if (nowMs - queue.recalledMs > recallMs) {
+        queue.recalledMs = nowMs;
+        await queue.slices.recallWanted();
       }
-      if (isDue) ledge.toldMs = nowMs;
-      asked = new Set(ledge.waiters);
-      await ledge.book.exchange(nowMs, isDue);
-      ledge.fault = null;
+      if (isDue) queue.reportedMs = nowMs;
+      asked = new Set(queue.waiters);
+      await queue.slices.exchange(nowMs, isDue);
+      queue.fault = null;
     } catch (error) {
-      ledge.fault = error;
+      queue.fault = error;
       return;
     }
     const triedMs = monotonicMs();
-    for (const waiter of ledge.waiters) {
-      if (waiter.retry(triedMs, asked.has(waiter))) ledge.waiters.delete(waiter);
+    for (const waiter of queue.waiters) {
+      if (waiter.retry(triedMs, asked.has(waiter))) queue.waiters.delete(waiter);
     }
   }
 }

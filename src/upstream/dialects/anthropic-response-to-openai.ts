@@ -1,10 +1,10 @@
 /** Knows how an answer in the format of Anthropic is told in that of OpenAI. */
-import { type Json, Place } from './place.ts';
+import { type Json, DocumentNode } from './document-node.ts';
 import type { ProviderFault } from './translation.ts';
 
 /** @throws NotTranslatable */
-export function openAiAnswer(body: unknown, now: number): Json {
-  const message = new Place(body);
+export function openAiResponse(body: unknown, now: number): Json {
+  const message = new DocumentNode(body);
   const texts: string[] = [];
   const calls: Json[] = [];
   for (const block of message.at('content').items()) {
@@ -25,7 +25,9 @@ export function openAiAnswer(body: unknown, now: number): Json {
     model: message.at('model').text(),
     choices: [
       {
-        ...{ index: 0, message: reply, logprobs: null },
+        index: 0,
+        message: reply,
+        logprobs: null,
         finish_reason: finishReason(message.at('stop_reason').value),
       },
     ],
@@ -33,9 +35,10 @@ export function openAiAnswer(body: unknown, now: number): Json {
   };
 }
 
-function toolCall(block: Place): Json {
+function toolCall(block: DocumentNode): Json {
   return {
-    ...{ id: block.at('id').text(), type: 'function' },
+    id: block.at('id').text(),
+    type: 'function',
     function: {
       name: block.at('name').text(),
       arguments: JSON.stringify(block.at('input').json()),

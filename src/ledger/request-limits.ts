@@ -1,9 +1,9 @@
 /** Knows which limits a request is under: of its key, workspace and provider, and of the policies whose conditions it meets. */
 import { createHash } from 'node:crypto';
-import type { RateLimit, UsageType } from '../model/limits.ts';
-import type { Condition, GroupBy } from '../model/policy.ts';
-import { type WindowColumns, windowAt } from '../store/tables/usage-budgets.ts';
-import type { CountedKind } from '../store/tables/usage-counters.ts';
+import type { RateLimit, UsageType } from '../model/limits/limits.ts';
+import type { PolicyCondition, GroupBy } from '../model/limits/policy.ts';
+import { type WindowColumns, windowAt } from '../store/usage/usage-budgets.ts';
+import type { CountedKind } from '../store/usage/usage-counters.ts';
 import type { Limit } from './limit.ts';
 
 /** Whose a budget or rate limit is. */
@@ -31,7 +31,7 @@ export interface RateTerms extends LimitSubject {
 
 /** A policy: a budget or a rate limit for each value of its groups. */
 export interface PolicyTerms {
-  readonly conditions: readonly Condition[];
+  readonly conditions: readonly PolicyCondition[];
   readonly groupBy: readonly GroupBy[number][];
   /** Null for policies of the whole organisation. */
   readonly workspaceId: string | null;
@@ -84,8 +84,18 @@ function budgetLimits(
     terms;
   const { startMs, nextResetAtMs } = windowAt(terms.window, now);
   const one: Limit = {
-    ...{ organisationId, subjectKind, subjectId, label, type, limitUnits, alertThresholdUnits },
-    ...{ windowStart: startMs, endsAt: nextResetAtMs, valueKey, isRate: false, isHard },
+    organisationId,
+    subjectKind,
+    subjectId,
+    label,
+    type,
+    limitUnits,
+    alertThresholdUnits,
+    windowStart: startMs,
+    endsAt: nextResetAtMs,
+    valueKey,
+    isRate: false,
+    isHard,
   };
   return [one];
 }
@@ -123,8 +133,18 @@ function rateLimits(
     const windowStart = now - ((now - offsetMs) % lengthMs);
     const valueKey = value === '' ? `${type} ${unit}` : `${value} ${type} ${unit}`;
     return {
-      ...{ organisationId, subjectKind, subjectId, label, type, limitUnits, isHard, valueKey },
-      ...{ windowStart, endsAt: windowStart + lengthMs, alertThresholdUnits: null, isRate: true },
+      organisationId,
+      subjectKind,
+      subjectId,
+      label,
+      type,
+      limitUnits,
+      isHard,
+      valueKey,
+      windowStart,
+      endsAt: windowStart + lengthMs,
+      alertThresholdUnits: null,
+      isRate: true,
     };
   });
 }
@@ -155,7 +175,7 @@ function groupValue(groups: PolicyTerms['groupBy'], facts: RequestFacts): string
 
 const valueLengthMax = 480;
 
-function isMet({ key, value, excludes }: Condition, facts: RequestFacts): boolean {
+function isMet({ key, value, excludes }: PolicyCondition, facts: RequestFacts): boolean {
   const names = facts.get(key) ?? [];
   const isIn = [value].flat().some((pattern) => names.some((name) => matches(pattern, name)));
   if (!isIn || excludes === undefined) return isIn;

@@ -1,0 +1,103 @@
+/** Reserves usage for the calls of one request and settles each call exactly once. */
+import type { LimitLeft } from '../../ledger/account.ts';
+import type { Account, Ledger } from '../../ledger/ledger.ts';
+import { type Limit, usageAtPrice } from '../../ledger/limit.ts';
+import type { Exchange } from '../callers/exchange.ts';
+import { type Admission, admit, lostUsage } from '../metering/admit.ts';
+import { Meter } from '../metering/meter.ts';
+import type { ResolvedTarget } from '../targets/resolve-target.ts';
+import { isEventStream } from '../transfer/relay.ts';
+import { ChargedCalls } from './charged-calls.ts';
+import { hasNoUsage, type TargetOutcome } from './outcome.ts';
+
+export class CallAccount {
+  readonly #account: Account;
+  /** Charged calls, for the log entry. */
+  readonly charged = new ChargedCalls();
+  /** The admission of the call that has not been settled yet. */
+  #open: Admission | null = null;
+  #outcome: TargetOutcome | null = null;
+  /** Whether a provider may have received anything. */
+  isSent = false;
+
+  constructor(ledger: Ledger) {
+    this.#account = ledger.open();
+  }
+
+  /** @throws GatewayError when a limit rejects the call */
+  admit(
+    target: ResolvedTarget,
+    limits: readonly Limit[],
+    exchange: Exchange,
+  ): Admission | Promise<Admission> {
+    return admit({ account: this.#account, target, limits, exchange });
+  }
+
+  /** The admitted call starts. */
+  open(admission: Admission): void {
+    this.#open = admission;
+    this.#outcome = null;
+  }
+
+  setOutcome(outcome: TargetOutcome): void {
+    this.#outcome = outcome;
+    this.isSent ||= outcome.isSent;
+  }
+
+  /** Whether the usage of the open call must be known. */
+  get isCounted(): boolean {
+    return this.#open?.isCounted === true;
+  }
+
+  /** What is left of the limits of the last call. */
+  left(): readonly LimitLeft[] {
+    return this.#account.left();
+  }
+
+  /** Whether no limit shortens the response of the open call. */
+  get isUncut(): boolean {
+    const open = this.#open!;
+    return open.outputTokens >= open.bound.outputTokens;
+  }
+
+  /** Hands the open call over to the meter that reads and charges its response. */
+  meter(): Meter {
+    const admission = this.#open!;
+    const outcome = this.#outcome!;
+    this.#open = null;
+    const isStream = outcome.kind === 'live' && isEventStream(outcome.call.headers);
+    const meter = new Meter(admission, this.#account, outcome.status, isStream);
+    this.charged.addMeter(outcome, meter);
+    return meter;
+  }
+
+  /** Settles the last call because another one may follow. */
+  endCall(): void {
+    this.#settleOpen();
+    this.charged.endCall();
+  }
+
+  /** Settles or releases what is still reserved; called once at the end of every request. */
+  close(): void {
+    this.#settleOpen();
+    if (!this.isSent) this.#account.uncount();
+  }
+
+  /** Settles a call whose response nobody receives: the provider refused it or did not respond. */
+  #settleOpen(): void {
+    const open = this.#open;
+    const outcome = this.#outcome;
+    this.#open = null;
+    if (open === null) return;
+    if (outcome === null || hasNoUsage(outcome)) {
+      this.#account.release();
+      return;
+    }
+    // The usage is unknown, so everything the call may have used is charged.
+    const usage = lostUsage(open);
+    const used = usageAtPrice(open.bound.price, usage);
+    const { costUnits } = used;
+    this.#account.settle(used);
+    this.charged.addLost(outcome, { usage, costUnits, isEstimated: true, model: null });
+  }
+}
