@@ -73,7 +73,8 @@ export type GroupBy = z.infer<ReturnType<typeof groupBySchema>>;
 /** Fields of the body that creates a policy. */
 export function policyFields(keys: readonly string[]) {
   return {
-    ...nameFields(),
+    name: described(ResourceName.nullable().optional(), 'Display name.'),
+    description: described(freeText(500).nullable().optional(), 'Purpose of the policy.'),
     conditions: described(
       conditionsSchema(keys),
       'Conditions that select the counted requests; all must match.',
@@ -86,21 +87,5 @@ export function policyFields(keys: readonly string[]) {
       },
     ),
     workspace_id: WorkspaceReference.optional(),
-  };
-}
-
-/** Fields of the body that updates a policy: an absent field is unchanged, null clears it. */
-export function policyUpdateFields(keys: readonly string[]) {
-  return {
-    ...nameFields(),
-    conditions: conditionsSchema(keys).optional(),
-    group_by: groupBySchema(keys).optional(),
-  };
-}
-
-function nameFields() {
-  return {
-    name: described(ResourceName.nullable().optional(), 'Display name.'),
-    description: described(freeText(500).nullable().optional(), 'Purpose of the policy.'),
   };
 }

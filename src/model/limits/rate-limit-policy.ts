@@ -8,7 +8,6 @@ import {
   modelKeys,
   type PolicyCondition,
   policyFields,
-  policyUpdateFields,
   requestKeys,
   toolKeys,
 } from './policy.ts';
@@ -21,18 +20,14 @@ export type RateTarget = z.infer<typeof RateTarget>;
 
 const { type, unit } = RateLimit.shape;
 
-const rateFields = {
+/** Body of POST /policies/rate-limits; its cross-field rules are {@link checkTargetRules}. */
+export const RateLimitPolicyCreate = z.object({
+  ...policyFields(rateKeys),
   type,
   unit,
   value: described(z.int().min(1), 'Maximum requests or tokens in that period.', {
     examples: [60],
   }),
-};
-
-/** Body of POST /policies/rate-limits; its cross-field rules are {@link checkTargetRules}. */
-export const RateLimitPolicyCreate = z.object({
-  ...policyFields(rateKeys),
-  ...rateFields,
   target: described(
     RateTarget.optional(),
     'What is limited: inference requests, or calls of MCP tools.',
@@ -47,12 +42,10 @@ export function makeRateLimitPolicySpec(): z.ZodObject {
 }
 
 /** Body of PUT /policies/rate-limits/{id}: an absent field is unchanged, null clears it. */
-export const RateLimitPolicyUpdate = z.object({
-  ...policyUpdateFields(rateKeys),
-  type: rateFields.type.optional(),
-  unit: rateFields.unit.optional(),
-  value: rateFields.value.optional(),
-});
+export const RateLimitPolicyUpdate = RateLimitPolicyCreate.omit({
+  target: true,
+  workspace_id: true,
+}).partial();
 export type RateLimitPolicyUpdate = z.infer<typeof RateLimitPolicyUpdate>;
 
 /** The fields of a policy that depend on its target. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { Amount, checkLimitRules, scheduleFields } from './limits.ts';
-import { policyFields, policyUpdateFields, requestKeys } from './policy.ts';
+import { policyFields, requestKeys } from './policy.ts';
 
 /** The budget, whose fields are on the top level here. */
 const limitFields = {
@@ -34,12 +34,10 @@ export function makeUsageLimitPolicySpec(): z.ZodObject {
 }
 
 /** Body of PUT /policies/usage-limits/{id}: an absent field is unchanged, null clears it. */
-export const UsageLimitPolicyUpdate = z.object({
-  ...policyUpdateFields(requestKeys),
-  ...limitFields,
-  type: limitFields.type.optional(),
-  credit_limit: limitFields.credit_limit.optional(),
-  /** An action, not a stored field: resets the usage of one value to zero. */
-  reset_usage_for_value: z.string().min(1).max(512).nullable().optional(),
-});
+export const UsageLimitPolicyUpdate = UsageLimitPolicyCreate.omit({ workspace_id: true })
+  .partial()
+  .extend({
+    /** An action, not a stored field: resets the usage of one value to zero. */
+    reset_usage_for_value: z.string().min(1).max(512).nullable().optional(),
+  });
 export type UsageLimitPolicyUpdate = z.infer<typeof UsageLimitPolicyUpdate>;

@@ -4,7 +4,7 @@ import { GlobalWorkspaceAccess } from '../providers/integration-access.ts';
 import { SecretMappings } from '../secrets/secret-mapping.ts';
 import { described } from '../wire/described.ts';
 import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
-import { Slug } from '../wire/slug.ts';
+import { OptionalSlug } from '../wire/slug.ts';
 
 const capabilitiesMax = 1000;
 const workspacesMax = 1000;
@@ -96,7 +96,7 @@ export const McpIntegrationCreate = z.object({
     Transport,
     'Transport of the server: streamable HTTP or SSE; interactive is stored and treated as http.',
   ),
-  slug: described(Slug.optional(), 'Short name for URLs; generated from the name if omitted.'),
+  slug: OptionalSlug,
   description: described(freeText(5000).nullable().optional(), 'Purpose of the integration.'),
   workspace_id: WorkspaceReference.optional(),
   configurations: described(McpConfigurations.optional(), 'Headers and other connection settings.'),
@@ -110,17 +110,12 @@ export const McpIntegrationCreate = z.object({
 export type McpIntegrationCreate = z.infer<typeof McpIntegrationCreate>;
 
 /** Body of PUT /mcp-integrations/{id}: an absent field is unchanged, null clears it, lists are replaced as a whole. */
-export const McpIntegrationUpdate = z.object({
-  name: ResourceName.optional(),
-  description: freeText(5000).nullable().optional(),
-  url: McpUrl.optional(),
-  auth_type: AuthType.optional(),
-  transport: Transport.optional(),
-  configurations: McpConfigurations.nullable().optional(),
-  secret_mappings: SecretMappings.nullable().optional(),
-  ...capabilityFields,
-  ...accessFields,
-});
+export const McpIntegrationUpdate = McpIntegrationCreate.omit({ slug: true, workspace_id: true })
+  .partial()
+  .extend({
+    configurations: McpConfigurations.nullable().optional(),
+    secret_mappings: SecretMappings.nullable().optional(),
+  });
 export type McpIntegrationUpdate = z.infer<typeof McpIntegrationUpdate>;
 
 /** Body of PUT /mcp-integrations/{id}/workspaces: merged by workspace. */

@@ -55,11 +55,11 @@ export const McpServerCreate = z.object({
 export type McpServerCreate = z.infer<typeof McpServerCreate>;
 
 /** Body of PUT /mcp-servers/{id}: an absent field is unchanged, null clears it, lists are replaced as a whole. */
-export const McpServerUpdate = z.object({
-  name: ResourceName.optional(),
-  description: freeText(500).nullable().optional(),
-  ...accessFields,
-});
+export const McpServerUpdate = McpServerCreate.omit({
+  mcp_integration_id: true,
+  workspace_id: true,
+  slug: true,
+}).partial();
 export type McpServerUpdate = z.infer<typeof McpServerUpdate>;
 
 /** Body of PUT /mcp-servers/{id}/user-access: merged by user; either field identifies the user. */

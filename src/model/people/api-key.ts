@@ -4,7 +4,7 @@ import { RateLimits, UsageLimits } from '../limits/key-limits.ts';
 import { described } from '../wire/described.ts';
 import type { Fault } from '../wire/fault.ts';
 import { JsonRecord } from '../wire/json-record.ts';
-import { Flag, freeText, WorkspaceReference } from '../wire/resource-fields.ts';
+import { freeText, ResetUsage, WorkspaceReference } from '../wire/resource-fields.ts';
 import { Timestamp } from '../wire/timestamp.ts';
 import { Scopes } from './scope-list.ts';
 import { allScopes, isKnownScope } from './scopes.ts';
@@ -237,8 +237,7 @@ export const ApiKeyUpdate = z.object({
     RepeatedRotationPolicy.nullable().optional(),
     'When the value of the key is replaced.',
   ),
-  /** An action, not a stored field: resets current usage to zero. Clients send a boolean or 0/1. */
-  reset_usage: z.union([z.boolean(), Flag]).nullable().optional(),
+  reset_usage: ResetUsage,
 });
 export type ApiKeyUpdate = z.infer<typeof ApiKeyUpdate>;
 

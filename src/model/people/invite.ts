@@ -13,14 +13,14 @@ export const InviteStatus = z.enum(['pending', 'cancelled', 'accepted', 'expired
 export type InviteStatus = z.infer<typeof InviteStatus>;
 
 /** A future membership; the workspace by UUID or slug, as it was sent. */
-export const InvitedInto = z.strictObject({ id: WorkspaceReference, role: WorkspaceRole });
-export type InvitedInto = z.infer<typeof InvitedInto>;
+export const InvitedMembership = z.strictObject({ id: WorkspaceReference, role: WorkspaceRole });
+export type InvitedMembership = z.infer<typeof InvitedMembership>;
 
 /** Body of POST /admin/users/invites. */
 export const InviteCreate = z.object({
   email: z.email().max(254),
   role: AssignedRole,
-  workspaces: z.array(InvitedInto).max(workspacesMax).nullable().optional(),
+  workspaces: z.array(InvitedMembership).max(workspacesMax).nullable().optional(),
   /** Creates a key with these scopes in each of the workspaces. */
   workspace_api_key_details: z.strictObject({ scopes: Scopes }).nullable().optional(),
 });

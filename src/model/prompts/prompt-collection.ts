@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
-import { Slug, type SlugForm } from '../wire/slug.ts';
+import { OptionalSlug, type SlugForm } from '../wire/slug.ts';
 
 export const collectionSlugForm: SlugForm = { prefix: 'co', nameLengthMax: 6 };
 
@@ -19,7 +19,7 @@ export const PromptCollectionCreate = z.object({
   name: ResourceName,
   workspace_id: WorkspaceReference.optional(),
   parent_collection_id: Parent,
-  slug: described(Slug.optional(), 'Short name for URLs; generated from the name if omitted.'),
+  slug: OptionalSlug,
 });
 export type PromptCollectionCreate = z.infer<typeof PromptCollectionCreate>;
 

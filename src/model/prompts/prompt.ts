@@ -2,14 +2,13 @@
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { JsonRecord } from '../wire/json-record.ts';
-import { Flag, freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
-import { Slug } from '../wire/slug.ts';
+import { freeText, LooseFlag, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
+import { OptionalSlug } from '../wire/slug.ts';
 
 /** By UUID or slug. */
 const Reference = z.string().min(1).max(255);
 const Calls = z.array(JsonRecord).max(128).nullable();
 const Choice = z.union([z.string().max(64), JsonRecord]).nullable();
-const Raw = z.union([Flag, z.boolean()]);
 const Description = freeText(500).nullable();
 
 /** Body of POST /prompts. */
@@ -20,7 +19,7 @@ export const PromptCreate = z.object({
     "Collection of the prompt, by UUID or slug; the workspace's default collection if omitted.",
   ),
   workspace_id: WorkspaceReference.optional(),
-  slug: described(Slug.optional(), 'Short name for URLs; generated from the name if omitted.'),
+  slug: OptionalSlug,
   string: described(
     z.string().min(1),
     'The template: chat messages as JSON, or a text, with {{variables}} and {{>partials}}.',
@@ -41,7 +40,7 @@ export const PromptCreate = z.object({
     'Metadata for people and tools; `template_type: completion` renders a text as a completion prompt.',
   ),
   is_raw_template: described(
-    Raw.optional(),
+    LooseFlag.optional(),
     'Whether the template becomes JSON only when its variables are filled in.',
   ),
   version_description: described(Description.optional(), 'Description of the first version.'),
@@ -49,19 +48,9 @@ export const PromptCreate = z.object({
 export type PromptCreate = z.infer<typeof PromptCreate>;
 
 /** Body of PUT /prompts/{id}: an absent field is unchanged, null clears it. */
-export const PromptUpdate = z.object({
-  name: ResourceName.optional(),
-  collection_id: Reference.optional(),
-  string: z.string().min(1).optional(),
+export const PromptUpdate = PromptCreate.omit({ slug: true, workspace_id: true }).partial().extend({
   /** Null leaves the parameters unchanged, because clients send it for unchanged parameters. */
   parameters: JsonRecord.nullable().optional(),
-  model: z.string().min(1).max(255).nullable().optional(),
-  virtual_key: Reference.nullable().optional(),
-  functions: Calls.optional(),
-  tools: Calls.optional(),
-  tool_choice: Choice.optional(),
-  template_metadata: JsonRecord.nullable().optional(),
-  is_raw_template: Raw.optional(),
   version_description: Description.optional(),
 });
 export type PromptUpdate = z.infer<typeof PromptUpdate>;

@@ -4,8 +4,15 @@ import { GrantUsageLimits, WorkspaceRateLimits } from '../limits/workspace-limit
 import { SecretMappings } from '../secrets/secret-mapping.ts';
 import { Capabilities } from '../services/capabilities.ts';
 import { described } from '../wire/described.ts';
-import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
-import { Slug } from '../wire/slug.ts';
+import {
+  freeText,
+  LooseFlag,
+  ResetUsage,
+  ResourceName,
+  Tags,
+  WorkspaceReference,
+} from '../wire/resource-fields.ts';
+import { OptionalSlug, Slug } from '../wire/slug.ts';
 import { IntegrationAccess } from './integration-access.ts';
 
 export const modelsMax = 1000;
@@ -123,18 +130,9 @@ export const ModelSetting = z.strictObject({
     examples: ['gpt-4o'],
   }),
   enabled: described(z.boolean(), 'Whether the model may be used.'),
-  is_custom: described(
-    z
-      .union([z.boolean(), z.literal([0, 1])])
-      .nullable()
-      .optional(),
-    'Whether the model is one of your own.',
-  ),
+  is_custom: described(LooseFlag.nullable().optional(), 'Whether the model is one of your own.'),
   is_finetune: described(
-    z
-      .union([z.boolean(), z.literal([0, 1])])
-      .nullable()
-      .optional(),
+    LooseFlag.nullable().optional(),
     'Whether the model was fine-tuned from another model.',
   ),
   base_model_slug: described(
@@ -171,7 +169,6 @@ export type WorkspaceGrant = z.infer<typeof WorkspaceGrant>;
 export const Models = z.array(ModelSetting).max(modelsMax);
 export const WorkspaceGrants = z.array(WorkspaceGrant).max(workspacesMax);
 const Key = z.string().min(1).max(65_536);
-const Tags = z.record(z.string().min(1).max(255), z.string().max(1024));
 
 /** Fields shared by create and update. */
 const fields = {
@@ -192,7 +189,7 @@ const fields = {
     PricingAdjustments.nullable().optional(),
     'Factors on the list prices of its models.',
   ),
-  tags: described(Tags.nullable().optional(), 'Tags: text values by name.'),
+  tags: Tags,
   capabilities: described(
     Capabilities.nullable().optional(),
     'Where objects of callers, such as files and assistants, are stored.',
@@ -222,7 +219,7 @@ export const IntegrationCreate = z.object({
   ai_provider_id: described(z.string().min(1).max(64), 'Service of the account.', {
     examples: ['openai', 'anthropic'],
   }),
-  slug: described(Slug.optional(), 'Short name for URLs; generated from the name if omitted.'),
+  slug: OptionalSlug,
   workspace_id: WorkspaceReference.optional(),
   ...fields,
 });
@@ -253,10 +250,7 @@ export const IntegrationWorkspacesPut = z.object({
   workspaces: z
     .array(
       WorkspaceGrant.extend({
-        reset_usage: z
-          .union([z.boolean(), z.literal([0, 1])])
-          .nullable()
-          .optional(),
+        reset_usage: ResetUsage,
         ...defaultProvider,
       }),
     )

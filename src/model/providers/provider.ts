@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { RateLimits, UsageLimits } from '../limits/key-limits.ts';
 import { described } from '../wire/described.ts';
-import { freeText, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
+import { freeText, ResetUsage, ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
 import { Slug } from '../wire/slug.ts';
 import { Timestamp } from '../wire/timestamp.ts';
 
@@ -44,11 +44,7 @@ export type ProviderCreate = z.infer<typeof ProviderCreate>;
 export const ProviderUpdate = z.object({
   name: ResourceName.optional(),
   ...fields,
-  /** An action, not a stored field: resets the usage of the current window to zero. */
-  reset_usage: z
-    .union([z.boolean(), z.literal([0, 1])])
-    .nullable()
-    .optional(),
+  reset_usage: ResetUsage,
 });
 export type ProviderUpdate = z.infer<typeof ProviderUpdate>;
 

@@ -2,12 +2,11 @@
 import { z } from 'zod';
 import { described } from '../wire/described.ts';
 import { type Fault, prefixFaults } from '../wire/fault.ts';
-import { freeText, ResourceName } from '../wire/resource-fields.ts';
-import { Slug } from '../wire/slug.ts';
+import { freeText, ResourceName, Tags } from '../wire/resource-fields.ts';
+import { OptionalSlug } from '../wire/slug.ts';
 import { AuthConfig, authFaults, ManagerType, mergeAuthConfig } from './secret-manager.ts';
 
 const workspacesMax = 1000;
-const Tags = z.record(z.string().min(1).max(255), z.string().max(1024));
 const SecretPath = z.string().min(1).max(1024);
 
 /** Fields shared by create and update. */
@@ -27,7 +26,7 @@ const fields = {
     z.array(z.string().min(1).max(255)).min(1).max(workspacesMax).nullable().optional(),
     'Workspaces that may use the value, by UUID or slug.',
   ),
-  tags: described(Tags.nullable().optional(), 'Tags: text values by name.'),
+  tags: Tags,
 };
 
 /** Body of POST /secret-references. */
@@ -38,7 +37,7 @@ export const SecretReferenceCreate = z.object({
   secret_path: described(SecretPath, 'Name or path of the secret in the manager.', {
     examples: ['secret/data/openai', 'prod/openai'],
   }),
-  slug: described(Slug.optional(), 'Short name for URLs; generated from the name if omitted.'),
+  slug: OptionalSlug,
   ...fields,
 });
 export type SecretReferenceCreate = z.infer<typeof SecretReferenceCreate>;

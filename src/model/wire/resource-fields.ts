@@ -28,6 +28,18 @@ export function freeText(codePointsMax: number): z.ZodString {
 /** A boolean that clients of this API write and read as 1 or 0. */
 export const Flag = z.literal([0, 1]);
 
+/** A boolean that clients send as such or as 1 or 0. */
+export const LooseFlag = z.union([z.boolean(), Flag]);
+
+/** An action in an update, not a stored field: resets current usage to zero. */
+export const ResetUsage = LooseFlag.nullable().optional();
+
+/** Free text values by name. */
+export const Tags = described(
+  z.record(z.string().min(1).max(255), z.string().max(1024)).nullable().optional(),
+  'Tags: text values by name.',
+);
+
 /** The stored form of a free text whose absent, null and empty values all mean no text. */
 export function emptyToNull(text: string | null | undefined): string | null {
   return text === undefined || text === '' ? null : text;

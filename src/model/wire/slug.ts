@@ -1,6 +1,7 @@
 /** Defines slugs, the short names that address resources: how they are generated and what a caller may choose. */
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { described } from './described.ts';
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 const slugLengthMax = 255;
@@ -17,6 +18,12 @@ export const Slug = z
   .regex(/^[a-zA-Z0-9_-]+$/, 'must hold letters, digits, - and _ only')
   .max(slugLengthMax)
   .refine((text) => !isUuid(text), 'must not be a UUID');
+
+/** The optional `slug` field of a create body. */
+export const OptionalSlug = described(
+  Slug.optional(),
+  'Short name for URLs; generated from the name if omitted.',
+);
 
 /** Prefix of a resource's slugs and the length taken from its name (docs/reference/api.md, Ids and slugs). */
 export interface SlugForm {

@@ -4,7 +4,7 @@ import { anyHost, outboundUrlFault } from '../services/outbound-url.ts';
 import { described } from '../wire/described.ts';
 import type { Fault } from '../wire/fault.ts';
 import { JsonRecord } from '../wire/json-record.ts';
-import { ResourceName, WorkspaceReference } from '../wire/resource-fields.ts';
+import { Flag, ResourceName, Tags, WorkspaceReference } from '../wire/resource-fields.ts';
 import { Slug } from '../wire/slug.ts';
 
 const workspacesMax = 1000;
@@ -17,7 +17,6 @@ export type DeploymentType = z.infer<typeof DeploymentType>;
 export const DeploymentStatus = z.enum(['active', 'archived']);
 export type DeploymentStatus = z.infer<typeof DeploymentStatus>;
 
-const Tags = z.record(z.string().min(1).max(255), z.string().max(1024));
 const Address = z
   .string()
   .max(2048)
@@ -26,7 +25,6 @@ const Address = z
     if (fault !== null) context.addIssue({ code: 'custom', message: fault });
   })
   .meta({ format: 'uri' });
-const Flag = z.literal([0, 1]);
 const Subject = z.string().min(1).max(255);
 const References = z.array(WorkspaceReference).max(workspacesMax);
 const Subjects = z.array(Subject).max(subjectsMax);
@@ -75,7 +73,7 @@ const DeploymentAuthSettingsUpdate = DeploymentAuthSettings.extend({
 export type DeploymentAuthSettingsUpdate = z.infer<typeof DeploymentAuthSettingsUpdate>;
 
 const fields = {
-  tags: described(Tags.nullable().optional(), 'Tags: text values by name.'),
+  tags: Tags,
   deployment_config: described(JsonRecord.nullable().optional(), 'Settings for your own use.'),
   is_default: described(z.boolean().optional(), 'Whether the deployment is the default.', {
     default: false,

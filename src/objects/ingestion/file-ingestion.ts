@@ -1,6 +1,6 @@
 /** Adds one file to a vector store while its lease is held: reads, splits, embeds and stores it. */
 import type { Database } from '../../store/connection/db.ts';
-import type { KeptBlobs, ReadBlob } from '../../store/kept-blobs.ts';
+import type { StoredBlobs, ReadBlob } from '../../store/stored-blobs.ts';
 import * as files from '../../store/objects/files.ts';
 import * as vectorChunks from '../../store/objects/vector-chunks.ts';
 import * as storeFiles from '../../store/objects/vector-store-files.ts';
@@ -12,7 +12,7 @@ import type { FileReadPool, FileReadTask } from './file-read-pool.ts';
 
 export interface FileIngestionOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
-  readonly blobs: KeptBlobs;
+  readonly blobs: StoredBlobs;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly readings: FileReadPool;

@@ -2,7 +2,7 @@
 import { BlobUnavailable } from '../../blobs/blob-store.ts';
 import { FileFields, filePurposes } from '../../model/objects/stored-file.ts';
 import type { Database } from '../../store/connection/db.ts';
-import type { KeptBlobs, WrittenBlob } from '../../store/kept-blobs.ts';
+import type { StoredBlobs, WrittenBlob } from '../../store/stored-blobs.ts';
 import * as files from '../../store/objects/files.ts';
 import { newObjectId } from '../object-id.ts';
 import { objectList, pageCursorNotFound, parseObjectPage } from '../object-page.ts';
@@ -20,7 +20,7 @@ import { type FileForm, readFileForm } from './file-form.ts';
 
 export interface FilesOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
-  readonly blobs: KeptBlobs;
+  readonly blobs: StoredBlobs;
   /** Maximum size of one file. */
   readonly fileBytesMax: number;
   /** Milliseconds since the epoch. */

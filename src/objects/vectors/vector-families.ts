@@ -1,6 +1,6 @@
 /** Assembles and disposes the object families for files and vector stores. */
 import type { Database } from '../../store/connection/db.ts';
-import type { KeptBlobs } from '../../store/kept-blobs.ts';
+import type { StoredBlobs } from '../../store/stored-blobs.ts';
 import { FileReadPool } from '../ingestion/file-read-pool.ts';
 import { Ingestion } from '../ingestion/ingestion.ts';
 import type { ObjectFamily } from '../object-request.ts';
@@ -22,7 +22,7 @@ export interface VectorFamilies extends AsyncDisposable {
 
 export interface VectorFamiliesOptions {
   readonly database: Pick<Database, 'db' | 'transaction'>;
-  readonly blobs: KeptBlobs;
+  readonly blobs: StoredBlobs;
   /** Maximum size of one file. */
   readonly fileBytesMax: number;
   /** Milliseconds since the epoch. */

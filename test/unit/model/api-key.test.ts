@@ -96,7 +96,7 @@ describe('a rotation policy', () => {
 
   it('refuses a single moment that has passed, unless it is the stored one', () => {
     const policy = { next_rotation_at: '2027-01-01T00:00:00.000Z' };
-    expect(() => plannedRotation(policy, null, monday)).toThrow('must lie in the future');
+    expect(() => plannedRotation(policy, null, monday)).toThrow('must be in the future');
     expect(plannedRotation(policy, policy, monday)).toEqual(policy);
     expect(plannedRotation(null, policy, monday)).toBeNull();
   });
