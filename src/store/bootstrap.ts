@@ -1,4 +1,4 @@
-/** Knows what a deployment needs before anyone can call it: an organisation, a service account, a key. */
+/** Creates what a deployment needs before it can be called: an organisation, a service account and an API key. */
 import { randomBytes, randomInt } from 'node:crypto';
 import { Failure } from '../failure.ts';
 import {
@@ -20,7 +20,7 @@ import * as apiKeys from './resources/api-keys.ts';
 import * as organisations from './resources/organisations.ts';
 import { isDuplicateEntry } from './rows/duplicate.ts';
 
-/** Names of service accounts made here: DNS labels. */
+/** Names of service accounts created here are DNS labels. */
 export const accountNamePattern = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const clientSecretBytes = 32;
 
@@ -32,41 +32,44 @@ interface CredentialHasher {
 export interface TenantOptions {
   /** Hashes credentials under the deployment's pepper (a Keyring). */
   readonly keyring: CredentialHasher;
-  /** Ten digits; a new one when left out. */
+  /** Ten digits; random when absent. */
   readonly tsgId?: string | undefined;
-  /** Of the service account and its key, and of the organisation when it is new: a DNS label. */
+  /** Name of the service account and its key, and of a new organisation; a DNS label. */
   readonly name: string;
-  /** Address of the owner, where the organisation is new; one that nobody reads when left out. */
+  /** Address of a new organisation's owner; an unused internal address when absent. */
   readonly ownerEmail?: string | undefined;
   /** API_KEY_PREFIX. */
   readonly apiKeyPrefix: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** AUDIT_LOGS_ENABLED; true when left out. */
+  /** AUDIT_LOGS_ENABLED; default true. */
   readonly auditLogs?: boolean;
 }
 
-/** A service account and its secret, of which the database keeps the hash. */
-export interface Account {
+/** A service account with its secret, of which the database stores only the HMAC. */
+export interface BootstrappedAccount {
   readonly organisationId: string;
   readonly tsgId: string;
   readonly clientId: string;
   readonly clientSecret: Secret;
 }
 
-/** Both secrets exist here only. */
-export interface Tenant extends Account {
+/** Contains the only copy of both secrets. */
+export interface BootstrappedTenant extends BootstrappedAccount {
   readonly organisationApiKey: Secret;
 }
 
 /**
- * Makes, in one transaction, a service account that is superuser of the TSG and an organisation API
- * key with every scope; and the organisation with its owner where the TSG has none. Throws a Failure when the name
- * is ill-formed or taken in that TSG.
+ * Creates in one transaction a service account with the role superuser on the TSG, an organisation API
+ * key with every scope, and the organisation with its owner if the TSG has none. Throws a Failure when
+ * the name is invalid or taken in the TSG.
  */
-export async function bootstrapTenant(database: Database, options: TenantOptions): Promise<Tenant> {
+export async function bootstrapTenant(
+  database: Database,
+  options: TenantOptions,
+): Promise<BootstrappedTenant> {
   const tsgId = options.tsgId ?? String(randomInt(1_000_000_000, 10_000_000_000));
-  assertWellNamed(tsgId, options.name);
+  requireValidNames(tsgId, options.name);
   const clientSecret = new Secret(
     randomBytes(clientSecretBytes).toString('base64url'),
     'bootstrap',
@@ -92,17 +95,17 @@ export async function bootstrapTenant(database: Database, options: TenantOptions
 }
 
 /**
- * The service account of that name, superuser of the TSG, whose secret `secretOf` tells from its
- * client id: made in one transaction where it is missing, with the organisation. Any number may ask
- * at once, and all get the same. Throws a Failure when the account has another secret.
+ * Returns the service account of that name with the role superuser on the TSG, and creates it with the
+ * organisation if it is missing. `secretOf` derives its secret from the client id. Concurrent calls get the
+ * same account. Throws a Failure when the account has another secret.
  */
 export async function ensureAccount(
   database: Database,
   options: TenantOptions & { readonly tsgId: string },
   secretOf: (clientId: string) => Secret,
-): Promise<Account> {
+): Promise<BootstrappedAccount> {
   const { tsgId, name, keyring } = options;
-  assertWellNamed(tsgId, name);
+  requireValidNames(tsgId, name);
   const clientId = serviceAccountPrincipal(name, tsgId);
   const clientSecret = secretOf(clientId);
   try {
@@ -111,12 +114,12 @@ export async function ensureAccount(
       await insertAccount(tx, tsgId, options, clientSecret);
     });
   } catch (error) {
-    // Another has made it meanwhile.
+    // A concurrent call has created it.
     if (!isDuplicateEntry(error)) throw error;
   }
-  const made = await serviceAccounts.findByClientId(database.db, clientId);
+  const account = await serviceAccounts.findByClientId(database.db, clientId);
   const organisation = await organisations.findByTsgId(database.db, tsgId);
-  if (made?.secret_hmac.equals(keyring.hashCredential(clientSecret.reveal())) !== true) {
+  if (account?.secret_hmac.equals(keyring.hashCredential(clientSecret.reveal())) !== true) {
     throw new Failure(
       'refusedByGuard',
       `TSG ${tsgId} has a service account named ${name} already, and its secret is another one. ` +
@@ -126,7 +129,7 @@ export async function ensureAccount(
   return { organisationId: organisation!.id, tsgId, clientId, clientSecret };
 }
 
-function assertWellNamed(tsgId: string, name: string): void {
+function requireValidNames(tsgId: string, name: string): void {
   if (!tsgIdPattern.test(tsgId)) {
     throw new Failure('invalidInput', `The TSG id ${tsgId} is not a 10-digit number.`);
   }
@@ -144,7 +147,7 @@ async function insertAccount(
   tsgId: string,
   options: TenantOptions,
   clientSecret: Secret,
-): Promise<Account & { readonly accountId: string }> {
+): Promise<BootstrappedAccount & { readonly accountId: string }> {
   const { name, now, keyring } = options;
   const organisationId = await findOrInsertOrganisation(tx, tsgId, options);
   const clientId = serviceAccountPrincipal(name, tsgId);
@@ -198,7 +201,7 @@ async function findOrInsertOrganisation(
   return id;
 }
 
-/** Whom an organisation begins with, so that it always has somebody who may do everything. */
+/** The first owner of an organisation, so that it always has a user with full rights. */
 async function insertOwner(
   tx: Db,
   organisationId: string,
@@ -208,10 +211,18 @@ async function insertOwner(
   const id = newId();
   const email = ownerEmail ?? `owner@${tsgId}.gatewright.internal`;
   await users.insert(tx, {
-    ...{ id, organisation_id: organisationId, email, email_key: emailKey(email) },
-    ...{ first_name: null, last_name: null },
-    ...({ role: 'owner', status: 'active', source: 'bootstrap', external_id: null } as const),
-    ...{ created_at: now, last_updated_at: now },
+    id,
+    organisation_id: organisationId,
+    email,
+    email_key: emailKey(email),
+    first_name: null,
+    last_name: null,
+    role: 'owner',
+    status: 'active',
+    source: 'bootstrap',
+    external_id: null,
+    created_at: now,
+    last_updated_at: now,
   });
   return id;
 }
@@ -258,11 +269,11 @@ async function insertAudit(
   tx: Db,
   organisationId: string,
   { now, name, auditLogs = true }: TenantOptions,
-  made: readonly (readonly [kind: string, id: string])[],
+  created: readonly (readonly [kind: string, id: string])[],
 ): Promise<void> {
   await auditTrail(auditLogs)(
     tx,
-    made.map(([resourceKind, resourceId]) => ({
+    created.map(([resourceKind, resourceId]) => ({
       organisationId,
       workspaceId: null,
       at: now,

@@ -1,30 +1,30 @@
-/** Knows what must hold between tables, since no engine guards it: references, claims, counters, defaults. */
+/** Checks rules between tables that the schema does not enforce: references, claims, counters and defaults. */
 import { type RawBuilder, sql } from 'kysely';
 import { type KindName, kindNames } from '../model/kinds/kinds.ts';
 import type { Database, Db } from './connection/db.ts';
 import { readConsistently } from './consistent-read.ts';
 import { bytesOfId } from './rows/portable-sql.ts';
 
-/** A row that should not be as it is. */
+/** A row that violates a rule. */
 export interface Inconsistency {
   readonly organisationId: string;
   readonly table: string;
-  /** Id of the row, or of what it is about. */
+  /** Id of the row, or of its subject. */
   readonly id: string;
-  /** `names a workspace that is gone: 018f…`. */
+  /** Such as `refers in workspace_id to a missing row of workspaces: 018f…`. */
   readonly fault: string;
 }
 
 export interface ConsistencyReport {
-  /** How many rules were checked. */
+  /** Number of rules checked. */
   readonly rules: number;
-  /** At most {@link foundMax} of each rule. */
+  /** At most {@link foundMax} for each rule. */
   readonly found: readonly Inconsistency[];
 }
 
 const foundMax = 100;
 
-/** One rule: yields the rows that break it, as `organisation_id`, `id` and `detail`. */
+/** One rule; `broken` selects `organisation_id`, `id` and `detail` of the violating rows. */
 interface Rule {
   readonly table: string;
   readonly fault: string;
@@ -37,7 +37,7 @@ interface Row {
   detail: string | null;
 }
 
-/** Checks every rule as of one moment; reads only. */
+/** Checks every rule on one consistent snapshot, read-only. */
 export async function checkConsistency(database: Pick<Database, 'db'>): Promise<ConsistencyReport> {
   const found = await readConsistently(database.db, async (tx) => {
     const all: Inconsistency[] = [];
@@ -57,7 +57,7 @@ async function breaches(tx: Db, { table, fault, broken }: Rule): Promise<Inconsi
   }));
 }
 
-/** Where the resources of each kind are. */
+/** The table of each kind. */
 const tableOfKind: Readonly<Record<KindName, string>> = {
   Workspace: 'workspaces',
   Guardrail: 'guardrails',
@@ -82,7 +82,7 @@ const tableOfKind: Readonly<Record<KindName, string>> = {
   ScimMapping: 'scim_mappings',
 };
 
-/** Where the subjects of counters are. */
+/** The table of each kind of counter subject. */
 const subjectTables = {
   api_key: 'api_keys',
   workspace: 'workspaces',
@@ -94,17 +94,31 @@ const subjectTables = {
 
 const ofOwners = ['sync_status', 'sync_revisions', 'sync_suspensions'];
 const inWorkspace = [
-  ...['api_keys', 'configs', 'guardrails', 'mcp_integrations', 'mcp_servers'],
-  ...['integrations', 'integration_workspaces', 'mcp_integration_workspaces', 'providers'],
-  ...['prompt_labels', 'prompt_collections', 'prompt_partials', 'prompts'],
+  'api_keys',
+  'configs',
+  'guardrails',
+  'mcp_integrations',
+  'mcp_servers',
+  'integrations',
+  'integration_workspaces',
+  'mcp_integration_workspaces',
+  'providers',
+  'prompt_labels',
+  'prompt_collections',
+  'prompt_partials',
+  'prompts',
   'guardrail_exclusions',
 ];
-/** Kinds of subjects with a budget of their own. */
+/** Kinds of subjects with budgets. */
 const budgeted = [
-  ...(['api_key', 'workspace', 'provider', 'integration_workspace', 'integration'] as const),
-];
+  'api_key',
+  'workspace',
+  'provider',
+  'integration_workspace',
+  'integration',
+] as const;
 
-/** Table, column, what it names, and what tells the row. */
+/** Table, referring column, target table, and the column that identifies the row. */
 const ofPeople = [
   ['workspace_members', 'workspace_id', 'workspaces', 'user_id'],
   ['workspace_members', 'user_id', 'users', 'user_id'],
@@ -124,7 +138,7 @@ const rules: readonly Rule[] = [
   reference('api_keys', 'config_id', 'configs'),
   ...ofPeople.map(([table, column, target, named]) => ({
     table,
-    fault: `names in ${column} what is not in ${target}`,
+    fault: `refers in ${column} to a missing row of ${target}`,
     broken: missing(table, column, target, { id: sql.ref(`referring.${named}`) }),
   })),
   allowedSecret('workspace_id', 'workspaces'),
@@ -142,38 +156,38 @@ const rules: readonly Rule[] = [
   reference('prompt_collections', 'parent_collection_id', 'prompt_collections'),
   {
     table: 'prompt_versions',
-    fault: 'is a version of what is neither in prompts nor in prompt_partials',
-    broken: sql`SELECT kept.organisation_id, LOWER(HEX(kept.id)) AS id,
-        LOWER(HEX(kept.resource_id)) AS detail
-      FROM prompt_versions AS kept
-      LEFT JOIN prompts ON prompts.organisation_id = kept.organisation_id
-        AND ${bytesOfId(sql.ref('prompts.id'))} = kept.resource_id
-      LEFT JOIN prompt_partials ON prompt_partials.organisation_id = kept.organisation_id
-        AND ${bytesOfId(sql.ref('prompt_partials.id'))} = kept.resource_id
+    fault: 'is a version of a missing prompt or partial',
+    broken: sql`SELECT stored.organisation_id, LOWER(HEX(stored.id)) AS id,
+        LOWER(HEX(stored.resource_id)) AS detail
+      FROM prompt_versions AS stored
+      LEFT JOIN prompts ON prompts.organisation_id = stored.organisation_id
+        AND ${bytesOfId(sql.ref('prompts.id'))} = stored.resource_id
+      LEFT JOIN prompt_partials ON prompt_partials.organisation_id = stored.organisation_id
+        AND ${bytesOfId(sql.ref('prompt_partials.id'))} = stored.resource_id
       WHERE prompts.id IS NULL AND prompt_partials.id IS NULL`,
   },
   {
     table: 'prompt_versions',
-    fault: 'bears what is not in prompt_labels',
+    fault: 'refers to a missing row of prompt_labels',
     broken: missing('prompt_versions', 'label_id', 'prompt_labels', {
       id: sql`LOWER(HEX(referring.id))`,
     }),
   },
   ...['usage_limit_policies', 'rate_limit_policies'].map((table) => ({
     table,
-    fault: 'is active in a workspace that is gone',
+    fault: 'is active in a missing workspace',
     broken: missing(table, 'workspace_id', 'workspaces', {
       where: sql`referring.status = 'active'`,
     }),
   })),
   {
     table: 'api_key_hashes',
-    fault: 'is the value of an API key that is gone',
+    fault: 'is the value of a missing API key',
     broken: missing('api_key_hashes', 'api_key_id', 'api_keys', { id: sql`referring.api_key_id` }),
   },
   {
     table: 'api_keys',
-    fault: 'has no value, so nobody can use it',
+    fault: 'has no value and cannot be used',
     broken: sql`SELECT keys_.organisation_id, keys_.id, NULL AS detail FROM api_keys AS keys_
       LEFT JOIN api_key_hashes AS hashes ON hashes.organisation_id = keys_.organisation_id
         AND hashes.api_key_id = keys_.id AND hashes.valid_until IS NULL
@@ -197,7 +211,7 @@ const rules: readonly Rule[] = [
   ...ofOwners.map(ofOwner),
   {
     table: 'sync_revision_changes',
-    fault: 'is of a revision that is gone',
+    fault: 'belongs to a missing revision',
     broken: sql`SELECT changes.organisation_id, changes.owner AS id, changes.revision AS detail
       FROM sync_revision_changes AS changes
       LEFT JOIN sync_revisions AS named ON named.organisation_id = changes.organisation_id
@@ -214,7 +228,7 @@ const rules: readonly Rule[] = [
 function reference(table: string, column: string, target: string): Rule {
   return {
     table,
-    fault: `names in ${column} what is not in ${target}`,
+    fault: `refers in ${column} to a missing row of ${target}`,
     broken: missing(table, column, target),
   };
 }
@@ -225,7 +239,7 @@ function allowedSecret(column: string, target: string): Rule {
   return { ...reference(table, column, target), broken: missing(table, column, target, { id }) };
 }
 
-/** Rows of `table` whose `column` names nothing that is there and active in `target`. */
+/** Rows of `table` whose `column` refers to no active row of `target`. */
 function missing(
   table: string,
   column: string,
@@ -234,7 +248,7 @@ function missing(
 ): RawBuilder<Row> {
   const { where = sql`TRUE`, id = sql`referring.id` } = options;
   const named = sql.ref(`referring.${column}`);
-  // An archived workspace holds nothing any more.
+  // An archived workspace owns nothing.
   const archived = target === 'workspaces' ? sql`OR named.status = 'archived'` : sql``;
   return sql<Row>`SELECT referring.organisation_id, ${id} AS id, ${named} AS detail
     FROM ${sql.table(table)} AS referring
@@ -246,25 +260,25 @@ function missing(
 function versions(table: string, target: string): Rule {
   return {
     table,
-    fault: `is a version of what is not in ${target}`,
-    broken: sql`SELECT kept.organisation_id, LOWER(HEX(kept.id)) AS id,
-        LOWER(HEX(kept.resource_id)) AS detail
-      FROM ${sql.table(table)} AS kept
-      LEFT JOIN ${sql.table(target)} AS named ON named.organisation_id = kept.organisation_id
-        AND ${bytesOfId(sql.ref('named.id'))} = kept.resource_id
+    fault: `is a version of a missing row of ${target}`,
+    broken: sql`SELECT stored.organisation_id, LOWER(HEX(stored.id)) AS id,
+        LOWER(HEX(stored.resource_id)) AS detail
+      FROM ${sql.table(table)} AS stored
+      LEFT JOIN ${sql.table(target)} AS named ON named.organisation_id = stored.organisation_id
+        AND ${bytesOfId(sql.ref('named.id'))} = stored.resource_id
       WHERE named.id IS NULL`,
   };
 }
 
-/** Owners stay for good, and what is kept of them hangs on their lease. */
+/** The leases of owners are never deleted, and other tables refer to them. */
 function ofOwner(table: string): Rule {
   return {
     table,
-    fault: 'is of an owner that never had a lease',
-    broken: sql`SELECT kept.organisation_id, kept.owner AS id, NULL AS detail
-      FROM ${sql.table(table)} AS kept
-      LEFT JOIN sync_leases AS named ON named.organisation_id = kept.organisation_id
-        AND named.owner = kept.owner
+    fault: 'belongs to an owner without a lease',
+    broken: sql`SELECT stored.organisation_id, stored.owner AS id, NULL AS detail
+      FROM ${sql.table(table)} AS stored
+      LEFT JOIN sync_leases AS named ON named.organisation_id = stored.organisation_id
+        AND named.owner = stored.owner
       WHERE named.owner IS NULL`,
   };
 }
@@ -272,7 +286,7 @@ function ofOwner(table: string): Rule {
 function claim(kind: KindName): Rule {
   return {
     table: 'managed_resources',
-    fault: `claims a ${kind} that is gone`,
+    fault: `claims a missing ${kind}`,
     broken: missing('managed_resources', 'resource_id', tableOfKind[kind], {
       where: sql`referring.kind = ${sql.lit(kind)}`,
       id: sql`referring.resource_id`,
@@ -286,7 +300,7 @@ function counter(
 ): Rule {
   return {
     table,
-    fault: `counts for a ${kind} that is gone`,
+    fault: `counts for a missing ${kind}`,
     broken: sql`SELECT counted.organisation_id, counted.id, NULL AS detail
       FROM (SELECT DISTINCT organisation_id, ${asText(sql`subject_id`)} AS id
         FROM ${sql.table(table)} WHERE subject_kind = ${sql.lit(kind)}) AS counted
@@ -296,7 +310,7 @@ function counter(
   };
 }
 
-/** The text of an id that is kept as bytes, so that its table can be asked by its key. */
+/** The text of an id stored as bytes, so that the join can use the primary key. */
 function asText(bytes: RawBuilder<unknown>): RawBuilder<string> {
   const hyphens = [9, 14, 19, 24].reduce(
     (text, at) => sql`INSERT(${text}, ${sql.lit(at)}, 0, '-')`,
@@ -308,7 +322,7 @@ function asText(bytes: RawBuilder<unknown>): RawBuilder<string> {
 function budget(kind: (typeof budgeted)[number]): Rule {
   return {
     table: 'usage_budgets',
-    fault: `is the budget of what is not in ${subjectTables[kind]}`,
+    fault: `is the budget of a missing row of ${subjectTables[kind]}`,
     broken: missing('usage_budgets', 'subject_id', subjectTables[kind], {
       where: sql`referring.subject_kind = ${sql.lit(kind)}`,
       id: sql`referring.subject_id`,

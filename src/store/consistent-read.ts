@@ -1,11 +1,10 @@
-/** Knows how several tables are read as of one moment. */
+/** Reads several tables from one consistent snapshot. */
 import type { Db } from './connection/db.ts';
 import { retrying } from './connection/retry.ts';
 
 /**
- * Runs `read` in one read-only REPEATABLE READ transaction: its first query fixes the moment, and
- * the others see the database as it was then, whatever is written meanwhile. A migration meanwhile has
- * `read` run again, as of another moment.
+ * Runs `read` in one read-only REPEATABLE READ transaction: all queries see the state at the first one,
+ * regardless of concurrent writes. A concurrent migration makes `read` run again.
  */
 export function readConsistently<T>(db: Db, read: (tx: Db) => Promise<T>): Promise<T> {
   const transaction = db

@@ -1,11 +1,11 @@
-/** Knows how bytes are kept in the database: in parts of a mebibyte. */
+/** Stores blobs in the database, in parts of one mebibyte. */
 import { type BlobKey, type BlobStore, BlobUnavailable, cut } from '../blobs/blob-store.ts';
 import type { Database } from './connection/db.ts';
 import * as blobParts from './objects/blob-parts.ts';
 
-/** A statement with twice as much in it is one that every server takes as it comes out of the box. */
+/** Every server accepts statements of twice this size with its default configuration. */
 const partBytes = 1024 * 1024;
-const deletedAtOnce = 16;
+const deleteBatchMax = 16;
 
 export class DatabaseBlobs implements BlobStore {
   readonly #database: Pick<Database, 'db'>;
@@ -33,7 +33,7 @@ export class DatabaseBlobs implements BlobStore {
 
   async delete({ organisationId, id }: BlobKey): Promise<void> {
     const { db } = this.#database;
-    while ((await blobParts.deleteSome(db, { organisationId, id }, deletedAtOnce)) > 0);
+    while ((await blobParts.deleteSome(db, { organisationId, id }, deleteBatchMax)) > 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

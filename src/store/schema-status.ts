@@ -1,4 +1,4 @@
-/** Knows whether the schema is this build's, asked over the pool of a process that serves. */
+/** Compares the database schema with this build, over the pool of a serving process. */
 import { sql } from 'kysely';
 import type { RowDataPacket } from 'mysql2';
 import type { Db } from './connection/db.ts';

@@ -12,7 +12,7 @@ import { createLog } from '../../log.ts';
 import { tsgIdPattern } from '../../model/people/access-policy.ts';
 import { readSettings, type Settings } from '../../settings.ts';
 import {
-  type Account,
+  type BootstrappedAccount,
   accountNamePattern,
   bootstrapTenant,
   ensureAccount,
@@ -207,7 +207,7 @@ async function writeNew(
   options: Options,
   { url, inferenceUrl }: Addresses,
   io: CommandIo,
-): Promise<Account> {
+): Promise<BootstrappedAccount> {
   await using file = await createCredentialsFile(path);
   try {
     const tenant = await makeAccount(settings, options, io);
@@ -226,7 +226,7 @@ async function writeDerived(
   options: Options,
   { url, inferenceUrl }: Addresses,
   io: CommandIo,
-): Promise<Account> {
+): Promise<BootstrappedAccount> {
   const account = await makeAccount(settings, options, io);
   const found = inspectStateFile(path, ClientCredentials);
   if (found !== null && (found.isDamaged || found.state.clientId !== account.clientId)) {
@@ -243,7 +243,7 @@ async function makeAccount(
   settings: Settings,
   options: Options,
   { stderr }: CommandIo,
-): Promise<Account> {
+): Promise<BootstrappedAccount> {
   const log = createLog({ level: settings.logLevel ?? 'warn', destination: stderr });
   await using app = await createApp(settings, { log });
   const { keyring } = app;

@@ -1,12 +1,12 @@
-/** Knows the credentials.json that commands and clients reach a deployment by: its fields, reading, writing. */
+/** Reads and writes credentials.json, with which commands and clients connect to a deployment. */
 import { readFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { Failure } from '../../failure.ts';
-import type { Account, Tenant } from '../../store/bootstrap.ts';
+import type { BootstrappedAccount, BootstrappedTenant } from '../../store/bootstrap.ts';
 
-/** What a client of the Admin API needs of it; a file written by hand may hold no more. */
+/** The fields that a client of the Admin API needs; hand-written files may contain only these. */
 export const ClientCredentials = z.object({
   /** Base of the `/v1` plane; ends in `/v1`. */
   baseUrl: z.url(),
@@ -18,26 +18,26 @@ export const ClientCredentials = z.object({
   clientSecret: z.string().min(1),
 });
 
-/** The whole document, everything in the clear: it is secret as a whole. */
+/** The complete document in plain text: the whole file is secret. */
 export const Credentials = ClientCredentials.extend({
   iamUrl: z.url(),
   organisationApiKey: z.string().min(1),
-  /** Base of inference, for clients of model providers; ends in `/v1`. Absent in older files. */
+  /** Base URL of inference for OpenAI-compatible clients; ends in `/v1`. Absent in older files. */
   inferenceUrl: z.url().optional(),
 });
 
-/** Where `gatewright up` keeps the credentials of its `home`. */
+/** Path of the credentials in the home of `gatewright up`. */
 export function credentialsPathOf(home: string): string {
   return join(home, 'credentials.json');
 }
 
 /**
- * The file's text. `url` is where the server is reached, without a path:
- * `https://gateway.example.com`; `inferenceUrl` where inference is, with its `/v1`.
+ * Renders the file. `url` is the address of the server without a path: `https://gateway.example.com`;
+ * `inferenceUrl` ends in `/v1`.
  */
 export function credentialsText(
   url: string,
-  tenant: Omit<Account, 'organisationId'> & Partial<Pick<Tenant, 'organisationApiKey'>>,
+  tenant: Omit<BootstrappedAccount, 'organisationId'> & Partial<Pick<BootstrappedTenant, 'organisationApiKey'>>,
   inferenceUrl?: string,
 ): string {
   const origin = url.replace(/\/+$/, '');
@@ -54,7 +54,7 @@ export function credentialsText(
   return `${JSON.stringify({ ...document, organisationApiKey, inferenceUrl }, null, 2)}\n`;
 }
 
-/** What to do, told at the end of a failure. */
+/** Advice at the end of an error message. */
 export interface CredentialsAdvice {
   readonly missing: string;
   readonly damaged: string;
@@ -98,8 +98,10 @@ export interface CredentialsFile extends AsyncDisposable {
 }
 
 /**
- * Makes the file, readable by its owner only, before there is anything to put into it, so that
- * credentials are never made that cannot be kept. Throws a Failure when it exists or cannot be made.
+ * Creates the file, readable by its owner only, before the credentials exist, so that credentials are
+ * never created that cannot be stored.
+ *
+ * @throws Failure when the file exists or cannot be created
  */
 export async function createCredentialsFile(path: string): Promise<CredentialsFile> {
   try {

@@ -1,4 +1,4 @@
-/** Knows how one connection to the database is made: handshake, TLS, session, all within a time limit. */
+/** Opens a database connection: handshake, TLS and session set-up within a time limit. */
 import { type Connection, createConnection, type SslOptions } from 'mysql2';
 import type { Log } from '../../log.ts';
 import type { DatabaseSettings } from '../../settings.ts';
@@ -7,13 +7,13 @@ import { explainConnectFailure } from './unavailable.ts';
 
 const connectTimeoutSecondsDefault = 2;
 const statementSecondsDefault = 10;
-/** Of the time of a statement: who waited for one lock has the rest for all else. */
+/** Share of the statement time limit for waiting on one lock. */
 const lockWaitShare = 0.3;
 const keepAliveDelayMs = 10_000;
 
 /**
- * The same on every server, whatever its own defaults (docs/guides/database.md, Engines). What the comment holds is
- * read by MariaDB from 11.4.2 on, and is a remark to all others.
+ * Session settings, equal on every server regardless of its defaults (docs/guides/database.md, Engines).
+ * MariaDB since 11.4.2 executes the content of the comment; other servers ignore it.
  */
 const sessionStatements = (lockWaitSeconds: number) => [
   'SET NAMES utf8mb4',
@@ -28,12 +28,12 @@ function timeoutMsOf({ connectTimeoutSeconds }: DatabaseSettings): number {
   return (connectTimeoutSeconds ?? connectTimeoutSecondsDefault) * 1_000;
 }
 
-/** How long a statement may take. */
+/** Time limit of a statement. */
 export function statementMsOf({ statementSeconds }: DatabaseSettings): number {
   return (statementSeconds ?? statementSecondsDefault) * 1_000;
 }
 
-/** At least the one second that the server takes for its least. */
+/** At least one second, the server's minimum. */
 function lockWaitSecondsOf(settings: DatabaseSettings): number {
   return Math.max(1, Math.floor((statementMsOf(settings) / 1_000) * lockWaitShare));
 }
@@ -41,15 +41,15 @@ function lockWaitSecondsOf(settings: DatabaseSettings): number {
 export interface Connector {
   /** A new connection, ready for queries; throws `DatabaseUnavailable`. The caller closes it. */
   open(): Promise<Connection>;
-  /** What the latest connection got, or null before the first. */
+  /** TLS of the latest connection; null before the first. */
   tls(): ConnectionTls | null;
-  /** How long each step of a connection may take. */
+  /** Time limit of each step of a connection. */
   readonly timeoutMs: number;
 }
 
 export interface ConnectorOptions {
   readonly log?: Log | undefined;
-  /** Connect without choosing a database, to create it. */
+  /** Connect without selecting a database, in order to create it. */
   readonly withoutDatabase?: boolean;
 }
 
@@ -64,7 +64,7 @@ export function createConnector(
   let sharedTls: Promise<SslOptions | undefined> | undefined;
   let latest: ConnectionTls | null = null;
 
-  /** A failed refresh keeps what worked: half of a rotation may be on disk just now. */
+  /** A failed refresh retains the working credentials, because a rotation may be half written to disk. */
   const refresh = (): void => {
     try {
       settings = settings.refresh?.() ?? settings;
@@ -108,8 +108,8 @@ export function createConnector(
 }
 
 /**
- * The driver has no PREFERRED: a plain connection follows only where the server says it has no TLS,
- * and each connection asks anew. A handshake that began and failed is an error in every mode.
+ * Implements PREFERRED, which the driver lacks: falls back to plain text only when the server offers no
+ * TLS, for each connection. A failed TLS handshake is an error in every mode.
  */
 async function handshakeAs(
   settings: DatabaseSettings,
@@ -145,18 +145,18 @@ async function handshake(
     connectTimeout: timeoutMsOf(settings),
     enableKeepAlive: true,
     keepAliveInitialDelay: keepAliveDelayMs,
-    // Documents are text to us whichever server they come from.
+    // Return JSON columns as text on every server.
     jsonStrings: true,
-    // A stray object as parameter would otherwise become a list of assignments.
+    // An object passed as a parameter by mistake must not become a list of assignments.
     stringifyObjects: true,
-    // A BIGINT or sum beyond what a number can hold comes as text, not as another number.
+    // A BIGINT or sum beyond 2^53 is returned as text instead of a rounded number.
     supportBigNumbers: true,
     ...(settings.socketPath === null ? {} : { socketPath: settings.socketPath }),
     ...(tls === undefined ? {} : { ssl: tls }),
   });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   connection.once('connect', () => resolve());
-  // Stays for life: an idle connection that breaks must not end the process.
+  // For the connection's lifetime: an error on an idle connection must not end the process.
   connection.on('error', reject);
   try {
     await promise;
@@ -167,7 +167,7 @@ async function handshake(
   }
 }
 
-/** Closes the socket at once; the driver's own `destroy` waits for a server that may be frozen. */
+/** Closes the socket at once; the driver's `destroy` would wait for a server that may be frozen. */
 export function discard(connection: Connection): void {
   connection.destroy();
   streamOf(connection).destroy();

@@ -1,59 +1,58 @@
-/** Knows how to reach the database: the pool, its sessions, transactions, and what a lost connection means. */
+/** Opens the database: pools for writer and reader, and transactions with retries. */
 import type { Kysely } from 'kysely';
 import type { Log } from '../../log.ts';
 import type { DatabaseSettings } from '../../settings.ts';
-import { doLast } from './before-commit.ts';
+import { runDeferred } from './before-commit.ts';
 import { type Connector, createConnector, statementMsOf } from './connect.ts';
-import { type Acquire, buildOn, withShortWay } from './dialect.ts';
+import { type Acquire, buildOn, withDirectExecution } from './dialect.ts';
 import { ConnectionPool, type PoolFigures } from './pool.ts';
 import { retrying } from './retry.ts';
 import type { ConnectionTls } from './tls.ts';
 import { watchWriter } from './writer-watch.ts';
 
-/** Every table by name, for the query builder; each file of `tables/` adds the rows that it knows. */
+/** Row types by table, for the query builder. Each table's file declares its own by module augmentation. */
 export interface Tables extends Record<never, never> {}
 
-/** A pool or a transaction: store functions take either as their first argument. */
+/** A pool or a transaction; the first argument of store functions. */
 export type Db = Kysely<Tables>;
 
 export interface Database extends AsyncDisposable {
   readonly db: Db;
   /**
-   * For reads that may be stale: the writer, unless it is down and a reader may stand in
-   * (MYSQL_WRITER_HADR_MODE). Never a reader while the writer works, so that who has written reads
-   * what was written.
+   * For reads that may be stale: the writer, or the reader while the writer is down
+   * (MYSQL_WRITER_HADR_MODE). Never the reader while the writer works, so that callers read their writes.
    */
   readonly readable: Db;
   /**
-   * Runs `work` in one READ COMMITTED transaction; any error rolls back. A deadlock or lock-wait
-   * timeout runs `work` again from its start, a few times; a statement outside of transactions is
-   * tried again by the same rule. `attemptsMax` 1 means that the caller has a rule of its own.
+   * Runs `work` in one READ COMMITTED transaction; any error rolls back. After a deadlock or lock-wait
+   * timeout `work` runs again from its start, a few times; statements outside transactions are retried
+   * by the same rule. `attemptsMax` 1 disables the retry for a caller with its own.
    */
   transaction<T>(work: (tx: Db) => Promise<T>, attemptsMax?: number): Promise<T>;
-  /** Resolves when the writer answers; rejects within 2 seconds when it does not. */
+  /** Resolves when the writer responds; rejects within 2 seconds otherwise. */
   ping(): Promise<void>;
-  /** Whether the writer is down and the reader answers {@link readable} in its place. */
-  isStoodIn(): Promise<boolean>;
+  /** Whether the writer is down and the reader serves {@link readable}. */
+  isReaderInUse(): Promise<boolean>;
   /**
-   * When the writer last refused a change because it takes none (a full disk, a server that is read
-   * only), by `performance.now()`; null when it never did.
+   * When the writer last rejected a change because it accepts none (full disk, read-only server), by
+   * `performance.now()`; null for never.
    */
   writeRefusedAtMs(): number | null;
-  /** Connections of the writer now, for metrics. */
+  /** Connections of the writer, for metrics. */
   pool(): PoolFigures;
-  /** What the latest connection got, or null before the first. */
+  /** TLS of the latest connection; null before the first. */
   tls(): ConnectionTls | null;
 }
 
 export interface DatabaseOptions {
   readonly log?: Log;
-  /** Stands in for reads while the writer is down; null or absent means none does. */
+  /** Serves reads while the writer is down; null or absent disables this. */
   readonly reader?: DatabaseSettings | null;
-  /** Longest a statement may take, as the settings say when absent; 0 means no limit. */
+  /** Time limit of a statement; from the settings when absent, 0 for none. */
   readonly queryTimeoutMs?: number;
 }
 
-/** Connects when first used. Dispose it to close the connections; running work is waited for. */
+/** Connects on first use. Disposing waits for running work and closes the connections. */
 export function openDatabase(settings: DatabaseSettings, options: DatabaseOptions = {}): Database {
   const { log, reader, queryTimeoutMs = statementMsOf(settings) } = options;
   const { poolWaitSeconds } = settings;
@@ -61,15 +60,15 @@ export function openDatabase(settings: DatabaseSettings, options: DatabaseOption
     new ConnectionPool(connector, { size, queryTimeoutMs, waitSeconds: poolWaitSeconds });
   const connector = createConnector(settings, { log });
   const writer = open(connector, settings.poolSize);
-  if (!reader) return databaseOn(connector, writer, alone(writer));
-  // Asks on a connection of its own: a pool in full use is not a writer that is down.
+  if (!reader) return databaseOn(connector, writer, writerOnly(writer));
+  // Pings on a connection of its own: a fully used pool does not mean that the writer is down.
   const probe = open(connector, 1);
-  const standIn = open(createConnector(reader, { log }), reader.poolSize);
-  return databaseOn(connector, writer, withReader(writer, probe, standIn, log));
+  const readerPool = open(createConnector(reader, { log }), reader.poolSize);
+  return databaseOn(connector, writer, withReader(writer, probe, readerPool, log));
 }
 
-/** Where connections come from, for work that needs the writer and for reads that may be stale. */
-interface Roles extends Pick<Database, 'isStoodIn'> {
+/** Sources of connections for work that needs the writer and for reads that may be stale. */
+interface Roles extends Pick<Database, 'isReaderInUse'> {
   readonly writable: Acquire;
   readonly readable: Acquire;
   close(): Promise<unknown>;
@@ -82,15 +81,15 @@ function databaseOn(connector: Connector, writer: ConnectionPool, roles: Roles):
     readable: buildOn<Tables>(roles.readable),
     transaction: (work, attemptsMax) => {
       const whole = (tx: Db) =>
-        withShortWay(tx, async () => {
+        withDirectExecution(tx, async () => {
           const result = await work(tx);
-          await doLast(tx);
+          await runDeferred(tx);
           return result;
         });
       return retrying(() => db.transaction().execute(whole), attemptsMax);
     },
     ping: () => writer.ping(),
-    isStoodIn: roles.isStoodIn,
+    isReaderInUse: roles.isReaderInUse,
     writeRefusedAtMs: () => writer.writeRefusedAtMs,
     pool: () => writer.figures(),
     tls: () => connector.tls(),
@@ -100,16 +99,16 @@ function databaseOn(connector: Connector, writer: ConnectionPool, roles: Roles):
   };
 }
 
-function alone(writer: ConnectionPool): Roles {
+function writerOnly(writer: ConnectionPool): Roles {
   return {
     writable: () => writer.acquire(),
     readable: () => writer.acquire(),
-    isStoodIn: async () => false,
+    isReaderInUse: async () => false,
     close: () => writer.close(),
   };
 }
 
-/** While the writer is down its own work fails at once, and the reader takes the reads. */
+/** While the writer is down, its own work fails at once and the reader serves reads. */
 function withReader(
   writer: ConnectionPool,
   probe: ConnectionPool,
@@ -131,7 +130,7 @@ function withReader(
         return reader.acquire();
       }
     },
-    isStoodIn: async () => {
+    isReaderInUse: async () => {
       if (await watch.isUp()) return false;
       return reader.ping().then(
         () => true,

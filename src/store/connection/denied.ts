@@ -1,9 +1,9 @@
-/** Knows how the server says that its user may not do something. */
+/** Detects statements that the server rejects for missing privileges. */
 
-/** To a whole database, a table, a privileged act, a routine. */
+/** Access denied to a database, a table, a privileged operation or a routine. */
 const deniedErrnos: readonly unknown[] = [1044, 1142, 1227, 1370];
 
-/** Whether the statement was refused for the rights of the user, so that no other try is let through. */
+/** Whether the user lacks privileges, so that a retry cannot succeed. */
 export function isDenied(error: unknown): boolean {
   return error instanceof Error && 'errno' in error && deniedErrnos.includes(error.errno);
 }

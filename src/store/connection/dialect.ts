@@ -1,4 +1,4 @@
-/** Knows how the query builder comes to connections, and how a statement that is written already goes past it. */
+/** Connects the query builder to the pool, and sends compiled statements without it. */
 import {
   CompiledQuery,
   type Dialect,
@@ -11,20 +11,20 @@ import {
 } from 'kysely';
 import type { PooledConnection } from './pooled-connection.ts';
 
-/** Lends a connection, which is released by its own method. */
+/** Lends a connection, which the borrower releases by `release`. */
 export type Acquire = () => Promise<PooledConnection>;
 
-/** As much as is asked here of a pool or a transaction. */
+/** The part of a pool or transaction used here. */
 type Builder = Pick<Kysely<never>, 'executeQuery' | 'getExecutor'>;
 
 type Execute = <Row>(query: CompiledQuery<Row>) => Promise<QueryResult<Row>>;
 
-const ways = new WeakMap<object, Execute>();
+const direct = new WeakMap<object, Execute>();
 
-/** A builder on connections that `acquire` lends. */
+/** Creates a query builder on connections from `acquire`. */
 export function buildOn<Tables>(acquire: Acquire): Kysely<Tables> {
   const db = new Kysely<Tables>({ dialect: dialectOn(acquire) });
-  ways.set(db, async (query) => {
+  direct.set(db, async (query) => {
     const connection = await acquire();
     try {
       return await connection.executeQuery(query);
@@ -36,22 +36,22 @@ export function buildOn<Tables>(acquire: Acquire): Kysely<Tables> {
 }
 
 /**
- * The same as `db.executeQuery`, which takes a dozen promises and as many objects to find out again what
- * is known of a pool, and of a transaction while its work goes on.
+ * As `db.executeQuery`, which creates a dozen promises and as many objects to find the connection. Here
+ * the connection of a pool, or of a running transaction, is looked up directly.
  */
 export function execute<Row>(db: Builder, query: CompiledQuery<Row>): Promise<QueryResult<Row>> {
-  const way = ways.get(db);
-  return way === undefined ? db.executeQuery(query) : way(query);
+  const send = direct.get(db);
+  return send === undefined ? db.executeQuery(query) : send(query);
 }
 
-/** Runs the work of a transaction with the short way open; who keeps the transaction finds it closed. */
-export async function withShortWay<T>(tx: Builder, work: () => Promise<T>): Promise<T> {
+/** Enables direct execution for the duration of a transaction's work. */
+export async function withDirectExecution<T>(tx: Builder, work: () => Promise<T>): Promise<T> {
   const connection = await tx.getExecutor().provideConnection(async (lent) => lent);
-  ways.set(tx, (query) => connection.executeQuery(query));
+  direct.set(tx, (query) => connection.executeQuery(query));
   try {
     return await work();
   } finally {
-    ways.delete(tx);
+    direct.delete(tx);
   }
 }
 
@@ -64,7 +64,7 @@ function dialectOn(acquire: Acquire): Dialect {
   };
 }
 
-/** Who made the pools ends them. */
+/** The owner of the pools closes them. */
 function driverOn(acquire: Acquire): Driver {
   const own = (connection: unknown) => connection as PooledConnection;
   return {

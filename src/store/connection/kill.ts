@@ -1,18 +1,18 @@
-/** Knows how the server is told to end what nobody waits for any more. */
+/** Kills a connection whose statement has timed out. */
 import type { Connection as PromiseConnection, RowDataPacket } from 'mysql2/promise';
 import { type Connector, discard } from './connect.ts';
 
 const unknownThread = 1094;
 
-/** A connection of the same user, by its number, with a statement that has run for `ranMs`. */
+/** A connection of the same user whose statement has run for `ranMs`. */
 export interface Stuck {
   readonly threadId: number;
   readonly ranMs: number;
 }
 
 /**
- * Ends a connection with the statement it runs, which the server would otherwise finish, locks held,
- * before it notices that its client has gone. One that has ended is no error.
+ * Kills a connection with its statement, which the server would otherwise finish with its locks before it
+ * notices that the client is gone. A connection that has ended is no error.
  */
 export async function killConnection(connector: Connector, stuck: Stuck): Promise<void> {
   const connection = await connector.open();
@@ -25,13 +25,13 @@ export async function killConnection(connector: Connector, stuck: Stuck): Promis
   }
 }
 
-/** Where a balancer stands before several servers, the number may be somebody else's at this one. */
+/** Behind a load balancer the connection number may belong to another client of this server. */
 async function isRunning(
   ask: PromiseConnection,
   { threadId, ranMs }: Stuck,
   timeout: number,
 ): Promise<boolean> {
-  // Whole seconds, of which the server may have counted one less.
+  // The server counts whole seconds and may be one behind.
   const [rows] = await ask.query<RowDataPacket[]>({
     sql: `SELECT id FROM information_schema.processlist
       WHERE id = ? AND command <> 'Sleep' AND time >= ?`,

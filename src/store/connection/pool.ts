@@ -1,4 +1,4 @@
-/** Knows the pool of connections: how many there are, how long one waits for one, and when they are closed. */
+/** The connection pool: limits the number of connections and the wait for one, and closes idle ones. */
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Connection } from 'mysql2';
 import { Pool } from 'tarn';
@@ -10,12 +10,11 @@ import { DatabaseUnavailable, isServerFull } from './unavailable.ts';
 const waitSecondsDefault = 5;
 /** Two handshakes (PREFERRED) and the session's statements, each bounded by the connect timeout. */
 const createStepsMax = 7;
-/** Whoever asks whether the server answers wants to know it soon. */
 const pingTimeoutMs = 2_000;
 const idleTimeoutMs = 60_000;
 const createRetryMs = 50;
-/** Far below what the pool calls idle, and far above the time between two statements of a busy server. */
-const atHandMs = 1_000;
+/** Far below the pool's idle timeout, and far above the time between two statements of a busy server. */
+const readyMs = 1_000;
 
 export interface PoolFigures {
   /** Connections open now. */
@@ -26,17 +25,17 @@ export interface PoolFigures {
 }
 
 interface PoolOptions {
-  /** Connections at most. */
+  /** Maximum number of connections. */
   readonly size: number;
   /** 0 means no limit. */
   readonly queryTimeoutMs: number;
-  /** How long to wait for a free connection; 5 when left out. */
+  /** Longest wait for a free connection; default 5. */
   readonly waitSeconds: number | undefined;
 }
 
 /**
- * Stands on tarn because the driver's own pool bounds no wait, checks no connection before it hands
- * it out, and cannot be told how to open one (two handshakes under PREFERRED, passwords that rotate).
+ * Uses tarn because the driver's own pool does not limit the wait, does not validate a connection before
+ * lending it, and cannot use a custom connect (two handshakes under PREFERRED, rotating passwords).
  */
 export class ConnectionPool {
   readonly #tarn: Pool<PooledConnection>;
@@ -44,8 +43,8 @@ export class ConnectionPool {
   readonly #waitSeconds: number;
   readonly #connector: Connector;
   readonly #kills = new Set<Promise<void>>();
-  /** Lent out in the eyes of the pool, whose lending takes timers and promises, and free all the same. */
-  #atHand: PooledConnection[] = [];
+  /** Free connections that tarn counts as lent, because lending by tarn costs timers and promises. */
+  #ready: PooledConnection[] = [];
   #closed: Promise<void> | undefined;
   #writeRefusedAtMs: number | null = null;
 
@@ -76,7 +75,7 @@ export class ConnectionPool {
 
   async acquire(): Promise<PooledConnection> {
     if (this.#closed !== undefined) throw closedError();
-    const ready = this.#atHand.pop();
+    const ready = this.#ready.pop();
     if (ready?.usable) return ready;
     if (ready !== undefined) this.#tarn.release(ready);
     try {
@@ -92,37 +91,37 @@ export class ConnectionPool {
     }
   }
 
-  /** What a server that is full refuses may be free a moment later, and until then others come back. */
+  /** Retries while the server's connection limit is reached and a lent connection may come back. */
   async #open(): Promise<Connection> {
     for (;;) {
       try {
         return await this.#connector.open();
       } catch (error) {
-        if (!isServerFull(error) || !this.#comesBack()) throw error;
+        if (!isServerFull(error) || !this.#canWaitForRelease()) throw error;
       }
       await wait(createRetryMs);
     }
   }
 
-  /** Whether somebody waits for a connection, and gets one that is lent out now when it is released. */
-  #comesBack(): boolean {
+  /** Whether a pending caller can get a connection that is lent now. */
+  #canWaitForRelease(): boolean {
     const isOpen = this.#closed === undefined;
     return isOpen && this.#tarn.numUsed() > 0 && this.#tarn.numPendingAcquires() > 0;
   }
 
-  /** Whoever waits gets it; else it stays at hand for a while. */
+  /** Gives the connection to a waiting caller, or retains it for a second. */
   #takeBack(connection: PooledConnection): void {
     const isWanted = this.#tarn.numPendingAcquires() > 0;
     if (isWanted || this.#closed !== undefined || !connection.usable) {
       this.#tarn.release(connection);
       return;
     }
-    if (this.#atHand.length === 0) setTimeout(() => this.#giveBack(), atHandMs).unref();
-    this.#atHand.push(connection);
+    if (this.#ready.length === 0) setTimeout(() => this.#giveBack(), readyMs).unref();
+    this.#ready.push(connection);
   }
 
   #giveBack(): void {
-    for (const connection of this.#atHand.splice(0)) this.#tarn.release(connection);
+    for (const connection of this.#ready.splice(0)) this.#tarn.release(connection);
   }
 
   /** One round trip; rejects within 2 seconds, a frozen server's connection is dropped. */
@@ -152,16 +151,16 @@ export class ConnectionPool {
     }
   }
 
-  /** When a change was last refused, by `performance.now()`; null when none ever was. */
+  /** When a change was last rejected, by `performance.now()`; null for never. */
   get writeRefusedAtMs(): number | null {
     return this.#writeRefusedAtMs;
   }
 
   figures(): PoolFigures {
-    const atHand = this.#atHand.length;
-    const used = this.#tarn.numUsed() - atHand;
+    const ready = this.#ready.length;
+    const used = this.#tarn.numUsed() - ready;
     const pending = this.#tarn.numPendingAcquires();
-    return { size: used + atHand + this.#tarn.numFree(), used, pending };
+    return { size: used + ready + this.#tarn.numFree(), used, pending };
   }
 
   /** Waits for running work, then closes every connection. */
@@ -175,10 +174,10 @@ export class ConnectionPool {
     return this.#closed;
   }
 
-  /** In the background: who waited for the statement has waited long enough. */
+  /** Runs in the background, because the caller has already timed out. */
   #kill(stuck: Stuck): void {
     const killing = killConnection(this.#connector, stuck)
-      // A server that cannot be reached now sees by itself, later, that the connection is gone.
+      // An unreachable server later notices the lost connection itself.
       .catch(() => undefined)
       .finally(() => this.#kills.delete(killing));
     this.#kills.add(killing);

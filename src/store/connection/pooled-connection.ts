@@ -1,4 +1,4 @@
-/** Knows one connection of the pool: how a statement is sent, what its failure means, and whether it may be used again. */
+/** A connection of the pool: sends statements, classifies failures, and decides whether it can be used again. */
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely';
 import type { Connection, QueryError, ResultSetHeader } from 'mysql2';
 import { widened } from './beyond-ascii.ts';
@@ -14,28 +14,28 @@ import {
 } from './unavailable.ts';
 import { Waiters } from './waiters.ts';
 
-/** Statements that change nothing, whatever becomes of them. */
+/** Statements without side effects. */
 const readPattern = /^\s*(?:select|show)\b/i;
 
-/** Rows, or what became of a change. */
+/** Rows, or the result of a change. */
 type DriverResult = unknown[] | ResultSetHeader;
 
-/** What a connection asks of the pool that it is from. */
+/** The pool of a connection. */
 interface ConnectionOwner {
   release(connection: PooledConnection): void;
-  /** Ends what the server still does for a connection that nobody listens to any more. */
+  /** Ends a statement that the server still runs for an abandoned connection. */
   kill(stuck: Stuck): void;
-  /** Takes note that the server takes no changes now. */
+  /** Records that the server rejected a change. */
   noteWriteRefusal(): void;
 }
 
-/** In the shape the query builder asks for; it is passed by where a statement is written already. */
+/** Implements the query builder's interface; prepared statements call it directly (dialect.ts). */
 export class PooledConnection implements DatabaseConnection {
   readonly #raw: Connection;
   readonly #owner: ConnectionOwner;
   readonly #waiters: Waiters;
   #usable = true;
-  /** Between `begin` and its end; what fails there is the transaction's to repeat. */
+  /** Within a transaction a failed statement is not retried; the transaction is. */
   #inTransaction = false;
 
   /** A `timeoutMs` of 0 means no limit. */
@@ -57,7 +57,7 @@ export class PooledConnection implements DatabaseConnection {
     return this.#usable;
   }
 
-  /** @throws OutcomeUnknown where the answer to a change outside of any transaction was lost */
+  /** @throws OutcomeUnknown when the response to a change outside a transaction was lost */
   async executeQuery<Row>({
     sql,
     parameters,
@@ -76,9 +76,9 @@ export class PooledConnection implements DatabaseConnection {
     }
   }
 
-  /** Of the shape, and asked for by nobody. */
+  /** Required by the interface and unused. */
   streamQuery(): never {
-    throw new TypeError('rows are read all at once');
+    throw new TypeError('streaming of rows is not supported');
   }
 
   async begin(): Promise<void> {
@@ -86,7 +86,7 @@ export class PooledConnection implements DatabaseConnection {
     this.#inTransaction = true;
   }
 
-  /** @throws OutcomeUnknown where the answer was lost */
+  /** @throws OutcomeUnknown when the response was lost */
   async commit(): Promise<void> {
     this.#inTransaction = false;
     try {
@@ -96,7 +96,7 @@ export class PooledConnection implements DatabaseConnection {
     }
   }
 
-  /** The server rolls back what a lost connection left open; the error that led here matters more. */
+  /** Ignores errors: the server rolls back when a connection is lost, and the original error matters more. */
   async rollback(): Promise<void> {
     this.#inTransaction = false;
     await this.#send('rollback').catch((error: Error) => this.#destroy(error));
@@ -132,7 +132,7 @@ export class PooledConnection implements DatabaseConnection {
         reject(error);
       });
     } catch (error) {
-      // Of values that the driver cannot write.
+      // The driver cannot serialise a value.
       this.#waiters.remove(reject);
       reject(error);
     }
@@ -148,10 +148,7 @@ export class PooledConnection implements DatabaseConnection {
     this.#owner.release(this);
   }
 
-  /**
-   * Never used again; the pool drops it when it comes back. The driver would say nothing more to those
-   * who wait.
-   */
+  /** Makes the connection unusable; the pool discards it on release. Rejects pending calls, as the driver would not. */
   #destroy(error: Error): void {
     this.#waiters.fail(error);
     if (!this.#usable) return;
@@ -159,7 +156,7 @@ export class PooledConnection implements DatabaseConnection {
     discard(this.#raw);
   }
 
-  /** Takes leave of the server, without waiting for its answer. */
+  /** Closes the connection cleanly. */
   async close(): Promise<void> {
     if (!this.#usable) return;
     this.#usable = false;
@@ -175,7 +172,7 @@ function resultOf<Row>(result: DriverResult): QueryResult<Row> {
   return { rows: [], numAffectedRows: BigInt(result.affectedRows) };
 }
 
-/** The driver knows where an answer was read, and not who had asked. */
+/** Adds the caller's stack, because the driver's error only has that of the socket's event. */
 function withCallers(error: unknown): unknown {
   if (error instanceof Error)
     error.stack += `\n${new Error().stack!.split('\n').slice(2).join('\n')}`;

@@ -1,4 +1,4 @@
-/** Knows when work is done again: after errors by which the server itself undid all of it. */
+/** Retries work after errors by which the server has rolled back all of it. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isRetryable } from './unavailable.ts';
 
@@ -6,9 +6,9 @@ const attemptsDefault = 6;
 const firstDelayMs = 20;
 
 /**
- * Runs `work` again, a few times, after a deadlock, a lock-wait time-out, a row that changed meanwhile
- * or a certification conflict between nodes of a cluster. `work` is a whole transaction, or one statement outside of any:
- * everything it did must have been undone by such an error.
+ * Runs `work` again, a few times, after a deadlock, a lock-wait timeout, a concurrently changed row or a
+ * certification conflict between cluster nodes. `work` is a whole transaction, or one statement outside
+ * transactions, so that such an error has undone everything it did.
  */
 export async function retrying<T>(
   work: () => Promise<T>,
@@ -24,7 +24,7 @@ export async function retrying<T>(
   }
 }
 
-/** Random, so that two that met do not meet again. */
+/** Random, so that two conflicting transactions do not conflict again. */
 function delayBeforeMs(attempt: number): number {
   return Math.random() * firstDelayMs * 2 ** attempt;
 }

@@ -1,11 +1,11 @@
-/** Knows how a part of a transaction is undone and the rest of it kept. */
+/** Rolls back a part of a transaction. */
 import { sql } from 'kysely';
 import type { Db } from './db.ts';
 
 /**
- * Runs `work` as a part of the transaction, and undoes it alone where it fails in a way that `isOwn`
- * says. Any other failure, above all one of the database, which may have undone everything already, is
- * for the whole.
+ * Runs `work` within a savepoint, and rolls back to it when `work` fails with an error for which `isOwn`
+ * is true. Any other error, above all a database error that may have rolled back everything, is thrown
+ * without a rollback here.
  */
 export async function undoable<T>(
   tx: Db,

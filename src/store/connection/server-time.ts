@@ -1,11 +1,11 @@
-/** Knows the time of the database server, by which all replicas agree whatever their own clocks say. */
+/** The time of the database server, on which all replicas agree regardless of their own clocks. */
 import { sql } from 'kysely';
 import type { Db } from './db.ts';
 
-/** Milliseconds since the Unix epoch, as part of a statement. */
+/** SQL expression: milliseconds since the epoch. */
 export const serverNowMs = sql<number>`TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000`;
 
-/** Milliseconds since the Unix epoch, by the server that takes the writes. */
+/** Reads the time of the writer in milliseconds since the epoch. */
 export async function readServerTime(db: Db): Promise<number> {
   const { rows } = await sql<{
     milliseconds: number;

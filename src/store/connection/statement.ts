@@ -91,8 +91,9 @@ export class StatementCache {
   readonly #compiled = new Map<string, CompiledQuery<unknown>>();
 
   /**
-   * Runs the statement of `key`. `write` builds it from one slot for each value. A value that is an
-   * SQL expression is part of the text, so such a statement is built for this run only.
+   * Runs the statement of `key`. `write` builds it from one slot for each value. The statement is built for
+   * this run only when a value is an SQL expression, which is part of the text, or when plugins of `db`
+   * transform each statement.
    */
   run(
     db: Db,
@@ -100,7 +101,7 @@ export class StatementCache {
     values: readonly unknown[],
     write: (slots: readonly unknown[]) => Compilable<unknown>,
   ): Promise<QueryResult<unknown>> {
-    if (values.some(isExpression)) return execute(db, write(values).compile());
+    if (values.some(isExpression) || hasPlugins(db)) return execute(db, write(values).compile());
     let compiled = this.#compiled.get(key);
     if (compiled === undefined) {
       compiled = write(values.map((_, at) => new Slot(at))).compile();
@@ -109,6 +110,10 @@ export class StatementCache {
     }
     return executeWith(db, compiled, values);
   }
+}
+
+function hasPlugins(db: Db): boolean {
+  return db.getExecutor().plugins.length > 0;
 }
 
 function isExpression(value: unknown): boolean {

@@ -1,9 +1,9 @@
-/** Knows what each DB_SSL mode asks of the driver, and what a connection got. */
+/** Maps DB_SSL modes to driver options, and reads the TLS state of a connection. */
 import type { TLSSocket } from 'node:tls';
 import type { Connection, SslOptions } from 'mysql2';
 import type { DatabaseSettings, DatabaseTlsMode } from '../../settings.ts';
 
-/** What a connection got; version and cipher are null in plain text. */
+/** TLS state of a connection; version and cipher are null without TLS. */
 export interface ConnectionTls {
   readonly mode: DatabaseTlsMode;
   /** `TLSv1.3` */
@@ -13,8 +13,8 @@ export interface ConnectionTls {
 }
 
 /**
- * The driver's options for a mode, or undefined for plain text. One object serves a whole pool: the
- * driver keeps the parsed authorities and TLS sessions by object identity (see {@link renewTls}).
+ * The driver's options for a mode, or undefined for plain text. One object serves a whole pool, because
+ * the driver caches parsed authorities and TLS sessions by object identity (see {@link renewTls}).
  */
 export async function tlsOptions(settings: DatabaseSettings): Promise<SslOptions | undefined> {
   const material = clientMaterial(settings);
@@ -46,14 +46,14 @@ export async function tlsOptions(settings: DatabaseSettings): Promise<SslOptions
 }
 
 /**
- * The bundle holds Amazon's public roots too, so that without a name check any certificate under them
- * would pass. Only RDS's own names are in its certificates; a CNAME of the operator's is not.
+ * The bundle contains Amazon's public roots, so that without a name check any certificate under them
+ * would be valid. RDS certificates contain only RDS's own names, not a CNAME of the operator.
  */
 export function isRdsName(host: string): boolean {
   return /\.rds\.amazonaws\.com(?:\.cn)?\.?$/i.test(host);
 }
 
-/** Puts rotated certificates into the options that a pool already uses. */
+/** Replaces rotated certificates in the options that a pool already uses. */
 export function renewTls(options: SslOptions, settings: DatabaseSettings): void {
   const { mode } = settings.tls;
   Object.assign(options, clientMaterial(settings));
@@ -62,7 +62,7 @@ export function renewTls(options: SslOptions, settings: DatabaseSettings): void 
   }
 }
 
-/** Without authorities of its own a connection trusts Node's, NODE_EXTRA_CA_CERTS included. */
+/** Without configured authorities a connection trusts Node's, including NODE_EXTRA_CA_CERTS. */
 function authorities({ tls }: DatabaseSettings): SslOptions {
   return tls.ca === null ? {} : { ca: tls.ca };
 }
@@ -71,7 +71,7 @@ function clientMaterial({ tls }: DatabaseSettings): SslOptions {
   return tls.cert === null || tls.key === null ? {} : { cert: tls.cert, key: tls.key.reveal() };
 }
 
-/** The socket under a connection; the driver does not declare it but replaces it when TLS begins. */
+/** The socket of a connection: undeclared in the driver's types, and replaced when TLS starts. */
 export function streamOf(connection: Connection): TLSSocket {
   return (connection as unknown as { readonly stream: TLSSocket }).stream;
 }

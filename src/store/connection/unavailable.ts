@@ -1,8 +1,8 @@
-/** Knows what the errors of the database driver mean: out of reach, worth another try, or a real fault. */
+/** Classifies errors of the database driver: unreachable, retryable, or a real fault. */
 import { Failure } from '../../failure.ts';
 import type { DatabaseSettings } from '../../settings.ts';
 
-/** No connection could be had. The message is for people: where, why, and what to do about it. */
+/** No connection could be opened. The message is for operators: where, why, and what to do. */
 export class DatabaseUnavailable extends Failure {
   override name = 'DatabaseUnavailable';
 
@@ -11,7 +11,7 @@ export class DatabaseUnavailable extends Failure {
   }
 }
 
-/** The connection was lost while the server carried out a change: nobody knows whether it did. */
+/** The connection was lost during a change, which the server may or may not have carried out. */
 export class OutcomeUnknown extends Error {
   override name = 'OutcomeUnknown';
 
@@ -20,7 +20,7 @@ export class OutcomeUnknown extends Error {
   }
 }
 
-/** A statement took longer than it may, and the server may still be at it; read as the driver's own. */
+/** A statement exceeded its time limit; the server may still be running it. Has the code of the driver's own timeout. */
 export class StatementTimeout extends Error {
   override name = 'StatementTimeout';
   readonly code = 'PROTOCOL_SEQUENCE_TIMEOUT';
@@ -30,7 +30,7 @@ export class StatementTimeout extends Error {
   }
 }
 
-/** As the driver throws them: `errno` and `sqlState` on answers of the server, `code` on all. */
+/** Fields of driver errors: `errno` and `sqlState` on errors of the server, `code` on all. */
 interface DriverError {
   readonly code?: unknown;
   readonly errno?: unknown;
@@ -74,9 +74,9 @@ const errnos = {
 } as const;
 
 /**
- * Galera answers 1047 while a node has no quorum and 1180 or 1213 where two nodes wrote the same row; any
- * server 1412 where a migration has changed a table since the moment that a transaction reads; MariaDB with
- * `innodb_snapshot_isolation` 1020 where a row that a statement is to lock has changed since it began to read.
+ * Galera returns 1047 while a node has no quorum, and 1180 or 1213 when two nodes wrote the same row. Any
+ * server returns 1412 when a migration changed a table after the transaction's snapshot. MariaDB with
+ * `innodb_snapshot_isolation` returns 1020 when a row to be locked changed after the snapshot.
  */
 const retryableErrnos: ReadonlySet<unknown> = new Set([
   errnos.deadlock,
@@ -87,7 +87,7 @@ const retryableErrnos: ReadonlySet<unknown> = new Set([
   errnos.rowChanged,
 ]);
 
-/** After these the connection is of no more use: the server closes it, or is no longer the one to talk to. */
+/** Errors after which the connection is unusable: the server closes it or is no longer the writer. */
 const spentErrnos: ReadonlySet<unknown> = new Set([
   errnos.unknownCommand,
   errnos.serverShutdown,
@@ -97,7 +97,7 @@ const spentErrnos: ReadonlySet<unknown> = new Set([
   errnos.inactive,
 ]);
 
-/** The server takes no changes now, though it may well answer reads: its disk is full, or it is a replica. */
+/** The server accepts no changes, though it may answer reads: its disk is full, or it is a replica. */
 const noWriteErrnos: ReadonlySet<unknown> = new Set([
   errnos.fileWriteFailed,
   errnos.fileSystemFull,
@@ -109,10 +109,10 @@ const noWriteErrnos: ReadonlySet<unknown> = new Set([
   errnos.readOnlyMode,
 ]);
 
-/** The numbers of the operating system for a full disk and a used-up quota. */
+/** Error numbers of the operating system for a full disk and an exceeded quota. */
 const noSpaceMessage = /\b(?:28|122)\b/;
 
-/** What a server answers that has as many connections as it, or the user, may have. */
+/** The server or the user has reached the connection limit. */
 const fullErrnos: ReadonlySet<unknown> = new Set([
   errnos.tooManyConnections,
   errnos.tooManyUserConnections,
@@ -128,20 +128,20 @@ const unavailableErrnos: ReadonlySet<unknown> = new Set([
   errnos.queryInterrupted,
 ]);
 
-/** The server says these of a statement that it may have carried out already. */
+/** Errors of a statement that the server may have carried out. */
 const interruptedErrnos: ReadonlySet<unknown> = new Set([
   errnos.serverShutdown,
   errnos.queryInterrupted,
   errnos.connectionKilled,
 ]);
 
-/** Whether a change that ended so may have been carried out: no answer to it came, or none that tells. */
+/** Whether the change may have been carried out: there was no response, or one that leaves it open. */
 export function leavesOutcomeOpen(error: unknown): boolean {
   const { errno, sqlState } = driverError(error);
   return sqlState === undefined || interruptedErrnos.has(errno);
 }
 
-/** Whether a change may have been carried out, and may be tried again only where twice does no harm. */
+/** Whether a change may have been carried out, so that only an idempotent one may be retried. */
 export function isOutcomeUnknown(error: unknown): boolean {
   if (error instanceof OutcomeUnknown) return true;
   const { cause } = driverError(error);
@@ -149,8 +149,8 @@ export function isOutcomeUnknown(error: unknown): boolean {
 }
 
 /**
- * Whether the database could not be reached or could not do the work now; callers answer 503. A
- * change was not carried out then, unless {@link isOutcomeUnknown}.
+ * Whether the database is unreachable or cannot do the work now; callers return 503. A change was not
+ * carried out, unless {@link isOutcomeUnknown}.
  */
 export function isUnavailable(error: unknown): boolean {
   if (error instanceof DatabaseUnavailable) return true;
@@ -163,13 +163,13 @@ export function isUnavailable(error: unknown): boolean {
   return cause instanceof Error && isUnavailable(cause);
 }
 
-/** Whether there is a server, which has no connection left for who wants one more. */
+/** Whether the server rejects further connections because a limit is reached. */
 export function isServerFull(error: unknown): boolean {
   const { errno, cause } = driverError(error);
   return fullErrnos.has(errno) || (cause instanceof Error && isServerFull(cause));
 }
 
-/** Answers to who wants to connect that another try does not change. */
+/** Connection errors that a retry cannot resolve. */
 const refusalErrnos: ReadonlySet<unknown> = new Set([
   errnos.databaseAccessDenied,
   errnos.accessDenied,
@@ -180,14 +180,14 @@ const refusalErrnos: ReadonlySet<unknown> = new Set([
   errnos.accountLocked,
 ]);
 
-/** A handshake that was cut off, as by a server that is about to start or to stop. */
+/** An aborted handshake, for example while the server starts or stops. */
 const cutOffMessage = /disconnected|ECONNRESET|EPIPE|ETIMEDOUT/;
 
 /**
- * Whether another try may find the database: it does not answer yet, or cannot do the work now. Wrong
- * names, passwords and certificates are for people to correct.
+ * Whether a retry may succeed: the database does not respond yet or cannot do the work now. Wrong names,
+ * passwords and certificates need an operator.
  */
-export function isPassing(error: unknown): boolean {
+export function isTemporary(error: unknown): boolean {
   return isUnavailable(error) && !isRefusal(error);
 }
 
@@ -202,22 +202,22 @@ function isTlsFault(code: unknown): boolean {
   return /^(?:HANDSHAKE_SSL|ERR_SSL|ERR_TLS|ERR_OSSL)/.test(String(code));
 }
 
-/** Whether the server refused a change that it would take at another time: nothing was changed. */
+/** Whether the server rejected a change that it may accept later; nothing was changed. */
 export function isWriteRefusal(error: unknown): boolean {
   const { errno, message } = driverError(error);
   if (errno === errnos.storageEngineError) return noSpaceMessage.test(String(message));
   return noWriteErrnos.has(errno);
 }
 
-/** Whether a whole transaction failed for a reason that another run may not meet. */
+/** Whether a whole transaction may succeed when it is run again. */
 export function isRetryable(error: unknown): boolean {
   const { errno, cause } = driverError(error);
   return retryableErrnos.has(errno) || (cause instanceof Error && isRetryable(cause));
 }
 
 /**
- * Whether a connection must not be used again after this error. Everything but an ordinary answer
- * counts: after a time-out the driver would hand the late answer to the next query.
+ * Whether a connection must not be used again after this error: any error but an ordinary response of
+ * the server. After a timeout the driver would give the late response to the next query.
  */
 export function isConnectionSpent(error: unknown): boolean {
   const { errno, sqlState, fatal } = driverError(error);
@@ -228,7 +228,7 @@ function driverError(error: unknown): DriverError {
   return error instanceof Error ? (error as DriverError) : {};
 }
 
-/** The driver sets `errno` or a code of its own or of the socket; programming errors have neither. */
+/** The driver sets `errno`, a code of its own or a socket code; programming errors have neither. */
 function isFromDriver(error: unknown): boolean {
   const { code, errno, fatal } = driverError(error);
   return (
@@ -236,7 +236,7 @@ function isFromDriver(error: unknown): boolean {
   );
 }
 
-/** Turns what went wrong while connecting into words; `encrypted` says whether TLS was in use. */
+/** Explains a connection failure to the operator; `encrypted` is whether TLS was in use. */
 export function explainConnectFailure(
   error: unknown,
   settings: DatabaseSettings,
@@ -282,7 +282,7 @@ function reasonOf(error: DriverError, settings: DatabaseSettings, encrypted: boo
   return isTlsFault(error.code) ? tlsReason(message, settings) : message;
 }
 
-/** MariaDB says no more than "access denied" where a user or the server demands TLS or a certificate. */
+/** MariaDB only reports "access denied" when the user or the server requires TLS or a certificate. */
 function deniedReason({ user, tls }: DatabaseSettings, encrypted: boolean): string {
   const hint = !encrypted
     ? '; if user or server demand TLS, set DB_SSL to REQUIRED or stricter'

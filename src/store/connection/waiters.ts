@@ -1,4 +1,4 @@
-/** Knows who waits for answers of one connection, and when that is too long. */
+/** Pending calls of one connection and their time limit. */
 
 type Reject = (error: Error) => void;
 
@@ -9,10 +9,7 @@ export class Waiters {
   #answers = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  /**
-   * `onTimeout` is called when there was no answer for `timeoutMs` while somebody waited; 0 means no
-   * limit.
-   */
+  /** Calls `onTimeout` when no response arrived for `timeoutMs` while a call was pending; 0 means no limit. */
   constructor(timeoutMs: number, onTimeout: (afterMs: number) => void) {
     this.#timeoutMs = timeoutMs;
     this.#onTimeout = onTimeout;
@@ -23,14 +20,14 @@ export class Waiters {
     this.#startTime();
   }
 
-  /** Whose answer is there; the next one's is begun upon now. */
+  /** Removes a call whose response has arrived; the time limit of the next one starts now. */
   remove(reject: Reject): void {
     this.#rejects.delete(reject);
     this.#answers += 1;
     if (this.#rejects.size > 0) this.#startTime();
   }
 
-  /** Says so to all who wait, where the driver would say nothing more. */
+  /** Rejects all pending calls, which the driver would leave pending. */
   fail(error: Error): void {
     for (const reject of this.#rejects) reject(error);
     this.#rejects.clear();
@@ -38,8 +35,8 @@ export class Waiters {
   }
 
   /**
-   * Tells of a time that is over, of a shorter one for a statement that may take no longer than that. What has
-   * come while the process stood still or was busy is read first: timers run before anything is read.
+   * Reports a timeout, unless a response arrived while the process was busy: Node runs timers before it
+   * reads sockets, so that the check is deferred. A caller with a shorter limit calls this itself.
    */
   expire(afterMs: number): void {
     const answers = this.#answers;
@@ -48,7 +45,7 @@ export class Waiters {
     });
   }
 
-  /** A timer that is wound up again costs a fraction of one for each statement. */
+  /** Refreshing one timer costs a fraction of creating one for each statement. */
   #startTime(): void {
     if (this.#timeoutMs === 0) return;
     this.#timer ??= setTimeout(() => this.expire(this.#timeoutMs), this.#timeoutMs).unref();

@@ -7,7 +7,7 @@
  */
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
-import { ListMemory, notePlace, type Place, placeBefore } from '../rows/list-memory.ts';
+import { ListMemory, noteOffset, offsetBefore, type RowOffset } from '../rows/list-memory.ts';
 import * as auditLog from './audit-log.ts';
 
 /** No change commits later than this after its time. */
@@ -22,7 +22,7 @@ export interface NumberedFilter extends Omit<auditLog.AuditFilter, 'before'> {
 
 interface RememberedLog {
   /** Offsets of page ends in list order, starting at the base row. */
-  readonly places: Place[];
+  readonly offsets: RowOffset[];
   /** The newest row that had settled at `seenAt`. */
   readonly base: auditLog.AuditPosition;
   /** Milliseconds since the epoch. */
@@ -46,14 +46,14 @@ export async function listNumbered(
   const newer = await log.countNewer(seen.base, null);
   const first = page.offset - newer;
   if (first < 1) return log.read(null, page);
-  const { places } = seen;
-  const near = placeBefore(places, first);
+  const { offsets } = seen;
+  const near = offsetBefore(offsets, first);
   const rest = { limit: page.limit, offset: first - near.offset };
   const rows = await log.read(toPosition(near.id!), rest);
   const last = rows[page.limit - 2];
   if (last !== undefined) {
-    const place = { offset: first + page.limit - 1, id: toText(last) };
-    notePlace({ places, total: rowsMax }, place);
+    const end = { offset: first + page.limit - 1, id: toText(last) };
+    noteOffset({ offsets, total: rowsMax }, end);
   }
   return rows;
 }
@@ -92,10 +92,10 @@ class NumberedLog {
     const [base] = await auditLog.list(this.#db, this.#organisationId, settled, newest);
     if (base === undefined) return null;
     const shift = cached === undefined ? 0 : await this.countNewer(cached.base, base);
-    const places = cached?.places.map((one) => ({ ...one, offset: one.offset + shift })) ?? [];
-    if (places[0]?.offset !== 1) places.unshift({ offset: 1, id: toText(base) });
+    const offsets = cached?.offsets.map((one) => ({ ...one, offset: one.offset + shift })) ?? [];
+    if (offsets[0]?.offset !== 1) offsets.unshift({ offset: 1, id: toText(base) });
     const { at, id } = base;
-    const seen = { base: { at, id }, seenAt: now, places };
+    const seen = { base: { at, id }, seenAt: now, offsets };
     memory.keep(key, seen);
     return seen;
   }

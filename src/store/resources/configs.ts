@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db, Tables } from '../connection/db.ts';
-import { giveUpDefaults } from '../rows/given-up-defaults.ts';
+import { removeDefaultFlag } from '../rows/default-flag.ts';
 import { countRows, slicesOfBytes } from '../rows/paging.ts';
 import { not } from '../rows/predicate.ts';
 import { contains, resourceTable } from '../rows/resource-table.ts';
@@ -139,7 +139,7 @@ export async function updateOtherDefaults(
     { columns: ['id'] },
   );
   const ids = others.map(({ id }) => id);
-  await giveUpDefaults(tx, { table: 'configs', kind: 'Config', organisationId, ids, owner });
+  await removeDefaultFlag(tx, { table: 'configs', kind: 'Config', organisationId, ids, owner });
 }
 
 /** Deletes a config with its versions. */

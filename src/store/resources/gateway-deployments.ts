@@ -7,7 +7,7 @@ import type {
   DeploymentType,
 } from '../../model/workspaces/gateway-deployment.ts';
 import type { Db } from '../connection/db.ts';
-import { giveUpDefaults } from '../rows/given-up-defaults.ts';
+import { removeDefaultFlag } from '../rows/default-flag.ts';
 import { listPage } from '../rows/paging.ts';
 import { not } from '../rows/predicate.ts';
 import { nameOrSlugContains, type RowCondition, resourceTable } from '../rows/resource-table.ts';
@@ -126,7 +126,7 @@ export async function clearDefaults(
     { columns: ['id'] },
   );
   const ids = others.map((other) => other.id);
-  await giveUpDefaults(tx, {
+  await removeDefaultFlag(tx, {
     table: 'gateway_deployments',
     kind: 'Deployment',
     owner,

@@ -6,7 +6,7 @@ import { listPage } from '../rows/paging.ts';
 import { resourceTable } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
 import type { Versioned } from '../rows/versioned.ts';
-import type { Place } from '../rows/workspace-contents.ts';
+import type { OwningWorkspace } from '../rows/workspace-contents.ts';
 import * as managedResources from '../sync/managed-resources.ts';
 
 interface GuardrailExclusionRow extends Versioned {
@@ -50,7 +50,7 @@ export function list(
 /** Deletes the exclusion of a workspace that is being deleted; it does not prevent that delete. */
 export async function deleteWithWorkspace(
   tx: Db,
-  { organisationId, workspaceId }: Place,
+  { organisationId, workspaceId }: OwningWorkspace,
 ): Promise<void> {
   const row = await findByWorkspace(tx, organisationId, workspaceId);
   if (row === undefined) return;

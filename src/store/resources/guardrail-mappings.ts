@@ -5,7 +5,11 @@ import type { Db } from '../connection/db.ts';
 import { listAllInSlices } from '../rows/paging.ts';
 import { type RowCondition, resourceTable } from '../rows/resource-table.ts';
 import type { Versioned } from '../rows/versioned.ts';
-import { heldIds, type Place, type WorkspaceContents } from '../rows/workspace-contents.ts';
+import {
+  heldIds,
+  type OwningWorkspace,
+  type WorkspaceContents,
+} from '../rows/workspace-contents.ts';
 import * as managedResources from '../sync/managed-resources.ts';
 
 interface GuardrailMcpMappingRow extends Versioned {
@@ -31,7 +35,7 @@ const table = resourceTable('guardrail_mcp_mappings', { hasSlug: false });
 export const { insert, update } = table;
 
 /** Mappings of the workspace's guardrails and mappings to its servers. */
-const involves = (at: Place) => sql`organisation_id = ${at.organisationId}
+const involves = (at: OwningWorkspace) => sql`organisation_id = ${at.organisationId}
   and (guardrail_id in ${heldIds('guardrails', at)} or mcp_server_id in ${heldIds('mcp_servers', at)})`;
 
 export const contents: WorkspaceContents = {

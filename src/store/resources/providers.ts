@@ -47,7 +47,7 @@ export const { insert, list, listAllForOrganisation, update, deleteById } = tabl
 /** Includes its budget and its counters. */
 export const contents: WorkspaceContents = {
   ...contentsOf('Provider', 'providers', (at) => removalOfBudgets('provider', 'providers', at)),
-  unasked: ({ organisationId }) => sql`creation_mode = 'auto' and id not in (
+  automatic: ({ organisationId }) => sql`creation_mode = 'auto' and id not in (
     select resource_id from managed_resources
     where organisation_id = ${organisationId} and kind = 'Provider')`,
 };

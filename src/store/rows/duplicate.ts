@@ -1,4 +1,4 @@
-/** Knows how the database says that a unique row already exists. */
+/** Detects errors of duplicate unique values. */
 
 /** ER_DUP_ENTRY, on MariaDB and MySQL alike. */
 const duplicateEntry = 1062;
@@ -7,7 +7,7 @@ export function isDuplicateEntry(error: unknown): boolean {
   return error instanceof Error && 'errno' in error && error.errno === duplicateEntry;
 }
 
-/** Whether a row could be written; the statement alone is undone, so that a transaction goes on. */
+/** Returns false when a unique value exists. Only the statement is rolled back, so that a transaction can continue. */
 export async function unlessDuplicate(writing: Promise<unknown>): Promise<boolean> {
   try {
     await writing;

@@ -1,11 +1,11 @@
-/** Knows what is read alike of both tables that say which workspaces may use an integration. */
+/** Reads that both tables of workspace access to integrations have in common. */
 import type { Kysely, Selectable } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
 import type { Db, Tables } from '../connection/db.ts';
 import { listPage } from './paging.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
 
-/** Each with the column that names the integration. */
+/** The tables with their column of the integration's id. */
 const integrationColumns = {
   integration_workspaces: 'integration_id',
   mcp_integration_workspaces: 'mcp_integration_id',
@@ -13,15 +13,18 @@ const integrationColumns = {
 
 type GrantTable = keyof typeof integrationColumns;
 
-/** A row as the queries below see it; the column of its table is there under its own name. */
-type Grant = Record<(typeof integrationColumns)[GrantTable] | 'id' | 'organisation_id', string>;
+/** A row for the queries below, with the column of its own table. */
+type GrantColumns = Record<
+  (typeof integrationColumns)[GrantTable] | 'id' | 'organisation_id',
+  string
+>;
 
-/** The functions of one of the tables; rows come back as that table's. */
+/** The functions of one of the tables. */
 export function grantTable<T extends GrantTable>(table: T) {
   type Stored = Selectable<Tables[T]>;
   const column: (typeof integrationColumns)[GrantTable] = integrationColumns[table];
   const rowsOf = (db: Db, organisationId: string) =>
-    (db as unknown as Kysely<{ t: Grant }>)
+    (db as unknown as Kysely<{ t: GrantColumns }>)
       .selectFrom(table as unknown as 't')
       .where('organisation_id', '=', organisationId);
   const ofIntegration = (db: Db, organisationId: string, integrationId: string) =>
@@ -32,7 +35,7 @@ export function grantTable<T extends GrantTable>(table: T) {
     /** Oldest first. */
     listByIntegration: (db: Db, organisationId: string, integrationId: string) =>
       oldestFirst(ofIntegration(db, organisationId, integrationId)),
-    /** One page of those of one integration, newest first. */
+    /** One page of one integration's rows, newest first. */
     list: async (db: Db, organisationId: string, integrationId: string, page: Page) => {
       const source = { db, stamp: snapshotMarks.stampOf(table, organisationId) };
       const query = ofIntegration(db, organisationId, integrationId);

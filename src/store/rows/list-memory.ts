@@ -1,21 +1,21 @@
-/** Knows what was seen of lists that were read before: how long each was, and where some of its rows stand. */
+/** Remembers lists that were read: the length of each and the offsets of some of its rows. */
 
-/** Behind the first `offset` rows of a list, the last of which has this id; null at either end. */
-export interface Place {
+/** The row of this id is the last of the first `offset` rows of a list; null at either end. */
+export interface RowOffset {
   readonly offset: number;
   readonly id: string | null;
 }
 
-/** What a list was while `stamp` stood, which anything that can change the list replaces. */
-export interface SeenList {
+/** A list while `stamp` was current; every change of the list replaces the stamp. */
+export interface RememberedList {
   readonly stamp: string;
   readonly total: number;
-  /** In the order of the list, its beginning and its end among them. */
-  readonly places: Place[];
+  /** In the order of the list, including its beginning and its end. */
+  readonly offsets: RowOffset[];
 }
 
-/** Rows to read: from a place on, after `skip` others, towards the end of the list or its beginning. */
-export interface Stretch {
+/** A range of rows to read: starting at a row, after `skip` others, towards the end or (`isUp`) the beginning. */
+export interface RowRange {
   readonly from: string | null;
   readonly isUp: boolean;
   readonly skip: number;
@@ -24,75 +24,78 @@ export interface Stretch {
 
 const listsMax = 100;
 const keyLengthMax = 4_000;
-const placesMax = 1_000;
-/** Nearer to one that is known a place is worth no memory: a page is as long. */
+const offsetsMax = 1_000;
+/** Minimum distance of remembered offsets, the length of a page. */
 const distanceMin = 100;
 
-/** Of one pool: the lists that were asked for last. */
-export class ListMemory<Seen = SeenList> {
-  readonly #lists = new Map<string, Seen>();
+/** The most recently used lists of one pool. */
+export class ListMemory<Entry = RememberedList> {
+  readonly #lists = new Map<string, Entry>();
 
-  find(key: string): Seen | undefined {
-    const seen = this.#lists.get(key);
-    if (seen === undefined) return undefined;
+  find(key: string): Entry | undefined {
+    const entry = this.#lists.get(key);
+    if (entry === undefined) return undefined;
     this.#lists.delete(key);
-    this.#lists.set(key, seen);
-    return seen;
+    this.#lists.set(key, entry);
+    return entry;
   }
 
-  keep(key: string, seen: Seen): void {
+  keep(key: string, entry: Entry): void {
     if (key.length > keyLengthMax) return;
     this.#lists.delete(key);
-    this.#lists.set(key, seen);
+    this.#lists.set(key, entry);
     if (this.#lists.size > listsMax) this.#lists.delete(this.#lists.keys().next().value!);
   }
 }
 
 /** A list of which only the length is known. */
-export function seenList(stamp: string, total: number): SeenList {
-  const places = [
+export function newRememberedList(stamp: string, total: number): RememberedList {
+  const offsets = [
     { offset: 0, id: null },
     { offset: total, id: null },
   ];
-  return { stamp, total, places };
+  return { stamp, total, offsets };
 }
 
-/** The shortest way to rows of a list, of which there is at least one. */
-export function stretchTo(
-  { places, total }: SeenList,
+/** The range with the fewest skipped rows that covers a page, which has at least one row. */
+export function rangeOf(
+  { offsets, total }: RememberedList,
   { offset, limit }: { readonly offset: number; readonly limit: number },
-): Stretch {
+): RowRange {
   const end = Math.min(offset + limit, total);
-  const before = placeBefore(places, offset);
-  const behind = places[placesUpTo(places, end - 1)]!;
+  const before = offsetBefore(offsets, offset);
+  const after = offsets[countUpTo(offsets, end - 1)]!;
   const count = end - offset;
-  const [down, up] = [offset - before.offset, behind.offset - end];
+  const [down, up] = [offset - before.offset, after.offset - end];
   return down <= up
     ? { from: before.id, isUp: false, skip: down, count }
-    : { from: behind.id, isUp: true, skip: up, count };
+    : { from: after.id, isUp: true, skip: up, count };
 }
 
-/** The last that so many rows stand before at most. */
-export function placeBefore(places: readonly Place[], offset: number): Place {
-  return places[placesUpTo(places, offset) - 1]!;
+/** The last remembered offset up to `offset`. */
+export function offsetBefore(offsets: readonly RowOffset[], offset: number): RowOffset {
+  return offsets[countUpTo(offsets, offset) - 1]!;
 }
 
-/** Remembers that the row of this id is the last of the first `offset`, unless a place is near. */
-export function notePlace({ places, total }: Omit<SeenList, 'stamp'>, place: Place): void {
-  const at = placesUpTo(places, place.offset);
-  const before = places[at - 1]!;
-  const behind = places[at] ?? { offset: total };
-  const distance = Math.max(distanceMin, total / placesMax);
-  const isNear = Math.min(place.offset - before.offset, behind.offset - place.offset) < distance;
-  if (!isNear) places.splice(at, 0, place);
+/** Remembers an offset, unless a remembered one is near. */
+export function noteOffset(
+  { offsets, total }: Omit<RememberedList, 'stamp'>,
+  row: RowOffset,
+): void {
+  const at = countUpTo(offsets, row.offset);
+  const before = offsets[at - 1]!;
+  const after = offsets[at] ?? { offset: total };
+  const distance = Math.max(distanceMin, total / offsetsMax);
+  const isNear = Math.min(row.offset - before.offset, after.offset - row.offset) < distance;
+  if (!isNear) offsets.splice(at, 0, row);
 }
 
-/** How many of the places have at most so many rows before them. */
-function placesUpTo(places: readonly Place[], offset: number): number {
-  let [low, high] = [0, places.length];
+/** Number of remembered offsets up to `offset`. */
+function countUpTo(offsets: readonly RowOffset[], offset: number): number {
+  let [low, high] = [0, offsets.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (places[middle]!.offset <= offset) low = middle + 1;
+    if (offsets[middle]!.offset <= offset) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -1,4 +1,4 @@
-/** Knows how a transaction leaves a mark, by which two states of an organisation are told apart without reading either. */
+/** Change markers of an organisation: random values that every change replaces, so that equal markers mean equal data. */
 import { randomBytes } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
 import { beforeCommit } from '../connection/before-commit.ts';
@@ -11,33 +11,33 @@ export interface MarkRow {
   mark: Buffer;
 }
 
-/** Tables of marks: each is about other rows of an organisation. */
+/** Tables of marks; each covers other rows of an organisation. */
 type MarkTable = {
   [T in keyof Tables]: Tables[T] extends MarkRow ? T : never;
 }[keyof Tables];
 
-/** So many can change an organisation at once without one waiting for the commit of another. */
+/** Number of transactions that can change an organisation at once without waiting for each other. */
 const slots = 16;
 const markBytes = 16;
 
-/** Eight random bytes of each are enough to tell two states apart. */
-export const folded = sql<string>`hex(bit_xor(cast(conv(hex(left(m.mark, 8)), 16, 10) as unsigned)))`;
+/** Combines eight bytes of each mark, which suffice to distinguish two states. */
+export const combined = sql<string>`hex(bit_xor(cast(conv(hex(left(m.mark, 8)), 16, 10) as unsigned)))`;
 
 export function marksOf(table: MarkTable) {
   const replacing = statement((tx, row: { [K in keyof MarkRow]: MarkRow[K] }) =>
     tx.insertInto(table).values(row).onDuplicateKeyUpdate({ mark: row.mark }),
   );
   const generationOf = (organisationId: RawBuilder<unknown>): RawBuilder<string> =>
-    sql<string>`(select ${folded} from ${sql.table(table)} m where m.organisation_id = ${organisationId})`;
+    sql<string>`(select ${combined} from ${sql.table(table)} m where m.organisation_id = ${organisationId})`;
   return {
     /**
-     * Whoever changes anything that the marks are about says so here, in the transaction of the change.
-     * Its last statement puts a new random mark in the place of one of sixteen.
+     * Call it in every transaction that changes rows which the marks cover. The transaction's last
+     * statement replaces one of sixteen marks by a random value.
      *
-     * The marks that a transaction reads then name what it sees, and nothing else has the same: changes
-     * under one slot come one after the other, because each holds the row until it is committed, so that
-     * the mark found there names the last of them that is seen, and with it all before. A database that is
-     * restored never comes to the same marks by other changes, as it would to the same numbers.
+     * The marks that a transaction reads identify the data that it sees. Changes under one slot are
+     * serialised, because each holds the row's lock until it commits, so that a slot's mark identifies the
+     * last visible change and all before it. Unlike counters, random marks cannot repeat after a restore of
+     * the database.
      */
     replaceOne: (tx: Db, organisationId: string): void => {
       beforeCommit(tx, `${table} ${organisationId}`, async () => {
@@ -46,13 +46,13 @@ export function marksOf(table: MarkTable) {
       });
     },
     /**
-     * The marks of an organisation in one short text, for use within another statement, which then says
-     * what it saw and under which marks: a look at them before or after could be of another moment.
+     * The marks of an organisation as one short text, for use within another statement: reading them
+     * separately could see another state.
      */
     generationOf,
     /**
-     * What is replaced whenever a row of an organisation's comes to `listed`, goes or changes: its marks, and
-     * the newest row, which tells also of rows that were loaded by others than this program.
+     * A stamp that every insert, delete or change in `listed` replaces: the marks and the id of the newest
+     * row, which also reveals rows that were loaded by other programs.
      */
     stampOf: (listed: string, organisationId: string): RawBuilder<string> => {
       const own = sql`${organisationId}`;

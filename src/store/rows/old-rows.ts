@@ -1,33 +1,33 @@
-/** Knows how rows of an organisation that are from before a moment are deleted, a few at a time. */
+/** Finds and deletes rows of an organisation older than a time, in batches. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 
-/** A table whose rows are known by the organisation and this column, in milliseconds since the epoch. */
-export type Aged =
+/** A table with an index on organisation and this column, in milliseconds since the epoch. */
+export type AgedTable =
   | { readonly table: 'request_logs'; readonly column: 'ended_at' }
   | { readonly table: 'request_totals'; readonly column: 'began_at' }
   | { readonly table: 'feedback'; readonly column: 'created_at' }
   | { readonly table: 'idempotency_keys'; readonly column: 'created_at' }
   | { readonly table: 'user_sessions'; readonly column: 'expires_at' };
 
-/** A table whose rows are found by this column in all organisations at once, and have an id. */
-type Told =
+/** A table with an id and an index on this column over all organisations. */
+type AgedTableWithId =
   | { readonly table: 'responses'; readonly column: 'created_at' }
   | { readonly table: 'files'; readonly column: 'expires_at' };
 
-/** The same, whether they have an id or not. */
-type Shared =
-  | Told
+/** A table with an index on this column over all organisations. */
+type GloballyAgedTable =
+  | AgedTableWithId
   | { readonly table: 'idempotency_keys'; readonly column: 'created_at' }
   | { readonly table: 'user_sessions'; readonly column: 'expires_at' };
 
-/** As {@link Aged}, of a table whose rows go by another rule. */
-type Dated = Aged | { readonly table: 'audit_log'; readonly column: 'at' };
+/** As {@link AgedTable}, including a table with a deletion of its own. */
+type DatedTable = AgedTable | { readonly table: 'audit_log'; readonly column: 'at' };
 
-/** Deletes up to `limit`, oldest first, and yields how many those were. */
+/** Deletes up to `limit` rows, oldest first, and returns their number. */
 export async function deleteBefore(
   tx: Db,
-  { table, column }: Aged,
+  { table, column }: AgedTable,
   organisationId: string,
   before: number,
   limit: number,
@@ -44,7 +44,7 @@ export async function deleteBefore(
 
 export async function hasBefore(
   db: Db,
-  { table, column }: Dated,
+  { table, column }: DatedTable,
   organisationId: string,
   before: number,
 ): Promise<boolean> {
@@ -58,10 +58,10 @@ export async function hasBefore(
   return found !== undefined;
 }
 
-/** Organisations that have any, those of the oldest `limit` rows. */
+/** Organisations of the oldest `limit` rows. */
 export async function listOrganisationsBefore(
   db: Db,
-  { table, column }: Shared,
+  { table, column }: GloballyAgedTable,
   before: number,
   limit: number,
 ): Promise<string[]> {
@@ -75,10 +75,10 @@ export async function listOrganisationsBefore(
   return [...new Set(rows.map((row) => row.organisation_id))];
 }
 
-/** Ids of an organisation's oldest `limit`. */
+/** Ids of an organisation's oldest `limit` rows. */
 export async function listIdsBefore(
   db: Db,
-  { table, column }: Told,
+  { table, column }: AgedTableWithId,
   organisationId: string,
   before: number,
   limit: number,

@@ -1,4 +1,4 @@
-/** Knows how one after the other decides about all that an organisation holds: by a row that each writes. */
+/** Serialises transactions that decide about several resources of an organisation, by a row that each writes. */
 import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 
@@ -9,12 +9,12 @@ declare module '../connection/db.ts' {
 }
 
 /**
- * Whoever decides about several resources of an organisation at once does so alone from here to the
- * end of the transaction. Call it before rows are locked, so that two who decide at once wait and do
- * not meet in a deadlock.
+ * Locks an organisation until the end of the transaction. Call it before other rows are locked, so that
+ * concurrent transactions wait instead of deadlocking.
  *
- * A write, because a lock alone ends at its node of a cluster; and not of the organisation's own row,
- * which a sharded engine keeps on another server and lets go before what was decided is seen.
+ * It writes, because a lock without a write does not reach other nodes of a cluster. It does not write the
+ * organisation's own row, which a sharded engine stores on another server and may unlock before the
+ * transaction's other writes are visible.
  */
 export async function lock(tx: Db, organisationId: string): Promise<void> {
   await tx

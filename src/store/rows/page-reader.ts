@@ -1,11 +1,10 @@
-/** Knows how a page of a list is found and counted without a walk over the rows before it and behind it.
+/** Finds and counts one page of a list without reading the rows before and after it.
  *
- * Pages are asked for by number, so that the engine would walk over all rows before one, and count those
- * behind it. What a list was once found to be is remembered: its length and where pages ended, with
- * a stamp that whatever changes the list replaces in the same transaction. Each page is read with the
- * stamp in the same statement, which sees one moment: where the stamp is the one that is remembered, the
- * list is, too, whichever replica has made a change since. Where it is another, the list is counted anew.
- * Nothing is told of a list but what the statement has seen to be so.
+ * Pages are numbered, so that the database would otherwise read all rows before a page and count those after
+ * it. The length of a list and the ends of its pages are remembered together with a stamp, which every
+ * change of the list replaces in the same transaction. Each page is read together with the stamp in one
+ * statement. When the stamp equals the remembered one, the list is unchanged, whichever replica wrote last.
+ * Otherwise the list is counted again, so that every result matches what the statement saw.
  */
 import type { RawBuilder, SelectQueryBuilder } from 'kysely';
 import { sql } from 'kysely';
@@ -13,38 +12,38 @@ import type { Page } from '../../model/wire/paging.ts';
 import type { Db } from '../connection/db.ts';
 import {
   ListMemory,
-  notePlace,
-  type SeenList,
-  type Stretch,
-  seenList,
-  stretchTo,
+  newRememberedList,
+  noteOffset,
+  type RememberedList,
+  type RowRange,
+  rangeOf,
 } from './list-memory.ts';
 
-/** Where a list is read. */
+/** The source of a list. */
 export interface ListSource {
   readonly db: Db;
-  /** What anything that can change the list replaces (`stampOf`); null where nothing is. */
+  /** Replaced by every change of the list (`stampOf`); null when there is none. */
   readonly stamp: RawBuilder<string> | null;
-  /** The column by which the list is ordered, and which is read as the id of a row; `id` when absent. */
+  /** The column that orders the list and is selected as the row's id; default `id`. */
   readonly orderedBy?: string;
-  /** Whether the least comes first; the greatest does when absent. */
+  /** Default false: the greatest first. */
   readonly isAscending?: boolean;
-  /** A shorter list is read anew each time; none is when absent. */
+  /** Shorter lists are counted each time; default 0. */
   readonly rememberedMin?: number;
 }
 
-/** The filters of a list; which table it is of is forgotten. */
+/** A query with the filters of a list, for any table. */
 export type Filtered = SelectQueryBuilder<{ t: { id: string } }, 't', object>;
 export type Selecting<Row> = (
   query: Filtered,
 ) => SelectQueryBuilder<{ t: { id: string } }, 't', Row>;
 
-interface FoundPage<Row> {
+interface ListPage<Row> {
   readonly rows: Row[];
   readonly total: number;
 }
 
-/** Rows that one statement found, and under which stamp; null where there were none to say it. */
+/** Rows of one statement and the stamp; null when there was no row to carry it. */
 interface Batch<Row> {
   readonly rows: Row[];
   readonly stamp: string | null;
@@ -52,75 +51,76 @@ interface Batch<Row> {
 
 const memories = new WeakMap<Db, ListMemory>();
 
-/** One page, of each row what `select` names, which includes the id, and the number of rows on all pages. */
+/** One page with the columns of `select`, which include the id, and the number of rows on all pages. */
 export function readPage<Row extends { id: string }>(
   { db, stamp, orderedBy = 'id', isAscending = false, rememberedMin = 0 }: ListSource,
   query: Filtered,
   page: Page,
   select: Selecting<Row>,
-): Promise<FoundPage<Row>> {
-  // A transaction sees changes of its own before their marks.
+): Promise<ListPage<Row>> {
+  // A transaction sees its own changes before it replaces their marks.
   const isRemembered = stamp !== null && !db.isTransaction;
   const list = new List(query, select, {
-    ...{ orderedBy, isAscending },
+    orderedBy,
+    isAscending,
     stamp: isRemembered ? stamp : sql<null>`null`,
   });
-  if (!isRemembered) return readAnew(list, page);
+  if (!isRemembered) return countAndRead(list, page);
   return readRemembered({ memory: memoryOf(db), rememberedMin }, list, page);
 }
 
 function memoryOf(db: Db): ListMemory {
-  const known = memories.get(db);
-  if (known !== undefined) return known;
-  const made = new ListMemory();
-  memories.set(db, made);
-  return made;
+  const existing = memories.get(db);
+  if (existing !== undefined) return existing;
+  const created = new ListMemory();
+  memories.set(db, created);
+  return created;
 }
 
 async function readRemembered<Row extends { id: string }>(
   { memory, rememberedMin }: { readonly memory: ListMemory; readonly rememberedMin: number },
   list: List<Row>,
   page: Page,
-): Promise<FoundPage<Row>> {
+): Promise<ListPage<Row>> {
   const key = list.key();
   const seen = memory.find(key);
   const hit = seen && (await readSeen(list, seen, page));
   if (hit !== undefined) return hit;
-  const { rows, total, stamp } = await readAnew(list, page);
+  const { rows, total, stamp } = await countAndRead(list, page);
   if (stamp === null || total < rememberedMin) return { rows, total };
-  const found = seenList(stamp, total);
+  const found = newRememberedList(stamp, total);
   noteEnd(found, page, rows);
   memory.keep(key, found);
   return { rows, total };
 }
 
-/** Undefined where the list is another by now. */
+/** Returns undefined when the list has changed. */
 async function readSeen<Row extends { id: string }>(
   list: List<Row>,
-  seen: SeenList,
+  seen: RememberedList,
   page: Page,
-): Promise<FoundPage<Row> | undefined> {
+): Promise<ListPage<Row> | undefined> {
   const isBeyond = page.offset >= seen.total;
-  // A row, so that there is a stamp with it.
-  const asked = isBeyond ? { limit: 1, offset: seen.total - 1 } : page;
-  if (asked.offset < 0) return undefined;
-  const { rows, stamp } = await list.read(stretchTo(seen, asked));
+  // Reads at least one row, which carries the stamp.
+  const readable = isBeyond ? { limit: 1, offset: seen.total - 1 } : page;
+  if (readable.offset < 0) return undefined;
+  const { rows, stamp } = await list.read(rangeOf(seen, readable));
   if (stamp !== seen.stamp) return undefined;
   if (isBeyond) return { rows: [], total: seen.total };
   noteEnd(seen, page, rows);
   return { rows, total: seen.total };
 }
 
-function noteEnd(seen: SeenList, page: Page, rows: readonly { readonly id: string }[]): void {
+function noteEnd(seen: RememberedList, page: Page, rows: readonly { readonly id: string }[]): void {
   const last = rows.at(-1);
-  if (last !== undefined) notePlace(seen, { offset: page.offset + rows.length, id: last.id });
+  if (last !== undefined) noteOffset(seen, { offset: page.offset + rows.length, id: last.id });
 }
 
-/** With the stamp of rows and count; null where they are not known to be of one moment. */
-async function readAnew<Row>(
+/** The stamp is null when rows and count may come from different states. */
+async function countAndRead<Row>(
   list: List<Row>,
   { offset, limit }: Page,
-): Promise<FoundPage<Row> & { stamp: string | null }> {
+): Promise<ListPage<Row> & { stamp: string | null }> {
   const { rows, stamp } = await list.read({ from: null, isUp: false, skip: offset, count: limit });
   const isEnd = rows.length < limit && (rows.length > 0 || offset === 0);
   if (isEnd) return { rows, total: offset + rows.length, stamp };
@@ -156,20 +156,20 @@ class List<Row> {
     this.#stamp = stamp;
   }
 
-  /** What tells its filters, and whose it is. */
+  /** Identifies the filters and the organisation. */
   key(): string {
     const { sql: text, parameters } = this.#query.compile();
     return `${text} ${JSON.stringify(parameters)}`;
   }
 
-  /** In the order of the list, whichever way they are read. */
-  async read({ from, isUp, skip, count }: Stretch): Promise<Batch<Row>> {
-    // Rows that stand behind the place, and before it the last of which it is.
-    const [behind, upTo] = this.#isAscending ? (['>', '<='] as const) : (['<', '>='] as const);
+  /** Returns the rows in list order, regardless of the direction of reading. */
+  async read({ from, isUp, skip, count }: RowRange): Promise<Batch<Row>> {
+    // Rows after the starting row, or, upwards, the starting row and those before it.
+    const [after, upTo] = this.#isAscending ? (['>', '<='] as const) : (['<', '>='] as const);
     const isLeastFirst = this.#isAscending !== isUp;
     const found = await this.#select(this.#query)
       .select(this.#stamp.as('list_stamp'))
-      .$if(from !== null, (rows) => rows.where(this.#orderedBy, isUp ? upTo : behind, from))
+      .$if(from !== null, (rows) => rows.where(this.#orderedBy, isUp ? upTo : after, from))
       .orderBy(this.#orderedBy, isLeastFirst ? 'asc' : 'desc')
       .limit(count)
       .offset(skip)

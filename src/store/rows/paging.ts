@@ -1,17 +1,17 @@
-/** Knows how a page of a list is read: newest first, in a stable order, with the count of all rows. */
+/** Reads a page of a list: newest first, in a stable order, with the number of all rows. */
 import type { Selectable, SelectQueryBuilder } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
 import { type Filtered, type ListSource, readPage, type Selecting } from './page-reader.ts';
 
-/** Tables whose rows have an `id` that grows with time, by which every list is ordered. */
+/** Tables with an `id` that grows with time, which orders every list. */
 type ListedTable<Schema> = {
   [T in keyof Schema]: Schema[T] extends { id: unknown } ? T : never;
 }[keyof Schema];
 
 /**
- * The rows of one page, with these columns only, the id among them, unless null, and the number of rows on all pages.
- * `query` holds the filters only.
+ * The rows of one page and the number of rows on all pages. `query` contains only the filters. `columns`
+ * must include the id; null reads all columns.
  */
 export async function listPage<Schema, T extends ListedTable<Schema>>(
   source: ListSource,
@@ -19,16 +19,16 @@ export async function listPage<Schema, T extends ListedTable<Schema>>(
   page: Page,
   columns: readonly string[] | null = null,
 ): Promise<{ rows: Selectable<Schema[T]>[]; total: number }> {
-  const shown = columns?.map((name) => sql.ref(name).as(name));
+  const selected = columns?.map((name) => sql.ref(name).as(name));
   const { rows, total } = await readPage(source, query as unknown as Filtered, page, (rows) =>
-    shown === undefined
+    selected === undefined
       ? rows.selectAll().$castTo<{ id: string }>()
-      : rows.select(shown).$castTo<{ id: string }>(),
+      : rows.select(selected).$castTo<{ id: string }>(),
   );
   return { rows: rows as unknown as Selectable<Schema[T]>[], total };
 }
 
-/** As {@link listPage}, of tables that are joined: `select` names what is read of each row, an `id` among it. */
+/** As {@link listPage}, for joined tables; `select` adds the columns, including an `id`. */
 export async function listJoined<Schema, T extends keyof Schema, Row extends { id: string }>(
   source: ListSource,
   query: SelectQueryBuilder<Schema, T, object>,
@@ -38,7 +38,7 @@ export async function listJoined<Schema, T extends keyof Schema, Row extends { i
   return readPage(source, query as unknown as Filtered, page, select as unknown as Selecting<Row>);
 }
 
-/** The number of rows that the filters let through. */
+/** The number of rows that match the filters. */
 export async function countRows<Schema, T extends keyof Schema>(
   query: SelectQueryBuilder<Schema, T, object>,
 ): Promise<number> {
@@ -49,19 +49,19 @@ export async function countRows<Schema, T extends keyof Schema>(
   return Number(counted.total);
 }
 
-/** A page of rows that may be large: which they are, and what they hold, read as it is asked for. */
+/** A page of rows that may be large: their ids, and their contents read on iteration. */
 export interface SlicedPage<Row> {
   /** Newest first. */
   readonly ids: readonly string[];
-  /** Those of the ids; what was deleted meanwhile is left out. To be read once. */
+  /** Rows of the ids, without rows deleted in the meantime. Can be iterated once. */
   readonly rows: AsyncIterable<Row>;
   /** The number of rows on all pages. */
   readonly total: number;
 }
 
 /**
- * As {@link listPage}, for rows of which a page may be a hundred megabytes: they are weighed first, by
- * the columns named, and read a few at a time.
+ * As {@link listPage}, for rows of which a page may be a hundred megabytes. First measures the rows by
+ * their `heavy` columns, then reads them in batches of limited size.
  */
 export async function listPageInSlices<Schema, T extends TextIdTable<Schema>>(
   source: ListSource,
@@ -79,7 +79,7 @@ export async function listPageInSlices<Schema, T extends TextIdTable<Schema>>(
   return { ids, rows: rowsInSlices(query, sized, 'desc'), total };
 }
 
-/** All that the filters let through, oldest first, read a few at a time as {@link listPageInSlices} does. */
+/** All rows that match the filters, oldest first, in batches as by {@link listPageInSlices}. */
 export async function* listAllInSlices<Schema, T extends TextIdTable<Schema>>(
   query: SelectQueryBuilder<Schema, T, object>,
   heavy: readonly (keyof Schema[T] & string)[],
@@ -88,7 +88,7 @@ export async function* listAllInSlices<Schema, T extends TextIdTable<Schema>>(
   yield* rowsInSlices(query, sized, 'asc');
 }
 
-/** Tables whose ids stand as text. */
+/** Tables with ids stored as text. */
 type TextIdTable<Schema> = {
   [T in keyof Schema]: Schema[T] extends { id: string } ? T : never;
 }[keyof Schema];
@@ -118,10 +118,10 @@ async function* rowsInSlices<Schema, T extends TextIdTable<Schema>>(
   }
 }
 
-/** What one statement fetches of rows that may be large. */
+/** Most bytes of large rows that one statement reads. */
 const sliceBytesMax = 1024 * 1024;
 
-/** Neighbours that are no more bytes together than one statement fetches; a larger one stands alone. */
+/** Groups neighbouring rows up to {@link sliceBytesMax}; a larger row is a group of its own. */
 export function* slicesOfBytes<T extends { readonly bytes: number }>(
   sized: readonly T[],
 ): Generator<T[]> {

@@ -1,4 +1,4 @@
-/** Knows the people_marks table: what tells two states of an organisation's people apart, of which no snapshot tells. */
+/** Table functions for people_marks: change markers of an organisation's people, who are in no snapshot. */
 import { type MarkRow, marksOf } from './marks.ts';
 
 declare module '../connection/db.ts' {

@@ -1,14 +1,14 @@
-/** Knows how a text that is either an id or a slug is looked up. */
+/** Distinguishes ids and slugs in references. */
 import { isUuid } from '../../model/wire/slug.ts';
 
-/** Where a resource is found that a caller names by id or slug. */
+/** The column and value by which a referenced resource is found. */
 export interface Reference {
   readonly column: 'id' | 'slug';
-  /** As stored: ids in lower case. */
+  /** In the stored form: ids in lower case. */
   readonly value: string;
 }
 
-/** Both columns are ASCII; a text that is neither an id nor a slug finds nothing. */
+/** Both columns are ASCII. A text that is neither an id nor a slug becomes '', which matches no row. */
 export function readReference(text: string): Reference {
   if (isUuid(text)) return { column: 'id', value: text.toLowerCase() };
   return { column: 'slug', value: /^[a-zA-Z0-9_-]+$/.test(text) ? text : '' };

@@ -1,11 +1,11 @@
-/** Knows what is kept of a resource's earlier contents: numbered from 1, the latest hundred. */
+/** Stores the contents of a resource's latest hundred versions, numbered from 1. */
 import { type Insertable, type Kysely, type RawBuilder, sql } from 'kysely';
 import { idToBytes } from '../../model/wire/ids.ts';
 import type { Db, Tables } from '../connection/db.ts';
 
-const versionsKept = 100;
+const versionsMax = 100;
 
-/** Columns of every table of versions, beside those of the content. Ids are bytes. */
+/** Columns of every version table, apart from the content. Ids are bytes. */
 export interface VersionRow {
   organisation_id: string;
   resource_id: Buffer;
@@ -20,27 +20,26 @@ type VersionTable = {
   [T in keyof Tables]: Tables[T] extends VersionRow ? T : never;
 }[keyof Tables];
 
-/** A version as it is handed over: ids as text, its number given when it is written. */
+/** A version before it is stored: ids as text, without a number. */
 type NewVersion<Row> = Omit<Insertable<Row>, 'id' | 'resource_id' | 'number'> & {
   readonly id: string;
   readonly resource_id: string;
 };
 
-/** The functions of one table of versions. */
+/** The functions of one version table. */
 export function versionTable<T extends VersionTable>(table: T) {
-  // The one place that forgets which table it is.
   const name = table as unknown as 't';
   const tableOf = (db: Db) => db as unknown as Kysely<{ t: VersionRow }>;
   return {
     /**
-     * Gives the version the resource's next number, which it yields, and forgets the oldest beyond
-     * the hundred, save for those that `kept` finds. Call it in a transaction that has made or locked
-     * the resource, so that nobody else takes the number.
+     * Stores a version under the resource's next number, which it returns, and deletes the oldest beyond
+     * a hundred, except rows that match `isRetained`. Call it in a transaction that has inserted or locked
+     * the resource, so that no concurrent transaction uses the number.
      */
     insertVersion: async (
       tx: Db,
       version: NewVersion<Tables[T]>,
-      kept: RawBuilder<boolean> = sql<boolean>`false`,
+      isRetained: RawBuilder<boolean> = sql<boolean>`false`,
     ): Promise<number> => {
       const { organisation_id } = version as unknown as VersionRow;
       const resource_id = idToBytes(version.resource_id);
@@ -58,13 +57,13 @@ export function versionTable<T extends VersionTable>(table: T) {
         .insertInto(name)
         .values(row as unknown as VersionRow)
         .execute();
-      if (number <= versionsKept) return number;
+      if (number <= versionsMax) return number;
       await tableOf(tx)
         .deleteFrom(name)
         .where('organisation_id', '=', organisation_id)
         .where('resource_id', '=', resource_id)
-        .where('number', '<=', number - versionsKept)
-        .where((eb) => eb.not(kept))
+        .where('number', '<=', number - versionsMax)
+        .where((eb) => eb.not(isRetained))
         .execute();
       return number;
     },

@@ -1,7 +1,7 @@
-/** Knows the snapshot_marks table: what tells two states of what an organisation's snapshot tells apart. */
+/** Table functions for snapshot_marks: change markers of everything in an organisation's snapshot. */
 import type { Db } from '../connection/db.ts';
 import { statement } from '../connection/statement.ts';
-import { folded, type MarkRow, marksOf } from './marks.ts';
+import { combined, type MarkRow, marksOf } from './marks.ts';
 
 declare module '../connection/db.ts' {
   interface Tables {
@@ -25,14 +25,14 @@ export async function read(db: Db, organisationId: string): Promise<string> {
   return rows.map(({ slot, mark }) => `${slot}:${mark.toString('hex')}`).join();
 }
 
-/** What `generationOf` says of several organisations; also of those that have never changed. */
+/** The result of `generationOf` for several organisations, including those without marks. */
 export async function listGenerations(
   db: Db,
   organisationIds: readonly string[],
 ): Promise<Map<string, string>> {
   const rows = await db
     .selectFrom('snapshot_marks as m')
-    .select(['m.organisation_id', folded.as('generation')])
+    .select(['m.organisation_id', combined.as('generation')])
     .where('m.organisation_id', 'in', organisationIds)
     .groupBy('m.organisation_id')
     .execute();
@@ -40,5 +40,5 @@ export async function listGenerations(
   return new Map(organisationIds.map((id) => [id, found.get(id) ?? noMarks]));
 }
 
-/** What the fold of no marks at all is. */
+/** The generation of an organisation without marks. */
 const noMarks = '0';

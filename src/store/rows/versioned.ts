@@ -1,7 +1,7 @@
-/** Knows the columns that every resource's table has in common. */
+/** Columns of every resource's table. */
 import type { Generated } from 'kysely';
 
-/** `version` counts writes, times are milliseconds since the epoch. */
+/** `version` is incremented by every write; times are milliseconds since the epoch. */
 export interface Versioned {
   version: Generated<number>;
   created_at: number;

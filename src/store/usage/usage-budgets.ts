@@ -5,7 +5,7 @@ import type { UsageType } from '../../model/limits/limits.ts';
 import { currentWindow, type UsageWindow } from '../../model/limits/periods.ts';
 import type { Db } from '../connection/db.ts';
 import { rows } from '../rows/rows.ts';
-import { heldIdBytes, heldIds, type Place } from '../rows/workspace-contents.ts';
+import { heldIdBytes, heldIds, type OwningWorkspace } from '../rows/workspace-contents.ts';
 import {
   listByValues,
   listByWindows,
@@ -177,7 +177,7 @@ function stateOf(
 export function removalOfBudgets(
   subjectKind: UsageSubjectKind,
   table: string,
-  at: Place,
+  at: OwningWorkspace,
 ): RawBuilder<unknown>[] {
   const subjects = [
     ['usage_budgets', heldIds(table, at)],

@@ -79,16 +79,16 @@ describe('doctor', () => {
     const { inconsistencies } = JSON.parse(stdout);
     const told = inconsistencies.map((one: Record<string, string>) => `${one.table}: ${one.fault}`);
     expect(told).toEqual([
-      `api_keys: names in workspace_id what is not in workspaces: ${gone}`,
-      `api_keys: names in config_id what is not in configs: ${lost}`,
-      `config_versions: is a version of what is not in configs: ${lost.replaceAll('-', '')}`,
-      'api_keys: has no value, so nobody can use it',
-      `managed_resources: claims a Config that is gone: ${lost}`,
-      'sync_status: is of an owner that never had a lease',
-      'sync_revision_changes: is of a revision that is gone: 7',
-      'usage_counters: counts for a policy that is gone',
-      'usage_windows: counts for a policy that is gone',
-      `usage_budgets: is the budget of what is not in api_keys: ${held}`,
+      `api_keys: refers in workspace_id to a missing row of workspaces: ${gone}`,
+      `api_keys: refers in config_id to a missing row of configs: ${lost}`,
+      `config_versions: is a version of a missing row of configs: ${lost.replaceAll('-', '')}`,
+      'api_keys: has no value and cannot be used',
+      `managed_resources: claims a missing Config: ${lost}`,
+      'sync_status: belongs to an owner without a lease',
+      'sync_revision_changes: belongs to a missing revision: 7',
+      'usage_counters: counts for a missing policy',
+      'usage_windows: counts for a missing policy',
+      `usage_budgets: is the budget of a missing row of api_keys: ${held}`,
     ]);
     const named = inconsistencies.map((one: { id: string }) => one.id);
     expect(named).toEqual(expect.arrayContaining([counted, ended, held]));

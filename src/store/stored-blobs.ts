@@ -1,19 +1,19 @@
-/** Knows how large bytes are kept so that nothing is lost and nothing is left: noted before they are written, and until nothing is left of them. */
+/** Stores blobs so that none is lost or orphaned: a row exists from before the first byte until after the last is erased. */
 import { createHash } from 'node:crypto';
 import { BlobDamaged, type BlobKey, type BlobStore, BlobUnavailable } from '../blobs/blob-store.ts';
 import type { Database, Db } from './connection/db.ts';
 import * as blobs from './objects/blobs.ts';
 
-export interface KeptBlobsOptions {
+export interface StoredBlobsOptions {
   readonly database: Pick<Database, 'db'>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Where new ones are kept. */
+  /** Location of new blobs. */
   readonly writesTo: blobs.BlobLocation;
   readonly places: Readonly<Partial<Record<blobs.BlobLocation, BlobStore>>>;
 }
 
-/** What was written, and is not kept yet. */
+/** A written blob that is not committed yet. */
 export interface WrittenBlob extends BlobKey {
   readonly bytes: number;
   readonly sha256: Buffer;
@@ -21,81 +21,86 @@ export interface WrittenBlob extends BlobKey {
 
 export interface ReadBlob {
   readonly bytes: number;
-  /** Throws at their end where they are others than were written. */
+  /** Throws at the end when the bytes differ from those written. */
   readonly pieces: AsyncIterable<Buffer>;
 }
 
 export interface SweepCounts extends Record<string, number> {
   readonly deleted: number;
-  /** Whose place did not do its part; they are tried again. */
+  /** Blobs whose location failed; they are retried. */
   readonly failed: number;
 }
 
-/** Without a sign of life a writing is given up. */
+/** An upload without progress for this long is abandoned. */
 const writingMs = 3_600_000;
-const aliveMs = writingMs / 4;
-/** Before an erasure that failed is tried again. */
+const reportIntervalMs = writingMs / 4;
+/** Delay before a failed erasure is retried. */
 const againMs = 600_000;
-const lookedAtMax = 100;
+const sweepBatchMax = 100;
 
 /**
- * A row stands for all that may lie at a place: it is there before the first byte is, and goes when the
- * last one has. Between `write` and the transaction that calls `keep`, the process may die; then the row
- * falls due, and `sweep` erases what there is.
+ * A row represents everything that may be stored under a key: it is inserted before the first byte is
+ * written and deleted after the last byte is erased. If the process dies between `write` and the
+ * transaction that calls `keep`, the row becomes due and `sweep` erases the bytes.
  */
-export class KeptBlobs implements AsyncDisposable {
-  readonly #options: KeptBlobsOptions;
+export class StoredBlobs implements AsyncDisposable {
+  readonly #options: StoredBlobsOptions;
 
-  constructor(options: KeptBlobsOptions) {
+  constructor(options: StoredBlobsOptions) {
     this.#options = options;
   }
 
   /**
-   * Under a key that was never used. All of it would outlive the machine when this resolves; nothing is
-   * left when it rejects, now or soon.
+   * Writes under a key that was never used. The bytes are durable when this resolves; when it rejects,
+   * they are erased now or by a later sweep.
    *
-   * @throws BlobUnavailable, or what `pieces` throw
+   * @throws BlobUnavailable, or the error of `pieces`
    */
   async write(key: BlobKey, pieces: AsyncIterable<Buffer>): Promise<WrittenBlob> {
     const { database, now, writesTo } = this.#options;
     const store = this.#at(writesTo);
     await blobs.insert(database.db, {
-      ...{ organisation_id: key.organisationId, id: key.id, place: writesTo },
-      ...{ status: 'writing', bytes: 0, sha256: null, due_at: now() + writingMs },
+      organisation_id: key.organisationId,
+      id: key.id,
+      place: writesTo,
+      status: 'writing',
+      bytes: 0,
+      sha256: null,
+      due_at: now() + writingMs,
     });
     const hash = createHash('sha256');
     let bytes = 0;
     try {
       await store.write(
         key,
-        this.#alive(key, pieces, (piece) => {
+        this.#withProgress(key, pieces, (piece) => {
           hash.update(piece);
           bytes += piece.length;
         }),
       );
     } catch (error) {
-      // Where the place failed, something may still be on its way there: the row stays until it is due.
-      const isOfPlace = error instanceof BlobUnavailable;
-      await (isOfPlace ? store.delete(key) : this.discard(key)).catch(() => undefined);
+      // After a failure of the location, bytes may still arrive there: the row stays until it is due.
+      const isLocationFailure = error instanceof BlobUnavailable;
+      await (isLocationFailure ? store.delete(key) : this.discard(key)).catch(() => undefined);
       throw error;
     }
     return { ...key, bytes, sha256: hash.digest() };
   }
 
-  /** @throws BlobUnavailable where it took so long that it was given up */
+  /** Commits a written blob. @throws BlobUnavailable when the upload was abandoned */
   async keep(tx: Db, written: WrittenBlob): Promise<void> {
     if (await blobs.keep(tx, written, written)) return;
     throw new BlobUnavailable('It took too long to be written');
   }
 
-  /** What was written and is not to be kept after all. */
+  /** Erases a written blob that is not committed. */
   async discard(key: BlobKey): Promise<void> {
     const { database, now } = this.#options;
     await blobs.markDeleted(database.db, key.organisationId, [key.id], now());
     await this.erase(key);
   }
 
-  /** Null where nothing is kept under the key. */
+  /** Null when the key has no committed blob. */
   async read(key: BlobKey): Promise<ReadBlob | null> {
     const row = await blobs.find(this.#options.database.db, key);
     if (row?.status !== 'kept') return null;
@@ -103,23 +108,23 @@ export class KeptBlobs implements AsyncDisposable {
     return { bytes: row.bytes, pieces: checked(pieces, row.sha256!) };
   }
 
-  /** They are read no more from when the transaction ends; what lies at their place goes with `erase` or `sweep`. */
+  /** Makes blobs unreadable once the transaction commits; `erase` or `sweep` erases the bytes. */
   async markDeleted(tx: Db, organisationId: string, ids: readonly string[]): Promise<void> {
     await blobs.markDeleted(tx, organisationId, ids, this.#options.now());
   }
 
-  /** At once where the place does its part; else a sweep does it later. */
+  /** Erases a deleted blob at once; if the location fails, a sweep does so later. */
   async erase(key: BlobKey): Promise<void> {
     const row = await blobs.find(this.#options.database.db, key);
     if (row?.status === 'deleted') await this.#eraseDue(row).catch(() => undefined);
   }
 
-  /** Erases what is due, and looks at each once. */
+  /** Erases due blobs, each at most once in a call. */
   async sweep(signal: AbortSignal): Promise<SweepCounts> {
     const { database, now } = this.#options;
     const counts = { deleted: 0, failed: 0 };
     while (!signal.aborted) {
-      const due = await blobs.listDue(database.db, now(), lookedAtMax);
+      const due = await blobs.listDue(database.db, now(), sweepBatchMax);
       if (due.length === 0) break;
       for (const row of due) {
         if (signal.aborted) break;
@@ -139,7 +144,7 @@ export class KeptBlobs implements AsyncDisposable {
     await Promise.all(Object.values(places).map((place) => place[Symbol.asyncDispose]()));
   }
 
-  /** Whether it was this one's to erase. */
+  /** Returns false when another process has claimed the blob. */
   async #eraseDue(row: blobs.StoredBlob): Promise<boolean> {
     const { database, now } = this.#options;
     if (!(await blobs.takeDue(database.db, row, now() + againMs))) return false;
@@ -156,20 +161,20 @@ export class KeptBlobs implements AsyncDisposable {
     throw new BlobUnavailable(`It is kept where ${setting} no longer leads`);
   }
 
-  /** Says now and then that it is still being written. */
-  async *#alive(
+  /** Postpones the cleanup of the row while the upload makes progress. */
+  async *#withProgress(
     key: BlobKey,
     pieces: AsyncIterable<Buffer>,
     take: (piece: Buffer) => void,
   ): AsyncGenerator<Buffer, void> {
     const { database, now } = this.#options;
-    let sign = now();
+    let reportedAt = now();
     for await (const piece of pieces) {
       take(piece);
       yield piece;
-      if (now() - sign < aliveMs) continue;
-      sign = now();
-      if (await blobs.putOff(database.db, key, sign + writingMs)) continue;
+      if (now() - reportedAt < reportIntervalMs) continue;
+      reportedAt = now();
+      if (await blobs.putOff(database.db, key, reportedAt + writingMs)) continue;
       throw new BlobUnavailable('It took too long to be written');
     }
   }
