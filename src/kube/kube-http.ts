@@ -109,7 +109,7 @@ export class KubeHttp implements PromiseHttpLibrary, AsyncDisposable {
       isUnavailable: (status) => status >= 500,
       isRetryLater: (status) => status === 429,
       honorsRetryAfter: true,
-      describeUnavailable: ({ status }) => `it answers ${status}`,
+      describeUnavailable: ({ status }) => `it responds with ${status}`,
       unreachable: (reason, cause) => {
         const message = `Kubernetes at ${server.origin} is out of reach: ${reason}`;
         return new KubeUnreachable(message, { cause });

@@ -1,10 +1,10 @@
-/** Knows how values are read from AWS Secrets Manager: requests signed with a key, or as a role that was assumed. */
+/** Reads values from AWS Secrets Manager with requests signed by a key, the machine's role or an assumed role. */
 import { AwsV4Signer } from 'aws4fetch';
 import { z } from 'zod';
 import type { AuthConfig } from '../model/secrets/secret-manager.ts';
 import type { JsonExchange } from '../remote/json-exchange.ts';
 import type { Secret } from '../secret.ts';
-import { cloudService, refusal, telling } from './cloud-service.ts';
+import { cloudService, refusal, wrapErrors } from './cloud-service.ts';
 import { type ManagedSecret, SecretUnreadable } from './kept-secret.ts';
 import { type ManagerContext, requireOwnIdentity, type SecretManager } from './manager.ts';
 
@@ -12,29 +12,29 @@ interface Credentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   readonly sessionToken?: string;
-  /** Milliseconds since the epoch; null for those that do not end. */
-  readonly endsAt: number | null;
+  /** Milliseconds since the epoch; null for credentials that do not expire. */
+  readonly expiresAt: number | null;
 }
 
-/** Credentials are replaced so long before their end. */
+/** Credentials are replaced this long before they expire. */
 const marginMs = 5 * 60_000;
-const regionUsual = 'us-east-1';
+const defaultRegion = 'us-east-1';
 
-export function awsManager(auth: Secret<AuthConfig>, means: ManagerContext): SecretManager {
+export function awsManager(auth: Secret<AuthConfig>, context: ManagerContext): SecretManager {
   const { aws_region, aws_endpoint_url, aws_sts_endpoint_url } = auth.reveal();
-  const region = aws_region ?? regionUsual;
+  const region = aws_region ?? defaultRegion;
   const address = new URL(
     aws_endpoint_url ?? `https://secretsmanager.${region}.${domainOf(region)}`,
   );
-  const service = cloudService(address, 'AWS Secrets Manager', means);
+  const service = cloudService(address, 'AWS Secrets Manager', context);
   const stsAddress = new URL(aws_sts_endpoint_url ?? `https://sts.${region}.${domainOf(region)}`);
-  const sts = cloudService(stsAddress, 'AWS STS', means);
-  const credentials = keptUntilTheirEnd(means, () =>
-    credentialsOf(auth.reveal(), { means, sts, stsAddress, region }),
+  const sts = cloudService(stsAddress, 'AWS STS', context);
+  const credentials = cachedUntilExpiry(context, () =>
+    credentialsOf(auth.reveal(), { context, service: sts, stsAddress, region }),
   );
   return {
     read: (path) =>
-      telling(async () => {
+      wrapErrors(async () => {
         const signer = { ...(await credentials()), service: 'secretsmanager', region };
         return readValue(service, address, path, signer);
       }),
@@ -48,7 +48,10 @@ function domainOf(region: string): string {
   return region.startsWith('cn-') ? 'amazonaws.com.cn' : 'amazonaws.com';
 }
 
-type Signing = Omit<Credentials, 'endsAt'> & { readonly service: string; readonly region: string };
+type Signing = Omit<Credentials, 'expiresAt'> & {
+  readonly service: string;
+  readonly region: string;
+};
 
 const Value = z.object({
   SecretString: z.string().optional(),
@@ -62,7 +65,7 @@ async function readValue(
   signing: Signing,
 ): Promise<ManagedSecret> {
   const body = { SecretId: path };
-  const headers = await signed(signing, {
+  const headers = await signedHeaders(signing, {
     method: 'POST',
     url: address.href,
     headers: {
@@ -71,11 +74,11 @@ async function readValue(
     },
     body: JSON.stringify(body),
   });
-  const answer = await service.send({ method: 'POST', path: '/', headers: () => headers, body });
-  const { __type: code } = (answer.body ?? {}) as { readonly __type?: unknown };
-  const value = Value.safeParse(answer.body);
-  if (answer.status !== 200 || !value.success) {
-    throw refusal('AWS Secrets Manager does not give the secret', answer, code);
+  const response = await service.send({ method: 'POST', path: '/', headers: () => headers, body });
+  const { __type: code } = (response.body ?? {}) as { readonly __type?: unknown };
+  const value = Value.safeParse(response.body);
+  if (response.status !== 200 || !value.success) {
+    throw refusal('AWS Secrets Manager does not give the secret', response, code);
   }
   const { SecretString: text, SecretBinary: bytes } = value.data;
   return text ?? Buffer.from(bytes ?? '', 'base64').toString('utf8');
@@ -88,57 +91,62 @@ interface Signable {
   readonly body?: string;
 }
 
-/** The headers with the signature among them. */
-async function signed(
+/** Returns the headers with the signature. */
+async function signedHeaders(
   { service, region, ...credentials }: Signing,
   { method, url, headers, body }: Signable,
 ): Promise<Record<string, string>> {
   const signer = new AwsV4Signer({
-    ...{ method, url, headers, service, region, ...credentials },
+    method,
+    url,
+    headers,
+    service,
+    region,
+    ...credentials,
     ...(body === undefined ? {} : { body }),
   });
   const { headers: all } = await signer.sign();
-  // The address says it.
+  // undici sets it from the URL.
   all.delete('host');
   return Object.fromEntries(all);
 }
 
-/** Asked for once by all who come at once. */
-function keptUntilTheirEnd(
+/** Concurrent callers share one request. */
+function cachedUntilExpiry(
   { clock }: ManagerContext,
-  ask: () => Promise<Credentials>,
+  fetchCredentials: () => Promise<Credentials>,
 ): () => Promise<Credentials> {
-  let known: Credentials | null = null;
-  let asking: Promise<Credentials> | null = null;
+  let cached: Credentials | null = null;
+  let pending: Promise<Credentials> | null = null;
   return async () => {
-    const isGood = known !== null && (known.endsAt ?? Infinity) - marginMs > clock.now();
-    if (isGood) return known!;
-    asking ??= ask().finally(() => {
-      asking = null;
+    const isValid = cached !== null && (cached.expiresAt ?? Infinity) - marginMs > clock.now();
+    if (isValid) return cached!;
+    pending ??= fetchCredentials().finally(() => {
+      pending = null;
     });
-    known = await asking;
-    return known;
+    cached = await pending;
+    return cached;
   };
 }
 
-interface Asking {
-  readonly means: ManagerContext;
-  readonly sts: JsonExchange;
+interface StsContext {
+  readonly context: ManagerContext;
+  readonly service: JsonExchange;
   readonly stsAddress: URL;
   readonly region: string;
 }
 
-async function credentialsOf(auth: AuthConfig, asking: Asking): Promise<Credentials> {
+async function credentialsOf(auth: AuthConfig, sts: StsContext): Promise<Credentials> {
   if (auth.aws_auth_type === 'accessKey') {
     return {
       accessKeyId: auth.aws_access_key_id!,
       secretAccessKey: auth.aws_secret_access_key!,
-      endsAt: null,
+      expiresAt: null,
     };
   }
-  requireOwnIdentity(asking.means, auth.aws_auth_type!);
-  const own = await ownRole(asking.means);
-  return auth.aws_auth_type === 'assumedRole' ? assumeRole(auth, own, asking) : own;
+  requireOwnIdentity(sts.context, auth.aws_auth_type!);
+  const own = await ownRole(sts.context);
+  return auth.aws_auth_type === 'assumedRole' ? assumeRole(auth, own, sts) : own;
 }
 
 const OwnRole = z.object({
@@ -149,19 +157,19 @@ const OwnRole = z.object({
 });
 
 async function ownRole({ machine }: ManagerContext): Promise<Credentials> {
-  const told = OwnRole.safeParse(await machine.awsRole());
-  if (!told.success) throw new SecretUnreadable('the machine has no role at AWS', false);
-  const { AccessKeyId, SecretAccessKey, Token, Expiration } = told.data;
+  const role = OwnRole.safeParse(await machine.awsRole());
+  if (!role.success) throw new SecretUnreadable('the machine has no role at AWS', false);
+  const { AccessKeyId, SecretAccessKey, Token, Expiration } = role.data;
   return {
     accessKeyId: AccessKeyId,
     secretAccessKey: SecretAccessKey,
     sessionToken: Token,
-    endsAt: Date.parse(Expiration),
+    expiresAt: Date.parse(Expiration),
   };
 }
 
-/** As STS says it where JSON is asked for; the end in seconds. */
-const Assumed = z.object({
+/** JSON response of STS; the expiration is in seconds. */
+const AssumeRoleResponse = z.object({
   AssumeRoleResponse: z.object({
     AssumeRoleResult: z.object({
       Credentials: z.object({
@@ -177,31 +185,33 @@ const Assumed = z.object({
 async function assumeRole(
   { aws_role_arn: role, aws_external_id: externalId }: AuthConfig,
   own: Credentials,
-  { sts, stsAddress, region }: Asking,
+  { service, stsAddress, region }: StsContext,
 ): Promise<Credentials> {
   const query = {
-    ...{ Action: 'AssumeRole', Version: '2011-06-15', RoleArn: role! },
+    Action: 'AssumeRole',
+    Version: '2011-06-15',
+    RoleArn: role!,
     RoleSessionName: 'gatewright',
     ...(externalId === undefined || externalId === null ? {} : { ExternalId: externalId }),
   };
   const url = new URL('/', stsAddress);
   url.search = new URLSearchParams(query).toString();
-  const { endsAt: _, ...credentials } = own;
-  const signing = { ...credentials, service: 'sts', region };
-  const headers = await signed(signing, { method: 'GET', url: url.href, headers: {} });
-  const answer = await sts.send({ method: 'GET', path: '/', query, headers: () => headers });
-  const assumed = Assumed.safeParse(answer.body);
-  if (answer.status !== 200 || !assumed.success) {
-    const { Error: error } = (answer.body ?? {}) as {
+  const { expiresAt: _, ...ownKey } = own;
+  const signing = { ...ownKey, service: 'sts', region };
+  const headers = await signedHeaders(signing, { method: 'GET', url: url.href, headers: {} });
+  const response = await service.send({ method: 'GET', path: '/', query, headers: () => headers });
+  const assumed = AssumeRoleResponse.safeParse(response.body);
+  if (response.status !== 200 || !assumed.success) {
+    const { Error: error } = (response.body ?? {}) as {
       readonly Error?: { readonly Code?: unknown };
     };
-    throw refusal('AWS STS does not let the role be assumed', answer, error?.Code);
+    throw refusal('AWS STS does not let the role be assumed', response, error?.Code);
   }
-  const told = assumed.data.AssumeRoleResponse.AssumeRoleResult.Credentials;
+  const credentials = assumed.data.AssumeRoleResponse.AssumeRoleResult.Credentials;
   return {
-    accessKeyId: told.AccessKeyId,
-    secretAccessKey: told.SecretAccessKey,
-    sessionToken: told.SessionToken,
-    endsAt: told.Expiration * 1000,
+    accessKeyId: credentials.AccessKeyId,
+    secretAccessKey: credentials.SecretAccessKey,
+    sessionToken: credentials.SessionToken,
+    expiresAt: credentials.Expiration * 1000,
   };
 }

@@ -1,22 +1,32 @@
-/** Knows how the service of a cloud is asked: JSON back, over sockets that lead to no forbidden address, and what no answer means. */
+/** Opens bounded JSON exchanges with cloud services, over connections that reach no forbidden address. */
+/*
+ * The SDKs of AWS and Azure are not used: their credential chains take 18 and 21 MB of memory when bundled, use their
+ * own HTTP without our address guard, and fall back to environment keys, profiles and programs that a secret
+ * reference must not reach.
+ */
 import { Failure } from '../failure.ts';
-import { type JsonResponse, JsonExchange } from '../remote/json-exchange.ts';
+import { JsonExchange, type JsonResponse } from '../remote/json-exchange.ts';
 import { SecretUnreadable } from './kept-secret.ts';
 import { type ManagerContext, managerCallLimits } from './manager.ts';
 
-const answerBytesMax = 1024 * 1024;
+const responseBytesMax = 1024 * 1024;
 
-/** `name` is what it is called where it does not answer. */
-export function cloudService(address: URL, name: string, means: ManagerContext): JsonExchange {
-  const { clock, pause, createConnector: connectorTo } = means;
+/** @param name of the service in error messages */
+export function cloudService(address: URL, name: string, context: ManagerContext): JsonExchange {
+  const { clock, pause, createConnector } = context;
   return new JsonExchange({
-    ...{ address, responseBytesMax: answerBytesMax, clock, pause, limits: managerCallLimits, createConnector: connectorTo },
+    address,
+    responseBytesMax,
+    clock,
+    pause,
+    limits: managerCallLimits,
+    createConnector,
     tls: {},
     proxies: null,
     isUnavailable: (status) => status >= 500 || (status >= 300 && status < 400),
     isRetryLater: (status) => status === 429,
     honorsRetryAfter: false,
-    describeUnavailable: ({ status }) => `it answers ${status}`,
+    describeUnavailable: ({ status }) => `it responds with ${status}`,
     unreachable: (reason, cause) =>
       new Failure('unreachable', `${name} at ${address.origin} is out of reach: ${reason}`, {
         cause,
@@ -24,14 +34,18 @@ export function cloudService(address: URL, name: string, means: ManagerContext):
   });
 }
 
-/** `code` is what the service calls the refusal. */
-export function refusal(what: string, { status }: JsonResponse, code: unknown): SecretUnreadable {
-  const word = typeof code === 'string' ? `: ${code.slice(0, 200)}` : '';
-  return new SecretUnreadable(`${what} (${status})${word}`, status === 429);
+/** @param code of the error in the response of the service */
+export function refusal(
+  message: string,
+  { status }: JsonResponse,
+  code: unknown,
+): SecretUnreadable {
+  const suffix = typeof code === 'string' ? `: ${code.slice(0, 200)}` : '';
+  return new SecretUnreadable(`${message} (${status})${suffix}`, status === 429);
 }
 
-/** @throws SecretUnreadable in place of any other error. */
-export async function telling<T>(work: () => Promise<T>): Promise<T> {
+/** @throws SecretUnreadable instead of any other error */
+export async function wrapErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -1,12 +1,12 @@
-/** Knows what a secret manager keeps, which part of it is meant, and why it cannot be had. */
+/** Defines the secrets that secret managers return, and selects a field of them. */
 
-/** A text, or fields by name. */
+/** A text, or values by field name. */
 export type ManagedSecret = string | Readonly<Record<string, unknown>>;
 
-/** Nothing in it quotes a credential or a value; it may name addresses, so that it is for logs. */
+/** The message quotes no credential or value, but may contain addresses; it is for logs only. */
 export class SecretUnreadable extends Error {
   override name = 'SecretUnreadable';
-  /** Whether nobody has said no: what was read before may still be right. */
+  /** Whether the manager was unavailable, so that a cached value may still be valid. */
   readonly isSilence: boolean;
 
   constructor(message: string, isSilence: boolean, options?: ErrorOptions) {
@@ -16,26 +16,26 @@ export class SecretUnreadable extends Error {
 }
 
 /**
- * The text of one field, or of the whole where none is named: fields are the JSON of them, one field by
- * itself what it holds. A line end at the end is dropped.
+ * Returns the text of one field. Without a field name, returns the only field, or all fields as JSON. A
+ * final line break is removed.
  *
- * @throws SecretUnreadable where there is no such field
+ * @throws SecretUnreadable when the field does not exist
  */
-export function textOf(kept: ManagedSecret, field: string | null): string {
-  const text = asText(field === null ? wholeOf(kept) : fieldOf(kept, field));
+export function textOf(secret: ManagedSecret, field: string | null): string {
+  const text = asText(field === null ? wholeOf(secret) : fieldOf(secret, field));
   return text.replace(/\r?\n$/, '');
 }
 
-function wholeOf(kept: ManagedSecret): unknown {
-  if (typeof kept === 'string') return kept;
-  const values = Object.values(kept);
-  return values.length === 1 ? values[0] : kept;
+function wholeOf(secret: ManagedSecret): unknown {
+  if (typeof secret === 'string') return secret;
+  const values = Object.values(secret);
+  return values.length === 1 ? values[0] : secret;
 }
 
-function fieldOf(kept: ManagedSecret, field: string): unknown {
-  const fields = typeof kept === 'string' ? parsed(kept) : kept;
-  const isThere = typeof fields === 'object' && fields !== null && Object.hasOwn(fields, field);
-  if (!isThere) throw new SecretUnreadable(`the secret has no field ${field}`, false);
+function fieldOf(secret: ManagedSecret, field: string): unknown {
+  const fields = typeof secret === 'string' ? parsed(secret) : secret;
+  const exists = typeof fields === 'object' && fields !== null && Object.hasOwn(fields, field);
+  if (!exists) throw new SecretUnreadable(`the secret has no field ${field}`, false);
   return (fields as Record<string, unknown>)[field];
 }
 

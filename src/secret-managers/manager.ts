@@ -1,4 +1,4 @@
-/** Knows what every secret manager is given, and what is asked of it. */
+/** Defines secret managers and the context that all of them use. */
 import type { Clock } from '../clock.ts';
 import type { CallLimits } from '../remote/json-exchange.ts';
 import type { PoolLimits } from '../remote/pools.ts';
@@ -6,7 +6,7 @@ import type { TrustedHosts } from '../trusted-hosts.ts';
 import { type ManagedSecret, SecretUnreadable } from './kept-secret.ts';
 import type { MachineIdentity } from './machine-identity.ts';
 
-/** One that is signed in to in one way; dispose closes its sockets. */
+/** A manager with one login; dispose closes its sockets. */
 export interface SecretManager extends AsyncDisposable {
   /** @throws SecretUnreadable */
   read(path: string): Promise<ManagedSecret>;
@@ -15,9 +15,9 @@ export interface SecretManager extends AsyncDisposable {
 export interface ManagerContext {
   readonly clock: Clock;
   readonly pause: (ms: number) => Promise<void>;
-  /** Opens sockets to no address that is not to be called. */
+  /** Refuses connections to forbidden addresses. */
   readonly createConnector: NonNullable<PoolLimits['createConnector']>;
-  /** Whether managers may be signed in to as the gateway itself: by its pod or its machine. */
+  /** Whether managers may be accessed with the identity of the gateway: its pod or its machine. */
   readonly allowsOwnIdentity: boolean;
   readonly machine: MachineIdentity;
   /** Hosts that the operator trusts. */
@@ -26,7 +26,7 @@ export interface ManagerContext {
 
 export const connectTimeoutMs = 3_000;
 
-/** A request of a caller waits for it. */
+/** Short, because requests of callers wait for the value. */
 export const managerCallLimits: CallLimits = {
   connectTimeoutMs,
   responseTimeoutMs: 5_000,
@@ -34,17 +34,17 @@ export const managerCallLimits: CallLimits = {
   failFastMs: 2_000,
 };
 
-/** @throws SecretUnreadable where the operator does not let references sign in as the gateway. */
-export function requireOwnIdentity({ allowsOwnIdentity: mayBeItself }: ManagerContext, kind: string): void {
-  if (mayBeItself) return;
-  const message = `${kind} signs in as the gateway itself, which GATEWRIGHT_SECRETS_BY_OWN_IDENTITY does not allow`;
+/** @throws SecretUnreadable when the operator does not let references use the identity of the gateway */
+export function requireOwnIdentity({ allowsOwnIdentity }: ManagerContext, kind: string): void {
+  if (allowsOwnIdentity) return;
+  const message = `${kind} uses the identity of the gateway, which GATEWRIGHT_SECRETS_BY_OWN_IDENTITY does not allow`;
   throw new SecretUnreadable(message, false);
 }
 
 /**
- * Whoever writes a reference names the address, and could collect there what shows who the gateway is.
+ * The author of a reference chooses the address, and could collect credentials of the gateway there.
  *
- * @throws SecretUnreadable for a host that neither ends as such services do nor is trusted.
+ * @throws SecretUnreadable for a host outside the domains of the service that is not trusted
  */
 export function requireOwnIdentityAt(
   { trusted }: ManagerContext,
@@ -54,6 +54,6 @@ export function requireOwnIdentityAt(
   const host = hostname.replace(/^\[|\]$/g, '');
   if (endings.some((ending) => host.endsWith(ending))) return;
   if (trusted.some((entry) => entry.covers(host))) return;
-  const message = `the gateway does not show who it is to ${host}, which TRUSTED_CUSTOM_HOSTS does not list`;
+  const message = `the gateway does not send its identity to ${host}, which TRUSTED_CUSTOM_HOSTS does not list`;
   throw new SecretUnreadable(message, false);
 }

@@ -1,4 +1,4 @@
-/** Knows the secret managers that values are read from: signed in to by what a reference says, kept for the next value. */
+/** Reads values from secret managers with the login of each reference, and reuses open managers. */
 import { setTimeout } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import type { AuthConfig, ManagerType } from '../model/secrets/secret-manager.ts';
@@ -12,12 +12,12 @@ import { MachineIdentity } from './machine-identity.ts';
 import { connectTimeoutMs, type ManagerContext, type SecretManager } from './manager.ts';
 import { vaultManager } from './vault-manager.ts';
 
-/** Where a value lies. */
+/** Location of a value. */
 export interface SecretPlace {
-  /** Of what says so. */
+  /** Id of the secret reference. */
   readonly id: string;
   readonly organisationId: string;
-  /** Of what it says of the manager and the place, and of nothing else. */
+  /** Changes with the manager or the location in the reference. */
   readonly mark: string;
   readonly managerType: ManagerType;
   readonly auth: Secret<AuthConfig>;
@@ -27,52 +27,56 @@ export interface SecretPlace {
 export interface SecretManagersOptions {
   readonly trusted: TrustedHosts;
   readonly clock: Clock;
-  /** Whether managers may be signed in to as the gateway itself: by its pod or its machine. */
+  /** Whether managers may be accessed with the identity of the gateway: its pod or its machine. */
   readonly mayBeItself: boolean;
-  /** A value that was read. */
+  /** Called after each read. */
   readonly onRead: (place: Pick<SecretPlace, 'id' | 'organisationId'>) => void;
-  /** Where the machine is told who it is. */
+  /** Address of the metadata service. */
   readonly metadata?: URL | undefined;
-  /** That of the system when absent. */
+  /** Default: the resolver of the system. */
   readonly resolve?: Resolve | undefined;
 }
 
-/** Of AWS, Azure and others alike. */
-const metadataUsual = new URL('http://169.254.169.254');
+/** Metadata address of AWS, Azure and others. */
+const metadataDefault = new URL('http://169.254.169.254');
 const openMax = 1_000;
 
-/** Dispose closes their sockets. */
+/** Dispose closes the sockets of all open managers. */
 export class SecretManagers implements AsyncDisposable {
-  readonly #means: ManagerContext;
+  readonly #context: ManagerContext;
   readonly #onRead: SecretManagersOptions['onRead'];
   readonly #open = new Map<string, SecretManager>();
 
   constructor(options: SecretManagersOptions) {
-    const { trusted, clock, mayBeItself, resolve, metadata = metadataUsual } = options;
+    const { trusted, clock, mayBeItself, resolve, metadata = metadataDefault } = options;
     this.#onRead = options.onRead;
-    this.#means = {
-      ...{ clock, allowsOwnIdentity: mayBeItself, trusted, machine: new MachineIdentity(metadata) },
+    this.#context = {
+      clock,
+      allowsOwnIdentity: mayBeItself,
+      trusted,
+      machine: new MachineIdentity(metadata),
       pause: async (ms) => setTimeout(ms),
-      createConnector: (origin) => createGuardedConnect(origin, { trusted, connectTimeoutMs, resolve }),
+      createConnector: (origin) =>
+        createGuardedConnect(origin, { trusted, connectTimeoutMs, resolve }),
     };
   }
 
   /** @throws SecretUnreadable */
   async read(place: SecretPlace): Promise<ManagedSecret> {
-    const kept = await this.#at(place).read(place.path);
+    const secret = await this.#managerOf(place).read(place.path);
     this.#onRead(place);
-    return kept;
+    return secret;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#open.values()].map((one) => one[Symbol.asyncDispose]()));
+    await Promise.all([...this.#open.values()].map((manager) => manager[Symbol.asyncDispose]()));
   }
 
-  #at({ id, mark, managerType, auth }: SecretPlace): SecretManager {
+  #managerOf({ id, mark, managerType, auth }: SecretPlace): SecretManager {
     const key = `${id} ${mark}`;
-    const known = this.#open.get(key);
-    if (known !== undefined) return known;
-    const opened = makers[managerType](auth, this.#means);
+    const existing = this.#open.get(key);
+    if (existing !== undefined) return existing;
+    const opened = constructors[managerType](auth, this.#context);
     this.#open.set(key, opened);
     if (this.#open.size > openMax) {
       const [first] = this.#open;
@@ -83,8 +87,8 @@ export class SecretManagers implements AsyncDisposable {
   }
 }
 
-const makers: Readonly<
-  Record<ManagerType, (auth: Secret<AuthConfig>, means: ManagerContext) => SecretManager>
+const constructors: Readonly<
+  Record<ManagerType, (auth: Secret<AuthConfig>, context: ManagerContext) => SecretManager>
 > = {
   aws_sm: awsManager,
   azure_kv: azureManager,

@@ -1,4 +1,4 @@
-/** Knows how values are read from Vault or OpenBao, as a secret reference signs in there. */
+/** Reads values from Vault or OpenBao with the login of a secret reference. */
 import type { AuthConfig } from '../model/secrets/secret-manager.ts';
 import { Secret } from '../secret.ts';
 import { readFields } from '../vault/any-key-value.ts';
@@ -13,20 +13,20 @@ import {
   type SecretManager,
 } from './manager.ts';
 
-/** Where Kubernetes puts the token of the account of a pod. */
+/** Path of the service account token in a pod. */
 const accountToken = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
-export function vaultManager(auth: Secret<AuthConfig>, means: ManagerContext): SecretManager {
+export function vaultManager(auth: Secret<AuthConfig>, context: ManagerContext): SecretManager {
   const { vault_addr: address, vault_namespace: namespace } = auth.reveal();
   const access = {
     address: new URL(address!),
     namespace: namespace ?? null,
     caFile: null,
-    login: loginOf(auth.reveal(), means),
+    login: loginOf(auth.reveal(), context),
     limits: managerCallLimits,
-    createConnector: means.createConnector,
+    createConnector: context.createConnector,
   };
-  const client = new VaultClient(access, means.clock, means.pause);
+  const client = new VaultClient(access, context.clock, context.pause);
   return {
     read: async (path) => {
       try {
@@ -40,7 +40,7 @@ export function vaultManager(auth: Secret<AuthConfig>, means: ManagerContext): S
   };
 }
 
-function loginOf(auth: AuthConfig, means: ManagerContext): VaultLogin {
+function loginOf(auth: AuthConfig, context: ManagerContext): VaultLogin {
   const { vault_auth_type: type, vault_auth_mount: mount } = auth;
   const origin = 'secret reference';
   switch (type) {
@@ -56,8 +56,8 @@ function loginOf(auth: AuthConfig, means: ManagerContext): VaultLogin {
       };
     }
     default:
-      requireOwnIdentity(means, 'kubernetes');
-      requireOwnIdentityAt(means, new URL(auth.vault_addr!), []);
+      requireOwnIdentity(context, 'kubernetes');
+      requireOwnIdentityAt(context, new URL(auth.vault_addr!), []);
       return {
         method: 'kubernetes',
         mount: mount ?? 'kubernetes',

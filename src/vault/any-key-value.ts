@@ -1,43 +1,43 @@
-/** Knows secrets of a key-value engine of either version: found by a whole path, wherever the engine is mounted. */
+/** Reads secrets of a key-value engine of version 1 or 2 by their full path, wherever the engine is mounted. */
 import type { VaultClient } from './vault-client.ts';
 import { refusal, type VaultResponse } from './vault-exchange.ts';
 
-/** Where an engine is mounted, as Vault tells whoever may read something in it. */
+/** Mount of an engine, which Vault reports to clients that may read in it. */
 interface Mount {
-  /** With a slash at the end. */
+  /** Ends with a slash. */
   readonly path: string;
   readonly options?: { readonly version?: string } | null;
 }
 
 /**
- * The fields of a secret. `path` begins with the mount; of version 2 it may say `data` after it, as the
- * API does, or not, as the command line does.
+ * Returns the fields of a secret. `path` starts with the mount. For version 2, `data` may follow the mount,
+ * like in the API, or be omitted, like on the command line.
  *
- * @throws Failure when it cannot be told, or there is none
+ * @throws Failure when the secret cannot be read or does not exist
  */
 export async function readFields(
   client: Pick<VaultClient, 'request'>,
   path: string,
 ): Promise<Readonly<Record<string, unknown>>> {
-  const wanted = path.replace(/^\/+|\/+$/g, '');
-  const found = await mountOf(client, wanted);
-  const isVersioned = found?.options?.version === '2' && wanted.startsWith(found.path);
-  const below = isVersioned ? wanted.slice(found.path.length).replace(/^data\//, '') : '';
-  const asked = isVersioned ? `${found.path}data/${below}` : wanted;
-  const answer = await client.request({ method: 'GET', path: escaped(asked) });
-  const { data } = (answer.body ?? {}) as { readonly data?: unknown };
-  if (answer.status !== 200 || !isFields(data)) throw refusal(answer, `read ${wanted}`);
-  // Where nobody tells of the mount, an answer of version 2 is known by its form.
+  const secretPath = path.replace(/^\/+|\/+$/g, '');
+  const mount = await mountOf(client, secretPath);
+  const isVersioned = mount?.options?.version === '2' && secretPath.startsWith(mount.path);
+  const below = isVersioned ? secretPath.slice(mount.path.length).replace(/^data\//, '') : '';
+  const apiPath = isVersioned ? `${mount.path}data/${below}` : secretPath;
+  const response = await client.request({ method: 'GET', path: escaped(apiPath) });
+  const { data } = (response.body ?? {}) as { readonly data?: unknown };
+  if (response.status !== 200 || !isFields(data)) throw refusal(response, `read ${secretPath}`);
+  // Without information about the mount, the structure identifies a response of version 2.
   if (!isFields(data.metadata) || !('data' in data)) return data;
-  if (!isFields(data.data)) throw refusal(answer, `read ${wanted}`);
+  if (!isFields(data.data)) throw refusal(response, `read ${secretPath}`);
   return data.data;
 }
 
 async function mountOf(client: Pick<VaultClient, 'request'>, path: string): Promise<Mount | null> {
-  const asked = `sys/internal/ui/mounts/${escaped(path)}`;
-  const answer: VaultResponse = await client.request({ method: 'GET', path: asked });
-  const { data } = (answer.body ?? {}) as { readonly data?: Partial<Mount> };
-  return answer.status === 200 && typeof data?.path === 'string' ? (data as Mount) : null;
+  const mountPath = `sys/internal/ui/mounts/${escaped(path)}`;
+  const response: VaultResponse = await client.request({ method: 'GET', path: mountPath });
+  const { data } = (response.body ?? {}) as { readonly data?: Partial<Mount> };
+  return response.status === 200 && typeof data?.path === 'string' ? (data as Mount) : null;
 }
 
 function escaped(path: string): string {

@@ -1,4 +1,4 @@
-/** Knows where a Vault is and who asks it: files of a token, an account of Kubernetes or an AppRole, read when they are used. */
+/** Defines the address and the login of a Vault; files with credentials are read on use. */
 import { readFileSync } from 'node:fs';
 import { Failure } from '../failure.ts';
 import type { CallLimits } from '../remote/json-exchange.ts';
@@ -6,17 +6,17 @@ import type { PoolLimits } from '../remote/pools.ts';
 import type { Proxies } from '../remote/proxies.ts';
 import { Secret } from '../secret.ts';
 
-/** Path of a file, which is read anew for each sign-in, because agents replace it, or what would be in it. */
+/** Path of a file, which is read for each login because agents replace it, or the credential itself. */
 type CredentialSource = string | Secret;
 
-/** How this program signs in. */
+/** Login method. */
 export type VaultLogin<Source extends CredentialSource = CredentialSource> =
   | { readonly method: 'token'; readonly tokenFile: Source }
   | {
       readonly method: 'kubernetes';
       readonly mount: string;
       readonly role: string;
-      /** Of the account of the pod. */
+      /** Token of the pod's service account. */
       readonly tokenFile: Source;
     }
   | {
@@ -28,19 +28,18 @@ export type VaultLogin<Source extends CredentialSource = CredentialSource> =
 
 export interface VaultAccess {
   readonly address: URL;
-  /** Of Vault Enterprise and OpenBao; null for the root. */
+  /** Namespace in Vault Enterprise or OpenBao; null for the root. */
   readonly namespace: string | null;
-  /** PEM file of the authorities that count; null for those of the system. */
+  /** PEM file of trusted certificate authorities; null for those of the system. */
   readonly caFile: string | null;
   readonly login: VaultLogin;
-  /** By which it is reached; none when absent. */
+  /** Default: no proxies. */
   readonly proxies?: Proxies | null;
-  /** How long it is waited for; as long as is usual when absent. */
   readonly limits?: CallLimits;
   readonly createConnector?: PoolLimits['createConnector'];
 }
 
-/** @throws Failure (invalid input) that names setting and file, never what is in it */
+/** @throws Failure (invalid input) that names the setting and the file, never the content */
 export function readCredential(path: CredentialSource, setting: string): Secret {
   if (path instanceof Secret) return path;
   const text = readSettingFile(path, setting).trim();
@@ -48,7 +47,7 @@ export function readCredential(path: CredentialSource, setting: string): Secret 
   return new Secret(text, `file:${path}`);
 }
 
-/** @throws Failure (invalid input) that names setting and file */
+/** @throws Failure (invalid input) that names the setting and the file */
 export function readSettingFile(path: string, setting: string): string {
   try {
     return readFileSync(path, 'utf8');

@@ -1,10 +1,10 @@
-/** Knows what is sent to a Vault, what comes back, and how a refusal is told. */
+/** Defines requests to a Vault, its responses and its refusals. */
 import { Failure } from '../failure.ts';
 import type { JsonResponse } from '../remote/json-exchange.ts';
 
 export interface VaultRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Below `/v1/`, each part already escaped: `secret/data/support/bot`. */
+  /** Below `/v1/`, with each part escaped: `secret/data/support/bot`. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
@@ -12,7 +12,7 @@ export interface VaultRequest {
 
 export type VaultResponse = Pick<JsonResponse, 'status' | 'body'>;
 
-/** Vault has answered that it will not. */
+/** Vault rejected the request. */
 export class VaultRefusal extends Failure {
   readonly status: number;
 
@@ -22,17 +22,17 @@ export class VaultRefusal extends Failure {
   }
 }
 
-/** What Vault says of a refusal: `permission denied`. */
+/** Returns the error messages in a response: `permission denied`. */
 export function errorsIn(body: unknown): string[] {
   const { errors } = (body ?? {}) as { readonly errors?: unknown };
-  return Array.isArray(errors) ? errors.map((one) => String(one).trim()) : [];
+  return Array.isArray(errors) ? errors.map((message) => String(message).trim()) : [];
 }
 
-/** @param what was not done: `read secret/support/bot` */
-export function refusal({ status, body }: VaultResponse, what: string): VaultRefusal {
-  const words = errorsIn(body).join('; ').slice(0, 500);
+/** @param operation that was rejected: `read secret/support/bot` */
+export function refusal({ status, body }: VaultResponse, operation: string): VaultRefusal {
+  const messages = errorsIn(body).join('; ').slice(0, 500);
   return new VaultRefusal(
     status,
-    `Vault does not ${what} (${status})${words === '' ? '' : `: ${words}`}`,
+    `Vault does not ${operation} (${status})${messages === '' ? '' : `: ${messages}`}`,
   );
 }

@@ -187,11 +187,13 @@ function spreadFault(node: SyntaxNode): string | null {
 }
 
 /** Words that may stand before the verb of a title. */
-const adverbs = 'never|also|only|still|always|then|first|at most|at least';
+const adverbs = 'never|neither|also|only|still|always|then|first|at most|at least';
 /** Words in -s that are no verb. */
 const noVerbs = 'always|as|this|its|less|across|unless|others|whereas|perhaps|sometimes|besides';
-/** An optional adverb, then a word in -s, which is taken for a verb in the third person. */
-const titleVerb = new RegExp(`^(?:(?:${adverbs}) )?(?!(?:${noVerbs})\\b)[a-z][a-z-]*s\\b`);
+/** An optional adverb, then a word in -s, which is taken for a verb in the third person, or a modal verb. */
+const titleVerb = new RegExp(
+  `^(?:(?:${adverbs}) )?(?:(?!(?:${noVerbs})\\b)[a-z][a-z-]*s|may|can|cannot|must)\\b`,
+);
 
 /**
  * The title of an `it` starts with a verb in the third person, or with a placeholder for a value of its

@@ -1,5 +1,5 @@
 /** Manages the usage budget of API keys, workspaces and policies: limit, schedule and window. */
-import { type LimitTerms, toUnits, type UsageType } from '../../model/limits/limits.ts';
+import { type LimitFields, toUnits, type UsageType } from '../../model/limits/limits.ts';
 import { nextResetAt, startOfDay } from '../../model/limits/periods.ts';
 import { parseTimestamp } from '../../model/wire/timestamp.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
@@ -11,7 +11,7 @@ import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
 
 /** A budget as sent; its schema is already validated. */
-export type BudgetTerms = LimitTerms & { readonly credit_limit: number };
+export type BudgetTerms = LimitFields & { readonly credit_limit: number };
 
 /** A resource that may have a budget. */
 export interface BudgetOwner extends usageBudgets.BudgetSubject {
@@ -138,7 +138,7 @@ export function termColumnsOf(
 
 /** Columns of a schedule and its first reset after `now`. */
 export function scheduleOf(
-  terms: LimitTerms,
+  terms: LimitFields,
   now: number,
 ): Pick<usageBudgets.WindowColumns, 'periodic_reset' | 'periodic_reset_days' | 'next_reset_at'> {
   const schedule = {
@@ -160,7 +160,7 @@ export function scheduleOf(
  * @throws ApiError `invalid`
  */
 export function requireFutureReset(
-  terms: LimitTerms,
+  terms: LimitFields,
   now: number,
   path: readonly (string | number)[] = [],
 ): void {
@@ -170,11 +170,11 @@ export function requireFutureReset(
   throw validationError({ path: [...path, 'next_usage_reset_at'], message });
 }
 
-function isSameSchedule(one: LimitTerms, other: LimitTerms): boolean {
+function isSameSchedule(one: LimitFields, other: LimitFields): boolean {
   const fields = ['periodic_reset', 'periodic_reset_days', 'next_usage_reset_at'] as const;
   return fields.every((field) => (one[field] ?? null) === (other[field] ?? null));
 }
 
-function typeOf({ type = 'cost' }: Pick<LimitTerms, 'type'>): UsageType {
+function typeOf({ type = 'cost' }: Pick<LimitFields, 'type'>): UsageType {
   return type;
 }

@@ -1,4 +1,4 @@
-/** Knows how API keys are made, changed and deleted: each in one transaction with its traces. */
+/** Creates, updates and deletes API keys, each in one transaction with its audit row. */
 
 import type { UsageLimits } from '../../model/limits/key-limits.ts';
 import {
@@ -62,22 +62,22 @@ export function scopeOf(type: ApiKeyType, subType: ApiKeySubType, action: KeyAct
 }
 
 /**
- * @throws ApiError `forbidden` unless the caller may do this to keys of this type; to keys of others
- *   plain members may do nothing, and find none.
+ * @throws ApiError `forbidden` unless the caller may do this to keys of this type. For plain members keys
+ *   of others do not exist.
  */
 export function authoriseType(
   caller: AdminRequest['caller'],
   row: Pick<apiKeys.StoredApiKey, 'type' | 'user_id'>,
   action: KeyAction,
 ): void {
-  const wanted = scopeOf(...kindOfKey(row), action);
-  if (!grantsScope(caller.scopes, wanted)) throw new ApiError('forbidden');
+  const required = scopeOf(...kindOfKey(row), action);
+  if (!grantsScope(caller.scopes, required)) throw new ApiError('forbidden');
   const { person } = caller;
   if (person === null || person.actsForOthers || row.user_id === person.userId) return;
   throw new ApiError(action === 'create' ? 'forbidden' : 'notFound');
 }
 
-/** Answers the key's value, the only time that anyone sees it. */
+/** Returns the key's value, which is never shown again. */
 export async function create(
   deps: AdminDeps,
   request: BodyRequest<CreateBody>,
@@ -93,20 +93,22 @@ export async function create(
   rejectFaults(apiKeyFaults({ type, sub_type: subType, workspace_id, user_id }));
   requireGrantable(caller, body.scopes, []);
   const key = chooseKey(deps, body);
-  const make = async (tx: Db, workspace: workspaces.StoredWorkspace | null) => {
+  const insert = async (tx: Db, workspace: workspaces.StoredWorkspace | null) => {
     const row = await insertKey(tx, deps, request, {
-      ...{ key, type: `${type}-${subType}` as const, workspace },
+      key,
+      type: `${type}-${subType}` as const,
+      workspace,
       userId: user_id ?? null,
     });
     return { row, changes: { fields: namesOfSentFields(body) } };
   };
-  // Keys of people are counted before one more is made.
+  // User keys are counted before one is added.
   const hold = type === 'workspace' && subType === 'user' ? 'alone' : 'shared';
-  const { id } = await createResource(deps, request, 'ApiKey', make, hold);
+  const { id } = await createResource(deps, request, 'ApiKey', insert, hold);
   return { id, key, object: 'api-key' };
 }
 
-/** Whoever is signed in makes keys of their own where they name nobody. */
+/** A signed-in user who names no user creates a key of their own. */
 function userOf(
   { body, caller }: Pick<BodyRequest<CreateBody>, 'body' | 'caller'>,
   subType: ApiKeySubType,
@@ -116,14 +118,14 @@ function userOf(
 }
 
 /**
- * The caller's own value is for crash-safe delivery by sync only (docs/guides/key-delivery.md, Delivery of keys).
+ * Clients may choose the value only for crash-safe delivery by sync (docs/guides/key-delivery.md, Delivery of keys).
  *
- * @throws ApiError `invalid` for a value without an owner, or of another form.
+ * @throws ApiError `invalid` for a value without an owner, or a malformed one
  */
 export function chooseKey(deps: AdminDeps, body: Pick<CreateBody, 'key' | 'managed_by'>): string {
   if (body.key === undefined) return makeApiKey(deps.apiKeyPrefix);
   if (body.managed_by === undefined) {
-    throw validationError({ path: ['key'], message: 'is allowed together with managed_by only' });
+    throw validationError({ path: ['key'], message: 'is allowed only together with managed_by' });
   }
   if (!isWellFormedApiKey(body.key)) {
     throw validationError({ path: ['key'], message: 'is not a well-formed API key' });
@@ -135,14 +137,14 @@ async function insertKey(
   tx: Db,
   deps: AdminDeps,
   { body, caller, now }: BodyRequest<CreateBody>,
-  made: {
+  newKey: {
     readonly key: string;
     readonly type: apiKeys.StoredApiKey['type'];
     readonly userId: string | null;
     readonly workspace: workspaces.StoredWorkspace | null;
   },
 ): Promise<{ id: string; workspace_id: string | null }> {
-  const { key, type, userId, workspace } = made;
+  const { key, type, userId, workspace } = newKey;
   const place = { organisation_id: caller.organisationId, workspace_id: workspace?.id ?? null };
   await requireOwnRights(tx, caller, { type, user_id: userId, ...place }, body.scopes);
   await requireUser(tx, caller.organisationId, workspace, userId);
@@ -184,33 +186,33 @@ async function insertKey(
   return row;
 }
 
-function changing(subTypes: readonly ApiKeySubType[]): ResourceWriter<apiKeys.StoredApiKey> {
+function createWriter(subTypes: readonly ApiKeySubType[]): ResourceWriter<apiKeys.StoredApiKey> {
   return {
     kind: 'ApiKey',
     param: 'id',
     lock: async (tx, organisationId, id) =>
-      oneOf(subTypes, await apiKeys.findByIdForUpdate(tx, organisationId, idOr404(id))),
+      ofSubType(subTypes, await apiKeys.findByIdForUpdate(tx, organisationId, idOr404(id))),
     write: apiKeys.update,
     admit: authoriseType,
   };
 }
 
-/** The key where it is of one of the sub-types, else undefined. */
-export function oneOf(
+/** The row if it has one of the sub-types, else undefined. */
+export function ofSubType(
   subTypes: readonly ApiKeySubType[],
   row: apiKeys.StoredApiKey | undefined,
 ): apiKeys.StoredApiKey | undefined {
   return row !== undefined && subTypes.includes(kindOfKey(row)[1]) ? row : undefined;
 }
 
-/** Answers `{}`. Absent fields stay, null clears. */
+/** Returns `{}`. Absent fields stay, null clears. */
 export async function update(
   deps: AdminDeps,
   request: BodyRequest<UpdateBody>,
   subTypes: readonly ApiKeySubType[],
 ): Promise<Record<string, never>> {
   const { body, now } = request;
-  await updateResource(deps, request, changing(subTypes), {
+  await updateResource(deps, request, createWriter(subTypes), {
     columns: (tx, row) => columnsOf(tx, request, row),
     follow: async (tx, row, changed) => {
       if (body.usage_limits !== undefined && changed.usage_limits !== undefined) {
@@ -231,9 +233,9 @@ async function columnsOf(
 ): Promise<KeyColumns> {
   const { body, caller, now } = request;
   if (body.scopes !== undefined) {
-    const kept = JSON.parse(row.scopes) as string[];
-    requireGrantable(caller, body.scopes, kept);
-    const added = body.scopes.filter((scope) => !kept.includes(scope));
+    const current = JSON.parse(row.scopes) as string[];
+    requireGrantable(caller, body.scopes, current);
+    const added = body.scopes.filter((scope) => !current.includes(scope));
     await requireOwnRights(tx, caller, row, added);
   }
   const rotation = readDocument<RotationPolicy>(row.rotation_policy);
@@ -263,7 +265,7 @@ function resetsUsage({ reset_usage: sent }: ApiKeyUpdate): boolean {
 
 type KeyColumns = Partial<apiKeys.StoredApiKey>;
 
-/** Repeating the stored expiry is always allowed; a new one brings an expired key back. */
+/** The stored expiry may always be repeated; a new one reactivates an expired key. */
 async function expiryColumns(
   tx: Db,
   { body, caller, now }: BodyRequest<UpdateBody>,
@@ -287,7 +289,7 @@ type DefaultColumns = Pick<
   'metadata' | 'config_id' | 'allow_config_override'
 >;
 
-/** The defaults of `row` once what was sent is merged into them key by key. */
+/** The stored defaults with the sent ones merged in, key by key. */
 async function defaultColumns(
   tx: Db,
   row: DefaultColumns & Pick<apiKeys.StoredApiKey, 'organisation_id' | 'workspace_id'>,
@@ -306,13 +308,13 @@ async function defaultColumns(
   return { metadata: columns.metadata, config_id, allow_config_override };
 }
 
-/** Answers `{}`; the key works no longer from the moment this answers. */
+/** Returns `{}`; the key is invalid as soon as this resolves. */
 export async function remove(
   deps: AdminDeps,
   request: ItemRequest,
   subTypes: readonly ApiKeySubType[],
 ): Promise<Record<string, never>> {
-  return deleteResource(deps, request, changing(subTypes), async (tx, row) => {
+  return deleteResource(deps, request, createWriter(subTypes), async (tx, row) => {
     await apiKeys.deleteById(tx, row.organisation_id, row.id);
     await closeBudget(tx, ownerOf(row));
     return { name: row.name };

@@ -1,4 +1,4 @@
-/** Knows what the API tells about an API key: the record, and the body that would make it again. */
+/** Converts API keys to API records and to the body that would create them again. */
 import { z } from 'zod';
 import type { SnapshotResource } from '../../model/kinds/snapshot.ts';
 import { RateLimits, UsageLimits } from '../../model/limits/key-limits.ts';
@@ -8,7 +8,7 @@ import {
   hasPeriod,
   RotationPolicy,
 } from '../../model/people/api-key.ts';
-import { JsonRecord, readDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { JsonRecord, readDocument, omitNulls } from '../../model/wire/json-record.ts';
 import { Flag } from '../../model/wire/resource-fields.ts';
 import {
   formatTimestamp,
@@ -55,14 +55,14 @@ export const ApiKeyRecord = z.object({
     allow_config_override: z.boolean().optional(),
   }),
   rotation_policy: RotationPolicy.nullable(),
-  /** Of a key that was rotated. */
+  /** Absent for a key that was never rotated. */
   rotated_at: ResponseTimestamp.optional(),
-  /** When the value before ends, or ended; null while the present one waits for its delivery. */
+  /** End of the previous value; null while the current value awaits its delivery. */
   key_transition_expires_at: ResponseTimestamp.nullable().optional(),
   object: z.literal('api-key'),
 });
 
-/** `budget` is that of the key as of now, where it has one. Nothing unsent is filled in. */
+/** `budget` is the key's current budget state, if it has a budget. Fields that were not sent stay null. */
 export function toRecord(
   row: StoredApiKey,
   budget: BudgetState | undefined,
@@ -111,17 +111,17 @@ export function toRecord(
 }
 
 /**
- * The body that would create this key, sparse, with ids as UUIDs; `type` and `sub_type` are the
- * two path values. For the snapshot that sync compares with its manifests.
+ * The body that would create this key, without absent fields and with UUIDs as references; `type` and
+ * `sub_type` are the two path values. Sync compares it with its manifests.
  */
 export function toSpec(row: StoredApiKey): Record<string, unknown> {
   const [type, subType] = kindOfKey(row);
-  const defaults = withoutNulls({
+  const defaults = omitNulls({
     metadata: readDocument<JsonRecord>(row.metadata),
     config_id: row.config_id,
     allow_config_override: row.allow_config_override === null ? null : flagOf(row) === 1,
   });
-  return withoutNulls({
+  return omitNulls({
     type,
     sub_type: subType,
     name: row.name,
@@ -138,7 +138,7 @@ export function toSpec(row: StoredApiKey): Record<string, unknown> {
   });
 }
 
-/** What of its rotations a snapshot tells; nothing of a key that has none behind it or before it. */
+/** Rotation data for the snapshot; empty for a key without past and planned rotations. */
 export function toRotation(row: StoredApiKey): Pick<SnapshotResource, 'rotation'> {
   const next = readDocument<RotationPolicy>(row.rotation_policy)?.next_rotation_at ?? null;
   if (next === null && row.rotated_at === null) return {};
@@ -151,16 +151,16 @@ export function toRotation(row: StoredApiKey): Pick<SnapshotResource, 'rotation'
   };
 }
 
-/** `['workspace', 'service']`: the path values a key was made with. */
+/** `['workspace', 'service']`: the path values of the key's creation. */
 export function kindOfKey(row: Pick<StoredApiKey, 'type'>): [ApiKeyType, ApiKeySubType] {
   return row.type.split('-') as [ApiKeyType, ApiKeySubType];
 }
 
 function sparseOrNull(fields: object | null): Record<string, unknown> | null {
-  return fields === null ? null : withoutNulls(fields as Record<string, unknown>);
+  return fields === null ? null : omitNulls(fields as Record<string, unknown>);
 }
 
-/** With a period, `next_rotation_at` is ours and no part of what was sent. */
+/** With a period, `next_rotation_at` is computed by the server and was not sent. */
 function sentRotationPolicy(row: StoredApiKey): RotationPolicy | null {
   const policy = readDocument<RotationPolicy>(row.rotation_policy);
   if (policy === null || !hasPeriod(policy)) return policy;
@@ -168,7 +168,7 @@ function sentRotationPolicy(row: StoredApiKey): RotationPolicy | null {
   return sent;
 }
 
-/** Expiry and exhaustion hold from their moment on, and for as long; whether a job has seen them says nothing. */
+/** Expiry and exhaustion depend on the time only, not on whether a job has processed them. */
 function statusOf(
   row: StoredApiKey,
   budget: BudgetState | undefined,

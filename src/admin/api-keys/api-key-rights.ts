@@ -1,4 +1,4 @@
-/** Knows that nobody comes by an API key to more than they may do themselves: by its scopes, and by what their workspace withholds from them. */
+/** Checks that an API key grants nobody more than their own scopes and their workspace's settings allow. */
 import { isGrantedTo, roleOf } from '../../auth/person-rights.ts';
 import type { Principal } from '../../auth/principal.ts';
 import { scopesBeyond } from '../../model/people/scopes.ts';
@@ -8,18 +8,19 @@ import type { Db } from '../../store/connection/db.ts';
 import * as apiKeys from '../../store/resources/api-keys.ts';
 import * as workspaces from '../../store/resources/workspaces.ts';
 
-type KeyOf = Pick<apiKeys.StoredApiKey, 'type' | 'user_id' | 'organisation_id' | 'workspace_id'>;
+type KeyOwner = Pick<apiKeys.StoredApiKey, 'type' | 'user_id' | 'organisation_id' | 'workspace_id'>;
 
 /**
- * Refuses people scopes for a key that is not their own, where their workspace does not let people of
- * their role do what these allow: nothing holds a service key back, and somebody else's by another role.
+ * Refuses scopes for a key that is not the user's own if the workspace withholds their rights from the
+ * user's role. Workspace settings do not restrict service keys, and another user's key follows that user's
+ * role.
  *
  * @throws ApiError `forbidden`
  */
 export async function requireOwnRights(
   tx: Db,
   caller: Principal,
-  key: KeyOf,
+  key: KeyOwner,
   scopes: readonly string[],
 ): Promise<void> {
   const { person } = caller;
@@ -33,19 +34,19 @@ export async function requireOwnRights(
   if (role === 'admin') return;
   const beyond = scopes.filter((scope) =>
     rightsOfScope(scope).some((right) => {
-      // Of all workspaces people see what their own keys did.
-      const isNobodys = place === null && right === 'ViewAllData';
-      return isNobodys || !isGrantedTo(place, role, right);
+      // Across all workspaces, users see only the requests of their own keys.
+      const isOrganisationWide = place === null && right === 'ViewAllData';
+      return isOrganisationWide || !isGrantedTo(place, role, right);
     }),
   );
   if (beyond.length === 0) return;
-  const message = `the workspace does not allow people of your role what a key with ${beyond.join(', ')} may do`;
+  const message = `the workspace does not allow your role to use ${beyond.join(', ')}`;
   throw new ApiError('forbidden', message, 'scopes');
 }
 
 /**
- * Whoever is told the new value holds what the key holds: nobody is who may not do as much already,
- * save the key itself and the person whose it is.
+ * Refuses to show the key's value to a caller with fewer permissions than the key, because the value
+ * grants them. Exempt are the key itself and the user who owns it.
  *
  * @throws ApiError `forbidden`
  */
@@ -59,7 +60,7 @@ export async function requireNoGain(
   const scopes = JSON.parse(row.scopes) as string[];
   const beyond = scopesBeyond(caller.scopes, scopes);
   if (beyond.length > 0) {
-    const message = `not enough permissions to be told the value of a key with ${beyond.join(', ')}`;
+    const message = `not enough permissions to receive the value of a key with ${beyond.join(', ')}`;
     throw new ApiError('forbidden', message);
   }
   await requireOwnRights(tx, caller, row, scopes);

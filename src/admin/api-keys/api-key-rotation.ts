@@ -1,4 +1,4 @@
-/** Knows how the value of an API key is replaced: the new one and the one before are good together for a while. */
+/** Rotates the value of an API key; the old and the new value are both valid for a transition period. */
 import { z } from 'zod';
 import type { ApiKeyRotate, ApiKeySubType, RotationPolicy } from '../../model/people/api-key.ts';
 import { maskApiKey } from '../../model/people/credentials.ts';
@@ -16,11 +16,11 @@ import { createFields, type WorkspaceQuery } from '../request/frame-fields.ts';
 import { findOr404, idOr404, requireWorkspace } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
 import { requireVersion } from '../request/version.ts';
-import { authoriseType, chooseKey, oneOf } from './api-key-changes.ts';
+import { authoriseType, chooseKey, ofSubType } from './api-key-changes.ts';
 import { requireNoGain } from './api-key-rights.ts';
 import { rotatedPolicy, transitionOf } from './api-key-rules.ts';
 
-/** Spread into the body schema of a rotation: by whom, and with which value. */
+/** Spread into the body schema of a rotation: owner and chosen value. */
 export const rotateFields = {
   managed_by: createFields.managed_by,
   key: z.string().max(256).optional(),
@@ -34,8 +34,8 @@ type RotateRequest = AdminRequest<
 >;
 
 /**
- * Answers the new value, the only time that anyone sees it. The same value sent again is the same
- * rotation: it answers what the first one did, and without `await_delivery` lets the value before end.
+ * Returns the new value, which is never shown again. Sending the same value again repeats the rotation:
+ * the response is the same, and without `await_delivery` the previous value gets its end.
  */
 export async function rotate(
   deps: AdminDeps,
@@ -44,14 +44,14 @@ export async function rotate(
 ): Promise<{ id: string; key: string; key_transition_expires_at: string | null }> {
   const { body, caller, params, query } = request;
   if (body.await_delivery === true && body.key === undefined) {
-    const message = 'is allowed together with key only';
+    const message = 'is allowed only together with key';
     throw validationError({ path: ['await_delivery'], message });
   }
   const key = chooseKey(deps, body);
   return deps.database.transaction(async (tx) => {
     const { organisationId } = caller;
-    const found = await apiKeys.findByIdForUpdate(tx, organisationId, idOr404(params.id!));
-    const row = findOr404(caller, oneOf(subTypes, found));
+    const stored = await apiKeys.findByIdForUpdate(tx, organisationId, idOr404(params.id!));
+    const row = findOr404(caller, ofSubType(subTypes, stored));
     await requireWorkspace(tx, caller, row, query.workspace_id);
     authoriseType(caller, row, 'rotate');
     await requireNoGain(tx, caller, row);
@@ -94,7 +94,7 @@ interface Rotation {
 
 type RotationColumns = Partial<apiKeys.StoredApiKey>;
 
-/** Gives the value before its end, where it has none yet and does not wait any longer. */
+/** Sets the end of the previous value if it has none and its successor no longer awaits delivery. */
 async function finish(
   tx: Db,
   { request: { body, now }, row }: Rotation,
@@ -109,9 +109,9 @@ async function finish(
 }
 
 /**
- * A value that still awaits its delivery may be given up for another one that does.
+ * An undelivered value may be replaced by another one that awaits delivery.
  *
- * @throws ApiError `conflict` while the value before the present one is still good
+ * @throws ApiError `conflict` while the previous value is still valid
  */
 async function replace(
   tx: Db,
@@ -125,7 +125,7 @@ async function replace(
   const policy = readDocument<RotationPolicy>(row.rotation_policy);
   const transitionMs = transitionOf(policy, body.key_transition_period_ms);
   const end = body.await_delivery === true ? null : now + transitionMs;
-  // Of two values the newer one is told by its beginning.
+  // The newer of two values is the one that starts later.
   const rotatedAt = Math.max(now, current!.valid_from + 1);
   await apiKeyValues.deleteEnded(tx, row, now);
   const inserting = apiKeyValues.insert(tx, row, { ...value, valid_from: rotatedAt });
@@ -147,6 +147,6 @@ function requireOver(previous: StoredValue | undefined, now: number): void {
   const { valid_until: end } = previous;
   if (end !== null && end <= now) return;
   const until = end === null ? 'its successor is delivered' : formatTimestamp(end);
-  const message = `This key is being rotated: the value before is valid until ${until}`;
+  const message = `This key is being rotated: the previous value is valid until ${until}`;
   throw new ApiError('conflict', message, 'key_transition_expires_at');
 }

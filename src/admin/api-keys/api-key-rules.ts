@@ -1,4 +1,4 @@
-/** Knows what a key may be given: a life within bounds, and when its value is replaced. */
+/** Checks the expiry of API keys and computes their rotation times. */
 
 import { nextResetAt } from '../../model/limits/periods.ts';
 import {
@@ -18,10 +18,10 @@ import type { AdminRequest } from '../request/deps.ts';
 const dayMs = 86_400_000;
 
 /**
- * Checks an expiry (milliseconds, null for never) against the clock and the shorter of the
- * organisation's and the workspace's maximum life of keys, counted from `now`.
+ * Checks an expiry (milliseconds, null for never) against the current time and the shorter of the
+ * organisation's and the workspace's maximum lifetime, counted from `now`.
  *
- * @throws ApiError `invalid`.
+ * @throws ApiError `invalid`
  */
 export async function requireAllowedExpiry(
   db: Db,
@@ -30,13 +30,13 @@ export async function requireAllowedExpiry(
   expiresAt: number | null,
   now: number,
 ): Promise<void> {
-  if (expiresAt !== null && expiresAt <= now) refuseExpiry('must lie in the future');
+  if (expiresAt !== null && expiresAt <= now) refuseExpiry('must be in the future');
   const organisation = await organisations.findById(db, caller.organisationId);
   const bounds = [organisation?.api_key_max_ttl_days ?? null, workspaceMaxDays];
   const maxDays = Math.min(...bounds.filter((days) => days !== null));
   if (!Number.isFinite(maxDays)) return;
   if (expiresAt === null || expiresAt > now + maxDays * dayMs) {
-    refuseExpiry(`must be set and lie within ${maxDays} days`);
+    refuseExpiry(`must be set, at most ${maxDays} days ahead`);
   }
 }
 
@@ -45,11 +45,10 @@ function refuseExpiry(fault: string): never {
 }
 
 /**
- * The policy as it is stored: as sent, and with a period its next moment, which stays what it was
- * while the period does.
+ * The policy to store: as sent, and with a period the next rotation, which stays while the period does.
  *
- * @throws ApiError `invalid` for a moment that has passed, or that comes with a period and is not the one
- *   that was told with one.
+ * @throws ApiError `invalid` for a time in the past, or for a time together with a period unless it
+ *   repeats the one computed by the server
  */
 export function plannedRotation(
   sent: RotationPolicy | null,
@@ -58,25 +57,25 @@ export function plannedRotation(
 ): RotationPolicy | null {
   if (sent === null) return null;
   if (!hasPeriod(sent)) {
-    const given = sent.next_rotation_at;
-    const repeated = given === before?.next_rotation_at;
-    if (typeof given === 'string' && !repeated && parseTimestamp(given) <= now) {
+    const next = sent.next_rotation_at;
+    const isRepeated = next === before?.next_rotation_at;
+    if (typeof next === 'string' && !isRepeated && parseTimestamp(next) <= now) {
       const path = ['rotation_policy', 'next_rotation_at'];
-      throw validationError({ path, message: 'must lie in the future' });
+      throw validationError({ path, message: 'must be in the future' });
     }
     return sent;
   }
-  const told = before !== null && hasPeriod(before) ? before.next_rotation_at : undefined;
-  if (typeof sent.next_rotation_at === 'string' && sent.next_rotation_at !== told) {
+  const computed = before !== null && hasPeriod(before) ? before.next_rotation_at : undefined;
+  if (typeof sent.next_rotation_at === 'string' && sent.next_rotation_at !== computed) {
     throw validationError({ path: ['rotation_policy'], message: severalSchedulesFault });
   }
-  const kept = before !== null && samePeriod(sent, before) ? before.next_rotation_at : undefined;
-  return { ...sent, next_rotation_at: kept ?? formatTimestamp(nextRotationAt(sent, now)) };
+  const current = before !== null && samePeriod(sent, before) ? before.next_rotation_at : undefined;
+  return { ...sent, next_rotation_at: current ?? formatTimestamp(nextRotationAt(sent, now)) };
 }
 
 /**
- * The policy once the value has been replaced: with a period, the next moment is the first that lies
- * beyond the transition, so that a rotation shortly before a moment stands for that of the moment.
+ * The policy after a rotation. With a period, the next rotation is the first one after the transition, so
+ * that a manual rotation shortly before a scheduled one replaces it.
  */
 export function rotatedPolicy(
   policy: RotationPolicy | null,
@@ -91,12 +90,12 @@ export function rotatedPolicy(
 }
 
 /**
- * How long a replaced value stays good, ms: as asked, else as the policy says, else the least.
+ * Transition period of a replaced value in milliseconds: as requested, else the policy's, else the minimum.
  *
- * @throws ApiError `invalid` for what is as long as the period.
+ * @throws ApiError `invalid` unless it is shorter than the rotation period
  */
-export function transitionOf(policy: RotationPolicy | null, asked: number | undefined): number {
-  const transitionMs = asked ?? policy?.key_transition_period_ms ?? transitionMsMin;
+export function transitionOf(policy: RotationPolicy | null, requested: number | undefined): number {
+  const transitionMs = requested ?? policy?.key_transition_period_ms ?? transitionMsMin;
   const periodMs = policy === null ? null : shortestPeriodMs(policy);
   if (periodMs !== null && transitionMs >= periodMs) {
     const path = ['key_transition_period_ms'];
@@ -120,7 +119,7 @@ function samePeriod(one: RotationPolicy, other: RotationPolicy): boolean {
   );
 }
 
-/** The workspace's bound on the life of its keys; none at organisation level. */
+/** The workspace's limit on the lifetime of its keys; none for organisation keys. */
 export function maxDaysOf(workspace: StoredWorkspace | null | undefined): number | null {
   return workspace?.api_key_max_ttl_days ?? null;
 }

@@ -1,4 +1,4 @@
-/** Knows whose a key may be: a person of the organisation, who is in its workspace, and while there is room. */
+/** Checks the user of a user key: active, a member of the workspace, and within the limit of user keys. */
 
 import { hasAccessEverywhere } from '../../model/people/person.ts';
 import { ApiError } from '../../model/wire/errors.ts';
@@ -10,10 +10,10 @@ import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 import { hasRoomForUserKey } from '../access/user-keys.ts';
 
 /**
- * Holds the person until the transaction ends. Where nobody but the owner was ever brought in, people
- * are managed elsewhere, and any id is taken for that of one of them.
+ * Locks the user until the transaction ends. While the organisation has no user but its owner, users are
+ * managed outside gatewright and every id is accepted.
  *
- * @throws ApiError `invalid` for somebody else, or who is not in the workspace.
+ * @throws ApiError `invalid` for an unknown or inactive user, or one who is not in the workspace
  */
 export async function requireUser(
   tx: Db,
@@ -23,18 +23,18 @@ export async function requireUser(
 ): Promise<void> {
   if (userId === null || !(await users.areManaged(tx, organisationId))) return;
   const user = await users.findByIdForShare(tx, organisationId, userId);
-  if (user?.status !== 'active') refuse('names no active user of the organisation');
+  if (user?.status !== 'active') refuse('is not an active user of the organisation');
   if (workspace === null || hasAccessEverywhere(user)) return;
   const place = { organisation_id: organisationId, workspace_id: workspace.id };
   const member = await workspaceMembers.findForUpdate(tx, { ...place, user_id: userId });
-  if (member === undefined) refuse('names nobody who is a member of the workspace');
+  if (member === undefined) refuse('is not a member of the workspace');
 }
 
 function refuse(message: string): never {
   throw validationError({ path: ['user_id'], message });
 }
 
-/** @throws ApiError `conflict` when the workspace has as many keys of people as it may have. */
+/** @throws ApiError `conflict` when the workspace has reached its limit of user keys */
 export async function requireRoom(
   tx: Db,
   workspace: StoredWorkspace | null,

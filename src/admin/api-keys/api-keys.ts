@@ -1,4 +1,4 @@
-/** Knows API keys over HTTP (docs/reference/resources.md, API keys): routes, lists and look-ups. */
+/** HTTP routes for API keys (docs/reference/resources.md, API keys). */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -36,7 +36,7 @@ import {
   authoriseType,
   create,
   type KeyAction,
-  oneOf,
+  ofSubType,
   remove,
   scopeOf,
   update,
@@ -53,7 +53,7 @@ const RotateBody = ApiKeyRotate.extend(rotateFields);
 const RotateReply = z.object({
   id: z.uuid(),
   key: z.string(),
-  /** Null for as long as the value before waits for the delivery of this one. */
+  /** Null while the previous value waits for the delivery of this one. */
   key_transition_expires_at: ResponseTimestamp.nullable(),
 });
 const ListQuery = WorkspaceQuery.extend({
@@ -79,17 +79,17 @@ function apiKeyRoutes(deps: AdminDeps): Route<Principal>[] {
     ...createRoutes(deps),
     ...listRoutes(deps),
     ...itemRoutes(deps, '/api-keys/:id', ApiKeySubType.options),
-    // As they stand after the lists of v2, which are of one sub-type.
+    // The same routes below the v2 lists of one sub-type.
     ...ApiKeySubType.options.flatMap((subType) =>
-      itemRoutes(deps, `/api-keys/${subType}/:id`, [subType]).map((one) => ({
-        ...one,
+      itemRoutes(deps, `/api-keys/${subType}/:id`, [subType]).map((item) => ({
+        ...item,
         mounts: { v2: everyMount.v2 },
       })),
     ),
   ];
 }
 
-/** A key of another sub-type than those is not found. */
+/** Keys of other sub-types are not found. */
 function itemRoutes(
   deps: AdminDeps,
   path: `/${string}/:${string}`,
@@ -122,7 +122,8 @@ function itemRoutes(
       mounts: everyMount,
       scope: anyScope('rotate', subTypes),
       versioned: true,
-      summary: 'Replace the value of an API key; the one before stays valid for a while',
+      summary:
+        'Rotate the value of an API key; the previous one stays valid for a transition period',
       query: WorkspaceQuery,
       body: RotateBody,
       response: RotateReply,
@@ -131,7 +132,7 @@ function itemRoutes(
   ];
 }
 
-/** The path says type and sub-type, or on v2 the sub-type alone with the type in the body. */
+/** The path contains type and sub-type; on v2 it may contain the sub-type only, with the type in the body. */
 function createRoutes(deps: AdminDeps): Route<Principal>[] {
   const summary = 'Create an API key';
   return [
@@ -170,7 +171,7 @@ function createRoutes(deps: AdminDeps): Route<Principal>[] {
 
 type TypedCreateBody = z.infer<typeof CreateBody> & { type?: ApiKeyType | undefined };
 
-/** Clients of v2 may leave the type to the workspace they name, or are bound to. */
+/** v2 clients may omit the type; it follows from the workspace that they name or are bound to. */
 function typeOf({
   body,
   caller,
@@ -179,7 +180,7 @@ function typeOf({
   return body.type ?? (workspace === null ? 'organisation' : 'workspace');
 }
 
-/** On v2 also by sub-type. */
+/** v2 also has one list per sub-type. */
 function listRoutes(deps: AdminDeps): Route<Principal>[] {
   const common = {
     method: 'GET',
@@ -209,14 +210,14 @@ function listRoutes(deps: AdminDeps): Route<Principal>[] {
 
 type ListRequest = QueryRequest<z.infer<typeof ListQuery>>;
 
-/** Which of these scopes is needed depends on the key; the handlers ask for that one. */
+/** The required scope depends on the key; the handlers check the exact one. */
 function anyScope(action: KeyAction, subTypes: readonly ApiKeySubType[]): string[] {
   return ApiKeyType.options.flatMap((type) =>
     subTypes.map((subType) => scopeOf(type, subType, action)),
   );
 }
 
-/** Keys of the types that the caller may list; values are masked. */
+/** Lists keys of the types that the caller may list; values are masked. */
 async function list(
   deps: AdminDeps,
   { caller, query, now }: ListRequest,
@@ -232,8 +233,8 @@ async function list(
   const isOwnOnly = caller.person?.actsForOthers === false;
   const userId = isOwnOnly ? caller.person!.userId : undefined;
   const filter = { workspaceId: workspace?.id, ids: parseIds(query.ids), types, userId };
-  const found = await apiKeys.list(db, caller.organisationId, filter, toPage(query));
-  const { rows, ids, total } = found;
+  const page = await apiKeys.list(db, caller.organisationId, filter, toPage(query));
+  const { rows, ids, total } = page;
   const budgets = await usageBudgets.listStates(db, caller.organisationId, 'api_key', ids, now);
   return listReply(
     mapItems(rows, (row) => toRecord(row, budgets.get(row.id), now)),
@@ -245,7 +246,7 @@ function parseIds(text: string | undefined): string[] | undefined {
   if (text === undefined) return undefined;
   const ids = commaList(text.toLowerCase());
   if (ids.length > idsMax || !ids.every(isUuid)) {
-    const message = `must be at most ${idsMax} ids with commas between`;
+    const message = `must be at most ${idsMax} comma-separated ids`;
     throw validationError({ path: ['ids'], message });
   }
   return ids;
@@ -255,8 +256,8 @@ async function get(deps: AdminDeps, request: ItemRequest, subTypes: readonly Api
   const { caller, now } = request;
   const db = deps.database.readable;
   const id = idOr404(request.params.id!);
-  const found = await apiKeys.findById(db, caller.organisationId, id);
-  const row = findOr404(caller, oneOf(subTypes, found));
+  const stored = await apiKeys.findById(db, caller.organisationId, id);
+  const row = findOr404(caller, ofSubType(subTypes, stored));
   await requireWorkspace(db, caller, row, request.query.workspace_id);
   authoriseType(caller, row, 'read');
   const subject = { organisationId: caller.organisationId, kind: 'api_key', id } as const;

@@ -1,4 +1,4 @@
-/** Knows which single request a change of a set stands for, once what it refers to is there. */
+/** Converts one change of a change set to the API request that carries it out. */
 import type { InnerRequest, InnerResult } from '../../http/routes/route.ts';
 import type { ChangeRequest } from '../../model/kinds/change-set.ts';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
@@ -6,26 +6,26 @@ import { matchesPattern, replaceValues } from '../../model/manifests/path-patter
 import { ApiError } from '../../model/wire/errors.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 
-/** What became of the earlier changes of a set, by label; null for those that were not carried out. */
-export type Outcomes = ReadonlyMap<string, Made | null>;
+/** Resources written by earlier changes of the set, by label; null for changes that were not carried out. */
+export type Outcomes = ReadonlyMap<string, ChangedResource | null>;
 
-interface Made {
+interface ChangedResource {
   readonly id: string;
   readonly slug: string | null;
 }
 
 /**
- * The strict plane, whatever plane the kind's own client uses.
+ * Uses the v2 mount, which refuses unknown fields, for every kind.
  *
- * @throws ApiError `invalid` for a change that says too little, or refers to no earlier one;
- *   `dependency` for one that goes with a change that was not carried out
+ * @throws ApiError `invalid` for an incomplete change or an unknown label; `dependency` when a change that
+ *   this one depends on was not carried out
  */
 export function requestOf(change: ChangeRequest, outcomes: Outcomes): InnerRequest {
   for (const label of change.after ?? []) requireDone(outcomes, label, ['after']);
   const { kind, action, id } = change;
   const { create, item, pathFields } = kinds[kind];
-  const body = change.body === undefined ? {} : resolved(kind, change.body, outcomes);
-  requirePlace(change, body);
+  const body = change.body === undefined ? {} : resolveReferences(kind, change.body, outcomes);
+  requirePathFields(change, body);
   const { method, path } =
     action === 'create'
       ? create(body)
@@ -43,16 +43,16 @@ export function requestOf(change: ChangeRequest, outcomes: Outcomes): InnerReque
   };
 }
 
-/** What later changes may refer to; null where nothing was made. */
-export function madeBy({ body }: InnerResult): Made | null {
+/** Id and slug that later changes may refer to; null when the response has none. */
+export function changedResourceOf({ body }: InnerResult): ChangedResource | null {
   const { id, map_id: mapId, slug } = body as { id?: unknown; map_id?: unknown; slug?: unknown };
   const own = id ?? mapId;
   if (typeof own !== 'string') return null;
   return { id: own, slug: typeof slug === 'string' ? slug : null };
 }
 
-/** `{"$ref": "label"}` in a field that names another resource, and nowhere else. */
-function resolved(
+/** Resolves `{"$ref": "label"}` in fields that reference other resources. */
+function resolveReferences(
   kind: KindName,
   body: Record<string, unknown>,
   outcomes: Outcomes,
@@ -73,25 +73,28 @@ function labelIn(value: unknown): string | null {
   return typeof value.$ref === 'string' && Object.keys(value).length === 1 ? value.$ref : null;
 }
 
-function requireDone(outcomes: Outcomes, label: string, path: readonly string[]): Made {
-  const made = outcomes.get(label);
-  if (made === undefined) {
-    throw validationError({ path, message: 'names no earlier change of the set' });
+function requireDone(outcomes: Outcomes, label: string, path: readonly string[]): ChangedResource {
+  const resource = outcomes.get(label);
+  if (resource === undefined) {
+    throw validationError({ path, message: 'is not the label of an earlier change of the set' });
   }
-  if (made === null) throw new ApiError('dependency', undefined, path.join('.'));
-  return made;
+  if (resource === null) throw new ApiError('dependency', undefined, path.join('.'));
+  return resource;
 }
 
-/** What stands in the path of the single request is there. */
-function requirePlace({ kind, action, id }: ChangeRequest, body: Record<string, unknown>): void {
+/** Requires the fields that form the path of the request. */
+function requirePathFields(
+  { kind, action, id }: ChangeRequest,
+  body: Record<string, unknown>,
+): void {
   const { pathFields, isNamedByPathFields } = kinds[kind];
   const needed = isNamedByPathFields || action === 'create' ? pathFields : [];
   const missing = needed.find((field) => typeof body[field] !== 'string');
   if (missing !== undefined) {
-    throw validationError({ path: [missing], message: 'is required: it says what is meant' });
+    throw validationError({ path: [missing], message: 'is required to identify the resource' });
   }
   if (action === 'create' || isNamedByPathFields ? id !== undefined : id === undefined) {
-    const message = id === undefined ? 'is required' : 'is not for this change';
+    const message = id === undefined ? 'is required' : 'is not allowed for this change';
     throw validationError({ path: ['id'], message });
   }
 }

@@ -1,4 +1,4 @@
-/** Knows how many changes are made by one request (docs/reference/api.md, Change sets): each for itself, or all or none. */
+/** HTTP route for change sets (docs/reference/api.md, Change sets): many changes, independent or atomic. */
 import type { Principal } from '../../auth/principal.ts';
 import { Reply, type Route, route } from '../../http/routes/route.ts';
 import { changeSetBodyLimits } from '../../model/json/body-limits.ts';
@@ -15,16 +15,16 @@ import { undoable } from '../../store/connection/savepoint.ts';
 import * as organisationLocks from '../../store/rows/organisation-locks.ts';
 import { type AdminDeps, forOwners } from '../request/deps.ts';
 import type { BodyRequest } from '../request/frame-fields.ts';
-import { madeBy, type Outcomes, requestOf } from './change-request.ts';
+import { changedResourceOf, type Outcomes, requestOf } from './change-request.ts';
 
-/** Whoever may change one thing may ask; each change then asks for its own scope. */
+/** Any scope that allows a change of some resource; each change then checks its own scope. */
 const scopes = allScopes.filter((scope) =>
   /^(?:workspaces|configs|guardrails|policies|mcp_servers|providers|\w+_integrations|\w+_api_keys)\.(?:create|update|delete)$/.test(
     scope,
   ),
 );
 
-/** Changes are begun for so long; the rest are for another request, so that each is answered in time. */
+/** No change starts after this time; clients send the rest again, so that responses stay timely. */
 const beginMsMax = 10_000;
 
 type SetRequest = BodyRequest<ChangeSet>;
@@ -37,7 +37,7 @@ export function changeSetRoutes(deps: AdminDeps): Route<Principal>[] {
       path: '/gatewright/changes',
       mounts: { admin: ['access-token'] },
       scope: scopes,
-      summary: 'Make many changes of resources, each for itself or all or none',
+      summary: 'Carry out many changes of resources, independently or all or none',
       body: ChangeSet,
       bodyLimits: changeSetBodyLimits,
       response: ChangeSetResult,
@@ -52,50 +52,50 @@ async function carryOut(deps: AdminDeps, request: SetRequest): Promise<Reply<Cha
   refuseRepeatedLabels(changes);
   if (mode === 'atomic') return carryOutTogether(deps, request);
   if (request.idempotencyKey !== null) {
-    const message = 'is for an atomic set; of this one each create takes an idempotency_key';
+    const message = 'is for atomic sets; in other sets give each create an idempotency_key';
     throw validationError({ path: ['Idempotency-Key'], message });
   }
   return new Reply(200, resultOf(await carryOutEach(request)));
 }
 
-/** One after another. A fault of the server ends it: what comes after is answered as not begun. */
+/** Carries out one change after another. After a server error the remaining changes are not started. */
 async function carryOutEach(request: SetRequest): Promise<ChangeResult[]> {
-  const course = new Course(request);
+  const run = new ChangeSetRun(request);
   const until = performance.now() + beginMsMax;
   for (const change of request.body.changes) {
-    if (performance.now() >= until) course.end();
+    if (performance.now() >= until) run.stop();
     try {
-      await course.next(change);
+      await run.next(change);
     } catch (thrown) {
-      // Before anything is done, it is the answer of the whole.
-      if (course.results.length === 0) throw thrown;
-      course.refuse(change, request.inner.explain(thrown, request.requestId));
-      course.end();
+      // An error of the first change is the error of the whole request.
+      if (run.results.length === 0) throw thrown;
+      run.refuse(change, request.inner.explain(thrown, request.requestId));
+      run.stop();
     }
   }
-  return course.results;
+  return run.results;
 }
 
 /**
- * In one transaction, which whoever decides about all of an organisation at once waits for: two sets
- * never hold what the other waits for. Each change that is refused is undone and told, so that one
- * answer names every place that is wrong.
+ * Carries out all changes in one transaction. Locks the organisation first, so that two sets cannot
+ * deadlock. A refused change is rolled back to its savepoint and the others continue, so that one response
+ * reports all faults.
  */
 async function carryOutTogether(
   deps: AdminDeps,
   request: SetRequest,
 ): Promise<Reply<ChangeSetResult>> {
-  // Asked before a connection is held, which whoever asks for the first time takes another beside.
+  // Creates the sealer before the transaction, because the first call needs a second connection.
   await deps.keyring.sealerOf(request.caller.organisationId);
   try {
     const results = await deps.database.transaction(async (tx) => {
       await organisationLocks.lock(tx, request.caller.organisationId);
-      const course = new Course(request);
+      const run = new ChangeSetRun(request);
       for (const change of request.body.changes) {
-        await course.next(change, (work) => undoable(tx, work, isRefusal));
+        await run.next(change, (work) => undoable(tx, work, isRefusal));
       }
-      if (course.results.some(({ status }) => status >= 400)) throw new RefusedSet(course.results);
-      return course.results;
+      if (run.results.some(({ status }) => status >= 400)) throw new RefusedSet(run.results);
+      return run.results;
     });
     return new Reply(200, resultOf(results));
   } catch (error) {
@@ -104,32 +104,32 @@ async function carryOutTogether(
   }
 }
 
-/** A set on its way: what has become of its changes so far. */
-class Course {
+/** Carries out the changes of one set in order and collects their results. */
+class ChangeSetRun {
   readonly results: ChangeResult[] = [];
   readonly #request: SetRequest;
-  readonly #outcomes = new Map<string, ReturnType<typeof madeBy>>();
-  #isOver = false;
+  readonly #outcomes = new Map<string, ReturnType<typeof changedResourceOf>>();
+  #isStopped = false;
 
   constructor(request: SetRequest) {
     this.#request = request;
   }
 
-  /** Nothing more is begun. */
-  end(): void {
-    this.#isOver = true;
+  /** Starts no further change. */
+  stop(): void {
+    this.#isStopped = true;
   }
 
-  /** @throws what is no refusal of this change alone */
+  /** @throws errors other than a refusal of this change */
   async next(change: ChangeRequest, within: Within = (work) => work()): Promise<void> {
-    if (this.#isOver) return this.refuse(change, notBegun());
+    if (this.#isStopped) return this.refuse(change, notStarted());
     try {
-      const answer = await within(async () => {
+      const result = await within(async () => {
         const inner = requestOf(change, this.#outcomes as Outcomes);
         return this.#request.inner.carryOut(this.#request, inner);
       });
-      this.#note(change, madeBy(answer) ?? { id: change.id ?? '', slug: null });
-      this.results.push({ status: answer.status, body: answer.body as ChangeResult['body'] });
+      this.#record(change, changedResourceOf(result) ?? { id: change.id ?? '', slug: null });
+      this.results.push({ status: result.status, body: result.body as ChangeResult['body'] });
     } catch (error) {
       if (!isRefusal(error)) throw error;
       this.refuse(change, error);
@@ -137,12 +137,12 @@ class Course {
   }
 
   refuse(change: ChangeRequest, error: ApiError): void {
-    this.#note(change, null);
+    this.#record(change, null);
     this.results.push({ status: error.status, body: { ...errorBody(error) } });
   }
 
-  #note({ label }: ChangeRequest, made: ReturnType<typeof madeBy>): void {
-    if (label !== undefined) this.#outcomes.set(label, made);
+  #record({ label }: ChangeRequest, resource: ReturnType<typeof changedResourceOf>): void {
+    if (label !== undefined) this.#outcomes.set(label, resource);
   }
 }
 
@@ -152,15 +152,15 @@ class RefusedSet extends Error {
   readonly results: readonly ChangeResult[];
 
   constructor(results: readonly ChangeResult[]) {
-    super('a change of the set is refused');
-    this.results = results.map((result) => (result.status >= 400 ? result : undone));
+    super('a change of the set was refused');
+    this.results = results.map((result) => (result.status >= 400 ? result : rolledBack));
   }
 }
 
-const undone: ChangeResult = {
+const rolledBack: ChangeResult = {
   status: 424,
   body: {
-    ...errorBody(new ApiError('dependency', 'Undone: another change of the set is refused')),
+    ...errorBody(new ApiError('dependency', 'Rolled back: another change of the set was refused')),
   },
 };
 
@@ -168,8 +168,11 @@ function isRefusal(error: unknown): error is ApiError {
   return error instanceof ApiError && error.status < 500;
 }
 
-function notBegun(): ApiError {
-  return new ApiError('unavailable', 'Not begun within this request: send it again in another one');
+function notStarted(): ApiError {
+  return new ApiError(
+    'unavailable',
+    'Not started within this request: send it again in another one',
+  );
 }
 
 function refuseRepeatedLabels(changes: readonly ChangeRequest[]): void {
@@ -177,7 +180,7 @@ function refuseRepeatedLabels(changes: readonly ChangeRequest[]): void {
   for (const [at, { label }] of changes.entries()) {
     if (label === undefined) continue;
     if (seen.has(label)) {
-      const message = 'is the label of an earlier change, too';
+      const message = 'is already the label of an earlier change';
       throw validationError({ path: ['changes', at, 'label'], message });
     }
     seen.add(label);

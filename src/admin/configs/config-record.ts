@@ -1,4 +1,4 @@
-/** Knows what the API tells about a config: the record, the list item, and the body that would make it again. */
+/** Converts configs to API records, list items and the body that would create them again. */
 import { z } from 'zod';
 import { ConfigStatus } from '../../model/configs/config.ts';
 import { Flag } from '../../model/wire/resource-fields.ts';
@@ -12,7 +12,7 @@ export const ConfigListItem = z.object({
   slug: z.string(),
   organisation_id: z.uuid(),
   workspace_id: z.uuid().nullable(),
-  /** An integer: clients of this API cannot read a boolean here. */
+  /** An integer, because clients of this API cannot parse a boolean here. */
   is_default: Flag,
   status: ConfigStatus,
   owner_id: z.uuid(),
@@ -35,7 +35,7 @@ export const ConfigVersionRecord = ConfigRecord.extend({
   version_owner_id: z.uuid(),
 });
 
-/** What an item of the list is made of: not the content, which may be a megabyte. */
+/** Columns of a list item; without the content, which may be a megabyte. */
 export const listedColumns = [
   'id',
   'name',
@@ -79,7 +79,7 @@ export function toRecord(row: StoredConfig): z.infer<typeof ConfigRecord> {
   };
 }
 
-/** One version of the config `row`, with the name and content it had then. */
+/** One version of the config, with the name and content of that version. */
 export function toVersionRecord(
   row: StoredConfig,
   version: StoredConfigVersion,
@@ -94,7 +94,7 @@ export function toVersionRecord(
   };
 }
 
-/** The body that would create this config, for the snapshot that sync compares with its manifests. */
+/** The body that would create this config; sync compares it with its manifests. */
 export function toSpec(row: StoredConfig): Record<string, unknown> {
   return {
     name: row.name,

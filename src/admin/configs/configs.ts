@@ -1,4 +1,4 @@
-/** Knows gateway configs over HTTP (docs/reference/resources.md, Configs). */
+/** HTTP routes for gateway configs (docs/reference/resources.md, Configs). */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -62,26 +62,26 @@ const ListQuery = WorkspaceQuery.extend({
 const VersionsQuery = WorkspaceQuery.extend(pageQuery());
 
 const Ids = z.object({ id: z.uuid(), slug: z.string(), version_id: z.uuid() });
-/** Top level for some clients, wrapped for others. */
+/** Some clients read the top level, others `data`. */
 const Receipt = Ids.extend({
   object: z.literal('config'),
   success: z.literal(true),
   data: Ids,
 });
 
-const changing: ResourceWriter<configs.StoredConfig> = {
+const writer: ResourceWriter<configs.StoredConfig> = {
   kind: 'Config',
   param: 'configId',
   lock: configs.findByIdOrSlugForUpdate,
   write: configs.update,
 };
 
-/** For an update that makes a config the default and so decides about the others beside it. */
-const deciding: ResourceWriter<configs.StoredConfig> = {
-  ...changing,
+/** Locks the organisation: an update that makes a config the default also changes the other configs. */
+const exclusiveWriter: ResourceWriter<configs.StoredConfig> = {
+  ...writer,
   lock: async (tx, organisationId, reference) => {
     await organisationLocks.lock(tx, organisationId);
-    return changing.lock(tx, organisationId, reference);
+    return writer.lock(tx, organisationId, reference);
   },
 };
 
@@ -120,13 +120,13 @@ function configRoutes(deps: AdminDeps): Route<Principal>[] {
       path: '/configs/:configId/versions',
       method: 'GET',
       scope: 'configs.read',
-      summary: 'List what a config once said, newest first',
+      summary: 'List the versions of a config, newest first',
       query: VersionsQuery,
       response: listSchema(ConfigVersionRecord),
       handle: (request) => listVersions(deps, request),
     }),
     on.update({
-      summary: 'Replace the fields sent of a config',
+      summary: 'Update a config; fields that are not sent stay',
       body: UpdateBody,
       bodyLimits: documentBodyLimits,
       ignoredFields: ['id', 'slug'],
@@ -143,7 +143,7 @@ function configRoutes(deps: AdminDeps): Route<Principal>[] {
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { caller, body } = request;
   rejectFaults(documentFaults(deps, body.config));
-  const make = async (tx: Db, workspace: StoredWorkspace | null) => {
+  const insert = async (tx: Db, workspace: StoredWorkspace | null) => {
     const unnamed = {
       ...baseColumns(request, workspace),
       name: body.name,
@@ -155,17 +155,17 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       updated_by: caller.id,
     };
     await requireGuardrails(tx, unnamed, body.config);
-    const row = await insertUnderSlug(slugForm, undefined, unnamed, (given) =>
-      configs.insert(tx, given),
+    const row = await insertUnderSlug(slugForm, undefined, unnamed, (named) =>
+      configs.insert(tx, named),
     );
     await insertVersion(tx, request, row);
     if (row.is_default === 1)
       await configs.updateOtherDefaults(tx, row, body.managed_by?.owner ?? null);
     return { row, changes: { name: row.name } };
   };
-  // Who becomes the default decides about the others.
+  // A new default config also changes the other configs.
   const hold = body.isDefault === 1 ? 'alone' : 'shared';
-  const created = await createResource(deps, request, 'Config', make, hold);
+  const created = await createResource(deps, request, 'Config', insert, hold);
   return receipt(created);
 }
 
@@ -203,8 +203,8 @@ async function* versionRecords(
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { caller, body } = request;
   if (body.config !== undefined) rejectFaults(documentFaults(deps, body.config));
-  const course = body.isDefault === 1 ? deciding : changing;
-  const updated = await updateResource(deps, request, course, {
+  const usedWriter = body.isDefault === 1 ? exclusiveWriter : writer;
+  const updated = await updateResource(deps, request, usedWriter, {
     columns: async (tx, row) => {
       if (body.config !== undefined) await requireGuardrails(tx, row, body.config);
       if (body.status === 'archived' && row.status === 'active') await refuseWhilePinned(tx, row);
@@ -214,7 +214,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
         status: body.status,
         is_default: body.isDefault,
         config,
-        // A new content is a new version.
+        // New content creates a version.
         version_id: config === row.config ? row.version_id : newId(),
       };
     },
@@ -229,7 +229,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, writer, async (tx, row) => {
     await refuseWhilePinned(tx, row);
     await configs.deleteById(tx, row.organisation_id, row.id);
     return { name: row.name };
@@ -262,8 +262,8 @@ function documentFaults(deps: AdminDeps, document: ConfigDocument) {
 }
 
 /**
- * Refuses a document that names a guardrail which does not exist, is archived or belongs to another
- * workspace; the others stay until the transaction ends.
+ * Refuses a document that names a guardrail which is unknown, archived or of another workspace; locks
+ * the others until the transaction ends.
  */
 async function requireGuardrails(
   tx: Db,
@@ -278,12 +278,12 @@ async function requireGuardrails(
       const status = statusOf(guardrail);
       if (status === 'active') return [];
       const fault = status === undefined ? 'an unknown guardrail' : 'an archived guardrail';
-      return [{ path: ['config', ...path], message: `names ${fault}, ${guardrail}` }];
+      return [{ path: ['config', ...path], message: `refers to ${fault}, ${guardrail}` }];
     }),
   );
 }
 
-/** Requests of who is pinned to a config go by it, or not at all. */
+/** Requests with a pinned config are refused if it is missing, so a pinned config must stay. */
 async function refuseWhilePinned(tx: Db, row: configs.StoredConfig): Promise<void> {
   const key = await apiKeys.findByConfig(tx, row.organisation_id, row.id);
   if (key !== undefined) {
@@ -291,7 +291,7 @@ async function refuseWhilePinned(tx: Db, row: configs.StoredConfig): Promise<voi
   }
   const slug = await workspaces.findByUserKeyConfig(tx, row.organisation_id, row.id);
   if (slug === undefined) return;
-  throw new ApiError('conflict', `User keys of the workspace ${slug} go by this config`);
+  throw new ApiError('conflict', `User keys of the workspace ${slug} use this config`);
 }
 
 function receipt(row: z.infer<typeof Ids>): z.infer<typeof Receipt> {

@@ -1,4 +1,4 @@
-/** Knows how deployments are made, changed and archived: each in one transaction with its traces. */
+/** Creates, updates and archives deployments, each in one transaction with its audit row. */
 
 import { makeApiKey, maskApiKey } from '../../model/people/credentials.ts';
 import { newId } from '../../model/wire/ids.ts';
@@ -43,7 +43,7 @@ import { readSettled, shownAuth } from './deployment-record.ts';
 type Stored = gatewayDeployments.StoredGatewayDeployment;
 type Placed = Stored & { readonly workspace_id: null };
 
-/** What it says who it is by is told this once. */
+/** The credential of the deployment is returned only here. */
 export async function create(
   deps: AdminDeps,
   request: BodyRequest<DeploymentCreate & CreateFields>,
@@ -66,7 +66,9 @@ export async function create(
       },
     );
     const unnamed = {
-      ...{ id: newId(), organisation_id: organisationId, name: body.name },
+      id: newId(),
+      organisation_id: organisationId,
+      name: body.name,
       type: body.type ?? ('production' as const),
       status: 'active' as const,
       source_type: body.source_type ?? null,
@@ -75,14 +77,17 @@ export async function create(
       deployment_config: writeDocument(body.deployment_config),
       tags: writeDocument(body.tags),
       ...auth.columns,
-      ...{ created_by: caller.id, version: 1, created_at: now, last_updated_at: now },
+      created_by: caller.id,
+      version: 1,
+      created_at: now,
+      last_updated_at: now,
     };
-    // What has left its source is archived, and comes back under the name that its source gives it.
+    // An archived deployment may return under the slug that its manifest declares.
     if (isDeclared && body.slug !== undefined) {
       await gatewayDeployments.freeArchivedSlug(tx, organisationId, body.slug);
     }
-    const placed = await insertUnderSlug(deploymentSlugForm, body.slug, unnamed, (given) =>
-      gatewayDeployments.insert(tx, given),
+    const placed = await insertUnderSlug(deploymentSlugForm, body.slug, unnamed, (named) =>
+      gatewayDeployments.insert(tx, named),
     );
     if (body.is_default === true) {
       await gatewayDeployments.clearDefaults(
@@ -99,7 +104,7 @@ export async function create(
   return { ...made, ...shownAuth(row, auth.value) };
 }
 
-/** How one is changed; who becomes the default decides about the others, and does so alone. */
+/** Writer for updates. With `isAlone` it locks the organisation, because a new default changes the others. */
 function changingAs({ isAlone = false } = {}): ResourceWriter<Placed> {
   return {
     kind: 'Deployment',
@@ -114,7 +119,7 @@ function changingAs({ isAlone = false } = {}): ResourceWriter<Placed> {
   };
 }
 
-/** Answers the new value where one was asked for. Absent fields stay, null clears. */
+/** Returns a new credential if one was requested. Absent fields stay, null clears. */
 export async function update(
   deps: AdminDeps,
   request: BodyRequest<DeploymentUpdate & UpdateFields>,
@@ -150,7 +155,7 @@ export async function update(
           body.managed_by?.owner ?? null,
         );
       }
-      // No manifest says more of it than that it is not there.
+      // Ownership ends, because manifests cannot declare archived deployments.
       if (changed.status === 'archived') {
         await managedResources.deleteByResource(tx, organisationId, 'Deployment', id);
       }
@@ -159,7 +164,7 @@ export async function update(
   return auth === null ? {} : shownAuth(row, auth.value);
 }
 
-/** Answers `{}`. What is archived already stays so. */
+/** Returns `{}`. Archiving an archived deployment changes nothing. */
 export async function archive(
   deps: AdminDeps,
   request: Parameters<typeof deleteResource>[1],
@@ -187,7 +192,7 @@ function newAuth({ keyring, apiKeyPrefix }: AdminDeps) {
   return { value, columns };
 }
 
-/** The columns of the settings; workspaces that are named stay until the transaction ends. */
+/** Columns of the settings; locks the workspaces that they name until the transaction ends. */
 async function settle(
   tx: Db,
   organisationId: string,
@@ -203,7 +208,7 @@ async function settle(
   const idOf = (reference: string): string => {
     const id = ids.get(reference) ?? ids.get(reference.toLowerCase());
     if (id !== undefined) return id;
-    const message = `names a workspace that is not there: ${reference}`;
+    const message = `refers to an unknown workspace: ${reference}`;
     throw validationError({ path: ['auth_settings'], message });
   };
   const after = isDeclared
@@ -216,9 +221,13 @@ async function settle(
   };
 }
 
-/** What null says of all settings at once. */
+/** The update that null stands for: clears every setting. */
 const cleared: DeploymentAuthSettingsUpdate = {
-  ...{ gateway_base_url: null, mcp_gateway_base_url: null },
-  ...{ is_dataservice_hosted: null, is_playground_proxy_allowed: null },
-  ...{ workspaces_allowed: null, jwt_subs_allowed: null, jwt_sub_workspace_mapping: null },
+  gateway_base_url: null,
+  mcp_gateway_base_url: null,
+  is_dataservice_hosted: null,
+  is_playground_proxy_allowed: null,
+  workspaces_allowed: null,
+  jwt_subs_allowed: null,
+  jwt_sub_workspace_mapping: null,
 };

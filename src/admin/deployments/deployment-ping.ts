@@ -1,4 +1,4 @@
-/** Knows how it is found out whether a deployment answers where it says it is (docs/reference/resources.md, Deployments). */
+/** Checks whether a deployment responds at its address (docs/reference/resources.md, Deployments). */
 import { z } from 'zod';
 import { ApiError } from '../../model/wire/errors.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
@@ -6,35 +6,35 @@ import type { StoredGatewayDeployment } from '../../store/resources/gateway-depl
 import type { AdminDeps } from '../request/deps.ts';
 import { readSettings } from './deployment-record.ts';
 
-/** Clients of the Admin API wait for half a minute. */
+/** Clients of the Admin API wait up to 30 s. */
 const timeoutMs = 10_000;
-/** Deployments that are asked at once, by this process. */
-const askedMax = 32;
+/** Checks that this process runs at the same time. */
+const runningMax = 32;
 
 const Outcome = z.enum(['healthy', 'unhealthy']);
 
 export const DeploymentPing = z.object({
-  /** That of `outbound`, because nobody knows of the other direction. */
+  /** Equal to the status of `outbound`, because `inbound` is unknown. */
   status: Outcome,
   gateway_base_url: z.string(),
-  /** From here to the deployment. */
+  /** From this server to the deployment. */
   outbound: z.object({
     status: Outcome,
     status_code: z.int().optional(),
     error: z.string().optional(),
   }),
-  /** From the deployment to here. */
+  /** From the deployment to this server. */
   inbound: z.object({ status: z.literal('unknown'), error: z.string() }),
   object: z.literal('deployment-ping'),
 });
 
-/** What a proxy says in the place of a gateway that it cannot reach. */
+/** Statuses that a proxy returns when it cannot reach the gateway. */
 const notReached = new Set([502, 503, 504]);
 
-/** Asks without a credential: an answer that refuses one comes from a gateway, too. */
+/** Sends no credential: a response that refuses the request also comes from a gateway. */
 export class DeploymentPings {
   readonly #outbound: AdminDeps['outbound'];
-  #asked = 0;
+  #running = 0;
 
   constructor(outbound: AdminDeps['outbound']) {
     this.#outbound = outbound;
@@ -45,16 +45,18 @@ export class DeploymentPings {
     if (url === undefined) {
       throw validationError({
         path: ['auth_settings', 'gateway_base_url'],
-        message: 'is not set, so that nobody knows where to ask; update the deployment with it',
+        message: 'is not set; set it with an update of the deployment',
       });
     }
-    if (this.#asked >= askedMax) throw new ApiError('unavailable');
-    this.#asked += 1;
+    if (this.#running >= runningMax) throw new ApiError('unavailable');
+    this.#running += 1;
     const outbound = await this.#ask(url).finally(() => {
-      this.#asked -= 1;
+      this.#running -= 1;
     });
     return {
-      ...{ status: outbound.status, gateway_base_url: url, outbound },
+      status: outbound.status,
+      gateway_base_url: url,
+      outbound,
       inbound: { status: 'unknown', error: 'deployments do not report to this server' },
       object: 'deployment-ping',
     };
@@ -63,7 +65,11 @@ export class DeploymentPings {
   async #ask(url: string): Promise<z.infer<typeof DeploymentPing>['outbound']> {
     try {
       const { status } = await this.#outbound.request({
-        ...{ url, method: 'GET', headers: { accept: '*/*' }, body: null, timeoutMs },
+        url,
+        method: 'GET',
+        headers: { accept: '*/*' },
+        body: null,
+        timeoutMs,
       });
       if (!notReached.has(status)) return { status: 'healthy', status_code: status };
       const error = `a proxy answers that it does not reach the gateway (${status})`;

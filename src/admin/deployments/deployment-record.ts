@@ -1,6 +1,6 @@
-/** Knows what the API tells about a deployment; what it says who it is by is shown once, and then masked. */
+/** Converts deployments to API records; the credential is shown once and masked afterwards. */
 import { z } from 'zod';
-import { JsonRecord, readDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { JsonRecord, readDocument, omitNulls } from '../../model/wire/json-record.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import {
   type DeploymentState,
@@ -43,12 +43,12 @@ export const DeploymentRecord = DeploymentItem.extend({
     mcp_gateway_base_url: z.string().optional(),
     is_dataservice_hosted: Flag.optional(),
     is_playground_proxy_allowed: Flag.optional(),
-    /** By slug. */
+    /** Slugs. */
     workspaces_allowed: z.array(z.string()),
     allow_all_workspaces: Flag,
     jwt_subs_allowed: z.array(z.string()),
     jwt_sub_workspace_mapping: z.record(z.string(), z.string()),
-    /** There is no other gateway that could answer in its place. */
+    /** Always set: no hosted gateway can stand in. */
     disable_portkey_gateway: Flag,
   }),
   workspaces: z.array(z.object({ id: z.uuid(), slug: z.string() })),
@@ -67,13 +67,13 @@ export const DeploymentCreated = z.object({
   object: z.literal('deployment'),
 });
 
-/** Response of update: with a new value where one was asked for. */
+/** Response of update; contains a new credential if one was requested. */
 export const DeploymentUpdated = z.object({
   client_auth: z.string().optional(),
   credentials: Credentials.optional(),
 });
 
-/** The same value in the two forms that clients know. */
+/** The credential in the two formats that clients expect. */
 export function shownAuth({ slug }: Pick<StoredGatewayDeployment, 'slug'>, value: string) {
   return { client_auth: value, credentials: { username: slug, password: value } };
 }
@@ -89,7 +89,7 @@ export function toItem(row: StoredGatewayDeployment): z.infer<typeof DeploymentI
     is_default: row.is_default === 0 ? 0 : 1,
     source_type: row.source_type,
     tags: readDocument<JsonRecord>(row.tags),
-    // No deployment reports to this control plane: nobody knows.
+    // Deployments do not report to this control plane.
     connection_status: 'unknown',
     created_by: row.created_by,
     created_at: formatTimestamp(row.created_at),
@@ -100,7 +100,7 @@ export function toItem(row: StoredGatewayDeployment): z.infer<typeof DeploymentI
   };
 }
 
-/** `workspaces` are those of the row that are not archived. */
+/** `workspaces` are the row's workspaces that are not archived. */
 export function toRecord(
   row: StoredGatewayDeployment,
   workspaces: readonly StoredWorkspace[],
@@ -138,19 +138,22 @@ export function readSettled(row: StoredGatewayDeployment): DeploymentState {
   };
 }
 
-/** The body that would make it again, sparse; `active` are the ids of the workspaces that are there. */
+/** The body that would create it again, without absent fields; `active` are the ids of existing workspaces. */
 export function toSpec(
   row: StoredGatewayDeployment,
   active: ReadonlySet<string>,
 ): Record<string, unknown> {
-  const said = mapWorkspaceReferences(declarableSettings(readSettled(row)), (id) =>
+  const settings = mapWorkspaceReferences(declarableSettings(readSettled(row)), (id) =>
     active.has(id) ? id : undefined,
   );
-  return withoutNulls({
-    ...{ name: row.name, slug: row.slug, type: row.type, source_type: row.source_type },
+  return omitNulls({
+    name: row.name,
+    slug: row.slug,
+    type: row.type,
+    source_type: row.source_type,
     is_default: row.is_default !== 0,
     tags: readDocument<JsonRecord>(row.tags),
     deployment_config: readDocument<JsonRecord>(row.deployment_config),
-    auth_settings: Object.keys(said).length === 0 ? null : said,
+    auth_settings: Object.keys(settings).length === 0 ? null : settings,
   });
 }

@@ -1,4 +1,4 @@
-/** Knows deployments over HTTP: gateways that an organisation runs (docs/reference/resources.md, Deployments). */
+/** HTTP routes for deployments: gateways that an organisation runs (docs/reference/resources.md, Deployments). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -85,7 +85,7 @@ function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'POST',
       returnsCredentialOf: 'Deployment',
       scope: 'deployments.create',
-      summary: 'Register a deployment; what it says who it is by is told this once',
+      summary: 'Register a deployment; its credential is returned only here',
       body: CreateBody,
       response: DeploymentCreated,
       handle: (request) => create(deps, request),
@@ -113,7 +113,7 @@ function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
       path: '/deployments/:deploymentId/ping',
       method: 'GET',
       scope: 'deployments.read',
-      summary: 'Ask a deployment whether it answers where it says it is',
+      summary: 'Check whether a deployment responds at its address',
       query: z.object({ organisation_id }),
       response: DeploymentPing,
       handle: async (request) => pings.ping(await findServed(deps, request)),
@@ -124,7 +124,7 @@ function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'PUT',
       scope: 'deployments.update',
       versioned: true,
-      summary: 'Replace the fields sent of a deployment, or let it say by another value who it is',
+      summary: 'Update a deployment or replace its credential; fields that are not sent stay',
       body: UpdateBody,
       ignoredFields: ['id', 'slug', 'organisation_id'],
       response: DeploymentUpdated,
@@ -143,7 +143,7 @@ function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-/** Those that serve the workspace that the caller is bound to or names, and any of the slugs. */
+/** Deployments that serve the workspace the caller is bound to or names, and any of the slugs. */
 async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQuery>>) {
   const { caller, query } = request;
   const db = deps.database.readable;
@@ -151,7 +151,10 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const { type, status, tags, search } = query;
   const filter = {
-    ...{ type, status, tags, search: search === '' ? undefined : search },
+    type,
+    status,
+    tags,
+    search: search === '' ? undefined : search,
     workspaceIds:
       workspace === null
         ? await idsOf(db, caller.organisationId, query.workspace_slug)
@@ -161,7 +164,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   return listReply(found.rows.map(toItem), found.total);
 }
 
-/** Slugs of no workspace find what serves all. */
+/** Slugs of unknown workspaces match deployments that serve all workspaces. */
 async function idsOf(
   db: Db,
   organisationId: string,
@@ -183,7 +186,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   return withVersionTag(toRecord(row, named), row);
 }
 
-/** Whoever is bound to a workspace finds what serves that. */
+/** A caller bound to a workspace finds only deployments that serve it. */
 async function findServed(
   deps: AdminDeps,
   { caller, params, query }: ItemRequest,

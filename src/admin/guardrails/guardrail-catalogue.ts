@@ -1,4 +1,4 @@
-/** Knows over HTTP which checks a guardrail may be made of (docs/reference/resources.md, Checks). */
+/** HTTP route for the checks that a guardrail may contain (docs/reference/resources.md, Checks). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -32,7 +32,7 @@ export function guardrailCatalogueRoutes(): Route<Principal>[] {
       method: 'GET',
       path: '/utils/static-resources/schema',
       scope: guardrailScopes.either('list'),
-      summary: 'List the checks that a guardrail may be made of',
+      summary: 'List the checks that a guardrail may contain',
       query: CatalogueQuery,
       response: Catalogue,
       handle: async () => {
@@ -43,7 +43,7 @@ export function guardrailCatalogueRoutes(): Route<Principal>[] {
   ];
 }
 
-/** To make the schemas takes some milliseconds, once somebody asks. */
+/** Created on the first request, because it takes some milliseconds. */
 let catalogue: z.infer<typeof Catalogue> | undefined;
 
 function makeCatalogue(): z.infer<typeof Catalogue> {
@@ -51,7 +51,9 @@ function makeCatalogue(): z.infer<typeof Catalogue> {
     ([id, { name, about, parameters, tools }]) => {
       const { $schema: _, ...schema } = z.toJSONSchema(parameters, { io: 'input' });
       return {
-        ...{ id, name, type: 'guardrail' },
+        id,
+        name,
+        type: 'guardrail',
         guardrailCategory: id.startsWith('default.') ? 'BASIC' : 'PARTNER',
         targets: tools ? ['llm', 'mcp_tools'] : ['llm'],
         supportedHooks: ['beforeRequestHook', 'afterRequestHook'],

@@ -1,11 +1,11 @@
-/** Knows what holds in every workspace of an organisation over HTTP (docs/reference/resources.md, Organisation defaults). */
+/** HTTP routes for settings that apply to every workspace of an organisation (docs/reference/resources.md, Organisation defaults). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
 import { singletonName } from '../../model/kinds/kinds.ts';
 import { ExportSettings } from '../../model/logs/log-export.ts';
 import { guardrailFields } from '../../model/manifests/kind-references.ts';
-import { withoutNulls } from '../../model/wire/json-record.ts';
+import { omitNulls } from '../../model/wire/json-record.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 import { OrganisationDefaults } from '../../model/workspaces/organisation-defaults.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -26,10 +26,12 @@ const DefaultsUpdate = OrganisationDefaults.extend({ managed_by });
 
 const Named = z.array(z.object({ id: z.uuid(), slug: z.string() }));
 const DefaultsRecord = z.object({
-  ...{ input_guardrails: Named, output_guardrails: Named, export_settings: ExportSettings },
+  input_guardrails: Named,
+  output_guardrails: Named,
+  export_settings: ExportSettings,
 });
 
-/** They are there from the beginning, and say nothing: declared they can be, and go back to that. */
+/** Exist with every organisation, initially empty; a delete empties them again. */
 export const organisationDefaultsResource: Resource = {
   kind: 'OrganisationDefaults',
   features: ['guardrails'],
@@ -56,7 +58,7 @@ function organisationDefaultsRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => update(deps, request),
     }),
     on.remove({
-      summary: 'Go back to no guardrails of every workspace, and to exports of every field',
+      summary: 'Remove the guardrails of every workspace and the restrictions of exports',
       handle: (request) => clear(deps, request),
     }),
   ];
@@ -89,7 +91,7 @@ async function get(deps: AdminDeps, { caller }: AdminRequest) {
 
 type Placed = organisationDefaults.StoredOrganisationDefaults & { readonly workspace_id: null };
 
-/** There is one, whatever the path says. */
+/** Writer of the one row, whatever the path contains. */
 function changingAt(now: number): ResourceWriter<Placed> {
   return {
     kind: 'OrganisationDefaults',
@@ -123,7 +125,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Defau
   return { id };
 }
 
-/** Answers `{}`. */
+/** Returns `{}`. */
 async function clear(deps: AdminDeps, request: ItemRequest): Promise<Record<string, never>> {
   const { caller, now } = request;
   requireWholeOrganisation(caller);
@@ -134,7 +136,7 @@ async function clear(deps: AdminDeps, request: ItemRequest): Promise<Record<stri
   });
 }
 
-/** @throws ApiError `invalid` for a guardrail that not every workspace can use. */
+/** @throws ApiError `invalid` for a guardrail that not every workspace can use */
 async function idsNamed(
   tx: Db,
   organisationId: string,
@@ -148,7 +150,7 @@ async function idsNamed(
   const ids = references.map((name) => idOf.get(name) ?? idOf.get(name.toLowerCase()));
   const unknown = references.filter((_, at) => ids[at] === undefined);
   if (unknown.length > 0) {
-    const message = `names guardrails that the organisation does not have: ${unknown.join(', ')}`;
+    const message = `refers to guardrails that the organisation does not have: ${unknown.join(', ')}`;
     throw validationError({ path: [side], message });
   }
   return [...new Set(ids as string[])];
@@ -164,11 +166,11 @@ function idsOf(stored: Pick<organisationDefaults.StoredDefaults, Side>, side: Si
   return JSON.parse(stored[side]) as string[];
 }
 
-/** The body that would say the same, for the snapshot that sync compares with its manifests. */
+/** The body that would set the same values; sync compares it with its manifests. */
 function toSpec(row: organisationDefaults.StoredOrganisationDefaults): Record<string, unknown> {
   const list = (text: string) => (text === '[]' ? null : (JSON.parse(text) as string[]));
   const deniedFields = list(row.denied_export_fields);
-  return withoutNulls({
+  return omitNulls({
     input_guardrails: list(row.input_guardrails),
     output_guardrails: list(row.output_guardrails),
     export_settings: deniedFields && { deniedFields },

@@ -1,4 +1,4 @@
-/** Knows what the API tells of a workspace that goes without the guardrails of its organisation. */
+/** Converts exclusions of workspaces from organisation guardrails to API records. */
 import { z } from 'zod';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredGuardrailExclusion } from '../../store/resources/guardrail-exclusions.ts';
@@ -27,7 +27,7 @@ export function toRecord(row: StoredGuardrailExclusion): z.infer<typeof Guardrai
   };
 }
 
-/** The body that would create this exclusion, for the snapshot that sync compares with its manifests. */
+/** The body that would create this exclusion; sync compares it with its manifests. */
 export function toSpec(row: StoredGuardrailExclusion): Record<string, unknown> {
   const { workspace_id, input_guardrails, output_guardrails } = toRecord(row);
   return { workspace_id, input_guardrails, output_guardrails };

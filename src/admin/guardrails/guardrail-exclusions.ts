@@ -1,4 +1,4 @@
-/** Knows over HTTP which workspaces go without the guardrails of their organisation, one by one (docs/reference/resources.md, Organisation defaults). */
+/** HTTP routes for workspaces that are excluded from guardrails of their organisation, one at a time (docs/reference/resources.md, Organisation defaults). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
@@ -50,8 +50,8 @@ const ListQuery = WorkspaceQuery.extend({
 
 type Stored = guardrailExclusions.StoredGuardrailExclusion;
 
-/** Alone in the organisation, as what is said of many workspaces at once is. */
-const changing: ResourceWriter<Stored> = {
+/** Locks the organisation, like the routes that change many exclusions at once. */
+const writer: ResourceWriter<Stored> = {
   kind: 'GuardrailExclusion',
   param: 'guardrailExclusionId',
   lock: async (tx, organisationId, id) => {
@@ -78,32 +78,32 @@ function guardrailExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
   );
   return [
     on.create({
-      summary: 'Let a workspace go without the guardrails of the organisation',
+      summary: 'Exclude a workspace from guardrails of the organisation',
       body: CreateBody,
       response: z.object({ id: z.uuid() }),
       handle: (request) => create(deps, request),
     }),
     on.list({
-      summary: 'List workspaces that go without the guardrails of the organisation',
+      summary: 'List workspaces that are excluded from guardrails of the organisation',
       query: ListQuery,
       response: listSchema(GuardrailExclusionRecord),
       handle: (request) => list(deps, request),
     }),
     on.get({
-      summary: 'Get which guardrails of the organisation a workspace goes without',
+      summary: 'Get the guardrails of the organisation that a workspace is excluded from',
       query: WorkspaceQuery,
       response: GuardrailExclusionRecord,
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Set which guardrails of the organisation a workspace goes without',
+      summary: 'Set the guardrails of the organisation that a workspace is excluded from',
       body: UpdateBody,
       ignoredFields: ['id'],
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),
     on.remove({
-      summary: 'Have the guardrails of the organisation hold in a workspace again',
+      summary: 'Apply the guardrails of the organisation to a workspace again',
       handle: (request) => remove(deps, request),
     }),
   ];
@@ -140,7 +140,7 @@ function sidesOf({ input_guardrails, output_guardrails }: Sides): Sides {
   return { input_guardrails, output_guardrails };
 }
 
-/** The lists of both sides have versions of their own. */
+/** Each side's list of exclusions has a version of its own. */
 async function count(
   tx: Db,
   { caller, now }: Pick<AdminRequest, 'caller' | 'now'>,
@@ -176,7 +176,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { input_guardrails: input, output_guardrails: output } = request.body;
   requireWholeOrganisation(request.caller);
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, writer, {
     columns: () => ({
       ...(input === undefined ? {} : { input_guardrails: Number(input) }),
       ...(output === undefined ? {} : { output_guardrails: Number(output) }),
@@ -192,7 +192,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
   requireWholeOrganisation(request.caller);
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, writer, async (tx, row) => {
     await guardrailExclusions.deleteById(tx, row.organisation_id, row.id);
     await count(tx, request, sidesOf(row));
     return { ...sidesOf(row) };

@@ -1,8 +1,7 @@
-/** Knows what the API tells about a guardrail on an MCP server. */
+/** Converts guardrail mappings (guardrails on MCP servers) to API records. */
 import { z } from 'zod';
 import type { StoredGuardrailMapping } from '../../store/resources/guardrail-mappings.ts';
 
-/** One guardrail on one MCP server. */
 export const GuardrailMapping = z.object({
   id: z.uuid(),
   guardrail_id: z.uuid(),
@@ -20,7 +19,7 @@ export function toRecord(row: StoredGuardrailMapping): z.infer<typeof GuardrailM
   };
 }
 
-/** The body that would make this mapping, with the two path values. */
+/** The body that would create this mapping, including the two path values. */
 export function toSpec(row: StoredGuardrailMapping): Record<string, unknown> {
   const { run_on, capability_ids } = contentOfRow(row);
   return {

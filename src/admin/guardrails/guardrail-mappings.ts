@@ -1,4 +1,4 @@
-/** Knows guardrails on MCP servers over HTTP (docs/reference/resources.md, Guardrail mappings). */
+/** HTTP routes for guardrails on MCP servers (docs/reference/resources.md, Guardrail mappings). */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -77,7 +77,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       ...forOwners,
       method: 'PUT',
       scope: guardrailScopes.either('update'),
-      summary: 'Put a guardrail on exactly the MCP servers sent',
+      summary: 'Set the MCP servers a guardrail is on',
       versioned: true,
       body: SyncBody,
       bodyLimits: documentBodyLimits,
@@ -88,7 +88,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       ...one,
       method: 'GET',
       scope: guardrailScopes.either('read'),
-      summary: 'Get how a guardrail is on one MCP server',
+      summary: 'Get the settings of a guardrail on one MCP server',
       query: WorkspaceQuery,
       response: GuardrailMapping,
       handle: (request) => get(deps, request),
@@ -110,7 +110,7 @@ function guardrailMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       ...forOwners,
       method: 'DELETE',
       scope: guardrailScopes.either('update'),
-      summary: 'Take a guardrail off one MCP server',
+      summary: 'Remove a guardrail from one MCP server',
       versioned: true,
       query: WorkspaceQuery,
       response: z.object({}),
@@ -167,7 +167,7 @@ async function remove(deps: AdminDeps, request: ItemRequest) {
   return {};
 }
 
-/** How the guardrail that the path names is on the server that it names. */
+/** The mapping of the guardrail and the server named by the path. */
 async function findMapping(db: Db, request: ItemRequest, action: 'read' | 'update') {
   const { caller, params, query } = request;
   const guardrail = await findGuardrailOfPath(db, request, query.workspace_id, action);
@@ -177,7 +177,7 @@ async function findMapping(db: Db, request: ItemRequest, action: 'read' | 'updat
   return { guardrail, row };
 }
 
-/** Makes the guardrail's mappings exactly those sent; the guardrail's row lock puts syncs in a line. */
+/** Makes the guardrail's mappings exactly those sent; the lock on the guardrail serialises concurrent calls. */
 async function sync(deps: AdminDeps, request: SyncRequest) {
   const { caller, body } = request;
   const entries = Object.entries(body.mcp_servers);
@@ -214,7 +214,7 @@ async function sync(deps: AdminDeps, request: SyncRequest) {
   });
 }
 
-/** Locks the guardrail and refuses one that judges LLM requests. */
+/** Locks the guardrail; refuses one for LLM requests. */
 async function findToolGuardrail(
   tx: Db,
   request: PutRequest | SyncRequest,
@@ -227,7 +227,7 @@ async function findToolGuardrail(
   return guardrail;
 }
 
-/** Servers by the name they were sent under, each of them kept from being deleted. */
+/** Servers by the names in the request, locked against deletion. */
 async function findServers(
   tx: Db,
   caller: Principal,
@@ -248,7 +248,7 @@ async function findServers(
     if (guardrail.workspace_id !== null && guardrail.workspace_id !== row.workspace_id) {
       faults.push({ path: pathOf(name), message: 'is in another workspace than the guardrail' });
     }
-    if (taken.has(row.id)) faults.push({ path: pathOf(name), message: 'names a server twice' });
+    if (taken.has(row.id)) faults.push({ path: pathOf(name), message: 'is named twice' });
     taken.add(row.id);
     return [name, row] as const;
   });
@@ -262,7 +262,7 @@ function capabilityField(put: GuardrailMappingPut): string {
     : 'mcp_integration_capability_ids';
 }
 
-/** A mapping may only name capabilities of its server's integration. */
+/** A mapping may contain only capabilities of its server's integration. */
 async function capabilityFaults(
   tx: Db,
   caller: Principal,
@@ -324,7 +324,7 @@ async function add(
   return id;
 }
 
-/** Whether the mapping's content changed. */
+/** Returns whether the content of the mapping changed. */
 async function renew(
   tx: Db,
   deps: AdminDeps,

@@ -1,4 +1,4 @@
-/** Knows what the API tells about a guardrail: the record, the list item, and the body that would make it again. */
+/** Converts guardrails to API records, list items and the body that would create them again. */
 import { z } from 'zod';
 import {
   GuardrailActions,
@@ -34,7 +34,7 @@ export const GuardrailRecord = GuardrailListItem.extend({
   mcp_server_mappings: z.array(GuardrailMapping),
 });
 
-/** What an item of the list is made of: not the content, which may be a megabyte. */
+/** Columns of a list item; without the content, which may be a megabyte. */
 export const listedColumns = [
   'id',
   'name',
@@ -68,7 +68,7 @@ export function toListItem(
   };
 }
 
-/** All but its mappings. `as sent` adds nothing to checks and actions; `complete` fills in every default. */
+/** The record without its mappings. `as sent` adds nothing to checks and actions; `complete` adds all defaults. */
 export function toFrame(
   row: StoredGuardrail,
   form: 'as sent' | 'complete',
@@ -84,7 +84,7 @@ export function toFrame(
   };
 }
 
-/** The body that would create this guardrail, for the snapshot that sync compares with its manifests. */
+/** The body that would create this guardrail; sync compares it with its manifests. */
 export function toSpec(row: StoredGuardrail): Record<string, unknown> {
   return {
     name: row.name,

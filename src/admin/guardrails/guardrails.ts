@@ -1,4 +1,4 @@
-/** Knows guardrails over HTTP (docs/reference/resources.md, Guardrails). */
+/** HTTP routes for guardrails (docs/reference/resources.md, Guardrails). */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -78,7 +78,7 @@ const CreateReceipt = Receipt.extend({
   created_by: z.uuid(),
 });
 
-const changing: ResourceWriter<guardrails.StoredGuardrail> = {
+const writer: ResourceWriter<guardrails.StoredGuardrail> = {
   kind: 'Guardrail',
   param: 'guardrailId',
   lock: guardrails.findByIdOrSlugForUpdate,
@@ -117,7 +117,7 @@ function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Replace the fields sent of a guardrail',
+      summary: 'Update a guardrail; fields that are not sent stay',
       body: UpdateBody,
       bodyLimits: documentBodyLimits,
       ignoredFields: ['id', 'slug'],
@@ -125,7 +125,7 @@ function guardrailRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => update(deps, request),
     }),
     on.remove({
-      summary: 'Delete a guardrail that no config names',
+      summary: 'Delete a guardrail that no config refers to',
       handle: (request) => remove(deps, request),
     }),
   ];
@@ -152,8 +152,8 @@ async function create(
       owner_id: caller.id,
       updated_by: caller.id,
     };
-    const row = await insertUnderSlug(slugForm, undefined, unnamed, (given) =>
-      guardrails.insert(tx, given),
+    const row = await insertUnderSlug(slugForm, undefined, unnamed, (named) =>
+      guardrails.insert(tx, named),
     );
     await insertVersion(tx, request, row);
     return { row, changes: { name: row.name, target } };
@@ -184,7 +184,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const { caller, query, mount } = request;
   const db = deps.database.readable;
   const row = await findGuardrailOfPath(db, request, query.workspace_id, 'read');
-  // v1 clients compare with what they sent; the newer ones need every field (docs/reference/resources.md, Guardrails).
+  // v1 clients compare with what they sent; newer clients need every field (docs/reference/resources.md, Guardrails).
   const frame = toFrame(row, mount === 'v1' ? 'as sent' : 'complete');
   const mappings = guardrailMappings.readByGuardrail(db, caller.organisationId, row.id);
   const items = mapItems(mappings, toMappingRecord);
@@ -198,7 +198,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { caller, body } = request;
-  const { id, slug, version_id } = await updateResource(deps, request, changing, {
+  const { id, slug, version_id } = await updateResource(deps, request, writer, {
     columns: (_, row) => {
       requireUnchanged('target', body.target, row.target);
       const checks = body.checks && identified(body.checks, readChecks(row));
@@ -209,7 +209,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
         actions: rewriteDocument(row.actions, body.actions),
       };
       const same = content.checks === row.checks && content.actions === row.actions;
-      // A new content is a new version.
+      // New content creates a version.
       return { name: body.name, ...content, version_id: same ? row.version_id : newId() };
     },
     stamp: { updated_by: caller.id },
@@ -222,7 +222,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, writer, async (tx, row) => {
     const { organisation_id: organisationId } = row;
     await refuseWhileNamed(tx, row);
     const mappings = await guardrailMappings.listByGuardrail(tx, organisationId, row.id);
@@ -260,31 +260,31 @@ function actionsOf(row: guardrails.StoredGuardrail, body: { actions?: unknown })
   return body.actions ?? readDocument(row.actions) ?? undefined;
 }
 
-/** Gives checks sent without id the id of the stored check of the same name. */
+/** Gives checks without id the id of the stored check with the same name. */
 function identified(
   sent: NonNullable<GuardrailUpdate['checks']>,
   stored: readonly GuardrailCheck[],
 ): GuardrailCheck[] {
   return sent.map((check, at) => {
     if (check.id !== undefined) return { ...check, id: check.id };
-    const known = stored.find((one) => one.name !== undefined && one.name === check.name);
-    if (known === undefined) {
+    const current = stored.find((one) => one.name !== undefined && one.name === check.name);
+    if (current === undefined) {
       throw validationError({ path: ['checks', at, 'id'], message: 'is required for a new check' });
     }
-    return { ...check, id: known.id };
+    return { ...check, id: current.id };
   });
 }
 
-/** A guardrail that a config or workspace names cannot go: requests would run unguarded. */
+/** A guardrail in use by a config or workspace cannot be deleted, because requests would run unguarded. */
 async function refuseWhileNamed(tx: Db, row: guardrails.StoredGuardrail): Promise<void> {
   const names = [row.id, row.slug];
-  // Ids are the same in any case, slugs are not.
+  // UUIDs ignore case, slugs do not.
   const isNamed = (name: string): boolean => name === row.slug || name.toLowerCase() === row.id;
   const naming = (await configs.listContaining(tx, row.organisation_id, names)).find(({ config }) =>
     guardrailReferences(JSON.parse(config)).some(({ guardrail }) => isNamed(guardrail)),
   );
   if (naming !== undefined) {
-    throw new ApiError('conflict', `The config ${naming.slug} names this guardrail`);
+    throw new ApiError('conflict', `The config ${naming.slug} refers to this guardrail`);
   }
   if (await isDefault(tx, row.organisation_id, row.id)) {
     throw new ApiError('conflict', 'The organisation names this guardrail in its defaults');

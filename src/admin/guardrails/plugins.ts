@@ -5,7 +5,9 @@ import { type Route, route } from '../../http/routes/route.ts';
 import { everyMount } from '../request/deps.ts';
 
 const Plugins = z.object({
-  ...{ object: z.literal('list'), total: z.literal(0), data: z.array(z.never()) },
+  object: z.literal('list'),
+  total: z.literal(0),
+  data: z.array(z.never()),
 });
 
 export function pluginRoutes(): Route<Principal>[] {

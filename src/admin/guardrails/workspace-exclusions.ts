@@ -1,4 +1,4 @@
-/** Knows over HTTP which workspaces go without the guardrails of their organisation, all of a side at once (docs/reference/resources.md, Organisation defaults). */
+/** HTTP routes for exclusions from organisation guardrails, for all workspaces and one side at once (docs/reference/resources.md, Organisation defaults). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -18,7 +18,7 @@ import { requireVersion, withVersionTag } from '../request/version.ts';
 const workspacesMax = 1_000;
 const organisation_id = z.string().min(1).max(255).optional();
 
-/** By UUID or slug. Those that are left out stay, or with `override_existing` are excluded no more. */
+/** By UUID or slug. Workspaces that are left out stay, or with `override_existing` are no longer excluded. */
 const ExclusionsUpdate = z.object({
   organisation_id,
   workspaces: z
@@ -53,12 +53,12 @@ export function workspaceExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
         ...shared,
         method: 'GET',
         scope: 'organisation_exclusions.list',
-        summary: `List which workspaces go without the ${words} of the organisation`,
+        summary: `List the workspaces that are excluded from ${words} of the organisation`,
         query: z.object({ organisation_id }),
         response: Exclusions,
         handle: (request) => {
           requireOrganisation(request, request.query.organisation_id);
-          return tell(deps, request, side);
+          return list(deps, request, side);
         },
       }),
       route({
@@ -66,7 +66,7 @@ export function workspaceExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
         method: 'PUT',
         scope: 'organisation_exclusions.update',
         versioned: true,
-        summary: `Set which workspaces go without the ${words} of the organisation`,
+        summary: `Set the workspaces that are excluded from ${words} of the organisation`,
         body: ExclusionsUpdate,
         response: Exclusions,
         handle: (request) => update(deps, request, side),
@@ -80,19 +80,19 @@ function requireOrganisation({ caller }: Pick<AdminRequest, 'caller'>, named?: s
   requireOwnOrganisation(caller, named);
 }
 
-async function tell(deps: AdminDeps, { caller }: Pick<AdminRequest, 'caller'>, side: Side) {
+async function list(deps: AdminDeps, { caller }: Pick<AdminRequest, 'caller'>, side: Side) {
   const { organisationId } = caller;
   const db = deps.database.readable;
   const at = sides[side];
-  // Before the rows: what is newer than its version is refused, what is older would be lost.
+  // Read before the rows: an older version is refused as stale, a newer one would hide a change.
   const version = await organisationDefaults.findExclusionsVersion(db, organisationId, at.version);
   const rows = await workspaces.listAllForOrganisation(db, organisationId);
   const exclusions = await exclusionsByWorkspace(db, organisationId);
-  const told = rows.map(({ id }) => ({
+  const items = rows.map(({ id }) => ({
     workspace_id: id,
     excluded: exclusions.get(id)?.[at.column] === 1,
   }));
-  return withVersionTag({ workspaces: told }, { version });
+  return withVersionTag({ workspaces: items }, { version });
 }
 
 async function exclusionsByWorkspace(
@@ -117,11 +117,11 @@ async function update(deps: AdminDeps, request: BodyRequest<ExclusionsUpdate>, s
     );
     const rows = await workspaces.listAllForOrganisation(tx, organisationId);
     const exclusions = await exclusionsByWorkspace(tx, organisationId);
-    const wanted = wantedOf(rows, body);
+    const requested = exclusionsInBody(rows, body);
     const changed = rows.flatMap(({ id }) => {
       const before = exclusions.get(id);
       const isExcluded = before?.[column] === 1;
-      const excluded = wanted.get(id) ?? (body.override_existing ? false : isExcluded);
+      const excluded = requested.get(id) ?? (body.override_existing ? false : isExcluded);
       return excluded === isExcluded ? [] : [{ id, excluded, before }];
     });
     if (changed.length === 0) return;
@@ -130,10 +130,10 @@ async function update(deps: AdminDeps, request: BodyRequest<ExclusionsUpdate>, s
       await write(tx, deps, request, { workspaceId: id, before, column, excluded });
     }
   });
-  return await tell(deps, request, side);
+  return await list(deps, request, side);
 }
 
-/** An exclusion from nothing any more goes, declared or not. */
+/** Deletes an exclusion that excludes nothing any more, even a declared one. */
 async function write(
   tx: Db,
   deps: AdminDeps,
@@ -158,8 +158,12 @@ async function write(
   const isLeft = after.input_guardrails + after.output_guardrails > 0;
   if (before === undefined) {
     await guardrailExclusions.insert(tx, {
-      ...{ ...after, id: resourceId, organisation_id: organisationId, workspace_id: workspaceId },
-      ...{ created_at: now, last_updated_at: now },
+      ...after,
+      id: resourceId,
+      organisation_id: organisationId,
+      workspace_id: workspaceId,
+      created_at: now,
+      last_updated_at: now,
     });
   } else if (isLeft) {
     const columns = { [column]: Number(excluded), last_updated_at: now };
@@ -170,16 +174,18 @@ async function write(
   await recordChange(tx, deps, request, {
     action: before === undefined ? 'create' : isLeft ? 'update' : 'delete',
     kind: 'GuardrailExclusion',
-    ...{ resourceId, workspaceId, changes: { [column]: excluded } },
+    resourceId,
+    workspaceId,
+    changes: { [column]: excluded },
   });
 }
 
 /**
- * By id what the body says; the last word counts.
+ * Requested exclusion by workspace id; the last entry of a workspace wins.
  *
- * @throws ApiError `invalid` for a workspace that is not there.
+ * @throws ApiError `invalid` for an unknown workspace
  */
-function wantedOf(
+function exclusionsInBody(
   rows: readonly workspaces.StoredWorkspace[],
   body: ExclusionsUpdate,
 ): Map<string, boolean> {
@@ -189,7 +195,7 @@ function wantedOf(
       const id = idOf.get(name) ?? idOf.get(name.toLowerCase());
       if (id !== undefined) return [id, excluded] as const;
       const path = ['workspaces', at, 'workspace_id'];
-      throw validationError({ path, message: 'names an unknown workspace' });
+      throw validationError({ path, message: 'is not a known workspace' });
     }),
   );
 }

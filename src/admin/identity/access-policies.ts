@@ -1,4 +1,4 @@
-/** Knows access policies over HTTP: who is granted which role in the caller's tenant (docs/reference/access.md, Access policies). */
+/** HTTP routes for access policies: which principal holds which role in the caller's tenant (docs/reference/access.md, Access policies). */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -58,7 +58,7 @@ export function accessPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
       path: `${path}/:policyId`,
       mounts,
       scope: 'access_policies.delete',
-      summary: 'Take a role away from a principal',
+      summary: 'Revoke a role of a principal',
       response: z.object({}),
       handle: (request) => remove(deps, request),
     }),

@@ -1,4 +1,4 @@
-/** Knows scopes of the access service over HTTP (docs/reference/access.md, Scopes of the access service). */
+/** HTTP routes for scopes of the access service (docs/reference/access.md, Scopes of the access service). */
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -32,7 +32,7 @@ export function iamScopeRoutes(deps: AdminDeps): Route<Principal>[] {
       ...all,
       method: 'POST',
       scope: 'iam_scopes.create',
-      summary: 'Make a scope of the access service',
+      summary: 'Create a scope of the access service',
       body: IamScopeCreate,
       response: IamScope,
       handle: (request) => create(deps, request),
@@ -73,7 +73,7 @@ export function iamScopeRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'PUT',
       scope: 'iam_scopes.update',
       versioned: true,
-      summary: 'Replace what a scope of the access service holds',
+      summary: 'Replace the content of a scope of the access service',
       ignoredFields: ['name'],
       body: IamScopeReplace,
       response: IamScope,
@@ -97,8 +97,12 @@ async function create(deps: AdminDeps, request: BodyRequest<IamScopeCreate>) {
   const { name, description, resources } = request.body;
   const times = { created_at: now, last_updated_at: now };
   const row = {
-    ...{ organisation_id: caller.organisationId, name, version: 1, ...times },
-    ...{ description, resources: JSON.stringify(resources) },
+    organisation_id: caller.organisationId,
+    name,
+    version: 1,
+    ...times,
+    description,
+    resources: JSON.stringify(resources),
   };
   await deps.database.transaction(async (tx) => {
     await requireUnique(iamScopes.insert(tx, row), undefined, 'name');
@@ -160,7 +164,10 @@ function present(
 ): z.infer<typeof IamScope> {
   const held = JSON.parse(resources) as IamScopeResource[];
   return {
-    ...{ id: `${name}:${tsgId}`, name, description, tsg_id: tsgId },
+    id: `${name}:${tsgId}`,
+    name,
+    description,
+    tsg_id: tsgId,
     resources: held.map((one) => ({ ...one, metadata: one.metadata ?? [] })),
   };
 }

@@ -1,4 +1,4 @@
-/** Knows the caller's organisation over HTTP (docs/reference/resources.md, Organisations). */
+/** HTTP routes for the caller's organisation (docs/reference/resources.md, Organisations). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -10,7 +10,7 @@ import {
   OrganisationRecord,
   OrganisationUpdate,
 } from '../../model/workspaces/organisation.ts';
-import { isAnyCounted } from '../../store/logs/request-totals.ts';
+import { hasRequestTotals } from '../../store/logs/request-totals.ts';
 import * as organisations from '../../store/resources/organisations.ts';
 import { auditChange } from '../request/change.ts';
 import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.ts';
@@ -19,7 +19,7 @@ import { type BodyRequest, requireUpdate, updateBodyMeta } from '../request/fram
 import { requireOwnOrganisation, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireVersion, withVersionTag } from '../request/version.ts';
 
-/** Where clients ask for it. */
+/** Mounts on which clients call these routes. */
 const mounts = { v1: everyMount.v1, admin: everyMount.admin } as const;
 const success = z.literal(true);
 
@@ -42,7 +42,7 @@ export function organisationRoutes(deps: AdminDeps): Route<Principal>[] {
       path: '/organisations/self',
       scope: 'organisation_settings.update',
       versioned: true,
-      summary: 'Give the organisation of the caller another name',
+      summary: 'Rename the organisation of the caller',
       body: OrganisationUpdate.meta(updateBodyMeta),
       response: z.object({ success, data: z.object({ id: z.uuid() }) }),
       handle: (request) => update(deps, request),
@@ -50,14 +50,14 @@ export function organisationRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...read,
       path: '/organisations/:tsgId/info',
-      summary: 'Tell what the organisation of the caller may use',
+      summary: 'Get the features and limits of the organisation of the caller',
       response: OrganisationInfo,
       handle: (request) => info(deps, request),
     }),
     route({
       ...read,
       path: '/organisations/:tsgId/auth-settings',
-      summary: 'Tell how people sign in to the organisation of the caller',
+      summary: 'Get the sign-in settings of the organisation of the caller',
       response: z.object({ success, data: OrganisationAuthSettings }),
       handle: async (request) => {
         await find(deps, request);
@@ -67,28 +67,28 @@ export function organisationRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-type Asked = Pick<AdminRequest, 'caller' | 'params'>;
+type OrganisationRequest = Pick<AdminRequest, 'caller' | 'params'>;
 
-/** @throws ApiError `forbidden` for who is bound to a workspace, `notFound` for another organisation */
-function refuseOthers({ caller, params }: Asked): void {
+/** @throws ApiError `forbidden` for a caller bound to a workspace, `notFound` for another organisation */
+function requireOwn({ caller, params }: OrganisationRequest): void {
   requireWholeOrganisation(caller);
   requireOwnOrganisation(caller, params.tsgId);
 }
 
 async function find(
   { database }: AdminDeps,
-  asked: Asked,
+  request: OrganisationRequest,
 ): Promise<organisations.StoredOrganisation> {
-  refuseOthers(asked);
-  const row = await organisations.findById(database.readable, asked.caller.organisationId);
+  requireOwn(request);
+  const row = await organisations.findById(database.readable, request.caller.organisationId);
   if (row === undefined) throw new ApiError('notFound');
   return row;
 }
 
-/** What it is called already is no change. */
+/** Setting the current name again is no change. */
 async function update(deps: AdminDeps, request: BodyRequest<OrganisationUpdate>) {
   const { body, caller, now } = request;
-  refuseOthers(request);
+  requireOwn(request);
   requireUpdate(body);
   const id = caller.organisationId;
   await deps.database.transaction(async (tx) => {
@@ -99,7 +99,10 @@ async function update(deps: AdminDeps, request: BodyRequest<OrganisationUpdate>)
     if (name === row.name) return;
     await organisations.update(tx, id, { name, last_updated_at: now });
     await auditChange(tx, deps, request, {
-      ...{ action: 'update', kind: 'Organisation', resourceId: id, workspaceId: null },
+      action: 'update',
+      kind: 'Organisation',
+      resourceId: id,
+      workspaceId: null,
       changes: { fields: ['name'] },
     });
   });
@@ -108,7 +111,9 @@ async function update(deps: AdminDeps, request: BodyRequest<OrganisationUpdate>)
 
 function sharedOf(row: organisations.StoredOrganisation) {
   return {
-    ...{ id: row.id, object: 'organisation' as const, name: row.name },
+    id: row.id,
+    object: 'organisation' as const,
+    name: row.name,
     created_at: formatTimestamp(row.created_at),
     last_updated_at: formatTimestamp(row.last_updated_at ?? row.created_at),
   };
@@ -119,17 +124,22 @@ function toRecord(row: organisations.StoredOrganisation): OrganisationRecord {
   return { ...sharedOf(row), tsg_id, api_key_max_ttl_days };
 }
 
-async function info(deps: AdminDeps, request: Asked): Promise<OrganisationInfo> {
+async function info(deps: AdminDeps, request: OrganisationRequest): Promise<OrganisationInfo> {
   const row = await find(deps, request);
-  const isAsked = await isAnyCounted(deps.database.readable, row.id);
+  const hasRequests = await hasRequestTotals(deps.database.readable, row.id);
   return {
     ...sharedOf(row),
-    ...{ is_first_generation_done: Number(isAsked), disable_portkey_gateway: 0 },
+    is_first_generation_done: Number(hasRequests),
+    disable_portkey_gateway: 0,
     settings: {
-      ...{ dashboard_gateway_url: '', dashboard_mcp_gateway_url: '', debug_log: 0 },
-      ...{ user_api_key_count: 0, user_api_key_ttl: 0 },
+      dashboard_gateway_url: '',
+      dashboard_mcp_gateway_url: '',
+      debug_log: 0,
+      user_api_key_count: 0,
+      user_api_key_ttl: 0,
       user_api_key_max_ttl: row.api_key_max_ttl_days ?? 0,
-      ...{ user_key_metadata: 0, user_key_metadata_override: 0 },
+      user_key_metadata: 0,
+      user_key_metadata_override: 0,
       user_api_key_rotation_period: null,
       user_api_key_auto_create: false,
       default_workspace_user_api_key_auto_create: false,
@@ -144,8 +154,11 @@ function authSettings({ signIn }: AdminDeps): OrganisationAuthSettings {
   if (signIn === null) return { auth_settings: {}, ...none };
   const { issuer, clientId, scopes, roles, groupsClaim, provisions, proof } = signIn.settings;
   const auth_settings = {
-    ...{ issuer: issuer.href, client_id: clientId, scopes },
-    ...{ role_claim: roles?.claim ?? null, groups_claim: groupsClaim },
+    issuer: issuer.href,
+    client_id: clientId,
+    scopes,
+    role_claim: roles?.claim ?? null,
+    groups_claim: groupsClaim,
     disable_auto_provision_user: !provisions,
     token_endpoint_auth_method: proof.method,
     jwks: proof.method === 'private_key_jwt' ? { keys: [proof.publicKey] } : null,

@@ -1,4 +1,4 @@
-/** Knows the token service: client credentials in, a 15-minute access token for one tenant out (RFC 6749). */
+/** HTTP route of the token service: issues a 15-minute access token for one tenant to a client with its secret (RFC 6749). */
 import { z } from 'zod';
 import {
   type AccessTokens,
@@ -14,7 +14,7 @@ import type { AdminDeps } from '../request/deps.ts';
 
 const scopePattern = /^tsg_id:(\d{10})$/;
 
-/** Fields beyond these are ignored, as RFC 6749 3.2 asks; a repeated field reads as a list and fails. */
+/** Further fields are ignored, as RFC 6749 3.2 requires; a repeated field is parsed as a list and refused. */
 const TokenRequest = z.object({
   grant_type: z.string(),
   scope: z.string(),
@@ -26,7 +26,7 @@ const TokenResponse = z.object({
   expires_in: z.int().min(0),
 });
 
-/** Errors have the form of RFC 6749 5.2 (`error`, `error_description`), as OAuth clients expect. */
+/** Errors have the format of RFC 6749 5.2 (`error`, `error_description`), as OAuth clients expect. */
 export function tokenRoutes(
   deps: Pick<AdminDeps, 'database'>,
   tokens: AccessTokens,
@@ -63,7 +63,7 @@ export function tokenRoutes(
   ];
 }
 
-/** Roles on the tenant come first; else those on one workspace, to which the token is then bound. */
+/** Roles on the tenant take precedence over roles on one workspace; the latter bind the token to it. */
 async function findAccess(
   db: Db,
   caller: Principal,
@@ -82,8 +82,8 @@ async function findAccess(
   if (others.length > 0) {
     return oauthError(
       'invalid_scope',
-      'the service account holds roles on several workspaces of this TSG; ' +
-        'a token is for the TSG or for one workspace: use a service account for each',
+      'the service account holds roles on several workspaces of this TSG, but a token is for the TSG ' +
+        'or for one workspace: use one service account per workspace',
     );
   }
   if (only !== undefined) return { workspaceId: only[0], roles: only[1] };

@@ -1,4 +1,4 @@
-/** Knows the audit log over HTTP (docs/reference/access.md, Audit): a page of changes, newest first. */
+/** HTTP route for the audit log (docs/reference/access.md, Audit): pages of changes, newest first. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -22,22 +22,22 @@ const daysMax = 366;
 const daysUsual = 31;
 const pageSizeDefault = 50;
 const pageSizeMax = 100;
-/** Who goes further takes cursors. */
+/** Clients that need more pages use cursors. */
 const currentPageMax = 1_000;
 const text = z.string().min(1).max(255).optional();
 
 const AuditLogsQuery = WorkspaceQuery.extend({
-  ...{ start_time: RangeStart.optional(), end_time: RangeEnd.optional() },
+  start_time: RangeStart.optional(),
+  end_time: RangeEnd.optional(),
   organisation_id: z.string().max(64).optional(),
-  ...{
-    user_id: text,
-    user_type: text,
-    // As clients say that speak of actors.
-    actor_id: text,
-    action: text,
-    method: z.enum(['GET', 'POST', 'PUT', 'DELETE']).optional(),
-  },
-  ...{ resource_type: text, resource_id: text, request_id: text },
+  user_id: text,
+  user_type: text,
+  actor_id: text,
+  action: text,
+  method: z.enum(['GET', 'POST', 'PUT', 'DELETE']).optional(),
+  resource_type: text,
+  resource_id: text,
+  request_id: text,
   page_size: wholeNumberParameter(1, pageSizeMax).default(pageSizeDefault),
   current_page: wholeNumberParameter(0, currentPageMax).default(0),
   cursor: z.string().max(64).optional(),
@@ -51,7 +51,7 @@ export function auditLogRoutes(deps: AdminDeps): Route<Principal>[] {
       path: '/audit-logs',
       scope: 'audit_logs.list',
       features: ['auditLogs'],
-      summary: 'List changes, who made them and when',
+      summary: 'List changes with their author and time',
       query: AuditLogsQuery,
       response: AuditLogPage,
       handle: (request) => list(deps, request),
@@ -74,8 +74,12 @@ async function list(
     isOpen: max === undefined,
     actions: actionsOf(query),
     equal: {
-      ...{ workspace_id: workspace?.id, resource_kind: resource_type, resource_id, request_id },
-      ...{ actor_id: user_id ?? query.actor_id, actor_kind: user_type?.replaceAll('_', '-') },
+      workspace_id: workspace?.id,
+      resource_kind: resource_type,
+      resource_id,
+      request_id,
+      actor_id: user_id ?? query.actor_id,
+      actor_kind: user_type?.replaceAll('_', '-'),
     },
   };
   const first = { limit: page_size + 1, offset: 0 };
@@ -90,12 +94,13 @@ async function list(
     object: 'list' as const,
     records: records.map(toAuditRecord),
     data: records.map(toAuditEvent),
-    ...{ current_page: query.current_page, page_size },
+    current_page: query.current_page,
+    page_size,
     next_cursor: last === undefined ? null : cursorOf(last.at, last.id),
   };
 }
 
-/** Null for all. */
+/** Null for all actions. */
 function actionsOf({ action, method }: z.infer<typeof AuditLogsQuery>): string[] | null {
   if (method === undefined) return action === undefined ? null : [action];
   const ofMethod = Object.keys(methodOfAction).filter((one) => methodOfAction[one] === method);

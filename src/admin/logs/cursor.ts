@@ -1,4 +1,4 @@
-/** Knows how a page of a log says where the next one begins: by the moment and the id of its last row. */
+/** Encodes and parses the cursor of log pages: time and id of the last row. */
 import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
 import { isUuid } from '../../model/wire/slug.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
@@ -13,7 +13,7 @@ export function cursorOf(at: number, id: Buffer): string {
   return `${at}_${idFromBytes(id)}`;
 }
 
-/** Null for the first page. @throws ApiError `invalid` for what no page has told */
+/** Null for the first page. @throws ApiError `invalid` for a malformed cursor */
 export function placeOf(cursor: string | undefined): Place | null {
   if (cursor === undefined) return null;
   const [at = '', id = ''] = cursor.split('_');

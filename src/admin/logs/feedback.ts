@@ -1,4 +1,4 @@
-/** Knows feedback over HTTP (docs/reference/analytics.md, Feedback): it is given by trace, and can be changed. */
+/** HTTP routes for feedback on traces (docs/reference/analytics.md, Feedback). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -23,7 +23,7 @@ const Receipt = z.object({
   message: z.string(),
   feedback_ids: z.array(z.uuid()),
 });
-/** Whoever has requests answered may say what became of them, and whoever writes the log. */
+/** Callers who send requests and callers who write the log may give feedback. */
 const scope = ['completions.write', 'logs.write'] as const;
 
 export function feedbackRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -34,7 +34,7 @@ export function feedbackRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'POST',
       path: '/feedback',
       scope,
-      summary: 'Say what the answers to the requests of a trace were worth',
+      summary: 'Give feedback on the responses of a trace',
       body: FeedbackCreate,
       response: Receipt,
       handle: (request) => create(deps, request),
@@ -55,7 +55,7 @@ export function feedbackRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'PUT',
       scope,
       versioned: true,
-      summary: 'Replace the fields sent of feedback',
+      summary: 'Update feedback; fields that are not sent stay',
       body: FeedbackUpdate.meta(updateBodyMeta),
       ignoredFields: ['id', 'feedbackID', 'trace_id', 'traceID'],
       response: Receipt,
@@ -67,13 +67,17 @@ export function feedbackRoutes(deps: AdminDeps): Route<Principal>[] {
 async function create(deps: AdminDeps, request: BodyRequest<FeedbackCreate>) {
   const { caller, body, now } = request;
   const rows = [body].flat().map((one) => ({
-    ...{ organisation_id: caller.organisationId, id: newId() },
+    organisation_id: caller.organisationId,
+    id: newId(),
     trace_id: (one.trace_id ?? one.traceID)!,
     workspace_id: caller.workspaceId,
     value: one.value,
     weight_units: unitsOf(one.weight ?? 1),
     metadata: JSON.stringify(one.metadata ?? {}),
-    ...{ created_by: caller.id, version: 1, created_at: now, last_updated_at: now },
+    created_by: caller.id,
+    version: 1,
+    created_at: now,
+    last_updated_at: now,
   }));
   await deps.database.transaction((tx) => feedback.insertMany(tx, rows));
   return receipt(rows);
@@ -98,20 +102,20 @@ async function update(deps: AdminDeps, request: BodyRequest<FeedbackUpdate>) {
   });
 }
 
-/** Of people, their own only. */
+/** Users find only their own feedback. */
 async function find(
   db: Db,
   { caller, params }: Pick<AdminRequest, 'caller' | 'params'>,
   read: typeof feedback.find,
 ): Promise<feedback.StoredFeedback> {
-  const found = await read(db, caller.organisationId, idOr404(params.feedbackId!));
-  const isTheirs = caller.person === null || found?.created_by === caller.id;
-  return findOr404(caller, isTheirs ? found : undefined);
+  const row = await read(db, caller.organisationId, idOr404(params.feedbackId!));
+  const isOwn = caller.person === null || row?.created_by === caller.id;
+  return findOr404(caller, isOwn ? row : undefined);
 }
 
 function receipt(rows: readonly { readonly id: string }[]): z.infer<typeof Receipt> {
   const feedback_ids = rows.map(({ id }) => id);
-  return { status: 'success', message: 'The feedback is kept', feedback_ids };
+  return { status: 'success', message: 'The feedback was saved', feedback_ids };
 }
 
 function unitsOf(weight: number): number {
@@ -120,8 +124,12 @@ function unitsOf(weight: number): number {
 
 function toRecord(row: feedback.StoredFeedback): FeedbackRecord {
   return {
-    ...{ id: row.id, object: 'feedback', trace_id: row.trace_id, workspace_id: row.workspace_id },
-    ...{ value: row.value, weight: row.weight_units / weightUnit },
+    id: row.id,
+    object: 'feedback',
+    trace_id: row.trace_id,
+    workspace_id: row.workspace_id,
+    value: row.value,
+    weight: row.weight_units / weightUnit,
     metadata: JSON.parse(row.metadata),
     created_by: row.created_by,
     created_at: formatTimestamp(row.created_at),

@@ -1,16 +1,16 @@
-/** Knows which feedback belongs to which rows of the log. */
+/** Finds the feedback on rows of the log. */
 import { weightUnit } from '../../model/logs/feedback.ts';
 import type { TraceFeedback } from '../../model/logs/request-log.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as feedback from '../../store/logs/feedback.ts';
 import type { RequestLogRow } from '../../store/logs/request-logs.ts';
 
-/** Of a page of the log; the oldest count. */
-const givenMax = 1_000;
+/** Feedback read for one page of the log, oldest first. */
+const feedbackMax = 1_000;
 
 type Row = Pick<RequestLogRow, 'organisation_id' | 'workspace_id' | 'trace_id'>;
 
-/** What was said of the traces of rows of one organisation, by row. */
+/** Feedback on the traces of rows of one organisation, by row. */
 export async function feedbackOf(
   db: Db,
   rows: readonly Row[],
@@ -18,13 +18,16 @@ export async function feedbackOf(
   const [first] = rows;
   if (first === undefined) return () => [];
   const traceIds = [...new Set(rows.map(({ trace_id }) => trace_id))];
-  const found = await feedback.listByTraces(db, first.organisation_id, traceIds, givenMax);
-  const byTrace = Map.groupBy(found, ({ trace_id }) => trace_id);
+  const rows = await feedback.listByTraces(db, first.organisation_id, traceIds, feedbackMax);
+  const byTrace = Map.groupBy(rows, ({ trace_id }) => trace_id);
   return ({ trace_id, workspace_id }) =>
     (byTrace.get(trace_id) ?? [])
-      // Who is bound to a workspace has nothing to say of another's.
+      // Feedback given in one workspace does not apply to the rows of another.
       .filter((one) => one.workspace_id === null || one.workspace_id === workspace_id)
       .map(({ id, value, weight_units, metadata }) => ({
-        ...{ id, value, weight: weight_units / weightUnit, metadata: JSON.parse(metadata) },
+        id,
+        value,
+        weight: weight_units / weightUnit,
+        metadata: JSON.parse(metadata),
       }));
 }

@@ -1,4 +1,4 @@
-/** Knows requests that callers tell the log of over HTTP (docs/reference/analytics.md, Reported requests). */
+/** HTTP route by which callers add requests made elsewhere to the log (docs/reference/analytics.md, Reported requests). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -26,7 +26,7 @@ export function reportedLogRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'POST',
       path: '/logs',
       scope: 'logs.write',
-      summary: 'Tell the log of requests that were made elsewhere',
+      summary: 'Add requests that were made elsewhere to the log',
       body: ReportedLogs,
       response: Receipt,
       handle: (request) => create(deps, request),
@@ -49,44 +49,54 @@ async function create({ database }: AdminDeps, request: BodyRequest<ReportedLogs
   const batch = { rows: rows.map((row) => writeRow(row)), losses: [] };
   await database.transaction((tx) => writeBatch(tx, batch, false));
   return {
-    ...{ success: true as const, status: 'success' as const, message: 'The log tells of them' },
+    success: true as const,
+    status: 'success' as const,
+    message: 'The requests were added to the log',
     log_ids: rows.map(({ id }) => idFromBytes(id)),
   };
 }
 
-/** It has ended as its caller tells of it; what it has used counts in no limit. */
+/** The row ends at the time of the report, and its usage counts towards no limit. */
 async function rowOf(
   { caller, now }: Pick<BodyRequest<unknown>, 'caller' | 'now'>,
   entry: ReportedLog,
   workspaceId: string | null,
 ): Promise<RequestLogRow> {
-  const kept = toLogValues(entry);
-  const { service, model, usage } = kept;
+  const values = toLogValues(entry);
+  const { service, model, usage } = values;
   const price = service === null || usage === null ? null : await lookUpPrice(service, model, now);
   const id = newIdBytesAt(now);
   return {
-    ...{ organisation_id: caller.organisationId, ended_at: now, id },
-    trace_id: kept.traceId ?? idFromBytes(id),
+    organisation_id: caller.organisationId,
+    ended_at: now,
+    id,
+    trace_id: values.traceId ?? idFromBytes(id),
     workspace_id: workspaceId,
     api_key_id: caller.kind === 'api-key' ? caller.id : null,
-    ...{
-      config_id: null,
-      prompt_slug: null,
-      endpoint: kept.endpoint,
-      status: kept.status,
-      error_code: null,
-    },
-    ...{ provider: kept.provider, requested_model: model, model },
-    ...{ answered_model: kept.answeredModel, target_path: null, retries: 0 },
-    ...{ cache_status: null, guardrail_verdict: null, is_stream: Number(kept.isStream) },
-    ...{ duration_ms: kept.durationMs, first_byte_ms: null },
+    config_id: null,
+    prompt_slug: null,
+    endpoint: values.endpoint,
+    status: values.status,
+    error_code: null,
+    provider: kept.provider,
+    requested_model: model,
+    model,
+    answered_model: values.answeredModel,
+    target_path: null,
+    retries: 0,
+    cache_status: null,
+    guardrail_verdict: null,
+    is_stream: Number(values.isStream),
+    duration_ms: values.durationMs,
+    first_byte_ms: null,
     input_tokens: usage?.inputTokens ?? null,
     output_tokens: usage?.outputTokens ?? null,
     cached_input_tokens: usage?.cachedInputTokens ?? null,
     cache_write_tokens: usage?.cacheWriteTokens ?? null,
     cost_units: price === null || usage === null ? null : costUnits(price, usage),
-    ...{ is_estimated: 0, earlier_attempts: null },
-    metadata: JSON.stringify(kept.metadata),
+    is_estimated: 0,
+    earlier_attempts: null,
+    metadata: JSON.stringify(values.metadata),
     is_reported: 1,
   };
 }

@@ -1,4 +1,4 @@
-/** Knows what the API shows of requests for models: rows of the log, and sums of totals. */
+/** Converts rows of the request log and sums of requests to API records. */
 
 import { fromUnits } from '../../model/limits/limits.ts';
 import {
@@ -12,7 +12,7 @@ import {
 import { idFromBytes } from '../../model/wire/ids.ts';
 import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import type { EarlierAttempt, RequestLogRow } from '../../store/logs/request-logs.ts';
-import type { SharedSums } from '../../store/logs/request-sums.ts';
+import type { RequestSums } from '../../store/logs/request-sums.ts';
 import { countsByProtocol, errorsByProtocol } from './analytics/sums-figures.ts';
 
 export function toRecord(row: RequestLogRow, feedback: readonly TraceFeedback[]): RequestLogRecord {
@@ -38,8 +38,8 @@ function toEarlierAttempt({ cost_units, ...rest }: EarlierAttempt): EarlierAttem
   return { ...rest, cost: fromUnits(cost_units, 'cost') };
 }
 
-/** Of no rows, nothing but noughts. */
-export function toFigures(sums: SharedSums | undefined): RequestFigures {
+/** All zero without sums. */
+export function toFigures(sums: RequestSums | undefined): RequestFigures {
   if (sums === undefined) return nothing;
   const { requests, duration_ms } = sums;
   const within = latencyBoundsMs.map((bound) => sums[`within_${bound}_ms`]);
@@ -65,10 +65,21 @@ export function toFigures(sums: SharedSums | undefined): RequestFigures {
 }
 
 const nothing: RequestFigures = {
-  ...{ requests: 0, errors: 0, cache_hits: 0, input_tokens: 0, output_tokens: 0 },
+  requests: 0,
+  errors: 0,
+  cache_hits: 0,
+  input_tokens: 0,
+  output_tokens: 0,
   ...countsByProtocol(0),
   ...errorsByProtocol(0),
-  ...{ guardrail_passed: 0, guardrail_failed: 0, guardrail_denied: 0 },
-  ...{ cached_input_tokens: 0, cost: 0, duration_ms_average: null, duration_ms_p50: null },
-  ...{ duration_ms_p90: null, duration_ms_p99: null, unlogged_requests: 0 },
+  guardrail_passed: 0,
+  guardrail_failed: 0,
+  guardrail_denied: 0,
+  cached_input_tokens: 0,
+  cost: 0,
+  duration_ms_average: null,
+  duration_ms_p50: null,
+  duration_ms_p90: null,
+  duration_ms_p99: null,
+  unlogged_requests: 0,
 };

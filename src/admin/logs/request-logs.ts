@@ -1,4 +1,4 @@
-/** Knows the log of requests over HTTP (docs/reference/analytics.md, Logs and analytics): a page of rows, newest first, and one by its id. */
+/** HTTP routes for the request log (docs/reference/analytics.md, Logs and analytics): pages, newest first, and single rows. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -28,7 +28,10 @@ const text = z.string().min(1).max(255).optional();
 
 const LogsQuery = WorkspaceQuery.extend({
   ...rangeQuery,
-  ...{ api_key_id: z.uuid().optional(), config_id: text, provider: text, model: text },
+  api_key_id: z.uuid().optional(),
+  config_id: text,
+  provider: text,
+  model: text,
   trace_id: z.string().min(1).max(128).optional(),
   guardrail_verdict: z.enum(guardrailVerdicts).optional(),
   status: z
@@ -46,7 +49,7 @@ export function requestLogRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'GET',
       path: '/logs',
       scope: 'logs.list',
-      summary: 'List requests for models',
+      summary: 'List model requests',
       query: LogsQuery,
       response: RequestLogPage,
       handle: (request) => list(deps, request),
@@ -56,7 +59,7 @@ export function requestLogRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'GET',
       path: '/logs/:logId',
       scope: 'logs.view',
-      summary: 'Get a request for a model',
+      summary: 'Get a model request',
       query: WorkspaceQuery,
       response: RequestLogRecord,
       handle: (request) => get(deps, request),
@@ -77,25 +80,32 @@ async function list(
   const place = placeOf(query.cursor);
   const filter: requestLogs.RequestLogFilter = {
     ...rangeOf(query, now, daysMax),
-    ...{ statusFrom, statusTo, apiKeyIds },
+    statusFrom,
+    statusTo,
+    apiKeyIds,
     before: place === null ? null : { ended_at: place.at, id: place.id },
     equal: {
-      ...{ workspace_id: workspace?.id, api_key_id: api_key_id?.toLowerCase() },
-      ...{ config_id, provider, model, trace_id, guardrail_verdict },
+      workspace_id: workspace?.id,
+      api_key_id: api_key_id?.toLowerCase(),
+      config_id,
+      provider,
+      model,
+      trace_id,
+      guardrail_verdict,
     },
   };
   const rows = await requestLogs.list(db, caller.organisationId, filter, page_size + 1);
   const page = rows.slice(0, page_size);
   const last = rows.length > page_size ? page.at(-1) : undefined;
-  const given = await feedbackOf(db, page);
+  const feedbackOfRow = await feedbackOf(db, page);
   return {
     object: 'list' as const,
-    data: page.map((row) => toRecord(row, given(row))),
+    data: page.map((row) => toRecord(row, feedbackOfRow(row))),
     next_cursor: last === undefined ? null : cursorOf(last.ended_at, last.id),
   };
 }
 
-/** What the caller does not see answers as what is not there. */
+/** A request that the caller may not see is not found. */
 async function get({ database }: AdminDeps, { caller, params, query }: ItemRequest) {
   const db = database.readable;
   const id = idToBytes(idOr404(params.logId!));
@@ -110,8 +120,8 @@ async function get({ database }: AdminDeps, { caller, params, query }: ItemReque
   if (apiKeyIds !== null && !apiKeyIds.some((one) => one === row.api_key_id)) {
     throw new ApiError('notFound');
   }
-  const given = await feedbackOf(db, [row]);
-  return toRecord(row, given(row));
+  const feedbackOfRow = await feedbackOf(db, [row]);
+  return toRecord(row, feedbackOfRow(row));
 }
 
 function statusesOf(status: string | undefined): [number, number] {

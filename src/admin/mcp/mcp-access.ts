@@ -1,4 +1,4 @@
-/** Knows how requests find MCP integrations and servers, and which scope an integration asks for. */
+/** Looks up the MCP integrations and servers of requests and checks their scopes. */
 
 import { isGranted } from '../../model/providers/integration-access.ts';
 import { ApiError } from '../../model/wire/errors.ts';
@@ -12,7 +12,7 @@ import type { AdminRequest } from '../request/deps.ts';
 import type { ResourceWriter } from '../request/resource-change.ts';
 import { findIn } from '../request/scoping.ts';
 
-type Named = Pick<AdminRequest, 'caller' | 'params'>;
+type PathRequest = Pick<AdminRequest, 'caller' | 'params'>;
 
 export const mcpScopes = createLocationScopes({
   organisation: 'organisation_mcp_integrations',
@@ -34,10 +34,10 @@ export const serverChanging: ResourceWriter<mcpServers.StoredMcpServer> = {
   write: mcpServers.update,
 };
 
-/** The integration the path names, in the workspace that the request names too, if any. */
+/** The integration named by the path, in the workspace that the request names, if any. */
 export async function findIntegration(
   db: Db,
-  { caller, params }: Named,
+  { caller, params }: PathRequest,
   workspace: string | null | undefined,
   action = 'read',
 ): Promise<mcpIntegrations.StoredMcpIntegration> {
@@ -48,10 +48,10 @@ export async function findIntegration(
   return row;
 }
 
-/** The server the path names, in the workspace that the request names too, if any. */
+/** The server named by the path, in the workspace that the request names, if any. */
 export function findServer(
   db: Db,
-  { caller, params }: Named,
+  { caller, params }: PathRequest,
   workspace: string | null | undefined,
   find = mcpServers.findByIdOrSlug,
 ): Promise<mcpServers.StoredMcpServer> {
@@ -59,7 +59,7 @@ export function findServer(
   return findIn(db, caller, workspace, finding);
 }
 
-/** The active workspaces that may use the integration. */
+/** Active workspaces that may use the integration. */
 export async function listGranted(
   tx: Db,
   integration: mcpIntegrations.StoredMcpIntegration,
@@ -75,7 +75,7 @@ export async function listGranted(
 }
 
 /**
- * Refuses a workspace that the integration keeps out; what it says of it stays until the transaction ends.
+ * Requires the integration to be open to the workspace and locks the grant until the transaction ends.
  *
  * @throws ApiError `forbidden`
  */
@@ -88,6 +88,6 @@ export async function requireGranted(
   const { organisation_id: organisationId, id, slug } = integration;
   const grant = await mcpIntegrationWorkspaces.findForShare(tx, organisationId, id, workspaceId);
   if (isGranted(integration, grant, workspaceId)) return;
-  const message = `User not allowed to access the resource: the MCP integration ${slug} keeps this workspace out`;
+  const message = `User not allowed to access the resource: the MCP integration ${slug} is not open to this workspace`;
   throw new ApiError('forbidden', message, param);
 }

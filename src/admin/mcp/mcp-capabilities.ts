@@ -1,4 +1,4 @@
-/** Knows the capabilities of MCP integrations and servers over HTTP (docs/reference/resources.md, MCP integrations). */
+/** HTTP routes for the capabilities of MCP integrations and servers (docs/reference/resources.md, MCP integrations). */
 
 import type { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -57,25 +57,33 @@ export function mcpCapabilityRoutes(deps: AdminDeps): Route<Principal>[] {
   } as const;
   return [
     route({
-      ...{ ...ofIntegration, ...reading, scope: mcpScopes.either('read') },
+      ...ofIntegration,
+      ...reading,
+      scope: mcpScopes.either('read'),
       summary: 'List the tools, prompts and resources of an MCP integration',
       response: CapabilityList,
       handle: (request) => list(deps, request),
     }),
     route({
-      ...{ ...ofIntegration, ...putting, scope: mcpScopes.either('update') },
+      ...ofIntegration,
+      ...putting,
+      scope: mcpScopes.either('update'),
       summary: 'Enable or disable capabilities; unknown ones are added',
       handle: (request) => put(deps, request),
     }),
     route({
-      ...{ ...ofServer, ...reading, scope: 'mcp_servers.read' },
+      ...ofServer,
+      ...reading,
+      scope: 'mcp_servers.read',
       summary: 'List the tools, prompts and resources of an MCP server',
       response: ServedCapabilityList,
       handle: (request) => listServed(deps, request),
     }),
     route({
-      ...{ ...ofServer, ...putting, scope: 'mcp_servers.update' },
-      summary: 'Enable or disable capabilities at one MCP server, whatever its integration says',
+      ...ofServer,
+      ...putting,
+      scope: 'mcp_servers.update',
+      summary: 'Enable or disable capabilities on one MCP server, overriding its integration',
       handle: (request) => putServed(deps, request),
     }),
   ];
@@ -90,8 +98,8 @@ async function list(deps: AdminDeps, request: ListRequest) {
   const filter = { integrationId: row.id, type: query.type };
   const { rows, total } = await mcpCapabilities.list(db, organisationId, filter, page);
   const counts = toCounts(await mcpCapabilities.listCounts(db, organisationId, row.id));
-  const found = { length: rows.length, total };
-  return withVersionTag(capabilityReply(rows.values().map(toRecord), found, page, counts), row);
+  const counted = { length: rows.length, total };
+  return withVersionTag(capabilityReply(rows.values().map(toRecord), counted, page, counts), row);
 }
 
 async function put(deps: AdminDeps, request: PutRequest) {
@@ -105,7 +113,7 @@ async function put(deps: AdminDeps, request: PutRequest) {
   return { success: true as const };
 }
 
-/** What the integration knows comes first, then what only this server says something of. */
+/** Capabilities of the integration come first, then those with a setting on this server only. */
 async function listServed(deps: AdminDeps, request: ListRequest) {
   const { caller, query } = request;
   const { organisationId } = caller;
@@ -115,8 +123,8 @@ async function listServed(deps: AdminDeps, request: ListRequest) {
   const filter = { integrationId: row.mcp_integration_id, type: query.type };
   const { rows, total } = await mcpCapabilities.list(db, organisationId, filter, page);
   const place = { organisationId, serverId: row.id, integrationId: row.mcp_integration_id };
-  const said = await serverCapabilities.listByServer(db, organisationId, row.id);
-  const saidOf = new Map(said.map((one) => [identityOf(one), one]));
+  const settings = await serverCapabilities.listByServer(db, organisationId, row.id);
+  const settingOf = new Map(settings.map((setting) => [identityOf(setting), setting]));
   const others = await serverCapabilities.listUnknown(db, place, query.type, {
     limit: page.limit - rows.length,
     offset: Math.max(0, page.offset - total),
@@ -126,11 +134,14 @@ async function listServed(deps: AdminDeps, request: ListRequest) {
     .filter(({ type }) => query.type === undefined || type === query.type)
     .reduce((sum, count) => sum + count.total, 0);
   const data = [
-    ...rows.map((one) => toServedRecord(one, saidOf.get(identityOf(one)))),
+    ...rows.map((capability) => toServedRecord(capability, settingOf.get(identityOf(capability)))),
     ...others.map(toUnknownRecord),
   ];
-  const found = { length: data.length, total: total + unknownTotal };
-  return withVersionTag(capabilityReply(data, found, page, toCounts([...known, ...unknown])), row);
+  const counted = { length: data.length, total: total + unknownTotal };
+  return withVersionTag(
+    capabilityReply(data, counted, page, toCounts([...known, ...unknown])),
+    row,
+  );
 }
 
 async function putServed(deps: AdminDeps, request: PutRequest) {

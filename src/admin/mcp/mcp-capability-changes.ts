@@ -1,4 +1,4 @@
-/** Knows how it is written which capabilities of MCP integrations and servers may be used. */
+/** Writes which capabilities of MCP integrations and servers are enabled. */
 
 import { type DiscoveredCapability, storedCapabilitiesMax } from '../../model/mcp/mcp-discovery.ts';
 import type { McpCapabilityType } from '../../model/mcp/mcp-integration.ts';
@@ -12,29 +12,29 @@ import * as serverCapabilities from '../../store/mcp/mcp-server-capabilities.ts'
 import type { StoredMcpServer } from '../../store/mcp/mcp-servers.ts';
 import { identityOf } from './mcp-capability-record.ts';
 
-/** Of one statement; each may hold a schema. */
+/** Rows of one statement, as each row may contain a schema. */
 const rowsMax = 100;
 
-interface Named {
+interface CapabilityIdentity {
   readonly type: McpCapabilityType;
   readonly name: string;
 }
 
-/** What is said of one. */
-export interface CapabilitySetting extends Named {
+/** Whether one capability is enabled. */
+export interface CapabilitySetting extends CapabilityIdentity {
   readonly enabled: boolean;
 }
 
-/** Yields how many are otherwise than before. The row of the integration is locked. */
+/** Returns the number of changes. The row of the integration must be locked. */
 export async function putAtIntegration(
   tx: Db,
   { id, organisation_id }: Pick<StoredMcpIntegration, 'id' | 'organisation_id'>,
   sent: readonly CapabilitySetting[],
   now: number,
 ): Promise<number> {
-  const known = await mcpCapabilities.listByIntegration(tx, organisation_id, id);
-  const changed = differing(sent, known);
-  requireRoom(countOfAll(changed, known));
+  const current = await mcpCapabilities.listByIntegration(tx, organisation_id, id);
+  const changed = changedSettings(sent, current);
+  requireCapacity(countOfAll(changed, current));
   await mcpCapabilities.upsertMany(
     tx,
     organisation_id,
@@ -54,87 +54,101 @@ export async function putAtIntegration(
   return changed.length;
 }
 
-/** Keeps what the server offers: what is new is enabled, and what is known stays as it is. */
-export async function keepFound(
+/** Stores discovered capabilities: new ones are enabled, existing ones keep their setting. */
+export async function storeDiscovered(
   tx: Db,
   { id, organisation_id }: Pick<StoredMcpIntegration, 'id' | 'organisation_id'>,
-  found: readonly DiscoveredCapability[],
+  discovered: readonly DiscoveredCapability[],
   now: number,
 ): Promise<void> {
-  const rows = found.map(({ type, name, facts }) => ({
-    ...{ id: newId(), organisation_id, mcp_integration_id: id, type, name, enabled: 1 },
-    ...{ facts: writeDocument(facts), last_seen_at: now, created_at: now, last_updated_at: now },
+  const rows = discovered.map(({ type, name, facts }) => ({
+    id: newId(),
+    organisation_id,
+    mcp_integration_id: id,
+    type,
+    name,
+    enabled: 1,
+    facts: writeDocument(facts),
+    last_seen_at: now,
+    created_at: now,
+    last_updated_at: now,
   }));
   for (let at = 0; at < rows.length; at += rowsMax) {
     await mcpCapabilities.upsertFound(tx, rows.slice(at, at + rowsMax));
   }
 }
 
-/** As {@link putAtIntegration}, for what a server says by itself. */
+/** Like {@link putAtIntegration}, for settings of one server. */
 export async function putAtServer(
   tx: Db,
   { id, organisation_id: organisationId }: Pick<StoredMcpServer, 'id' | 'organisation_id'>,
   sent: readonly CapabilitySetting[],
   now: number,
 ): Promise<number> {
-  const known = await serverCapabilities.listByServer(tx, organisationId, id);
-  const changed = differing(sent, known);
-  requireRoom(countOfAll(changed, known));
+  const current = await serverCapabilities.listByServer(tx, organisationId, id);
+  const changed = changedSettings(sent, current);
+  requireCapacity(countOfAll(changed, current));
   await serverCapabilities.upsertMany(tx, { organisationId, serverId: id }, changed, now);
   return changed.length;
 }
 
-/** Makes these the disabled ones, and no others. */
+/** Disables exactly these capabilities. */
 export async function disableAtIntegration(
   tx: Db,
   integration: Pick<StoredMcpIntegration, 'id' | 'organisation_id'>,
-  disabled: readonly Named[],
+  disabled: readonly CapabilityIdentity[],
   now: number,
 ): Promise<number> {
   const { organisation_id, id } = integration;
-  const known = await mcpCapabilities.listByIntegration(tx, organisation_id, id);
-  return putAtIntegration(tx, integration, wholeOf(disabled, known), now);
+  const current = await mcpCapabilities.listByIntegration(tx, organisation_id, id);
+  return putAtIntegration(tx, integration, completeSettings(disabled, current), now);
 }
 
-/** As {@link disableAtIntegration}, for what a server says by itself. */
+/** Like {@link disableAtIntegration}, for settings of one server. */
 export async function disableAtServer(
   tx: Db,
   server: Pick<StoredMcpServer, 'id' | 'organisation_id'>,
-  disabled: readonly Named[],
+  disabled: readonly CapabilityIdentity[],
   now: number,
 ): Promise<number> {
-  const known = await serverCapabilities.listByServer(tx, server.organisation_id, server.id);
-  return putAtServer(tx, server, wholeOf(disabled, known), now);
+  const current = await serverCapabilities.listByServer(tx, server.organisation_id, server.id);
+  return putAtServer(tx, server, completeSettings(disabled, current), now);
 }
 
-type Known = Named & { readonly enabled: number };
+type CurrentSetting = CapabilityIdentity & { readonly enabled: number };
 
-function differing(
+function changedSettings(
   sent: readonly CapabilitySetting[],
-  known: readonly Known[],
+  current: readonly CurrentSetting[],
 ): CapabilitySetting[] {
-  const enabledOf = new Map(known.map((one) => [identityOf(one), one.enabled !== 0]));
+  const enabledOf = new Map(current.map((row) => [identityOf(row), row.enabled !== 0]));
   return sent.filter((one) => enabledOf.get(identityOf(one)) !== one.enabled);
 }
 
-function countOfAll(changed: readonly Named[], known: readonly Known[]): number {
-  return new Set([...changed, ...known].map(identityOf)).size;
+function countOfAll(
+  changed: readonly CapabilityIdentity[],
+  current: readonly CapabilityIdentity[],
+): number {
+  return new Set([...changed, ...current].map(identityOf)).size;
 }
 
-/** @throws ApiError `invalid` where there are to be more than are kept */
-export function requireRoom(count: number): void {
+/** @throws ApiError `invalid` above the number of capabilities that are stored */
+export function requireCapacity(count: number): void {
   if (count <= storedCapabilitiesMax) return;
-  const message = `there are ${storedCapabilitiesMax} capabilities at most, those that are offered no more among them; make a new one`;
+  const message = `there can be at most ${storedCapabilitiesMax} capabilities, including those that are no longer offered; create a new integration`;
   throw validationError({ path: [], message });
 }
 
-function wholeOf(disabled: readonly Named[], known: readonly Known[]): CapabilitySetting[] {
+function completeSettings(
+  disabled: readonly CapabilityIdentity[],
+  current: readonly CurrentSetting[],
+): CapabilitySetting[] {
   const off = new Map(
     disabled.map(({ type, name }) => [identityOf({ type, name }), { type, name }]),
   );
   return [
     ...off.values().map((one) => ({ ...one, enabled: false })),
-    ...known
+    ...current
       .filter((one) => one.enabled === 0 && !off.has(identityOf(one)))
       .map(({ type, name }) => ({ type, name, enabled: true })),
   ];

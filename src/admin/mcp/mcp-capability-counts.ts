@@ -1,4 +1,4 @@
-/** Knows how many capabilities of each type there are, and how many of them are enabled. */
+/** Counts capabilities and enabled capabilities by type. */
 
 import { z } from 'zod';
 import type { CapabilityCount } from '../../store/mcp/mcp-capabilities.ts';
@@ -12,11 +12,11 @@ export const CapabilityCounts = z.object({
 });
 export type CapabilityCounts = z.infer<typeof CapabilityCounts>;
 
-/** By type; several rows of one type are added up. */
+/** Adds up several rows of one type. */
 export function toCounts(rows: readonly CapabilityCount[]): CapabilityCounts {
   const countOf = (type: CapabilityCount['type']): z.infer<typeof Count> => {
-    const of = rows.filter((row) => row.type === type);
-    const sum = (field: 'total' | 'enabled') => of.reduce((all, row) => all + row[field], 0);
+    const ofType = rows.filter((row) => row.type === type);
+    const sum = (field: 'total' | 'enabled') => ofType.reduce((all, row) => all + row[field], 0);
     return { total: sum('total'), enabled: sum('enabled') };
   };
   return {

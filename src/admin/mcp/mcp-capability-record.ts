@@ -1,4 +1,4 @@
-/** Knows what the API tells about a capability of an MCP integration or server, and how lists of them are put. */
+/** Converts capabilities of MCP integrations and servers to API records and lists. */
 import { z } from 'zod';
 import type { McpCapabilityFacts } from '../../model/mcp/mcp-discovery.ts';
 import { type McpCapabilitiesPut, McpCapabilityType } from '../../model/mcp/mcp-integration.ts';
@@ -29,16 +29,16 @@ export const CapabilityReceipt = z.object({ success: z.literal(true) });
 
 const JsonObject = z.record(z.string(), z.unknown());
 const shape = {
-  /** Null where a server says something of what its integration does not know. */
+  /** Null when only a server has a setting and the integration does not have the capability. */
   id: z.uuid().nullable(),
   name: z.string(),
   type: McpCapabilityType,
   enabled: z.boolean(),
   created_at: ResponseTimestamp,
   last_updated_at: ResponseTimestamp,
-  /** When the server last offered it. */
+  /** Time when the server last offered it. */
   last_seen_at: ResponseTimestamp.nullable(),
-  /** From here on what the server says of it. */
+  /** Title and the following fields come from the server. */
   title: z.string().nullable(),
   description: z.string().nullable(),
   icons: z.array(z.unknown()).nullable(),
@@ -56,11 +56,11 @@ const shape = {
 const Capability = z.object(shape);
 const ServedCapability = z.object({
   ...shape,
-  /** Null where the integration does not know it. */
+  /** Null when the integration does not have the capability. */
   integration_enabled: z.boolean().nullable(),
 });
 
-function listOfThem<T extends z.ZodType>(item: T) {
+function capabilityListOf<T extends z.ZodType>(item: T) {
   return z.object({
     object: z.literal('list'),
     data: z.array(item),
@@ -69,22 +69,22 @@ function listOfThem<T extends z.ZodType>(item: T) {
     counts: CapabilityCounts,
   });
 }
-export const CapabilityList = listOfThem(Capability);
-export const ServedCapabilityList = listOfThem(ServedCapability);
+export const CapabilityList = capabilityListOf(Capability);
+export const ServedCapabilityList = capabilityListOf(ServedCapability);
 
-/** The rows that a query asks for. */
+/** Page of a query; pages are counted from 1. */
 export function toCapabilityPage(query: z.infer<typeof CapabilityQuery>): Page {
   return { limit: query.page_size, offset: query.page_size * (query.page - 1) };
 }
 
 export function capabilityReply<T>(
   data: Iterable<T>,
-  found: { readonly length: number; readonly total: number },
+  counted: { readonly length: number; readonly total: number },
   page: Page,
   counts: z.infer<typeof CapabilityCounts>,
 ) {
-  const { total } = found;
-  const has_more = page.offset + found.length < total;
+  const { total } = counted;
+  const has_more = page.offset + counted.length < total;
   return new StreamedList<{
     object: 'list';
     data: T[];
@@ -104,7 +104,7 @@ export function repeatedFaults(capabilities: McpCapabilitiesPut['capabilities'])
   });
 }
 
-/** One text for one capability. */
+/** Unique text of a capability. */
 export function identityOf({
   type,
   name,
@@ -116,16 +116,16 @@ export function identityOf({
 }
 
 export function toRecord(row: StoredMcpCapability | ServerCapability): z.infer<typeof Capability> {
-  const known = 'id' in row ? row : null;
-  const facts = readDocument<McpCapabilityFacts>(known?.facts ?? null);
+  const stored = 'id' in row ? row : null;
+  const facts = readDocument<McpCapabilityFacts>(stored?.facts ?? null);
   return {
-    id: known?.id ?? null,
+    id: stored?.id ?? null,
     name: row.name,
     type: row.type,
     enabled: row.enabled !== 0,
     created_at: formatTimestamp(row.created_at),
     last_updated_at: formatTimestamp(row.last_updated_at),
-    last_seen_at: formatTimestampOrNull(known?.last_seen_at ?? null),
+    last_seen_at: formatTimestampOrNull(stored?.last_seen_at ?? null),
     title: facts?.title ?? null,
     description: facts?.description ?? null,
     icons: facts?.icons ?? null,
@@ -142,14 +142,14 @@ export function toRecord(row: StoredMcpCapability | ServerCapability): z.infer<t
   };
 }
 
-/** `said` is what the server itself says of it, undefined for nothing. */
+/** `setting` is the server's own setting, undefined for none. */
 export function toServedRecord(
   row: StoredMcpCapability,
-  said: ServerCapability | undefined,
+  setting: ServerCapability | undefined,
 ): z.infer<typeof ServedCapability> {
   return {
     ...toRecord(row),
-    enabled: said === undefined || said.enabled !== 0,
+    enabled: setting === undefined || setting.enabled !== 0,
     integration_enabled: row.enabled !== 0,
   };
 }

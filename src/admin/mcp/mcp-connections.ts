@@ -1,4 +1,4 @@
-/** Knows over HTTP by which tokens people are known to an MCP server, and who has any. */
+/** HTTP routes for users' tokens for MCP servers. */
 import { z } from 'zod';
 import { connectionContext } from '../../auth/mcp-secrets.ts';
 import type { Principal } from '../../auth/principal.ts';
@@ -35,7 +35,7 @@ const Connection = z.object({
   created_at: ResponseTimestamp,
   last_updated_at: ResponseTimestamp,
 });
-/** Tokens stand in it as a mask. */
+/** Tokens are masked. */
 const Tokens = z.object({
   connected: z.boolean(),
   access_token: z.string().nullable(),
@@ -46,7 +46,7 @@ const Tokens = z.object({
 });
 const ClientInfo = z.object({
   client_name: z.string(),
-  /** Of a client that an administrator has registered; the gateway registers none by itself. */
+  /** Client id that an administrator has registered; the gateway registers none. */
   client_id: z.string().nullable(),
   url: z.string(),
   auth_type: z.string(),
@@ -55,7 +55,7 @@ const ClientInfo = z.object({
 });
 const Receipt = z.object({ success: z.literal(true) });
 
-/** What is told, and asked for by `If-Match`, where nothing is kept. */
+/** Version of absent tokens, for ETag and `If-Match`. */
 const noTokens = { version: 0 };
 
 export function mcpConnectionRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -64,45 +64,57 @@ export function mcpConnectionRoutes(deps: AdminDeps): Route<Principal>[] {
   const tokens = { ...shared, path: '/mcp-servers/:mcpServerId/tokens' } as const;
   return [
     route({
-      ...{ ...connections, method: 'GET', scope: 'mcp_servers.read' },
-      summary: 'List who has tokens for an MCP server',
+      ...connections,
+      method: 'GET',
+      scope: 'mcp_servers.read',
+      summary: 'List the users who have tokens for an MCP server',
       query: ListQuery,
       response: pageSchema(Connection),
       handle: (request) => list(deps, request),
     }),
     route({
-      ...{ ...connections, method: 'DELETE', scope: 'mcp_servers.update' },
-      summary: 'Forget the tokens that a user, or the caller, has for an MCP server',
+      ...connections,
+      method: 'DELETE',
+      scope: 'mcp_servers.update',
+      summary: 'Delete the tokens of a user, or of the caller, for an MCP server',
       query: OfUser,
       response: Receipt,
       handle: (request) => forget(deps, request, request.query.user_id),
     }),
     route({
-      ...{ ...tokens, method: 'GET', scope: ['mcp_servers.read', 'mcp.invoke'] },
-      summary: "Say whether there are tokens of the caller's for an MCP server; they are masked",
+      ...tokens,
+      method: 'GET',
+      scope: ['mcp_servers.read', 'mcp.invoke'],
+      summary: "Get the caller's tokens for an MCP server; they are masked",
       query: WorkspaceQuery,
       response: Tokens,
       handle: (request) => getTokens(deps, request),
     }),
     route({
-      ...{ ...tokens, method: 'PUT', scope: ['mcp_servers.update', 'mcp.invoke'] },
+      ...tokens,
+      method: 'PUT',
+      scope: ['mcp_servers.update', 'mcp.invoke'],
       versioned: true,
-      summary: 'Keep the tokens by which the caller is known to an MCP server',
+      summary: "Store the caller's tokens for an MCP server",
       body: PutBody,
       response: Receipt,
       handle: (request) => putTokens(deps, request),
     }),
     route({
-      ...{ ...tokens, method: 'DELETE', scope: ['mcp_servers.update', 'mcp.invoke'] },
-      summary: 'Forget the tokens by which the caller is known to an MCP server',
+      ...tokens,
+      method: 'DELETE',
+      scope: ['mcp_servers.update', 'mcp.invoke'],
+      summary: "Delete the caller's tokens for an MCP server",
       query: WorkspaceQuery,
       response: Receipt,
       handle: (request) => forget(deps, request, undefined),
     }),
     route({
-      ...{ ...shared, method: 'GET', path: '/mcp-servers/:mcpServerId/client-info' },
+      ...shared,
+      method: 'GET',
+      path: '/mcp-servers/:mcpServerId/client-info',
       scope: 'mcp_servers.read',
-      summary: 'Say as which client the gateway is known to an MCP server',
+      summary: 'Get the OAuth client by which the gateway is registered with an MCP server',
       query: WorkspaceQuery,
       response: ClientInfo,
       handle: (request) => clientInfo(deps, request),
@@ -116,24 +128,24 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const row = await findServer(db, request, query.workspace_id);
   const page = toPage(query);
   const at = { organisation_id: row.organisation_id, mcp_server_id: row.id };
-  const found = await mcpConnections.list(db, at, query.user_id?.toLowerCase(), page);
-  const data = found.rows.map(({ user_id, created_at, last_updated_at }) => ({
+  const rows = await mcpConnections.list(db, at, query.user_id?.toLowerCase(), page);
+  const data = rows.rows.map(({ user_id, created_at, last_updated_at }) => ({
     user_id,
     connected: true as const,
     created_at: formatTimestamp(created_at),
     last_updated_at: formatTimestamp(last_updated_at),
   }));
-  return pageReply(data, page, found);
+  return pageReply(data, page, rows);
 }
 
 async function forget(
   deps: AdminDeps,
   request: ItemRequest,
-  asked: string | undefined,
+  userId: string | undefined,
 ): Promise<z.infer<typeof Receipt>> {
   await deps.database.transaction(async (tx) => {
     const row = await findServer(tx, request, request.query.workspace_id);
-    const key = keyOf(request.caller, row, asked?.toLowerCase());
+    const key = keyOf(request.caller, row, userId?.toLowerCase());
     if (!(await mcpConnections.deleteOne(tx, key))) return;
     await auditTokens(tx, deps, request, 'delete', row, key.user_id);
   });
@@ -143,17 +155,17 @@ async function forget(
 async function getTokens(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const row = await findServer(db, request, request.query.workspace_id);
-  const kept = await mcpConnections.find(db, keyOf(request.caller, row, undefined));
-  const refresh = kept?.refresh_token ?? null;
-  const told: z.infer<typeof Tokens> = {
-    connected: kept !== undefined,
-    access_token: kept === undefined ? null : secretMask,
+  const stored = await mcpConnections.find(db, keyOf(request.caller, row, undefined));
+  const refresh = stored?.refresh_token ?? null;
+  const record: z.infer<typeof Tokens> = {
+    connected: stored !== undefined,
+    access_token: stored === undefined ? null : secretMask,
     refresh_token: refresh === null ? null : secretMask,
-    created_at: kept === undefined ? null : formatTimestamp(kept.created_at),
-    last_updated_at: kept === undefined ? null : formatTimestamp(kept.last_updated_at),
+    created_at: stored === undefined ? null : formatTimestamp(stored.created_at),
+    last_updated_at: stored === undefined ? null : formatTimestamp(stored.last_updated_at),
     object: 'mcp-tokens',
   };
-  return withVersionTag(told, kept ?? noTokens);
+  return withVersionTag(record, stored ?? noTokens);
 }
 
 async function putTokens(
@@ -165,12 +177,12 @@ async function putTokens(
   await deps.database.transaction(async (tx) => {
     const find = mcpServers.findByIdOrSlugForUpdate;
     const row = await findServer(tx, request, body.workspace_id, find);
-    // A change of its address forgets tokens, and comes before or after.
+    // Serialised with a change of the integration's address, which deletes tokens.
     const { organisation_id: organisationId, mcp_integration_id: integrationId } = row;
     await mcpIntegrations.findByIdOrSlugForShare(tx, organisationId, integrationId);
     const key = keyOf(caller, row, undefined);
-    const kept = await mcpConnections.find(tx, key);
-    requireVersion(request, (kept ?? noTokens).version);
+    const stored = await mcpConnections.find(tx, key);
+    requireVersion(request, (stored ?? noTokens).version);
     const seal = (text: string, column: 'access_token' | 'refresh_token') =>
       sealer.seal(text, connectionContext(key, column));
     const refresh = body.refresh_token ?? null;
@@ -202,18 +214,20 @@ async function clientInfo(
   return {
     client_name: 'gatewright',
     client_id: typeof clientId === 'string' ? clientId : null,
-    ...{ url, auth_type, transport },
+    url,
+    auth_type,
+    transport,
     object: 'mcp-client-info',
   };
 }
 
-/** Who has no user is known to servers as the credential that asks. */
+/** Key of the user's tokens, or of the caller's. A credential without a user has tokens of its own. */
 function keyOf(
   caller: Principal,
   { organisation_id, id: mcp_server_id }: mcpServers.StoredMcpServer,
-  asked: string | undefined,
+  userId: string | undefined,
 ): mcpConnections.ConnectionKey {
-  const user_id = asked ?? caller.person?.userId ?? caller.id;
+  const user_id = userId ?? caller.person?.userId ?? caller.id;
   return { organisation_id, mcp_server_id, user_id };
 }
 
@@ -226,7 +240,10 @@ async function auditTokens(
   userId: string,
 ): Promise<void> {
   await auditChange(tx, deps, request, {
-    ...{ action, kind: 'McpConnection', resourceId: id, workspaceId: workspace_id },
+    action,
+    kind: 'McpConnection',
+    resourceId: id,
+    workspaceId: workspace_id,
     changes: { user_id: userId },
   });
 }

@@ -1,4 +1,4 @@
-/** Knows how what an MCP server says of itself is found out, or taken from a client, and kept. */
+/** Queries MCP servers for their metadata and capabilities and stores the result. */
 import { isDeepStrictEqual } from 'node:util';
 import { connectionContext } from '../../auth/mcp-secrets.ts';
 import {
@@ -16,34 +16,34 @@ import * as mcpMetadata from '../../store/mcp/mcp-metadata.ts';
 import type { StoredMcpServer } from '../../store/mcp/mcp-servers.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { keepFound, requireRoom } from './mcp-capability-changes.ts';
+import { storeDiscovered, requireCapacity } from './mcp-capability-changes.ts';
 
-type Asking = Pick<AdminRequest, 'caller' | 'now' | 'requestId'>;
+type DiscoveryRequest = Pick<AdminRequest, 'caller' | 'now' | 'requestId'>;
 
-/** Whose server is asked, and as whom. */
-export interface Asked {
+/** The integration to query, and the server through which it is queried. */
+export interface DiscoveryTarget {
   readonly integration: mcpIntegrations.StoredMcpIntegration;
-  /** Null where the integration itself is asked about. */
+  /** Null for a query of the integration itself. */
   readonly server: StoredMcpServer | null;
 }
 
-/** What came of asking a server. */
-export type Outcome =
-  | { readonly found: McpDiscovery & { readonly status: number | null } }
+/** Result of a query. */
+export type DiscoveryOutcome =
+  | { readonly discovery: McpDiscovery & { readonly status: number | null } }
   | { readonly error: string; readonly status: number | null };
 
-/** Asks, with the tokens that the caller has for the server. */
-export async function ask(
+/** Queries the server with the caller's tokens. */
+export async function discover(
   deps: AdminDeps,
-  request: Asking,
-  { integration, server }: Asked,
+  request: DiscoveryRequest,
+  { integration, server }: DiscoveryTarget,
   wantsLists: boolean,
-): Promise<Outcome> {
+): Promise<DiscoveryOutcome> {
   const workspaceId = server?.workspace_id ?? integration.workspace_id;
   const accessToken = server === null ? null : await accessTokenOf(deps, request, server);
   try {
-    const asked = { integration, workspaceId, accessToken, wantsLists };
-    return { found: await deps.mcp.explore(asked) };
+    const query = { integration, workspaceId, accessToken, wantsLists };
+    return { discovery: await deps.mcp.explore(query) };
   } catch (error) {
     if (!(error instanceof McpUnreachableError)) throw error;
     return { error: error.message, status: error.status };
@@ -52,68 +52,75 @@ export async function ask(
 
 async function accessTokenOf(
   deps: AdminDeps,
-  { caller }: Asking,
+  { caller }: DiscoveryRequest,
   server: StoredMcpServer,
 ): Promise<string | null> {
   const db = deps.database.readable;
   const { organisation_id, id: mcp_server_id } = server;
   const user_id = caller.person?.userId ?? caller.id;
-  const kept = await mcpConnections.find(db, { organisation_id, mcp_server_id, user_id });
-  if (kept === undefined) return null;
+  const stored = await mcpConnections.find(db, { organisation_id, mcp_server_id, user_id });
+  if (stored === undefined) return null;
   const unsealer = await deps.keyring.unsealerOf(organisation_id);
-  return unsealer.unseal(kept.access_token, connectionContext(kept, 'access_token'));
+  return unsealer.unseal(stored.access_token, connectionContext(stored, 'access_token'));
 }
 
-/** Keeps it, unless the integration is another by now; yields why it was not kept, or null. */
-export async function keep(
+/** Stores the result unless the integration has changed meanwhile; returns the reason for not storing it, or null. */
+export async function storeDiscovery(
   deps: AdminDeps,
-  request: Asking,
-  asked: mcpIntegrations.StoredMcpIntegration,
-  outcome: Outcome | { readonly found: Partial<McpDiscovery> },
+  request: DiscoveryRequest,
+  queried: mcpIntegrations.StoredMcpIntegration,
+  outcome: DiscoveryOutcome | { readonly discovery: Partial<McpDiscovery> },
 ): Promise<string | null> {
   return deps.database.transaction(async (tx) => {
-    const { organisation_id: organisationId, id } = asked;
+    const { organisation_id: organisationId, id } = queried;
     const row = await mcpIntegrations.findByIdOrSlugForUpdate(tx, organisationId, id);
     if (row === undefined) throw new ApiError('notFound');
-    if (!isDeepStrictEqual(reachOf(row), reachOf(asked))) {
-      return 'the integration was changed while its server was asked; ask again';
+    if (!isDeepStrictEqual(reachOf(row), reachOf(queried))) {
+      return 'the integration was changed while its server was queried; try again';
     }
     const at = { organisation_id: organisationId, mcp_integration_id: id };
     if ('error' in outcome) {
       await mcpMetadata.putFailure(tx, at, outcome.error);
       return outcome.error;
     }
-    return keepIn(tx, deps, request, row, outcome.found);
+    return storeIn(tx, deps, request, row, outcome.discovery);
   });
 }
 
-async function keepIn(
+async function storeIn(
   tx: Db,
   deps: AdminDeps,
-  request: Asking,
+  request: DiscoveryRequest,
   row: mcpIntegrations.StoredMcpIntegration,
   { server, capabilities = null }: Partial<McpDiscovery>,
 ): Promise<null> {
   const { organisation_id, id, workspace_id: workspaceId } = row;
   if (capabilities !== null) {
-    await keepFound(tx, row, capabilities, request.now);
+    await storeDiscovered(tx, row, capabilities, request.now);
     const counts = await mcpCapabilities.listCounts(tx, organisation_id, id);
-    requireRoom(counts.reduce((sum, { total }) => sum + total, 0));
+    requireCapacity(counts.reduce((sum, { total }) => sum + total, 0));
   }
   const before = await mcpMetadata.find(tx, organisation_id, id);
   const facts: McpServerFacts = server ?? readDocument<McpServerFacts>(before?.facts ?? null) ?? {};
   await mcpMetadata.put(tx, {
-    ...{ organisation_id, mcp_integration_id: id, facts: writeDocument(facts) },
-    ...{ sync_status: 'synced', sync_error: null, last_synced_at: request.now },
+    organisation_id,
+    mcp_integration_id: id,
+    facts: writeDocument(facts),
+    sync_status: 'synced',
+    sync_error: null,
+    last_synced_at: request.now,
   });
   await auditChange(tx, deps, request, {
-    ...{ action: 'update', kind: 'McpIntegration', resourceId: id, workspaceId },
+    action: 'update',
+    kind: 'McpIntegration',
+    resourceId: id,
+    workspaceId,
     changes: { synced: true, ...(capabilities && { capabilities: capabilities.length }) },
   });
   return null;
 }
 
-/** All that decides whom it asks, and with what. */
+/** All columns that determine which server is queried, and with what. */
 function reachOf(row: mcpIntegrations.StoredMcpIntegration) {
   const { url, transport, configurations, secret_mappings } = row;
   return { url, transport, configurations, secret_mappings };

@@ -1,27 +1,27 @@
-/** Knows how it is written which workspaces may use an MCP integration of the organisation. */
+/** Writes which workspaces may use an MCP integration of the organisation. */
 import { newId } from '../../model/wire/ids.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as grants from '../../store/mcp/mcp-integration-workspaces.ts';
 import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
 
-/** Of one workspace, by its id. */
-export interface FoundGrant {
+/** Grant of one workspace. */
+export interface McpWorkspaceGrant {
   readonly workspaceId: string;
   readonly enabled: boolean;
 }
 
 interface Writing {
   readonly integration: Pick<StoredMcpIntegration, 'id' | 'organisation_id'>;
-  /** Whether workspaces that are not named lose what is said of them. */
+  /** Whether the grants of workspaces that are not listed are deleted. */
   readonly isWhole: boolean;
   readonly now: number;
 }
 
-/** Yields whether anything is otherwise than before. The row of the integration is locked. */
+/** Returns whether anything changed. The row of the integration must be locked. */
 export async function writeGrants(
   tx: Db,
   { integration, isWhole, now }: Writing,
-  sent: readonly FoundGrant[],
+  sent: readonly McpWorkspaceGrant[],
 ): Promise<boolean> {
   const { organisation_id: organisationId, id } = integration;
   const stored = await grants.listByIntegration(tx, organisationId, id);

@@ -1,4 +1,4 @@
-/** Knows what the API tells about an MCP integration, and the body that would make it again. */
+/** Converts MCP integrations to API records and to the body that would create them again. */
 import { z } from 'zod';
 import { headerSecretLocations } from '../../auth/mcp-secrets.ts';
 import { fingerprintSecrets, maskSecrets } from '../../auth/secret-values.ts';
@@ -9,7 +9,7 @@ import {
   mappingsForSnapshot,
   SecretMapping,
 } from '../../model/secrets/secret-mapping.ts';
-import { readDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { readDocument, omitNulls } from '../../model/wire/json-record.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredMcpIntegrationWorkspace } from '../../store/mcp/mcp-integration-workspaces.ts';
 import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
@@ -19,7 +19,7 @@ import type { SpecSecrets } from '../request/resource.ts';
 import { ShortMetadata, toShortMetadata } from './mcp-metadata-record.ts';
 import type { SealedConfigurations } from './mcp-secrets.ts';
 
-/** Response of get; in lists of the newer planes `configurations` is JSON text. */
+/** Response of get; in lists of v2 and admin `configurations` is JSON text. */
 export const McpIntegrationRecord = z.object({
   id: z.uuid(),
   name: z.string(),
@@ -44,7 +44,7 @@ export const McpIntegrationRecord = z.object({
 /** Items of the list. */
 export const McpIntegrationItem = McpIntegrationRecord.extend({ metadata: ShortMetadata });
 
-/** No value of a header is in it. */
+/** Contains no header value. */
 export function toRecord(row: StoredMcpIntegration) {
   return {
     id: row.id,
@@ -68,7 +68,7 @@ export function toRecord(row: StoredMcpIntegration) {
   };
 }
 
-/** As {@link toRecord}; some clients read `configurations` as JSON text. */
+/** Like {@link toRecord}; some clients expect `configurations` as JSON text. */
 export function toListItem(
   row: StoredMcpIntegration,
   form: 'object' | 'text',
@@ -79,13 +79,13 @@ export function toListItem(
   return { ...record, configurations: JSON.stringify(record.configurations) };
 }
 
-/** An integration with what it says of workspaces and capabilities. */
+/** An integration with its grants and disabled capabilities. */
 export interface GrantedMcpIntegration extends StoredMcpIntegration {
   readonly grants: readonly StoredMcpIntegrationWorkspace[];
   readonly disabled: readonly CapabilityName[];
 }
 
-/** The body that would create this integration, sparse; header values stand in it as fingerprints. */
+/** The body that would create this integration, without absent fields; header values are replaced by fingerprints. */
 export function toSpec(
   row: GrantedMcpIntegration,
   { unsealer, fingerprintKey }: SpecSecrets,
@@ -95,7 +95,7 @@ export function toSpec(
     id,
     enabled: enabled !== 0,
   }));
-  return withoutNulls({
+  return omitNulls({
     name: row.name,
     slug: row.slug,
     url: row.url,
@@ -117,7 +117,7 @@ export function specCapabilities(disabled: readonly CapabilityName[]): Capabilit
   return disabled.length === 0 ? null : disabled.map(({ type, name }) => ({ type, name }));
 }
 
-/** The stored configurations, header values still sealed. */
+/** The stored configurations with sealed header values. */
 export function readConfigurations(row: StoredMcpIntegration): SealedConfigurations | null {
   return readDocument<SealedConfigurations>(row.configurations);
 }

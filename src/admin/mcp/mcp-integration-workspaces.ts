@@ -1,4 +1,4 @@
-/** Knows over HTTP which workspaces may use an MCP integration of the organisation. */
+/** HTTP routes for the workspaces that may use an MCP integration of the organisation. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Reply, type Route, route } from '../../http/routes/route.ts';
@@ -25,21 +25,21 @@ import {
 import { updateResource } from '../request/resource-change.ts';
 import { withVersionTag } from '../request/version.ts';
 import { findIntegration, integrationChanging, mcpScopes } from './mcp-access.ts';
-import { type FoundGrant, writeGrants } from './mcp-integration-grants.ts';
+import { type McpWorkspaceGrant, writeGrants } from './mcp-integration-grants.ts';
 
 const path = '/mcp-integrations/:mcpIntegrationId/workspaces';
-/** Clients ask for all of them at once. */
+/** Clients request all of them at once. */
 const pageSizeMax = 1000;
 
 const PutBody = McpIntegrationWorkspacesPut.extend({ workspace_id: updateFields.workspace_id });
 const ListQuery = WorkspaceQuery.extend({
-  /** Any text asks for the list under `data`, as newer clients read it. */
+  /** Any text selects the newer format with the list in `data`. */
   version: z.string().max(64).optional(),
   ...pageQuery({ sizeDefault: pageSizeMax, sizeMax: pageSizeMax }),
 });
 
 const Grant = z.object({
-  /** Of the workspace. */
+  /** Id of the workspace. */
   id: z.uuid(),
   enabled: z.boolean(),
   status: z.literal('active'),
@@ -65,15 +65,19 @@ export function mcpIntegrationWorkspaceRoutes(deps: AdminDeps): Route<Principal>
       method: 'GET',
       path,
       scope: mcpScopes.either('read'),
-      summary: 'List the workspaces of which an MCP integration says something',
+      summary: 'List the workspace grants of an MCP integration',
       query: ListQuery,
       response: GrantList,
       handle: (request) => list(deps, request),
     }),
     route({
-      ...{ mounts: everyMount, ...forOwners, method: 'PUT', path, versioned: true },
+      mounts: everyMount,
+      ...forOwners,
+      method: 'PUT',
+      path,
+      versioned: true,
       scope: mcpScopes.either('update'),
-      summary: 'Let workspaces use an MCP integration, or keep them out; others stay as they are',
+      summary: 'Grant or deny workspaces the use of an MCP integration; others stay as they are',
       body: PutBody,
       response: z.object({}),
       handle: (request) => put(deps, request),
@@ -88,11 +92,11 @@ async function list(
   const { caller, query } = request;
   const db = deps.database.readable;
   const row = await findIntegration(db, request, query.workspace_id);
-  const found =
+  const page =
     row.workspace_id === null
       ? await grants.list(db, caller.organisationId, row.id, toPage(query))
       : { rows: [{ ...row, workspace_id: row.workspace_id, enabled: 1 }], total: 1 };
-  const told = found.rows.map((grant) => ({
+  const items = page.rows.map((grant) => ({
     id: grant.workspace_id,
     enabled: grant.enabled !== 0,
     status: 'active' as const,
@@ -101,11 +105,14 @@ async function list(
   }));
   const shared = {
     object: 'list' as const,
-    total: found.total,
+    total: page.total,
     global_workspace_access: { enabled: row.workspace_id === null && isOpenToAll(row) },
   };
   const isOlder = query.version === undefined;
-  return withVersionTag(isOlder ? { ...shared, workspaces: told } : { ...shared, data: told }, row);
+  return withVersionTag(
+    isOlder ? { ...shared, workspaces: items } : { ...shared, data: items },
+    row,
+  );
 }
 
 async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string, never>> {
@@ -118,7 +125,7 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string,
     },
     writeElsewhere: async (tx, row) => {
       const sent = await resolveWorkspaceGrants(tx, row.organisation_id, body.workspaces ?? []);
-      const all = [...(await overridden(tx, row, body, sent)), ...sent];
+      const all = [...(await overriddenGrants(tx, row, body, sent)), ...sent];
       const writing = { integration: row, isWhole: false, now };
       return (await writeGrants(tx, writing, all)) ? ['workspaces'] : [];
     },
@@ -126,15 +133,15 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string,
   return {};
 }
 
-/** What was said of workspaces before becomes what is said of all, where that is asked for. */
-async function overridden(
+/** With `override_existing_workspace_access`, existing grants get the global setting. */
+async function overriddenGrants(
   tx: Db,
   row: mcpIntegrations.StoredMcpIntegration,
   body: PutRequest['body'],
-  sent: readonly FoundGrant[],
-): Promise<FoundGrant[]> {
-  const { override_existing_workspace_access: isAsked, global_workspace_access: access } = body;
-  if (isAsked !== true || access === undefined) return [];
+  sent: readonly McpWorkspaceGrant[],
+): Promise<McpWorkspaceGrant[]> {
+  const { override_existing_workspace_access: overrides, global_workspace_access: access } = body;
+  if (overrides !== true || access === undefined) return [];
   const named = new Set(sent.map(({ workspaceId }) => workspaceId));
   const stored = await grants.listByIntegration(tx, row.organisation_id, row.id);
   return stored

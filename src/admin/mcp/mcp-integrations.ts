@@ -1,4 +1,4 @@
-/** Knows MCP integrations over HTTP (docs/reference/resources.md, MCP integrations). */
+/** HTTP routes for MCP integrations (docs/reference/resources.md, MCP integrations). */
 
 import { z } from 'zod';
 import type { Sealer } from '../../auth/keyring.ts';
@@ -61,16 +61,16 @@ import {
   toSpec,
 } from './mcp-integration-record.ts';
 import {
-  keptClientSecretFaults,
-  keptSecretFaults,
+  retainedClientSecretFaults,
+  retainedHeaderFaults,
   type SealedConfigurations,
 } from './mcp-secrets.ts';
 
 const slugForm = { prefix: '', nameLengthMax: 40 };
 
-/** Refused on every plane, also where other unknown fields are dropped. */
+/** Refused on every mount, even where other unknown fields are dropped. */
 const command = z
-  .never({ error: 'is for local programs, which are never started; give a url' })
+  .never({ error: 'is for local programs, which are not supported; send a url' })
   .optional();
 
 const CreateBody = McpIntegrationCreate.extend({ ...createFields, command });
@@ -94,7 +94,7 @@ export const mcpIntegrationResource: Resource = {
   contents: mcpIntegrations.contents,
 };
 
-/** All of them with what they say of workspaces and capabilities: one query a table. */
+/** Reads all integrations with grants and disabled capabilities, with one query per table. */
 async function listGranted(
   tx: Db,
   organisationId: string,
@@ -134,7 +134,7 @@ function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Replace the fields sent of an MCP integration; a masked header keeps its value',
+      summary: 'Update an MCP integration; fields that are not sent stay, a masked header keeps its value',
       body: UpdateBody,
       ignoredFields: ['id'],
       response: z.object({}),
@@ -171,8 +171,8 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
     if (workspace !== null) rejectFaults(workspaceIntegrationFaults(body));
     const mappings = await resolveSecretMappings(tx, placeless, body.secret_mappings);
     const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
-    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
-      mcpIntegrations.insert(tx, given),
+    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (named) =>
+      mcpIntegrations.insert(tx, named),
     );
     const grants = await resolveWorkspaceGrants(tx, caller.organisationId, body.workspaces ?? []);
     await writeGrants(tx, { integration: row, isWhole: true, now }, grants);
@@ -193,12 +193,12 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
     search: query.search === '' ? undefined : query.search,
   };
   const page = toPage(query);
-  const found = await mcpIntegrations.list(db, caller.organisationId, filter, page);
+  const stored = await mcpIntegrations.list(db, caller.organisationId, filter, page);
   const form = mount === 'v1' ? 'object' : 'text';
-  const told = await mcpMetadata.listByIntegrations(db, caller.organisationId, found.ids);
-  const toldOf = new Map(told.map((row) => [row.mcp_integration_id, row]));
-  const items = mapItems(found.rows, (row) => toListItem(row, form, toldOf.get(row.id)));
-  return pageReply(items, page, { rows: found.ids, total: found.total });
+  const metadata = await mcpMetadata.listByIntegrations(db, caller.organisationId, stored.ids);
+  const metadataOf = new Map(metadata.map((row) => [row.mcp_integration_id, row]));
+  const items = mapItems(stored.rows, (row) => toListItem(row, form, metadataOf.get(row.id)));
+  return pageReply(items, page, { rows: stored.ids, total: stored.total });
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
@@ -218,9 +218,9 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       const stored = readConfigurations(row);
       const isOther =
         body.url !== undefined && new URL(body.url).origin !== new URL(row.url).origin;
-      rejectFaults(keptClientSecretFaults(body.configurations, stored, isOther));
+      rejectFaults(retainedClientSecretFaults(body.configurations, stored, isOther));
       if (isOther) {
-        rejectFaults(keptSecretFaults(body.configurations, stored));
+        rejectFaults(retainedHeaderFaults(body.configurations, stored));
         await mcpConnections.deleteByIntegration(tx, row.organisation_id, row.id);
         await mcpMetadata.deleteByIntegration(tx, row.organisation_id, row.id);
       }
@@ -270,7 +270,7 @@ async function remove(deps: AdminDeps, request: ItemRequest) {
   });
 }
 
-/** Undefined and null stay what they are: keep, and clear. */
+/** Undefined (keep) and null (clear) are returned unchanged. */
 function sealed(
   sealer: Sealer,
   integrationId: string,

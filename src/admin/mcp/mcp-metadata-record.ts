@@ -1,4 +1,4 @@
-/** Knows what the API tells of what an MCP server says of itself. */
+/** Converts the metadata that an MCP server has reported to API records. */
 import { z } from 'zod';
 import type { McpServerFacts } from '../../model/mcp/mcp-discovery.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
@@ -17,13 +17,13 @@ const shape = {
   last_synced_at: ResponseTimestamp.nullable(),
 };
 
-/** In lists of servers. */
+/** Part of the items in lists of servers. */
 export const ShortMetadata = z.object(shape);
 
 export const Metadata = z.object({
   ...shape,
   website_url: z.string().nullable(),
-  /** By name of what it can do. */
+  /** By name of the capability. */
   capability_flags: z.record(z.string(), z.unknown()),
   instructions: z.string().nullable(),
   sync_error: z.string().nullable(),
@@ -44,7 +44,7 @@ export function toShortMetadata(row: StoredMcpMetadata | undefined): z.infer<typ
   };
 }
 
-/** `counts` say what it can do where the server has not. */
+/** `counts` give the capabilities when the server has reported none. */
 export function toMetadata(
   row: StoredMcpMetadata | undefined,
   counts: CapabilityCounts,

@@ -1,4 +1,4 @@
-/** Knows what is known of the MCP server behind an integration, over HTTP (docs/reference/resources.md, MCP integrations). */
+/** HTTP routes for the metadata of MCP servers (docs/reference/resources.md, MCP integrations). */
 
 import type { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -20,7 +20,7 @@ export function mcpMetadataRoutes(deps: AdminDeps): Route<Principal>[] {
       ...shared,
       path: '/mcp-integrations/:mcpIntegrationId/metadata',
       scope: mcpScopes.either('read'),
-      summary: 'Get what is known of the server of an MCP integration',
+      summary: 'Get the metadata of the server of an MCP integration',
       query: WorkspaceQuery,
       handle: async (request) => {
         const row = await findIntegration(db, request, request.query.workspace_id);
@@ -31,7 +31,7 @@ export function mcpMetadataRoutes(deps: AdminDeps): Route<Principal>[] {
       ...shared,
       path: '/mcp-servers/:mcpServerId/metadata',
       scope: 'mcp_servers.read',
-      summary: 'Get what is known of an MCP server',
+      summary: 'Get the metadata of an MCP server',
       query: WorkspaceQuery,
       handle: async (request) => {
         const row = await findServer(db, request, request.query.workspace_id);

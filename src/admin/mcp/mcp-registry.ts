@@ -1,4 +1,4 @@
-/** Knows the MCP servers of a caller as clients of the MCP registry read them (docs/reference/resources.md, MCP registry). */
+/** HTTP route that lists the caller's MCP servers in the format of the MCP registry (docs/reference/resources.md, MCP registry). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -22,16 +22,16 @@ import type { AdminDeps } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
 
-/** Of the form of the entries. */
+/** JSON schema of the entries. */
 const schemaUrl = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json';
 const official = 'io.modelcontextprotocol.registry/official';
 const descriptionLengthMax = 100;
-/** Of a server that has not said which it is. */
+/** Version of a server that has reported none. */
 const versionUnknown = '0.0.0';
 
 const ListQuery = WorkspaceQuery.extend({
   limit: wholeNumberParameter(1, 100).default(50),
-  /** What the page before has told as `nextCursor`. */
+  /** `nextCursor` of the previous page. */
   cursor: z.uuid().optional(),
   search: z.string().max(255).optional(),
   updated_since: Timestamp.optional(),
@@ -68,7 +68,7 @@ export function mcpRegistryRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'GET',
       path: '/v0.1/servers',
       scope: 'mcp_servers.list',
-      summary: 'List the MCP servers that the caller may use, as an MCP registry does',
+      summary: 'List the MCP servers that the caller may use, in the format of the MCP registry',
       query: ListQuery,
       response: EntryList,
       handle: (request) => list(deps, request),
@@ -90,7 +90,7 @@ async function list(
     changedAfter: since === undefined ? undefined : parseTimestamp(since),
     after: cursor?.toLowerCase(),
   };
-  // One more tells whether there is a further page.
+  // One row more than the page shows whether there is a further page.
   const rows = await mcpServers.listAfter(db, organisationId, filter, limit + 1);
   const page = rows.slice(0, limit);
   const servers = await entriesOf(db, caller, page);
@@ -99,33 +99,34 @@ async function list(
   return { servers, metadata };
 }
 
-/** Those that may be used; a page may have fewer than were asked for. */
+/** Entries of servers that the caller may use; a page may be shorter than requested. */
 async function entriesOf(
   db: Db,
   caller: Principal,
   rows: readonly mcpServers.StoredMcpServer[],
 ): Promise<z.infer<typeof Entry>[]> {
   const { organisationId } = caller;
-  const wanted = [...new Set(rows.map((row) => row.mcp_integration_id))];
+  const integrationIds = [...new Set(rows.map((row) => row.mcp_integration_id))];
   const places = [...new Set(rows.map((row) => row.workspace_id))];
   const userId = caller.person?.userId ?? null;
   const serverIds = rows.map(({ id }) => id);
-  const said =
+  const overrides =
     userId === null ? null : await serverUsers.listByUser(db, organisationId, userId, serverIds);
-  const integrations = await mcpIntegrations.listByIds(db, organisationId, wanted);
+  const integrations = await mcpIntegrations.listByIds(db, organisationId, integrationIds);
   const { listBetween } = mcpIntegrationWorkspaces;
-  const grants = await listBetween(db, organisationId, wanted, places);
-  const told = await mcpMetadata.listByIntegrations(db, organisationId, wanted);
+  const grants = await listBetween(db, organisationId, integrationIds, places);
+  const metadata = await mcpMetadata.listByIntegrations(db, organisationId, integrationIds);
   return rows.flatMap((row) => {
     const integration = integrations.find(({ id }) => id === row.mcp_integration_id);
     const grant = grants.find(
       (one) =>
         one.mcp_integration_id === row.mcp_integration_id && one.workspace_id === row.workspace_id,
     );
-    const isOpen = said === null || (said.get(row.id) ?? row.default_user_access !== 'deny');
+    const isOpen =
+      overrides === null || (overrides.get(row.id) ?? row.default_user_access !== 'deny');
     if (integration === undefined || !isOpen) return [];
     if (!isGranted(integration, grant, row.workspace_id)) return [];
-    const facts = told.find((one) => one.mcp_integration_id === integration.id)?.facts ?? null;
+    const facts = metadata.find((one) => one.mcp_integration_id === integration.id)?.facts ?? null;
     return [toEntry(row, integration, readDocument<McpServerFacts>(facts) ?? {})];
   });
 }

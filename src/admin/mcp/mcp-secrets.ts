@@ -1,18 +1,18 @@
-/** Knows which values of MCP integrations are secrets, and which of them an update may keep. */
+/** Checks which stored secrets of an MCP integration an update may keep. */
 
 import { type McpConfigurations, secretMask } from '../../model/mcp/mcp-integration.ts';
 import { secretHeaderMaps } from '../../model/mcp/mcp-secret-fields.ts';
 import type { Fault } from '../../model/wire/fault.ts';
 
-/** Configurations as stored: the values of secret header maps are sealed texts. */
+/** Configurations as stored: secret header values are sealed. */
 export type SealedConfigurations = McpConfigurations;
 
 /**
- * The stored values of headers that an update would keep, by a mask or by saying nothing of the
- * configurations: none of them may go to another origin than the one they were given for. Paths start
- * at the body.
+ * Faults for stored header values that an update would keep, by a mask or by not sending the
+ * configurations, while the URL moves to another origin. Secrets must not reach another origin than the
+ * one they were entered for. Paths start at the body.
  */
-export function keptSecretFaults(
+export function retainedHeaderFaults(
   sent: McpConfigurations | null | undefined,
   stored: SealedConfigurations | null,
 ): Fault[] {
@@ -21,24 +21,24 @@ export function keptSecretFaults(
       .filter((name) => sent === undefined || ownValue(sent?.[field], name) === secretMask)
       .map((name) => ({
         path: ['configurations', field, name],
-        message: 'must be sent again with its value, because url leads to another origin',
+        message: 'must be sent again, because url changes to another origin',
       })),
   );
 }
 
-/** The same of the secret of the OAuth client, which is for one token endpoint of one server. */
-export function keptClientSecretFaults(
+/** The same for the OAuth client secret, which is for one token endpoint of one server. */
+export function retainedClientSecretFaults(
   sent: McpConfigurations | null | undefined,
   stored: SealedConfigurations | null,
   isOtherServer: boolean,
 ): Fault[] {
   if (stored?.oauth_client_secret === undefined) return [];
-  const isKept = sent === undefined || sent?.oauth_client_secret === secretMask;
+  const isRetained = sent === undefined || sent?.oauth_client_secret === secretMask;
   const endpointOf = (one: McpConfigurations | null | undefined) => one?.oauth_token_endpoint;
   const isOtherEndpoint = sent !== undefined && endpointOf(sent) !== endpointOf(stored);
-  if (!isKept || !(isOtherServer || isOtherEndpoint)) return [];
-  const what = isOtherServer ? 'url leads to another origin' : 'oauth_token_endpoint is another';
-  const message = `must be sent again with its value, because ${what}`;
+  if (!isRetained || !(isOtherServer || isOtherEndpoint)) return [];
+  const what = isOtherServer ? 'url changes to another origin' : 'oauth_token_endpoint changes';
+  const message = `must be sent again, because ${what}`;
   return [{ path: ['configurations', 'oauth_client_secret'], message }];
 }
 

@@ -1,8 +1,8 @@
-/** Knows what the API tells about an MCP server, and the body that would make it again. */
+/** Converts MCP servers to API records and to the body that would create them again. */
 import { z } from 'zod';
 import { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { DefaultUserAccess } from '../../model/mcp/mcp-server.ts';
-import { withoutNulls } from '../../model/wire/json-record.ts';
+import { omitNulls } from '../../model/wire/json-record.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
 import type { StoredMcpMetadata } from '../../store/mcp/mcp-metadata.ts';
@@ -54,7 +54,7 @@ export const McpServerRecord = z.object({
   }),
 });
 
-/** `workspace` is undefined for one that was archived meanwhile. */
+/** `workspace` is undefined when it was archived meanwhile. */
 export function toListItem(
   row: StoredMcpServer,
   integration: StoredMcpIntegration,
@@ -89,16 +89,16 @@ export function toRecord(row: StoredMcpServer, integration: StoredMcpIntegration
   };
 }
 
-/** A server with what it says of capabilities and people. */
+/** A server with its disabled capabilities and user settings. */
 export interface OpenedMcpServer extends StoredMcpServer {
   readonly disabled: readonly CapabilityName[];
   readonly people: readonly Pick<StoredMcpServerUser, 'user_id' | 'enabled'>[];
 }
 
-/** The body that would create this server, for the snapshot that sync compares with its manifests. */
+/** The body that would create this server; sync compares it with its manifests. */
 export function toSpec(row: OpenedMcpServer): Record<string, unknown> {
   const people = row.people.map(({ user_id, enabled }) => ({ user_id, enabled: enabled !== 0 }));
-  return withoutNulls({
+  return omitNulls({
     name: row.name,
     slug: row.slug,
     mcp_integration_id: row.mcp_integration_id,

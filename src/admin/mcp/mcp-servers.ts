@@ -1,4 +1,4 @@
-/** Knows MCP servers over HTTP: integrations as workspaces use them (docs/reference/resources.md, MCP servers). */
+/** HTTP routes for MCP servers: a workspace's use of an MCP integration (docs/reference/resources.md, MCP servers). */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -63,7 +63,7 @@ const CreateBody = McpServerCreate.extend(createFields);
 const UpdateBody = McpServerUpdate.extend(updateFields);
 const ListQuery = WorkspaceQuery.extend({
   organisation_id: createFields.organisation_id,
-  /** Comma-separated; texts that are no ids find nothing. */
+  /** Comma-separated; texts that are no ids match nothing. */
   id: z
     .string()
     .transform((text) => commaList(text.toLowerCase()))
@@ -81,7 +81,7 @@ export const mcpServerResource: Resource = {
   contents: mcpServers.contents,
 };
 
-/** All of them with what they say of capabilities and people: one query a table. */
+/** Reads all servers with disabled capabilities and user settings, with one query per table. */
 async function listOpened(
   tx: Db,
   organisationId: string,
@@ -103,7 +103,7 @@ function mcpServerRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = resourceRoutes('/mcp-servers/:mcpServerId', (action) => `mcp_servers.${action}`);
   return [
     on.create({
-      summary: 'Let a workspace use an MCP integration',
+      summary: 'Create an MCP server: let a workspace use an MCP integration',
       body: CreateBody,
       response: z.object({ id: z.uuid(), slug: z.string() }),
       handle: (request) => create(deps, request),
@@ -121,14 +121,14 @@ function mcpServerRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Replace the fields sent of an MCP server',
+      summary: 'Update an MCP server; fields that are not sent stay',
       body: UpdateBody,
       ignoredFields: ['id', 'slug'],
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),
     on.remove({
-      summary: 'Delete an MCP server and take guardrails off it',
+      summary: 'Delete an MCP server and its guardrail mappings',
       handle: (request) => remove(deps, request),
     }),
   ];
@@ -147,8 +147,8 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       default_user_access: body.default_user_access ?? null,
       status: 'active' as const,
     };
-    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
-      mcpServers.insert(tx, given),
+    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (named) =>
+      mcpServers.insert(tx, named),
     );
     await disableAtServer(tx, row, body.disabled_capabilities ?? [], now);
     await writeUserAccess(tx, { server: row, isWhole: true, now }, peopleOf(body));
@@ -157,7 +157,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   return { id, slug };
 }
 
-/** The workspace that alone may use the integration. */
+/** The only workspace that may use the integration. */
 async function onlyWorkspace(
   tx: Db,
   caller: Principal,
@@ -170,11 +170,11 @@ async function onlyWorkspace(
   const only = others.length === 0 ? id : undefined;
   const workspace = await resolveWorkspaceForWrite(tx, caller, only, 'shared');
   if (workspace !== null) return workspace;
-  const message = 'is required where more than one workspace, or none, may use the integration';
+  const message = 'is required unless exactly one workspace may use the integration';
   throw validationError({ path: ['workspace_id'], message });
 }
 
-/** An integration that the workspace may use; it stays until the transaction ends. */
+/** Finds an integration that the workspace may use and locks it until the transaction ends. */
 async function findUsable(
   tx: Db,
   caller: Principal,
@@ -197,7 +197,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const ids = query.id?.filter(isUuid);
   const page = toPage(query);
-  const found =
+  const servers =
     ids?.length === 0
       ? { rows: [], total: 0 }
       : await mcpServers.list(
@@ -210,21 +210,28 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
           },
           page,
         );
-  const wanted = [...new Set(found.rows.map((row) => row.mcp_integration_id))];
-  const integrations = await mcpIntegrations.listByIds(db, organisationId, wanted);
+  const integrationIds = [...new Set(servers.rows.map((row) => row.mcp_integration_id))];
+  const integrations = await mcpIntegrations.listByIds(db, organisationId, integrationIds);
   const integrationById = new Map(integrations.map((row) => [row.id, row]));
-  const told = await mcpMetadata.listByIntegrations(db, organisationId, wanted);
-  const toldOf = new Map(told.map((one) => [one.mcp_integration_id, one]));
+  const metadata = await mcpMetadata.listByIntegrations(db, organisationId, integrationIds);
+  const metadataOf = new Map(metadata.map((row) => [row.mcp_integration_id, row]));
   const places = await workspaces.listAllForOrganisation(db, organisationId);
   const placeById = new Map(places.map((row) => [row.id, row]));
-  // A server whose integration went between the two reads is going too.
-  const data = found.rows.values().flatMap((row) => {
+  // A server whose integration was deleted between the two reads is being deleted too.
+  const data = servers.rows.values().flatMap((row) => {
     const integration = integrationById.get(row.mcp_integration_id);
     return integration === undefined
       ? []
-      : [toListItem(row, integration, placeById.get(row.workspace_id), toldOf.get(integration.id))];
+      : [
+          toListItem(
+            row,
+            integration,
+            placeById.get(row.workspace_id),
+            metadataOf.get(integration.id),
+          ),
+        ];
   });
-  return pageReply(data, page, found);
+  return pageReply(data, page, servers);
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {

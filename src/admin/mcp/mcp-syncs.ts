@@ -1,4 +1,4 @@
-/** Knows over HTTP how MCP servers are asked whether they answer, and what they offer (docs/reference/resources.md, MCP integrations). */
+/** HTTP routes that test MCP servers and refresh their capabilities (docs/reference/resources.md, MCP integrations). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -19,7 +19,7 @@ import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.t
 import { type BodyRequest, updateFields } from '../request/frame-fields.ts';
 import { findIntegration, findServer, mcpScopes, requireGranted } from './mcp-access.ts';
 import { CapabilityCounts, toCounts } from './mcp-capability-counts.ts';
-import { type Asked, ask, keep } from './mcp-discovery.ts';
+import { type DiscoveryTarget, discover, storeDiscovery } from './mcp-discovery.ts';
 import { toShortMetadata } from './mcp-metadata-record.ts';
 
 const place = { workspace_id: updateFields.workspace_id };
@@ -30,7 +30,7 @@ const MetadataSyncBody = McpServerFacts.extend(place);
 
 const TestAnswer = z.object({
   success: z.boolean(),
-  /** Of HTTP; null where the server did not answer. */
+  /** HTTP status; null when the server did not respond. */
   status_code: z.int().nullable(),
   response_time_ms: z.int().min(0),
   url: z.string(),
@@ -46,7 +46,7 @@ const SyncAnswer = z.object({
   object: z.literal('mcp-sync'),
 });
 
-type Placed = { readonly workspace_id?: string | null | undefined };
+type WorkspaceField = { readonly workspace_id?: string | null | undefined };
 
 export function mcpSyncRoutes(deps: AdminDeps): Route<Principal>[] {
   const shared = { mounts: everyMount, method: 'POST', isRepeatable: true } as const;
@@ -56,13 +56,17 @@ export function mcpSyncRoutes(deps: AdminDeps): Route<Principal>[] {
   const server = '/mcp-servers/:mcpServerId';
   return [
     route({
-      ...{ ...testing, path: `${integration}/test`, scope: mcpScopes.either('read') },
-      summary: 'Ask the server of an MCP integration who it is, and keep nothing',
+      ...testing,
+      path: `${integration}/test`,
+      scope: mcpScopes.either('read'),
+      summary: 'Test the connection to the server of an MCP integration; nothing is stored',
       handle: async (request) => test(deps, request, await integrationOf(deps, request, 'read')),
     }),
     route({
-      ...{ ...syncing, path: `${integration}/sync`, scope: mcpScopes.either('update') },
-      summary: 'Ask the server of an MCP integration what it offers, or take it from the body',
+      ...syncing,
+      path: `${integration}/sync`,
+      scope: mcpScopes.either('update'),
+      summary: 'Refresh the capabilities of an MCP integration from its server, or from the body',
       body: IntegrationSyncBody,
       handle: async (request) =>
         sync(
@@ -73,27 +77,33 @@ export function mcpSyncRoutes(deps: AdminDeps): Route<Principal>[] {
         ),
     }),
     route({
-      ...{ ...testing, path: `${server}/test`, scope: 'mcp_servers.read' },
-      summary: 'Ask an MCP server who it is, as the caller, and keep nothing',
+      ...testing,
+      path: `${server}/test`,
+      scope: 'mcp_servers.read',
+      summary: "Test the connection to an MCP server with the caller's tokens; nothing is stored",
       handle: async (request) => test(deps, request, await serverOf(deps, request)),
     }),
     route({
-      ...{ ...syncing, path: `${server}/capabilities/sync`, scope: 'mcp_servers.update' },
-      summary: 'Ask an MCP server what it offers, or take it from the body',
+      ...syncing,
+      path: `${server}/capabilities/sync`,
+      scope: 'mcp_servers.update',
+      summary: 'Refresh the capabilities of an MCP server from the server, or from the body',
       body: CapabilitiesSyncBody,
       handle: async (request) => {
-        const found = readPushedDiscovery(request.body);
-        return sync(deps, request, await serverOf(deps, request, found !== undefined), found);
+        const pushed = readPushedDiscovery(request.body);
+        return sync(deps, request, await serverOf(deps, request, pushed !== undefined), pushed);
       },
     }),
     route({
-      ...{ ...syncing, path: `${server}/metadata/sync`, scope: 'mcp_servers.update' },
-      summary: 'Ask an MCP server who it is and what it offers, or take who it is from the body',
+      ...syncing,
+      path: `${server}/metadata/sync`,
+      scope: 'mcp_servers.update',
+      summary: 'Refresh metadata and capabilities of an MCP server, or take its metadata from the body',
       body: MetadataSyncBody,
       handle: async (request) => {
         const { workspace_id: _, ...facts } = request.body;
-        const found = Object.keys(facts).length === 0 ? undefined : { server: facts };
-        return sync(deps, request, await serverOf(deps, request, found !== undefined), found);
+        const pushed = Object.keys(facts).length === 0 ? undefined : { server: facts };
+        return sync(deps, request, await serverOf(deps, request, pushed !== undefined), pushed);
       },
     }),
   ];
@@ -101,20 +111,20 @@ export function mcpSyncRoutes(deps: AdminDeps): Route<Principal>[] {
 
 async function integrationOf(
   deps: AdminDeps,
-  request: BodyRequest<Placed>,
+  request: BodyRequest<WorkspaceField>,
   action: string,
-): Promise<Asked> {
+): Promise<DiscoveryTarget> {
   const db = deps.database.readable;
   const integration = await findIntegration(db, request, request.body.workspace_id, action);
   return { integration, server: null };
 }
 
-/** What a client says itself of an integration, for all who use it, asks for the right to change that. */
+/** Data that a client pushes applies to all users of the integration, so it needs the scope to update it. */
 async function serverOf(
   deps: AdminDeps,
-  request: BodyRequest<Placed>,
+  request: BodyRequest<WorkspaceField>,
   isPushed = false,
-): Promise<Asked> {
+): Promise<DiscoveryTarget> {
   const { caller, body } = request;
   const db = deps.database.readable;
   const server = await findServer(db, request, body.workspace_id);
@@ -130,19 +140,19 @@ async function serverOf(
 async function test(
   deps: AdminDeps,
   request: AdminRequest,
-  asked: Asked,
+  target: DiscoveryTarget,
 ): Promise<z.infer<typeof TestAnswer>> {
-  const begunMs = performance.now();
-  const outcome = await ask(deps, request, asked, false);
+  const startedMs = performance.now();
+  const outcome = await discover(deps, request, target, false);
   const shared = {
-    response_time_ms: Math.round(performance.now() - begunMs),
-    url: asked.integration.url,
+    response_time_ms: Math.round(performance.now() - startedMs),
+    url: target.integration.url,
   };
   if ('error' in outcome) {
     const { error, status } = outcome;
     return { ...shared, success: false, status_code: status, server_name: '', error };
   }
-  const { server, status } = outcome.found;
+  const { server, status } = outcome.discovery;
   const server_name = server.server_name ?? '';
   return { ...shared, success: true, status_code: status, server_name, error: null };
 }
@@ -150,12 +160,13 @@ async function test(
 async function sync(
   deps: AdminDeps,
   request: AdminRequest,
-  asked: Asked,
+  target: DiscoveryTarget,
   pushed: Partial<McpDiscovery> | undefined,
 ): Promise<z.infer<typeof SyncAnswer>> {
-  const outcome = pushed === undefined ? await ask(deps, request, asked, true) : { found: pushed };
-  const { integration } = asked;
-  const fault = await keep(deps, request, integration, outcome);
+  const outcome =
+    pushed === undefined ? await discover(deps, request, target, true) : { discovery: pushed };
+  const { integration } = target;
+  const fault = await storeDiscovery(deps, request, integration, outcome);
   const { organisation_id: organisationId, id } = integration;
   const db = deps.database.readable;
   const row = await mcpMetadata.find(db, organisationId, id);

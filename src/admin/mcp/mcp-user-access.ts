@@ -1,4 +1,4 @@
-/** Knows over HTTP which people may use an MCP server. */
+/** HTTP routes for the users who may use an MCP server. */
 import { z } from 'zod';
 import { authorise } from '../../auth/authenticate.ts';
 import type { Principal } from '../../auth/principal.ts';
@@ -38,7 +38,7 @@ const UserAccess = z.object({
   first_name: z.string().nullable(),
   last_name: z.string().nullable(),
   enabled: z.boolean(),
-  /** Whether something is said of this user. */
+  /** Whether the user has a setting of their own. */
   has_override: z.boolean(),
   connection_status: z.enum(['connected', 'not_connected']),
 });
@@ -50,7 +50,7 @@ const UserAccessList = z.object({
   default_user_access: DefaultUserAccess,
 });
 const Check = z.object({
-  /** Null for a credential of nobody, which the setting does not bind. */
+  /** Null for a credential without a user, to which the setting does not apply. */
   user_id: z.uuid().nullable(),
   enabled: z.boolean(),
   has_override: z.boolean(),
@@ -62,24 +62,33 @@ type PutRequest = BodyRequest<z.infer<typeof PutBody>>;
 export function mcpUserAccessRoutes(deps: AdminDeps): Route<Principal>[] {
   return [
     route({
-      ...{ mounts: everyMount, method: 'GET', path, scope: 'mcp_servers.read' },
-      summary: 'List the people of an MCP server, and who of them may use it',
+      mounts: everyMount,
+      method: 'GET',
+      path,
+      scope: 'mcp_servers.read',
+      summary: 'List the users of an MCP server and whether they may use it',
       query: ListQuery,
       response: UserAccessList,
       handle: (request) => list(deps, request),
     }),
     route({
-      ...{ mounts: everyMount, ...forOwners, method: 'PUT', path, versioned: true },
+      mounts: everyMount,
+      ...forOwners,
+      method: 'PUT',
+      path,
+      versioned: true,
       scope: 'mcp_servers.update',
-      summary: 'Let people use an MCP server, or keep them out; others stay as they are',
+      summary: 'Allow or deny users the use of an MCP server; others stay as they are',
       body: PutBody,
       response: z.object({ success: z.literal(true) }),
       handle: (request) => put(deps, request),
     }),
     route({
-      ...{ mounts: everyMount, method: 'GET', path: `${path}/check` },
+      mounts: everyMount,
+      method: 'GET',
+      path: `${path}/check`,
       scope: ['mcp_servers.read', 'mcp.invoke'],
-      summary: 'Say whether a user, or the caller, may use an MCP server',
+      summary: 'Check whether a user, or the caller, may use an MCP server',
       query: CheckQuery,
       response: Check,
       handle: (request) => check(deps, request),
@@ -98,7 +107,7 @@ async function list(
   const search = query.search === '' ? undefined : query.search;
   const { rows, total } = await serverUsers.list(db, row, search, page);
   const default_user_access = row.default_user_access ?? 'allow';
-  const told: z.infer<typeof UserAccessList> = {
+  const list: z.infer<typeof UserAccessList> = {
     object: 'list',
     data: rows.map((user) => ({
       user_id: user.id,
@@ -112,7 +121,7 @@ async function list(
     has_more: page.offset + rows.length < total,
     default_user_access,
   };
-  return withVersionTag(told, row);
+  return withVersionTag(list, row);
 }
 
 async function put(deps: AdminDeps, request: PutRequest) {
@@ -138,29 +147,29 @@ async function check(
   const { caller, query } = request;
   const db = deps.database.readable;
   const row = await findServer(db, request, query.workspace_id);
-  const userId = await askedUser(db, caller, query.user_id);
+  const userId = await resolveUser(db, caller, query.user_id);
   const default_user_access = row.default_user_access ?? 'allow';
   if (userId === null) {
     return { user_id: null, enabled: true, has_override: false, default_user_access };
   }
-  const said = await serverUsers.find(db, caller.organisationId, row.id, userId);
+  const override = await serverUsers.find(db, caller.organisationId, row.id, userId);
   return {
     user_id: userId,
-    enabled: said === undefined ? default_user_access === 'allow' : said.enabled !== 0,
-    has_override: said !== undefined,
+    enabled: override === undefined ? default_user_access === 'allow' : override.enabled !== 0,
+    has_override: override !== undefined,
     default_user_access,
   };
 }
 
-async function askedUser(
+async function resolveUser(
   db: Db,
   caller: Principal,
-  asked: string | undefined,
+  reference: string | undefined,
 ): Promise<string | null> {
   const own = caller.person?.userId ?? null;
-  if (asked === undefined || asked.toLowerCase() === own) return own;
+  if (reference === undefined || reference.toLowerCase() === own) return own;
   authorise(caller, 'mcp_servers.read');
-  const user = await users.findById(db, caller.organisationId, asked.toLowerCase());
+  const user = await users.findById(db, caller.organisationId, reference.toLowerCase());
   if (user === undefined) throw new ApiError('notFound', undefined, 'user_id');
   return user.id;
 }

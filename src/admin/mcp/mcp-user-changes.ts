@@ -1,4 +1,4 @@
-/** Knows how it is written whom MCP servers are open to. */
+/** Writes which users may use an MCP server. */
 import { faultAt, prefixFaults } from '../../model/wire/fault.ts';
 import { rejectFaults } from '../../model/wire/validation-error.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -8,15 +8,15 @@ import * as users from '../../store/people/users.ts';
 
 interface Writing {
   readonly server: Pick<StoredMcpServer, 'id' | 'organisation_id'>;
-  /** Whether people who are not named lose what is said of them. */
+  /** Whether the settings of users who are not listed are deleted. */
   readonly isWhole: boolean;
   readonly now: number;
 }
 
 /**
- * Yields whether anything is otherwise than before. The row of the server is locked.
+ * Returns whether anything changed. The row of the server must be locked.
  *
- * @throws ApiError `invalid` for a user who is not there, or is named twice.
+ * @throws ApiError `invalid` for a user who does not exist or is named twice
  */
 export async function writeUserAccess(
   tx: Db,
@@ -27,7 +27,7 @@ export async function writeUserAccess(
   const named = new Set(sent.map(({ userId }) => userId));
   const there = await users.listIdsForShare(tx, organisationId, [...named]);
   const faultOf = (userId: string, at: number): string | null => {
-    if (!there.has(userId)) return 'names no user of the organisation';
+    if (!there.has(userId)) return 'is not a user of the organisation';
     return sent.findIndex((one) => one.userId === userId) < at ? 'is named twice' : null;
   };
   rejectFaults(

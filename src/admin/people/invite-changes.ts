@@ -1,8 +1,8 @@
-/** Knows how somebody is invited, invited again, and no longer invited. */
+/** Creates, resends and cancels invites. */
 
 import {
   type InviteCreate,
-  type InvitedInto,
+  type InvitedMembership,
   inviteLifetimeMs,
 } from '../../model/people/invite.ts';
 import { emailKey } from '../../model/people/person.ts';
@@ -23,7 +23,7 @@ import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
 import { requireVersion } from '../request/version.ts';
 
-/** Answers the row as stored. */
+/** Returns the stored row. */
 export async function create(
   deps: AdminDeps,
   request: BodyRequest<InviteCreate>,
@@ -40,16 +40,26 @@ export async function create(
   }
   const key = emailKey(body.email);
   const row: userInvites.StoredInvite = {
-    ...{ id: newId(), organisation_id: caller.organisationId },
-    ...{ email: body.email, email_key: key, pending_key: key, role: body.role, status: 'pending' },
-    ...{ workspaces: writeDocument(body.workspaces), scopes: writeDocument(scopes) },
-    ...{ invited_by: caller.id, expires_at: now + inviteLifetimeMs, accepted_at: null },
-    ...{ version: 1, created_at: now, last_updated_at: now },
+    id: newId(),
+    organisation_id: caller.organisationId,
+    email: body.email,
+    email_key: key,
+    pending_key: key,
+    role: body.role,
+    status: 'pending',
+    workspaces: writeDocument(body.workspaces),
+    scopes: writeDocument(scopes),
+    invited_by: caller.id,
+    expires_at: now + inviteLifetimeMs,
+    accepted_at: null,
+    version: 1,
+    created_at: now,
+    last_updated_at: now,
   };
   await deps.database.transaction(async (tx) => {
     await requireWorkspaces(tx, caller.organisationId, body.workspaces ?? []);
     if ((await users.findByEmailKey(tx, caller.organisationId, key)) !== undefined) {
-      throw new ApiError('conflict', 'The organisation has a user of this address', 'email');
+      throw new ApiError('conflict', 'The organisation has a user with this address', 'email');
     }
     await userInvites.releaseExpired(tx, caller.organisationId, key, now);
     await refusingSecond(userInvites.insert(tx, row));
@@ -58,7 +68,7 @@ export async function create(
   return row;
 }
 
-/** Open again from now on, as long as a new one is. */
+/** Opens the invite again for the full lifetime of a new one. */
 export async function resend(
   deps: AdminDeps,
   request: BodyRequest<unknown>,
@@ -75,7 +85,7 @@ export async function resend(
   });
 }
 
-/** Answers `{}`. What is cancelled already stays so. */
+/** Returns `{}`. What is cancelled already stays so. */
 export async function cancel(
   deps: AdminDeps,
   request: AdminRequest,
@@ -112,18 +122,18 @@ function refusingSecond(writing: Promise<unknown>): Promise<unknown> {
   return requireUnique(writing, 'This address has an open invite already', 'email');
 }
 
-/** @throws ApiError `invalid` for what is no active workspace of the organisation, or is named twice. */
+/** @throws ApiError `invalid` for a workspace that is not active, unknown or named twice */
 async function requireWorkspaces(
   tx: Db,
   organisationId: string,
-  into: readonly InvitedInto[],
+  into: readonly InvitedMembership[],
 ): Promise<void> {
   const faults: Fault[] = [];
   const seen = new Set<string>();
   for (const [at, { id }] of into.entries()) {
     const workspace = await workspaces.findByIdOrSlug(tx, organisationId, id);
     const path = ['workspaces', at, 'id'];
-    if (workspace === undefined) faults.push({ path, message: 'names no workspace' });
+    if (workspace === undefined) faults.push({ path, message: 'is not a workspace' });
     else if (seen.has(workspace.id)) faults.push({ path, message: 'is named twice' });
     else seen.add(workspace.id);
   }
@@ -138,6 +148,6 @@ async function auditInvite(
   resourceId: string,
   changes: Record<string, unknown>,
 ): Promise<void> {
-  const told = { action, kind: 'UserInvite', resourceId, workspaceId: null, changes } as const;
-  await auditChange(tx, deps, request, told);
+  const entry = { action, kind: 'UserInvite', resourceId, workspaceId: null, changes } as const;
+  await auditChange(tx, deps, request, entry);
 }

@@ -1,6 +1,6 @@
-/** Knows what the API tells about an invite; scopes are told by none of it. */
+/** Converts invites to API records, without the scopes. */
 import { z } from 'zod';
-import { InvitedInto, InviteStatus, inviteStatus } from '../../model/people/invite.ts';
+import { InvitedMembership, InviteStatus, inviteStatus } from '../../model/people/invite.ts';
 import { AssignedRole } from '../../model/people/person.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
 import {
@@ -16,7 +16,7 @@ export const InviteRecord = z.object({
   email: z.string(),
   role: AssignedRole,
   status: InviteStatus,
-  workspaces: z.array(InvitedInto),
+  workspaces: z.array(InvitedMembership),
   created_at: ResponseTimestamp,
   expires_at: ResponseTimestamp,
   accepted_at: ResponseTimestamp.nullable(),
@@ -33,7 +33,7 @@ export function toRecord(row: StoredInvite, now: number): z.infer<typeof InviteR
     email: row.email,
     role: row.role,
     status: inviteStatus(row, now),
-    workspaces: readDocument<InvitedInto[]>(row.workspaces) ?? [],
+    workspaces: readDocument<InvitedMembership[]>(row.workspaces) ?? [],
     created_at: formatTimestamp(row.created_at),
     expires_at: formatTimestamp(row.expires_at),
     accepted_at: formatTimestampOrNull(row.accepted_at),
@@ -42,7 +42,7 @@ export function toRecord(row: StoredInvite, now: number): z.infer<typeof InviteR
   };
 }
 
-/** A path of this deployment: it says which invite is meant, and opens nothing by itself. */
+/** Path that identifies the invite; it grants nothing by itself. */
 export function linkOf({ id }: Pick<StoredInvite, 'id'>): string {
   return `/invites/${id}`;
 }

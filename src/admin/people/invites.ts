@@ -1,4 +1,4 @@
-/** Knows invites over HTTP (docs/reference/access.md, Invites): routes, lists and look-ups. */
+/** HTTP routes for invites (docs/reference/access.md, Invites). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -23,7 +23,7 @@ const ListQuery = z.object({
   ...pageQueryInBothSpellings(),
   status: InviteStatus.optional(),
   role: AssignedRole.optional(),
-  /** The whole address. */
+  /** The complete address. */
   email: z.string().min(1).max(254).optional(),
 });
 
@@ -76,7 +76,7 @@ export function inviteRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'POST',
       scope: 'organisation_users.create',
       versioned: true,
-      summary: 'Open an invite again, for as long as a new one is',
+      summary: 'Open an invite again for the full lifetime',
       body: z.object({}),
       response: z.object({ inviteLink: z.string() }),
       handle: async (request) => ({ inviteLink: linkOf(await resend(deps, request)) }),

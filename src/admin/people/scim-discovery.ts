@@ -1,4 +1,4 @@
-/** Knows what a directory is told of this service before it brings anybody (RFC 7644, 4). */
+/** HTTP routes that describe this SCIM service to directories (RFC 7644, 4). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -63,26 +63,26 @@ export function scimDiscoveryRoutes(): Route<Principal>[] {
     route({
       ...shared,
       path: '/scim/v2/ServiceProviderConfig',
-      summary: 'Say what a directory may ask for',
+      summary: 'Get the SCIM features of this service',
       response: ServiceProviderConfig,
       handle: async () => serviceProviderConfig,
     }),
-    ...listed(shared, 'ResourceTypes', 'kinds of resources that a directory brings', {
+    ...discoveryRoutes(shared, 'ResourceTypes', 'SCIM resource types', {
       items: resourceTypes,
       form: ResourceType,
     }),
-    ...listed(shared, 'Schemas', 'attributes of what a directory brings', {
+    ...discoveryRoutes(shared, 'Schemas', 'SCIM schemas', {
       items: schemas,
       form: Schema,
     }),
   ];
 }
 
-/** All of them, and each by its id. */
-function listed<T extends z.ZodObject>(
+/** Routes for the list and for each item by its id. */
+function discoveryRoutes<T extends z.ZodObject>(
   shared: typeof scimRoute & { readonly method: 'GET' },
   name: string,
-  told: string,
+  plural: string,
   { items, form }: { readonly items: (z.input<T> & { readonly id: string })[]; readonly form: T },
 ): Route<Principal>[] {
   const path = `/scim/v2/${name}`;
@@ -90,19 +90,19 @@ function listed<T extends z.ZodObject>(
     route({
       ...shared,
       path,
-      summary: `List ${told}`,
+      summary: `List the ${plural}`,
       response: scimListOf(form as z.ZodType),
       handle: async () => scimList(items, { limit: items.length, offset: 0 }, items.length),
     }),
     route({
       ...shared,
       path: `${path}/:id`,
-      summary: `Get one of the ${told}`,
+      summary: `Get one of the ${plural}`,
       response: form as z.ZodType,
       handle: async ({ params }) => {
-        const found = items.find(({ id }) => id === params.id);
-        if (found === undefined) throw new ApiError('notFound');
-        return found;
+        const item = items.find(({ id }) => id === params.id);
+        if (item === undefined) throw new ApiError('notFound');
+        return item;
       },
     }),
   ];
@@ -118,7 +118,9 @@ const serviceProviderConfig: z.infer<typeof ServiceProviderConfig> = {
   etag: { supported: true },
   authenticationSchemes: [
     {
-      ...{ type: 'oauthbearertoken', name: 'Bearer token', primary: true },
+      type: 'oauthbearertoken',
+      name: 'Bearer token',
+      primary: true,
       description: 'An API key of the organisation with organisation_users.update',
     },
   ],
@@ -128,7 +130,10 @@ const serviceProviderConfig: z.infer<typeof ServiceProviderConfig> = {
 const resourceTypes = ['User', 'Group'].map(
   (name): z.infer<typeof ResourceType> => ({
     schemas: [schemaUrn('ResourceType')],
-    ...{ id: name, name, endpoint: `/${name}s`, schema: schemaUrn(name) },
+    id: name,
+    name,
+    endpoint: `/${name}s`,
+    schema: schemaUrn(name),
     meta: { resourceType: 'ResourceType', location: `${base}/ResourceTypes/${name}` },
   }),
 );
@@ -137,8 +142,14 @@ type AttributeFields = z.infer<z.ZodObject<typeof attributeFields>>;
 
 function attribute(name: string, more: Partial<AttributeFields> = {}): AttributeFields {
   return {
-    ...({ name, type: 'string', multiValued: false, required: false, caseExact: true } as const),
-    ...({ mutability: 'readWrite', returned: 'default', uniqueness: 'none' } as const),
+    name,
+    type: 'string' as const,
+    multiValued: false as const,
+    required: false as const,
+    caseExact: true as const,
+    mutability: 'readWrite' as const,
+    returned: 'default' as const,
+    uniqueness: 'none' as const,
     ...more,
   };
 }
@@ -169,7 +180,9 @@ const attributesOf: Readonly<Record<string, z.infer<typeof Attribute>[]>> = {
 const schemas = Object.entries(attributesOf).map(
   ([name, attributes]): z.infer<typeof Schema> => ({
     schemas: [schemaUrn('Schema')],
-    ...{ id: schemaUrn(name), name, attributes },
+    id: schemaUrn(name),
+    name,
+    attributes,
     meta: { resourceType: 'Schema', location: `${base}/Schemas/${schemaUrn(name)}` },
   }),
 );

@@ -1,4 +1,4 @@
-/** Knows how a directory brings groups, changes them and takes them away, with what follows in workspaces. */
+/** Creates, updates and deletes groups of a directory and adjusts the workspace memberships that follow. */
 
 import type { ScimGroupState } from '../../model/people/scim.ts';
 import { ApiError } from '../../model/wire/errors.ts';
@@ -32,8 +32,13 @@ export async function create(
   requireWholeOrganisation(caller);
   return deps.database.transaction(async (tx) => {
     const row: scimGroups.StoredScimGroup = {
-      ...{ id: newId(), organisation_id: caller.organisationId, name: state.displayName },
-      ...{ external_id: state.externalId, version: 1, created_at: now, last_updated_at: now },
+      id: newId(),
+      organisation_id: caller.organisationId,
+      name: state.displayName,
+      external_id: state.externalId,
+      version: 1,
+      created_at: now,
+      last_updated_at: now,
     };
     await refusingTaken(scimGroups.insert(tx, row));
     await auditGroup(tx, deps, request, 'create', row.id, { name: row.name });
@@ -42,7 +47,7 @@ export async function create(
   });
 }
 
-/** Yields the group as it is now; `next` says from how it was how it is to be. */
+/** Returns the group after the change; `next` computes its new state from the current one. */
 export async function change(
   deps: AdminDeps,
   request: Request,
@@ -57,7 +62,8 @@ export async function change(
     const regrouped = was.symmetricDifference(state.members).size > 0;
     if (!renamed && !regrouped) return before;
     const columns = {
-      ...{ name: state.displayName, external_id: state.externalId },
+      name: state.displayName,
+      external_id: state.externalId,
       last_updated_at: request.now,
     };
     await refusingTaken(scimGroups.update(tx, row, columns));
@@ -69,7 +75,7 @@ export async function change(
   });
 }
 
-/** Its mappings go along. */
+/** Also deletes its mappings. */
 export async function remove(deps: AdminDeps, request: Request): Promise<void> {
   await deps.database.transaction(async (tx) => {
     const { row, members } = await lockGroup(tx, request);
@@ -93,7 +99,7 @@ async function lockGroup(tx: Db, request: Request): Promise<GroupWithMembers> {
   return { row, members: members.map(({ user_id }) => user_id) };
 }
 
-/** @throws ApiError `invalid` for somebody new who is no user of the organisation. */
+/** @throws ApiError `invalid` for a new member who is no user of the organisation */
 async function regroup(
   tx: Db,
   deps: AdminDeps,
@@ -108,7 +114,7 @@ async function regroup(
     if ((await users.findByIdForShare(tx, organisationId, id)) !== undefined) continue;
     throw validationError({
       path: ['members'],
-      message: `names no user of the organisation: ${id}`,
+      message: `contains somebody who is not a user of the organisation: ${id}`,
     });
   }
   await scimGroups.removeMembers(tx, group, [...gone]);
@@ -127,8 +133,8 @@ async function auditGroup(
   resourceId: string,
   changes: Record<string, unknown>,
 ): Promise<void> {
-  const told = { action, kind: 'ScimGroup', resourceId, workspaceId: null, changes } as const;
-  await auditChange(tx, deps, author, told);
+  const entry = { action, kind: 'ScimGroup', resourceId, workspaceId: null, changes } as const;
+  await auditChange(tx, deps, author, entry);
 }
 
 function refusingTaken(writing: Promise<unknown>): Promise<unknown> {

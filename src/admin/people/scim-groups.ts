@@ -1,4 +1,4 @@
-/** Knows groups as a directory provisions them, over SCIM 2.0 (docs/reference/access.md, Provisioning). */
+/** HTTP routes for groups that a directory provisions over SCIM 2.0 (docs/reference/access.md, Provisioning). */
 import type { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -31,21 +31,21 @@ import {
 export function scimGroupRoutes(deps: AdminDeps): Route<Principal>[] {
   const all = { ...scimRoute, path: '/scim/v2/Groups' } as const;
   const item = { ...scimRoute, path: `${all.path}/:id`, versioned: true } as const;
-  const told = ({ row, members }: GroupWithMembers) => toScimGroup(row, members);
+  const toRecord = ({ row, members }: GroupWithMembers) => toScimGroup(row, members);
   return [
     route({
       ...all,
       method: 'POST',
-      summary: 'Bring a group',
+      summary: 'Create a group over SCIM',
       successStatus: 201,
       body: ScimGroupBody,
       response: ScimGroup,
-      handle: async (request) => told(await create(deps, request, groupStateOf(request.body))),
+      handle: async (request) => toRecord(await create(deps, request, groupStateOf(request.body))),
     }),
     route({
       ...all,
       method: 'GET',
-      summary: 'List groups, as a directory sees them',
+      summary: 'List groups over SCIM',
       query: ScimListQuery,
       response: scimListOf(ScimGroup),
       handle: (request) => list(deps, request),
@@ -54,7 +54,7 @@ export function scimGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       ...item,
       method: 'GET',
       versioned: false,
-      summary: 'Get a group, as a directory sees it',
+      summary: 'Get a group over SCIM',
       query: ScimItemQuery,
       response: ScimGroup,
       handle: (request) => get(deps, request),
@@ -62,22 +62,22 @@ export function scimGroupRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...item,
       method: 'PUT',
-      summary: 'Replace a group',
+      summary: 'Replace a group over SCIM',
       refusals: ['conflict'],
       body: ScimGroupBody,
       response: ScimGroup,
       handle: async (request) =>
-        told(await change(deps, request, () => groupStateOf(request.body))),
+        toRecord(await change(deps, request, () => groupStateOf(request.body))),
     }),
     route({
       ...item,
       method: 'PATCH',
-      summary: 'Change the name or members of a group',
+      summary: 'Change the name or members of a group over SCIM',
       refusals: ['conflict'],
       body: ScimPatch,
       response: ScimGroup,
       handle: async (request) =>
-        told(
+        toRecord(
           await change(deps, request, ({ row, members }) =>
             patchedGroup(toGroupState(row, members), request.body),
           ),
@@ -86,7 +86,7 @@ export function scimGroupRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...item,
       ...scimDeletion,
-      summary: 'Take a group away',
+      summary: 'Delete a group over SCIM',
       handle: (request) => scimDeleted(remove(deps, request)),
     }),
   ];

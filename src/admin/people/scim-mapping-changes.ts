@@ -1,4 +1,4 @@
-/** Knows how groups are mapped to workspaces, in which role, and unmapped, with the members that come and go by it. */
+/** Creates, updates and deletes mappings of groups to workspaces and adjusts the memberships that follow. */
 
 import type { ScimMappingCreate, ScimMappingUpdate } from '../../model/people/scim-mapping.ts';
 import { newId } from '../../model/wire/ids.ts';
@@ -22,7 +22,7 @@ import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
 import { settle } from './scim-membership.ts';
 
-/** Answers the row with the name of its group. */
+/** Returns the row with the name of its group. */
 export async function create(
   deps: AdminDeps,
   request: BodyRequest<ScimMappingCreate & CreateFields>,
@@ -34,7 +34,9 @@ export async function create(
     const group = await lockGroup(tx, deps, request);
     const row: scimMappings.StoredScimMapping = {
       ...baseColumns(request, workspace!),
-      ...{ group_id: group.id, role: body.role, version: 1 },
+      group_id: group.id,
+      role: body.role,
+      version: 1,
     };
     await requireOneRole(tx, row, body);
     const inserting = scimMappings.insert(tx, row);
@@ -46,10 +48,10 @@ export async function create(
 }
 
 /**
- * Manifests say of each mapping what its role is, one after the other, so that those of a group may
- * differ while they do.
+ * All mappings of a group must have one role. Manifests change mappings one after the other, so an owner's
+ * mappings may differ temporarily.
  *
- * @throws ApiError `invalid` where another mapping of the group has another role.
+ * @throws ApiError `invalid` when another mapping of the group has a different role
  */
 async function requireOneRole(
   tx: Db,
@@ -64,22 +66,22 @@ async function requireOneRole(
   throw validationError({ path: ['role'], message });
 }
 
-/** Who changes a mapping has its group, and so what follows of it, alone. */
-const changing: ResourceWriter<scimMappings.StoredScimMapping> = {
+/** Locks the group first, so that changes of its mappings are serialised. */
+const writer: ResourceWriter<scimMappings.StoredScimMapping> = {
   kind: 'ScimMapping',
   param: 'id',
   lock: async (tx, organisationId, reference) => {
     const id = idOr404(reference);
-    const found = await scimMappings.findById(tx, organisationId, id);
-    if (found === undefined) return undefined;
-    await scimGroups.findForUpdate(tx, organisationId, 'id', found.group_id);
-    // Asked again, now that nobody else can take it away.
+    const mapping = await scimMappings.findById(tx, organisationId, id);
+    if (mapping === undefined) return undefined;
+    await scimGroups.findForUpdate(tx, organisationId, 'id', mapping.group_id);
+    // Read again under the lock, because it may have been deleted meanwhile.
     return scimMappings.findByIdForUpdate(tx, organisationId, id);
   },
   write: scimMappings.update,
 };
 
-/** Answers `{}`; those who are members by the mapping have the role from now on. */
+/** Returns `{}`; members by this mapping get the new role. */
 export async function update(
   deps: AdminDeps,
   request: BodyRequest<ScimMappingUpdate & UpdateFields>,
@@ -87,7 +89,7 @@ export async function update(
   const { body, caller } = request;
   requireWholeOrganisation(caller);
   if (body.role !== undefined) requireGrantableRole(caller, 'workspace', body.role);
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, writer, {
     columns: async (tx, row) => {
       if (body.role !== row.role) await requireOneRole(tx, row, body);
       return { role: body.role };
@@ -99,7 +101,7 @@ export async function update(
   return {};
 }
 
-/** The group that the body means; a name that nobody has makes one. */
+/** Finds and locks the group that the body names; an unknown name creates a group. */
 async function lockGroup(
   tx: Db,
   deps: AdminDeps,
@@ -111,37 +113,44 @@ async function lockGroup(
   if (body.scim_group_id !== undefined) {
     const group = await find('id', body.scim_group_id);
     if (group !== undefined) return group;
-    throw validationError({ path: ['scim_group_id'], message: 'names no group' });
+    throw validationError({ path: ['scim_group_id'], message: 'is not a group' });
   }
   const name = body.scim_group_name!;
-  const known = await find('name', name);
-  if (known !== undefined) return known;
+  const existing = await find('name', name);
+  if (existing !== undefined) return existing;
   const row = {
-    ...{ id: newId(), organisation_id: caller.organisationId, name, external_id: null },
-    ...{ created_at: now, last_updated_at: now },
+    id: newId(),
+    organisation_id: caller.organisationId,
+    name,
+    external_id: null,
+    created_at: now,
+    last_updated_at: now,
   };
   try {
     await scimGroups.insert(tx, row);
   } catch (error) {
-    // Another has made it meanwhile.
-    const made = isDuplicateEntry(error) ? await find('name', name) : undefined;
-    if (made === undefined) throw error;
-    return made;
+    // A concurrent request has created it meanwhile.
+    const created = isDuplicateEntry(error) ? await find('name', name) : undefined;
+    if (created === undefined) throw error;
+    return created;
   }
   await auditChange(tx, deps, request, {
-    ...{ action: 'create', kind: 'ScimGroup', resourceId: row.id, workspaceId: null },
+    action: 'create',
+    kind: 'ScimGroup',
+    resourceId: row.id,
+    workspaceId: null,
     changes: { name },
   });
   return row;
 }
 
-/** Answers `{ success: true }`. */
+/** Returns `{ success: true }`. */
 export async function remove(
   deps: AdminDeps,
   request: Parameters<typeof deleteResource>[1],
 ): Promise<{ success: true }> {
   requireWholeOrganisation(request.caller);
-  await deleteResource(deps, request, changing, async (tx, row) => {
+  await deleteResource(deps, request, writer, async (tx, row) => {
     await scimMappings.deleteById(tx, row.organisation_id, row.id);
     await settleAll(tx, deps, request, row);
     return {};

@@ -1,4 +1,4 @@
-/** Knows over HTTP which groups of a directory lead into which workspaces (docs/reference/access.md, Groups of a directory). */
+/** HTTP routes for mappings of directory groups to workspaces (docs/reference/access.md, Groups of a directory). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -46,7 +46,7 @@ const ScimGroup = z.object({
   last_updated_at: ResponseTimestamp,
 });
 
-/** Here the page is called plainly. */
+/** This API names the page parameter `page`. */
 const paged = {
   page_size: pageQuery().page_size,
   page: wholeNumberParameter(0, 999_999_999).default(0),
@@ -70,7 +70,7 @@ const GroupQuery = z.object({
 });
 const GroupList = z.object({ groups: z.array(ScimGroup), total_count: z.int().min(0) });
 
-/** There are no scopes for directories alone: whoever changes users may. */
+/** Directories have no scope of their own; the scope to change users applies. */
 const scope = 'organisation_users.update';
 
 const CreateBody = ScimMappingCreate.safeExtend(createFields);
@@ -83,7 +83,9 @@ export const scimMappingResource: Resource = {
   snapshot: snapshotOf(
     scimMappings.listAllForOrganisation,
     ({ workspace_id, role, group_name: scim_group_name }) => ({
-      ...{ workspace_id, role, scim_group_name },
+      workspace_id,
+      role,
+      scim_group_name,
     }),
     ({ group_name: name }) => ({ name }),
   ),
@@ -97,7 +99,7 @@ function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       ...all,
       ...forOwners,
       method: 'POST',
-      summary: 'Make the people of a group members of a workspace',
+      summary: 'Map a group to a workspace: its people become members',
       body: CreateBody,
       response: ScimMapping,
       handle: async (request) => present(await create(deps, request)),
@@ -105,7 +107,7 @@ function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...all,
       method: 'GET',
-      summary: 'List which groups lead into which workspaces',
+      summary: 'List mappings of groups to workspaces',
       query: MappingQuery,
       response: MappingList,
       handle: (request) => listMappings(deps, request),
@@ -113,7 +115,7 @@ function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...item,
       method: 'GET',
-      summary: 'Get which group leads into which workspace',
+      summary: 'Get a mapping of a group to a workspace',
       response: ScimMapping,
       handle: (request) => get(deps, request),
     }),
@@ -122,7 +124,7 @@ function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       ...forOwners,
       method: 'PUT',
       versioned: true,
-      summary: 'Give the people of a group another role in a workspace',
+      summary: 'Change the role of a mapping',
       body: UpdateBody,
       response: z.object({}),
       handle: (request) => update(deps, request),
@@ -132,7 +134,7 @@ function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       ...forOwners,
       method: 'DELETE',
       versioned: true,
-      summary: 'End that a group leads into a workspace',
+      summary: 'Delete a mapping of a group to a workspace',
       response: z.object({ success: z.literal(true) }),
       handle: (request) => remove(deps, request),
     }),
@@ -181,7 +183,9 @@ async function listGroups(
   const db = deps.database.readable;
   const { rows, total } = await scimGroups.list(db, caller.organisationId, { search }, at);
   const groups = rows.map((row) => ({
-    ...{ id: row.id, name: row.name, created_at: formatTimestamp(row.created_at) },
+    id: row.id,
+    name: row.name,
+    created_at: formatTimestamp(row.created_at),
     last_updated_at: formatTimestamp(row.last_updated_at),
   }));
   return { groups, total_count: total };
@@ -189,7 +193,10 @@ async function listGroups(
 
 function present(row: scimMappings.NamedScimMapping): z.infer<typeof ScimMapping> {
   return {
-    ...{ id: row.id, workspace_id: row.workspace_id, role: row.role },
-    ...{ scim_group: row.group_name, scim_group_id: row.group_id },
+    id: row.id,
+    workspace_id: row.workspace_id,
+    role: row.role,
+    scim_group: row.group_name,
+    scim_group_id: row.group_id,
   };
 }

@@ -1,4 +1,4 @@
-/** Knows what follows from a directory's groups: who is in which workspace, in which role, and who no longer. */
+/** Derives workspace memberships and roles from the groups of a directory. */
 import { highestRole } from '../../model/people/scim-mapping.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as scimMappings from '../../store/people/scim-mappings.ts';
@@ -10,8 +10,8 @@ import type { Author } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
 
 /**
- * Brings a membership in line with the groups that the user is in now. One that somebody has made by
- * hand stays as it is; whoever changes groups or mappings calls this for all whom it may concern.
+ * Adjusts a membership to the groups that the user is in now. Manually created memberships stay. Call it
+ * for every affected user after a change of groups or mappings.
  */
 export async function settle(
   tx: Db,
@@ -25,8 +25,9 @@ export async function settle(
   const workspace = await workspaces.findByIdOrSlugForShare(tx, organisationId, workspaceId);
   if (user === undefined || workspace === undefined) return;
   const key = {
-    ...{ organisation_id: organisationId },
-    ...{ workspace_id: workspaceId, user_id: userId },
+    organisation_id: organisationId,
+    workspace_id: workspaceId,
+    user_id: userId,
   };
   const member = await workspaceMembers.findForUpdate(tx, key);
   if (member?.source === 'manual') return;

@@ -1,4 +1,4 @@
-/** Knows how users and groups are told to a directory. */
+/** Shared schemas, pages and responses of the SCIM routes. */
 import { z } from 'zod';
 import type { ScimGroupState, ScimUserState } from '../../model/people/scim.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
@@ -50,7 +50,7 @@ export function toScimUser(row: StoredUser): z.infer<typeof ScimUser> {
   };
 }
 
-/** `members` are ids of users; undefined where nobody asked. */
+/** `members` are user ids; undefined when they were not requested. */
 export function toScimGroup(
   row: StoredScimGroup,
   members: readonly string[] | undefined,
@@ -67,8 +67,11 @@ export function toScimGroup(
 
 export function toUserState(row: StoredUser): ScimUserState {
   return {
-    ...{ userName: row.email, externalId: row.external_id, active: row.status === 'active' },
-    ...{ givenName: row.first_name, familyName: row.last_name },
+    userName: row.email,
+    externalId: row.external_id,
+    active: row.status === 'active',
+    givenName: row.first_name,
+    familyName: row.last_name,
   };
 }
 

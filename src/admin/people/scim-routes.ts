@@ -1,17 +1,17 @@
-/** Knows what the routes of SCIM 2.0 have in common: mount, credentials, errors, lists. */
+/** Shared parts of the SCIM 2.0 routes: mount, credentials, errors, lists. */
 import { z } from 'zod';
 import { RawReply } from '../../http/routes/route.ts';
 import type { Page } from '../../model/wire/paging.ts';
 import { wholeNumberParameter } from '../../model/wire/paging.ts';
 
-/** Directories send one fixed token, and nothing but `Authorization`. */
+/** Directories send one fixed token, in `Authorization` only. */
 export const scimRoute = {
   mounts: { v1: ['access-token', 'api-key', 'bearer-key'] },
   scope: 'organisation_users.update',
   errors: 'scim',
 } as const;
 
-/** Of a route that deletes; its answer has no body. */
+/** Spread into routes that delete; the response has no body. */
 export const scimDeletion = {
   method: 'DELETE',
   successStatus: 204,
@@ -23,16 +23,16 @@ export async function scimDeleted(removing: Promise<unknown>): Promise<RawReply>
   return new RawReply(204, null);
 }
 
-/** Of one page. */
+/** Items on one page. */
 export const resultsMax = 100;
 const numberMax = 999_999_999;
 
-/** Lists count from 1; more than {@link resultsMax} are answered on several pages. */
+/** Lists count from 1; more than {@link resultsMax} items are split into pages. */
 export const ScimListQuery = z.object({
   filter: z.string().max(1024).optional(),
   startIndex: wholeNumberParameter(0, numberMax).default(1),
   count: wholeNumberParameter(0, numberMax).default(resultsMax),
-  /** Comma-separated; `members` is the one that is heeded. */
+  /** Comma-separated; only `members` is supported. */
   excludedAttributes: z.string().max(1024).optional(),
 });
 export type ScimListQuery = z.infer<typeof ScimListQuery>;

@@ -1,4 +1,4 @@
-/** Knows how a directory brings users, changes them and takes them away, with what follows in workspaces. */
+/** Creates, updates and deletes users of a directory and adjusts what follows from it. */
 
 import { emailKey } from '../../model/people/person.ts';
 import type { ScimUserState } from '../../model/people/scim.ts';
@@ -22,7 +22,7 @@ import { deleteUser, lockUser, refuseOwner } from './user-changes.ts';
 
 type Request = Pick<AdminRequest, 'params' | 'ifMatch'> & Author;
 
-/** Whoever was invited has the role and the workspaces of the invite. */
+/** An invited user gets the role and the workspaces of the invite. */
 export async function create(
   deps: AdminDeps,
   request: Request,
@@ -35,20 +35,29 @@ export async function create(
     const key = emailKey(state.userName);
     const invite = await userInvites.findOpenForUpdate(tx, organisationId, key, now);
     const row: users.StoredUser = {
-      ...{ id: newId(), organisation_id: organisationId, ...columnsOf(state) },
-      ...({ role: invite?.role ?? 'member', source: 'scim' } as const),
-      ...{ version: 1, created_at: now, last_updated_at: now },
+      id: newId(),
+      organisation_id: organisationId,
+      ...columnsOf(state),
+      role: invite?.role ?? 'member',
+      source: 'scim' as const,
+      version: 1,
+      created_at: now,
+      last_updated_at: now,
     };
     await refusingTaken(users.insert(tx, row));
     await auditChange(tx, deps, request, {
-      ...{ action: 'create', kind: 'User', resourceId: row.id, workspaceId: null, changes: {} },
+      action: 'create',
+      kind: 'User',
+      resourceId: row.id,
+      workspaceId: null,
+      changes: {},
     });
     if (invite !== undefined) await acceptInvite(tx, deps, request, invite, row);
     return row;
   });
 }
 
-/** Yields the user as it is now; `change` says from how it was how it is to be. */
+/** Returns the user after the change; `change` computes the new state from the current one. */
 export async function change(
   deps: AdminDeps,
   request: Request,
@@ -68,7 +77,10 @@ export async function change(
     if (row.role === 'owner' && columns.status !== 'active') refuseOwner();
     await refusingTaken(users.update(tx, row, { ...columns, last_updated_at: now }));
     await auditChange(tx, deps, request, {
-      ...{ action: 'update', kind: 'User', resourceId: row.id, workspaceId: null },
+      action: 'update',
+      kind: 'User',
+      resourceId: row.id,
+      workspaceId: null,
       changes: { fields },
     });
     if (columns.status !== row.status) await settleUser(tx, deps, request, row.id, columns.status);
@@ -82,7 +94,7 @@ export async function remove(deps: AdminDeps, request: Request): Promise<void> {
   });
 }
 
-/** Who is no longer active has no keys and no sessions, and is in no workspace by a group. */
+/** Deletes keys, sessions and group memberships of a user who is no longer active. */
 async function settleUser(
   tx: Db,
   deps: AdminDeps,
@@ -114,5 +126,5 @@ function columnsOf(state: ScimUserState) {
 }
 
 function refusingTaken(writing: Promise<unknown>): Promise<unknown> {
-  return requireUnique(writing, 'The organisation has a user of this address', 'userName');
+  return requireUnique(writing, 'The organisation has a user with this address', 'userName');
 }

@@ -1,4 +1,4 @@
-/** Knows users as a directory provisions them, over SCIM 2.0 (docs/reference/access.md, Provisioning). */
+/** HTTP routes for users that a directory provisions over SCIM 2.0 (docs/reference/access.md, Provisioning). */
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
 import { emailKey } from '../../model/people/person.ts';
@@ -34,7 +34,7 @@ export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...all,
       method: 'POST',
-      summary: 'Bring a user',
+      summary: 'Create a user over SCIM',
       successStatus: 201,
       body: ScimUserBody,
       response: ScimUser,
@@ -43,7 +43,7 @@ export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...all,
       method: 'GET',
-      summary: 'List users, as a directory sees them',
+      summary: 'List users over SCIM',
       query: ScimListQuery,
       response: scimListOf(ScimUser),
       handle: (request) => list(deps, request),
@@ -52,14 +52,14 @@ export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
       ...item,
       method: 'GET',
       versioned: false,
-      summary: 'Get a user, as a directory sees it',
+      summary: 'Get a user over SCIM',
       response: ScimUser,
       handle: (request) => get(deps, request),
     }),
     route({
       ...item,
       method: 'PUT',
-      summary: 'Replace what the directory says of a user',
+      summary: 'Replace a user over SCIM',
       refusals: ['conflict'],
       body: ScimUserBody,
       response: ScimUser,
@@ -69,7 +69,7 @@ export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...item,
       method: 'PATCH',
-      summary: 'Change some of what the directory says of a user',
+      summary: 'Change some attributes of a user over SCIM',
       refusals: ['conflict'],
       body: ScimPatch,
       response: ScimUser,
@@ -81,7 +81,7 @@ export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...item,
       ...scimDeletion,
-      summary: 'Take a user away',
+      summary: 'Delete a user over SCIM',
       refusals: ['conflict'],
       handle: (request) => scimDeleted(remove(deps, request)),
     }),
@@ -98,8 +98,8 @@ async function list(deps: AdminDeps, { caller, query }: QueryRequest<ScimListQue
         ? { externalId: named.value }
         : { emailKey: emailKey(named.value) };
   const page = pageOfScim(query);
-  const found = await users.list(deps.database.readable, caller.organisationId, filter, page);
-  return scimList(found.rows.map(toScimUser), page, found.total);
+  const stored = await users.list(deps.database.readable, caller.organisationId, filter, page);
+  return scimList(stored.rows.map(toScimUser), page, stored.total);
 }
 
 async function get(deps: AdminDeps, { caller, params }: AdminRequest) {

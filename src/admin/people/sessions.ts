@@ -1,4 +1,4 @@
-/** Knows sessions of people over HTTP (docs/reference/access.md, Sign-in): one's own, and those of others for who looks after them. */
+/** HTTP routes for users' sessions (docs/reference/access.md, Sign-in): one's own, and those of others for administrators. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { clearedSessionCookie } from '../../auth/sessions.ts';
@@ -20,7 +20,7 @@ import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 const SessionRecord = z.object({
   id: z.uuid(),
   created_at: ResponseTimestamp,
-  /** To the minute. */
+  /** Accurate to the minute. */
   last_used_at: ResponseTimestamp,
   expires_at: ResponseTimestamp,
   object: z.literal('session'),
@@ -30,16 +30,16 @@ const OwnSession = SessionRecord.extend({
   user: z.object({ id: z.uuid(), email: z.string(), role: OrganisationRole }),
   organisation_id: z.uuid(),
   tsg_id: z.string(),
-  /** In which the session acts; null for an administrator's, or where none is chosen. */
+  /** Workspace of the session; null for an administrator's, or when none is chosen. */
   workspace_id: z.uuid().nullable(),
   scopes: z.array(z.string()),
-  /** That the user is in. */
+  /** Workspaces of which the user is a member. */
   workspaces: z.array(
     z.object({ id: z.uuid(), slug: z.string(), name: z.string(), role: WorkspaceRole }),
   ),
 });
 const Ended = z.object({
-  /** Where the identity provider ends its own session, or null. */
+  /** Logout address of the identity provider, or null. */
   end_session_url: z.string().nullable(),
 });
 
@@ -51,7 +51,7 @@ export function sessionRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...own,
       method: 'GET',
-      summary: 'Say who is signed in',
+      summary: 'Get the signed-in user',
       response: OwnSession,
       handle: (request) => getOwn(deps, request),
     }),
@@ -97,7 +97,7 @@ export function sessionRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'DELETE',
       path: '/admin/users/:id/identity',
       scope: 'organisation_users.update',
-      summary: 'Let a user come with another account of the identity provider',
+      summary: "Unbind a user's account of the identity provider, so that another one can be used",
       response: empty,
       handle: (request) => unbind(deps, request),
     }),
@@ -114,7 +114,9 @@ async function getOwn({ database }: AdminDeps, { caller }: AdminRequest) {
   return {
     ...present(session),
     user: { id: caller.id, email: session.email, role: session.role },
-    ...{ organisation_id: organisationId, tsg_id: tsgId, workspace_id: workspaceId },
+    organisation_id: organisationId,
+    tsg_id: tsgId,
+    workspace_id: workspaceId,
     scopes: [...scopes],
     workspaces: rows.map(({ id, slug, name }) => ({ id, slug, name, role: roles.get(id)! })),
   };
@@ -133,7 +135,7 @@ async function endOwn(deps: AdminDeps, request: AdminRequest) {
   return new RawReply(200, JSON.stringify(answer), { 'set-cookie': clearedSessionCookie });
 }
 
-/** Answers `{}`. @throws ApiError `notFound` for a user or a session that is not there */
+/** Returns `{}`. @throws ApiError `notFound` for an unknown user or session */
 async function endMany(deps: AdminDeps, request: AdminRequest, which: { readonly id?: string }) {
   const { caller, params } = request;
   await deps.database.transaction(async (tx) => {
@@ -146,7 +148,7 @@ async function endMany(deps: AdminDeps, request: AdminRequest, which: { readonly
   return {};
 }
 
-/** Answers `{}`. Sessions that were opened with the account end. */
+/** Returns `{}`. Ends the sessions that were opened with the account. */
 async function unbind(deps: AdminDeps, request: AdminRequest) {
   const { caller, params } = request;
   await deps.database.transaction(async (tx) => {
@@ -154,10 +156,11 @@ async function unbind(deps: AdminDeps, request: AdminRequest) {
     const { organisationId } = caller;
     if (!(await userIdentities.deleteOfUser(tx, organisationId, userId))) return;
     await userSessions.deleteMany(tx, organisationId, { userId });
-    const told = { kind: 'User', resourceId: userId, workspaceId: null } as const;
     await auditChange(tx, deps, request, {
       action: 'update',
-      ...told,
+      kind: 'User',
+      resourceId: userId,
+      workspaceId: null,
       changes: { identity: null },
     });
   });
@@ -177,8 +180,8 @@ async function auditEnd(
   author: Author,
   resourceId: string,
 ): Promise<void> {
-  const told = { kind: 'UserSession', resourceId, workspaceId: null } as const;
-  await auditChange(tx, deps, author, { action: 'delete', ...told, changes: {} });
+  const entry = { kind: 'UserSession', resourceId, workspaceId: null } as const;
+  await auditChange(tx, deps, author, { action: 'delete', ...entry, changes: {} });
 }
 
 function present(row: userSessions.StoredSession): z.infer<typeof SessionRecord> {

@@ -1,4 +1,4 @@
-/** Knows which user a proven identity is, what follows from what the provider says of it, and how its session is opened. */
+/** Maps a proven identity to a user, applies roles and groups of the identity provider, and opens the session. */
 import type { ProvenIdentity } from '../../auth/identity-provider.ts';
 import { claimTexts } from '../../auth/identity-provider.ts';
 import type { Principal } from '../../auth/principal.ts';
@@ -26,7 +26,7 @@ interface Coming {
   readonly request: Pick<Author, 'requestId' | 'now'>;
 }
 
-/** Yields the cookie. @throws ApiError `forbidden` for who is no user here, or may not sign in */
+/** Returns the session cookie. @throws ApiError `forbidden` for an unknown user, or one who may not sign in */
 export async function openSession(
   deps: AdminDeps,
   settings: Settings,
@@ -38,12 +38,15 @@ export async function openSession(
   } catch (error) {
     if (!isDuplicateEntry(error)) throw error;
   }
-  // Somebody else made the same user, or bound it, at the same time: now it is there to be found.
+  // A concurrent sign-in has created or bound the same user; the second attempt finds it.
   try {
     return await admit();
   } catch (error) {
     if (!isDuplicateEntry(error)) throw error;
-    throw new ApiError('forbidden', 'Your address is another account of the identity provider');
+    throw new ApiError(
+      'forbidden',
+      'Your address belongs to another account of the identity provider',
+    );
   }
 }
 
@@ -65,28 +68,36 @@ async function enter(tx: Db, deps: AdminDeps, settings: Settings, coming: Coming
   const { tokenHmac, cookie } = makeSession(deps.keyring, place, settings.sessionMs);
   const { now } = request;
   await userSessions.insert(tx, {
-    ...{ organisation_id: organisation.id, id: place.id, user_id: user.id, token_hmac: tokenHmac },
-    ...{ subject_hash: identity.subjectHash, provider_session_hash: identity.sessionHash },
-    ...{ created_at: now, last_used_at: now, expires_at: now + settings.sessionMs },
+    organisation_id: organisation.id,
+    id: place.id,
+    user_id: user.id,
+    token_hmac: tokenHmac,
+    subject_hash: identity.subjectHash,
+    provider_session_hash: identity.sessionHash,
+    created_at: now,
+    last_used_at: now,
+    expires_at: now + settings.sessionMs,
   });
-  const told = { kind: 'UserSession', resourceId: place.id, workspaceId: null } as const;
-  await auditChange(tx, deps, author, { action: 'create', ...told, changes: { user: user.id } });
+  const entry = { kind: 'UserSession', resourceId: place.id, workspaceId: null } as const;
+  await auditChange(tx, deps, author, { action: 'create', ...entry, changes: { user: user.id } });
   return cookie;
 }
 
-/** Null where the provider has no say. @throws ApiError `forbidden` for whom it gives no role */
+/** Null when roles are not taken from claims. @throws ApiError `forbidden` when the claims contain no role */
 function claimedRole({ roles }: Settings, { claims }: ProvenIdentity): AssignedRole | null {
   if (roles === null) return null;
-  const given = claimTexts(claims, roles.claim).flatMap((value) => roles.byValue.get(value) ?? []);
-  if (given.length === 0) {
+  const claimed = claimTexts(claims, roles.claim).flatMap(
+    (value) => roles.byValue.get(value) ?? [],
+  );
+  if (claimed.length === 0) {
     throw new ApiError('forbidden', 'The identity provider gives you no role here');
   }
-  return given.includes('admin') ? 'admin' : 'member';
+  return claimed.includes('admin') ? 'admin' : 'member';
 }
 
 /**
- * The user whose account this is; at the first time the one of its address, whoever was invited there, or,
- * where the provider alone decides, a new one. Held until the transaction ends.
+ * The user bound to this account. At the first sign-in it is the user with the same address, the user of an
+ * invite to it, or, if the provider alone decides, a new user. Locked until the transaction ends.
  */
 async function findOrMake(
   tx: Db,
@@ -98,20 +109,22 @@ async function findOrMake(
   const { organisation, identity, request } = coming;
   const { subjectHash, verifiedEmail: email } = identity;
   const bound = await userIdentities.findUserId(tx, organisation.id, subjectHash);
-  const known = bound && (await users.findByIdForUpdate(tx, organisation.id, bound));
-  if (known) return known;
+  const boundUser = bound && (await users.findByIdForUpdate(tx, organisation.id, bound));
+  if (boundUser) return boundUser;
   if (email === null) {
-    const message = 'The identity provider has verified no e-mail address of yours';
+    const message = 'The identity provider has not verified your e-mail address';
     throw new ApiError('forbidden', message);
   }
   const key = emailKey(email);
-  // First of all: of several who come with one invite, the others then find the user that one has made.
+  // Locked first, so that concurrent sign-ins with one invite find the user that the first one creates.
   const invite = await userInvites.findOpenForUpdate(tx, organisation.id, key, request.now);
   const user =
     (await users.findByEmailKeyForUpdate(tx, organisation.id, key)) ??
     (await make(tx, deps, settings, coming, { email, role, invite }));
   await userIdentities.insert(tx, {
-    ...{ organisation_id: organisation.id, user_id: user.id, subject_hash: subjectHash },
+    organisation_id: organisation.id,
+    user_id: user.id,
+    subject_hash: subjectHash,
     created_at: request.now,
   });
   return user;
@@ -134,15 +147,23 @@ async function make(
   const { now } = request;
   const isWelcome = settings.provisions && settings.tsgId === organisation.tsg_id;
   if (invite === undefined && !isWelcome) {
-    const message = 'No user of this organisation has your address: ask for an invite';
+    const message = 'No user of this organisation has your address; ask for an invite';
     throw new ApiError('forbidden', message);
   }
   const user: users.StoredUser = {
-    ...{ id: newId(), organisation_id: organisation.id, email, external_id: null },
+    id: newId(),
+    organisation_id: organisation.id,
+    email,
+    external_id: null,
     email_key: emailKey(email),
-    ...{ first_name: identity.firstName, last_name: identity.lastName, status: 'active' },
-    ...{ role: role ?? invite?.role ?? 'member', source: invite ? 'invite' : 'sign-in' },
-    ...{ version: 1, created_at: now, last_updated_at: now },
+    first_name: identity.firstName,
+    last_name: identity.lastName,
+    status: 'active',
+    role: role ?? invite?.role ?? 'member',
+    source: invite ? 'invite' : 'sign-in',
+    version: 1,
+    created_at: now,
+    last_updated_at: now,
   };
   await users.insert(tx, user);
   const author = authorOf(coming, user);
@@ -151,11 +172,16 @@ async function make(
   return user;
 }
 
-/** People do themselves what follows from their signing in. */
+/** The user is the author of the changes that follow from signing in. */
 function authorOf({ organisation, request }: Coming, user: users.StoredUser): Author {
   const caller: Principal = {
-    ...{ kind: 'user', id: user.id, name: user.email, organisationId: organisation.id },
-    ...{ tsgId: organisation.tsg_id, workspaceId: null, scopes: [] },
+    kind: 'user',
+    id: user.id,
+    name: user.email,
+    organisationId: organisation.id,
+    tsgId: organisation.tsg_id,
+    workspaceId: null,
+    scopes: [],
     person: { userId: user.id, sessionId: null, actsForOthers: false },
   };
   return { caller, owner: null, fence: null, requestId: request.requestId, now: request.now };
@@ -169,6 +195,6 @@ async function auditUser(
   action: 'create' | 'update',
   changes: Record<string, unknown>,
 ): Promise<void> {
-  const told = { kind: 'User', resourceId, workspaceId: null, changes } as const;
-  await auditChange(tx, deps, author, { action, ...told });
+  const entry = { kind: 'User', resourceId, workspaceId: null, changes } as const;
+  await auditChange(tx, deps, author, { action, ...entry });
 }

@@ -1,4 +1,4 @@
-/** Knows how groups that the identity provider names at a sign-in become those that somebody is in. */
+/** Applies the groups in the identity provider's claims to the user at sign-in. */
 import type { Db } from '../../store/connection/db.ts';
 import * as scimGroups from '../../store/people/scim-groups.ts';
 import * as scimMappings from '../../store/people/scim-mappings.ts';
@@ -8,7 +8,7 @@ import { settle } from './scim-membership.ts';
 
 const namesMax = 1000;
 
-/** Of the groups that are there, the user is in those named and in no other; workspaces follow. */
+/** The user becomes a member of exactly the existing groups named; workspace memberships follow. */
 export async function followGroups(
   tx: Db,
   deps: AdminDeps,

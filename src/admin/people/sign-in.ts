@@ -1,4 +1,4 @@
-/** Knows how a browser signs somebody in (docs/reference/access.md, Sign-in): off to the identity provider, and back with a session. */
+/** HTTP routes for signing in with a browser (docs/reference/access.md, Sign-in): to the identity provider and back with a session. */
 import { z } from 'zod';
 import type { ProvenIdentity } from '../../auth/identity-provider.ts';
 import { ProviderUnavailable, SignInRefused } from '../../auth/identity-provider.ts';
@@ -17,26 +17,30 @@ import * as organisations from '../../store/resources/organisations.ts';
 import type { AdminDeps, SignIn } from '../request/deps.ts';
 import { openSession } from './sign-in-changes.ts';
 
-/** A path of this host and nothing else, or anybody could be sent anywhere in our name. */
+/** A path of this host only, to prevent open redirects. */
 const ownPathPattern = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,2047}$/;
 
 const BeginQuery = z.object({
   tsg_id: z.string().regex(tsgIdPattern, 'must be ten digits').optional(),
   return_to: z.string().regex(ownPathPattern, 'must be a path of this server').optional(),
-  /** As whom the provider is asked, for clients that know several: there is one. */
+  /** Accepted for clients that send it; there is only one OAuth client. */
   sso_client_id: z.string().max(255).optional(),
 });
 
 const text = z.string().max(4096).optional();
-/** What of the address counts to which a provider sends people back. */
+/** Parameters with which a provider redirects back. */
 const FinishQuery = z.object({
-  ...{ code: text, state: text, iss: text, error: text, error_description: text },
+  code: text,
+  state: text,
+  iss: text,
+  error: text,
+  error_description: text,
 });
 
 const LogoutBody = z.object({ logout_token: z.string().max(8192) });
 
-/** Who you are, for a deployment where no page is in front. */
-const usualReturn = '/v1/session';
+/** Shows the signed-in user, for deployments without a web page in front. */
+const defaultReturnPath = '/v1/session';
 
 export function signInRoutes(deps: AdminDeps): Route<null>[] {
   const open = { mounts: { v1: ['none'] }, response: z.object({}) } as const;
@@ -45,7 +49,7 @@ export function signInRoutes(deps: AdminDeps): Route<null>[] {
       ...open,
       method: 'GET',
       path: '/sign-in',
-      summary: 'Go and sign in',
+      summary: 'Start to sign in',
       query: BeginQuery,
       handle: (request) => begin(deps, request),
     }),
@@ -53,7 +57,7 @@ export function signInRoutes(deps: AdminDeps): Route<null>[] {
       ...open,
       method: 'GET',
       path: '/sign-in/callback',
-      summary: 'Come back from signing in',
+      summary: 'Complete a sign-in after the redirect from the identity provider',
       query: FinishQuery,
       handle: (request) => finish(deps, request),
     }),
@@ -69,38 +73,39 @@ export function signInRoutes(deps: AdminDeps): Route<null>[] {
   ];
 }
 
-type Asked<Query> = RouteRequest<null, Record<string, string>, Query, undefined>;
+type SignInRequest<Query> = RouteRequest<null, Record<string, string>, Query, undefined>;
 
-async function begin(deps: AdminDeps, { query, now }: Asked<z.infer<typeof BeginQuery>>) {
+async function begin(deps: AdminDeps, { query, now }: SignInRequest<z.infer<typeof BeginQuery>>) {
   const signIn = requireSignIn(deps);
   const tsgId = query.tsg_id ?? signIn.settings.tsgId;
   if (tsgId === null) {
-    throw validationError({ path: ['tsg_id'], message: 'is missing: which organisation?' });
+    throw validationError({ path: ['tsg_id'], message: 'is required to select the organisation' });
   }
   if (![undefined, signIn.settings.clientId].includes(query.sso_client_id)) {
-    const message = 'names no client of this deployment';
+    const message = 'is not a client of this deployment';
     throw validationError({ path: ['sso_client_id'], message });
   }
-  const { address, attempt } = await proven(signIn, () => signIn.provider.begin(now));
-  const kept = { ...attempt, tsgId, returnTo: query.return_to ?? usualReturn };
+  const { address, attempt } = await callProvider(signIn, () => signIn.provider.begin(now));
+  const kept = { ...attempt, tsgId, returnTo: query.return_to ?? defaultReturnPath };
   return redirect(address.href, [await createAttemptCookie(deps.keyring, kept, now)]);
 }
 
-async function finish(deps: AdminDeps, request: Asked<z.infer<typeof FinishQuery>>) {
+async function finish(deps: AdminDeps, request: SignInRequest<z.infer<typeof FinishQuery>>) {
   const { query, cookies, now } = request;
   const signIn = requireSignIn(deps);
   const attempt = await readAttempt(deps.keyring, cookies, now);
-  // Whoever is made to come back with somebody else's code has not begun, or something else.
+  // A browser tricked into returning with another person's code has no matching attempt.
   if (attempt === null || attempt.state !== query.state) {
     refuse(deps, request, null);
-    const message = 'is of nothing that began here within ten minutes: begin again at /v1/sign-in';
+    const message =
+      'belongs to no sign-in that started here within ten minutes; start again at /v1/sign-in';
     throw validationError({ path: ['state'], message });
   }
   const answered = Object.fromEntries(
     Object.entries(query).filter((pair): pair is [string, string] => pair[1] !== undefined),
   );
   const { tsgId } = attempt;
-  const identity: ProvenIdentity = await proven(
+  const identity: ProvenIdentity = await callProvider(
     signIn,
     () => signIn.provider.finish(answered, attempt, now),
     () => refuse(deps, request, tsgId),
@@ -117,14 +122,14 @@ async function finish(deps: AdminDeps, request: Asked<z.infer<typeof FinishQuery
   return redirect(attempt.returnTo, [cookie, clearedAttemptCookie]);
 }
 
-/** As a provider asks, for all organisations at once: it knows nothing of tenants. */
+/** Back-channel logout. It covers all organisations, because the provider knows nothing of tenants. */
 async function endFromAfar(
   deps: AdminDeps,
   request: RouteRequest<null, Record<string, string>, unknown, z.infer<typeof LogoutBody>>,
 ) {
   const { body, now, remoteAddress } = request;
   const signIn = requireSignIn(deps);
-  const subject = await proven(
+  const subject = await callProvider(
     signIn,
     () => signIn.provider.verifyLogoutToken(body.logout_token, now),
     () => {
@@ -146,10 +151,10 @@ function requireSignIn({ signIn }: AdminDeps): SignIn {
   return signIn;
 }
 
-/** Counts one who came back and is not let in. */
+/** Counts a sign-in that was refused after the redirect. */
 function refuse(
   { refusals }: Pick<AdminDeps, 'refusals'>,
-  { remoteAddress }: Pick<Asked<unknown>, 'remoteAddress'>,
+  { remoteAddress }: Pick<SignInRequest<unknown>, 'remoteAddress'>,
   tsgId: string | null,
   reason: 'unknown' | 'not_accepted' = 'unknown',
 ): void {
@@ -157,8 +162,8 @@ function refuse(
   refusals.record(refused, { server: 'admin', remoteAddress });
 }
 
-/** Why it failed is for the log, and in words without secrets for whoever signs in. */
-async function proven<T>(
+/** Logs a failure with its cause and reports it to the user without secrets. */
+async function callProvider<T>(
   { onFailure }: SignIn,
   ask: () => Promise<T>,
   onRefused: () => void = () => {},
@@ -173,7 +178,7 @@ async function proven<T>(
     }
     if (error instanceof ProviderUnavailable) {
       onFailure(error);
-      throw new ApiError('unavailable', 'The identity provider does not answer now');
+      throw new ApiError('unavailable', 'The identity provider does not respond now');
     }
     throw error;
   }

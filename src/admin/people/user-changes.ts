@@ -1,4 +1,4 @@
-/** Knows how users are held while they are changed, and what goes along when one is deleted. */
+/** Locks users for a change and deletes users with everything that belongs to them. */
 import { ApiError } from '../../model/wire/errors.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as mcpConnections from '../../store/mcp/mcp-connections.ts';
@@ -16,9 +16,9 @@ import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireVersion } from '../request/version.ts';
 
 /**
- * The user a path names, held until the transaction ends.
+ * Finds the user named by the path and locks it until the transaction ends.
  *
- * @throws ApiError `notFound`, `stale`; `conflict` for the owner, without whom nobody could help.
+ * @throws ApiError `notFound`, `stale`; `conflict` for the owner, whom every organisation needs
  */
 export async function lockUser(
   tx: Db,
@@ -34,17 +34,17 @@ export async function lockUser(
 }
 
 export function refuseOwner(): never {
-  throw new ApiError('conflict', 'The owner of the organisation stays its owner', 'id');
+  throw new ApiError('conflict', 'The owner of the organisation cannot be changed', 'id');
 }
 
-/** Memberships, keys, sessions, and what MCP servers say of the user go along. */
+/** Also deletes memberships, keys, sessions and settings on MCP servers. */
 export async function deleteUser(
   tx: Db,
   deps: AdminDeps,
   author: Author,
   { organisation_id, id }: users.StoredUser,
 ): Promise<void> {
-  // Also where an administrator is no member.
+  // Includes workspaces in which an administrator is no member.
   await deleteUserKeys(tx, deps, author, { userId: id });
   const workspaceIds = await workspaceMembers.listWorkspaceIds(tx, organisation_id, [id]);
   for (const workspace_id of workspaceIds.get(id) ?? []) {
@@ -57,6 +57,10 @@ export async function deleteUser(
   await userIdentities.deleteOfUser(tx, organisation_id, id);
   await users.deleteById(tx, organisation_id, id);
   await auditChange(tx, deps, author, {
-    ...{ action: 'delete', kind: 'User', resourceId: id, workspaceId: null, changes: {} },
+    action: 'delete',
+    kind: 'User',
+    resourceId: id,
+    workspaceId: null,
+    changes: {},
   });
 }

@@ -1,4 +1,4 @@
-/** Knows what the API tells about a user. */
+/** Converts users to API records. */
 import { z } from 'zod';
 import { OrganisationRole } from '../../model/people/person.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';

@@ -1,4 +1,4 @@
-/** Knows users over HTTP (docs/reference/access.md, People): routes, lists and changes. */
+/** HTTP routes for users (docs/reference/access.md, People). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -31,7 +31,7 @@ const NamePart = z.string().min(1).max(255).optional();
 const ListQuery = z.object({
   ...pageQueryInBothSpellings(),
   role: OrganisationRole.optional(),
-  /** The whole address. */
+  /** The complete address. */
   email: z.string().min(1).max(254).optional(),
   first_name: NamePart,
   last_name: NamePart,
@@ -65,7 +65,7 @@ export function userRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'PUT',
       scope: 'organisation_users.update',
       versioned: true,
-      summary: 'Give a user another role or name',
+      summary: 'Change the role or name of a user',
       refusals: ['conflict'],
       body: UserUpdate.meta(updateBodyMeta),
       response: z.object({}),
@@ -119,7 +119,7 @@ async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
   return withVersionTag(toRecord(row, workspaceIds.get(id) ?? []), row);
 }
 
-/** Answers `{}`. The role that the user has already is refused, as clients of this API know it. */
+/** Returns `{}`. Refuses the current role, as clients of this API expect. */
 async function update(deps: AdminDeps, request: BodyRequest<UserUpdate>) {
   const { body, now } = request;
   requireUpdate(body);
@@ -127,7 +127,7 @@ async function update(deps: AdminDeps, request: BodyRequest<UserUpdate>) {
   await deps.database.transaction(async (tx) => {
     const row = await lockUser(tx, request);
     if (row.role === body.role) {
-      throw validationError({ path: ['role'], message: 'is the one that the user has already' });
+      throw validationError({ path: ['role'], message: 'is already the role of the user' });
     }
     const names = (['first_name', 'last_name'] as const).filter(
       (name) => body[name] !== undefined && body[name] !== row[name],
@@ -136,7 +136,10 @@ async function update(deps: AdminDeps, request: BodyRequest<UserUpdate>) {
     const { role = row.role, first_name = row.first_name, last_name = row.last_name } = body;
     await users.update(tx, row, { role, first_name, last_name, last_updated_at: now });
     await auditChange(tx, deps, request, {
-      ...{ action: 'update', kind: 'User', resourceId: row.id, workspaceId: null },
+      action: 'update',
+      kind: 'User',
+      resourceId: row.id,
+      workspaceId: null,
       changes: {
         ...(body.role === undefined ? {} : { role: body.role }),
         ...(names.length === 0 ? {} : { fields: names }),
@@ -146,7 +149,7 @@ async function update(deps: AdminDeps, request: BodyRequest<UserUpdate>) {
   return {};
 }
 
-/** Answers `{}`. */
+/** Returns `{}`. */
 async function remove(deps: AdminDeps, request: AdminRequest) {
   await deps.database.transaction(async (tx) => {
     await deleteUser(tx, deps, request, await lockUser(tx, request));

@@ -1,6 +1,6 @@
-/** Knows what reads and changes of every policy have alike: its workspace, its columns, which are found. */
+/** Shared code of both kinds of policies: workspace, columns and look-up. */
 import { z } from 'zod';
-import type { Condition, GroupBy } from '../../model/limits/policy.ts';
+import type { PolicyCondition, GroupBy } from '../../model/limits/policy.ts';
 import { rewriteDocument } from '../../model/wire/json-record.ts';
 import { pageQuery } from '../../model/wire/paging.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
@@ -12,24 +12,24 @@ import { type BodyRequest, type QueryRequest, WorkspaceQuery } from '../request/
 import { baseColumns } from '../request/resource-change.ts';
 import { findIn, idOr404 } from '../request/scoping.ts';
 
-/** Of a policy itself; active where nothing is asked for. */
+/** Status of the policies to find; active by default. */
 const PolicyStatus = z.enum(['active', 'archived']).default('active');
 
 export const PolicyListQuery = WorkspaceQuery.extend({ ...pageQuery(), status: PolicyStatus });
 export const PolicyQuery = WorkspaceQuery.extend({ status: PolicyStatus });
 
-/** What a body says of every policy. */
+/** Body fields common to all policies. */
 interface PolicyBody {
   readonly name?: string | null | undefined;
   readonly description?: string | null | undefined;
-  readonly conditions: readonly Condition[];
+  readonly conditions: readonly PolicyCondition[];
   readonly group_by: GroupBy;
 }
 
 /**
- * The columns that every new policy has.
+ * Columns common to all new policies.
  *
- * @throws ApiError `invalid` without a workspace, to which every policy belongs.
+ * @throws ApiError `invalid` without a workspace, because every policy belongs to one
  */
 export function newPolicy(request: BodyRequest<PolicyBody>, workspace: StoredWorkspace | null) {
   const { body } = request;
@@ -47,7 +47,7 @@ export function newPolicy(request: BodyRequest<PolicyBody>, workspace: StoredWor
   };
 }
 
-/** The same columns as an update wants them; undefined stays. */
+/** The same columns for an update; undefined stays. */
 export function changedPolicy(
   body: Partial<PolicyBody>,
   row: StoredPolicy,
@@ -62,7 +62,7 @@ export function changedPolicy(
 
 type Find<Row> = (db: Db, organisationId: string, id: string) => Promise<Row | undefined>;
 
-/** Archived policies are found by nobody who would change them. */
+/** Hides archived policies from updates and deletes. */
 export function activeOnly<Row extends StoredPolicy>(find: Find<Row>): Find<Row> {
   return async (tx, organisationId, id) => {
     const row = await find(tx, organisationId, idOr404(id));
@@ -70,7 +70,7 @@ export function activeOnly<Row extends StoredPolicy>(find: Find<Row>): Find<Row>
   };
 }
 
-/** The policy that a path names, whatever its status. */
+/** The policy named by the path, in any status. */
 export function findPolicy<Row extends StoredPolicy>(
   deps: AdminDeps,
   { caller, params, query }: QueryRequest<z.infer<typeof WorkspaceQuery>>,

@@ -1,7 +1,7 @@
-/** Knows what the API tells alike of every policy, and the part of the body that would make it. */
+/** Converts the fields common to all policies to API records and bodies. */
 import { z } from 'zod';
 import {
-  type Condition,
+  type PolicyCondition,
   conditionsSchema,
   type GroupBy,
   groupBySchema,
@@ -32,7 +32,7 @@ export function toPolicyRecord(row: StoredPolicy) {
     description: row.description,
     organisation_id: row.organisation_id,
     workspace_id: row.workspace_id,
-    conditions: JSON.parse(row.conditions) as Condition[],
+    conditions: JSON.parse(row.conditions) as PolicyCondition[],
     group_by: JSON.parse(row.group_by) as GroupBy,
     status: row.status,
     created_at: formatTimestamp(row.created_at),
@@ -40,7 +40,7 @@ export function toPolicyRecord(row: StoredPolicy) {
   };
 }
 
-/** The part of the body that would make this policy again. */
+/** The common part of the body that would create this policy. */
 export function toPolicySpec(row: StoredPolicy): Record<string, unknown> {
   const { name, description, workspace_id, conditions, group_by } = toPolicyRecord(row);
   return { name, description, workspace_id, conditions, group_by };

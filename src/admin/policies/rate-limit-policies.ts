@@ -1,4 +1,4 @@
-/** Knows rate-limit policies over HTTP (docs/reference/resources.md, Rate-limit policies): routes, lists, changes. */
+/** HTTP routes for rate-limit policies (docs/reference/resources.md, Rate-limit policies). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
@@ -48,7 +48,7 @@ import {
 import { RateLimitPolicyRecord, toRecord, toSpec } from './rate-limit-policy-record.ts';
 
 const CreateBody = RateLimitPolicyCreate.extend(createFields).superRefine(checkTargetRules);
-/** `target` is fixed when a policy is made; the same again is no change. */
+/** `target` is immutable; repeating the current value is no change. */
 const UpdateBody = RateLimitPolicyUpdate.extend({
   ...updateFields,
   target: RateTarget.optional(),
@@ -103,7 +103,7 @@ function rateLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-/** Answers the new policy's id. */
+/** Returns the id of the new policy. */
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { body } = request;
   const { type, unit, value, target = 'llm' } = body;
@@ -138,20 +138,20 @@ async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof PolicyQ
   return withVersionTag(toRecord(row), row);
 }
 
-const changing: ResourceWriter<policies.StoredRateLimitPolicy> = {
+const writer: ResourceWriter<policies.StoredRateLimitPolicy> = {
   kind: 'RateLimitPolicy',
   param: 'id',
   lock: activeOnly(policies.findByIdForUpdate),
   write: policies.update,
 };
 
-/** Answers `{}`. What was counted in the running time goes on to count, unless type or unit are others. */
+/** Returns `{}`. Counters of the running window continue unless type or unit changes. */
 async function update(
   deps: AdminDeps,
   request: BodyRequest<z.infer<typeof UpdateBody>>,
 ): Promise<Record<string, never>> {
   const { body } = request;
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, writer, {
     columns: (_, row) => {
       requireUnchanged('target', body.target, row.target);
       rejectFaults(targetFaults({ ...body, target: row.target }));
@@ -162,9 +162,9 @@ async function update(
   return {};
 }
 
-/** Archives the policy and answers `{}`. */
+/** Archives the policy and returns `{}`. */
 function remove(deps: AdminDeps, request: ItemRequest): Promise<Record<string, never>> {
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, writer, async (tx, row) => {
     await policies.update(tx, row.organisation_id, row.id, {
       status: 'archived',
       last_updated_at: request.now,

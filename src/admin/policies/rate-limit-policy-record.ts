@@ -1,8 +1,8 @@
-/** Knows what the API tells about a rate-limit policy, and the body that would make it. */
+/** Converts rate-limit policies to API records and to the body that would create them. */
 import { z } from 'zod';
 import { RateLimit } from '../../model/limits/limits.ts';
 import { RateTarget } from '../../model/limits/rate-limit-policy.ts';
-import { withoutNulls } from '../../model/wire/json-record.ts';
+import { omitNulls } from '../../model/wire/json-record.ts';
 import type { StoredRateLimitPolicy } from '../../store/resources/rate-limit-policies.ts';
 import { policyRecordFields, toPolicyRecord, toPolicySpec } from './policy-record.ts';
 
@@ -20,9 +20,9 @@ export function toRecord(row: StoredRateLimitPolicy): z.infer<typeof RateLimitPo
   return { ...toPolicyRecord(row), ...termsOf(row), object: 'rate-limits-policy' };
 }
 
-/** The body that would create this policy, sparse: what the snapshot shows to sync. */
+/** The body that would create this policy, without absent fields; sync compares it with its manifests. */
 export function toSpec(row: StoredRateLimitPolicy): Record<string, unknown> {
-  return withoutNulls({ ...toPolicySpec(row), ...termsOf(row) });
+  return omitNulls({ ...toPolicySpec(row), ...termsOf(row) });
 }
 
 function termsOf({ type, unit, value, target }: StoredRateLimitPolicy) {

@@ -1,4 +1,4 @@
-/** Knows usage-limit policies over HTTP (docs/reference/resources.md, Usage-limit policies): routes, lists, look-ups. */
+/** HTTP routes for usage-limit policies (docs/reference/resources.md, Usage-limit policies). */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -38,7 +38,7 @@ import {
   UsageLimitPolicyRecord,
 } from './usage-limit-policy-record.ts';
 
-/** Counters that one answer with `include_usage` tells; the entities list pages through all. */
+/** Counters in one response with `include_usage`; the entities list returns all, by page. */
 const usageMapMax = 10_000;
 const item = '/policies/usage-limits/:id';
 const shared = { mounts: everyMount } as const;

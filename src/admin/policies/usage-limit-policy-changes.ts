@@ -1,6 +1,6 @@
-/** Knows how usage-limit policies are made, changed and archived: each in one transaction with its traces. */
+/** Creates, updates and archives usage-limit policies, each in one transaction with its audit row. */
 
-import { findLimitFault, fromUnits, type LimitTerms } from '../../model/limits/limits.ts';
+import { findLimitFault, fromUnits, type LimitFields } from '../../model/limits/limits.ts';
 import type {
   UsageLimitPolicyCreate,
   UsageLimitPolicyUpdate,
@@ -38,7 +38,7 @@ import { findOr404, idOr404 } from '../request/scoping.ts';
 import { requireVersion } from '../request/version.ts';
 import { activeOnly, changedPolicy, newPolicy } from './policy-course.ts';
 
-/** Answers the new policy's id. */
+/** Returns the id of the new policy. */
 export async function create(
   deps: AdminDeps,
   request: BodyRequest<UsageLimitPolicyCreate & CreateFields>,
@@ -63,21 +63,21 @@ export async function create(
 
 const findActive = activeOnly(policies.findByIdForUpdate);
 
-const changing: ResourceWriter<policies.StoredUsageLimitPolicy> = {
+const writer: ResourceWriter<policies.StoredUsageLimitPolicy> = {
   kind: 'UsageLimitPolicy',
   param: 'id',
   lock: findActive,
   write: policies.update,
 };
 
-/** Answers `{}`. Absent fields stay, null clears; counters follow the new limit at once. */
+/** Returns `{}`. Absent fields stay, null clears; counters are compared with the new limit at once. */
 export async function update(
   deps: AdminDeps,
   request: BodyRequest<UsageLimitPolicyUpdate & UpdateFields>,
 ): Promise<Record<string, never>> {
   const { body, now } = request;
   const { reset_usage_for_value: valueKey } = body;
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, writer, {
     columns: async (tx, row) => {
       await moveToCurrentWindow(
         tx,
@@ -88,7 +88,7 @@ export async function update(
     },
     triggers: typeof valueKey === 'string' ? ['reset_usage_for_value'] : [],
     follow: async (tx, row, changed) => {
-      // Dollars and tokens cannot be added up.
+      // Dollars and tokens cannot be added, so another type starts a new window.
       if (changed.type !== undefined) await usageWindows.restart(tx, table, subjectOf(row), now);
       else if (typeof valueKey === 'string') {
         const id = usageCounters.counterId(row.id, valueKey);
@@ -99,12 +99,12 @@ export async function update(
   return {};
 }
 
-/** Archives the policy and answers `{}`; its window ends, and its counters stay for as long as those of any. */
+/** Archives the policy and returns `{}`. Its window ends; its counters are deleted after the usual time. */
 export async function remove(
   deps: AdminDeps,
   request: ItemRequest,
 ): Promise<Record<string, never>> {
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, writer, async (tx, row) => {
     await usageWindows.end(tx, table, subjectOf(row), request.now);
     await policies.update(tx, row.organisation_id, row.id, {
       status: 'archived',
@@ -114,7 +114,7 @@ export async function remove(
   });
 }
 
-/** Sets one counter of the policy to nought and answers `{}`. */
+/** Sets one counter of the policy to zero and returns `{}`. */
 export async function resetEntity(
   deps: AdminDeps,
   request: BodyRequest<undefined>,
@@ -144,7 +144,7 @@ function subjectOf(row: policies.StoredUsageLimitPolicy): usageCounters.UsageSub
   return { organisationId: row.organisation_id, kind: 'policy', id: row.id };
 }
 
-/** Which counters are those of a policy at `now`. */
+/** The window of a policy's counters at `now`. */
 export function windowOf(
   row: policies.StoredUsageLimitPolicy,
   now: number,
@@ -169,10 +169,10 @@ function columnsOf(
 }
 
 /**
- * The budget after the update. One kind of period, newly sent, takes the other's place; without
- * any period there is no first reset either.
+ * The budget after the update. A newly sent kind of period replaces the other kind; without a period there
+ * is no first reset.
  *
- * @throws ApiError `invalid` when the whole breaks a rule that the sent part alone does not.
+ * @throws ApiError `invalid` when the merged budget breaks a rule that the sent part does not break
  */
 function mergedBudget(
   body: UsageLimitPolicyUpdate,
@@ -212,7 +212,7 @@ function storedBudget(row: policies.StoredUsageLimitPolicy) {
   };
 }
 
-/** Repeating the present schedule must not postpone the next reset. */
+/** Repeating the current schedule must not postpone the next reset. */
 function changesSchedule(budget: BudgetTerms, row: policies.StoredUsageLimitPolicy): boolean {
   const stored = storedBudget(row);
   return (
@@ -222,7 +222,7 @@ function changesSchedule(budget: BudgetTerms, row: policies.StoredUsageLimitPoli
   );
 }
 
-function firstResetOf(terms: LimitTerms): number | null {
+function firstResetOf(terms: LimitFields): number | null {
   const first = terms.next_usage_reset_at;
   return typeof first === 'string' ? parseTimestamp(first) : null;
 }

@@ -1,4 +1,4 @@
-/** Knows what the API tells about a usage-limit policy: record, counters, and the body that would make it. */
+/** Converts usage-limit policies and their counters to API records, and policies to bodies that would create them. */
 import { z } from 'zod';
 import {
   isExhausted,
@@ -6,7 +6,7 @@ import {
   isThresholdAlertSent,
 } from '../../model/limits/counter-state.ts';
 import { Amount, fromUnits, scheduleFields } from '../../model/limits/limits.ts';
-import { withoutNulls } from '../../model/wire/json-record.ts';
+import { omitNulls } from '../../model/wire/json-record.ts';
 import { formatTimestampOrNull, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredUsageLimitPolicy } from '../../store/resources/usage-limit-policies.ts';
 import { termsOf, windowAt } from '../../store/usage/usage-budgets.ts';
@@ -25,7 +25,7 @@ export const UsageLimitPolicyRecord = z.object({
   periodic_reset_days: scheduleFields.periodic_reset_days.unwrap(),
   next_usage_reset_at: ResponseTimestamp.nullable(),
   last_reset_at: ResponseTimestamp.nullable(),
-  /** With `include_usage=true` only. */
+  /** Present with `include_usage=true` only. */
   value_key_usage_map: z
     .record(
       z.string(),
@@ -40,14 +40,14 @@ export const UsageLimitPolicyRecord = z.object({
   object: z.literal('usage-limits-policy'),
 });
 
-/** One counter: what a group of a policy has used. */
+/** One counter: the usage of one group of a policy. */
 export const UsageEntity = z.object({
   id: z.uuid(),
   value_key: z.string(),
   current_usage: z.number().min(0),
 });
 
-/** As of `now`: a boundary that has come counts whether or not the job has seen it. */
+/** As of `now`: a window that has ended counts as reset even if the job has not run yet. */
 export function toRecord(
   row: StoredUsageLimitPolicy,
   now: number,
@@ -85,7 +85,7 @@ export function toUsageMap(
   );
 }
 
-/** One counter of a policy: what one of its groups has used. */
+/** One counter: the usage of one group of a policy. */
 export function toEntity(
   row: StoredUsageLimitPolicy,
   counter: UsageCounter,
@@ -98,11 +98,11 @@ export function toEntity(
 }
 
 /**
- * The body that would create this policy, sparse: what the snapshot shows to sync. The first reset
- * is told as it was given, because the next one moves on.
+ * The body that would create this policy, without absent fields; sync compares it with its manifests. The
+ * first reset is returned as it was sent, because the next one moves on.
  */
 export function toSpec(row: StoredUsageLimitPolicy): Record<string, unknown> {
-  return withoutNulls({
+  return omitNulls({
     ...toPolicySpec(row),
     type: row.type,
     credit_limit: fromUnits(row.credit_limit_units, row.type),

@@ -1,4 +1,4 @@
-/** Knows which prompts, partials, collections and labels a caller sees and may change: all of their routes ask here. */
+/** Checks which prompts, partials, collections and labels a caller may see and change. */
 import type { Principal } from '../../auth/principal.ts';
 import type { Db } from '../../store/connection/db.ts';
 import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
@@ -8,9 +8,9 @@ import type { ItemRequest } from '../request/frame-fields.ts';
 import { findIn, resolveWorkspace } from '../request/scoping.ts';
 
 /**
- * The one that a path names.
+ * The row named by the path.
  *
- * @throws ApiError `notFound`, and `forbidden` where its workspace does not show it to people of the caller's role
+ * @throws ApiError `notFound`; `forbidden` when the workspace hides it from the caller's role
  */
 export async function findVisible<Row extends { readonly workspace_id: string | null }>(
   db: Db,
@@ -22,7 +22,7 @@ export async function findVisible<Row extends { readonly workspace_id: string | 
   return row;
 }
 
-/** @throws ApiError `forbidden` where the workspace lets people of the caller's role change nothing */
+/** @throws ApiError `forbidden` when the workspace lets the caller's role change nothing */
 export function requireWriter(
   db: Db,
   caller: Principal,
@@ -31,7 +31,7 @@ export function requireWriter(
   return requireIn(db, caller, workspaceId, 'WritePrompts');
 }
 
-/** Nothing is read for callers who are nobody in person. */
+/** Reads nothing for callers that are not users. */
 async function requireIn(
   db: Db,
   caller: Principal,
@@ -40,17 +40,17 @@ async function requireIn(
 ): Promise<void> {
   if (caller.person === null) return;
   const { organisationId } = caller;
-  const found =
+  const workspace =
     workspaceId === null
       ? undefined
       : await workspaces.findByIdOrSlug(db, organisationId, workspaceId);
-  await requireRight(db, caller, found ?? null, right);
+  await requireRight(db, caller, workspace ?? null, right);
 }
 
 /**
- * Of which workspace a list is; null for all.
+ * Workspace of a list; null for all.
  *
- * @throws ApiError `forbidden` where that does not show them to people of the caller's role
+ * @throws ApiError `forbidden` when the workspace hides the list from the caller's role
  */
 export async function placeOfList(
   db: Db,

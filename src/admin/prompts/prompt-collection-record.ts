@@ -1,6 +1,6 @@
-/** Knows what the API tells about a collection of prompts, and the body that would make it again. */
+/** Converts collections of prompts to API records and to the body that would create them again. */
 import { z } from 'zod';
-import { withoutNulls } from '../../model/wire/json-record.ts';
+import { omitNulls } from '../../model/wire/json-record.ts';
 import { Flag } from '../../model/wire/resource-fields.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type {
@@ -22,7 +22,7 @@ const shape = {
   organisation_id: z.uuid(),
   workspace_id: z.uuid(),
   parent_collection_id: z.uuid().nullable(),
-  /** An integer: clients of this API cannot read a boolean here. */
+  /** An integer, because clients of this API cannot parse a boolean here. */
   is_default: Flag,
   status: z.literal('active'),
   created_at: ResponseTimestamp,
@@ -36,7 +36,10 @@ export const PromptCollectionRecord = z.object({
   ...shape,
   child_collections: z.array(
     z.object({
-      ...{ id: z.uuid(), name: z.string(), slug: z.string(), last_updated_at: ResponseTimestamp },
+      id: z.uuid(),
+      name: z.string(),
+      slug: z.string(),
+      last_updated_at: ResponseTimestamp,
       collection_details: Details,
     }),
   ),
@@ -57,20 +60,23 @@ export function toRecord(
   return {
     ...fieldsOf(row),
     child_collections: children.map(({ id, name, slug, last_updated_at }) => ({
-      ...{ id, name, slug, last_updated_at: formatTimestamp(last_updated_at) },
+      id,
+      name,
+      slug,
+      last_updated_at: formatTimestamp(last_updated_at),
       collection_details: toDetails(details.get(id)!),
     })),
   };
 }
 
-/** The body that would create this collection, for the snapshot that sync compares with its manifests. */
+/** The body that would create this collection; sync compares it with its manifests. */
 export function toSpec({
   name,
   slug,
   workspace_id,
   parent_collection_id,
 }: StoredPromptCollection): Record<string, unknown> {
-  return withoutNulls({ name, slug, workspace_id, parent_collection_id });
+  return omitNulls({ name, slug, workspace_id, parent_collection_id });
 }
 
 function toDetails(details: CollectionDetails): z.infer<typeof Details> {

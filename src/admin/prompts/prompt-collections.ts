@@ -1,4 +1,4 @@
-/** Knows collections of prompts over HTTP (docs/reference/resources.md, Prompts). */
+/** HTTP routes for collections of prompts (docs/reference/resources.md, Prompts). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
@@ -51,20 +51,20 @@ const ListQuery = WorkspaceQuery.extend({
 
 type Stored = promptCollections.StoredPromptCollection;
 
-const changing: ResourceWriter<Stored> = {
+const writer: ResourceWriter<Stored> = {
   kind: 'PromptCollection',
   param: 'collectionId',
   lock: promptCollections.findByIdOrSlugForUpdate,
   write: promptCollections.update,
   admit: (_, row, action) => {
-    // The API that clients know says of it that there is none to delete.
+    // As in the API that clients know, the default collection is not found on delete.
     if (action === 'delete' && row.is_default === 1) throw new ApiError('notFound');
   },
 };
 
-/** Who moves one decides alone where all of them lie, so that no two end in each other. */
-const moving: ResourceWriter<Stored> = {
-  ...changing,
+/** Locks the organisation, so that concurrent moves cannot create a cycle. */
+const exclusiveWriter: ResourceWriter<Stored> = {
+  ...writer,
   lock: async (tx, organisationId, reference) => {
     await organisationLocks.lock(tx, organisationId);
     return promptCollections.findByIdOrSlugForUpdate(tx, organisationId, reference);
@@ -89,13 +89,13 @@ function promptCollectionRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => create(deps, request),
     }),
     on.list({
-      summary: 'List collections, with what lies in each',
+      summary: 'List collections with their contents',
       query: ListQuery,
       response: listSchema(PromptCollectionListItem),
       handle: (request) => list(deps, request),
     }),
     on.get({
-      summary: 'Get a collection with those that lie in it',
+      summary: 'Get a collection with its direct subcollections',
       query: WorkspaceQuery,
       response: PromptCollectionRecord,
       handle: (request) => get(deps, request),
@@ -128,8 +128,8 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       is_default: 0,
     };
     await requireWriter(tx, caller, unnamed);
-    const row = await insertUnderSlug(collectionSlugForm, body.slug, unnamed, (given) =>
-      promptCollections.insert(tx, given),
+    const row = await insertUnderSlug(collectionSlugForm, body.slug, unnamed, (named) =>
+      promptCollections.insert(tx, named),
     );
     return { row, changes: { name: row.name } };
   };
@@ -137,7 +137,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   return { id, slug, object: 'collection' as const };
 }
 
-/** Of the same workspace; it stays until the transaction ends. */
+/** Finds a collection of the same workspace and locks it until the transaction ends. */
 async function findParent(
   tx: Db,
   organisationId: string,
@@ -158,11 +158,11 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const db = deps.database.readable;
   const workspace = await placeOfList(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id, search: query.search || undefined };
-  const found = await promptCollections.list(db, organisationId, filter, toPage(query));
-  const ids = found.rows.map(({ id }) => id);
+  const page = await promptCollections.list(db, organisationId, filter, toPage(query));
+  const ids = page.rows.map(({ id }) => id);
   const details = await promptCollections.detailsOf(db, organisationId, ids);
-  const items = found.rows.values().map((row) => toListItem(row, details.get(row.id)!));
-  return listReply(items, found.total);
+  const items = page.rows.values().map((row) => toListItem(row, details.get(row.id)!));
+  return listReply(items, page.total);
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
@@ -179,7 +179,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { body, caller } = request;
-  const course = body.parent_collection_id === undefined ? changing : moving;
+  const course = body.parent_collection_id === undefined ? writer : exclusiveWriter;
   await updateResource(deps, request, course, {
     columns: async (tx, row) => {
       await requireWriter(tx, caller, row);
@@ -189,7 +189,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
   return {};
 }
 
-/** Undefined where it stays in the one that it lies in. */
+/** Undefined when the parent does not change. */
 async function parentAfter(
   tx: Db,
   { organisation_id: organisationId, workspace_id, id, is_default }: Stored,
@@ -200,21 +200,21 @@ async function parentAfter(
   if (parent === null) return null;
   const path = ['parent_collection_id'];
   if (is_default === 1) {
-    throw validationError({ path, message: 'cannot be given to the default collection' });
+    throw validationError({ path, message: 'cannot be set for the default collection' });
   }
   if (await promptCollections.isWithin(tx, organisationId, parent.id, id)) {
-    throw validationError({ path, message: 'names the collection itself, or one that lies in it' });
+    throw validationError({ path, message: 'is the collection itself or one of its descendants' });
   }
   return parent.id;
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, writer, async (tx, row) => {
     await requireWriter(tx, request.caller, row);
     const { organisation_id: organisationId, id } = row;
     const details = (await promptCollections.detailsOf(tx, organisationId, [id])).get(id)!;
     if (details.prompts + details.collections > 0) {
-      const message = `The collection holds ${details.prompts} prompts and ${details.collections} collections; delete or move them first`;
+      const message = `The collection contains ${details.prompts} prompts and ${details.collections} collections; delete or move them first`;
       throw new ApiError('conflict', message);
     }
     await promptCollections.deleteById(tx, organisationId, id);

@@ -1,6 +1,6 @@
-/** Knows what the API tells about a label of prompts, and the body that would make it again. */
+/** Converts prompt labels to API records and to the body that would create them again. */
 import { z } from 'zod';
-import { withoutNulls } from '../../model/wire/json-record.ts';
+import { omitNulls } from '../../model/wire/json-record.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredPromptLabel } from '../../store/prompts/prompt-labels.ts';
 
@@ -11,7 +11,7 @@ export const PromptLabelRecord = z.object({
   color_code: z.string().nullable(),
   organisation_id: z.uuid(),
   workspace_id: z.uuid().nullable(),
-  /** Whether prompts of every workspace can bear it. */
+  /** Whether prompts of every workspace can use it. */
   is_universal: z.boolean(),
   status: z.literal('active'),
   created_at: ResponseTimestamp,
@@ -35,8 +35,8 @@ export function toRecord(row: StoredPromptLabel): z.infer<typeof PromptLabelReco
   };
 }
 
-/** The body that would create this label, for the snapshot that sync compares with its manifests. */
+/** The body that would create this label; sync compares it with its manifests. */
 export function toSpec(row: StoredPromptLabel): Record<string, unknown> {
   const { name, workspace_id, description, color_code } = row;
-  return withoutNulls({ name, workspace_id, description, color_code });
+  return omitNulls({ name, workspace_id, description, color_code });
 }

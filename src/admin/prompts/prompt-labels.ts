@@ -1,4 +1,4 @@
-/** Knows labels over HTTP: names that versions of prompts bear (docs/reference/resources.md, Prompts). */
+/** HTTP routes for labels: names for versions of prompts (docs/reference/resources.md, Prompts). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
@@ -38,7 +38,7 @@ const ListQuery = WorkspaceQuery.extend({
   ...pageQuery(),
 });
 
-const changing: ResourceWriter<promptLabels.StoredPromptLabel> = {
+const writer: ResourceWriter<promptLabels.StoredPromptLabel> = {
   kind: 'PromptLabel',
   param: 'labelId',
   lock: (tx, organisationId, id) => promptLabels.findByIdForUpdate(tx, organisationId, idOr404(id)),
@@ -64,7 +64,7 @@ function promptLabelRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => create(deps, request),
     }),
     on.list({
-      summary: 'List labels; with a workspace, those that its prompts can bear',
+      summary: 'List labels; with a workspace, those that its prompts can use',
       query: ListQuery,
       response: listSchema(PromptLabelRecord),
       handle: (request) => list(deps, request),
@@ -76,14 +76,14 @@ function promptLabelRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Replace the fields sent of a label',
+      summary: 'Update a label; fields that are not sent stay',
       body: UpdateBody,
       ignoredFields: ['id', 'organisation_id'],
       response: z.object({}),
       handle: (request) => update(deps, request),
     }),
     on.remove({
-      summary: 'Delete a label and take it off the versions that bear it',
+      summary: 'Delete a label and remove it from all versions',
       handle: (request) => remove(deps, request),
     }),
   ];
@@ -114,8 +114,8 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
     ...(workspace === null ? {} : { workspaceId: workspace.id }),
     ...(query.search === undefined ? {} : { search: query.search }),
   };
-  const found = await promptLabels.list(db, caller.organisationId, filter, toPage(query));
-  return listReply(found.rows.values().map(toRecord), found.total);
+  const page = await promptLabels.list(db, caller.organisationId, filter, toPage(query));
+  return listReply(page.rows.values().map(toRecord), page.total);
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
@@ -128,7 +128,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { name, description, color_code } = request.body;
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, writer, {
     columns: async (tx, row) => {
       await requireWriter(tx, request.caller, row);
       return { name, description, color_code };
@@ -138,7 +138,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, writer, async (tx, row) => {
     await requireWriter(tx, request.caller, row);
     await promptVersions.clearLabel(tx, row.organisation_id, row.id);
     await promptLabels.deleteById(tx, row.organisation_id, row.id);

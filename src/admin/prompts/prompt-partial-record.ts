@@ -1,7 +1,7 @@
-/** Knows what the API tells about a partial and its versions, and the body that would make it again. */
+/** Converts partials and their versions to API records and to the body that would create them again. */
 import { z } from 'zod';
 import { type PartialContent, PartialStatus } from '../../model/prompts/prompt-partial.ts';
-import { withoutNulls } from '../../model/wire/json-record.ts';
+import { omitNulls } from '../../model/wire/json-record.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredPromptPartial } from '../../store/prompts/prompt-partials.ts';
 import type { StoredPromptVersion } from '../../store/prompts/prompt-versions.ts';
@@ -18,7 +18,7 @@ export const PromptPartialListItem = z.object({
   object: z.literal('partial'),
 });
 
-/** Response of get: a partial with one of its versions, the published one unless another is asked for. */
+/** Response of get: a partial with one of its versions, by default the published one. */
 export const PromptPartialRecord = PromptPartialListItem.extend({
   organisation_id: z.uuid(),
   string: z.string(),
@@ -64,7 +64,9 @@ export function toRecord(
   return {
     ...toListItem(row),
     organisation_id: row.organisation_id,
-    ...{ string, version: version.number, version_description },
+    string,
+    version: version.number,
+    version_description,
     prompt_partial_version_id: version.id,
     prompt_partial_version_status: 'active',
   };
@@ -88,9 +90,9 @@ export function toVersionItem(
   };
 }
 
-/** The body that would create this partial, for the snapshot that sync compares with its manifests. */
+/** The body that would create this partial; sync compares it with its manifests. */
 export function toSpec(row: StoredPromptPartial): Record<string, unknown> {
   const { name, slug, workspace_id } = row;
   const content = JSON.parse(row.content) as PartialContent;
-  return withoutNulls({ name, slug, workspace_id, ...content });
+  return omitNulls({ name, slug, workspace_id, ...content });
 }

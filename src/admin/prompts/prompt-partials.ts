@@ -1,4 +1,4 @@
-/** Knows partials over HTTP: templates that prompts include (docs/reference/resources.md, Prompts). */
+/** HTTP routes for partials: templates that prompts include (docs/reference/resources.md, Prompts). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -45,7 +45,7 @@ import {
   toSpec,
   toVersionItem,
 } from './prompt-partial-record.ts';
-import { VersionQuery, versionNamed } from './prompt-versions.ts';
+import { VersionQuery, versionReferenceOf } from './prompt-versions.ts';
 import { planVersions, type VersionPlan } from './version-plan.ts';
 
 const slugForm = { prefix: 'pp', nameLengthMax: 10 };
@@ -60,13 +60,14 @@ const PageQuery = WorkspaceQuery.extend(pageQuery());
 const PublicationBody = PromptPublish.extend({ workspace_id: updateFields.workspace_id });
 
 const Created = z.object({ id: z.uuid(), slug: z.string(), version_id: z.uuid() });
-/** Empty where nothing was sent that a version says. */
+/** Empty when the request changed no version. */
 const Updated = z.object({
-  ...{ id: z.uuid().optional(), slug: z.string().optional() },
+  id: z.uuid().optional(),
+  slug: z.string().optional(),
   prompt_partial_version_id: z.uuid().optional(),
 });
 
-const changing: ResourceWriter<promptPartials.StoredPromptPartial> = {
+const writer: ResourceWriter<promptPartials.StoredPromptPartial> = {
   kind: 'PromptPartial',
   param: 'partialId',
   lock: promptPartials.findByIdOrSlugForUpdate,
@@ -98,13 +99,13 @@ function promptPartialRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => list(deps, request),
     }),
     on.get({
-      summary: 'Get a partial with its published version, or with another',
+      summary: 'Get a partial with its published version, or with another one',
       query: VersionQuery,
       response: PromptPartialRecord,
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Change a partial; what it says becomes a new version',
+      summary: 'Update a partial; new content becomes a new version',
       body: UpdateBody,
       ignoredFields: ['id', 'slug'],
       response: Updated,
@@ -117,7 +118,8 @@ function promptPartialRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       mounts: everyMount,
       path: `${path}/versions`,
-      ...{ method: 'GET', scope: 'prompts.read' },
+      method: 'GET',
+      scope: 'prompts.read',
       summary: 'List the versions of a partial, newest first',
       query: PageQuery,
       response: listSchema(PromptPartialVersionItem),
@@ -126,7 +128,9 @@ function promptPartialRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       mounts: everyMount,
       path: `${path}/makeDefault`,
-      ...{ method: 'PUT', scope: 'prompts.publish', versioned: true },
+      method: 'PUT',
+      scope: 'prompts.publish',
+      versioned: true,
       summary: 'Publish a version of a partial',
       body: PublicationBody,
       response: z.object({}),
@@ -138,30 +142,33 @@ function promptPartialRoutes(deps: AdminDeps): Route<Principal>[] {
 async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof CreateBody>>) {
   const { caller, body, now } = request;
   const { string, version_description = null } = body;
-  const content: PartialContent = sound({ string, version_description });
-  const made = await createResource(deps, request, 'PromptPartial', async (tx, workspace) => {
+  const content: PartialContent = requireValidTemplate({ string, version_description });
+  const row = await createResource(deps, request, 'PromptPartial', async (tx, workspace) => {
     const unnamed = {
       ...baseColumns(request, workspace),
       name: body.name,
       status: 'active' as const,
       content: JSON.stringify(content),
-      ...{ version_id: newId(), version_number: 1 },
+      version_id: newId(),
+      version_number: 1,
     };
     await requireWriter(tx, caller, unnamed);
-    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
-      promptPartials.insert(tx, given),
+    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (named) =>
+      promptPartials.insert(tx, named),
     );
     const version = { name: row.name, content: row.content, created_by: caller.id };
     await promptVersions.insertVersion(tx, row, {
-      ...{ ...version, id: row.version_id, created_at: now },
+      ...version,
+      id: row.version_id,
+      created_at: now,
     });
     return { row, changes: { name: row.name } };
   });
-  return { id: made.id, slug: made.slug, version_id: made.version_id };
+  return { id: row.id, slug: row.slug, version_id: row.version_id };
 }
 
-/** @throws ApiError `invalid` where a content has no sound template */
-function sound(content: PartialContent): PartialContent {
+/** @throws ApiError `invalid` for an invalid template */
+function requireValidTemplate(content: PartialContent): PartialContent {
   rejectFaults(templateFaults({ string: content.string, is_raw_template: 1 }));
   return content;
 }
@@ -173,13 +180,13 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const filter = { workspaceId: workspace?.id, search: query.search || undefined };
   const page = toPage(query);
   const { listedColumns } = promptPartials;
-  const found = await promptPartials.list(db, caller.organisationId, filter, page, listedColumns);
-  return listReply(found.rows.values().map(toListItem), found.total);
+  const stored = await promptPartials.list(db, caller.organisationId, filter, page, listedColumns);
+  return listReply(stored.rows.values().map(toListItem), stored.total);
 }
 
 async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof VersionQuery>>) {
   const db = deps.database.readable;
-  const { name, version: reference } = versionNamed(request, 'partialId');
+  const { name, version: reference } = versionReferenceOf(request, 'partialId');
   const row = await find(deps, request, name);
   const version = await promptVersions.find(db, row, reference);
   if (version === undefined) throw new ApiError('notFound', undefined, 'version');
@@ -188,11 +195,11 @@ async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof Version
 
 async function listVersions(deps: AdminDeps, request: QueryRequest<z.infer<typeof PageQuery>>) {
   const row = await find(deps, request, request.params.partialId!);
-  const found = await promptVersions.list(deps.database.readable, row, toPage(request.query));
+  const page = await promptVersions.list(deps.database.readable, row, toPage(request.query));
   const items = async function* () {
-    for await (const version of found.rows) yield toVersionItem(row, version);
+    for await (const version of page.rows) yield toVersionItem(row, version);
   };
-  return listReply(items(), found.total);
+  return listReply(items(), page.total);
 }
 
 function find(deps: AdminDeps, request: ItemRequest, name: string) {
@@ -204,17 +211,17 @@ function find(deps: AdminDeps, request: ItemRequest, name: string) {
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
   const { name, status, string, version_description } = request.body;
   let plan: VersionPlan | null = null;
-  const { id, slug } = await updateResource(deps, request, changing, {
+  const { id, slug } = await updateResource(deps, request, writer, {
     columns: async (tx, row) => {
       await requireWriter(tx, request.caller, row);
       plan = await planVersions<PartialContent>(tx, request, row, {
         next: (before) =>
-          sound({
+          requireValidTemplate({
             string: string ?? before.string,
             version_description:
               version_description === undefined ? before.version_description : version_description,
           }),
-        saysTheSame: (one, other) => one.string === other.string,
+        isSame: (one, other) => one.string === other.string,
         corrected: (published) => published,
       });
       return { name, status, ...plan.columns };
@@ -227,7 +234,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
 
 async function publish(deps: AdminDeps, request: BodyRequest<z.infer<typeof PublicationBody>>) {
   const { version: number } = request.body;
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, writer, {
     columns: async (tx, row) => {
       await requireWriter(tx, request.caller, row);
       const version = await promptVersions.find(tx, row, String(number));
@@ -240,7 +247,7 @@ async function publish(deps: AdminDeps, request: BodyRequest<z.infer<typeof Publ
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, writer, async (tx, row) => {
     await requireWriter(tx, request.caller, row);
     await promptPartials.deleteById(tx, row.organisation_id, row.id);
     return { name: row.name };

@@ -1,4 +1,4 @@
-/** Knows where a prompt lies and whom it asks: its collection, workspace and provider. */
+/** Resolves the collection, workspace and provider of a prompt. */
 import type { Principal } from '../../auth/principal.ts';
 import { ApiError } from '../../model/wire/errors.ts';
 import { isUuid } from '../../model/wire/slug.ts';
@@ -11,10 +11,10 @@ import { resolveWorkspaceForWrite } from '../request/scoping.ts';
 type Collection = promptCollections.StoredPromptCollection;
 
 /**
- * The collection that a new prompt is to lie in, which stays until the transaction ends, as does its
- * workspace: that of the request, or the collection's own where the request names none.
+ * The collection of a new prompt, locked with its workspace until the transaction ends. The workspace is
+ * that of the request, or the collection's own when the request names none.
  *
- * @throws ApiError
+ * @throws ApiError `invalid`, `notFound`, `forbidden`
  */
 export async function collectionFor(
   tx: Db,
@@ -25,22 +25,22 @@ export async function collectionFor(
   const { organisationId } = caller;
   if (reference === undefined) {
     if (workspace === null) {
-      const message = 'is required where no workspace is named';
+      const message = 'is required unless a workspace is named';
       throw validationError({ path: ['collection_id'], message });
     }
-    const found = await promptCollections.findDefault(tx, organisationId, workspace.id);
-    if (found === undefined) throw new ApiError('notFound', undefined, 'collection_id');
-    return found;
+    const collection = await promptCollections.findDefault(tx, organisationId, workspace.id);
+    if (collection === undefined) throw new ApiError('notFound', undefined, 'collection_id');
+    return collection;
   }
   if (workspace !== null) return findWithin(tx, organisationId, workspace.id, reference);
   const seen = await promptCollections.findByIdOrSlug(tx, organisationId, reference);
   if (seen === undefined) throw new ApiError('notFound', undefined, 'collection_id');
-  // Before the collection, as whoever deletes the workspace takes them.
+  // The workspace is locked first, in the same order as when it is deleted.
   await resolveWorkspaceForWrite(tx, caller, seen.workspace_id, 'shared');
   return findWithin(tx, organisationId, seen.workspace_id, seen.id);
 }
 
-/** @throws ApiError `notFound` for one of another workspace, as for none */
+/** @throws ApiError `notFound`, also for a collection of another workspace */
 export async function findWithin(
   tx: Db,
   organisationId: string,
@@ -55,10 +55,10 @@ export async function findWithin(
 }
 
 /**
- * A provider that is named by its id, by its slug; a slug is looked up when the prompt is used, as in
- * configs.
+ * Returns the slug of a provider named by id. A slug is returned unchanged and resolved when the prompt is
+ * used, as in configs.
  *
- * @throws ApiError `invalid` for an id of none of the workspace
+ * @throws ApiError `invalid` for an id that is not a provider of the workspace
  */
 export async function providerSlug<Reference extends string | null | undefined>(
   tx: Db,
@@ -69,9 +69,9 @@ export async function providerSlug<Reference extends string | null | undefined>(
   if (typeof reference !== 'string') return reference;
   const name = reference.replace(/^@/, '');
   if (!isUuid(name)) return name;
-  const [found] = await providers.listByReference(tx, organisationId, workspaceId, name);
-  if (found === undefined) {
-    throw validationError({ path: ['virtual_key'], message: 'names an unknown provider' });
+  const [provider] = await providers.listByReference(tx, organisationId, workspaceId, name);
+  if (provider === undefined) {
+    throw validationError({ path: ['virtual_key'], message: 'is not a known provider' });
   }
-  return found.slug;
+  return provider.slug;
 }

@@ -1,4 +1,4 @@
-/** Knows what the API tells about a prompt and its versions, and the body that would make it again. */
+/** Converts prompts and their versions to API records and to the body that would create them again. */
 import { z } from 'zod';
 import {
   isRaw,
@@ -6,14 +6,14 @@ import {
   promptModel,
   promptParameters,
 } from '../../model/prompts/prompt-content.ts';
-import { JsonRecord, withoutNulls } from '../../model/wire/json-record.ts';
+import { JsonRecord, omitNulls } from '../../model/wire/json-record.ts';
 import { Flag } from '../../model/wire/resource-fields.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredPromptLabel } from '../../store/prompts/prompt-labels.ts';
 import type { StoredPromptVersion } from '../../store/prompts/prompt-versions.ts';
 import type { StoredPrompt } from '../../store/prompts/prompts.ts';
 
-/** Items of the list. `model` is left out where none is named: clients take no null for it. */
+/** Items of the list. `model` is absent when none is set, because clients do not accept null. */
 export const PromptListItem = z.object({
   id: z.uuid(),
   collection_id: z.uuid(),
@@ -29,7 +29,7 @@ export const PromptListItem = z.object({
 
 const Label = z.object({ id: z.uuid(), name: z.string() });
 
-/** Response of get: a prompt with one of its versions, the published one unless another is asked for. */
+/** Response of get: a prompt with one of its versions, by default the published one. */
 export const PromptRecord = PromptListItem.extend({
   organisation_id: z.uuid(),
   prompt_version: z.int(),
@@ -45,7 +45,7 @@ export const PromptRecord = PromptListItem.extend({
   tools: z.array(JsonRecord).nullable(),
   tool_choice: z.union([z.string(), JsonRecord]).nullable(),
   template_metadata: JsonRecord.nullable(),
-  /** An integer: clients of this API cannot read a boolean here. */
+  /** An integer, because clients of this API cannot parse a boolean here. */
   is_raw_template: Flag,
   virtual_key: z.string().nullable(),
 });
@@ -79,7 +79,7 @@ export function toListItem(row: Omit<StoredPrompt, 'content'>): z.infer<typeof P
   };
 }
 
-/** `label` is what the version bears; undefined for none. */
+/** `label` is the version's label; undefined for none. */
 export function toRecord(
   row: StoredPrompt,
   version: StoredPromptVersion,
@@ -101,7 +101,9 @@ export function toRecord(
     parameters: promptParameters(content),
     functions: functions === null ? null : [...functions],
     tools: tools === null ? null : [...tools],
-    ...{ tool_choice, template_metadata, virtual_key },
+    tool_choice,
+    template_metadata,
+    virtual_key,
     is_raw_template: isRaw(content) ? 1 : 0,
   };
 }
@@ -126,17 +128,19 @@ export function toVersionItem(
   };
 }
 
-/** A prompt, and whether it lies where prompts lie of which nobody has said where. */
+/** A prompt and whether it is in the default collection. */
 export interface DeclaredPrompt extends StoredPrompt {
   readonly isInDefault: boolean;
 }
 
-/** The body that would create this prompt, for the snapshot that sync compares with its manifests. */
+/** The body that would create this prompt; sync compares it with its manifests. */
 export function toSpec(row: DeclaredPrompt): Record<string, unknown> {
   const { name, slug, workspace_id, collection_id, isInDefault } = row;
   return {
-    ...{ name, slug, workspace_id },
+    name,
+    slug,
+    workspace_id,
     ...(isInDefault ? {} : { collection_id }),
-    ...withoutNulls(JSON.parse(row.content)),
+    ...omitNulls(JSON.parse(row.content)),
   };
 }

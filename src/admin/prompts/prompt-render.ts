@@ -1,4 +1,4 @@
-/** Knows how a prompt is filled in over the Admin API, without a model being asked (docs/reference/resources.md, Templates). */
+/** HTTP route that renders a prompt without calling a model (docs/reference/resources.md, Templates). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -16,8 +16,9 @@ export function promptRenderRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       mounts: everyMount,
       path: '/prompts/:promptId/render',
-      ...{ method: 'POST', scope: 'prompts.render' },
-      summary: 'Fill in a prompt, and answer the request for a model that comes of it',
+      method: 'POST',
+      scope: 'prompts.render',
+      summary: 'Render a prompt to a model request',
       body: PromptRender,
       response: z.object({ success: z.literal(true), data: JsonRecord }),
       handle: (request) => render(deps, request),
@@ -28,10 +29,10 @@ export function promptRenderRoutes(deps: AdminDeps): Route<Principal>[] {
 async function render(deps: AdminDeps, request: BodyRequest<z.infer<typeof PromptRender>>) {
   const { caller, params, body } = request;
   const db = deps.database.readable;
-  const found = await promptReads.findRenderable(db, caller.organisationId, params.promptId!);
-  const row = found && { ...found, workspace_id: found.workspaceId };
-  const asked = { caller, query: {} };
-  const { template, partials } = await findVisible(db, asked, Promise.resolve(row));
+  const prompt = await promptReads.findRenderable(db, caller.organisationId, params.promptId!);
+  const row = prompt && { ...prompt, workspace_id: prompt.workspaceId };
+  const access = { caller, query: {} };
+  const { template, partials } = await findVisible(db, access, Promise.resolve(row));
   try {
     return { success: true as const, data: template.render(body, partials) };
   } catch (thrown) {

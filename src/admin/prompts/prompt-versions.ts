@@ -1,4 +1,4 @@
-/** Knows the versions of prompts over HTTP: which there are, which is in use, what labels they bear, what they render to. */
+/** HTTP routes for the versions of prompts: list, get, label and publish. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -37,14 +37,15 @@ const VersionBody = PromptVersionUpdate.extend({ workspace_id });
 
 export function promptVersionRoutes(
   deps: AdminDeps,
-  changing: ResourceWriter<prompts.StoredPrompt>,
+  writer: ResourceWriter<prompts.StoredPrompt>,
 ): Route<Principal>[] {
   const versions = { ...item, path: `${item.path}/versions` };
   const version = { ...item, path: `${versions.path}/:versionId` };
   return [
     route({
       ...versions,
-      ...{ method: 'GET', scope: 'prompts.read' },
+      method: 'GET',
+      scope: 'prompts.read',
       summary: 'List the versions of a prompt, newest first',
       query: PageQuery,
       response: listSchema(PromptVersionItem),
@@ -52,31 +53,36 @@ export function promptVersionRoutes(
     }),
     route({
       ...version,
-      ...{ method: 'GET', scope: 'prompts.read' },
+      method: 'GET',
+      scope: 'prompts.read',
       summary: 'Get a prompt with one of its versions',
       query: WorkspaceQuery,
       response: PromptRecord,
       handle: (request) => {
         const { promptId, versionId } = request.params;
-        return answerVersion(deps, request, { name: promptId!, version: versionId! });
+        return getVersion(deps, request, { name: promptId!, version: versionId! });
       },
     }),
     route({
       ...version,
-      ...{ method: 'PUT', scope: 'prompts.update', versioned: true },
-      summary: 'Put a label on a version and take it off the others, or take it off',
+      method: 'PUT',
+      scope: 'prompts.update',
+      versioned: true,
+      summary: 'Set or remove the label of a version; other versions lose the label',
       body: VersionBody,
       response: z.object({}),
-      handle: (request) => label(deps, request, changing),
+      handle: (request) => label(deps, request, writer),
     }),
     route({
       ...item,
       path: `${item.path}/makeDefault`,
-      ...{ method: 'PUT', scope: 'prompts.publish', versioned: true },
+      method: 'PUT',
+      scope: 'prompts.publish',
+      versioned: true,
       summary: 'Publish a version of a prompt',
       body: PublicationBody,
       response: z.object({}),
-      handle: (request) => publish(deps, request, changing),
+      handle: (request) => publish(deps, request, writer),
     }),
   ];
 }
@@ -84,46 +90,44 @@ export function promptVersionRoutes(
 async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof PageQuery>>) {
   const db = deps.database.readable;
   const row = await find(db, request, request.params.promptId!);
-  const found = await promptVersions.list(db, row, toPage(request.query));
+  const page = await promptVersions.list(db, row, toPage(request.query));
   const items = async function* () {
-    for await (const version of found.rows) yield toVersionItem(row, version);
+    for await (const version of page.rows) yield toVersionItem(row, version);
   };
-  return listReply(items(), found.total);
+  return listReply(items(), page.total);
 }
 
-/** Which version of what. */
-interface NamedVersion {
-  /** Id or slug. */
+interface VersionReference {
+  /** Id or slug of the prompt. */
   readonly name: string;
   readonly version: string;
 }
 
 /**
- * What a get asks for: the path may name a version behind an `@`, as where a prompt is used, and so may
- * the query.
+ * The version that a get names: after an `@` in the path, as where prompts are used, or in the query.
  *
- * @throws ApiError `invalid` where they name two
+ * @throws ApiError `invalid` when path and query name different versions
  */
-export function versionNamed(
+export function versionReferenceOf(
   { params, query }: QueryRequest<z.infer<typeof VersionQuery>>,
   param: 'promptId' | 'partialId',
-): NamedVersion {
+): VersionReference {
   const [name, behind] = splitReference(params[param]!);
   const { version = behind ?? 'default' } = query;
   if (behind === undefined || behind === version) return { name, version };
-  const message = 'differs from the version behind the @ in the path';
+  const message = 'differs from the version after the @ in the path';
   throw validationError({ path: ['version'], message });
 }
 
-/** A prompt with the version that is asked for. */
-export async function answerVersion(
+/** Returns a prompt with the requested version. */
+export async function getVersion(
   deps: AdminDeps,
   request: QueryRequest<z.infer<typeof WorkspaceQuery>>,
-  asked: NamedVersion,
+  reference: VersionReference,
 ) {
   const db = deps.database.readable;
-  const row = await find(db, request, asked.name);
-  const version = await promptVersions.find(db, row, asked.version);
+  const row = await find(db, request, reference.name);
+  const version = await promptVersions.find(db, row, reference.version);
   if (version === undefined) throw new ApiError('notFound', undefined, 'version');
   const { label_id: labelId } = version;
   const bears =
@@ -139,11 +143,11 @@ function find(db: Db, request: QueryRequest<z.infer<typeof WorkspaceQuery>>, nam
 async function label(
   deps: AdminDeps,
   request: BodyRequest<z.infer<typeof VersionBody>>,
-  changing: ResourceWriter<prompts.StoredPrompt>,
+  writer: ResourceWriter<prompts.StoredPrompt>,
 ) {
   const { body, params } = request;
   const { label_id: labelId } = body;
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, writer, {
     columns: () => ({}),
     writeElsewhere: async (tx, row) => {
       await requireWriter(tx, request.caller, row);
@@ -158,27 +162,29 @@ async function label(
   return {};
 }
 
-/** Of the prompt's workspace or of the organisation; it stays until the transaction ends. */
-async function requireLabel(tx: Db, row: prompts.StoredPrompt, labelId: string): Promise<void> {
-  const found = await promptLabels.findByIdForUpdate(tx, row.organisation_id, labelId);
-  if (found !== undefined && [null, row.workspace_id].includes(found.workspace_id)) return;
-  throw validationError({ path: ['label_id'], message: 'names an unknown label' });
+/** Requires a label of the prompt's workspace or of the organisation and locks it until the transaction ends. */
+async function requireLabel(tx: Db, prompt: prompts.StoredPrompt, labelId: string): Promise<void> {
+  const row = await promptLabels.findByIdForUpdate(tx, prompt.organisation_id, labelId);
+  if (row !== undefined && [null, prompt.workspace_id].includes(row.workspace_id)) return;
+  throw validationError({ path: ['label_id'], message: 'is not a known label' });
 }
 
 async function publish(
   deps: AdminDeps,
   request: BodyRequest<z.infer<typeof PublicationBody>>,
-  changing: ResourceWriter<prompts.StoredPrompt>,
+  writer: ResourceWriter<prompts.StoredPrompt>,
 ) {
   const { version: number } = request.body;
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, writer, {
     columns: async (tx, row) => {
       await requireWriter(tx, request.caller, row);
       const version = await promptVersions.find(tx, row, String(number));
       if (version === undefined) throw new ApiError('notFound', undefined, 'version');
       return {
-        ...{ content: version.content, model: promptModel(JSON.parse(version.content)) },
-        ...{ version_id: version.id, version_number: version.number },
+        content: version.content,
+        model: promptModel(JSON.parse(version.content)),
+        version_id: version.id,
+        version_number: version.number,
       };
     },
   });

@@ -1,4 +1,4 @@
-/** Knows prompts over HTTP (docs/reference/resources.md, Prompts). */
+/** HTTP routes for prompts (docs/reference/resources.md, Prompts). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
@@ -43,10 +43,10 @@ import { collectionFor, findWithin, providerSlug } from './prompt-places.ts';
 import { PromptListItem, PromptRecord, toListItem, toSpec } from './prompt-record.ts';
 import { promptRenderRoutes } from './prompt-render.ts';
 import {
-  answerVersion,
+  getVersion,
   promptVersionRoutes,
   VersionQuery,
-  versionNamed,
+  versionReferenceOf,
 } from './prompt-versions.ts';
 import { planVersions, type VersionPlan } from './version-plan.ts';
 
@@ -55,7 +55,7 @@ const slugForm = { prefix: 'pp', nameLengthMax: 10 };
 const CreateBody = PromptCreate.extend(createFields);
 const UpdateBody = PromptUpdate.extend({
   ...updateFields,
-  /** Another name of `template_metadata`. */
+  /** Alias of `template_metadata`. */
   prompt_metadata: JsonRecord.nullable().optional(),
 });
 const ListQuery = WorkspaceQuery.extend({
@@ -65,16 +65,20 @@ const ListQuery = WorkspaceQuery.extend({
 });
 
 const Created = z.object({
-  ...{ id: z.uuid(), slug: z.string(), version_id: z.uuid(), object: z.literal('prompt') },
+  id: z.uuid(),
+  slug: z.string(),
+  version_id: z.uuid(),
+  object: z.literal('prompt'),
 });
-/** Empty where nothing was sent that a version says. */
+/** Empty when the request changed no version. */
 const Updated = z.object({
-  ...{ id: z.uuid().optional(), slug: z.string().optional() },
+  id: z.uuid().optional(),
+  slug: z.string().optional(),
   prompt_version_id: z.uuid().optional(),
   object: z.literal('prompt').optional(),
 });
 
-const changing: ResourceWriter<prompts.StoredPrompt> = {
+const writer: ResourceWriter<prompts.StoredPrompt> = {
   kind: 'Prompt',
   param: 'promptId',
   lock: prompts.findByIdOrSlugForUpdate,
@@ -109,13 +113,13 @@ function promptRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => list(deps, request),
     }),
     on.get({
-      summary: 'Get a prompt with its published version, or with another',
+      summary: 'Get a prompt with its published version, or with another one',
       query: VersionQuery,
       response: PromptRecord,
-      handle: (request) => answerVersion(deps, request, versionNamed(request, 'promptId')),
+      handle: (request) => getVersion(deps, request, versionReferenceOf(request, 'promptId')),
     }),
     on.update({
-      summary: 'Change a prompt; what it says becomes a new version',
+      summary: 'Update a prompt; new content becomes a new version',
       body: UpdateBody,
       ignoredFields: ['id', 'slug', 'patch'],
       response: Updated,
@@ -125,7 +129,7 @@ function promptRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Delete a prompt with its versions',
       handle: (request) => remove(deps, request),
     }),
-    ...promptVersionRoutes(deps, changing),
+    ...promptVersionRoutes(deps, writer),
     ...promptRenderRoutes(deps),
   ];
 }
@@ -137,21 +141,25 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
     const collection = await collectionFor(tx, caller, named, body.collection_id);
     const { workspace_id } = collection;
     const virtual_key = await providerSlug(tx, organisationId, workspace_id, body.virtual_key);
-    const content = sound(mergeContent({ ...body, virtual_key }));
+    const content = requireValidTemplate(mergeContent({ ...body, virtual_key }));
     const unnamed = {
       ...baseColumns(request, { id: workspace_id }),
       collection_id: collection.id,
       name: body.name,
-      ...{ content: JSON.stringify(content), model: promptModel(content) },
-      ...{ version_id: newId(), version_number: 1 },
+      content: JSON.stringify(content),
+      model: promptModel(content),
+      version_id: newId(),
+      version_number: 1,
     };
     await requireWriter(tx, caller, unnamed);
-    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
-      prompts.insert(tx, given),
+    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (named) =>
+      prompts.insert(tx, named),
     );
     const version = { name: row.name, content: row.content, created_by: caller.id };
     await promptVersions.insertVersion(tx, row, {
-      ...{ ...version, id: row.version_id, created_at: now },
+      ...version,
+      id: row.version_id,
+      created_at: now,
     });
     return { row, changes: { name: row.name } };
   };
@@ -159,8 +167,8 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   return { id, slug, version_id, object: 'prompt' as const };
 }
 
-/** @throws ApiError `invalid` where a content has no sound template */
-function sound(content: PromptContent): PromptContent {
+/** @throws ApiError `invalid` for an invalid template */
+function requireValidTemplate(content: PromptContent): PromptContent {
   rejectFaults(templateFaults(content));
   return content;
 }
@@ -181,8 +189,8 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
     collectionId: collection?.id,
     search: search || undefined,
   };
-  const found = await prompts.list(db, organisationId, filter, toPage(query));
-  return listReply(found.rows.values().map(toListItem), found.total);
+  const page = await prompts.list(db, organisationId, filter, toPage(query));
+  return listReply(page.rows.values().map(toListItem), page.total);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
@@ -190,14 +198,14 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
   const { prompt_metadata, ...rest } = body;
   const sent = { ...rest, template_metadata: rest.template_metadata ?? prompt_metadata };
   let plan: VersionPlan | null = null;
-  const { id, slug } = await updateResource(deps, request, changing, {
+  const { id, slug } = await updateResource(deps, request, writer, {
     columns: async (tx, row) => {
       await requireWriter(tx, request.caller, row);
       const { organisation_id, workspace_id } = row;
       const key = await providerSlug(tx, organisation_id, workspace_id, sent.virtual_key);
       plan = await planVersions<PromptContent>(tx, request, row, {
-        next: (before) => sound(mergeContent({ ...sent, virtual_key: key }, before)),
-        saysTheSame: hasSameContent,
+        next: (before) => requireValidTemplate(mergeContent({ ...sent, virtual_key: key }, before)),
+        isSame: hasSameContent,
         corrected: (published, { virtual_key }) =>
           sent.virtual_key === undefined ? published : { ...published, virtual_key },
       });
@@ -211,7 +219,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
     },
     writeElsewhere: (tx, row) => plan!.follow(tx, row),
   });
-  if (!speaksOfVersion(sent)) return {};
+  if (!hasVersionFields(sent)) return {};
   return { id, slug, prompt_version_id: plan!.versionId, object: 'prompt' as const };
 }
 
@@ -221,15 +229,15 @@ async function movedTo(tx: Db, row: prompts.StoredPrompt, reference: string | un
   return { collection_id: (await findWithin(tx, organisation_id, workspace_id, reference)).id };
 }
 
-/** Whether a body says anything of what a version of its own would be made of. */
-function speaksOfVersion(sent: z.infer<typeof PromptUpdate>): boolean {
+/** Whether the body contains fields that belong to a version. */
+function hasVersionFields(sent: z.infer<typeof PromptUpdate>): boolean {
   const { string, parameters, model, functions, tools, tool_choice, is_raw_template } = sent;
-  const said = [string, parameters ?? undefined, model, functions, tools, tool_choice];
-  return [...said, sent.template_metadata, is_raw_template].some((value) => value !== undefined);
+  const fields = [string, parameters ?? undefined, model, functions, tools, tool_choice];
+  return [...fields, sent.template_metadata, is_raw_template].some((value) => value !== undefined);
 }
 
 async function remove(deps: AdminDeps, request: ItemRequest) {
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, writer, async (tx, row) => {
     await requireWriter(tx, request.caller, row);
     await prompts.deleteById(tx, row.organisation_id, row.id);
     return { name: row.name };

@@ -1,4 +1,4 @@
-/** Knows what an update makes of the versions of a prompt or partial: another one, a correction, or nothing. */
+/** Decides whether an update of a prompt or partial creates a version, corrects one, or changes nothing. */
 import { isDeepStrictEqual } from 'node:util';
 import { authorise } from '../../auth/authenticate.ts';
 import { newId } from '../../model/wire/ids.ts';
@@ -6,8 +6,8 @@ import type { Db } from '../../store/connection/db.ts';
 import * as promptVersions from '../../store/prompts/prompt-versions.ts';
 import type { AdminRequest } from '../request/deps.ts';
 
-/** A prompt or partial as stored: what it says is that of its published version. */
-interface Published {
+/** A stored prompt or partial; its content is that of the published version. */
+interface PublishedResource {
   readonly id: string;
   readonly organisation_id: string;
   readonly name: string;
@@ -16,48 +16,49 @@ interface Published {
   readonly version_number: number;
 }
 
-/** How the contents of one kind change. */
+/** How contents of one kind are merged and compared. */
 interface ContentRules<Content> {
-  /** What comes of a content by what was sent. @throws ApiError for what is no content. */
+  /** Merges the sent fields into a content. @throws ApiError for an invalid content */
   readonly next: (before: Content) => Content;
-  /** Whether one version could stand for both. */
-  readonly saysTheSame: (one: Content, other: Content) => boolean;
-  /** What the published version has of a correction that was made to the latest. */
+  /** Whether both contents can be one version. */
+  readonly isSame: (one: Content, other: Content) => boolean;
+  /** Applies a correction of the latest version to the published one. */
   readonly corrected: (published: Content, by: Content) => Content;
 }
 
 export interface VersionPlan {
-  /** What changes of the prompt or partial itself. */
-  readonly columns: Partial<Pick<Published, 'content' | 'version_id' | 'version_number'>>;
-  /** The version that says what was sent. */
+  /** Changed columns of the prompt or partial itself. */
+  readonly columns: Partial<Pick<PublishedResource, 'content' | 'version_id' | 'version_number'>>;
+  /** The version that has the sent content. */
   readonly versionId: string;
-  /** Writes what changes beside that, and yields names for it. */
-  readonly follow: (tx: Db, row: Published) => Promise<readonly string[]>;
+  /** Writes changes to other tables and returns names for the audit row. */
+  readonly follow: (tx: Db, row: PublishedResource) => Promise<readonly string[]>;
 }
 
 /**
- * What was sent is held against the latest version; what a manifest says, against the published one,
- * because a manifest says what is to be in use: its new version is published at once.
+ * Clients' fields are merged into the latest version. A manifest's fields are merged into the published
+ * version, because a manifest declares what is in use; its new version is published at once.
  */
 export async function planVersions<Content>(
   tx: Db,
   request: Pick<AdminRequest, 'caller' | 'now'> & {
     readonly body: { readonly managed_by?: unknown };
   },
-  row: Published,
+  row: PublishedResource,
   rules: ContentRules<Content>,
 ): Promise<VersionPlan> {
   const publishes = request.body.managed_by !== undefined;
   const latest = (await promptVersions.findLatest(tx, row))!;
   const published = {
-    ...{ number: row.version_number, id: row.version_id },
+    number: row.version_number,
+    id: row.version_id,
     content: JSON.parse(row.content) as Content,
   };
   const base = publishes
     ? published
     : { ...latest, content: JSON.parse(latest.content) as Content };
   const next = rules.next(base.content);
-  if (rules.saysTheSame(base.content, next)) {
+  if (rules.isSame(base.content, next)) {
     const corrections = new Map([
       [row.version_number, [published.content, rules.corrected(published.content, next)] as const],
       [base.number, [base.content, next] as const],
@@ -65,23 +66,27 @@ export async function planVersions<Content>(
     return correction(row, base.id, corrections);
   }
   if (publishes) authorise(request.caller, 'prompts.publish');
-  const made = { id: newId(), content: JSON.stringify(next) };
-  const columns = { content: made.content, version_id: made.id, version_number: latest.number + 1 };
+  const version = { id: newId(), content: JSON.stringify(next) };
+  const columns = {
+    content: version.content,
+    version_id: version.id,
+    version_number: latest.number + 1,
+  };
   return {
     columns: publishes ? columns : {},
-    versionId: made.id,
+    versionId: version.id,
     follow: async (db, before) => {
       const { caller, now } = request;
-      const version = { ...made, name: before.name, created_by: caller.id, created_at: now };
-      await promptVersions.insertVersion(db, before, version);
+      const row = { ...version, name: before.name, created_by: caller.id, created_at: now };
+      await promptVersions.insertVersion(db, before, row);
       return publishes ? [] : ['content'];
     },
   };
 }
 
-/** By number, what versions say and what they are to say. */
+/** Current and new contents by version number. */
 function correction(
-  row: Published,
+  row: PublishedResource,
   versionId: string,
   contents: ReadonlyMap<number, readonly [unknown, unknown]>,
 ): VersionPlan {

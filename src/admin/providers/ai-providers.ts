@@ -1,4 +1,4 @@
-/** Knows over HTTP which services an integration may be an account at. */
+/** HTTP route for the services that integrations can connect to. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -28,7 +28,7 @@ export function aiProviderRoutes(): Route<Principal>[] {
       method: 'GET',
       path: '/utils/static-resources/ai-providers',
       scope: integrationScopes.either('list'),
-      summary: 'List the services that an integration may be an account at',
+      summary: 'List the services that an integration can connect to',
       response: Catalogue,
       handle: async () => catalogue,
     }),
@@ -36,8 +36,11 @@ export function aiProviderRoutes(): Route<Principal>[] {
 }
 
 const data = [...aiProviders.values()].map(({ id, slug, name }) => ({
-  ...{ id, slug, name },
-  ...{ status: 'active' as const, object: 'ai-provider' as const },
+  id,
+  slug,
+  name,
+  status: 'active' as const,
+  object: 'ai-provider' as const,
 }));
 
 const catalogue = { success: true, object: 'list', total: data.length, data } as const;

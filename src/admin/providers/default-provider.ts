@@ -1,4 +1,4 @@
-/** Knows the provider that a workspace gets with its access to an integration, so that it can begin at once. */
+/** Creates the default provider of a workspace when it is granted access to an integration. */
 import { ApiError } from '../../model/wire/errors.ts';
 import { newId } from '../../model/wire/ids.ts';
 import type { Db } from '../../store/connection/db.ts';
@@ -10,32 +10,32 @@ import { insertUnderSlug } from '../request/slugs.ts';
 
 export const providerSlugForm = { prefix: '', nameLengthMax: 40 };
 
-/** Who makes it, of what. */
-interface Making {
+/** Author and integration of the provider. */
+interface DefaultProviderContext {
   readonly deps: Pick<AdminDeps, 'audit'>;
   readonly author: Author;
   readonly integration: Pick<StoredIntegration, 'id' | 'organisation_id' | 'slug' | 'name'>;
 }
 
 /**
- * Makes one unless the workspace has a provider of this integration already. It takes the slug of the
- * integration, or one made of its name where another provider has that.
+ * Creates a provider unless the workspace has one of this integration. Its slug is that of the
+ * integration, or a generated one when another provider has that slug.
  *
- * @throws ApiError `conflict` where the slug that was asked for is taken.
+ * @throws ApiError `conflict` when the requested slug is taken
  */
 export async function ensureProvider(
   tx: Db,
-  { deps, author, integration }: Making,
+  { deps, author, integration }: DefaultProviderContext,
   workspaceId: string,
-  askedSlug: string | undefined,
+  requestedSlug: string | undefined,
 ): Promise<void> {
   const { organisation_id: organisationId, id: integrationId, name } = integration;
   const place = { integrationId, workspaceId };
   if (await providers.existsOf(tx, organisationId, place)) return;
-  const wanted = askedSlug ?? integration.slug;
-  const having = await providers.listByReference(tx, organisationId, workspaceId, wanted);
-  const isTaken = having.length > 0;
-  if (isTaken && askedSlug !== undefined) {
+  const preferred = requestedSlug ?? integration.slug;
+  const holders = await providers.listByReference(tx, organisationId, workspaceId, preferred);
+  const isTaken = holders.length > 0;
+  if (isTaken && requestedSlug !== undefined) {
     throw new ApiError('conflict', undefined, 'default_provider_slug');
   }
   const unnamed = {
@@ -53,9 +53,9 @@ export async function ensureProvider(
     created_at: author.now,
     last_updated_at: author.now,
   };
-  const chosen = isTaken ? undefined : wanted;
-  const row = await insertUnderSlug(providerSlugForm, chosen, unnamed, (given) =>
-    providers.insert(tx, given),
+  const chosen = isTaken ? undefined : preferred;
+  const row = await insertUnderSlug(providerSlugForm, chosen, unnamed, (named) =>
+    providers.insert(tx, named),
   );
   await recordChange(tx, deps, author, {
     action: 'create',

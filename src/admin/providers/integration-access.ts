@@ -1,4 +1,4 @@
-/** Knows how requests find integrations, and which scope one asks for. */
+/** Looks up the integrations of requests and checks their scopes. */
 import type { Db } from '../../store/connection/db.ts';
 import * as integrations from '../../store/resources/integrations.ts';
 import { createLocationScopes } from '../access/location-scopes.ts';
@@ -10,7 +10,7 @@ export const integrationScopes = createLocationScopes({
   workspace: 'workspace_integrations',
 });
 
-/** The integration the path names, as whoever may read it finds it. */
+/** The integration named by the path, if the caller may read it. */
 export async function findReadable(
   db: Db,
   { caller, params, query }: Pick<ItemRequest, 'caller' | 'params' | 'query'>,

@@ -1,4 +1,4 @@
-/** Knows how integrations are made, changed and deleted: each in one transaction with its traces. */
+/** Creates, updates and deletes integrations, each in one transaction with its audit rows. */
 import type { Sealer } from '../../auth/keyring.ts';
 import type {
   DefaultProvider,
@@ -52,7 +52,7 @@ type UpdateRequest = BodyRequest<
   IntegrationUpdate & UpdateFields & { readonly slug?: string | undefined }
 >;
 
-export const changing: ResourceWriter<integrations.StoredIntegration> = {
+export const integrationWriter: ResourceWriter<integrations.StoredIntegration> = {
   kind: 'Integration',
   param: 'integrationId',
   lock: integrations.findByIdOrSlugForUpdate,
@@ -60,7 +60,7 @@ export const changing: ResourceWriter<integrations.StoredIntegration> = {
   admit: integrationScopes.require,
 };
 
-/** Answers the ids of the new integration. */
+/** Returns the ids of the new integration. */
 export async function create(
   deps: AdminDeps,
   request: CreateRequest,
@@ -75,8 +75,8 @@ export async function create(
     const { workspaces } = body;
     if (workspace !== null) rejectFaults(workspaceIntegrationFaults(body));
     integrationScopes.require(caller, unnamed, 'create');
-    const placed = await insertUnderSlug(providerSlugForm, body.slug, unnamed, (given) =>
-      integrations.insert(tx, given),
+    const placed = await insertUnderSlug(providerSlugForm, body.slug, unnamed, (named) =>
+      integrations.insert(tx, named),
     );
     const changes = { name: body.name, ai_provider: row.ai_provider };
     const stored = { before: null, after: placed.global_workspace_access };
@@ -95,17 +95,17 @@ export async function create(
   return { id, slug };
 }
 
-/** Whoever declares resources in manifests declares providers, too. */
+/** By default only for resources without a manifest: manifests declare providers themselves. */
 function wantsProvider(body: DefaultProvider & Pick<CreateFields, 'managed_by'>): boolean {
   return body.create_default_provider ?? body.managed_by === undefined;
 }
 
-/** What comes with a change beside it is declared by nobody. */
+/** Author of side effects, which no owner declares. */
 export function unowned({ caller, requestId, now }: Author): Author {
   return { caller, requestId, now, owner: null, fence: null };
 }
 
-/** The row of a new integration, without slug, workspace, and what refers to others. */
+/** The row of a new integration without slug, workspace and references. */
 export function newRow(
   deps: AdminDeps,
   sealer: Sealer,
@@ -140,7 +140,7 @@ export function newRow(
   };
 }
 
-/** Answers `{}`. Absent fields stay, null clears. */
+/** Returns `{}`. Absent fields stay, null clears. */
 export async function update(
   deps: AdminDeps,
   request: UpdateRequest,
@@ -148,7 +148,7 @@ export async function update(
   const { body, caller } = request;
   rejectFaults(integrationFaults(body, deps.trustedHosts));
   const sealer = await deps.keyring.sealerOf(caller.organisationId);
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, integrationWriter, {
     columns: async (tx, row) => {
       requireUnchanged('slug', body.slug, row.slug);
       if (row.workspace_id !== null) rejectFaults(workspaceIntegrationFaults(body));
@@ -167,7 +167,7 @@ export async function update(
   return {};
 }
 
-/** The budget that is said of all workspaces goes with what the row says of them. */
+/** Updates the budget of all workspaces to match the stored access settings. */
 export async function followAccess(
   tx: Db,
   by: { readonly deps: AdminDeps; readonly author: Author },
@@ -206,17 +206,17 @@ function columnsOf(
   };
 }
 
-/** Answers `{}`. Providers that came with it go with it; any other holds it. */
+/** Returns `{}`. Automatically created providers are deleted too; any other provider blocks the delete. */
 export async function remove(
   deps: AdminDeps,
   request: ItemRequest,
 ): Promise<Record<string, never>> {
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, integrationWriter, async (tx, row) => {
     const { organisation_id: organisationId, id } = row;
     const using = await providers.listByIntegrationForUpdate(tx, organisationId, id);
-    const made = using.find(({ creation_mode: mode }) => mode === 'api');
-    if (made !== undefined) {
-      throw new ApiError('conflict', `The provider ${made.slug} uses this integration`);
+    const blocking = using.find(({ creation_mode: mode }) => mode === 'api');
+    if (blocking !== undefined) {
+      throw new ApiError('conflict', `The provider ${blocking.slug} uses this integration`);
     }
     for (const provider of using) await removeProvider(tx, deps, unowned(request), provider);
     for (const grant of await integrationWorkspaces.listByIntegration(tx, organisationId, id)) {

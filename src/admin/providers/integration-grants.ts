@@ -1,4 +1,4 @@
-/** Knows how it is written what single workspaces may do with an integration of the organisation. */
+/** Writes the access and limits of single workspaces to an integration of the organisation. */
 import { isDeepStrictEqual } from 'node:util';
 import type { WorkspaceGrant } from '../../model/providers/integration.ts';
 import { accessValueKey, readAccess } from '../../model/providers/integration-access.ts';
@@ -19,28 +19,28 @@ import {
 import type { Author } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
 
-/** A grant as sent, its workspace found. */
-export interface FoundGrant extends Omit<WorkspaceGrant, 'id'> {
+/** A grant as sent, with the id of its workspace. */
+export interface IntegrationGrant extends Omit<WorkspaceGrant, 'id'> {
   readonly workspaceId: string;
-  /** Sets what was used in the running window to nought. */
+  /** Sets the usage of the running window to zero. */
   readonly resetsUsage?: boolean;
 }
 
-/** What is written, and by whom. */
-interface Writing {
+/** Author and scope of a write. */
+interface GrantWrite {
   readonly deps: Pick<AdminDeps, 'audit'>;
   readonly author: Author;
   readonly integration: IntegrationBudget;
-  /** Whether workspaces that are not named lose what is said of them. */
+  /** Whether the grants of workspaces that are not listed are deleted. */
   readonly isWhole: boolean;
 }
 
 type IntegrationBudget = Pick<StoredIntegration, 'id' | 'organisation_id'>;
 
-/** Brings the budget that is said of all workspaces from one to another, as what is stored says them. */
+/** Changes the budget that applies to all workspaces. */
 export async function changeAccessBudget(
   tx: Db,
-  { deps, author, integration }: Omit<Writing, 'isWhole'>,
+  { deps, author, integration }: Omit<GrantWrite, 'isWhole'>,
   stored: { readonly before: string | null; readonly after: string | null },
 ): Promise<void> {
   const before = budgetOf(readAccess(stored.before).usage_limits);
@@ -52,7 +52,7 @@ export async function changeAccessBudget(
   await changeBudget(tx, { deps, author }, accessOwner(integration), { before, after });
 }
 
-/** Takes that budget away, with what was counted for each workspace. */
+/** Deletes that budget with the counters of each workspace. */
 export async function closeAccessBudget(tx: Db, integration: IntegrationBudget): Promise<void> {
   await closeBudget(tx, accessOwner(integration));
 }
@@ -61,11 +61,11 @@ function accessOwner({ id, organisation_id: organisationId }: IntegrationBudget)
   return { organisationId, kind: 'integration', id, workspaceId: null };
 }
 
-/** Yields whether anything is otherwise than before. The row of the integration is locked. */
+/** Returns whether anything changed. The row of the integration must be locked. */
 export async function writeGrants(
   tx: Db,
-  writing: Writing,
-  grants: readonly FoundGrant[],
+  writing: GrantWrite,
+  grants: readonly IntegrationGrant[],
 ): Promise<boolean> {
   const { organisation_id: organisationId, id } = writing.integration;
   const stored = await integrationWorkspaces.listByIntegration(tx, organisationId, id);
@@ -86,7 +86,7 @@ export async function writeGrants(
   return isChanged || left.length > 0;
 }
 
-/** Takes away what is said of a workspace, with its budget. */
+/** Deletes the grant of a workspace with its budget. */
 export async function removeGrant(
   tx: Db,
   row: integrationWorkspaces.StoredIntegrationWorkspace,
@@ -97,8 +97,8 @@ export async function removeGrant(
 
 async function addGrant(
   tx: Db,
-  { author, integration }: Writing,
-  grant: FoundGrant,
+  { author, integration }: GrantWrite,
+  grant: IntegrationGrant,
 ): Promise<true> {
   const { now } = author;
   const budget = budgetOf(grant.usage_limits);
@@ -125,14 +125,14 @@ async function addGrant(
 
 async function changeGrant(
   tx: Db,
-  { deps, author, integration, isWhole }: Writing,
+  { deps, author, integration, isWhole }: GrantWrite,
   row: integrationWorkspaces.StoredIntegrationWorkspace,
-  grant: FoundGrant,
+  grant: IntegrationGrant,
 ): Promise<boolean> {
   const { now } = author;
-  // Of a list that is sent whole, what it does not say is gone.
-  const unsaid = isWhole ? null : undefined;
-  const { usage_limits: usageLimits = unsaid, rate_limits: rateLimits = unsaid } = grant;
+  // A complete list clears the limits that it does not contain.
+  const absent = isWhole ? null : undefined;
+  const { usage_limits: usageLimits = absent, rate_limits: rateLimits = absent } = grant;
   const columns = {
     enabled: grant.enabled ? 1 : 0,
     usage_limits: rewriteDocument(row.usage_limits, usageLimits),
@@ -141,7 +141,7 @@ async function changeGrant(
   };
   const { enabled, usage_limits, rate_limits, last_reset_at } = row;
   const isSame = isDeepStrictEqual(columns, { enabled, usage_limits, rate_limits, last_reset_at });
-  // A reset is an order, and counts each time.
+  // A reset is an action, so it counts as a change each time.
   if (isSame && grant.resetsUsage !== true) return false;
   await integrationWorkspaces.update(tx, row, { ...columns, last_updated_at: now });
   if (columns.usage_limits !== usage_limits) {

@@ -1,4 +1,4 @@
-/** Knows the models of an integration over HTTP: those of the catalogue, and what is said of single ones. */
+/** HTTP routes for the models of an integration: the service's catalogue and settings of single models. */
 import { z } from 'zod';
 import { modelSecretLocations } from '../../auth/integration-secrets.ts';
 import type { Principal } from '../../auth/principal.ts';
@@ -30,7 +30,7 @@ import {
 import { updateResource } from '../request/resource-change.ts';
 import { withVersionTag } from '../request/version.ts';
 import { findReadable, integrationScopes } from './integration-access.ts';
-import { changing } from './integration-changes.ts';
+import { integrationWriter } from './integration-changes.ts';
 import { readModels } from './integration-record.ts';
 import { sealedModels } from './integration-values.ts';
 
@@ -72,9 +72,13 @@ type PutRequest = BodyRequest<z.infer<typeof PutBody>>;
 export function integrationModelRoutes(deps: AdminDeps): Route<Principal>[] {
   const put = (at: string): Route<Principal> =>
     route({
-      ...{ mounts: everyMount, ...forOwners, method: 'PUT', path: at, versioned: true },
+      mounts: everyMount,
+      ...forOwners,
+      method: 'PUT',
+      path: at,
+      versioned: true,
       scope: integrationScopes.either('update'),
-      summary: 'Say something of models of an integration; others stay',
+      summary: 'Set the settings of models of an integration; others stay',
       body: PutBody,
       bodyLimits: documentBodyLimits,
       response: z.object({}),
@@ -92,12 +96,16 @@ export function integrationModelRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => list(deps, request),
     }),
     put(path),
-    // Known under this name, too.
+    // Some clients use this path.
     put('/integrations/:integrationId/integration-models'),
     route({
-      ...{ mounts: everyMount, ...forOwners, method: 'DELETE', path, versioned: true },
+      mounts: everyMount,
+      ...forOwners,
+      method: 'DELETE',
+      path,
+      versioned: true,
       scope: integrationScopes.either('update'),
-      summary: 'Forget what is said of models of an integration',
+      summary: 'Delete the settings of models of an integration',
       query: DeleteQuery,
       body: DeleteBody,
       response: z.object({}),
@@ -109,21 +117,21 @@ export function integrationModelRoutes(deps: AdminDeps): Route<Principal>[] {
 async function list(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const row = await findReadable(db, request);
-  const said = readModels(row);
-  const saidBySlug = new Map(said.map((model) => [model.slug, model]));
+  const settings = readModels(row);
+  const settingBySlug = new Map(settings.map((model) => [model.slug, model]));
   const catalogue = catalogueOf(row);
   const all = row.allow_all_models !== 0;
   const models = [
-    ...catalogue.map((slug) => saidBySlug.get(slug) ?? { slug, enabled: all }),
-    ...said.filter(({ slug }) => !catalogue.includes(slug)),
+    ...catalogue.map((slug) => settingBySlug.get(slug) ?? { slug, enabled: all }),
+    ...settings.filter(({ slug }) => !catalogue.includes(slug)),
   ];
-  const told: z.infer<typeof ModelList> = {
+  const list: z.infer<typeof ModelList> = {
     object: 'list',
     total: models.length,
     allow_all_models: all,
     models: models.map((model) => toModel(row.id, model)),
   };
-  return withVersionTag(told, row);
+  return withVersionTag(list, row);
 }
 
 function toModel(integrationId: string, setting: ModelSetting): z.infer<typeof Model> {
@@ -167,18 +175,18 @@ async function merge(deps: AdminDeps, request: PutRequest): Promise<Record<strin
   return {};
 }
 
-/** `about` is what says that something is to be changed, and where. */
+/** `about` is the body or query that names the integration's workspace. */
 async function updateModels(
   deps: AdminDeps,
   request: AdminRequest,
   about: Pick<UpdateFields, 'workspace_id'>,
   columns: (row: integrations.StoredIntegration) => Partial<integrations.StoredIntegration>,
 ): Promise<void> {
-  const asked = { ...request, query: undefined, body: about };
-  await updateResource(deps, asked, changing, { columns: (_, row) => columns(row) });
+  const updateRequest = { ...request, query: undefined, body: about };
+  await updateResource(deps, updateRequest, integrationWriter, { columns: (_, row) => columns(row) });
 }
 
-/** Clients give headers beside the configurations, too. */
+/** Clients may also send headers outside the configurations. */
 function plainSetting({
   custom_headers: headers,
   ...setting
@@ -203,7 +211,7 @@ async function forget(
     const catalogue = catalogueOf(row);
     const fixed = slugs.filter((slug) => catalogue.includes(slug));
     if (fixed.length > 0) {
-      const message = `are models of the catalogue, which are disabled and not deleted: ${fixed.join(', ')}`;
+      const message = `are models of the catalogue, which can be disabled but not deleted: ${fixed.join(', ')}`;
       throw validationError({ path: ['models'], message });
     }
     const left = readModels(row).filter(({ slug }) => !slugs.includes(slug));

@@ -1,4 +1,4 @@
-/** Knows what the API tells about an integration, and the body that would make it again. */
+/** Converts integrations to API records and to the body that would create them again. */
 import { z } from 'zod';
 import {
   configurationSecretLocations,
@@ -22,14 +22,14 @@ import {
 } from '../../model/secrets/secret-mapping.ts';
 import { aiProviders } from '../../model/services/ai-providers.ts';
 import { Capabilities } from '../../model/services/capabilities.ts';
-import { JsonRecord, readDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { JsonRecord, readDocument, omitNulls } from '../../model/wire/json-record.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredIntegrationWorkspace } from '../../store/resources/integration-workspaces.ts';
 import type { StoredIntegration } from '../../store/resources/integrations.ts';
 import type { SpecSecrets } from '../request/resource.ts';
 
-/** What holds of workspaces that are not named. */
-export const ToldAccess = z.object({
+/** Access of workspaces without a grant of their own. */
+export const GlobalAccess = z.object({
   enabled: z.boolean(),
   usage_limits: GrantUsageLimits,
   rate_limits: WorkspaceRateLimits,
@@ -48,7 +48,7 @@ export const IntegrationItem = z.object({
   description: z.string().nullable(),
   status: z.enum(['active', 'archived']),
   tags: JsonRecord.nullable(),
-  /** Of workspaces that are let in by name. */
+  /** Number of workspaces with an enabled grant. */
   workspaces_count: z.int().min(0),
   owner_id: z.uuid(),
   created_at: ResponseTimestamp,
@@ -60,7 +60,7 @@ export const IntegrationItem = z.object({
 export const IntegrationRecord = IntegrationItem.extend({
   masked_key: z.string().nullable(),
   configurations: Configurations,
-  global_workspace_access_settings: ToldAccess,
+  global_workspace_access_settings: GlobalAccess,
   allow_all_models: z.boolean(),
   workspace_count: z.int().min(0),
   secret_mappings: z.array(SecretMapping),
@@ -68,10 +68,10 @@ export const IntegrationRecord = IntegrationItem.extend({
   capabilities: Capabilities.nullable(),
 });
 
-/** How a plane names services. */
+/** Whether a mount identifies services by slug or by id. */
 export type ServiceForm = 'slug' | 'id';
 
-/** `workspacesCount` are let in by name. */
+/** `workspacesCount` is the number of enabled grants. */
 export function toItem(
   row: StoredIntegration,
   workspacesCount: number,
@@ -97,7 +97,7 @@ export function toItem(
   };
 }
 
-/** No secret is in it. */
+/** Contains no secret. */
 export function toRecord(
   row: StoredIntegration,
   workspacesCount: number,
@@ -111,7 +111,7 @@ export function toRecord(
       configurationSecretLocations(row.id),
       readConfigurations(row) ?? {},
     ),
-    global_workspace_access_settings: toldAccess(row),
+    global_workspace_access_settings: globalAccessOf(row),
     allow_all_models: row.allow_all_models !== 0,
     workspace_count: item.workspaces_count,
     secret_mappings: mappingsAsSent(row.secret_mappings),
@@ -120,8 +120,8 @@ export function toRecord(
   };
 }
 
-/** One of a workspace is nobody else's. */
-export function toldAccess(row: StoredIntegration): z.infer<typeof ToldAccess> {
+/** Closed for an integration of one workspace. */
+export function globalAccessOf(row: StoredIntegration): z.infer<typeof GlobalAccess> {
   const { enabled, usage_limits, rate_limits } = readAccess(row.global_workspace_access);
   return {
     enabled: row.workspace_id === null && enabled,
@@ -130,19 +130,19 @@ export function toldAccess(row: StoredIntegration): z.infer<typeof ToldAccess> {
   };
 }
 
-/** An integration with what it says of workspaces. */
+/** An integration with its workspace grants. */
 export interface GrantedIntegration extends StoredIntegration {
   readonly grants: readonly StoredIntegrationWorkspace[];
 }
 
-/** The body that would create this integration, sparse; secrets stand in it as fingerprints. */
+/** The body that would create this integration, without absent fields; secrets are replaced by fingerprints. */
 export function toSpec(row: GrantedIntegration, secrets: SpecSecrets): Record<string, unknown> {
   const { unsealer, fingerprintKey } = secrets;
   const { id, sealed_key: key } = row;
   const configurations = readConfigurations(row);
   const models = readModels(row).map((model) => modelSpec(id, model, secrets));
   const grants = row.grants.map(grantSpec);
-  return withoutNulls({
+  return omitNulls({
     name: row.name,
     slug: row.slug,
     ai_provider_id: row.ai_provider,
@@ -174,7 +174,7 @@ function modelSpec(
   { unsealer, fingerprintKey }: SpecSecrets,
 ): Record<string, unknown> {
   const places = modelSecretLocations(integrationId, setting.slug);
-  return withoutNulls({
+  return omitNulls({
     ...setting,
     configurations:
       configurations && fingerprintSecrets(unsealer, fingerprintKey, places, configurations),
@@ -186,28 +186,28 @@ function accessSpec({
 }: StoredIntegration): Record<string, unknown> | null {
   if (stored === null) return null;
   const { usage_limits: usageLimits = null, ...rest } = readAccess(stored);
-  return withoutNulls({
+  return omitNulls({
     ...rest,
-    usage_limits: usageLimits?.map((limits) => withoutNulls(limits)) ?? null,
+    usage_limits: usageLimits?.map((limits) => omitNulls(limits)) ?? null,
   });
 }
 
 function grantSpec(row: StoredIntegrationWorkspace): Record<string, unknown> {
   const usageLimits = readDocument<NonNullable<WorkspaceGrant['usage_limits']>>(row.usage_limits);
-  return withoutNulls({
+  return omitNulls({
     id: row.workspace_id,
     enabled: row.enabled !== 0,
-    usage_limits: usageLimits === null ? null : usageLimits.map((limits) => withoutNulls(limits)),
+    usage_limits: usageLimits === null ? null : usageLimits.map((limits) => omitNulls(limits)),
     rate_limits: readDocument(row.rate_limits),
   });
 }
 
-/** The stored configurations, secrets still sealed. */
+/** The stored configurations with sealed secrets. */
 export function readConfigurations(row: StoredIntegration): IntegrationConfigurations | null {
   return readDocument<IntegrationConfigurations>(row.configurations);
 }
 
-/** What is said of single models, secrets still sealed. */
+/** Settings of single models with sealed secrets. */
 export function readModels(row: Pick<StoredIntegration, 'models'>): ModelSetting[] {
   return readDocument<ModelSetting[]>(row.models) ?? [];
 }

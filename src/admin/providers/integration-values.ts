@@ -1,4 +1,4 @@
-/** Knows how what is sent of an integration becomes its columns: secrets sealed, lists whole. */
+/** Converts the sent values of an integration to columns and seals their secrets. */
 import {
   configurationSecretLocations,
   keyContext,
@@ -15,10 +15,10 @@ import type { StoredIntegration } from '../../store/resources/integrations.ts';
 
 type KeyColumns = Pick<StoredIntegration, 'sealed_key' | 'key_mask'>;
 
-/** Of a shorter one the mask of an API key would show most. */
+/** Shorter values are masked completely, because a partial mask would reveal most of them. */
 const maskedLengthMin = 16;
 
-/** Undefined and the mask keep what is stored, null clears it. */
+/** Undefined and the mask keep the stored value, null clears it. */
 export function keyColumns(
   sealer: Sealer,
   integrationId: string,
@@ -38,7 +38,7 @@ function maskOf(key: string): string {
   return isPlain ? maskApiKey(key) : secretMask;
 }
 
-/** Undefined and null stay what they are: keep, and clear. */
+/** Undefined (keep) and null (clear) are returned unchanged. */
 export function sealedConfigurations(
   sealer: Sealer,
   integrationId: string,
@@ -51,7 +51,7 @@ export function sealedConfigurations(
   return sealing.document;
 }
 
-/** The settings as they are stored; a mask stands for what is stored of the same model. */
+/** The settings to store; a mask stands for the stored value of the same model. */
 export function sealedModels(
   sealer: Sealer,
   integrationId: string,

@@ -1,4 +1,4 @@
-/** Knows over HTTP which workspaces may use an integration of the organisation, and how much. */
+/** HTTP routes for the access and limits of workspaces to an integration of the organisation. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -41,24 +41,24 @@ import { updateResource } from '../request/resource-change.ts';
 import { withVersionTag } from '../request/version.ts';
 import { ensureProvider } from './default-provider.ts';
 import { findReadable, integrationScopes } from './integration-access.ts';
-import { changing, followAccess } from './integration-changes.ts';
-import { type FoundGrant, writeGrants } from './integration-grants.ts';
-import { ToldAccess, toldAccess } from './integration-record.ts';
+import { integrationWriter, followAccess } from './integration-changes.ts';
+import { type IntegrationGrant, writeGrants } from './integration-grants.ts';
+import { GlobalAccess, globalAccessOf } from './integration-record.ts';
 
 const path = '/integrations/:integrationId/workspaces';
 
 const PutBody = IntegrationWorkspacesPut.extend({
   workspace_id: updateFields.workspace_id,
-  // As another client of this API spells it.
+  // The spelling of another client of this API.
   override_existing_workspaces_access: z.boolean().optional(),
 });
 const ListQuery = WorkspaceQuery.extend(pageQuery());
 
 const Grant = z.object({
-  /** Of the workspace. */
+  /** Id of the workspace. */
   id: z.uuid(),
   enabled: z.boolean(),
-  // Null for none: some clients take no empty list here.
+  // Null for none, because some clients do not accept an empty list.
   usage_limits: GrantUsageLimits.nullable(),
   rate_limits: WorkspaceRateLimits.nullable(),
   status: z.enum(['active', 'exhausted']),
@@ -70,7 +70,7 @@ const GrantList = z.object({
   object: z.literal('list'),
   total: z.int().min(0),
   workspaces: z.array(Grant),
-  global_workspace_access: ToldAccess,
+  global_workspace_access: GlobalAccess,
 });
 
 type PutRequest = BodyRequest<z.infer<typeof PutBody>>;
@@ -83,15 +83,19 @@ export function integrationWorkspaceRoutes(deps: AdminDeps): Route<Principal>[] 
       method: 'GET',
       path,
       scope: integrationScopes.either('read'),
-      summary: 'List the workspaces of which an integration says something',
+      summary: 'List the workspace grants of an integration',
       query: ListQuery,
       response: GrantList,
       handle: (request) => list(deps, request),
     }),
     route({
-      ...{ mounts: everyMount, ...forOwners, method: 'PUT', path, versioned: true },
+      mounts: everyMount,
+      ...forOwners,
+      method: 'PUT',
+      path,
+      versioned: true,
       scope: integrationScopes.either('update'),
-      summary: 'Let workspaces use an integration, or keep them out; others stay as they are',
+      summary: 'Grant or deny workspaces the use of an integration; others stay as they are',
       body: PutBody,
       response: z.object({}),
       handle: (request) => put(deps, request),
@@ -112,16 +116,16 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
     toPage(query),
   );
   const states = await budgetStates(db, row, rows, now);
-  const told: z.infer<typeof GrantList> = {
+  const list: z.infer<typeof GrantList> = {
     object: 'list',
     total,
     workspaces: rows.map((grant) => toGrant(grant, states.get(grant.id))),
-    global_workspace_access: toldAccess(row),
+    global_workspace_access: globalAccessOf(row),
   };
-  return withVersionTag(told, row);
+  return withVersionTag(list, row);
 }
 
-/** By the ids of the rows: of their own budgets, else of the one that is said of all workspaces. */
+/** Budget state by id of the grant: its own budget, else the one that applies to all workspaces. */
 async function budgetStates(
   db: Db,
   { organisation_id: organisationId, id }: integrations.StoredIntegration,
@@ -141,7 +145,7 @@ async function budgetStates(
   return states;
 }
 
-/** An integration of a workspace is that one's alone. */
+/** Grants of an integration that belongs to one workspace. */
 function ownWorkspace(
   row: integrations.StoredIntegration,
   workspaceId: string,
@@ -160,7 +164,7 @@ function ownWorkspace(
     object: 'list',
     total: 1,
     workspaces: [grant],
-    global_workspace_access: toldAccess(row),
+    global_workspace_access: globalAccessOf(row),
   };
 }
 
@@ -188,7 +192,7 @@ function limitsOf<L extends readonly unknown[]>(stored: string | null): L | null
 
 async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string, never>> {
   const { body } = request;
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, integrationWriter, {
     columns: (_, row) => {
       if (row.workspace_id !== null) rejectFaults(workspaceIntegrationFaults(body));
       const stored = row.global_workspace_access;
@@ -201,11 +205,11 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string,
     writeElsewhere: async (tx, row) => {
       const { organisation_id: organisationId } = row;
       const sent = await resolveWorkspaceGrants(tx, organisationId, body.workspaces ?? []);
-      const grants = [...(await overridden(tx, row, body, sent)), ...sent.map(toFoundGrant)];
+      const grants = [...(await overriddenGrants(tx, row, body, sent)), ...sent.map(toIntegrationGrant)];
       const writing = { deps, author: request, integration: row, isWhole: false };
       const isChanged = await writeGrants(tx, writing, grants);
       for (const grant of sent) {
-        const slug = wantedProvider(body, grant);
+        const slug = defaultProviderSlug(body, grant);
         if (slug === null) continue;
         const making = { deps, author: request, integration: row };
         await ensureProvider(tx, making, grant.workspaceId, slug);
@@ -217,7 +221,7 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string,
   return {};
 }
 
-function toFoundGrant(sent: Omit<SentGrant, 'id'> & { workspaceId: string }): FoundGrant {
+function toIntegrationGrant(sent: Omit<SentGrant, 'id'> & { workspaceId: string }): IntegrationGrant {
   const { workspaceId, enabled, usage_limits, rate_limits, reset_usage: resets } = sent;
   return {
     workspaceId,
@@ -228,31 +232,32 @@ function toFoundGrant(sent: Omit<SentGrant, 'id'> & { workspaceId: string }): Fo
   };
 }
 
-/** What was said of workspaces before becomes what is said of all, where that is asked for. */
-async function overridden(
+/** With `override_existing_workspace_access`, existing grants get the global setting. */
+async function overriddenGrants(
   tx: Db,
   row: integrations.StoredIntegration,
   body: PutRequest['body'],
   sent: readonly { readonly workspaceId: string }[],
-): Promise<FoundGrant[]> {
-  const isAsked =
+): Promise<IntegrationGrant[]> {
+  const overrides =
     body.override_existing_workspace_access ?? body.override_existing_workspaces_access ?? false;
-  if (!isAsked || body.global_workspace_access === undefined) return [];
+  if (!overrides || body.global_workspace_access === undefined) return [];
   const { enabled, usage_limits: budget, rate_limits: rates } = body.global_workspace_access;
   const named = new Set(sent.map(({ workspaceId }) => workspaceId));
   const stored = await integrationWorkspaces.listByIntegration(tx, row.organisation_id, row.id);
   return stored
     .filter(({ workspace_id: id }) => !named.has(id))
     .map(({ workspace_id: workspaceId }) => ({
-      ...{ workspaceId, enabled },
-      // Without limits of its own a workspace has those of all.
+      workspaceId,
+      enabled,
+      // A workspace without limits of its own has the global ones.
       usage_limits: budget === undefined ? undefined : null,
       rate_limits: rates === undefined ? undefined : null,
     }));
 }
 
-/** The slug asked for, undefined for any, or null where no provider is wanted. */
-function wantedProvider(
+/** The requested slug, undefined for a generated one, or null when no provider is to be created. */
+function defaultProviderSlug(
   body: DefaultProvider,
   grant: DefaultProvider & { readonly enabled: boolean },
 ): string | undefined | null {

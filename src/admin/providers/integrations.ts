@@ -1,4 +1,4 @@
-/** Knows integrations over HTTP (docs/reference/resources.md, Integrations). */
+/** HTTP routes for integrations (docs/reference/resources.md, Integrations). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
@@ -57,7 +57,7 @@ export const integrationResource: Resource = {
   contents: integrations.contents,
 };
 
-/** All of them with what they say of workspaces: one query a table. */
+/** Reads all integrations with their grants, with one query per table. */
 async function listGranted(
   tx: Db,
   organisationId: string,
@@ -73,7 +73,7 @@ function integrationRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = resourceRoutes('/integrations/:integrationId', integrationScopes.either);
   return [
     on.create({
-      summary: 'Create an integration; nobody is contacted',
+      summary: 'Create an integration; its service is not contacted',
       body: CreateBody,
       bodyLimits: documentBodyLimits,
       response: z.object({ id: z.uuid(), slug: z.string() }),
@@ -92,7 +92,7 @@ function integrationRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Replace the fields sent of an integration; a masked secret keeps its value',
+      summary: 'Update an integration; fields that are not sent stay, a masked secret keeps its value',
       body: UpdateBody,
       bodyLimits: documentBodyLimits,
       ignoredFields: ['id', 'ai_provider_id', 'organisation_id'],
@@ -100,7 +100,7 @@ function integrationRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => update(deps, request),
     }),
     on.remove({
-      summary: 'Delete an integration that no provider uses, save those that came with it',
+      summary: 'Delete an integration that no provider uses, except automatically created ones',
       handle: (request) => remove(deps, request),
     }),
   ];
@@ -131,7 +131,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   return withVersionTag(toRecord(row, counts.get(row.id) ?? 0, serviceForm(request)), row);
 }
 
-/** Clients of v1 name services by slug, those of the admin planes by id. */
+/** v1 clients identify services by slug, clients of the other mounts by id. */
 function serviceForm({ mount }: Pick<AdminRequest, 'mount'>): ServiceForm {
   return mount === 'v1' ? 'slug' : 'id';
 }

@@ -1,4 +1,4 @@
-/** Knows over HTTP what models cost that nobody has told the price of (docs/reference/resources.md, Prices of models). */
+/** HTTP route for the public prices of models (docs/reference/resources.md, Prices of models). */
 import { z } from 'zod';
 import { type Route, route } from '../../http/routes/route.ts';
 import { publishedPrice, publishedUnits } from '../../model/pricing/published-price.ts';
@@ -13,19 +13,19 @@ const PayAsYouGo = z.object({
 
 const Pricing = z.object({
   currency: z.literal('USD'),
-  /** Of requests with no more input than the first of the tiers says. */
+  /** Prices up to the input size of the first tier. */
   pay_as_you_go: PayAsYouGo,
   tiers: z.array(z.object({ input_tokens_above: z.int(), pay_as_you_go: PayAsYouGo })),
 });
 
-/** Of the public list, and of nobody's account: for everyone, as clients ask who have no credential here. */
+/** Public, because the price list is, and clients call it without a credential. */
 export function modelPricingRoutes(): Route<null>[] {
   return [
     route({
       mounts: { root: ['none'], v1: ['none'], v2: ['none'] },
       method: 'GET',
       path: '/model-configs/pricing/:provider/:model',
-      summary: 'Tell what a model costs by the public list, in US cents',
+      summary: 'Get the price of a model from the public list, in US cents',
       response: Pricing,
       refusals: ['notFound'],
       handle: async ({ params, now }) => {

@@ -1,4 +1,4 @@
-/** Knows how providers are made, changed and deleted: each in one transaction with its traces. */
+/** Creates, updates and deletes providers, each in one transaction with its audit rows. */
 
 import type { UsageLimits } from '../../model/limits/key-limits.ts';
 import { isGranted } from '../../model/providers/integration-access.ts';
@@ -44,9 +44,9 @@ type Caller = AdminRequest['caller'];
 type Reference = string | null | undefined;
 
 /**
- * The provider that a path names in the workspace that the request does, or is bound to.
+ * The provider named by the path, in the workspace that the request names or is bound to.
  *
- * @throws ApiError `invalid` for a slug that providers of several workspaces have.
+ * @throws ApiError `invalid` for a slug that is used in several workspaces
  */
 export async function findProvider(
   db: Db,
@@ -56,12 +56,12 @@ export async function findProvider(
   list: typeof providers.listByReference = providers.listByReference,
 ): Promise<providers.StoredProvider | undefined> {
   const workspace = await resolveWorkspace(db, caller, workspaceReference);
-  const found = await list(db, caller.organisationId, workspace?.id ?? null, reference);
-  if (found.length > 1) {
+  const matches = await list(db, caller.organisationId, workspace?.id ?? null, reference);
+  if (matches.length > 1) {
     const message = `is required: providers of several workspaces have the slug ${reference}`;
     throw validationError({ path: ['workspace_id'], message });
   }
-  return found[0];
+  return matches[0];
 }
 
 export function changing(
@@ -79,7 +79,7 @@ export function changing(
 
 type CreateRequest = BodyRequest<ProviderCreate & CreateFields>;
 
-/** Yields the row as it is made. */
+/** Returns the new row. */
 export async function create(
   deps: AdminDeps,
   request: CreateRequest,
@@ -95,20 +95,20 @@ export async function create(
   });
 }
 
-/** @throws ApiError `invalid` without a workspace, to which every provider belongs. */
+/** @throws ApiError `invalid` without a workspace, because every provider belongs to one */
 export function requirePlace(workspace: StoredWorkspace | null): StoredWorkspace {
   if (workspace !== null) return workspace;
   throw validationError({ path: ['workspace_id'], message: 'is required' });
 }
 
-/** BudgetTerms and expiry of a new provider. */
+/** Budget and expiry of a new provider. */
 interface NewTerms {
   readonly budget: UsageLimits | null;
   /** Milliseconds since the epoch. */
   readonly expiresAt: number | null;
 }
 
-/** @throws ApiError `invalid` for a first reset or an expiry that has passed. */
+/** @throws ApiError `invalid` for a first reset or an expiry in the past */
 export function newTerms(
   body: Pick<ProviderCreate, 'usage_limits' | 'expires_at'>,
   now: number,
@@ -120,7 +120,7 @@ export function newTerms(
   return { budget, expiresAt };
 }
 
-/** Inserts a provider with its budget, and yields the row. */
+/** Inserts a provider with its budget and returns the row. */
 export async function insertProvider(
   tx: Db,
   place: {
@@ -145,14 +145,14 @@ export async function insertProvider(
     created_at: now,
     last_updated_at: now,
   };
-  const row = await insertUnderSlug(providerSlugForm, body.slug, unnamed, (given) =>
-    providers.insert(tx, given),
+  const row = await insertUnderSlug(providerSlugForm, body.slug, unnamed, (named) =>
+    providers.insert(tx, named),
   );
   if (body.budget !== null) await openBudget(tx, ownerOf(row), body.budget, now);
   return row;
 }
 
-/** An integration that the workspace may use; it stays until the transaction ends. */
+/** Finds an integration that the workspace may use and locks it until the transaction ends. */
 async function findUsable(
   tx: Db,
   { organisationId }: Caller,
@@ -163,12 +163,12 @@ async function findUsable(
   if (named === undefined || ![null, workspaceId].includes(named.workspace_id)) {
     throw new ApiError('notFound', undefined, 'integration_id');
   }
-  const found = await integrations.findWithGrant(tx, organisationId, {
+  const withGrant = await integrations.findWithGrant(tx, organisationId, {
     id: named.id,
     workspaceId,
   });
-  if (!isGranted(named, found?.grant, workspaceId)) {
-    const message = `User not allowed to access the resource: the integration ${named.slug} keeps this workspace out`;
+  if (!isGranted(named, withGrant?.grant, workspaceId)) {
+    const message = `User not allowed to access the resource: the integration ${named.slug} is not open to this workspace`;
     throw new ApiError('forbidden', message, 'integration_id');
   }
   return named;
@@ -176,7 +176,7 @@ async function findUsable(
 
 type UpdateRequest = BodyRequest<ProviderUpdate & UpdateFields>;
 
-/** Yields the row as it is now. Absent fields stay, null clears; `elsewhere` changes what comes with it. */
+/** Returns the updated row. Absent fields stay, null clears; `writeElsewhere` changes other tables. */
 export async function update(
   deps: AdminDeps,
   request: UpdateRequest,
@@ -185,7 +185,7 @@ export async function update(
   const { body, caller, now } = request;
   return updateResource(deps, request, changing(caller, body.workspace_id), {
     columns: (_, row) => columnsOf(body, row, now),
-    // Whoever changes it has made it their own.
+    // A changed provider no longer counts as automatically created.
     stamp: { creation_mode: 'api' },
     follow: async (tx, row, changed) => {
       if (body.usage_limits !== undefined && changed.usage_limits !== undefined) {
@@ -221,13 +221,13 @@ function resetsUsage({ reset_usage: sent }: ProviderUpdate): boolean {
   return sent === true || sent === 1;
 }
 
-/** @throws ApiError `invalid` for a moment that has passed. */
+/** @throws ApiError `invalid` for a time in the past */
 function requireFutureExpiry(expiresAt: number | null, now: number): void {
   if (expiresAt === null || expiresAt > now) return;
-  throw validationError({ path: ['expires_at'], message: 'must lie in the future' });
+  throw validationError({ path: ['expires_at'], message: 'must be in the future' });
 }
 
-/** Answers `{}`. */
+/** Returns `{}`. */
 export async function remove(
   deps: AdminDeps,
   request: ItemRequest,
@@ -239,7 +239,7 @@ export async function remove(
   });
 }
 
-/** With its budget. */
+/** Also deletes its budget. */
 export async function deleteProvider(tx: Db, row: providers.StoredProvider): Promise<void> {
   await providers.deleteById(tx, row.organisation_id, row.id);
   await closeBudget(tx, ownerOf(row));

@@ -1,8 +1,8 @@
-/** Knows what the API tells about a provider, and the body that would make it again. */
+/** Converts providers to API records and to the body that would create them again. */
 import { z } from 'zod';
 import { RateLimits, UsageLimits } from '../../model/limits/key-limits.ts';
 import { mappingsAsSent, SecretMapping } from '../../model/secrets/secret-mapping.ts';
-import { JsonRecord, readDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { JsonRecord, readDocument, omitNulls } from '../../model/wire/json-record.ts';
 import {
   formatTimestamp,
   formatTimestampOrNull,
@@ -24,7 +24,7 @@ const shape = {
   /** Slug of the service. */
   ai_provider_name: z.string(),
   status: z.enum(['active', 'exhausted', 'expired']),
-  /** Always ''; what is masked is the key of the integration. */
+  /** Always empty; `masked_api_key` is that of the integration. */
   key: z.literal(''),
   masked_api_key: z.string(),
   model_config: JsonRecord,
@@ -43,7 +43,7 @@ const shape = {
 /** Response of get. */
 export const ProviderRecord = z.object({ ...shape, object: z.literal('provider') });
 
-/** Items of the list: clients take null for no limits there, and some of them no empty list. */
+/** Items of the list: clients expect null for no limits there, and some do not accept an empty list. */
 export const ProviderItem = ProviderRecord.extend({ rate_limits: RateLimits.nullable() });
 
 export function toItem<P extends { readonly rate_limits: RateLimits }>(record: P) {
@@ -51,7 +51,7 @@ export function toItem<P extends { readonly rate_limits: RateLimits }>(record: P
   return { ...record, rate_limits: limits.length === 0 ? null : limits };
 }
 
-/** `budget` is that of the provider as of now, where it has one. Nothing unsent is filled in. */
+/** `budget` is the provider's current budget state, if it has a budget. Fields that were not sent stay null. */
 export function toFields(
   row: StoredProvider,
   integration: StoredIntegration,
@@ -84,22 +84,22 @@ export function toFields(
   };
 }
 
-/** The body that would create this provider, sparse: what the snapshot shows to sync. */
+/** The body that would create this provider, without absent fields; sync compares it with its manifests. */
 export function toSpec(row: StoredProvider): Record<string, unknown> {
   const usageLimits = readDocument<UsageLimits>(row.usage_limits);
-  return withoutNulls({
+  return omitNulls({
     name: row.name,
     slug: row.slug,
     integration_id: row.integration_id,
     workspace_id: row.workspace_id,
     note: row.note,
-    usage_limits: usageLimits === null ? null : withoutNulls(usageLimits),
+    usage_limits: usageLimits === null ? null : omitNulls(usageLimits),
     rate_limits: readDocument<RateLimits>(row.rate_limits),
     expires_at: formatTimestampOrNull(row.expires_at),
   });
 }
 
-/** Expiry and exhaustion hold from their moment on, and for as long. */
+/** Expiry and exhaustion depend on the time only, not on whether a job has processed them. */
 function statusOf(
   row: StoredProvider,
   budget: BudgetState | undefined,

@@ -1,4 +1,4 @@
-/** Knows providers over HTTP: integrations as workspaces use them (docs/reference/resources.md, Providers). */
+/** HTTP routes for providers: a workspace's use of an integration (docs/reference/resources.md, Providers). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
@@ -41,7 +41,7 @@ function providerRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = resourceRoutes('/providers/:providerId', (action) => `providers.${action}`);
   return [
     on.create({
-      summary: 'Let a workspace send requests by an integration',
+      summary: 'Create a provider: let a workspace send requests through an integration',
       body: CreateBody,
       ignoredFields: ['ai_provider_id', 'model_config'],
       response: Receipt,
@@ -60,7 +60,7 @@ function providerRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => getProvider(deps, request, toRecord),
     }),
     on.update({
-      summary: 'Replace the fields sent of a provider',
+      summary: 'Update a provider; fields that are not sent stay',
       body: UpdateBody,
       ignoredFields: ['id', 'slug', 'integration_id', 'model_config'],
       response: Receipt,
@@ -83,11 +83,11 @@ function toRecord(fields: Fields) {
   return { ...fields, object: 'provider' as const };
 }
 
-/** A page of them, each as `tell` has it. */
-export async function listProviders<Told>(
+/** A page of providers, each converted by `toItem`. */
+export async function listProviders<Item>(
   deps: AdminDeps,
   request: QueryRequest<z.infer<typeof ProviderListQuery>>,
-  tell: (fields: Fields) => Told,
+  toItem: (fields: Fields) => Item,
 ) {
   const { caller, query, now } = request;
   const { organisationId } = caller;
@@ -97,32 +97,32 @@ export async function listProviders<Told>(
   const { rows, total } = await providers.list(db, organisationId, filter, toPage(query));
   const ids = rows.map(({ id }) => id);
   const budgets = await usageBudgets.listStates(db, organisationId, 'provider', ids, now);
-  const wanted = [...new Set(rows.map(({ integration_id: id }) => id))];
-  const named = await integrations.listByIds(db, organisationId, wanted);
+  const integrationIds = [...new Set(rows.map(({ integration_id: id }) => id))];
+  const named = await integrations.listByIds(db, organisationId, integrationIds);
   const integrationById = new Map(named.map((row) => [row.id, row]));
-  // A provider whose integration went between the two reads is going too.
+  // A provider whose integration was deleted between the two reads is being deleted too.
   const data = rows.values().flatMap((row) => {
     const integration = integrationById.get(row.integration_id);
     if (integration === undefined) return [];
-    return [tell(toFields(row, integration, budgets.get(row.id), now))];
+    return [toItem(toFields(row, integration, budgets.get(row.id), now))];
   });
   return listReply(data, total);
 }
 
-/** One of them, as `tell` has it. */
-export async function getProvider<Told extends object>(
+/** One provider, converted by `toItem`. */
+export async function getProvider<Item extends object>(
   deps: AdminDeps,
   request: ItemRequest,
-  tell: (fields: Fields) => Told,
+  toItem: (fields: Fields) => Item,
 ) {
   const { caller, params, query, now } = request;
   const { organisationId } = caller;
   const db = deps.database.readable;
-  const found = await findProvider(db, caller, params.providerId!, query.workspace_id);
-  const row = findOr404(caller, found);
+  const provider = await findProvider(db, caller, params.providerId!, query.workspace_id);
+  const row = findOr404(caller, provider);
   const integration = await integrations.findByIdOrSlug(db, organisationId, row.integration_id);
   if (integration === undefined) throw new ApiError('notFound');
   const subject = { organisationId, kind: 'provider', id: row.id } as const;
   const budget = await usageBudgets.findState(db, subject, now);
-  return withVersionTag(tell(toFields(row, integration, budget, now)), row);
+  return withVersionTag(toItem(toFields(row, integration, budget, now)), row);
 }

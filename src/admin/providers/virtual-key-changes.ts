@@ -1,4 +1,4 @@
-/** Knows how virtual keys are made, changed and deleted: a provider, and the integration that is its own. */
+/** Creates, updates and deletes virtual keys: a provider together with an integration of its own. */
 import type { Sealer } from '../../auth/keyring.ts';
 import { aiProviderFault } from '../../model/providers/integration-faults.ts';
 import {
@@ -38,7 +38,7 @@ import {
   update as updateProvider,
 } from './provider-changes.ts';
 
-/** Yields the new provider. */
+/** Returns the new provider. */
 export async function create(
   deps: AdminDeps,
   request: BodyRequest<VirtualKeyCreate & CreateFields>,
@@ -56,8 +56,8 @@ export async function create(
     const placeless = { ...unplaced, workspace_id: workspaceId };
     const mappings = await resolveSecretMappings(tx, placeless, secret_mappings);
     const unnamed = { ...placeless, secret_mappings: writeDocument(mappings) };
-    const integration = await insertUnderSlug(providerSlugForm, undefined, unnamed, (given) =>
-      integrations.insert(tx, given),
+    const integration = await insertUnderSlug(providerSlugForm, undefined, unnamed, (named) =>
+      integrations.insert(tx, named),
     );
     const changes = { name, with_provider: true };
     await recordIntegration(tx, deps, request, { action: 'create', integration, changes });
@@ -69,7 +69,7 @@ export async function create(
 
 const ofKey = { creation_mode: 'auto' as const };
 
-/** Absent fields stay, null clears. What is of the account goes to the integration that is the key's own. */
+/** Absent fields stay, null clears. Account fields are written to the key's own integration. */
 export async function update(
   deps: AdminDeps,
   request: BodyRequest<VirtualKeyUpdate & UpdateFields>,
@@ -84,14 +84,14 @@ export async function update(
     if (saysNothing) return [];
     const integration = await ownIntegration(tx, row);
     if (integration === undefined) {
-      const message = 'The account of this key is that of an integration, and is changed there';
+      const message = 'The account of this key belongs to a shared integration; change it there';
       throw new ApiError('conflict', message);
     }
     return changeAccount(tx, deps, request, { sealer, integration });
   });
 }
 
-/** Yields the names of the fields that changed. */
+/** Returns the names of the fields that changed. */
 async function changeAccount(
   tx: Db,
   deps: AdminDeps,
@@ -101,8 +101,8 @@ async function changeAccount(
   const { body, now } = request;
   const { sealer, integration } = on;
   const stored = readConfigurations(integration);
-  const given = accountConfigurations(body);
-  const merged = given === undefined ? undefined : { ...stored, ...given };
+  const sent = accountConfigurations(body);
+  const merged = sent === undefined ? undefined : { ...stored, ...sent };
   const configurations = sealedConfigurations(sealer, integration.id, merged, stored);
   const mappings = await resolveSecretMappings(tx, integration, body.secret_mappings);
   const wanted = {
@@ -122,7 +122,7 @@ async function changeAccount(
   return fields;
 }
 
-/** Answers `{}`. The integration that was made with the key goes with it, unless another provider uses it. */
+/** Returns `{}`. Deletes the integration created with the key, unless another provider uses it. */
 export async function remove(
   deps: AdminDeps,
   request: ItemRequest,
@@ -143,16 +143,16 @@ export async function remove(
   });
 }
 
-/** The integration that was made with a key; it stays until the transaction ends. */
+/** The integration created with a key, locked until the transaction ends. */
 async function ownIntegration(
   tx: Db,
   { organisation_id: organisationId, integration_id: id }: providers.StoredProvider,
 ): Promise<integrations.StoredIntegration | undefined> {
-  const found = await integrations.findByIdOrSlugForUpdate(tx, organisationId, id);
-  return found?.creation_mode === 'auto' ? found : undefined;
+  const integration = await integrations.findByIdOrSlugForUpdate(tx, organisationId, id);
+  return integration?.creation_mode === 'auto' ? integration : undefined;
 }
 
-/** The audit row of an integration that changes with its key. */
+/** Writes the audit row of an integration that changes with its key. */
 async function recordIntegration(
   tx: Db,
   deps: AdminDeps,
@@ -166,6 +166,10 @@ async function recordIntegration(
   const { action, integration, changes } = change;
   const { id: resourceId, workspace_id: workspaceId } = integration;
   await recordChange(tx, deps, unowned(request), {
-    ...{ action, kind: 'Integration', resourceId, workspaceId, changes },
+    action,
+    kind: 'Integration',
+    resourceId,
+    workspaceId,
+    changes,
   });
 }

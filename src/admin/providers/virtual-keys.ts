@@ -1,4 +1,4 @@
-/** Knows virtual keys over HTTP: providers, each with an account of its own in one request (docs/reference/resources.md, Virtual keys). */
+/** HTTP routes for virtual keys: providers with an account of their own, in one request (docs/reference/resources.md, Virtual keys). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
@@ -19,7 +19,7 @@ const rate_limits = RateLimitsInput.nullable().optional();
 const CreateBody = VirtualKeyCreate.extend({ ...createFields, rate_limits });
 const UpdateBody = VirtualKeyUpdate.extend({ ...updateFields, rate_limits });
 const Ids = z.object({ id: z.uuid(), slug: z.string() });
-/** Clients read it at the top, or in `data`. */
+/** Some clients read the top level, others `data`. */
 const Receipt = Ids.extend({ object, success: z.literal(true), data: Ids });
 
 export function virtualKeyRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -27,7 +27,7 @@ export function virtualKeyRoutes(deps: AdminDeps): Route<Principal>[] {
   const toRecord = <P extends object>(record: P) => ({ ...record, object: 'virtual-key' as const });
   return [
     on.create({
-      summary: 'Create a provider, and the integration that it uses',
+      summary: 'Create a provider together with its integration',
       body: CreateBody,
       response: Receipt,
       handle: async (request) => receipt(await create(deps, request)),
@@ -45,14 +45,14 @@ export function virtualKeyRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => getProvider(deps, request, toRecord),
     }),
     on.update({
-      summary: 'Replace the fields sent of a virtual key',
+      summary: 'Update a virtual key; fields that are not sent stay',
       body: UpdateBody,
       ignoredFields: ['id', 'slug', 'provider'],
       response: Receipt,
       handle: async (request) => receipt(await update(deps, request)),
     }),
     on.remove({
-      summary: 'Delete a virtual key, and the integration that was made with it',
+      summary: 'Delete a virtual key and the integration created with it',
       handle: (request) => remove(deps, request),
     }),
   ];

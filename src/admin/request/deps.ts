@@ -10,7 +10,7 @@ import type { McpDiscovery } from '../../model/mcp/mcp-discovery.ts';
 import type { SignInSettings } from '../../settings/groups/sign-in.ts';
 import type { Feature } from '../../settings.ts';
 import type { Database } from '../../store/connection/db.ts';
-import type { KeptBlobs } from '../../store/kept-blobs.ts';
+import type { StoredBlobs } from '../../store/stored-blobs.ts';
 import type { AuditTrail } from '../../store/logs/audit-log.ts';
 import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
@@ -34,7 +34,7 @@ export interface AdminDeps {
   /** Counts refused credentials on routes that authenticate by themselves. */
   readonly refusals: Pick<RefusedCredentials, 'record'>;
   /** Stores the files of exports. */
-  readonly blobs: Pick<KeptBlobs, 'read' | 'markDeleted' | 'erase'>;
+  readonly blobs: Pick<StoredBlobs, 'read' | 'markDeleted' | 'erase'>;
   /** Limits attempts to prove wrong key values. */
   readonly throttle: FailureThrottle;
   /** Private addresses that guardrails, configs and MCP integrations may name (TRUSTED_CUSTOM_HOSTS). */

@@ -1,4 +1,4 @@
-/** Knows how secret references are made, changed and deleted: each in one transaction with its traces. */
+/** Creates, updates and deletes secret references, each in one transaction with its audit row. */
 import type { Sealer } from '../../auth/keyring.ts';
 import { authSecretLocations } from '../../auth/reference-secrets.ts';
 import { sealSecrets } from '../../auth/secret-values.ts';
@@ -43,21 +43,21 @@ const slugForm = { prefix: '', nameLengthMax: 40 };
 
 type Placed = secretReferences.SecretReferenceWithWorkspaces & { readonly workspace_id: null };
 
-const changing: ResourceWriter<Placed> = {
+const writer: ResourceWriter<Placed> = {
   kind: 'SecretReference',
   param: 'secretReferenceId',
   lock: async (tx, organisationId, reference) => {
     const row = await secretReferences.findByIdOrSlugForUpdate(tx, organisationId, reference);
     if (row === undefined) return undefined;
     const [placed] = await secretReferences.withWorkspaces(tx, organisationId, [row]);
-    // It is the organisation's: whoever is bound to a workspace finds none to change.
+    // It belongs to the organisation, so a caller bound to a workspace cannot change it.
     return { ...placed!, workspace_id: null };
   },
   write: (tx, organisationId, id, { workspace_id: _, workspaceIds: __, ...columns }) =>
     secretReferences.update(tx, organisationId, id, columns),
 };
 
-/** Answers the ids of the new reference. */
+/** Returns the ids of the new reference. */
 export async function create(
   deps: AdminDeps,
   request: BodyRequest<SecretReferenceCreate & CreateFields>,
@@ -86,8 +86,8 @@ export async function create(
   };
   const { slug } = await createResource(deps, request, 'SecretReference', async (tx) => {
     const allowed = await findWorkspaces(tx, caller.organisationId, body.allowed_workspaces ?? []);
-    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (given) =>
-      secretReferences.insert(tx, given),
+    const row = await insertUnderSlug(slugForm, body.slug, unnamed, (named) =>
+      secretReferences.insert(tx, named),
     );
     if (allowed.length > 0) {
       await secretReferences.replaceWorkspaces(tx, caller.organisationId, id, allowed);
@@ -98,7 +98,7 @@ export async function create(
   return { id, slug, object: 'secret-reference' as const };
 }
 
-/** Answers `{}`. Absent fields stay, null clears. */
+/** Returns `{}`. Absent fields stay, null clears. */
 export async function update(
   deps: AdminDeps,
   request: BodyRequest<SecretReferenceUpdate & Pick<UpdateFields, 'managed_by'>>,
@@ -106,7 +106,7 @@ export async function update(
   const { caller, body } = request;
   const { organisationId } = caller;
   const sealer = await deps.keyring.sealerOf(organisationId);
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, writer, {
     columns: (_, row) => ({
       name: body.name,
       description: body.description === undefined ? row.description : emptyToNull(body.description),
@@ -130,12 +130,12 @@ export async function update(
   return {};
 }
 
-/** Answers `{}`. */
+/** Returns `{}`. */
 export async function remove(
   deps: AdminDeps,
   request: ItemRequest,
 ): Promise<Record<string, never>> {
-  return deleteResource(deps, request, changing, async (tx, row) => {
+  return deleteResource(deps, request, writer, async (tx, row) => {
     const { organisation_id: organisationId, id, name } = row;
     const user = await secretReferences.findUser(tx, organisationId, id);
     if (user !== undefined) {
@@ -147,7 +147,7 @@ export async function remove(
   });
 }
 
-/** The stored document after an update; undefined keeps it. */
+/** The stored document after an update; undefined leaves it unchanged. */
 function authAfter(
   sealer: Sealer,
   row: Placed,
@@ -156,10 +156,10 @@ function authAfter(
   if (sent === undefined) return undefined;
   const stored = readAuth(row);
   const merged = mergeAuthConfig(row.manager_type, stored, sent);
-  const isKept = (name: string) => [undefined, secretMask].includes(sent[name] as string);
+  const isUnchanged = (name: string) => [undefined, secretMask].includes(sent[name] as string);
   const faults = authFaults(row.manager_type, merged);
-  // Where an address leads can be said of one only.
-  const all = faults.length > 0 ? faults : retainedAuthSecretFaults(stored, merged, isKept);
+  // Secrets stored for one address must not be sent to another.
+  const all = faults.length > 0 ? faults : retainedAuthSecretFaults(stored, merged, isUnchanged);
   rejectFaults(prefixFaults(['auth_config'], all));
   const given = Object.entries(merged).filter(([name, value]) => value !== stored[name]);
   return { ...merged, ...sealed(sealer, row.id, Object.fromEntries(given), stored) };
@@ -176,7 +176,7 @@ function sealed(
   return sealing.document;
 }
 
-/** Who may use a reference: every workspace, or those named by id or slug. */
+/** Workspaces that may use a reference: all, or those named by id or slug. */
 interface Access {
   readonly isOpen: boolean;
   readonly named: readonly string[];
@@ -188,7 +188,7 @@ function accessOf({ allow_all_workspaces, workspaceIds }: Placed): Access {
   return { isOpen: allow_all_workspaces !== 0, named: workspaceIds };
 }
 
-/** A list closes it to all others; a list that is cleared opens it, unless the same request says otherwise. */
+/** A list denies all other workspaces; clearing the list allows all, unless the request says otherwise. */
 function accessAfter(
   {
     allow_all_workspaces: isOpen,
@@ -204,9 +204,9 @@ function accessAfter(
 }
 
 /**
- * Ids of workspaces by UUID or slug; they stay until the transaction ends.
+ * Resolves workspaces by UUID or slug and locks them until the transaction ends.
  *
- * @throws ApiError `invalid` for one that is not there.
+ * @throws ApiError `invalid` for an unknown workspace
  */
 async function findWorkspaces(
   tx: Db,
@@ -215,11 +215,11 @@ async function findWorkspaces(
 ): Promise<string[]> {
   const ids = new Set<string>();
   for (const [at, reference] of references.entries()) {
-    const found = await workspaces.findByIdOrSlugForShare(tx, organisationId, reference);
-    if (found === undefined) {
-      throw validationError({ path: ['allowed_workspaces', at], message: 'is no workspace' });
+    const workspace = await workspaces.findByIdOrSlugForShare(tx, organisationId, reference);
+    if (workspace === undefined) {
+      throw validationError({ path: ['allowed_workspaces', at], message: 'is not a workspace' });
     }
-    ids.add(found.id);
+    ids.add(workspace.id);
   }
   return [...ids];
 }

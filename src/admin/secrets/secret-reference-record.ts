@@ -1,11 +1,11 @@
-/** Knows what the API tells about a secret reference, and the body that would make it again. */
+/** Converts secret references to API records and to the body that would create them again. */
 import { z } from 'zod';
 import { authSecretLocations } from '../../auth/reference-secrets.ts';
 import { fingerprintSecrets } from '../../auth/secret-values.ts';
 import { secretMask } from '../../model/mcp/mcp-integration.ts';
 import { authSecrets, maskedPrefix } from '../../model/secrets/secret-fields.ts';
 import { type AuthConfig, ManagerType } from '../../model/secrets/secret-manager.ts';
-import { JsonRecord, readDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { JsonRecord, readDocument, omitNulls } from '../../model/wire/json-record.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type {
   ListedSecretReference,
@@ -34,8 +34,7 @@ export const SecretReferenceItem = z.object({
 /** Response of get. */
 export const SecretReferenceRecord = SecretReferenceItem.extend({
   secret_path: z.string(),
-  /** Null where every workspace may use it. */
-  /** Only where not all are: clients with strict schemas know the record without. */
+  /** Absent when every workspace may use it, because clients with strict schemas do not know the field. */
   allowed_workspaces: z.array(z.uuid()).optional(),
   auth_config: z.record(z.string(), z.string()),
 });
@@ -59,27 +58,27 @@ export function toItem(row: ListedSecretReference): z.infer<typeof SecretReferen
   };
 }
 
-/** No secret is in it. */
+/** Contains no secret. */
 export function toRecord(
   row: SecretReferenceWithWorkspaces,
 ): z.infer<typeof SecretReferenceRecord> {
-  const told = Object.entries(readAuth(row)).map(([name, value]) =>
+  const fields = Object.entries(readAuth(row)).map(([name, value]) =>
     authSecrets.includes(name) ? [`${maskedPrefix}${name}`, secretMask] : [name, String(value)],
   );
   return {
     ...toItem(row),
     secret_path: row.secret_path,
     ...(row.allow_all_workspaces === 0 && { allowed_workspaces: [...row.workspaceIds] }),
-    auth_config: Object.fromEntries(told),
+    auth_config: Object.fromEntries(fields),
   };
 }
 
-/** The body that would create this reference, sparse; secrets stand in it as fingerprints. */
+/** The body that would create this reference, without absent fields; secrets are replaced by fingerprints. */
 export function toSpec(
   row: SecretReferenceWithWorkspaces,
   { unsealer, fingerprintKey }: SpecSecrets,
 ): Record<string, unknown> {
-  return withoutNulls({
+  return omitNulls({
     name: row.name,
     slug: row.slug,
     manager_type: row.manager_type,
@@ -98,7 +97,7 @@ export function toSpec(
   });
 }
 
-/** The stored auth config, secrets still sealed. */
+/** The stored auth config with sealed secrets. */
 export function readAuth(row: Pick<SecretReferenceWithWorkspaces, 'auth_config'>): AuthConfig {
   return readDocument<AuthConfig>(row.auth_config)!;
 }

@@ -1,4 +1,4 @@
-/** Knows secret references over HTTP: values that stay in a secret manager (docs/reference/resources.md, Secret references). */
+/** HTTP routes for secret references: values that stay in a secret manager (docs/reference/resources.md, Secret references). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
@@ -82,7 +82,7 @@ function secretReferenceRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Replace the fields sent of a secret reference; auth_config is merged by field',
+      summary: 'Update a secret reference; fields that are not sent stay, auth_config is merged by field',
       body: UpdateBody,
       ignoredFields: ['id', 'slug', 'manager_type', 'organisation_id'],
       response: z.object({}),
@@ -110,7 +110,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   return listReply(found.rows.map(toItem), found.total);
 }
 
-/** Whoever is bound to a workspace, or asks for one, finds what that may use. */
+/** A caller that is bound to a workspace or names one finds only references that it may use. */
 async function get(deps: AdminDeps, request: ItemRequest) {
   const { caller, params, query } = request;
   const db = deps.database.readable;

@@ -1,4 +1,4 @@
-/** Knows how a holder of key values proves them over HTTP: which value is of which key, and never a value back. */
+/** HTTP route that checks which API keys given values belong to; it never returns a value. */
 import { timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -11,10 +11,10 @@ import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
 
 const proofsMax = 200;
-/** Longer than any prefix and checksum make a value. */
+/** Longer than any API key. */
 const valueLengthMax = 128;
 
-/** What may be written with a key may be asked about it: reading roles learn nothing here. */
+/** Requires scopes to write keys, so that read-only roles learn nothing here. */
 const scopes = [
   'organisation_service',
   'organisation_user',
@@ -26,7 +26,7 @@ const ProofBody = z.object({
   keys: z
     .array(
       z.object({
-        /** The key that the value should be of; left out, whoever has it is told. */
+        /** The key that the value should belong to; absent to look up the key. */
         id: z.uuid().optional(),
         value: z.string().min(1).max(valueLengthMax),
       }),
@@ -39,9 +39,9 @@ const ProofBody = z.object({
 const Proof = z.object({
   id: z.uuid().nullable(),
   matches: z.boolean(),
-  /** The key that has this value now, of those the caller may write; null for none. */
+  /** The key that the value belongs to, among those the caller may write; null for none. */
   holder: z.uuid().nullable(),
-  /** Whether it is the holder's value since its last rotation, and not the one before, which ends. */
+  /** Whether it is the key's current value, as opposed to the previous one in its transition period. */
   current: z.boolean(),
 });
 
@@ -54,7 +54,7 @@ export function keyProofRoutes(deps: AdminDeps): Route<Principal>[] {
       path: '/gatewright/key-proofs',
       mounts: { admin: ['access-token'] },
       scope: scopes,
-      summary: 'Prove that values are those of keys, for files that hold them',
+      summary: 'Check which API keys values belong to, for files that contain them',
       body: ProofBody,
       refusals: ['rateLimited'],
       response: listSchema(Proof),
@@ -68,20 +68,20 @@ async function prove(deps: AdminDeps, request: ProofRequest) {
   requireWholeOrganisation(caller);
   const hashes = body.keys.map(({ value }) => deps.keyring.hashCredential(value));
   const db = deps.database.readable;
-  const known = (await apiKeys.listHolders(db, caller.organisationId, hashes, now)).filter(
+  const holders = (await apiKeys.listHolders(db, caller.organisationId, hashes, now)).filter(
     ({ type }) => grantsScope(caller.scopes, `${type.replace('-', '_')}_api_keys.update`),
   );
   const proofs = body.keys.map(({ id = null }, at): z.infer<typeof Proof> => {
-    const found = known.find(({ hash }) => timingSafeEqual(hash, hashes[at]!));
-    const holder = found?.id ?? null;
+    const match = holders.find(({ hash }) => timingSafeEqual(hash, hashes[at]!));
+    const holder = match?.id ?? null;
     const matches = holder !== null && holder === id?.toLowerCase();
-    return { id, matches, holder, current: found?.is_current === 1 };
+    return { id, matches, holder, current: match?.is_current === 1 };
   });
   refuseGuessing(deps, request, proofs);
   return { object: 'list' as const, total: proofs.length, data: proofs };
 }
 
-/** Values are too long to be guessed; whoever sends wrong ones all the time is wrong about something else. */
+/** Values cannot be guessed; the limit protects against callers that send wrong values continuously. */
 function refuseGuessing(
   { throttle }: AdminDeps,
   { caller, now }: ProofRequest,

@@ -1,4 +1,4 @@
-/** Knows how sync learns over HTTP which keys are in use: those are not removed by mistake. */
+/** HTTP route that tells sync when API keys were last used, so that keys in use are not removed by mistake. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -14,7 +14,7 @@ const UsesBody = z.object({ ids: z.array(z.uuid()).min(1).max(idsMax) });
 
 const KeyUse = z.object({
   id: z.uuid(),
-  /** An hour more or less; null for a key that was never used, or is none of the organisation. */
+  /** Accurate to an hour; null for an unused key, or an id that is no key of the organisation. */
   last_used_at: ResponseTimestamp.nullable(),
 });
 type KeyUse = z.infer<typeof KeyUse>;
@@ -28,16 +28,16 @@ export function keyUseRoutes(deps: AdminDeps): Route<Principal>[] {
       path: '/gatewright/sync/key-uses',
       mounts: { admin: ['access-token'] },
       scope: 'organisation_settings.read',
-      summary: 'Tell when keys were used last',
+      summary: 'Get when API keys were last used',
       body: UsesBody,
       response: listSchema(KeyUse),
-      handle: (request) => tell(deps, request),
+      handle: (request) => listUses(deps, request),
     }),
   ];
 }
 
-/** In the order asked. */
-async function tell({ database }: AdminDeps, { caller, body }: UsesRequest) {
+/** In the order of the request. */
+async function listUses({ database }: AdminDeps, { caller, body }: UsesRequest) {
   requireWholeOrganisation(caller);
   const ids = body.ids.map((id) => id.toLowerCase());
   const rows = await apiKeys.listLastUsed(database.readable, caller.organisationId, ids);

@@ -1,4 +1,4 @@
-/** Knows the leases of owners over HTTP: taken, renewed and given back, one writer for each owner. */
+/** HTTP routes for the leases of owners: take, renew and release; one writer for each owner. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -17,14 +17,14 @@ import { auditOwner } from './owner-audit.ts';
 const ttlSecondsMax = 300;
 
 const LeaseBody = z.object({
-  /** Of the run that writes; sent again it renews. */
+  /** Id of the run that writes; repeating it renews the lease. */
   run_id: z.uuid(),
-  /** What the run calls itself to whoever waits for it. */
+  /** Description of the run for those who wait for it. */
   holder: z.string().regex(/^[\x20-\x7e]{1,200}$/, 'must be 1 to 200 printable ASCII characters'),
   ttl_seconds: z.int().min(1).max(ttlSecondsMax),
-  /** Nothing is to be written now: a run that has something to write comes in at once. */
+  /** Lets a run with changes to write take the lease at once, as this run has none. */
   yields: z.boolean().optional(),
-  /** Bind the owner to this caller although it is bound to another. */
+  /** Binds the owner to this caller even if it is bound to another. */
   take_over: z.boolean().optional(),
 });
 
@@ -33,9 +33,9 @@ const Lease = z.object({
   owner: z.string(),
   holder: z.string(),
   held_since: ResponseTimestamp,
-  /** Goes with every write as `gatewright-fence`. */
+  /** Sent with every write as `gatewright-fence`. */
   fence: z.int().min(0),
-  /** By the database's clock. */
+  /** By the clock of the database. */
   expires_at: ResponseTimestamp,
 });
 
@@ -55,7 +55,7 @@ export function leaseRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...common,
       method: 'PUT',
-      summary: 'Take or renew the lease of an owner, without which nothing is written in its name',
+      summary: 'Take or renew the lease of an owner; writes on its behalf require it',
       body: LeaseBody,
       refusals: ['conflict'],
       response: Lease,
@@ -65,7 +65,7 @@ export function leaseRoutes(deps: AdminDeps): Route<Principal>[] {
       ...common,
       method: 'DELETE',
       leaseHeaders: ['gatewright-fence'],
-      summary: 'Give back the lease that gatewright-fence names; harmless when it is gone',
+      summary: 'Release the lease with the fence gatewright-fence; no effect when it is gone',
       response: z.object({}),
       handle: (request) => release(deps, request),
     }),
@@ -104,8 +104,8 @@ async function take(deps: AdminDeps, request: LeaseRequest): Promise<z.infer<typ
 }
 
 /**
- * In a transaction of its own: an insert that finds the row keeps a lock that two cannot both raise.
- * Who loses the next number to another owner looks again; one of those that compete has won it.
+ * Runs in a transaction of its own, because an insert that finds an existing row holds a shared lock that
+ * two transactions cannot both upgrade. When another owner takes the next number first, this tries again.
  */
 async function ensureRow(
   { database }: AdminDeps,
@@ -118,20 +118,20 @@ async function ensureRow(
     await database.transaction(async (tx) => {
       await syncLeases.insertNext(tx, organisationId, owner);
       const isFull = await syncLeases.hasMaximumOwners(tx, organisationId);
-      // Looked for last: once all are there, none is made any more.
+      // Checked last: once all owners exist, no further row is created.
       if (isFull && !(await isKnown(tx))) throw tooManyOwners();
     });
   }
 }
 
-/** Nothing takes an owner away, so whoever reads it must choose among those there are. */
+/** Owners are never deleted, so the caller must use an existing one. */
 function tooManyOwners(): ApiError {
-  const message = `The organisation has ${syncLeases.ownersMax} owners, which is as many as it may \
-have: use one of them`;
+  const message = `The organisation has ${syncLeases.ownersMax} owners, which is the maximum: \
+use one of them`;
   return new ApiError('conflict', message, 'owner');
 }
 
-/** The `param` tells a lease that will be free soon from an owner that is somebody else's. */
+/** `param` distinguishes a lease that will become free from an owner that belongs to another credential. */
 async function refusal(
   tx: Db,
   claimant: syncLeases.LeaseClaim,
@@ -140,7 +140,7 @@ async function refusal(
   const { owner, principalId } = claimant;
   if (row.principal_id !== principalId && !claimant.takesOver) {
     const bound = await serviceAccounts.findById(tx, row.principal_id);
-    const name = bound === undefined ? 'a service account that is gone' : bound.name;
+    const name = bound === undefined ? 'a deleted service account' : bound.name;
     const message = `Owner "${owner}" belongs to another credential (${name}); use that one, \
 another owner, or take it over (--take-ownership)`;
     return new ApiError('conflict', message, 'owner');
@@ -148,7 +148,7 @@ another owner, or take it over (--take-ownership)`;
   return new ApiError('conflict', `The lease of owner "${owner}": ${heldBy(row)}`, 'run_id');
 }
 
-/** Whose credential may write for an owner is as weighty as what it writes. */
+/** Binding an owner to a credential is audited, because it decides who may write. */
 async function auditBinding(
   tx: Db,
   deps: AdminDeps,
@@ -165,7 +165,7 @@ async function release(
 ): Promise<Record<string, never>> {
   requireWholeOrganisation(caller);
   if (fence === null) {
-    const message = 'is required, to give back this holding and no later one';
+    const message = 'is required to release this lease and no later one';
     throw validationError({ path: ['gatewright-fence'], message });
   }
   const { organisationId, id: principalId } = caller;

@@ -1,4 +1,4 @@
-/** Knows the audit row of what is decided about an owner itself, not about a resource of it. */
+/** Writes audit rows about an owner itself rather than about one of its resources. */
 import type { Db } from '../../store/connection/db.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
@@ -6,11 +6,11 @@ import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 export interface OwnerDecision {
   readonly owner: string;
   readonly action: 'bind' | 'suspend' | 'resume';
-  /** Facts of it; never values of secret type. */
+  /** Facts about the decision; never secret values. */
   readonly changes: Record<string, unknown>;
 }
 
-/** In the transaction of the decision. */
+/** Uses the transaction of the decision. */
 export async function auditOwner(
   tx: Db,
   deps: Pick<AdminDeps, 'audit'>,

@@ -1,4 +1,4 @@
-/** Knows how what runs of sync have told is answered. */
+/** Converts revisions and suspensions to API records. */
 import type { SyncRevision, SyncSuspension } from '../../model/kinds/sync-record.ts';
 import { formatTimestamp, formatTimestampOrNull } from '../../model/wire/timestamp.ts';
 import type { SyncRevisionRow } from '../../store/sync/sync-revisions.ts';
@@ -8,11 +8,16 @@ export function presentRevision(row: SyncRevisionRow): SyncRevision {
   const { owner, number, source, ending, change_count, recorded_count } = row;
   return {
     object: 'sync_revision',
-    ...{ owner, number, commit: row.commit_id, source },
+    owner,
+    number,
+    commit: row.commit_id,
+    source,
     started_at: formatTimestamp(row.started_at),
     finished_at: formatTimestamp(row.finished_at),
     recorded_at: formatTimestamp(row.recorded_at),
-    ...{ ending, change_count, recorded_count },
+    ending,
+    change_count,
+    recorded_count,
   };
 }
 
@@ -23,7 +28,8 @@ export function presentSuspension(row: SyncSuspensionRow): SyncSuspension {
     owner,
     workspace: workspace === '' ? null : workspace,
     until: formatTimestampOrNull(row.until),
-    ...{ reason, suspended_by },
+    reason,
+    suspended_by,
     suspended_at: formatTimestamp(row.suspended_at),
     rolled_back_to:
       rolled_back_to === null || rolled_back_commit === null

@@ -1,4 +1,4 @@
-/** Knows how an owner gives resources up over HTTP: they stay as they are, and are nobody's. */
+/** HTTP route that releases resources from their owner; they stay and become unmanaged. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -20,11 +20,11 @@ const ReleaseBody = z.object({ resources: z.array(ManagedResource).min(1).max(re
 
 const Released = z.object({
   object: z.literal('list'),
-  /** In the order asked. */
+  /** In the order of the request. */
   data: z.array(
     z.object({
       ...ManagedResource.shape,
-      /** False where nobody had it. */
+      /** False when the resource had no owner. */
       released: z.boolean(),
     }),
   ),
@@ -41,7 +41,7 @@ export function syncReleaseRoutes(deps: AdminDeps): Route<Principal>[] {
       scope: claimScope,
       ...forOwners,
       method: 'POST',
-      summary: 'Give resources of an owner up, all or none: they stay, unmanaged',
+      summary: 'Release resources from their owner, all or none; they stay, unmanaged',
       body: ReleaseBody,
       response: Released,
       handle: (request) => release(deps, request),
@@ -53,7 +53,7 @@ async function release(deps: AdminDeps, request: ReleaseRequest): Promise<Releas
   const { caller, body } = request;
   requireWholeOrganisation(caller);
   const owner = ownerOfLease(request);
-  // One order for all, so that two that release the same do not wait for each other.
+  // In a fixed order, so that concurrent releases cannot deadlock.
   const inOrder = body.resources.toSorted((one, two) => (keyOf(one) < keyOf(two) ? -1 : 1));
   return deps.database.transaction(async (tx) => {
     const released = new Set<string>();
@@ -83,7 +83,10 @@ async function releaseOne(
   await managedResources.deleteByResource(tx, organisationId, kind, id);
   const { workspace, name } = held;
   await auditChange(tx, deps, request, {
-    ...{ action: 'release', kind, resourceId: id, workspaceId: null },
+    action: 'release',
+    kind,
+    resourceId: id,
+    workspaceId: null,
     changes: { owner, workspace: workspace === '' ? null : workspace, name },
   });
   return true;

@@ -1,4 +1,4 @@
-/** Knows the revisions of owners over HTTP: each applied state of a source, and what it changed. */
+/** HTTP routes for the revisions of owners: each applied state of a source with its changes. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -54,7 +54,7 @@ export function syncRevisionRoutes(deps: AdminDeps): Route<Principal>[] {
       ...telling,
       path,
       method: 'POST',
-      summary: 'Record what a run has changed as the next revision of its owner',
+      summary: 'Record the changes of a run as the next revision of its owner',
       body: RevisionBody,
       response: SyncRevision,
       handle: (request) => record(deps, request),
@@ -63,12 +63,12 @@ export function syncRevisionRoutes(deps: AdminDeps): Route<Principal>[] {
       ...telling,
       path: `${path}/:number/changes`,
       method: 'PUT',
-      summary: 'Tell further changes of a revision; harmless when they are known',
+      summary: 'Append changes to a revision; no effect for changes already recorded',
       params: RevisionParams,
       body: MoreChanges,
       refusals: ['notFound'],
       response: SyncRevision,
-      handle: (request) => tellMore(deps, request),
+      handle: (request) => appendChanges(deps, request),
     }),
     route({
       ...reading,
@@ -98,7 +98,7 @@ async function record(deps: AdminDeps, request: RecordRequest): Promise<SyncRevi
   requireWholeOrganisation(caller);
   const { changes, change_count = changes.length } = body;
   if (change_count < changes.length) {
-    const message = `is less than the ${changes.length} changes that are told`;
+    const message = `is less than the number of changes sent, ${changes.length}`;
     throw validationError({ path: ['change_count'], message });
   }
   const owner = ownerOfLease(request);
@@ -120,7 +120,7 @@ async function record(deps: AdminDeps, request: RecordRequest): Promise<SyncRevi
   });
 }
 
-async function tellMore(
+async function appendChanges(
   deps: AdminDeps,
   request: AdminRequest<RevisionParams, undefined, MoreChanges>,
 ): Promise<SyncRevision> {
@@ -135,7 +135,7 @@ async function tellMore(
     if (row === undefined) throw new ApiError('notFound');
     if (isKept) return presentRevision(row);
     const { recorded_count, change_count } = row;
-    const message = `Of ${change_count} changes ${recorded_count} are recorded: tell what follows them`;
+    const message = `${recorded_count} of ${change_count} changes are recorded; send the ones after them`;
     throw new ApiError('conflict', message, 'start');
   });
 }
@@ -145,8 +145,8 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof PageQu
   requireWholeOrganisation(caller);
   const db = deps.database.readable;
   const page = toPage(query);
-  const found = await syncRevisions.listPage(db, caller.organisationId, query.owner, page);
-  return pageReply(found.rows.values().map(presentRevision), page, found);
+  const rows = await syncRevisions.listPage(db, caller.organisationId, query.owner, page);
+  return pageReply(rows.rows.values().map(presentRevision), page, rows);
 }
 
 async function get(

@@ -1,4 +1,4 @@
-/** Knows the status of owners over HTTP: told by the run that holds the lease, read by whoever asks. */
+/** HTTP routes for the status of owners: reported by the run with the lease, readable by others. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -17,7 +17,7 @@ import type { QueryRequest } from '../request/frame-fields.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
 import { presentRevision, presentSuspension } from './present.ts';
 
-/** A thousand workspaces, each with a message and with what was announced of it. */
+/** Enough for a thousand workspaces, each with a message and its announcements. */
 const reportBody: BodyLimits = { bytesMax: 384 * 1024, valuesMax: 10_000 };
 
 const StatusQuery = z.object({
@@ -34,18 +34,18 @@ export function syncStatusRoutes(deps: AdminDeps): Route<Principal>[] {
       ...forOwners,
       method: 'PUT',
       scope: claimScope,
-      summary: 'Tell where the owner stands whose lease the run holds',
+      summary: 'Report the status of the owner whose lease the run holds',
       body: SyncReport,
       bodyLimits: reportBody,
       response: SyncStatus,
-      handle: (request) => tell(deps, request),
+      handle: (request) => report(deps, request),
     }),
     route({
       ...common,
       mounts: { admin: ['access-token', 'session'] },
       method: 'GET',
       scope: 'organisation_settings.read',
-      summary: 'List the owners and where each stands',
+      summary: 'List the owners with their status',
       query: StatusQuery,
       response: pageSchema(SyncStatus),
       handle: (request) => list(deps, request),
@@ -53,7 +53,7 @@ export function syncStatusRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-async function tell(
+async function report(
   deps: AdminDeps,
   request: AdminRequest<Record<string, string>, undefined, SyncReport>,
 ): Promise<SyncStatus> {
@@ -67,8 +67,8 @@ async function tell(
     await syncStatus.upsert(tx, { organisation_id: organisationId, owner, report });
     const page = { limit: 1, offset: 0 };
     const { rows } = await syncStatus.listOwners(tx, organisationId, owner, page);
-    const [told] = await present(tx, organisationId, rows);
-    return told!;
+    const [status] = await present(tx, organisationId, rows);
+    return status!;
   });
 }
 
@@ -77,8 +77,8 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof Status
   requireWholeOrganisation(caller);
   const db = deps.database.readable;
   const page = toPage(query);
-  const found = await syncStatus.listOwners(db, caller.organisationId, query.owner, page);
-  return pageReply(await present(db, caller.organisationId, found.rows), page, found);
+  const rows = await syncStatus.listOwners(db, caller.organisationId, query.owner, page);
+  return pageReply(await present(db, caller.organisationId, rows.rows), page, rows);
 }
 
 async function present(

@@ -1,4 +1,4 @@
-/** Knows suspensions over HTTP: told pauses of an owner or one of its workspaces, which end by themselves. */
+/** HTTP routes for suspensions: pauses of sync for an owner or one of its workspaces, with an optional end. */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -19,12 +19,12 @@ import { requireWholeOrganisation } from '../request/scoping.ts';
 import { auditOwner } from './owner-audit.ts';
 import { presentSuspension } from './present.ts';
 
-/** Which pause is ended; that of the whole owner when no workspace is named. */
+/** The suspension to end; that of the whole owner when no workspace is named. */
 const EndQuery = z.object({ owner: ManagedName, workspace: ManagedName.optional() });
 
 const Ended = z.object({
   object: z.literal('sync_suspension_end'),
-  /** Whether there was one to end. */
+  /** Whether there was a suspension to end. */
   ended: z.boolean(),
 });
 
@@ -39,7 +39,7 @@ export function syncSuspensionRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...common,
       method: 'PUT',
-      summary: 'Suspend an owner or one of its workspaces: sync writes nothing there until it ends',
+      summary: 'Suspend sync for an owner or one of its workspaces until a time, or until resumed',
       body: SuspensionBody,
       response: SyncSuspension,
       handle: (request) => suspend(deps, request),
@@ -48,7 +48,7 @@ export function syncSuspensionRoutes(deps: AdminDeps): Route<Principal>[] {
       ...common,
       refusals: ['notFound'],
       method: 'DELETE',
-      summary: 'End a suspension; harmless when there is none',
+      summary: 'End a suspension; no effect when there is none',
       query: EndQuery,
       response: Ended,
       handle: (request) => resume(deps, request),
@@ -77,12 +77,12 @@ async function suspend(deps: AdminDeps, request: SuspendRequest): Promise<SyncSu
     const who = { organisation_id: organisationId, owner, workspace };
     const times = { untilMs, forMs, rolledBackTo: body.rolled_back_to };
     await syncSuspensions.upsert(tx, { ...who, reason, suspended_by: caller.name, ...times });
-    const made = await syncSuspensions.find(tx, organisationId, owner, workspace);
-    const told = presentSuspension(made!);
-    const { until, rolled_back_to } = told;
+    const row = await syncSuspensions.find(tx, organisationId, owner, workspace);
+    const suspension = presentSuspension(row!);
+    const { until, rolled_back_to } = suspension;
     const changes = { workspace, until, reason, ...(rolled_back_to && { rolled_back_to }) };
     await auditOwner(tx, deps, request, { owner, action: 'suspend', changes });
-    return told;
+    return suspension;
   });
 }
 
@@ -102,15 +102,15 @@ async function resume(
   });
 }
 
-/** Whoever suspends waits for what is being written for the owner, and is alone with its suspensions. */
+/** Waits for running writes of the owner and serialises changes of its suspensions. */
 async function lockOwner(tx: Db, organisationId: string, owner: string): Promise<void> {
-  const known = await syncLeases.findForUpdate(tx, organisationId, owner);
-  if (known !== undefined) return;
+  const lease = await syncLeases.findForUpdate(tx, organisationId, owner);
+  if (lease !== undefined) return;
   const message = `No sync has written as owner "${owner}" in this organisation`;
   throw new ApiError('notFound', message, 'owner');
 }
 
-/** A misspelt name would hold nothing back. */
+/** Refuses unknown workspaces, because a misspelt name would suspend nothing. */
 async function requireWorkspaceOf(
   tx: Db,
   organisationId: string,
@@ -118,7 +118,7 @@ async function requireWorkspaceOf(
   workspace: string,
 ): Promise<void> {
   if (await managedResources.ownsWithin(tx, organisationId, owner, workspace)) return;
-  const message = `Owner "${owner}" has neither a workspace "${workspace}" nor anything in one`;
+  const message = `Owner "${owner}" has no workspace "${workspace}" and no resource in one`;
   throw new ApiError('notFound', message, 'workspace');
 }
 
@@ -126,7 +126,7 @@ async function requireFuture(tx: Db, untilMs: number | null): Promise<void> {
   if (untilMs === null) return;
   const now = await readServerTime(tx);
   if (untilMs > now) return;
-  const message = `is past: by the clock of the database it is ${formatTimestamp(now)}`;
+  const message = `is in the past: by the clock of the database it is ${formatTimestamp(now)}`;
   throw validationError({ path: ['until'], message });
 }
 

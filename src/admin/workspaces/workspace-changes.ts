@@ -1,4 +1,4 @@
-/** Knows how workspaces are made, changed and archived: each in one transaction with its traces. */
+/** Creates, updates and archives workspaces, each in one transaction with its audit rows. */
 
 import type { WorkspaceUsageLimits } from '../../model/limits/workspace-limits.ts';
 import { guardrailFields } from '../../model/manifests/kind-references.ts';
@@ -48,25 +48,25 @@ import {
 import { requireWholeOrganisation } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import {
-  countedParts,
   mergedDefaults,
   requireGuardrails,
   versionBesideGuardrails,
+  versionColumns,
 } from './workspace-defaults.ts';
 import { addMembers } from './workspace-member-changes.ts';
 import { noSettings, requireGrantableSettings, settingColumns } from './workspace-settings.ts';
 
-type Managed = Pick<CreateFields, 'managed_by'>;
+type OwnershipFields = Pick<CreateFields, 'managed_by'>;
 
-/** What is no part of the declared workspace, because people come and go without a manifest. */
-interface WithPeople {
+/** Members are not part of the declared workspace, because people join and leave without a manifest. */
+interface MemberFields {
   readonly users?: readonly Membership[] | undefined;
 }
 
-/** Answers the row as stored. */
+/** Returns the stored row. */
 export async function create(
   deps: AdminDeps,
-  request: BodyRequest<WorkspaceCreate & Managed & WithPeople>,
+  request: BodyRequest<WorkspaceCreate & OwnershipFields & MemberFields>,
 ): Promise<workspaces.StoredWorkspace> {
   const { body, caller, now } = request;
   requireWholeOrganisation(caller);
@@ -85,73 +85,85 @@ export async function create(
     is_default: 0,
     ...settingColumns(noSettings, body),
     created_by: caller.id,
-    ...{ version: 1, guardrails_version: 1, own_version: 1 },
-    ...{ created_at: now, last_updated_at: now },
+    version: 1,
+    guardrails_version: 1,
+    own_version: 1,
+    created_at: now,
+    last_updated_at: now,
   };
   const budget = body.usage_limits?.[0] ?? null;
   if (budget !== null) requireFutureReset(budget, now, ['usage_limits', 0]);
   return createResource(deps, request, 'Workspace', async (tx) => {
-    const row = await insertUnderSlug(workspaceSlugForm, undefined, unnamed, (given) =>
-      workspaces.insert(tx, given),
+    const row = await insertUnderSlug(workspaceSlugForm, undefined, unnamed, (named) =>
+      workspaces.insert(tx, named),
     );
     if (budget !== null) await openBudget(tx, ownerOf(row), budget, now);
     await addDefaultCollection(tx, row);
     await addMembers(tx, deps, request, row, body.users ?? []);
-    return { row: inItself(row), changes: { fields: namesOfSentFields(body) } };
+    return { row: withOwnId(row), changes: { fields: namesOfSentFields(body) } };
   });
 }
 
-/** Where prompts lie of which nobody says where; it comes and goes with the workspace, without a trace of its own. */
+/** The collection of prompts that name none; created and deleted with the workspace, without an audit row. */
 async function addDefaultCollection(
   tx: Db,
   { id: workspace_id, organisation_id, created_at }: workspaces.StoredWorkspace,
 ): Promise<void> {
   const unnamed = {
-    ...{ id: newId(), organisation_id, workspace_id, parent_collection_id: null },
-    ...{ name: defaultCollectionName, is_default: 1, created_at, last_updated_at: created_at },
+    id: newId(),
+    organisation_id,
+    workspace_id,
+    parent_collection_id: null,
+    name: defaultCollectionName,
+    is_default: 1,
+    created_at,
+    last_updated_at: created_at,
   };
-  await insertUnderSlug(collectionSlugForm, undefined, unnamed, (given) =>
-    promptCollections.insert(tx, given),
+  await insertUnderSlug(collectionSlugForm, undefined, unnamed, (named) =>
+    promptCollections.insert(tx, named),
   );
 }
 
-export type Placed = workspaces.StoredWorkspace & { readonly workspace_id: string };
+export type WorkspaceResource = workspaces.StoredWorkspace & { readonly workspace_id: string };
 
-/** A workspace is where it is itself: a bound credential finds no other than its own. */
-function inItself(row: workspaces.StoredWorkspace): Placed {
+/** Sets `workspace_id` to the row's own id, so that a bound credential finds only its own workspace. */
+function withOwnId(row: workspaces.StoredWorkspace): WorkspaceResource {
   return { ...row, workspace_id: row.id };
 }
 
-/** How one request changes a workspace; `version` says which it is held against, its own when absent. */
-export function changingWorkspace(
+/** Writer for one request; `version` selects the version that `If-Match` is compared with. */
+export function createWorkspaceWriter(
   kind: 'Workspace' | 'WorkspaceGuardrails',
   version: (row: workspaces.StoredWorkspace) => number,
-): ResourceWriter<Placed> {
-  let held: workspaces.StoredWorkspace | undefined;
+): ResourceWriter<WorkspaceResource> {
+  let locked: workspaces.StoredWorkspace | undefined;
   return {
     kind,
     param: 'id',
     lock: async (tx, organisationId, reference) => {
-      held = await workspaces.findByIdOrSlugForUpdate(tx, organisationId, reference);
-      return held && { ...inItself(held), version: version(held) };
+      locked = await workspaces.findByIdOrSlugForUpdate(tx, organisationId, reference);
+      return locked && { ...withOwnId(locked), version: version(locked) };
     },
     write: (tx, organisationId, id, { workspace_id: _, ...columns }) =>
-      workspaces.update(tx, organisationId, id, { ...columns, ...countedParts(held!, columns) }),
+      workspaces.update(tx, organisationId, id, {
+        ...columns,
+        ...versionColumns(locked!, columns),
+      }),
   };
 }
 
-/** Answers `{}`. Absent fields stay, null clears; `defaults` are merged key by key. */
+/** Returns `{}`. Absent fields stay, null clears; `defaults` are merged key by key. */
 export async function update(
   deps: AdminDeps,
-  request: BodyRequest<WorkspaceUpdate & Managed & WithPeople>,
+  request: BodyRequest<WorkspaceUpdate & OwnershipFields & MemberFields>,
 ): Promise<Record<string, never>> {
   const { body, caller, ifMatch } = request;
   const namesGuardrails = guardrailFields.some((side) => body.defaults?.[side] !== undefined);
   const clears = body.defaults === null;
-  const changing = changingWorkspace('Workspace', (row) =>
+  const writer = createWorkspaceWriter('Workspace', (row) =>
     namesGuardrails || clears ? row.version : versionBesideGuardrails(row, ifMatch),
   );
-  await updateResource(deps, request, changing, {
+  await updateResource(deps, request, writer, {
     columns: async (tx, row) => {
       requireGrantableSettings(caller, body.settings, row);
       return { ...(await columnsOf(tx, body, row)), ...settingColumns(row, body) };
@@ -167,8 +179,8 @@ export async function update(
 }
 
 /**
- * Archives a workspace and answers `{}`. What it holds blocks that, or with `force_delete` goes
- * with it, as what came by itself does either way. A name in the body is a confirmation, and must be right.
+ * Archives a workspace and returns `{}`. Contents block this unless `force_delete` deletes them too;
+ * contents created automatically never block. A name in the body is a confirmation and must match.
  */
 export async function remove(
   deps: AdminDeps,
@@ -176,13 +188,13 @@ export async function remove(
   request: BodyRequest<WorkspaceDelete>,
 ): Promise<Record<string, never>> {
   const { body, now, ifMatch } = request;
-  const admit = (_: unknown, row: Placed) => requireConfirmation(request, row);
-  const changing = changingWorkspace('Workspace', (row) => versionBesideGuardrails(row, ifMatch));
-  return deleteResource(deps, request, { ...changing, admit }, async (tx, row) => {
+  const admit = (_: unknown, row: WorkspaceResource) => requireConfirmation(request, row);
+  const writer = createWorkspaceWriter('Workspace', (row) => versionBesideGuardrails(row, ifMatch));
+  return deleteResource(deps, request, { ...writer, admit }, async (tx, row) => {
     const { organisation_id: organisationId } = row;
     const place = { organisationId, workspaceId: row.id };
     const items = await workspaceContents.list(tx, contents, place);
-    const asked = items.filter(({ isUnasked }) => !isUnasked);
+    const asked = items.filter(({ isAutomatic }) => !isAutomatic);
     if (asked.length > 0 && body.force_delete !== true) refuseWith(asked);
     await refuseWhilePinned(tx, row);
     await workspaceContents.removeAll(tx, contents, place, now);
@@ -225,7 +237,7 @@ function refuseWith(items: readonly workspaceContents.WorkspaceItem[]): never {
   throw new ApiError('conflict', message, 'force_delete');
 }
 
-/** A key of the organisation outlives the workspace, and must not lose what it is pinned to. */
+/** An organisation key survives the workspace and must not lose its pinned config. */
 async function refuseWhilePinned(tx: Db, row: workspaces.StoredWorkspace): Promise<void> {
   const key = await apiKeys.findPinnedToWorkspace(tx, row.organisation_id, row.id);
   if (key === undefined) return;
@@ -249,7 +261,7 @@ async function columnsOf(
   };
 }
 
-/** Clients that send back what they read send the icon in the name; it is not part of it. */
+/** Some clients send the icon back as part of the name; it is removed here. */
 function plainName(name: string, icon: string | null): string {
   const prefix = `${icon} `;
   return icon !== null && name.startsWith(prefix) && name.length > prefix.length
@@ -257,18 +269,18 @@ function plainName(name: string, icon: string | null): string {
     : name;
 }
 
-/** The column once what was sent is found to be there. */
+/** The defaults column, after checking the references that were sent. */
 async function defaultsOf(
   tx: Db,
   sent: WorkspaceUpdate['defaults'],
   row: workspaces.StoredWorkspace,
 ): Promise<string | null> {
   await requireGuardrails(tx, row, sent ?? {}, ['defaults']);
-  const named = sent?.user_api_key_config;
-  if (typeof named !== 'string') return mergedDefaults(row.defaults, sent);
+  const config = sent?.user_api_key_config;
+  if (typeof config !== 'string') return mergedDefaults(row.defaults, sent);
   const { organisation_id: organisationId, id: workspaceId } = row;
   const pinning = { organisationId, workspaceId, path: ['defaults', 'user_api_key_config'] };
-  const user_api_key_config = await resolveConfig(tx, pinning, named);
+  const user_api_key_config = await resolveConfig(tx, pinning, config);
   return mergedDefaults(row.defaults, { ...sent, user_api_key_config });
 }
 

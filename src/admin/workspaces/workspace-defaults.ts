@@ -1,4 +1,4 @@
-/** Knows what requests in a workspace start from: how it is merged, which guardrails it may name, and what a change of it counts as. */
+/** Merges the request defaults of a workspace, checks their guardrails and versions their parts. */
 import { isDeepStrictEqual } from 'node:util';
 import { guardrailFields } from '../../model/manifests/kind-references.ts';
 import { readDocument, rewriteDocument } from '../../model/wire/json-record.ts';
@@ -12,7 +12,7 @@ type Side = (typeof guardrailFields)[number];
 
 export type NamedGuardrails = Pick<WorkspaceDefaults, Side>;
 
-/** The column after an update. Null clears one key, or all of them. */
+/** The column after an update. Null clears one key, or all keys. */
 export function mergedDefaults(
   stored: string | null,
   sent: WorkspaceUpdate['defaults'],
@@ -25,7 +25,7 @@ export function mergedDefaults(
   return rewriteDocument(stored, merged.length === 0 ? null : Object.fromEntries(merged));
 }
 
-/** As they were named; absent where a side has none. */
+/** Guardrail references as sent; a side without guardrails is absent. */
 export function namedGuardrails({ defaults }: Pick<StoredWorkspace, 'defaults'>): NamedGuardrails {
   const all = readDocument<WorkspaceDefaults>(defaults) ?? {};
   const sides = guardrailFields.flatMap((side) =>
@@ -34,7 +34,7 @@ export function namedGuardrails({ defaults }: Pick<StoredWorkspace, 'defaults'>)
   return Object.fromEntries(sides);
 }
 
-/** @throws ApiError `invalid` when a guardrail is not one this workspace can use; `path` leads to its side. */
+/** @throws ApiError `invalid` for a guardrail that the workspace cannot use; `path` is that of the sides */
 export async function requireGuardrails(
   tx: Db,
   row: Pick<StoredWorkspace, 'id' | 'organisation_id'>,
@@ -48,26 +48,31 @@ export async function requireGuardrails(
     const statusOf = await reachableStatuses(tx, at, references);
     const unknown = references.filter((name) => statusOf(name) !== 'active');
     if (unknown.length === 0) continue;
-    const message = `names unknown guardrails ${unknown.join(', ')}`;
+    const message = `refers to unknown guardrails ${unknown.join(', ')}`;
     throw validationError({ path: [...path, side], message });
   }
 }
 
 type Columns = Partial<StoredWorkspace>;
 
-/** All but the guardrails. */
-function rest({ input_guardrails: _, output_guardrails: __, ...others }: WorkspaceDefaults) {
+function withoutGuardrails({
+  input_guardrails: _,
+  output_guardrails: __,
+  ...others
+}: WorkspaceDefaults) {
   return others;
 }
 
-/** Which parts of a workspace a change counts for, as columns: its guardrails have a version of their own. */
-export function countedParts(row: StoredWorkspace, columns: Columns): Columns {
+/** New version columns after a change: guardrails and the rest have separate versions. */
+export function versionColumns(row: StoredWorkspace, columns: Columns): Columns {
   const { defaults = row.defaults, last_updated_at: _, ...others } = columns;
   const [before, after] = [row.defaults, defaults].map(
     (text) => readDocument<WorkspaceDefaults>(text) ?? {},
   ) as [WorkspaceDefaults, WorkspaceDefaults];
   const isSame = (key: Side) => isDeepStrictEqual(before[key], after[key]);
-  const isOwn = Object.keys(others).length > 0 || !isDeepStrictEqual(rest(before), rest(after));
+  const isOwn =
+    Object.keys(others).length > 0 ||
+    !isDeepStrictEqual(withoutGuardrails(before), withoutGuardrails(after));
   const next = row.version + 1;
   return {
     ...(guardrailFields.every(isSame) ? {} : { guardrails_version: next }),
@@ -76,8 +81,8 @@ export function countedParts(row: StoredWorkspace, columns: Columns): Columns {
 }
 
 /**
- * The version to hold a change against that leaves the guardrails as they are: any since the rest was
- * changed last is as good as the newest.
+ * Version for the `If-Match` check of a change that leaves the guardrails alone: every version since the
+ * last change of the other parts is accepted.
  */
 export function versionBesideGuardrails(
   { version, own_version }: Pick<StoredWorkspace, 'version' | 'own_version'>,

@@ -1,4 +1,4 @@
-/** Knows over HTTP which guardrails hold on every request of a workspace (docs/reference/resources.md, Workspaces). */
+/** HTTP routes for the guardrails that apply to every request of a workspace (docs/reference/resources.md, Workspaces). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import type { Route } from '../../http/routes/route.ts';
@@ -22,20 +22,20 @@ import { deleteResource, updateResource } from '../request/resource-change.ts';
 import { itemRoutes } from '../request/resource-routes.ts';
 import { findOr404 } from '../request/scoping.ts';
 import { withVersionTag } from '../request/version.ts';
-import { changingWorkspace, type Placed } from './workspace-changes.ts';
+import { createWorkspaceWriter, type WorkspaceResource } from './workspace-changes.ts';
 import { mergedDefaults, namedGuardrails, requireGuardrails } from './workspace-defaults.ts';
 
 const { managed_by } = updateFields;
 const UpdateBody = WorkspaceGuardrailsUpdate.extend({ managed_by });
 
-/** By id or slug, as they were named. */
+/** References by id or slug, as they were sent. */
 const GuardrailsRecord = z.object({
   id: z.uuid(),
   input_guardrails: z.array(z.string()),
   output_guardrails: z.array(z.string()),
 });
 
-/** They are there with their workspace, and say nothing: declared they can be, and go back to that. */
+/** Exists with every workspace, initially empty; a delete empties it again. */
 export const workspaceGuardrailsResource: Resource = {
   kind: 'WorkspaceGuardrails',
   features: ['guardrails'],
@@ -43,8 +43,8 @@ export const workspaceGuardrailsResource: Resource = {
   snapshot: snapshotOf(
     async (tx, organisationId, which) =>
       (await workspaces.listWithGuardrails(tx, organisationId, which)).flatMap((row) => {
-        const isSaying = row.is_declared === 1 || Object.keys(namedGuardrails(row)).length > 0;
-        if (!isSaying) return [];
+        const isIncluded = row.is_declared === 1 || Object.keys(namedGuardrails(row)).length > 0;
+        if (!isIncluded) return [];
         const { id, defaults, guardrails_version: version } = row;
         return [{ id, defaults, version, workspace_id: id }];
       }),
@@ -52,15 +52,15 @@ export const workspaceGuardrailsResource: Resource = {
       const named = Object.entries(namedGuardrails({ defaults }));
       return {
         workspace_id,
-        ...Object.fromEntries(named.map(([side, list]) => [side, plain(list)])),
+        ...Object.fromEntries(named.map(([side, list]) => [side, withLowerCaseIds(list)])),
       };
     },
     () => ({ name: singletonName }),
   ),
 };
 
-/** Ids as everybody else tells them. */
-function plain(references: readonly string[]): string[] {
+/** Ids in lower case, as the API returns them elsewhere. */
+function withLowerCaseIds(references: readonly string[]): string[] {
   return references.map((name) => (isUuid(name) ? name.toLowerCase() : name));
 }
 
@@ -69,18 +69,18 @@ function workspaceGuardrailsRoutes(deps: AdminDeps): Route<Principal>[] {
   const on = itemRoutes(item, (action) => `workspaces.${action === 'read' ? action : 'update'}`);
   return [
     on.get({
-      summary: 'Get the guardrails of every request of a workspace',
+      summary: 'Get the guardrails that apply to every request of a workspace',
       response: GuardrailsRecord,
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Set the guardrails of every request of a workspace',
+      summary: 'Set the guardrails that apply to every request of a workspace',
       body: UpdateBody,
       response: z.object({ id: z.uuid() }),
       handle: (request) => update(deps, request),
     }),
     on.remove({
-      summary: 'Go back to no guardrails of a workspace itself',
+      summary: 'Remove the guardrails that apply to every request of a workspace',
       handle: (request) => clear(deps, request),
     }),
   ];
@@ -89,48 +89,51 @@ function workspaceGuardrailsRoutes(deps: AdminDeps): Route<Principal>[] {
 async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
   const db = deps.database.readable;
   const row = await workspaces.findByIdOrSlug(db, caller.organisationId, params.id!);
-  const found = findOr404(caller, row && { ...row, workspace_id: row.id });
-  const { input_guardrails = [], output_guardrails = [] } = namedGuardrails(found);
-  const record = { id: found.id, input_guardrails, output_guardrails };
-  return withVersionTag(record, { version: found.guardrails_version });
+  const workspace = findOr404(caller, row && { ...row, workspace_id: row.id });
+  const { input_guardrails = [], output_guardrails = [] } = namedGuardrails(workspace);
+  const record = { id: workspace.id, input_guardrails, output_guardrails };
+  return withVersionTag(record, { version: workspace.guardrails_version });
 }
 
-/** How one request changes the guardrails, which have a version of their own. */
-function changing() {
-  return changingWorkspace('WorkspaceGuardrails', ({ guardrails_version }) => guardrails_version);
+/** Writer for one request; guardrails have a version of their own. */
+function createWriter() {
+  return createWorkspaceWriter(
+    'WorkspaceGuardrails',
+    ({ guardrails_version }) => guardrails_version,
+  );
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<Update & UpdateFields>) {
   const { input_guardrails, output_guardrails } = request.body;
   const sent = { input_guardrails, output_guardrails };
-  const { id } = await updateResource(deps, request, changing(), {
+  const { id } = await updateResource(deps, request, createWriter(), {
     columns: async (tx, row) => {
       await requireGuardrails(tx, row, sent, []);
-      return { defaults: mergedDefaults(row.defaults, saidOf(sent)) };
+      return { defaults: mergedDefaults(row.defaults, withoutAbsentSides(sent)) };
     },
   });
   return { id };
 }
 
-/** Without what was not sent; an empty list says as little as null. */
-function saidOf(sent: Update): Update {
-  const said = guardrailFields.flatMap((side) => {
+/** Removes sides that were not sent; an empty list becomes null. */
+function withoutAbsentSides(sent: Update): Update {
+  const sides = guardrailFields.flatMap((side) => {
     const list = sent[side];
     return list === undefined ? [] : [[side, list?.length ? list : null] as const];
   });
-  return Object.fromEntries(said);
+  return Object.fromEntries(sides);
 }
 
-/** Answers `{}`. */
+/** Returns `{}`. */
 async function clear(deps: AdminDeps, request: ItemRequest): Promise<Record<string, never>> {
   const { now } = request;
-  const guardrails = changing();
-  return deleteResource(deps, request, guardrails, async (tx, row: Placed) => {
+  const writer = createWriter();
+  return deleteResource(deps, request, writer, async (tx, row: WorkspaceResource) => {
     const nothing = { input_guardrails: null, output_guardrails: null };
     const defaults = mergedDefaults(row.defaults, nothing);
     if (defaults !== row.defaults) {
       const columns = { defaults, last_updated_at: now };
-      await guardrails.write(tx, row.organisation_id, row.id, columns);
+      await writer.write(tx, row.organisation_id, row.id, columns);
     }
     return {};
   });

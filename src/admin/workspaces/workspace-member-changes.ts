@@ -1,4 +1,4 @@
-/** Knows how members of a workspace are added, given another role and removed. */
+/** Adds members to a workspace, changes their roles and removes them. */
 
 import type { MembersAdd, Membership, MemberUpdate } from '../../model/people/person.ts';
 import { ApiError } from '../../model/wire/errors.ts';
@@ -19,9 +19,9 @@ import { requireVersion } from '../request/version.ts';
 type Caller = AdminRequest['caller'];
 
 /**
- * The workspace that a path names; to a bound credential there is none but its own.
+ * The workspace named by the path; a bound credential finds only its own.
  *
- * @throws ApiError `notFound`.
+ * @throws ApiError `notFound`
  */
 export async function findWorkspace(
   db: Db,
@@ -33,7 +33,7 @@ export async function findWorkspace(
   return findOr404(caller, row && { ...row, workspace_id: row.id });
 }
 
-/** Answers `{}`. Who is in the workspace already has the role from now on. */
+/** Returns `{}`. An existing member only gets the new role. */
 export async function add(
   deps: AdminDeps,
   request: BodyRequest<MembersAdd>,
@@ -51,7 +51,7 @@ export async function add(
   return {};
 }
 
-/** @throws ApiError `invalid` for somebody who is no user of the organisation, or is named twice. */
+/** @throws ApiError `invalid` for somebody who is no user of the organisation or is named twice */
 export async function addMembers(
   tx: Db,
   deps: AdminDeps,
@@ -65,14 +65,14 @@ export async function addMembers(
   }
   const faults: Fault[] = [];
   const known = new Map<string, users.StoredUser>();
-  // One after the other in one order, so that two who hold the same people do not meet.
+  // Locked in the order of ids, so that concurrent requests for the same users cannot deadlock.
   for (const { id } of members.toSorted((one, other) => (one.id < other.id ? -1 : 1))) {
     const user = await users.findByIdForShare(tx, workspace.organisation_id, id);
     if (user !== undefined) known.set(id, user);
   }
   for (const [at, { id }] of members.entries()) {
     if (known.has(id)) continue;
-    faults.push({ path: ['users', at, 'id'], message: 'names no user of the organisation' });
+    faults.push({ path: ['users', at, 'id'], message: 'is not a user of the organisation' });
   }
   rejectFaults(faults);
   for (const { id, role } of members) {
@@ -94,7 +94,7 @@ function repeated(members: readonly Membership[]): Fault[] {
   });
 }
 
-/** Answers `{}`. */
+/** Returns `{}`. */
 export async function update(
   deps: AdminDeps,
   request: BodyRequest<MemberUpdate>,
@@ -103,18 +103,21 @@ export async function update(
   requireGrantableRole(caller, 'workspace', body.role);
   await deps.database.transaction(async (tx) => {
     const member = await lockMember(tx, request);
-    const given = { role: body.role, source: 'manual' } as const;
-    if (member.role === given.role && member.source === given.source) return;
-    await workspaceMembers.updateRole(tx, member, given, now);
+    const next = { role: body.role, source: 'manual' } as const;
+    if (member.role === next.role && member.source === next.source) return;
+    await workspaceMembers.updateRole(tx, member, next, now);
     await auditChange(tx, deps, request, {
-      ...{ action: 'update', kind: 'WorkspaceMember', resourceId: member.user_id },
-      ...{ workspaceId: member.workspace_id, changes: { role: body.role } },
+      action: 'update',
+      kind: 'WorkspaceMember',
+      resourceId: member.user_id,
+      workspaceId: member.workspace_id,
+      changes: { role: body.role },
     });
   });
   return {};
 }
 
-/** Answers `{}`. The user's keys in the workspace go along. */
+/** Returns `{}`. Also deletes the user's keys in the workspace. */
 export async function remove(
   deps: AdminDeps,
   request: QueryRequest<undefined>,
@@ -125,7 +128,7 @@ export async function remove(
   return {};
 }
 
-/** @throws ApiError `notFound`; `stale` where another version is asked for. */
+/** @throws ApiError `notFound`; `stale` when `If-Match` names another version */
 async function lockMember(
   tx: Db,
   request: Pick<AdminRequest, 'caller' | 'params' | 'ifMatch'>,
@@ -135,10 +138,12 @@ async function lockMember(
   const workspace = await findWorkspace(tx, caller, params.id!, findByIdOrSlugForShare);
   const { organisation_id, id: workspace_id } = workspace;
   const user_id = idOr404(params.userId!);
-  // Held first, as whoever deletes the user holds it first.
+  // The user is locked first, in the same order as when a user is deleted.
   await users.findByIdForUpdate(tx, organisation_id, user_id);
   const member = await workspaceMembers.findForUpdate(tx, {
-    ...{ organisation_id, workspace_id, user_id },
+    organisation_id,
+    workspace_id,
+    user_id,
   });
   if (member === undefined) throw new ApiError('notFound');
   requireVersion(request, member.version);

@@ -1,10 +1,10 @@
-/** Knows what the API tells about a member of a workspace. */
+/** Converts members of a workspace to API records. */
 import { z } from 'zod';
 import { OrganisationRole, WorkspaceRole } from '../../model/people/person.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { MemberWithUser } from '../../store/people/workspace-members.ts';
 
-/** A member as the workspace's own record has it. */
+/** A member within the workspace's own record. */
 export const WorkspaceUser = z.object({
   id: z.uuid(),
   first_name: z.string().nullable(),
@@ -25,7 +25,7 @@ export const WorkspaceMember = WorkspaceUser.extend({
   object: z.literal('workspace-user'),
 });
 
-/** The owner of the organisation stands as admin in each of its workspaces. */
+/** The owner of the organisation appears as admin in each of its workspaces. */
 export function toWorkspaceUser({ user, ...row }: MemberWithUser): z.infer<typeof WorkspaceUser> {
   return {
     id: row.user_id,

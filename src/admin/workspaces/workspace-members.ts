@@ -1,4 +1,4 @@
-/** Knows the members of workspaces over HTTP (docs/reference/access.md, People): routes, lists and look-ups. */
+/** HTTP routes for the members of workspaces (docs/reference/access.md, People). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -22,7 +22,7 @@ import { toMember, WorkspaceMember } from './workspace-member-record.ts';
 const ListQuery = z.object({
   ...pageQueryInBothSpellings(),
   role: WorkspaceRole.optional(),
-  /** The whole address. */
+  /** The complete address. */
   email: z.string().min(1).max(254).optional(),
 });
 
@@ -61,7 +61,7 @@ export function workspaceMemberRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'PUT',
       scope: 'workspace_users.update',
       versioned: true,
-      summary: 'Give a member of a workspace another role',
+      summary: 'Change the role of a workspace member',
       body: MemberUpdate,
       response: z.object({}),
       handle: (request) => update(deps, request),

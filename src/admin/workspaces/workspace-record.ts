@@ -1,8 +1,8 @@
-/** Knows what the API tells about a workspace: the record, and the body that would make it again. */
+/** Converts workspaces to API records and to the body that would create them again. */
 import { z } from 'zod';
 import type { RateLimits } from '../../model/limits/key-limits.ts';
 import { WorkspaceRateLimits, WorkspaceUsageLimits } from '../../model/limits/workspace-limits.ts';
-import { JsonRecord, readDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { JsonRecord, readDocument, omitNulls } from '../../model/wire/json-record.ts';
 import { Flag } from '../../model/wire/resource-fields.ts';
 import {
   formatTimestamp,
@@ -25,7 +25,7 @@ import type { BudgetState } from '../../store/usage/usage-budgets.ts';
 import { toWorkspaceUser, WorkspaceUser } from './workspace-member-record.ts';
 import { toldSettings } from './workspace-settings.ts';
 
-/** Without the names that a user has not: clients take texts only in the answer of create. */
+/** Omits names that a user does not have, because clients accept only strings in the response of create. */
 const FirstMember = WorkspaceUser.extend({
   first_name: z.string().optional(),
   last_name: z.string().optional(),
@@ -35,7 +35,7 @@ const FirstMember = WorkspaceUser.extend({
 export const WorkspaceCreated = z.object({
   id: z.uuid(),
   slug: z.string(),
-  /** With the icon before it. */
+  /** Includes the icon as a prefix. */
   name: z.string(),
   icon: z.string().nullable(),
   description: z.string().nullable(),
@@ -69,7 +69,6 @@ export const WorkspaceRecord = WorkspaceItem.extend({
 
 export type NameFormat = 'display' | 'plain';
 
-/** Answer of create. */
 export function toCreated(
   row: StoredWorkspace,
   members: readonly MemberWithUser[],
@@ -90,7 +89,6 @@ function toFirstMember(member: MemberWithUser): z.infer<typeof FirstMember> {
   };
 }
 
-/** One item of the list. */
 export function toItem(row: StoredWorkspace, names: NameFormat): z.infer<typeof WorkspaceItem> {
   return {
     ...commonFields(row, names),
@@ -102,7 +100,7 @@ export function toItem(row: StoredWorkspace, names: NameFormat): z.infer<typeof 
   };
 }
 
-/** Answer of get; `budget` is the workspace's as of now, where it has one. */
+/** `budget` is the workspace's current budget state, if it has a budget. */
 export function toRecord(
   row: StoredWorkspace,
   budget: BudgetState | undefined,
@@ -120,26 +118,26 @@ export function toRecord(
   };
 }
 
-/** The body that would create this workspace, sparse: what the snapshot shows to sync. */
+/** The body that would create this workspace, without absent fields; sync compares it with its manifests. */
 export function toSpec(row: StoredWorkspace): Record<string, unknown> {
   const defaults = readDocument<WorkspaceDefaults>(row.defaults) ?? {};
   const { metadata = null, allow_config_override = null } = defaults;
   const usageLimits = readDocument<WorkspaceUsageLimits>(row.usage_limits);
-  return withoutNulls({
+  return omitNulls({
     name: row.name,
     description: row.description,
     icon: row.icon,
     scope_name: row.scope_name,
-    defaults: orNull(withoutNulls({ metadata, allow_config_override })),
-    usage_limits: usageLimits === null ? null : usageLimits.map((limits) => withoutNulls(limits)),
+    defaults: orNull(omitNulls({ metadata, allow_config_override })),
+    usage_limits: usageLimits === null ? null : usageLimits.map((limits) => omitNulls(limits)),
     rate_limits: readDocument<RateLimits>(row.rate_limits),
     settings: orNull(toldSettings(row)),
     security_settings: readDocument<SecuritySettings>(row.security_settings),
   });
 }
 
-function orNull<T extends object>(told: T): T | null {
-  return Object.keys(told).length === 0 ? null : told;
+function orNull<T extends object>(fields: T): T | null {
+  return Object.keys(fields).length === 0 ? null : fields;
 }
 
 function commonFields(row: StoredWorkspace, names: NameFormat) {

@@ -1,21 +1,23 @@
-/** Knows how the settings of a workspace are merged, kept and told. */
+/** Merges the settings of a workspace and converts them for the API. */
 import type { Principal } from '../../auth/principal.ts';
-import { readDocument, rewriteDocument, withoutNulls } from '../../model/wire/json-record.ts';
+import { readDocument, rewriteDocument, omitNulls } from '../../model/wire/json-record.ts';
 import type { WorkspaceSettings, WorkspaceUpdate } from '../../model/workspaces/workspace.ts';
 import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 import { requireGrantable } from '../access/grantable.ts';
 import { workspaceSettingsOf } from '../access/user-keys.ts';
 
 type Columns = Pick<StoredWorkspace, 'settings' | 'api_key_max_ttl_days' | 'security_settings'>;
-type Sent = Pick<WorkspaceUpdate, 'settings' | 'security_settings'>;
+type SettingsUpdate = Pick<WorkspaceUpdate, 'settings' | 'security_settings'>;
 
-/** Of a workspace that has been told none. */
+/** Columns of a workspace without settings. */
 export const noSettings: Columns = {
-  ...{ settings: null, api_key_max_ttl_days: null, security_settings: null },
+  settings: null,
+  api_key_max_ttl_days: null,
+  security_settings: null,
 };
 
-/** The columns once what was sent is merged key by key; null clears one key, or all of them. */
-export function settingColumns(stored: Columns, sent: Sent): Columns {
+/** The columns with the sent settings merged key by key; null clears one key, or all keys. */
+export function settingColumns(stored: Columns, sent: SettingsUpdate): Columns {
   const { api_key_max_ttl_days: daysStored, settings, security_settings } = stored;
   const { api_key_max_ttl_days: daysSent, ...rest } = sent.settings ?? {};
   const days = daysSent === undefined ? daysStored : daysSent;
@@ -28,21 +30,20 @@ export function settingColumns(stored: Columns, sent: Sent): Columns {
 
 function merged(stored: string | null, sent: object | null | undefined): string | null {
   if (sent === undefined || sent === null) return sent === null ? null : stored;
-  const document = withoutNulls({ ...readDocument<object>(stored), ...sent });
+  const document = omitNulls({ ...readDocument<object>(stored), ...sent });
   return rewriteDocument(stored, Object.keys(document).length === 0 ? null : document);
 }
 
-/** Nothing that was not set is told. */
+/** Only settings that are set. */
 export function toldSettings(row: Omit<Columns, 'security_settings'>): WorkspaceSettings {
   const days = row.api_key_max_ttl_days;
   return { ...workspaceSettingsOf(row), ...(days === null ? {} : { api_key_max_ttl_days: days }) };
 }
 
 /**
- * Keys that are made by themselves may do no more than whoever says so may; what is said already may be
- * repeated.
+ * Scopes of automatically created keys must not exceed the author's; the current ones may be repeated.
  *
- * @throws ApiError `invalid` or `forbidden`.
+ * @throws ApiError `invalid` or `forbidden`
  */
 export function requireGrantableSettings(
   caller: Principal,
@@ -51,8 +52,8 @@ export function requireGrantableSettings(
 ): void {
   const scopes = sent?.user_api_key_auto_create_scopes;
   if (scopes === undefined || scopes === null) return;
-  const kept =
+  const current =
     stored === null ? [] : (workspaceSettingsOf(stored).user_api_key_auto_create_scopes ?? []);
   const path = ['settings', 'user_api_key_auto_create_scopes'];
-  requireGrantable(caller, scopes, kept, path);
+  requireGrantable(caller, scopes, current, path);
 }

@@ -1,4 +1,4 @@
-/** Knows workspaces over HTTP (docs/reference/resources.md, Workspaces): routes, lists and look-ups. */
+/** HTTP routes for workspaces (docs/reference/resources.md, Workspaces). */
 
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
@@ -34,9 +34,9 @@ import {
 
 const shared = { managed_by: createFields.managed_by };
 const CreateBody = WorkspaceCreate.extend({ ...shared, users: FirstMembers.optional() });
-/** The organisation is the token's. */
+/** The organisation follows from the token. */
 const ignoredFields = ['organisation_id'];
-/** Members are changed by operations of their own. */
+/** Members have routes of their own. */
 const ignoredOfUpdate = [...ignoredFields, 'users'];
 
 const nameFormat = { name_format: z.enum(['display', 'plain']).default('display') };
@@ -56,7 +56,7 @@ const ListQuery = z.object({
 });
 const GetQuery = z.object(nameFormat);
 
-/** v1 clients know `/admin/workspaces`, those of the admin planes `/workspaces`. */
+/** v1 clients use `/admin/workspaces`, clients of the other mounts `/workspaces`. */
 const paths = ['/admin/workspaces', '/workspaces'];
 
 export const workspaceResource: Resource = {
@@ -159,7 +159,6 @@ async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typ
   );
 }
 
-/** All of them. */
 function membersOf(
   { database }: AdminDeps,
   { organisation_id, id }: workspaces.StoredWorkspace,
@@ -167,7 +166,7 @@ function membersOf(
   return workspaceMembers.listAll(database.readable, { organisation_id, workspace_id: id });
 }
 
-/** A bound credential finds no other than its own. */
+/** A bound credential finds only its own workspace. */
 async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof GetQuery>>) {
   const { caller, params, query, now } = request;
   const db = deps.database.readable;

@@ -5,7 +5,7 @@ import { Failure } from '../../failure.ts';
 import { readSettings } from '../../settings.ts';
 import type { CycleOptions, CycleResult } from '../../sync/cycle/cycle-options.ts';
 import { reconcile } from '../../sync/cycle/reconcile.ts';
-import type { Plan } from '../../sync/plan/planned.ts';
+import type { Plan } from '../../sync/plan/plan-model.ts';
 import { textParts } from '../../sync/report/text.ts';
 import { readImpacts } from '../../sync/review/impact.ts';
 import type { SavedPlan } from '../../sync/review/saved-plan.ts';
@@ -16,7 +16,7 @@ import { RunHeap } from '../shared/heap.ts';
 import { flag, outputForm, text, words } from '../shared/option.ts';
 import { outputFile } from '../shared/output-file.ts';
 import { Progress } from '../shared/progress.ts';
-import { assertAskable, confirm } from '../sources/confirm.ts';
+import { requireTerminal, confirm } from '../sources/confirm.ts';
 import { cycleDocument } from '../sources/cycle-document.ts';
 import {
   applyCommand,
@@ -71,7 +71,7 @@ export const apply: Command<ApplyOptions> = {
   },
   run: async (options, io) => {
     const { report } = options;
-    assertAskable('apply', options.yes, io);
+    requireTerminal('apply', options.yes, io);
     const reportPath = report === undefined ? null : await outputFile('report', report, io.cwd);
     await using client = openClient(options, io);
     const saved = await readPlanFile(options.paths, io.cwd);

@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { readSettings } from '../../settings.ts';
 import type { CycleOptions, CycleResult } from '../../sync/cycle/cycle-options.ts';
-import type { Plan } from '../../sync/plan/planned.ts';
+import type { Plan } from '../../sync/plan/plan-model.ts';
 import type { Baseline } from '../../sync/report/baseline.ts';
 import type { DesiredSet } from '../../sync/resources/resource-set.ts';
 import { beyondBase } from '../../sync/review/beyond-base.ts';
@@ -98,6 +98,6 @@ async function openEarlier(options: ManifestOptions, ref: string, io: CommandIo)
     }
   }
   const paths = places.flatMap(({ location }) => location ?? []);
-  const read = paths.length === 0 ? null : openManifests({ ...options, paths }, io).readSound;
+  const read = paths.length === 0 ? null : openManifests({ ...options, paths }, io).readValidPart;
   return { read, commit: places[0]?.commit ?? null };
 }

@@ -5,7 +5,7 @@ import type { CycleResult } from '../../sync/cycle/cycle-options.ts';
 import { reconcile } from '../../sync/cycle/reconcile.ts';
 import type { Impacts } from '../../sync/plan/impact.ts';
 import { markdownReport } from '../../sync/report/markdown.ts';
-import type { Reportable } from '../../sync/report/summary.ts';
+import type { ReportableCycle } from '../../sync/report/summary.ts';
 import { textParts } from '../../sync/report/text.ts';
 import { identityKey } from '../../sync/resources/resource-set.ts';
 import { readImpacts } from '../../sync/review/impact.ts';
@@ -165,9 +165,9 @@ async function save(
 }
 
 const renderers = {
-  text: (result: Reportable) => textParts(result),
-  wide: (result: Reportable) => textParts(result, { wide: true }),
-  markdown: (result: Reportable) => [markdownReport(result)],
+  text: (result: ReportableCycle) => textParts(result),
+  wide: (result: ReportableCycle) => textParts(result, { wide: true }),
+  markdown: (result: ReportableCycle) => [markdownReport(result)],
 } as const;
 
 /** With `--fail-on`, changes that are not named pass. */

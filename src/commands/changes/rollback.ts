@@ -8,7 +8,7 @@ import { type Ending, Failure } from '../../failure.ts';
 import type { SyncRevision } from '../../model/kinds/sync-record.ts';
 import type { CycleResult } from '../../sync/cycle/cycle-options.ts';
 import { reconcile } from '../../sync/cycle/reconcile.ts';
-import type { Plan } from '../../sync/plan/planned.ts';
+import type { Plan } from '../../sync/plan/plan-model.ts';
 import { textParts } from '../../sync/report/text.ts';
 import { readSourceText } from '../../sync/resources/applied-source.ts';
 import { readImpacts } from '../../sync/review/impact.ts';
@@ -18,7 +18,7 @@ import { gitLocationAt } from '../../sync/source/git-location.ts';
 import type { Command, CommandIo } from '../shared/command.ts';
 import { type OptionTable, outputForm } from '../shared/option.ts';
 import { shellLine } from '../shared/shell-line.ts';
-import { assertAskable, confirm } from '../sources/confirm.ts';
+import { requireTerminal, confirm } from '../sources/confirm.ts';
 import { cycleDocument } from '../sources/cycle-document.ts';
 import {
   type ManifestOptions,
@@ -54,7 +54,7 @@ export const rollback: Command<RollbackOptions> = {
   ],
   options,
   run: async (asked, io) => {
-    assertAskable('rollback', asked.yes, io);
+    requireTerminal('rollback', asked.yes, io);
     await using client = openClient(asked, io);
     const revision = await requireRevision(client, asked.revision!, io);
     // It is the environment of then that is gone back to.

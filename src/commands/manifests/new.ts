@@ -14,7 +14,7 @@ interface NewOptions {
 }
 
 const nameForm = {
-  isWell: (given: string) => managedNamePattern.test(given),
+  isValid: (given: string) => managedNamePattern.test(given),
   expected: managedNameForm,
 };
 

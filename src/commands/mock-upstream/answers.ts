@@ -96,10 +96,15 @@ function openAiUsage({ inputTokens, outputTokens }: Echo): Json {
 function chatCompletion(body: Json): Json {
   const echo = echoOf(body, messagesOf(body));
   return {
-    ...{ id: 'chatcmpl-mock', object: 'chat.completion', created: 0, model: echo.model },
+    id: 'chatcmpl-mock',
+    object: 'chat.completion',
+    created: 0,
+    model: echo.model,
     choices: [
       {
-        ...{ index: 0, message: { role: 'assistant', content: echo.text }, logprobs: null },
+        index: 0,
+        message: { role: 'assistant', content: echo.text },
+        logprobs: null,
         finish_reason: echo.isCut ? 'length' : 'stop',
       },
     ],
@@ -117,11 +122,18 @@ function chatEvents(body: Json): MockAnswer {
   const wantsUsage = (body.stream_options as Json | undefined)?.include_usage === true;
   const event = (choices: readonly Json[], more: Json = {}): string =>
     `data: ${JSON.stringify({
-      ...{ id: 'chatcmpl-mock', object: 'chat.completion.chunk', created: 0, model: echo.model },
-      ...{ choices, ...(wantsUsage ? { usage: null } : {}), ...more },
+      id: 'chatcmpl-mock',
+      object: 'chat.completion.chunk',
+      created: 0,
+      model: echo.model,
+      choices,
+      ...(wantsUsage ? { usage: null } : {}),
+      ...more,
     })}\n\n`;
   const choice = (delta: Json, finish: string | null = null): Json => ({
-    ...{ index: 0, delta, finish_reason: finish },
+    index: 0,
+    delta,
+    finish_reason: finish,
   });
   return {
     kind: 'events',
@@ -138,7 +150,10 @@ function chatEvents(body: Json): MockAnswer {
 function completion(body: Json): Json {
   const echo = echoOf(body, [textOf(body.prompt)]);
   return {
-    ...{ id: 'cmpl-mock', object: 'text_completion', created: 0, model: echo.model },
+    id: 'cmpl-mock',
+    object: 'text_completion',
+    created: 0,
+    model: echo.model,
     choices: [
       { index: 0, text: echo.text, logprobs: null, finish_reason: echo.isCut ? 'length' : 'stop' },
     ],
@@ -153,7 +168,8 @@ function embeddings(body: Json): Json {
     object: 'list',
     model: typeof body.model === 'string' ? body.model : modelName,
     data: inputs.map((text, index) => ({
-      ...{ object: 'embedding', index },
+      object: 'embedding',
+      index,
       embedding: Array.from({ length: embeddingSize }, (_, at) => (text.charCodeAt(at) || 0) / 255),
     })),
     usage: { prompt_tokens: tokens, total_tokens: tokens },
@@ -171,7 +187,10 @@ function messageTexts(body: Json): string[] {
 function message(body: Json): Json {
   const echo = echoOf(body, messageTexts(body));
   return {
-    ...{ id: 'msg_mock', type: 'message', role: 'assistant', model: echo.model },
+    id: 'msg_mock',
+    type: 'message',
+    role: 'assistant',
+    model: echo.model,
     content: [{ type: 'text', text: echo.text }],
     stop_reason: echo.isCut ? 'max_tokens' : 'end_turn',
     stop_sequence: null,
@@ -192,7 +211,9 @@ function messageEvents(body: Json): MockAnswer {
         message: { ...start, content: [], stop_reason: null, usage },
       }),
       event({
-        ...{ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+        type: 'content_block_start',
+        index: 0,
+        content_block: { type: 'text', text: '' },
       }),
       ...piecesOf(echo.text).map((text) =>
         event({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }),
@@ -214,11 +235,17 @@ function response(body: Json): Json {
     : [textOf(body.input)];
   const echo = echoOf(body, inputs);
   return {
-    ...{ id: 'resp_mock', object: 'response', created_at: 0, model: echo.model },
+    id: 'resp_mock',
+    object: 'response',
+    created_at: 0,
+    model: echo.model,
     status: 'completed',
     output: [
       {
-        ...{ id: 'msg_mock', type: 'message', role: 'assistant', status: 'completed' },
+        id: 'msg_mock',
+        type: 'message',
+        role: 'assistant',
+        status: 'completed',
         content: [{ type: 'output_text', text: echo.text, annotations: [] }],
       },
     ],

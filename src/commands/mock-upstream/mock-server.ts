@@ -10,7 +10,7 @@ export interface MockServer extends AsyncDisposable {
 
 const bodyBytesMax = 32 * 1024 * 1024;
 
-/** Throws what the system says where the port cannot be had; port 0 takes a free one. */
+/** Throws what the system says where the port cannot be had; port 0 selects a free port. */
 export async function startMockServer(host: string, port: number): Promise<MockServer> {
   const server = createServer((request, response) => {
     answer(request, response).catch(() => response.destroy());

@@ -1,6 +1,6 @@
 /** Knows the command that stands in for a model provider: it repeats what it is asked and counts it. */
 import { once } from 'node:events';
-import { listenFailure } from '../../app.ts';
+import { listenFailure } from '../../app/listen.ts';
 import type { Command } from '../shared/command.ts';
 import { port, text } from '../shared/option.ts';
 import { startMockServer } from './mock-server.ts';
@@ -21,7 +21,7 @@ export const mockUpstream: Command<Options> = {
   options: {
     host: text('ADDRESS', { describe: 'Address to listen on', fallback: hostUsual }),
     port: port(portUsual, {
-      describe: 'Port to listen on; 0 takes a free one',
+      describe: 'Port to listen on; 0 selects a free port',
       fallback: String(portUsual),
     }),
   },

@@ -36,15 +36,15 @@ export const serve: Command<Options> = {
       fallback: 'GATEWRIGHT_HOST, else 127.0.0.1',
     }),
     port: port(8080, {
-      describe: 'Port of the Admin API; 0 takes a free one',
+      describe: 'Port of the Admin API; 0 selects a free port',
       fallback: 'PORT, else 8080',
     }),
     'metrics-port': port(9464, {
-      describe: 'Port of the Prometheus metrics; 0 takes a free one',
+      describe: 'Port of the Prometheus metrics; 0 selects a free port',
       fallback: 'GATEWRIGHT_METRICS_PORT, else 9464',
     }),
     'inference-port': port(8787, {
-      describe: 'Port of inference; 0 takes a free one',
+      describe: 'Port of inference; 0 selects a free port',
       fallback: 'GATEWRIGHT_INFERENCE_PORT, else 8787',
     }),
     components: choices(allComponents, 'LIST', {

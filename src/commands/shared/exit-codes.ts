@@ -1,4 +1,4 @@
-/** Knows the exit code of every ending. */
+/** Maps every ending to its exit code. */
 import type { Ending } from '../../failure.ts';
 
 export const exitCodes: Readonly<Record<Ending, number>> = {

@@ -1,27 +1,28 @@
-/** Knows how the heap is kept small: of a process that serves, one that mostly rests, and a run with much to go through. */
+/** Limits the heap of servers, of mostly idle daemons, and of runs over large sources. */
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * Of both halves of the part for new objects. With half of it a request under load is more work by a
- * tenth, because what still waits for its answer is copied each time that it is full.
+ * Maximum size of the young generation (both semi-spaces). Half of it makes a request under load 10 %
+ * slower, because the objects of pending requests are copied at each collection.
  */
 const newObjectsBytes = 64 * 1024 * 1024;
 const lookMs = 500;
 
 /**
- * Left alone, the part of the heap for new objects doubles under load to many times what a start
- * needs, for requests that leave nothing behind; and what has outlived them is looked through when
- * it has grown to several times what is in use. The one grows up to a bound, the other is looked
- * through when it has doubled: what it may grow by counts the bytes of requests under way too, so that
- * with less it is looked through all the time where bodies are large. Sizes themselves can only be given
- * on Node's own command line, which is not ours, so that growth is let go and held instead. To be called
- * when the start is over, which needs room, and which keeps what it compiled for the next: other flags
- * than that one begins with would make it worthless.
+ * Bounds the growth of both generations. By default the young generation grows under load to many
+ * times its size after startup, although requests leave nothing behind, and the old generation is
+ * collected only after it has grown to several times its live size. Here the young generation grows up
+ * to a bound, and the old generation is collected when it has doubled. A smaller factor would collect
+ * constantly when bodies are large, because the bytes of pending requests count as well.
  *
- * New objects of a kind that mostly lived on during the start would be made among the old ones for
- * good. Those of a request die young all the same; but what an old object holds, dead as it is, stays
- * until the old ones are looked through: a third of the processor time of a request was spent on that.
+ * Sizes can only be set on Node's command line, which belongs to the user, so growth is enabled and
+ * limited instead. Call this after startup: startup needs the room, and compiled code is only cached
+ * for the flags with which a process begins.
+ *
+ * Allocation sites whose objects mostly survived startup would allocate in the old generation for
+ * ever. Objects of a request die young, but dead objects in the old generation keep what they reference
+ * until the next full collection: a third of the processor time of a request was spent on that.
  */
 export function keepHeapSmall(): void {
   setFlagsFromString('--heap-growing-percent=100');
@@ -37,17 +38,17 @@ export function keepHeapSmall(): void {
   }, lookMs).unref();
 }
 
-/** What a heap may grow between two rests before it is worth the while to shrink it. */
+/** Growth between two idle phases that makes shrinking worthwhile. */
 const slackBytes = 8 * 1024 * 1024;
 
 /**
- * Of a process that works for a moment and then rests for long. V8 keeps what such a moment took for
- * the next one: up to a quarter of the process, which nobody else can use.
+ * The heap of a process that works briefly and then idles for long. V8 retains the memory of the busy
+ * phase for the next one: up to a quarter of the process.
  */
 export class RestingHeap {
   #restingBytes = 0;
 
-  /** Gives back what is free, where that is much; takes tens of ms, and longer where much is in use. */
+  /** Returns free memory to the system if it is much; takes tens of ms, longer for a large heap. */
   shrink(): void {
     if (heapBytes() - this.#restingBytes < slackBytes) return;
     collectAll();
@@ -59,7 +60,7 @@ function heapBytes(): number {
   return getHeapStatistics().total_physical_size;
 }
 
-/** Only the last resort of V8 also gives back the pages that it has emptied. */
+/** Only V8's last-resort collection also returns emptied pages. */
 function collectAll(): void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as NodeJS.GCFunction;
@@ -67,14 +68,14 @@ function collectAll(): void {
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 }
 
-/** Sources from this size on are gone through in a small heap. */
+/** Sources from this size are processed with a small young generation. */
 const largeSourceBytes = 2 * 1024 * 1024;
 
-/** Of a run: it keeps little of what it goes through, and needs no room for the rest. */
+/** The heap of a run, which retains little of what it reads. */
 export class RunHeap implements Disposable {
   #isSmall = false;
 
-  /** To be told of the source before it is read: what the heap has grown to by then, it stays. */
+  /** Call before the source is read: the heap does not shrink below its size at this moment. */
   makeReady(sourceBytes: number): void {
     if (sourceBytes < largeSourceBytes) return;
     this.#isSmall = true;
@@ -82,7 +83,7 @@ export class RunHeap implements Disposable {
     setFlagsFromString('--heap-growing-percent=100');
   }
 
-  /** Goes back to what V8 begins with, under which alone compiled code is of use to the next start. */
+  /** Restores the initial flags of V8; cached code is only usable with them. */
   [Symbol.dispose](): void {
     if (!this.#isSmall) return;
     setFlagsFromString('--semi-space-growth-factor=2');

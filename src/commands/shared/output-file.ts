@@ -1,12 +1,12 @@
-/** Knows whether a file can be put where an option names it, before the work begins whose end it is to hold. */
+/** Checks that an output file can be written before the work begins. */
 import { stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { shellWord } from './shell-line.ts';
 
 /**
- * The absolute path of a file that `--option` names. Folders are not made for it: one that is not there may
- * be a slip of the pen.
+ * The absolute path of a file that `--option` names. Missing folders are not created, because the path
+ * may be mistyped.
  *
  * @throws Failure (invalid input) naming the option and what to do
  */
@@ -19,7 +19,7 @@ export async function outputFile(option: string, file: string, cwd: string): Pro
   const folder = dirname(path);
   const isThere = await isFolder(folder);
   if (isThere === undefined) {
-    throw refuse(`there is no folder ${folder}`, `make it with: mkdir -p ${shellWord(folder)}`);
+    throw refuse(`the folder ${folder} does not exist`, `create it with: mkdir -p ${shellWord(folder)}`);
   }
   if (!isThere) throw refuse(`${folder} is a file and no folder`, 'name another place');
   if (await isFolder(path)) throw refuse('that is a folder', 'name a file in it');

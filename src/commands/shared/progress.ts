@@ -1,21 +1,21 @@
-/** Knows how a long run tells how far it is: a line at a terminal, events for programs, nothing elsewhere. */
+/** Shows the progress of a long run: a status line at a terminal, events for programs, else nothing. */
 import type { Clock } from '../../clock.ts';
 import type { TextOutput } from './text-output.ts';
 
-/** A run that is over sooner has nothing to tell. */
+/** Shorter runs show no progress. */
 const firstAfterMs = 500;
 const lineEveryMs = 100;
 const eventEveryMs = 5_000;
-/** Sooner nothing can be said of the rest. */
+/** Earlier estimates would be unreliable. */
 const estimateAfterMs = 2_000;
 
 export class Progress {
   readonly #stderr: TextOutput;
   readonly #form: 'text' | 'json';
   readonly #clock: Clock;
-  /** Of the first change that is over, which no question to the user comes after. */
+  /** Time of the first completed change, after all questions to the user. */
   #startedAt: number | null = null;
-  #toldAt: number | null = null;
+  #reportedAt: number | null = null;
 
   constructor(stderr: TextOutput, form: 'text' | 'json', clock: Clock) {
     this.#stderr = stderr;
@@ -23,7 +23,7 @@ export class Progress {
     this.#clock = clock;
   }
 
-  /** Asked after each change; tells of few. */
+  /** Called after each change; reports at intervals. */
   tell({ done, total }: { readonly done: number; readonly total: number }): void {
     const now = this.#clock.now();
     this.#startedAt ??= now;
@@ -31,11 +31,11 @@ export class Progress {
     const isTerminal = this.#stderr.isTerminal;
     if (!isTerminal && this.#form !== 'json') return;
     const isDue =
-      this.#toldAt === null
+      this.#reportedAt === null
         ? elapsedMs >= (isTerminal ? firstAfterMs : eventEveryMs)
-        : now - this.#toldAt >= (isTerminal ? lineEveryMs : eventEveryMs);
+        : now - this.#reportedAt >= (isTerminal ? lineEveryMs : eventEveryMs);
     if (!isDue) return;
-    this.#toldAt = now;
+    this.#reportedAt = now;
     const leftMs = elapsedMs < estimateAfterMs ? null : ((total - done) * elapsedMs) / done;
     if (isTerminal) {
       const rest = leftMs === null ? '' : `, about ${duration(leftMs)} left`;
@@ -46,7 +46,7 @@ export class Progress {
     }
   }
 
-  /** The line is gone before anything else is said. */
+  /** Clears the status line before other output. */
   end(): void {
     this.#stderr.writeStatus('');
   }

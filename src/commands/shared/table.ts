@@ -1,4 +1,4 @@
-/** Knows how rows of text are set as columns for people to read. */
+/** Formats rows of text as columns. */
 import { oneLine } from '../../terminal-text.ts';
 
 /** Lines of columns padded to their widest cell, two spaces apart; the last column is not padded. */

@@ -1,20 +1,20 @@
-/** Knows how what a command says reaches a stream: the one place where all of it becomes harmless to terminals. */
+/** Writes the output of commands to streams and makes all of it safe for terminals. */
 import type { Writable } from 'node:stream';
 import { forTerminal, printable } from '../../terminal-text.ts';
 
-/** What it writes to; a terminal says so. */
+/** A stream; `isTTY` is true for a terminal. */
 export type TextStream = Writable & { readonly isTTY?: boolean };
 
-/** Parts are written together from this length on. */
-const gatheredLength = 64 * 1024;
+/** Parts are combined to writes of this length. */
+const writeLength = 64 * 1024;
 
-/** Standard output or standard error of a command; also takes the lines of a log. */
+/** Standard output or standard error of a command; also the destination of a log. */
 export class TextOutput {
-  /** Opening one takes time, so that it is done by whoever says something. */
+  /** Opened on first use, because opening takes time. */
   readonly #open: () => TextStream;
-  /** Colour is for people at a terminal who have not said no to it. */
+  /** Colours are used at a terminal unless NO_COLOR is set. */
   readonly #mayColor: () => boolean;
-  /** Of the line that stands now. */
+  /** Length of the current status line. */
   #statusLength = 0;
 
   constructor(open: () => TextStream, mayColor: () => boolean) {
@@ -27,18 +27,18 @@ export class TextOutput {
   }
 
   /**
-   * A line at a terminal that stands until something else is said, or `''` for none; nothing anywhere
-   * else. It is overwritten with blanks, which every terminal can do.
+   * Shows a status line at a terminal until the next output; `''` clears it. Does nothing for other
+   * streams. The line is overwritten with spaces, which works in every terminal.
    */
   writeStatus(line: string): void {
     const stream = this.#open();
     if (stream.isTTY !== true || (line === '' && this.#statusLength === 0)) return;
-    const shown = forTerminal(line, { color: false });
-    stream.write(`\r${shown.padEnd(this.#statusLength)}${line === '' ? '\r' : ''}`);
-    this.#statusLength = shown.length;
+    const text = forTerminal(line, { color: false });
+    stream.write(`\r${text.padEnd(this.#statusLength)}${line === '' ? '\r' : ''}`);
+    this.#statusLength = text.length;
   }
 
-  /** Text for people, of which nothing but our own colours is obeyed. */
+  /** Writes text for people; terminals interpret only our own colours. */
   write(text: string, done?: (error: Error | null | undefined) => void): boolean {
     this.writeStatus('');
     const stream = this.#open();
@@ -46,29 +46,29 @@ export class TextOutput {
     return stream.write(forTerminal(text, { color }), done);
   }
 
-  /** As {@link write}, of a text that comes in parts: the whole is never held. */
+  /** Like {@link write}, for a text in parts, without holding all of it in memory. */
   writeParts(parts: Iterable<string>): void {
     let gathered = '';
     for (const part of parts) {
       gathered += part;
-      if (gathered.length < gatheredLength) continue;
+      if (gathered.length < writeLength) continue;
       this.write(gathered);
       gathered = '';
     }
     if (gathered !== '') this.write(gathered);
   }
 
-  /** One JSON document, exact to the programs that read it. */
+  /** Writes one JSON document exactly. */
   writeJson(document: unknown): void {
     this.#open().write(`${printable(JSON.stringify(document, null, 2))}\n`);
   }
 
-  /** One of many JSON documents, on a line of its own. */
+  /** Writes one of many JSON documents on its own line. */
   writeJsonLine(document: unknown): void {
     this.#open().write(`${printable(JSON.stringify(document))}\n`);
   }
 
-  /** What programs read and is no JSON, as it is. */
+  /** Writes text for programs unchanged. */
   writeExact(text: string): void {
     this.#open().write(text);
   }

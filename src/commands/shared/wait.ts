@@ -1,20 +1,20 @@
-/** Knows how a command waits for what is not there yet, and says what that is. */
+/** Waits for a dependency that is not available yet and reports the reason. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { isPassing } from '../../store/connection/unavailable.ts';
+import { isTemporary } from '../../store/connection/unavailable.ts';
 
-/** Short beside a start, and next to nothing for a server that refuses connections. */
+/** Short compared to a startup, and negligible load for a server that rejects connections. */
 const pollMs = 250;
 
 export interface Wait {
   readonly seconds: number;
   readonly signal: AbortSignal;
-  /** Told each reason once, and again when another was in between. */
+  /** Called when the reason changes. */
   readonly say: (reason: string) => unknown;
 }
 
 /**
- * Resolves when `reasonToWait` yields null, or when the time is over: what is wrong then, the work
- * itself says.
+ * Resolves when `reasonToWait` returns null, or after the time limit; then the following work reports
+ * the error.
  *
  * @throws the signal's AbortError
  */
@@ -23,22 +23,22 @@ export async function waitWhile(
   { seconds, signal, say }: Wait,
 ): Promise<void> {
   const until = performance.now() + seconds * 1_000;
-  for (let said = ''; performance.now() < until; ) {
+  for (let reported = ''; performance.now() < until; ) {
     const reason = await reasonToWait();
     if (reason === null) return;
-    if (reason !== said) await say(reason);
-    said = reason;
+    if (reason !== reported) await say(reason);
+    reported = reason;
     await delay(pollMs, undefined, { signal });
   }
 }
 
-/** Why the database cannot be used now, or null when it can; throws what waiting does not change. */
+/** Why the database is unavailable now, or null; rethrows errors that waiting cannot fix. */
 export async function reasonUnavailable(work: () => Promise<unknown>): Promise<string | null> {
   try {
     await work();
     return null;
   } catch (error) {
-    if (isPassing(error)) return (error as Error).message;
+    if (isTemporary(error)) return (error as Error).message;
     throw error;
   }
 }

@@ -1,29 +1,29 @@
-/** Knows how whoever sits at the terminal is asked whether a plan is to be carried out. */
+/** Asks at the terminal whether to apply a plan. */
 import { createInterface } from 'node:readline/promises';
 import { Failure } from '../../failure.ts';
 import type { Impacts } from '../../sync/plan/impact.ts';
-import type { Plan } from '../../sync/plan/planned.ts';
+import type { Plan } from '../../sync/plan/plan-model.ts';
 import { textParts } from '../../sync/report/text.ts';
 import type { CommandIo } from '../shared/command.ts';
 
-/** @throws Failure (invalid input) where nobody can be asked and nobody has said yes before */
-export function assertAskable(command: string, yes: boolean, io: CommandIo): void {
+/** @throws Failure (invalid input) without a terminal and without --yes */
+export function requireTerminal(command: string, yes: boolean, io: CommandIo): void {
   if (yes || io.stdin.isTTY === true) return;
-  const message = `${command} asks before it writes, and there is no terminal to ask at; add --yes, or use plan`;
+  const message = `${command} asks for confirmation, but there is no terminal; add --yes, or use plan`;
   throw new Failure('invalidInput', message);
 }
 
-/** Shows the plan with what it reaches, and asks, `question` being like `Apply this?`. */
+/** Shows the plan and its impact, then asks `question`, such as `Apply this?`. */
 export async function confirm(
   plan: Plan,
   impacts: Impacts,
   question: string,
   io: CommandIo,
 ): Promise<boolean> {
-  const shown = { plan, impacts, report: null, declined: false, warnings: [], refusal: null };
-  io.stderr.writeParts(textParts(shown));
+  const report = { plan, impacts, report: null, declined: false, warnings: [], refusal: null };
+  io.stderr.writeParts(textParts(report));
   io.stderr.write(`${question} Only "yes" is taken for an answer: `);
-  // The terminal itself shows and mends what is typed, and makes a signal of Ctrl-C.
+  // The terminal handles echo, editing and Ctrl-C.
   const terminal = createInterface({ input: io.stdin });
   try {
     const answer = await terminal.question('', { signal: io.signal });

@@ -1,7 +1,7 @@
-/** Knows the JSON document of one cycle, as `-o json` and `--report` write it. */
-import { type Outcome, resultDocument } from '../../sync/report/document.ts';
+/** Builds the JSON document of a cycle for `-o json` and `--report`. */
+import { type CycleOutcome, resultDocument } from '../../sync/report/document.ts';
 import { exitCodes } from '../shared/exit-codes.ts';
 
-export function cycleDocument(result: Outcome): Record<string, unknown> {
+export function cycleDocument(result: CycleOutcome): Record<string, unknown> {
   return { ...resultDocument(result), exitCode: exitCodes[result.ending] };
 }

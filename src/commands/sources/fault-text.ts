@@ -1,4 +1,4 @@
-/** Knows how faults in manifests are shown: to people, and as annotations of a GitHub workflow. */
+/** Formats faults in manifests for people and as annotations of a GitHub workflow. */
 
 import {
   noteText,
@@ -9,47 +9,47 @@ import {
 import type { SourceFault } from '../../sync/source/source-files.ts';
 import { oneLine } from '../../terminal-text.ts';
 
-/** More faults than this help nobody; the count says how many there are. */
-const faultsShownMax = 200;
-/** Of one fault at many places. */
-const placesShownMax = 5;
+/** Maximum number of faults printed; the total is printed too. */
+const printedFaultsMax = 200;
+/** Maximum number of further positions printed for one fault. */
+const printedPositionsMax = 5;
 
-/** The same mistake at one or more places: one Workspace that is missing, say, and all that names it. */
+/** The same fault at one or more positions, such as all references to a missing workspace. */
 export interface FaultGroup {
-  /** At its first place. */
+  /** The fault at its first position. */
   readonly fault: SourceFault;
-  /** All of them, the first included, in their order. */
+  /** All positions, including the first, in order. */
   readonly places: readonly Position[];
 }
 
-/** Faults that say the same, as one, in the order of their first places. */
+/** Groups faults with the same message, in the order of their first positions. */
 export function groupFaults(faults: readonly SourceFault[]): FaultGroup[] {
   const groups = Map.groupBy(faults, ({ code, message, fix }) =>
     JSON.stringify([code, message, fix]),
   );
   return [...groups.values()].map((same) => ({
     fault: same[0]!,
-    places: apart(same.map(({ position }) => position)),
+    places: uniquePositions(same.map(({ position }) => position)),
   }));
 }
 
-/** The defaults of a folder are wrong once, for however many manifests. */
-function apart(places: readonly Position[]): Position[] {
+/** Removes duplicates: a fault in folder defaults appears once for every manifest. */
+function uniquePositions(places: readonly Position[]): Position[] {
   const byPlace = places.map(
     (place) => [placeText({ ...place, related: undefined }), place] as const,
   );
   return [...new Map(byPlace.toReversed()).values()].toReversed();
 }
 
-/** `file:line:column message`, the fix and other places below it, and a count at the end. */
+/** `file:line:column message`, the fix and other positions below it, and a total at the end. */
 export function formatFaults(faults: readonly SourceFault[]): string {
   const groups = groupFaults(faults);
-  const lines = groups.slice(0, faultsShownMax).flatMap((group) => {
+  const lines = groups.slice(0, printedFaultsMax).flatMap((group) => {
     const { position, message, fix } = group.fault;
     const below = [fix, ...alsoAt(group)].flatMap((text) => text ?? []);
-    return [`${shownPlace(position)} ${message}`, ...below.map((text) => `    ${text}`)];
+    return [`${positionText(position)} ${message}`, ...below.map((text) => `    ${text}`)];
   });
-  const hidden = groups.length - faultsShownMax;
+  const hidden = groups.length - printedFaultsMax;
   if (hidden > 0) lines.push(`… and ${hidden} more`);
   const files = new Set(faults.map(({ position }) => position.file)).size;
   const count = groups.reduce((sum, { places }) => sum + places.length, 0);
@@ -59,12 +59,12 @@ export function formatFaults(faults: readonly SourceFault[]): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A line each: `warning: file:line:column: message; fix`. */
+/** One line each: `warning: file:line:column: message; fix`. */
 export function formatWarnings(warnings: readonly SourceFault[]): string {
   return warnings.map((note) => `warning: ${oneLine(noteText(note))}\n`).join('');
 }
 
-/** One `::error` command a fault, or `::warning`. */
+/** One `::error` or `::warning` command for each fault. */
 export function formatGithubFaults(
   faults: readonly SourceFault[],
   level: 'error' | 'warning' = 'error',
@@ -82,16 +82,16 @@ export function formatGithubFaults(
     .join('');
 }
 
-/** `also at a.yaml:3:5, b.yaml:1:1 and 8 more places`, where there are others. */
+/** `also at a.yaml:3:5, b.yaml:1:1 and 8 more places`; empty without further positions. */
 function alsoAt({ places }: FaultGroup): string[] {
   const others = places.slice(1);
   if (others.length === 0) return [];
-  const hidden = others.length - placesShownMax;
-  const shown = others.slice(0, placesShownMax).map(shownPlace).join(', ');
-  return [`also at ${shown}${hidden > 0 ? ` and ${counted(hidden, 'more place')}` : ''}`];
+  const hidden = others.length - printedPositionsMax;
+  const printed = others.slice(0, printedPositionsMax).map(positionText).join(', ');
+  return [`also at ${printed}${hidden > 0 ? ` and ${counted(hidden, 'more place')}` : ''}`];
 }
 
-function shownPlace(position: Position): string {
+function positionText(position: Position): string {
   return oneLine(placeText(position));
 }
 

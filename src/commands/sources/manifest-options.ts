@@ -1,4 +1,4 @@
-/** Knows the options that plan, apply and export share: where the source, the server and the secrets are. */
+/** Defines the options shared by commands that read manifests or call a server, and opens both. */
 import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
@@ -10,7 +10,7 @@ import type { CommandLine } from '../../sync/plan/guards.ts';
 import { type DesiredSet, type Identity, identityKey } from '../../sync/resources/resource-set.ts';
 import type { WorkspaceScope } from '../../sync/resources/workspace-scope.ts';
 import { AdminClient } from '../../sync/server/client.ts';
-import type { OpenSinks } from '../../sync/sinks/sinks.ts';
+import type { OpenSinks } from '../../sync/sinks/sink-set.ts';
 import { isStandardInput, openSources } from '../../sync/source/source.ts';
 import type { Descent, Source, SourceVersion } from '../../sync/source/source-files.ts';
 import type { CommandIo } from '../shared/command.ts';
@@ -45,25 +45,25 @@ export interface ManifestOptions extends ServerOptions {
   readonly env: string | undefined;
 }
 
-/** Options of every command that talks to a server. */
+/** Options of every command that calls a server. */
 export const serverOptions: OptionTable<ServerOptions> = {
   credentials: text('FILE', {
-    describe: 'credentials.json of the server',
+    describe: 'File with the credentials of the server',
     fallback: 'GATEWRIGHT_CREDENTIALS, else credentials.json in the home',
   }),
   owner: text('NAME', {
-    describe: 'Name of this installation; every resource belongs to one owner',
+    describe: 'Owner name of this installation; every resource has one owner',
     fallback: 'GATEWRIGHT_OWNER, else gatewright',
   }),
   home: homeOption,
 };
 
-/** Options of every command that reads manifests, too. */
+/** Options of every command that also reads manifests. */
 export const manifestOptions: OptionTable<ManifestOptions> = {
   paths: words('Folders, files, Git URLs, or - for standard input', 'the current folder'),
   ...serverOptions,
   'secrets-dir': text('DIR', {
-    describe: 'Folder for key values and for valueFrom files',
+    describe: 'Folder of key values and valueFrom files',
     fallback: 'GATEWRIGHT_SECRETS_DIR, else secrets in the home',
   }),
   workspace: workspaceOption,
@@ -72,12 +72,12 @@ export const manifestOptions: OptionTable<ManifestOptions> = {
 
 const advice: CredentialsAdvice = {
   missing:
-    'Start a server with `gatewright up`, or make credentials with `gatewright bootstrap`, or name ' +
+    'Start a server with `gatewright up`, create credentials with `gatewright bootstrap`, or pass ' +
     'the file with --credentials FILE.',
-  damaged: '`gatewright bootstrap` writes one.',
+  damaged: 'Create a new one with `gatewright bootstrap`.',
 };
 
-/** @throws Failure (invalid input) naming the file and how to get one */
+/** @throws Failure (invalid input) naming the credentials file and how to create it */
 export function openClient(options: ServerOptions, io: CommandIo): AdminClient {
   const settings = readSettings(undefined, { cwd: io.cwd });
   const home = resolve(io.cwd, options.home ?? settings.home);
@@ -100,30 +100,30 @@ function readOwner(owner: string): string {
   throw new Failure('invalidInput', message);
 }
 
-/** Manifests that are ready to be read, with the folder for key values. */
+/** Opened manifests, with the folder of key values. */
 export interface OpenedManifests {
   readonly secretsFolder: string;
   readonly openSinks: OpenSinks;
   readonly locations: readonly string[];
-  /** The environment of them that counts; null for none. */
+  /** The selected environment; null for none. */
   readonly environment: string | null;
-  /** What stands in them now; see `Source.newest`. */
+  /** The current version; see `Source.newest`. */
   readonly newest: () => Promise<SourceVersion>;
-  /** What is looked at of them. */
+  /** The workspaces that are read. */
   readonly scope: WorkspaceScope;
-  /** @throws Failure (invalid input) that lists every fault of the scope with its place */
+  /** @throws Failure (invalid input) that lists every fault of the scope with its position */
   readonly read: () => Promise<DesiredSet>;
   /**
-   * The part of them that is right.
+   * Reads the valid part of the manifests.
    *
-   * @throws Failure (invalid input) as `read` where no workspace of the scope is
+   * @throws Failure (invalid input) like `read` when no workspace of the scope is valid
    */
-  readonly readSound: () => Promise<DesiredSet>;
+  readonly readValidPart: () => Promise<DesiredSet>;
   /** See `Source.descent`. */
   readonly descent: (earlier: string, commit: string) => Promise<Descent | undefined>;
 }
 
-/** @param onSize told how many bytes a source has, before they are gone through */
+/** @param onSize called with the size of the source in bytes before it is parsed */
 export function openManifests(
   options: ManifestOptions,
   io: CommandIo,
@@ -145,7 +145,7 @@ export function openManifests(
     signal: io.signal,
     ...(locations.some(isStandardInput) ? { stdin: io.stdin } : {}),
   };
-  // Opened when it is first asked for, and once: standard input can be read once only.
+  // Opened once, on first use: standard input can be read only once.
   let opened: Source | undefined;
   const open = (): Source => {
     opened ??= openSources(locations, sourceOptions);
@@ -165,20 +165,20 @@ export function openManifests(
       if (set === undefined) throw faulty(faults);
       return set;
     },
-    readSound: async () => soundPart(await readSource(await open().read(), sources), scope),
+    readValidPart: async () => soundPart(await readSource(await open().read(), sources), scope),
     descent: async (earlier, commit) => await open().descent?.(earlier, commit),
   };
 }
 
-/** Of what led here, what belongs to the command that goes on: see {@link applyCommand}. */
-export interface GoOnOptions extends ManifestOptions {
+/** The options that a follow-up command repeats: see {@link applyCommand}. */
+export interface FollowUpOptions extends ManifestOptions {
   readonly 'take-ownership'?: boolean;
   readonly 'no-prune'?: boolean;
   readonly 'allow-deletes'?: number | undefined;
   readonly delete?: readonly Identity[];
   readonly 'even-if-suspended'?: boolean;
   readonly 'accept-history'?: boolean;
-  /** Of an `apply`. */
+  /** Only for `apply`. */
   readonly atomic?: boolean;
   readonly yes?: boolean;
   readonly report?: string | undefined;
@@ -187,12 +187,13 @@ export interface GoOnOptions extends ManifestOptions {
 }
 
 /**
- * Writes the command that goes on where this one stops, with the options in force and others that
- * release what was held back. What comes from standard input leaves nobody to ask.
+ * Writes the `apply` command that continues where this command stopped, with the current options and
+ * further ones that confirm held-back changes. Manifests from standard input imply --yes, because the
+ * terminal cannot be asked.
  */
-export function applyCommand(options: GoOnOptions, cwd: string): CommandLine {
+export function applyCommand(options: FollowUpOptions, cwd: string): CommandLine {
   const { atomic = false, report, yes = false } = options;
-  return goOn('apply', options, cwd, {
+  return followUpCommand('apply', options, cwd, {
     atomic,
     yes: yes || locationsOf(options).includes('-'),
     ...(report === undefined ? {} : { report }),
@@ -201,14 +202,14 @@ export function applyCommand(options: GoOnOptions, cwd: string): CommandLine {
   });
 }
 
-/** Writes the command that saves a plan of the same to `out`, as {@link applyCommand} does. */
-export function planCommand(options: GoOnOptions, out: string, cwd: string): CommandLine {
-  return goOn('plan', options, cwd, { out });
+/** Writes the command that saves the plan to `out`; see {@link applyCommand}. */
+export function planCommand(options: FollowUpOptions, out: string, cwd: string): CommandLine {
+  return followUpCommand('plan', options, cwd, { out });
 }
 
-function goOn(
+function followUpCommand(
   verb: string,
-  options: GoOnOptions,
+  options: FollowUpOptions,
   cwd: string,
   own: Readonly<Record<string, string | boolean>>,
 ): CommandLine {
@@ -231,22 +232,22 @@ function goOn(
   return (more) => {
     const named = typeof more.delete === 'string' ? more.delete.split(',') : [];
     const all = [...new Set([...released, ...named])].toSorted();
-    const told = all.length === 0 ? {} : { delete: all.join(',') };
-    return shellLine(cwd, verb, locationsOf(options), { ...inForce, ...more, ...told });
+    const deletions = all.length === 0 ? {} : { delete: all.join(',') };
+    return shellLine(cwd, verb, locationsOf(options), { ...inForce, ...more, ...deletions });
   };
 }
 
-/** What `--workspace` says. */
+/** The scope that `--workspace` selects; null for all workspaces. */
 export function scopeOf({ workspace }: Pick<ManifestOptions, 'workspace'>): WorkspaceScope {
   return workspace.length === 0 ? null : new Set(workspace);
 }
 
-/** The current folder where none is named. */
+/** The named locations, by default the current folder. */
 export function locationsOf({ paths }: Pick<ManifestOptions, 'paths'>): string[] {
   return paths.length === 0 ? ['.'] : [...paths];
 }
 
-/** What a run calls itself to another that waits for it: `apply on host-1 (process 12)`. */
+/** The holder name of this run in a lease: `apply on host-1 (process 12)`. */
 export function holderName(command: string): string {
   return `${command} on ${hostname()} (process ${process.pid})`;
 }

@@ -1,4 +1,4 @@
-/** Knows how manifests are read and judged where no server is asked and no secret is at hand. */
+/** Reads and validates manifests without a server and without secrets. */
 import { resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { environmentIn } from '../../settings/reading/environment.ts';
@@ -10,7 +10,7 @@ import { isStandardInput, readSources } from '../../sync/source/source.ts';
 import type { SourceFiles } from '../../sync/source/source-files.ts';
 import type { CommandIo } from '../shared/command.ts';
 
-/** @param given the environment that was named; else the setting counts */
+/** @param given the environment from the command line, which overrides the setting */
 export async function readOffline(
   paths: readonly string[],
   given: string | undefined,
@@ -29,13 +29,13 @@ export async function readOffline(
   return await readSources(locations, { ...common, cacheDirectory, git: sync.git });
 }
 
-/** Settings as a whole take longer to read than most sources. */
+/** Reads only this setting: reading all takes longer than reading most sources. */
 function environmentOf(given: string | undefined, cwd: string): string | null {
   const set = given ?? environmentIn(cwd)('GATEWRIGHT_ENVIRONMENT')?.trim();
   return set === undefined || set === '' ? null : set;
 }
 
-/** Continuous integration checks manifests without holding the secrets that they name. */
+/** Validates without resolving secrets, which CI jobs do not have. */
 export async function checkOffline(
   files: SourceFiles,
   cwd: string,
@@ -49,7 +49,7 @@ export async function checkOffline(
   return await checkSource(files, sources, scope);
 }
 
-/** @throws Failure (invalid input) for a name of `--workspace` that the source does not know */
+/** @throws Failure (invalid input) when the source does not declare a workspace of `--workspace` */
 export function requireDeclared(
   names: readonly string[],
   { workspaces }: Pick<Checked, 'workspaces'>,
@@ -60,7 +60,7 @@ export function requireDeclared(
   throw new Failure('invalidInput', message);
 }
 
-/** What manifests may read of the process; most sources mention nothing of the kind. */
+/** The variables that manifests may read; most sources use none. */
 export async function offlineVariables({ files }: SourceFiles, cwd: string): Promise<Environment> {
   const mention = files.some(
     ({ content }) => content.includes('${') || content.includes('valueFrom'),
@@ -68,7 +68,7 @@ export async function offlineVariables({ files }: SourceFiles, cwd: string): Pro
   return mention ? await openVariables(cwd) : () => undefined;
 }
 
-/** Loaded where a manifest mentions one, because most mention none. */
+/** The code is loaded only when a manifest uses a variable. */
 async function openVariables(cwd: string): Promise<Environment> {
   const { manifestVariables } = await import('../../settings/reading/manifest-variables.ts');
   const look = environmentIn(cwd);

@@ -1,18 +1,18 @@
-/** Knows how a saved plan becomes a file, and which of the words of a command line is one. */
+/** Reads and writes files of saved plans. */
 import { randomUUID } from 'node:crypto';
 import { lstat, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Failure } from '../../failure.ts';
 import { looksLikePlan, parseSavedPlan, type SavedPlan } from '../../sync/review/saved-plan.ts';
 
-/** Of a file, enough to tell a plan from manifests. */
+/** Enough of a file to distinguish a plan from manifests. */
 const beginningBytes = 200;
 const fileBytesMax = 256 * 1024 * 1024;
 
 /**
- * The saved plan that a path names; undefined for a folder, manifests, or what is not there.
+ * The saved plan in a file; undefined for a folder, manifests, or a missing file.
  *
- * @throws Failure (invalid input) for a plan that cannot be applied, or that does not stand alone
+ * @throws Failure (invalid input) for a plan that cannot be applied, or that is not the only path
  */
 export async function readPlanFile(
   paths: readonly string[],
@@ -31,7 +31,7 @@ export async function readPlanFile(
 }
 
 /**
- * Writes the file at once or not at all, readable by its owner alone. What is no plan is not overwritten.
+ * Writes the file atomically, readable by its owner only. Does not overwrite files other than plans.
  *
  * @throws Failure (invalid input) naming the file
  */
@@ -64,10 +64,10 @@ async function assertReplaceable(path: string): Promise<void> {
   throw new Failure('invalidInput', message);
 }
 
-/** Undefined for what is no plain file that can be read: its reader will say so. */
+/** Undefined for anything but a readable regular file; reading it later reports the error. */
 async function beginningOf(path: string): Promise<string | undefined> {
   try {
-    // A pipe would wait for its writer, and lose what is read.
+    // Reading a pipe would wait for its writer and consume the data.
     const facts = await stat(path);
     if (!facts.isFile() || facts.size > fileBytesMax) return undefined;
     await using file = await open(path, 'r');

@@ -1,4 +1,4 @@
-/** Knows how resources are named on a command line: KIND/NAME, or KIND/WORKSPACE/NAME. */
+/** Parses resource names of a command line: KIND/NAME or KIND/WORKSPACE/NAME. */
 
 import { managedNamePattern } from '../../managed-name.ts';
 import { type KindName, kindNames, kinds } from '../../model/kinds/kinds.ts';
@@ -13,12 +13,12 @@ export function resourceNames(describe: string): Option<readonly Identity[]> {
   return { form: 'value', placeholder: 'KIND/NAME,..', fallback: 'none', describe, read };
 }
 
-/** Those of these identity keys that name a resource. */
+/** Parses identity keys; skips keys that do not name a resource. */
 export function namedResources(keys: readonly string[]): Identity[] {
   return keys.map((key) => readIdentity(key, '--delete'));
 }
 
-/** Throws `Failure` (invalid input) with the sentence that `name` (`--delete`) is the subject of. */
+/** @throws Failure (invalid input) with a sentence whose subject is `name` (`--delete`) */
 function readIdentity(word: string, name: string): Identity {
   const [kind = '', ...rest] = word.split('/');
   const isKind = (text: string): text is KindName => kindNames.some((known) => known === text);

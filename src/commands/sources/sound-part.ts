@@ -1,4 +1,4 @@
-/** Knows what of a source can be applied where something in it is wrong. */
+/** Determines which part of a source can be applied despite faults. */
 import { Failure } from '../../failure.ts';
 import type { ReadSource } from '../../sync/desired/desired.ts';
 import { type DesiredSet, owningWorkspace } from '../../sync/resources/resource-set.ts';
@@ -8,10 +8,10 @@ import { outOfReach } from '../../sync/validation/secrets.ts';
 import { formatFaults } from './fault-text.ts';
 
 /**
- * The whole source with what is wrong in it, to be planned around that.
+ * The source with its faults, so that the plan can skip the faulty parts.
  *
- * @throws Failure (invalid input) that lists every fault with its place, where no workspace of the
- *   scope is without one, or it is not even clear which files count or what goes into manifests
+ * @throws Failure (invalid input) that lists every fault with its position, when every workspace of the
+ *   scope has one, or when faults prevent the manifests from being determined at all
  */
 export function soundPart({ set, waiting }: ReadSource, scope: WorkspaceScope): DesiredSet {
   if (set.faults.length === 0) return set;
@@ -25,7 +25,7 @@ export function soundPart({ set, waiting }: ReadSource, scope: WorkspaceScope): 
   return { ...set, faults };
 }
 
-/** A source that cannot be applied, with every fault and its place; nothing is wrong with one that waits for values. */
+/** The failure of a source that cannot be applied, listing every fault with its position. */
 export function faulty(faults: readonly SourceFault[]): Failure {
   const place = faults[0]?.position;
   const isOutOfReach = faults.every(({ code }) => code === outOfReach);

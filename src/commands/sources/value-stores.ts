@@ -1,4 +1,4 @@
-/** Knows where the settings permit secret values to come from and to go to: files, a cluster, a Vault. */
+/** Opens the stores that the settings grant for reading and writing secret values: files, cluster, Vault. */
 import { readFileSync, realpathSync, statSync } from 'node:fs';
 import { resolve, sep } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -12,7 +12,7 @@ import type { SecretTarget } from '../../sync/resources/secret-target.ts';
 import { KubernetesSink } from '../../sync/sinks/kubernetes-sink.ts';
 import { type KubernetesGrant, namespaceRefusal } from '../../sync/sinks/kubernetes-store.ts';
 import { readKubernetesValue } from '../../sync/sinks/kubernetes-values.ts';
-import type { OpenSinks } from '../../sync/sinks/sinks.ts';
+import type { OpenSinks } from '../../sync/sinks/sink-set.ts';
 import { pathRefusal, type VaultGrant } from '../../sync/sinks/vault-grant.ts';
 import { VaultSink } from '../../sync/sinks/vault-sink.ts';
 import { readVaultValue } from '../../sync/sinks/vault-values.ts';
@@ -22,14 +22,14 @@ import type { VaultLogin } from '../../vault/vault-access.ts';
 import { VaultClient } from '../../vault/vault-client.ts';
 import { openCluster } from './cluster.ts';
 
-/** Where secret values come from and where those of keys go, as far as the settings permit. */
+/** Sources of secret values and sinks of key values, as granted by the settings. */
 export interface ValueStores {
   readonly secretsFolder: string;
   readonly sources: SecretSources;
   readonly openSinks: OpenSinks;
 }
 
-/** Connects to nothing before a value is asked for. */
+/** Connects only when a value is read or written. */
 export function valueStoresIn(
   cwd: string,
   secretsFolder: string,
@@ -60,11 +60,11 @@ export function valueStoresIn(
 
 const noVault = {
   code: 'secret-refused',
-  message: 'valueFrom.vault needs a Vault, and none is set',
+  message: 'valueFrom.vault requires a Vault, but none is configured',
   fix: 'set GATEWRIGHT_VAULT_ADDRESS',
 };
 
-/** What may be written is known before anything is: a plan that could not be carried out is none. */
+/** Checked before anything is written, so that a plan that cannot be applied is rejected. */
 function refusalOf(
   target: SecretTarget,
   kubernetes: KubernetesGrant,
@@ -75,7 +75,7 @@ function refusalOf(
     const refusal = namespaceRefusal(kubernetes, target.namespace);
     return refusal && { at: 'namespace', ...refusal };
   }
-  if (vault === null) return { at: 'path', message: 'there is no Vault set', fix: noVault.fix };
+  if (vault === null) return { at: 'path', message: 'no Vault is configured', fix: noVault.fix };
   const refusal = pathRefusal(vault, target);
   return refusal && { at: 'path', ...refusal };
 }
@@ -89,7 +89,7 @@ function kubernetesGrant(
   return { namespaces, connect: () => (client ??= connect()) };
 }
 
-/** Null where the settings name no Vault. */
+/** Null when no Vault is configured. */
 function vaultGrantIn(
   cwd: string,
   settings: Settings['sync']['vault'],
@@ -120,7 +120,7 @@ function loginIn(cwd: string, login: VaultLogin<string>): VaultLogin {
 
 const secretBytesMax = 64 * 1024;
 
-/** Only what lies in the secrets folder, so that a manifest cannot name any file of this machine. */
+/** Reads only inside the secrets folder, so that a manifest cannot read other files of this machine. */
 function readInside(folder: string, path: string): Secret | undefined {
   try {
     const root = realpathSync(folder);

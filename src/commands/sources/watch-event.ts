@@ -24,7 +24,7 @@ export function eventText(event: LoopEvent, now: number): string {
   if (event.kind === 'drift') {
     const isOver = event.result.plan.changes.length === 0;
     const verdict = isOver
-      ? `the server is as ${event.isBeside ? 'it was applied last' : 'the source says'} again`
+      ? `the server is as ${event.isVersionHeld ? 'it was applied last' : 'the source says'} again`
       : 'others changed what was applied; it is told and left alone';
     return `\n${time}  ${verdict}\n${isOver ? '' : textReport(event.result)}`;
   }

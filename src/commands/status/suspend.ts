@@ -25,7 +25,7 @@ interface SuspendOptions extends ResumeOptions {
   readonly reason: string | undefined;
 }
 
-const isWell = (given: string): boolean => Timestamp.safeParse(given).success;
+const isValid = (given: string): boolean => Timestamp.safeParse(given).success;
 
 export const suspend: Command<SuspendOptions> = {
   examples: [
@@ -46,7 +46,7 @@ export const suspend: Command<SuspendOptions> = {
     until: text('TIME', {
       describe: 'Until when, as 2027-01-04T08:00:00Z',
       fallback: 'until it is resumed',
-      isWell,
+      isValid,
       expected: 'a moment such as 2027-01-04T08:00:00Z',
     }),
     output: outputForm(['text', 'json']),

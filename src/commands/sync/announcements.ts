@@ -6,7 +6,7 @@ import { Failure } from '../../failure.ts';
 import { outboundUrlFault } from '../../model/services/outbound-url.ts';
 import { packageVersion } from '../../package-root.ts';
 import type { Settings } from '../../settings.ts';
-import type { Channel } from '../../sync/daemon/sync-metrics.ts';
+import type { DeliveryChannel } from '../../sync/daemon/sync-metrics.ts';
 import { Announcer, type NotificationTerms } from '../../sync/notify/announcer.ts';
 import type { CommitStatusTerms } from '../../sync/notify/commit-status.ts';
 import { gitHostOf, plainFault } from '../../sync/notify/git-host.ts';
@@ -65,7 +65,7 @@ function readCertificates(path: string): string {
 }
 
 /** What became of a message; `reason` is null where it has arrived. */
-export type OnOutcome = (channel: Channel, host: string, reason: string | null) => void;
+export type OnOutcome = (channel: DeliveryChannel, host: string, reason: string | null) => void;
 
 /** Announcer and its ways out. */
 export interface OpenAnnouncer extends AsyncDisposable {
@@ -89,7 +89,7 @@ export function openAnnouncer(
   const agent = `gatewright/${packageVersion()}`;
   const posts: Post[] = [];
   const outboxes: Outbox[] = [];
-  const outbox = (channel: Channel, { host }: URL, ca?: string): Outbox => {
+  const outbox = (channel: DeliveryChannel, { host }: URL, ca?: string): Outbox => {
     const post = new Post({ clock, agent, ca, proxies });
     const opened = new Outbox({ post, onOutcome: (reason) => onOutcome(channel, host, reason) });
     posts.push(post);
@@ -121,7 +121,7 @@ export function openAnnouncer(
   return { announcer, close, [Symbol.asyncDispose]: () => close() };
 }
 
-export function undeliveredText(channel: Channel, host: string, reason: string): string {
+export function undeliveredText(channel: DeliveryChannel, host: string, reason: string): string {
   if (channel === 'kubernetes-status') {
     return `the status in Kubernetes cannot be written: ${reason}. It is tried again; the sync goes on`;
   }

@@ -37,7 +37,7 @@ export async function tellingCommit(
   const state = new SyncState(systemClock);
   try {
     state.onLook({ kind: 'seen', version: await newest(), isRetryPending: false });
-    outside.announcer.tellStatus(state.status);
+    outside.announcer.sendCommitStatus(state.status);
     const result = await run();
     state.onEvent({
       kind: 'cycle',
@@ -46,14 +46,14 @@ export async function tellingCommit(
       retryAt: null,
       isNews: true,
       wrong: null,
-      isBeside: false,
+      isVersionHeld: false,
     });
     return result;
   } catch (error) {
     if (error instanceof Failure) state.onLook({ kind: 'failed', failure: error });
     throw error;
   } finally {
-    outside.announcer.tellStatus(state.status);
+    outside.announcer.sendCommitStatus(state.status);
     await outside.close(deliveryMsMax);
   }
 }

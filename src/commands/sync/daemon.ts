@@ -13,8 +13,8 @@ import { type Listener, type ListenerOptions, startListener } from '../../sync/d
 import { LookHints } from '../../sync/daemon/look-hints.ts';
 import { StandingLease, type StandingTerms } from '../../sync/daemon/standing-lease.ts';
 import {
-  type Channel,
   createSyncMetrics,
+  type DeliveryChannel,
   type SyncMetrics,
 } from '../../sync/daemon/sync-metrics.ts';
 import { type LoopOptions, openLoop } from '../../sync/loop/open-loop.ts';
@@ -74,10 +74,13 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
   const { state } = loop;
   await using listener = await openListener(context, { state, hints, metrics });
   tellStart(context, listener);
-  await using lock = context.cluster.openLock?.(() => hints.give()) ?? null;
-  await lock?.turn();
-  const keptBack = (): string | null => lock?.keptBack ?? null;
-  await using lease = openLease(context, { keptBack, onLost: () => loop.forgetReports() });
+  await using lock = context.cluster.openLock?.(() => hints.trigger()) ?? null;
+  await lock?.confirm();
+  const keptBack = (): string | null => lock?.standbyReason ?? null;
+  await using lease = openLease(context, {
+    standbyReason: keptBack,
+    onLost: () => loop.forgetReports(),
+  });
   const heap = new RestingHeap();
   await loop.run({
     lease,
@@ -103,7 +106,7 @@ export async function runDaemon(context: DaemonContext): Promise<Ending> {
 
 /** A way out that does not work is told once, and again after it has worked. */
 function outcomes({ events }: DaemonContext, metrics: SyncMetrics): OnOutcome {
-  const failing = new Set<Channel>();
+  const failing = new Set<DeliveryChannel>();
   return (channel, host, reason) => {
     metrics.observeDelivery(channel, reason === null ? 'delivered' : 'failed');
     if (reason === null) failing.delete(channel);
@@ -135,7 +138,7 @@ async function openListener(
     metrics,
     hints,
     clock: systemClock,
-    standing: () => state.status,
+    status: () => state.status,
     isDraining: () => loop.signal.aborted,
   };
   try {
@@ -144,7 +147,7 @@ async function openListener(
     const { code } = error as NodeJS.ErrnoException;
     if (code === undefined) throw error;
     const message = `Cannot listen on ${host}:${port} (${code}). Set GATEWRIGHT_HOST or \
-GATEWRIGHT_SYNC_PORT otherwise; port 0 (--port 0) takes a free one.`;
+GATEWRIGHT_SYNC_PORT otherwise; port 0 (--port 0) selects a free port.`;
     throw new Failure('invalidInput', message, { cause: error });
   }
 }
@@ -166,10 +169,13 @@ function tellStart({ locations, loop, events }: DaemonContext, listener: Listene
 
 function openLease(
   { loop, events }: DaemonContext,
-  { keptBack, onLost }: Pick<StandingTerms, 'keptBack'> & { readonly onLost: () => void },
+  {
+    standbyReason: keptBack,
+    onLost,
+  }: Pick<StandingTerms, 'standbyReason'> & { readonly onLost: () => void },
 ): StandingLease {
   return new StandingLease(loop.client, {
-    keptBack,
+    standbyReason: keptBack,
     holder: loop.holder,
     takeOver: loop.takeOwnership,
     takeOverCommand: loop.command({ 'take-ownership': true }),

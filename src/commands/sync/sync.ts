@@ -13,7 +13,7 @@ import { duration, flag, optionalChoice, outputForm, port } from '../shared/opti
 import { cycleDocument } from '../sources/cycle-document.ts';
 import {
   applyCommand,
-  type GoOnOptions,
+  type FollowUpOptions,
   holderName,
   type ManifestOptions,
   manifestOptions,
@@ -67,7 +67,7 @@ export const sync: Command<SyncOptions> = {
       fallback: 'GATEWRIGHT_SYNC_DRIFT, else heal',
     }),
     port: port(8081, {
-      describe: 'Port of /livez, /readyz, /metrics and /webhook; 0 takes a free one',
+      describe: 'Port of /livez, /readyz, /metrics and /webhook; 0 selects a free port',
       fallback: 'GATEWRIGHT_SYNC_PORT, else none is opened',
     }),
     'no-prune': flag('Leave on the server what left the source, instead of deleting it'),
@@ -123,8 +123,8 @@ async function openContext(
       newest,
       probeMs: interval === undefined ? pace.probeMs : interval * 1000,
       drift: { ...pace.drift, ...(drift === undefined ? {} : { mode: drift }) },
-      readDesired: manifests.readSound,
-      readAt: (commit) => openAt(commit, options, manifests, io).readSound(),
+      readDesired: manifests.readValidPart,
+      readAt: (commit) => openAt(commit, options, manifests, io).readValidPart(),
       scope: manifests.scope,
       descent: manifests.descent,
       prune: !options['no-prune'],
@@ -156,7 +156,7 @@ function toldElsewhere(
   options: SyncOptions,
   { owner }: AdminClient,
   { environment }: OpenedManifests,
-): GoOnOptions {
+): FollowUpOptions {
   return { ...options, owner, env: environment ?? undefined, output: 'text' };
 }
 

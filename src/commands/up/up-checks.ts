@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { resolve } from 'node:path';
 import { inferencePort } from '../../app/gateway.ts';
-import { listenFailure } from '../../app.ts';
+import { listenFailure } from '../../app/listen.ts';
 import { isHeld } from '../../embedded/home-lock.ts';
 import { Failure } from '../../failure.ts';
 import { faultList, inspectSettings, type Settings } from '../../settings.ts';

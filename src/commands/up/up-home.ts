@@ -6,7 +6,7 @@ import type { App } from '../../app.ts';
 import { inspectStateFile, setAside, writeStateFile } from '../../embedded/state-file.ts';
 import { Failure } from '../../failure.ts';
 import { Secret } from '../../secret.ts';
-import { bootstrapTenant, type Tenant } from '../../store/bootstrap.ts';
+import { bootstrapTenant, type BootstrappedTenant } from '../../store/bootstrap.ts';
 import * as serviceAccounts from '../../store/people/service-accounts.ts';
 import * as managedResources from '../../store/sync/managed-resources.ts';
 import * as syncLeases from '../../store/sync/sync-leases.ts';
@@ -42,7 +42,7 @@ export async function ensureCredentials(context: TenantContext): Promise<void> {
   writeStateFile(path, credentialsText(context.url, tenant, context.inferenceUrl));
 }
 
-type KeptTenant = Omit<Tenant, 'organisationId'>;
+type KeptTenant = Omit<BootstrappedTenant, 'organisationId'>;
 
 function readKept(path: string, progress: (line: string) => void): KeptTenant | null {
   const found = inspectStateFile(path, Credentials);

@@ -87,7 +87,7 @@ export const up: Command<Options> = {
       fallback: 'GATEWRIGHT_HOME, else .gatewright',
     }),
     port: port(8080, {
-      describe: 'Port of the API; 0 takes a free one',
+      describe: 'Port of the API; 0 selects a free port',
       fallback: 'PORT, else 8080',
     }),
     source: text('PLACE', {

@@ -85,7 +85,10 @@ export class Guardrails {
   #prepare(entry: Readonly<Record<string, unknown>>, field: string, at: number): Guardrail {
     const known = this.#inline.get(entry);
     if (known !== undefined) return known;
-    const prepared = buildGuardrail(readInlineGuardrail(entry, `${field}[${at}]`), this.#options.tools);
+    const prepared = buildGuardrail(
+      readInlineGuardrail(entry, `${field}[${at}]`),
+      this.#options.tools,
+    );
     this.#inline.set(entry, prepared);
     return prepared;
   }
@@ -148,7 +151,7 @@ function requireUsableGuardrail(
   if (stored?.guardrail !== undefined && stored.guardrail !== null && !isForeign) {
     return stored.guardrail;
   }
-  const shown = /^[\w-]{1,255}$/.test(reference) ? ` ${reference}` : '';
-  const message = `The config names a guardrail${shown} that does not exist`;
+  const quoted = /^[\w-]{1,255}$/.test(reference) ? ` ${reference}` : '';
+  const message = `The config names a guardrail${quoted} that does not exist`;
   throw new GatewayError('invalid_config', message, 'x-gateway-config');
 }

@@ -109,8 +109,8 @@ export class Prompts {
       }));
     const isVisible = key.workspace === null || key.workspace.id === known?.workspaceId;
     if (known !== undefined && isVisible) return known;
-    const shown = /^[\w@-]{1,255}$/.test(reference) ? ` ${reference}` : '';
-    throw new GatewayError('not_found', `There is no prompt${shown}`, 'prompt_id');
+    const quoted = /^[\w@-]{1,255}$/.test(reference) ? ` ${reference}` : '';
+    throw new GatewayError('not_found', `There is no prompt${quoted}`, 'prompt_id');
   }
 }
 

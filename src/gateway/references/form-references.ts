@@ -1,4 +1,4 @@
-/** Knows which objects a form names that goes to a provider, so that it names none in a way that is not seen. */
+/** Finds the objects that a multipart form names, and rejects forms that could name others unseen. */
 import { Busboy } from '@fastify/busboy';
 import type { ObjectKind } from '../../objects/object-request.ts';
 import type { Exchange } from '../callers/exchange.ts';
@@ -7,26 +7,27 @@ import { type Reference, referencesOf } from './owned-references.ts';
 
 const limits = { fields: 200, files: 600, parts: 800, fieldNameSize: 200, fieldSize: 64 * 1024 };
 
-/** With one parameter only, as two could be read in two ways, and no longer than boundaries may be (RFC 2046). */
+/** Permits only the `boundary` parameter, because two parameters are ambiguous; boundaries have at most 70 characters (RFC 2046). */
 const isForm = /^multipart\/form-data\s*;\s*boundary=(?:"[^"\\]{1,70}"|[^\s;,"]{1,70})\s*$/i;
 
 /**
- * Yields nothing for what is no form.
+ * Returns nothing for a JSON body.
  *
- * @throws GatewayError for a form that cannot be read to its end
+ * @throws GatewayError for a body that is not a valid form
  */
 export async function formReferences(
   { body, request, isJson }: Pick<Exchange, 'body' | 'request' | 'isJson'>,
-  asked: ObjectKind,
+  requested: ObjectKind,
 ): Promise<readonly Reference[]> {
   if (body === null || body.length === 0 || isJson) return [];
   const contentType = request.headers['content-type'] ?? '';
   if (!isForm.test(contentType)) {
-    const message = 'What callers keep is asked for in JSON, or in a form (multipart/form-data)';
+    const message =
+      'What callers keep is requested for in JSON, or in a form (multipart/form-data)';
     throw new GatewayError('invalid_request', message, 'content-type');
   }
   const fields = await fieldsOf(body, contentType);
-  return fields.flatMap(([name, value]) => referencesOf(nested(name, value), asked));
+  return fields.flatMap(([name, value]) => referencesOf(nested(name, value), requested));
 }
 
 function fieldsOf(body: Buffer, contentType: string): Promise<[string, string][]> {
@@ -41,7 +42,7 @@ function fieldsOf(body: Buffer, contentType: string): Promise<[string, string][]
   });
   form.on('file', (name, stream) => {
     stream.on('error', refuse).resume();
-    if (mayNameFor(name)) refuse();
+    if (isNamedLikeId(name)) refuse();
   });
   for (const event of ['partsLimit', 'filesLimit', 'fieldsLimit', 'error'] as const) {
     form.on(event, refuse);
@@ -51,12 +52,12 @@ function fieldsOf(body: Buffer, contentType: string): Promise<[string, string][]
   return promise;
 }
 
-/** An id that comes as a file is no file to those who heed the name alone. */
-function mayNameFor(name: string): boolean {
+/** Whether a file part has the name of an id, which some readers treat as a field. */
+function isNamedLikeId(name: string): boolean {
   return /ids?\]?$/i.test(name);
 }
 
-/** `input_reference[file_id]` as the object that it stands for. */
+/** Converts a name such as `input_reference[file_id]` to nested objects. */
 function nested(name: string, value: string): Readonly<Record<string, unknown>> {
   const words = name.split(/[[\].]+/).filter((word) => word !== '' && !/^\d+$/.test(word));
   return words.reduceRight<unknown>((inner, word) => ({ [word]: inner }), value) as Readonly<

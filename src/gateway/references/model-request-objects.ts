@@ -1,4 +1,4 @@
-/** Knows what requests to models have to do with objects that callers keep: which they name, and which their answers tell of. */
+/** Finds the objects that a model request names, and selects how new objects are extracted from its response. */
 import { endpointOf } from '../../model/services/endpoint.ts';
 import type { Exchange } from '../callers/exchange.ts';
 import { isPlain } from './owned-path.ts';
@@ -12,14 +12,14 @@ import {
 
 export interface ModelRequestObjects {
   readonly references: readonly Reference[];
-  /** Null where no answer tells of any. */
+  /** Null when no response contains objects. */
   readonly extractor: ObjectExtractor | null;
 }
 
 type ModelRequest = Pick<Exchange, 'request' | 'path' | 'params' | 'isJson'>;
 type Params = Exchange['params'];
 
-/** Null for most requests, which have nothing to do with objects: one look is all they pay. */
+/** Null for most requests, which have nothing to do with objects; the check is cheap. */
 export function modelRequestObjectsOf({
   request,
   path,
@@ -28,14 +28,14 @@ export function modelRequestObjectsOf({
 }: ModelRequest): ModelRequestObjects | null {
   if (!isJson) return null;
   const endpoint = endpointOf(path);
-  const telling = modelExtractorOf(endpoint, params);
+  const extractor = modelExtractorOf(endpoint, params);
   const references = isPlain(request.method, path)
-    ? inQuestion(endpoint, params)
+    ? referencesInModelRequest(endpoint, params)
     : referencesOf(params, null).filter(isNamedAnywhere);
-  return telling === null && references.length === 0 ? null : { references, extractor: telling };
+  return extractor === null && references.length === 0 ? null : { references, extractor };
 }
 
-function inQuestion(endpoint: string, params: Params): readonly Reference[] {
+function referencesInModelRequest(endpoint: string, params: Params): readonly Reference[] {
   const { container, thread, diagnostics } = params;
   const isOfChat = endpoint === 'chat_completions';
   const inMessages = hasPartsIn(params)
@@ -48,9 +48,9 @@ function inQuestion(endpoint: string, params: Params): readonly Reference[] {
   return [...inMessages, ...referencesOf({ container, thread, diagnostics }, null)];
 }
 
-/** Other words of a question may be anybody's. */
+/** Other words in messages may be arbitrary text. */
 const isNamedInMessages = ({ kind }: Reference): boolean => kind === 'files' || kind === 'audio';
-/** At addresses of which nothing is known. */
+/** Kinds that are recognised at unknown paths. */
 const isNamedAnywhere = ({ kind }: Reference): boolean =>
   kind === 'files' || kind === 'vector_stores';
 
@@ -70,7 +70,7 @@ function modelExtractorOf(endpoint: string, params: Params): ObjectExtractor | n
 }
 
 function messageExtractorOf(params: Params): ObjectExtractor | null {
-  // The provider keeps what was said, by the id of its answer.
+  // The provider stores the thread under the id of the response.
   const isThreaded = (params.thread ?? null) !== null;
   const hasRun = runsCode(params);
   if (!isThreaded) return hasRun ? ofMessages : null;
@@ -82,7 +82,7 @@ function messageExtractorOf(params: Params): ObjectExtractor | null {
   return { fromResponse: of, fromEvent: of, laterEvents: isOfMore, isMarked: false };
 }
 
-/** In a container at the provider. */
+/** Whether the model may run code in a container of the provider. */
 function runsCode({ container, tools }: Params): boolean {
   if (container !== undefined && container !== null) return true;
   return Array.isArray(tools) && tools.some((tool) => /^code_execution/.test(String(tool?.type)));

@@ -1,15 +1,15 @@
-/** Knows the mark by which an object is found at its provider when the answer to its creation is lost: how it is put in, and that nobody sees it. */
+/** Adds and removes the mark by which a created object is found at its provider when the response is lost. */
 import { createHash, randomBytes } from 'node:crypto';
 import { locateMembers, withMembers } from '../../model/json/json-object.ts';
 import type { ObjectKind } from '../../objects/object-request.ts';
 import type { Owner } from '../../objects/owner.ts';
 
-/** Among the metadata of an object. */
+/** Name of the mark in the metadata of an object. */
 const memberName = 'gatewright_mark';
-/** As many as providers take. */
+/** Maximum number of metadata entries that providers accept. */
 const membersMax = 16;
 
-/** Those with metadata of which providers have lists. */
+/** Kinds that have metadata and can be listed at providers. */
 const markedKinds: ReadonlySet<ObjectKind> = new Set([
   'vector_stores',
   'assistants',
@@ -23,8 +23,8 @@ export function carriesMark(kind: ObjectKind): boolean {
 }
 
 /**
- * One that nobody guesses. A request that is sent again under its key of idempotency says the same again,
- * or the provider would take it for another.
+ * Returns an unguessable mark. A request that is repeated with the same idempotency key gets the same mark,
+ * because the provider would otherwise treat it as a different request.
  */
 export function newMark(
   owner: Owner,
@@ -33,24 +33,24 @@ export function newMark(
 ): string {
   if (idempotencyKey === undefined) return randomBytes(16).toString('hex');
   const { organisationId, workspaceId } = owner;
-  const told = JSON.stringify([organisationId, workspaceId, kind, idempotencyKey]);
-  return createHash('sha256').update(told).digest('hex').slice(0, 32);
+  const text = JSON.stringify([organisationId, workspaceId, kind, idempotencyKey]);
+  return createHash('sha256').update(text).digest('hex').slice(0, 32);
 }
 
-/** Every other byte stays as it is; all of them where there is no place for a mark. */
+/** Adds the mark and leaves all other bytes unchanged; returns the body as it is when the mark does not fit. */
 export function markedBody(body: Buffer, mark: string): Buffer {
   const members = locateMembers(body);
   if (members === null) return body;
   const changes = new Map([[memberName, mark]]);
   const metadata = members.get('metadata');
-  const said = metadata && body.subarray(metadata.valueStart, metadata.end);
-  if (said === undefined || said.equals(nullBytes)) {
+  const value = metadata && body.subarray(metadata.valueStart, metadata.end);
+  if (value === undefined || value.equals(nullBytes)) {
     const own = Object.fromEntries(changes);
     return withMembers(body, members, new Map([['metadata', own]]));
   }
-  const pairs = said[0] === openBrace ? locateMembers(said) : null;
+  const pairs = value[0] === openBrace ? locateMembers(value) : null;
   if (pairs === null || (pairs.size >= membersMax && !pairs.has(memberName))) return body;
-  const marked = withMembers(said, pairs, changes);
+  const marked = withMembers(value, pairs, changes);
   return Buffer.concat([
     body.subarray(0, metadata!.valueStart),
     marked,
@@ -61,24 +61,24 @@ export function markedBody(body: Buffer, mark: string): Buffer {
 const nullBytes = Buffer.from('null');
 const openBrace = 0x7b;
 
-/** What is told of an object, as its caller made it. */
+/** Removes the mark from a response. */
 export function unmarkedBody(body: Buffer): Buffer {
   if (!body.includes(memberName) || !isObject(parsed(body))) return body;
   const metadata = locateMembers(body)?.get('metadata');
-  const said = metadata && body.subarray(metadata.valueStart, metadata.end);
-  const pairs = said?.[0] === openBrace ? locateMembers(said) : null;
+  const value = metadata && body.subarray(metadata.valueStart, metadata.end);
+  const pairs = value?.[0] === openBrace ? locateMembers(value) : null;
   if (pairs?.has(memberName) !== true) return body;
-  const own = withMembers(said!, pairs, new Map([[memberName, undefined]]));
+  const own = withMembers(value!, pairs, new Map([[memberName, undefined]]));
   return Buffer.concat([body.subarray(0, metadata!.valueStart), own, body.subarray(metadata!.end)]);
 }
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-export function unmarked<T extends JsonObject>(told: T): T {
-  const { metadata } = told;
-  if (!isObject(metadata) || !Object.hasOwn(metadata, memberName)) return told;
+export function unmarked<T extends JsonObject>(object: T): T {
+  const { metadata } = object;
+  if (!isObject(metadata) || !Object.hasOwn(metadata, memberName)) return object;
   const { [memberName]: _, ...own } = metadata;
-  return { ...told, metadata: own };
+  return { ...object, metadata: own };
 }
 
 export function markOf({ metadata }: JsonObject): string | null {

@@ -1,18 +1,18 @@
-/** Knows the kinds of objects that providers keep for callers, by their paths, and what they keep for an account as a whole. */
+/** Lists the kinds of objects that providers store for callers by their paths, and the paths of whole accounts. */
 import type { Capability } from '../../model/services/capabilities.ts';
 import type { ObjectKind } from '../../objects/object-request.ts';
 
 export interface OwnedKind {
   readonly kind: ObjectKind;
-  /** Behind these words stands the id; in small letters. */
+  /** Path segments before the id, in lower case. */
   readonly path: readonly string[];
-  /** What of an integration says who keeps them; null where that is always the provider. */
+  /** Capability of an integration that says who stores them; null when it is always the provider. */
   readonly capability: Capability | null;
-  /** Words that stand where ids do and are none. */
+  /** Segments in the position of an id that are not ids. */
   readonly words: readonly string[];
-  /** Besides the path itself, what stands behind it where another one is made of one that there is. */
+  /** Segments after an id that create another object of the kind. */
   readonly makers: readonly string[];
-  /** Whether requests of this method are about these objects at all. */
+  /** Whether requests of this method concern these objects. */
   readonly has: (method: string | undefined, isOfOne: boolean) => boolean;
 }
 
@@ -27,7 +27,7 @@ function kindAt(path: string, more: Partial<OwnedKind> = {}): OwnedKind {
 const kinds: readonly OwnedKind[] = [
   kindAt('responses', { capability: 'responses', words: ['input_tokens', 'compact'] }),
   kindAt('conversations'),
-  // Files within one are none that lie beside it.
+  // Files inside a container are not top-level files.
   kindAt('containers'),
   kindAt('vector_stores', { capability: 'vector_stores' }),
   kindAt('files', { capability: 'files' }),
@@ -35,11 +35,11 @@ const kinds: readonly OwnedKind[] = [
   kindAt('batches'),
   kindAt('assistants', { capability: 'assistants' }),
   kindAt('threads', { capability: 'assistants', words: ['runs'] }),
-  // Without an id, a model is asked.
+  // A POST without an id calls a model.
   kindAt('chat/completions', { has: (method, isOfOne) => isOfOne || method !== 'POST' }),
   kindAt('messages/batches', { kind: 'message_batches' }),
   kindAt('fine_tuning/jobs'),
-  // Models that jobs have made. All others are everybody's to look at.
+  // Only models that jobs created are owned; everybody may read the others.
   kindAt('models', { has: (method, isOfOne) => isOfOne && method === 'DELETE' }),
   kindAt('fine_tuning/checkpoints', { kind: 'models' }),
   kindAt('evals'),
@@ -56,7 +56,7 @@ const byFirstWord = Map.groupBy(
   ({ path }) => path[0]!,
 );
 
-/** Whose path begins at this segment; `segments` in small letters. */
+/** Finds the kind whose path begins at this segment; `segments` in lower case. */
 export function kindAtSegment(segments: readonly string[], at: number): OwnedKind | null {
   const some = byFirstWord.get(segments[at]!) ?? [];
   return (
@@ -64,15 +64,14 @@ export function kindAtSegment(segments: readonly string[], at: number): OwnedKin
   );
 }
 
-/** Behind which address all of one kind are listed, and each is asked for. */
+/** Returns the path that lists the objects of a kind. */
 export function listPathOf(kind: ObjectKind): string {
   return `/${kinds.find((one) => one.kind === kind)!.path.join('/')}`;
 }
 
 /**
- * What a provider has for its account as a whole, or what is asked past the gateway: people, projects,
- * keys and where events go; secrets with which their holder talks to the provider himself; agents that
- * ask models by themselves; voices, which are a person's.
+ * Paths of the account at a provider as a whole, or that bypass the gateway: people, projects, keys and webhooks;
+ * session secrets for direct access to the provider; agents that call models themselves; voices of persons.
  */
 const accountPaths: readonly string[] = [
   'organization',
@@ -97,9 +96,9 @@ const accountPaths: readonly string[] = [
   'tunnels',
   'user_profiles',
 ];
-const ofAccount: readonly (readonly string[])[] = accountPaths.map((path) => path.split('/'));
+const accountSegments: readonly (readonly string[])[] = accountPaths.map((path) => path.split('/'));
 
-/** At the beginning of a path: other services have models below some of these words. */
+/** Path prefixes at which other services serve models. */
 const modelPaths = [
   /^models\//,
   /^agents\/completions$/,
@@ -107,10 +106,10 @@ const modelPaths = [
   /^(?:openai\/)?deployments\/[^/]+\/(?:chat|completions|embeddings|images|audio|responses)\b/,
 ];
 
-/** Where in a path that begins which no workspace has for itself; -1 for nowhere. `segments` in small letters. */
+/** Returns the index at which an account path begins; -1 for none. `segments` in lower case. */
 export function accountSegment(segments: readonly string[]): number {
   if (modelPaths.some((pattern) => pattern.test(segments.join('/')))) return -1;
   return segments.findIndex((_, at) =>
-    ofAccount.some((words) => words.every((word, index) => word === segments[at + index])),
+    accountSegments.some((words) => words.every((word, index) => word === segments[at + index])),
   );
 }

@@ -1,4 +1,4 @@
-/** Knows which paths are about objects that callers keep: of which kind, and which one. */
+/** Recognises the paths of objects that callers own: the kind, and the id. */
 import type { IncomingMessage } from 'node:http';
 import type { Capability } from '../../model/services/capabilities.ts';
 import type { ObjectKind } from '../../objects/object-request.ts';
@@ -6,19 +6,19 @@ import { accountSegment, kindAtSegment } from './owned-kinds.ts';
 
 export interface OwnedPath {
   readonly kind: ObjectKind;
-  /** What of an integration says who keeps them; null where that is always the provider. */
+  /** Capability of an integration that says who stores the kind; null when it is always the provider. */
   readonly capability: Capability | null;
-  /** Null for a path that names none: to make one, or to list them. */
+  /** Null for a path that creates or lists objects. */
   readonly id: string | null;
-  /** What follows. */
+  /** Segments after the id. */
   readonly rest: readonly string[];
-  /** Whether what is posted there makes another one of its kind. */
+  /** Whether a POST creates another object of the kind. */
   readonly isMaker: boolean;
-  /** As it is asked for, however it was written. */
+  /** The normalised path. */
   readonly path: string;
 }
 
-/** What most requests are about, so that one look is all they pay. */
+/** The paths of most requests, which are recognised with one look-up. */
 const plain = new Set([
   '/chat/completions',
   '/completions',
@@ -35,26 +35,26 @@ export function isPlain(method: string | undefined, path: string): boolean {
 }
 
 /**
- * `path` is behind `/v1`. A provider may stand behind another path, and may heed neither the case of
- * letters nor how they are written: whatever it could take for such an object is taken for one.
+ * `path` is below `/v1`. A provider may have a path prefix and may ignore case and percent-encoding, so every path
+ * that it could read as such an object is recognised.
  */
 export function ownedPathOf(method: string | undefined, path: string): OwnedPath | null {
   if (isPlain(method, path)) return null;
   const segments = segmentsOf(path);
-  const small = segments.map((segment) => segment.toLowerCase());
-  const end = accountSegment(small);
+  const lowerCase = segments.map((segment) => segment.toLowerCase());
+  const end = accountSegment(lowerCase);
   for (const at of segments.keys()) {
     if (at === end) return null;
-    const found = kindAtSegment(small, at);
+    const found = kindAtSegment(lowerCase, at);
     if (found === null) continue;
     const { kind, capability, words, makers, has } = found;
     const behind = at + found.path.length;
     const named = segments[behind];
-    const isWord = named !== undefined && words.includes(small[behind]!);
+    const isWord = named !== undefined && words.includes(lowerCase[behind]!);
     const id = named === undefined || isWord ? null : named;
     if (!has(method, id !== null)) return null;
     const rest = isWord
-      ? [small[behind]!, ...segments.slice(behind + 1)]
+      ? [lowerCase[behind]!, ...segments.slice(behind + 1)]
       : segments.slice(behind + 1);
     const isMaker = rest.length === 0 ? id === null : makers.includes(rest.join('/').toLowerCase());
     const before = [...segments.slice(0, at), ...found.path];
@@ -65,13 +65,13 @@ export function ownedPathOf(method: string | undefined, path: string): OwnedPath
   return null;
 }
 
-/** Whether what is no {@link OwnedPath} is about the account at the provider as a whole. */
+/** Whether a path without owned objects concerns the account at the provider as a whole. */
 export function isAccountPath(method: string | undefined, path: string): boolean {
   if (isPlain(method, path)) return false;
   return accountSegment(segmentsOf(path).map((segment) => segment.toLowerCase())) >= 0;
 }
 
-/** Whether the body is a form with a file, which may be larger than bodies are. */
+/** Whether the body is a form with a file, which may exceed the bound of bodies. */
 export function sendsFile(
   { kind, id, rest }: OwnedPath,
   { method, headers }: Pick<IncomingMessage, 'method' | 'headers'>,
@@ -89,7 +89,7 @@ function segmentsOf(path: string): string[] {
     .map(decoded);
 }
 
-/** That it can be, the listener has made sure. */
+/** Cannot throw, because the listener has validated the encoding. */
 function decoded(segment: string): string {
   return segment.includes('%') ? decodeURIComponent(segment) : segment;
 }

@@ -1,4 +1,4 @@
-/** Knows where requests name objects that callers keep. */
+/** Finds where requests name objects that callers own. */
 import { hasDuplicateKeys } from '../../model/json/json-object.ts';
 import { peekMember } from '../../model/json/lazy-object.ts';
 import type { ObjectKind } from '../../objects/object-request.ts';
@@ -7,11 +7,11 @@ import type { Exchange } from '../callers/exchange.ts';
 export interface Reference {
   readonly kind: ObjectKind;
   readonly id: string;
-  /** Member that names it; null for the path. */
+  /** Member that contains the id; null for the path. */
   readonly param: string | null;
 }
 
-/** By the kind of what is asked for, where a member names something in no other request. */
+/** Members that name objects only in requests for certain kinds. */
 const kindsByOwnMember: Partial<Record<ObjectKind, Readonly<Record<string, ObjectKind>>>> = {
   videos: { video: 'videos' },
   fine_tuning_jobs: { training_file: 'files', validation_file: 'files' },
@@ -36,19 +36,19 @@ const kindsByMember = new Map<string, ObjectKind>([
   ['skill_ids', 'skills'],
 ]);
 
-/** Of texts, names and numbers within one another; no request that a provider takes has more. */
+/** Bound of nesting; no valid request is nested deeper. */
 const depthMax = 32;
 
 /**
- * Every object that a body names, wherever it stands; what a model is told under `metadata` names none.
- * `asked` is of what is asked for, as far as that is an object.
+ * Returns every object that a body names at any depth, except under `metadata`. `requested` is the kind of the
+ * requested object; null for none.
  */
 export function referencesOf(
   params: Readonly<Record<string, unknown>>,
-  asked: ObjectKind | null,
+  requested: ObjectKind | null,
 ): Reference[] {
   const found: Reference[] = [];
-  const ownMembers = (asked === null ? null : kindsByOwnMember[asked]) ?? {};
+  const ownMembers = (requested === null ? null : kindsByOwnMember[requested]) ?? {};
   const look = (value: unknown, depth: number, isItem: boolean): void => {
     if (typeof value !== 'object' || value === null || depth > depthMax) return;
     if (Array.isArray(value)) {
@@ -56,7 +56,7 @@ export function referencesOf(
       return;
     }
     for (const id of itemsNamedBy(value, isItem)) found.push({ kind: 'items', id, param: 'input' });
-    if (asked === 'evals') {
+    if (requested === 'evals') {
       for (const id of filesNamedBy(value)) found.push({ kind: 'files', id, param: 'id' });
     }
     for (const [param, member] of Object.entries(value)) {
@@ -65,7 +65,7 @@ export function referencesOf(
       const kind = own ?? kindsByMember.get(name);
       if (kind !== undefined) {
         for (const id of idsOf(member)) {
-          if (!isNone(kind, id, member)) found.push({ kind, id, param: name });
+          if (!isPublic(kind, id, member)) found.push({ kind, id, param: name });
         }
       }
       const hasItems = (name === 'input' || name === 'items') && Array.isArray(member);
@@ -76,51 +76,52 @@ export function referencesOf(
   return found;
 }
 
-/** What names nothing that anybody keeps: skills that a provider has for all (`pptx`), and bytes of sound. */
-function isNone(kind: ObjectKind, id: string, member: unknown): boolean {
+/** Whether an id names no owned object: public skills of a provider (`pptx`), and audio data. */
+function isPublic(kind: ObjectKind, id: string, member: unknown): boolean {
   if (kind === 'audio') return typeof member === 'string';
   return kind === 'skills' && /^(?!skill)[a-z\d-]+$/.test(id);
 }
 
-/** Where an evaluation takes its data from: `{ type: 'file_id', id }`. */
+/** Files as the data source of an evaluation: `{ type: 'file_id', id }`. */
 function filesNamedBy(value: object): string[] {
   const { id: ids = [], type: types = [] } = membersByName(value);
   const isFile = types.some((type) => typeof type === 'string' && folded(type) === 'file_id');
   return isFile ? ids.filter((id): id is string => typeof id === 'string') : [];
 }
 
-/** What an evaluation may go through that the account has of all workspaces. */
-const ofWholeAccount = new Set(['stored_completions', 'responses', 'logs']);
+/** Data sources that span all workspaces of an account. */
+const accountDataTypes = new Set(['stored_completions', 'responses', 'logs']);
 
-/** The first type of data in the body of an evaluation that is no one workspace's; null for none. */
+/** Returns the first data source of an evaluation that spans the whole account; null for none. */
 export function accountDataTypeIn(value: unknown, depth = 0): string | null {
   if (typeof value !== 'object' || value === null || depth > depthMax) return null;
   for (const [name, member] of Object.entries(value)) {
-    const said = folded(name) === 'type' && typeof member === 'string' ? folded(member) : null;
-    if (said !== null && ofWholeAccount.has(said)) return said;
+    const type = folded(name) === 'type' && typeof member === 'string' ? folded(member) : null;
+    if (type !== null && accountDataTypes.has(type)) return type;
     const within = accountDataTypeIn(member, depth + 1);
     if (within !== null) return within;
   }
   return null;
 }
 
-/** As providers read a name that heed no case. */
+/** Folds case, as lenient providers do. */
 function folded(name: string): string {
   return /^[a-z\d_]*$/.test(name) ? name : name.toUpperCase().toLowerCase();
 }
 
-/** Items that the provider has by their ids: all of one, or what the model has thought. */
+/** Items that are referenced by id, completely or for their encrypted reasoning. */
 function itemsNamedBy(value: object, isItem: boolean): string[] {
   const isNamed = Object.keys(value).some((name) => name.length === 2 && folded(name) === 'id');
   if (!isNamed) return [];
   const { id: ids = [], type: types = [], ...rest } = membersByName(value);
   const isBare = isItem && types.every((type) => type === null) && Object.keys(rest).length === 0;
-  const isThought = types.includes('reasoning') && typeof rest.encrypted_content?.[0] !== 'string';
-  if (!isBare && !isThought && !types.includes('item_reference')) return [];
+  const isReasoning =
+    types.includes('reasoning') && typeof rest.encrypted_content?.[0] !== 'string';
+  if (!isBare && !isReasoning && !types.includes('item_reference')) return [];
   return ids.filter((id): id is string => typeof id === 'string');
 }
 
-/** However its names are written. */
+/** Groups members by case-folded name. */
 function membersByName(value: object): Record<string, unknown[]> {
   const members: Record<string, unknown[]> = Object.create(null);
   for (const [name, member] of Object.entries(value)) {
@@ -130,14 +131,14 @@ function membersByName(value: object): Record<string, unknown[]> {
   return members;
 }
 
-/** Whether two readers of the body could see other objects named in it: one look at the bytes is all that most pay. */
+/** Whether two readers could find different objects in the body; a quick scan of the bytes decides for most bodies. */
 export function hasAmbiguousMembers({ body, isJson }: Pick<Exchange, 'body' | 'isJson'>): boolean {
   return body !== null && isJson && mayName.test(body.toString('latin1')) && hasDuplicateKeys(body);
 }
 
 const mayName = /ids?"|"conversation"|"container"|"(?:training_file|validation_file|video)"|\\u00/i;
 
-/** Whether messages have more than texts, and so may name something. Most have not, and are not gone through. */
+/** Whether messages contain more than text and so may name objects; most do not and are not searched. */
 export function hasPartsIn(params: Readonly<Record<string, unknown>>): boolean {
   const messages = peekMember(params, 'messages');
   return Array.isArray(messages) && messages.some(hasParts);
@@ -147,7 +148,7 @@ function hasParts(message: unknown): boolean {
   if (typeof message !== 'object' || message === null) return false;
   for (const name in message) {
     if (typeof (message as Readonly<Record<string, unknown>>)[name] === 'object') return true;
-    // In an outline it may stand in the place of another one.
+    // In a lazily parsed object it may replace another member.
     if (name !== 'role' && name !== 'content' && beyondAscii.test(name)) return true;
   }
   return false;
@@ -155,7 +156,7 @@ function hasParts(message: unknown): boolean {
 
 const beyondAscii = /[^\0-\x7f]/;
 
-/** An id, an object with one, or a list of those. */
+/** Reads an id, an object with an id, or a list of these. */
 function idsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return value.flatMap(idsOf);

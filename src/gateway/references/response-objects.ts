@@ -1,4 +1,4 @@
-/** Knows which objects an answer tells of that are its caller's from then on. */
+/** Extracts from responses the objects that belong to the caller from then on. */
 import type { ObjectKind } from '../../objects/object-request.ts';
 import { carriesMark } from './object-mark.ts';
 import type { OwnedPath } from './owned-path.ts';
@@ -11,22 +11,22 @@ export interface ExtractedObject {
 type JsonMembers = Readonly<Record<string, unknown>>;
 type Pairs = [ObjectKind, unknown][];
 
-/** What answers to one request tell of. */
+/** Extracts the objects from the responses to one request. */
 export interface ObjectExtractor {
-  readonly fromResponse: (answer: unknown) => readonly ExtractedObject[];
+  readonly fromResponse: (response: unknown) => readonly ExtractedObject[];
   readonly fromEvent: (event: unknown) => readonly ExtractedObject[];
-  /** Which events have to be read, once one has told of something. */
+  /** Matches the events to read after the first one with an object. */
   readonly laterEvents: RegExp;
-  /** Whether objects carry marks, which nobody is shown. */
+  /** Whether objects carry marks, which must be removed from the response. */
   readonly isMarked: boolean;
 }
 
-/** Of a request about objects. */
+/** Returns the extractor for a request about objects. */
 export function extractorOf(owned: OwnedPath, method: string | undefined): ObjectExtractor {
   return {
-    fromResponse: (answer) => extractObjects(owned, method, answer),
+    fromResponse: (response) => extractObjects(owned, method, response),
     fromEvent: (event) => extractFromEvent(owned, method, event),
-    // What a stream makes, it tells of at its beginning; a response holds more as it goes on.
+    // A stream names the created object at its start; a response also adds items later.
     laterEvents: owned.kind === 'responses' ? moreOfResponse : /$^/,
     isMarked: carriesMark(owned.kind),
   };
@@ -34,7 +34,7 @@ export function extractorOf(owned: OwnedPath, method: string | undefined): Objec
 
 const moreOfResponse = /"response\.(?:completed|incomplete|failed|output_item\.(?:added|done))"/;
 
-/** Whether answers may tell of objects, or show how they are marked; all others are passed on as they come. */
+/** Whether responses may contain objects or marks; all others are passed on unchanged. */
 export function mayReturnObjects(owned: OwnedPath, method: string | undefined): boolean {
   const { kind, id, rest, isMaker } = owned;
   if (Object.hasOwn(extractByKind, kind)) return true;
@@ -46,29 +46,29 @@ export function mayReturnObjects(owned: OwnedPath, method: string | undefined): 
 export function extractObjects(
   owned: OwnedPath,
   method: string | undefined,
-  answer: unknown,
+  response: unknown,
 ): ExtractedObject[] {
   const { kind, id, isMaker } = owned;
-  const said = membersOf(answer);
-  const told: Pairs = [];
-  if (method === 'POST' && isMaker) told.push([kind, said.id]);
-  if (kind === 'threads' && id === null) told.push(['threads', said.thread_id]);
-  told.push(...(extractByKind[kind]?.(said) ?? []));
+  const members = membersOf(response);
+  const pairs: Pairs = [];
+  if (method === 'POST' && isMaker) pairs.push([kind, members.id]);
+  if (kind === 'threads' && id === null) pairs.push(['threads', members.thread_id]);
+  pairs.push(...(extractByKind[kind]?.(members) ?? []));
   if (mayReturnItems(owned))
-    told.push(...extractFromItems([said.output, said.data].flatMap(listOf)));
-  return withValidId(told);
+    pairs.push(...extractFromItems([members.output, members.data].flatMap(listOf)));
+  return withValidId(pairs);
 }
 
-/** What comes of some kinds while they go on. */
-const extractByKind: Partial<Record<ObjectKind, (said: JsonMembers) => Pairs>> = {
+/** Objects that some kinds create while they run. */
+const extractByKind: Partial<Record<ObjectKind, (members: JsonMembers) => Pairs>> = {
   batches: ({ output_file_id, error_file_id }) => [
     ['files', output_file_id],
     ['files', error_file_id],
   ],
   uploads: ({ file }) => [['files', membersOf(file).id]],
-  // One job, or what a job has: a list of checkpoints.
-  fine_tuning_jobs: (said) =>
-    [said, ...listOf(said.data).map(membersOf)].flatMap(
+  // A job, or a list of its checkpoints.
+  fine_tuning_jobs: (members) =>
+    [members, ...listOf(members.data).map(membersOf)].flatMap(
       (one): Pairs => [
         ...listOf(one.result_files).map((id): Pairs[number] => ['files', id]),
         ['models', one.fine_tuned_model],
@@ -81,7 +81,7 @@ function mayReturnItems({ kind, rest }: OwnedPath): boolean {
   return kind === 'responses' || (kind === 'conversations' && rest[0] === 'items');
 }
 
-/** Of items of a response: themselves, and the containers in which they have run. */
+/** Returns the items of a response, and the containers in which they ran. */
 function extractFromItems(items: readonly unknown[]): Pairs {
   return items.map(membersOf).flatMap(
     (item): Pairs => [
@@ -92,7 +92,7 @@ function extractFromItems(items: readonly unknown[]): Pairs {
   );
 }
 
-/** An event of a stream about a response, or about a run of a new thread, which is one itself. */
+/** Reads an event about a response, or about a run of a new thread, which is the run itself. */
 function extractFromEvent(
   owned: OwnedPath,
   method: string | undefined,
@@ -106,25 +106,25 @@ function extractFromEvent(
   ];
 }
 
-/** What a model has made when it was asked in a chat: the whole of its answer, or an event of a stream. */
-export function extractFromChat(isStored: boolean, answer: unknown): ExtractedObject[] {
-  const said = membersOf(answer);
-  const choices = listOf(said.choices).map(membersOf);
+/** Extracts from a chat completion or a chunk of one. */
+export function extractFromChat(isStored: boolean, response: unknown): ExtractedObject[] {
+  const members = membersOf(response);
+  const choices = listOf(members.choices).map(membersOf);
   const spoken = choices.flatMap(
     ({ message, delta }): Pairs =>
       [message, delta].map((one) => ['audio', membersOf(membersOf(one).audio).id]),
   );
   return withValidId([
-    ...(isStored ? [['chat_completions', said.id] as Pairs[number]] : []),
+    ...(isStored ? [['chat_completions', members.id] as Pairs[number]] : []),
     ...spoken,
   ]);
 }
 
 /** As {@link extractFromChat}, in the format of Anthropic: where code has run, and what files it has written. */
-export function extractFromMessage(answer: unknown): ExtractedObject[] {
-  const said = membersOf(answer);
-  const holders = [said, membersOf(said.message), membersOf(said.delta)];
-  const blocks = [...holders.flatMap(({ content }) => listOf(content)), said.content_block];
+export function extractFromMessage(response: unknown): ExtractedObject[] {
+  const members = membersOf(response);
+  const holders = [members, membersOf(members.message), membersOf(members.delta)];
+  const blocks = [...holders.flatMap(({ content }) => listOf(content)), members.content_block];
   const results = blocks.map(membersOf).filter(({ type }) => isResultOfCode(type));
   const outputs = results.flatMap(({ content }) => listOf(membersOf(content).content));
   return withValidId([
@@ -133,18 +133,18 @@ export function extractFromMessage(answer: unknown): ExtractedObject[] {
   ]);
 }
 
-/** An answer that another request may go on from, or the event that begins one. */
-export function extractThreadMessages(answer: unknown): ExtractedObject[] {
-  const said = membersOf(answer);
+/** Extracts a message that a later request may continue, or the event that begins one. */
+export function extractThreadMessages(response: unknown): ExtractedObject[] {
+  const members = membersOf(response);
   return withValidId(
-    [said, membersOf(said.message)].map(({ type, id }) => [
+    [members, membersOf(members.message)].map(({ type, id }) => [
       'messages',
       type === 'message' ? id : null,
     ]),
   );
 }
 
-/** Told by the provider, and not by its model, which could be made to name anything. */
+/** Whether the provider wrote the block; ids in text of the model are not trustworthy. */
 function isResultOfCode(type: unknown): boolean {
   return typeof type === 'string' && /code_execution_tool_result$/.test(type);
 }
@@ -153,7 +153,7 @@ function withValidId(pairs: Pairs): ExtractedObject[] {
   return pairs.flatMap(([kind, id]) => (isId(id) ? [{ kind, id }] : []));
 }
 
-/** None of what is no object. */
+/** Empty for values that are not objects. */
 function membersOf(value: unknown): JsonMembers {
   return typeof value === 'object' && value !== null ? (value as JsonMembers) : {};
 }
@@ -162,7 +162,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** As it fits into the table. */
+/** Whether the id fits the table column. */
 function isId(value: unknown): value is string {
   return typeof value === 'string' && /^[!-~]{1,255}$/.test(value);
 }

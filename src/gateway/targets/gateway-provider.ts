@@ -1,4 +1,4 @@
-/** Knows a provider of a workspace as the gateway uses it: account, address, models, and whether it may be used now. */
+/** Builds a provider of a workspace as the gateway uses it: account, address, models and validity. */
 import {
   configurationSecretLocations,
   keyContext,
@@ -29,48 +29,48 @@ export interface GatewayProvider extends ProviderAccount {
   readonly id: string;
   readonly slug: string;
   readonly integrationId: string;
-  /** Whether its workspace may use the integration, and anybody may. */
+  /** Whether the integration is active and granted to the workspace. */
   readonly isGranted: boolean;
   /** Milliseconds since the epoch. */
   readonly endsAtMs: number | null;
-  /** That the integration is an account at, by its slug. */
+  /** Slug of the service at which the integration has an account. */
   readonly service: string;
-  /** Where values of secret managers are still to be put; null where there are none. */
+  /** Fields whose values come from secret managers; null when there are none. */
   readonly mapped: Secret<MappedAccount> | null;
-  /** Whether models may be used of which nothing is said. */
+  /** Whether models without a setting may be used. */
   readonly allowsAllModels: boolean;
-  /** Whether there is no model that may not be used. */
+  /** Whether every model may be used. */
   readonly allowsAnyModel: boolean;
-  /** Those of which something is said, by slug. */
+  /** Model settings by slug. */
   readonly models: ReadonlyMap<string, GatewayModel>;
   readonly adjustments: PricingAdjustments | null;
-  /** Who keeps what callers make there. */
+  /** Who stores the objects of callers. */
   readonly capabilities: Capabilities | null;
   /** Budgets and rate limits of the provider, and of its workspace in the integration. */
   readonly terms: LimitTerms;
 }
 
-/** An account as it is stored, and what it takes from elsewhere. */
+/** A stored account and the fields that secret managers fill. */
 interface MappedAccount {
   readonly account: OpenedAccount;
   readonly fields: readonly MappedField[];
-  /** What is shown in place of secrets. */
+  /** Shown in place of secrets. */
   readonly origin: string;
 }
 
-/** What is said of one model. */
+/** Settings of one model. */
 export interface GatewayModel {
   readonly isEnabled: boolean;
   readonly customHost: string | null;
   readonly headers: Secret<Headers>;
-  /** Whose price counts where the model has none. */
+  /** Model whose price applies when this one has none. */
   readonly baseModel: string | null;
   readonly pricing: PricingConfig | null;
-  /** Those of the integration, where it says none of its own. */
+  /** Falls back to those of the integration. */
   readonly adjustments: PricingAdjustments | null;
 }
 
-/** Without its limits, which are read apart. */
+/** Reads everything but the limits. */
 export function readProvider(
   { provider, integration, grant, references }: ReachedProvider,
   unsealer: Unsealer,
@@ -123,7 +123,7 @@ function readModel(
   };
 }
 
-/** Names in lower case, as they are sent. */
+/** Header names in lower case, as they are sent. */
 function openHeaders(
   unsealer: Unsealer,
   places: SecretLocations,
@@ -136,7 +136,7 @@ function openHeaders(
   return new Secret(Object.fromEntries(headers) as Headers, places.context);
 }
 
-/** @throws GatewayError for one that has ended, or whose integration its workspace may not use */
+/** @throws GatewayError when the provider has expired, or its workspace may not use the integration */
 export function requireUsable({ slug, isGranted, endsAtMs }: GatewayProvider, now: number): void {
   if (endsAtMs !== null && endsAtMs <= now) {
     throw new GatewayError('provider_expired', `The provider @${slug} has expired`, 'provider');
@@ -147,10 +147,10 @@ export function requireUsable({ slug, isGranted, endsAtMs }: GatewayProvider, no
 }
 
 /**
- * What is said of the model that is asked for; undefined for nothing. Where not all models may be used,
- * a request that names none could be about any, so only reads go through.
+ * Returns the settings of the requested model; undefined for none. When some models are forbidden, a request
+ * without a model could use any of them, so only reads are permitted.
  *
- * @throws GatewayError for a model that may not be used
+ * @throws GatewayError for a forbidden model
  */
 export function requireModel(
   provider: GatewayProvider,
@@ -158,10 +158,10 @@ export function requireModel(
   isRead: boolean,
 ): GatewayModel | undefined {
   const { slug, models, allowsAllModels, allowsAnyModel } = provider;
-  const said = model === null ? undefined : models.get(model);
+  const setting = model === null ? undefined : models.get(model);
   const isAllowed =
-    model === null ? isRead || allowsAnyModel : (said?.isEnabled ?? allowsAllModels);
-  if (isAllowed) return said;
+    model === null ? isRead || allowsAnyModel : (setting?.isEnabled ?? allowsAllModels);
+  if (isAllowed) return setting;
   const message =
     model === null
       ? `The provider @${slug} lets only some models be used, and the request names none`

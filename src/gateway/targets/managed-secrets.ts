@@ -1,4 +1,4 @@
-/** Knows how accounts of providers come to the values that lie in secret managers. */
+/** Creates the reading of account values from secret managers. */
 import type { Clock } from '../../clock.ts';
 import {
   SecretManagers,
@@ -11,15 +11,15 @@ import { SecretValueCache } from './secret-value-cache.ts';
 export interface ManagedSecretsOptions {
   readonly trustedHosts: TrustedHosts;
   readonly clock: Clock;
-  /** Whether secret managers may be signed in to as the gateway itself. */
+  /** Whether the gateway may use its own identity at secret managers. */
   readonly mayBeItself: boolean;
-  /** A secret that was read. */
+  /** Reports a secret that was read. */
   readonly onSecretRead: SecretManagersOptions['onRead'];
-  /** A secret that could not be read, whatever stands in for it. */
+  /** Reports a secret that could not be read, even if a cached value replaces it. */
   readonly onSecretFailure: (error: unknown, referenceId: string) => void;
 }
 
-/** `managers` is to be disposed of. */
+/** The caller disposes of `managers`. */
 export function managedSecrets({
   trustedHosts: trusted,
   clock,

@@ -1,4 +1,4 @@
-/** Knows what an account is with values of secret managers in its fields. */
+/** Builds the account of a provider with the values of secret managers in its fields. */
 
 import { headerText, type MappedField } from '../../auth/mapped-fields.ts';
 import { accountFieldsIn } from '../../model/configs/config-tree.ts';
@@ -13,19 +13,19 @@ import { type ManagedSecret, SecretUnreadable, textOf } from '../../secret-manag
 
 type Headers = Readonly<Record<string, string>>;
 
-/** What goes to a service beside the request: all of it comes from the integration. */
+/** Account data that is sent to a service; all of it comes from the integration. */
 export interface ProviderAccount {
-  /** By the names that a config has for it. */
+  /** Account fields by their names in a config. */
   readonly account: Readonly<Record<string, string>>;
-  /** Of an account at Azure: which of them answers follows from the model that is asked for. */
+  /** Azure deployments; the requested model selects one. */
   readonly deployments: readonly AzureDeployment[];
   readonly credential: Secret | null;
   readonly customHost: string | null;
-  /** Names in lower case, as they are sent. */
+  /** Header names in lower case, as they are sent. */
   readonly headers: Secret<Headers>;
 }
 
-/** An account before anything is put into it, secrets open. */
+/** An account with decrypted secrets, before mapped values are inserted. */
 export interface OpenedAccount {
   readonly key: string | null;
   readonly configurations: IntegrationConfigurations;
@@ -33,12 +33,12 @@ export interface OpenedAccount {
 
 const secretNames = new Set(configurationSecrets);
 
-/** `origin` is what is shown in place of secrets. */
+/** `origin` is shown in place of secrets. */
 export function buildAccount(
   { key, configurations }: OpenedAccount,
   origin: string,
 ): ProviderAccount {
-  // No service is asked yet in a way that takes the secrets among them.
+  // No dialect uses the secret fields yet.
   const readable = Object.entries(configurations).filter(([name]) => !secretNames.has(name));
   const headers = Object.entries(configurations.custom_headers ?? {});
   return {
@@ -54,7 +54,7 @@ export function buildAccount(
 }
 
 /**
- * The account with values in its fields, in their order.
+ * Inserts `values` into `fields`, in the same order.
  *
  * @throws SecretUnreadable for a value that does not fit its field
  */

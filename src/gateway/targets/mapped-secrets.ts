@@ -1,4 +1,4 @@
-/** Knows how an account comes by its values of secret managers: at once where they are known, else after they were read. */
+/** Fills the values of secret managers into provider accounts, from the cache if possible. */
 import type { MappedField } from '../../auth/mapped-fields.ts';
 import type { ManagedSecret } from '../../secret-managers/kept-secret.ts';
 import { SecretUnreadable } from '../../secret-managers/kept-secret.ts';
@@ -9,17 +9,17 @@ import type { SecretValueCache } from './secret-value-cache.ts';
 
 export class MappedSecrets {
   readonly #values: Pick<SecretValueCache, 'peek' | 'get'>;
-  /** What was made of a provider with certain values. */
-  readonly #made = new WeakMap<GatewayProvider, FilledProvider>();
+  /** Filled providers with the values that were used. */
+  readonly #filled = new WeakMap<GatewayProvider, FilledProvider>();
 
   constructor(values: Pick<SecretValueCache, 'peek' | 'get'>) {
     this.#values = values;
   }
 
   /**
-   * The provider with its values in their fields; itself where it takes none.
+   * Returns the provider with its secret values; the same object when it needs none.
    *
-   * @throws GatewayError where a value cannot be had, or its workspace may not use it
+   * @throws GatewayError when a value cannot be read, or the workspace may not use it
    */
   fill(provider: GatewayProvider): GatewayProvider | Promise<GatewayProvider> {
     const { mapped } = provider;
@@ -46,7 +46,7 @@ export class MappedSecrets {
   }
 
   #with(provider: GatewayProvider, values: readonly ManagedSecret[]): GatewayProvider {
-    const before = this.#made.get(provider);
+    const before = this.#filled.get(provider);
     if (before?.values.every((value, at) => value === values[at])) return before.provider;
     const { account, fields, origin } = provider.mapped!.reveal();
     try {
@@ -54,7 +54,7 @@ export class MappedSecrets {
         ...provider,
         ...buildAccount(withMappedValues(account, fields, values), origin),
       };
-      this.#made.set(provider, { values, provider: made });
+      this.#filled.set(provider, { values, provider: made });
       return made;
     } catch (error) {
       throw unavailable(provider, fields.map(({ slug }) => slug).join(', '), error);
@@ -72,7 +72,7 @@ function notAllowed({ slug }: GatewayProvider): GatewayError {
   return new GatewayError('provider_not_allowed', message, 'provider');
 }
 
-/** Where the manager is, and what it said, is for logs. */
+/** Address and message of the secret manager appear only in logs. */
 function unavailable({ slug }: GatewayProvider, reference: string, cause: unknown): GatewayError {
   const isSilence = cause instanceof SecretUnreadable && cause.isSilence;
   const why = isSilence

@@ -1,20 +1,20 @@
-/** Knows which provider a request names: what its config pins first, then the model that it sets, then headers, then the model asked for. */
+/** Determines the provider that a request names: from the config, the overridden model, headers, or the model. */
 import type { TargetSettings } from '../../model/configs/config-tree.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 
 export interface NamedProvider {
-  /** `@slug` of one of a workspace, else a service by its name. */
+  /** `@slug` of a provider of a workspace, or the name of a service. */
   readonly provider: string;
-  /** Without the provider that stands before it; null where none does. */
+  /** Model without its provider prefix; null when it has none. */
   readonly model: string | null;
 }
 
-/** Whether a config says which provider is called, so that no header does. */
+/** Whether the config determines the provider, so that headers cannot. */
 export function pinsProvider(settings: TargetSettings): boolean {
   return pinnedBy(settings) !== null || splitModel(settings.overrideParams?.model) !== null;
 }
 
-/** @throws GatewayError where nothing names one */
+/** @throws GatewayError when nothing names a provider */
 export function namedProvider(
   settings: TargetSettings,
   params: Readonly<Record<string, unknown>>,
@@ -28,7 +28,7 @@ export function namedProvider(
   throw new GatewayError('provider_missing', message, 'x-gateway-provider');
 }
 
-/** Beside a virtual key, which is the slug of a provider, the name of a service says nothing new. */
+/** A virtual key is the slug of a provider and takes precedence over the name of a service. */
 function pinnedBy({ provider, virtualKey }: TargetSettings): string | null {
   if (virtualKey === null || provider?.startsWith('@') === true) return provider;
   return virtualKey.startsWith('@') ? virtualKey : `@${virtualKey}`;

@@ -1,4 +1,4 @@
-/** Knows the providers of workspaces: found by the name in a request, and kept for as long as they are what the database holds. */
+/** Finds the providers of workspaces by the name in a request, and caches them while they are current. */
 import type { Unsealer } from '../../auth/keyring.ts';
 import type { Database } from '../../store/connection/db.ts';
 import * as gatewayReads from '../../store/reads/gateway-reads.ts';
@@ -10,16 +10,16 @@ import type { MappedSecrets } from './mapped-secrets.ts';
 
 export interface ProvidersOptions {
   readonly database: Pick<Database, 'readable'>;
-  /** What opens the secrets of an organisation. */
+  /** Returns the unsealer for the secrets of an organisation. */
   readonly unsealerOf: (organisationId: string) => Promise<Unsealer>;
   readonly fresh: Pick<SnapshotCache<GatewayProvider>, 'peek' | 'get'>;
   readonly secrets: Pick<MappedSecrets, 'fill'>;
 }
 
-/** Where a name is looked up. */
+/** The tenant in which a name is looked up. */
 export interface ProviderScope {
   readonly organisationId: string;
-  /** Null where neither key nor config belongs to one: the slug then has to be of one workspace only. */
+  /** Null when neither key nor config belongs to a workspace; the slug must then be unique. */
   readonly workspaceId: string | null;
 }
 
@@ -33,16 +33,15 @@ export class Providers {
   /**
    * `name` is `@` with a slug or id.
    *
-   * @throws GatewayError for one that does not exist, or that several workspaces have, and where a value
-   *   that it takes cannot be had
+   * @throws GatewayError when the provider does not exist or is ambiguous, or when one of its secrets cannot be read
    */
   find(scope: ProviderScope, name: string): GatewayProvider | Promise<GatewayProvider> {
     const { fresh, secrets } = this.#options;
     const reference = name.slice(1);
-    const place = `${scope.organisationId} ${scope.workspaceId} ${reference}`;
-    const known = fresh.peek(place);
+    const cacheKey = `${scope.organisationId} ${scope.workspaceId} ${reference}`;
+    const known = fresh.peek(cacheKey);
     if (known !== undefined) return secrets.fill(known);
-    const loading = fresh.get(place, () => this.#load(scope, reference));
+    const loading = fresh.get(cacheKey, () => this.#load(scope, reference));
     return loading.then((provider) => {
       if (provider === undefined) throw unknownProvider(name);
       return secrets.fill(provider);
@@ -73,8 +72,8 @@ export class Providers {
   }
 }
 
-/** What is named is shown where it cannot be anything else than a name. */
+/** The message repeats the name only if it has the form of a name. */
 export function unknownProvider(name: string): GatewayError {
-  const shown = /^@?[\w.-]{1,255}$/.test(name) ? ` ${name}` : '';
-  return new GatewayError('provider_unknown', `There is no provider${shown}`, 'provider');
+  const quoted = /^@?[\w.-]{1,255}$/.test(name) ? ` ${name}` : '';
+  return new GatewayError('provider_unknown', `There is no provider${quoted}`, 'provider');
 }

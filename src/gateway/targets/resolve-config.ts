@@ -1,4 +1,4 @@
-/** Knows which config a request goes by: the one it names or brings along, else that of its key. */
+/** Resolves the config of a request: the one it names or contains, else the one of its key. */
 import { hash } from 'node:crypto';
 import type { ConfigDocument } from '../../model/configs/config.ts';
 import { configFaults, type TargetLimits } from '../../model/configs/config-document.ts';
@@ -18,12 +18,12 @@ import type { SnapshotCache } from '../callers/snapshot-cache.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import { pinsProvider } from './named-provider.ts';
 
-/** A config ready to be walked. */
+/** A parsed config. */
 export interface GatewayConfig {
-  /** Of a saved one; null for one that came with the request. */
+  /** Null for an inline config. */
   readonly id: string | null;
   readonly workspaceId: string | null;
-  /** What a circuit breaker and a cache know it by: another document is another config. */
+  /** Identifies the document to circuit breakers; changes with every version. */
   readonly mark: string;
   readonly root: ConfigNode;
 }
@@ -33,7 +33,7 @@ export interface ResolveConfigOptions {
   readonly fresh: SnapshotCache<GatewayConfig | null>;
   readonly limits: TargetLimits;
   readonly trusted: TrustedHosts;
-  /** Requests may name saved configs only. */
+  /** Whether requests may use saved configs only. */
   readonly blocksInline: boolean;
 }
 
@@ -43,7 +43,7 @@ const timeoutMsMax = 3_600_000;
 
 export class Configs {
   readonly #options: ResolveConfigOptions;
-  /** Those that came with requests, by their text: clients send one over and over. */
+  /** Inline configs by their text, because clients send the same one repeatedly. */
   readonly #inline = new Map<string, GatewayConfig>();
 
   constructor(options: ResolveConfigOptions) {
@@ -51,8 +51,8 @@ export class Configs {
   }
 
   /**
-   * @throws GatewayError for a config that does not exist, is no config, or that the key or the
-   * deployment does not let a request choose
+   * @throws GatewayError when the config does not exist or is invalid, or when the key or the deployment forbids
+   *   the request to choose it
    */
   resolve(key: GatewayKey, header: ReadHeader): GatewayConfig | Promise<GatewayConfig> {
     const given = header('config');
@@ -73,10 +73,10 @@ export class Configs {
   #find(key: GatewayKey, reference: string): GatewayConfig | Promise<GatewayConfig> {
     const { fresh, database } = this.#options;
     const { organisationId } = key;
-    const place = `${organisationId} ${reference}`;
-    const known = fresh.peek(place);
+    const cacheKey = `${organisationId} ${reference}`;
+    const known = fresh.peek(cacheKey);
     if (known !== undefined) return requireUsableConfig(known, key, reference);
-    const loading = fresh.get(place, async () => {
+    const loading = fresh.get(cacheKey, async () => {
       const row = await gatewayReads.findConfig(database.readable, organisationId, reference);
       if (row === undefined) return undefined;
       return { organisationId, generation: row.generation, value: savedConfig(row) };
@@ -104,7 +104,7 @@ export class Configs {
   }
 }
 
-/** Of a request for which nothing was said: what it goes by then stands in its headers. */
+/** The config of a request without one; its headers then determine the target. */
 const plain: GatewayConfig = {
   id: null,
   workspaceId: null,
@@ -122,20 +122,20 @@ function savedConfig(row: gatewayReads.GatewayConfigRow): GatewayConfig | null {
   };
 }
 
-/** One of another workspace is as good as none. */
+/** Treats a config of another workspace as missing. */
 function requireUsableConfig(
   config: GatewayConfig | null,
   key: GatewayKey,
   reference: string,
 ): GatewayConfig {
-  const isOthers =
+  const isForeign =
     config !== null &&
     config.workspaceId !== null &&
     key.workspace !== null &&
     config.workspaceId !== key.workspace.id;
-  if (config !== null && !isOthers) return config;
-  const shown = /^[\w-]{1,255}$/.test(reference) ? ` ${reference}` : '';
-  throw new GatewayError('config_not_found', `There is no config${shown}`, 'x-gateway-config');
+  if (config !== null && !isForeign) return config;
+  const quoted = /^[\w-]{1,255}$/.test(reference) ? ` ${reference}` : '';
+  throw new GatewayError('config_not_found', `There is no config${quoted}`, 'x-gateway-config');
 }
 
 function parsedObject(text: string): ConfigDocument {
@@ -143,7 +143,7 @@ function parsedObject(text: string): ConfigDocument {
     const value: unknown = JSON.parse(text);
     if (typeof value === 'object' && value !== null) return value as ConfigDocument;
   } catch {
-    // Told below, without the text.
+    // Reported below, without the text.
   }
   throw invalidConfig('is neither a JSON object nor the slug of a config');
 }
@@ -152,7 +152,7 @@ function invalidConfig(fault: string): GatewayError {
   return new GatewayError('invalid_config', `The config ${fault}`, 'x-gateway-config');
 }
 
-/** The first that counts, in the order in which they are told of. */
+/** Rejects the first inline setting that the deployment blocks. */
 function refuseInline(given: string | null, header: ReadHeader): void {
   const blocked = [
     ['inline_config_blocked', given?.startsWith('{') === true, 'config'],
@@ -171,7 +171,7 @@ function isRawProvider(given: string | null): boolean {
   return given !== null && !given.startsWith('@');
 }
 
-/** What headers say for the whole config: a target counts before it, save for the time and what is forwarded. */
+/** Applies header settings to all targets. Target settings take precedence, except for timeout and forwarded headers. */
 function withHeaders(config: GatewayConfig, header: ReadHeader): GatewayConfig {
   const own = headerSettings(header);
   if (own === null) return config;
@@ -212,7 +212,7 @@ function withSettings(node: ConfigNode, own: HeaderSettings): ConfigNode {
   }
   const { settings } = node;
   const isPinned = pinsProvider(settings);
-  // What a config holds of credentials goes where that config says, and nowhere else.
+  // Credentials in a config must not be sent to a host that only a header names.
   const isElsewhere = isPinned || settings.apiKey !== null;
   return {
     ...node,

@@ -1,16 +1,16 @@
-/** Knows values that were read from secret managers: fresh for a while, read anew behind requests, and good for longer where nobody answers. */
+/** Caches values of secret managers: refreshes them in the background, and keeps them longer during outages. */
 import type { Clock } from '../../clock.ts';
-import { type ManagedSecret, SecretUnreadable } from '../../secret-managers/kept-secret.ts';
 import type { SecretManagers, SecretPlace } from '../../secret-managers/secret-managers.ts';
+import { type ManagedSecret, SecretUnreadable } from '../../secret-managers/secret-secret.ts';
 
-/** No request waits for what was read so short a time ago. */
+/** Age up to which a value is used without a refresh. */
 const freshMs = 5 * 60_000;
-/** Until then a request goes on with what is known while it is read anew. */
+/** Age up to which a value is used while it is refreshed in the background. */
 const staleMs = 10 * 60_000;
-/** Until then what is known stands in where the manager does not answer. */
+/** Age up to which a value is used while the secret manager does not respond. */
 const graceMs = 60 * 60_000;
-/** A manager that could not be read is not asked again so soon. */
-const silentMs = 5_000;
+/** Wait after a failed read. */
+const pauseMs = 5_000;
 const valuesMax = 10_000;
 
 interface Entry {
@@ -22,7 +22,7 @@ interface Entry {
 export interface SecretValueCacheOptions {
   readonly managers: Pick<SecretManagers, 'read'>;
   readonly clock: Clock;
-  /** Told of each read that failed, whatever stands in. */
+  /** Reports every failed read, even if a cached value replaces it. */
   readonly onFailure: (error: SecretUnreadable, place: SecretPlace) => void;
 }
 
@@ -34,34 +34,34 @@ export class SecretValueCache {
     this.#options = options;
   }
 
-  /** What is known and good enough to go on with; undefined where it has to be waited for. */
+  /** Returns a usable value; undefined when it must be read first. */
   peek(place: SecretPlace): ManagedSecret | undefined {
     const entry = this.#entries.get(keyOf(place));
     if (entry?.value === null || entry === undefined) return undefined;
     const ageMs = this.#options.clock.now() - entry.value.readAt;
     if (ageMs < freshMs) return entry.value.secret;
     if (ageMs < staleMs) {
-      if (!this.#isSilent(entry)) void this.#read(place, entry);
+      if (!this.#isPaused(entry)) void this.#read(place, entry);
       return entry.value.secret;
     }
-    return this.#isSilent(entry) && ageMs < graceMs ? entry.value.secret : undefined;
+    return this.#isPaused(entry) && ageMs < graceMs ? entry.value.secret : undefined;
   }
 
   /**
-   * Read anew; those who come meanwhile share the read.
+   * Reads the value; concurrent calls share the read.
    *
-   * @throws SecretUnreadable where nothing stands in for it
+   * @throws SecretUnreadable when no cached value replaces it
    */
   async get(place: SecretPlace): Promise<ManagedSecret> {
     const entry = this.#entryOf(place);
-    if (!this.#isSilent(entry)) await this.#read(place, entry);
+    if (!this.#isPaused(entry)) await this.#read(place, entry);
     const { value, failure } = entry;
     const now = this.#options.clock.now();
     if (value !== null && (failure === null || now - value.readAt < graceMs)) return value.secret;
     throw failure!.error;
   }
 
-  #isSilent({ failure }: Entry): boolean {
+  #isPaused({ failure }: Entry): boolean {
     return failure !== null && this.#options.clock.now() < failure.until;
   }
 
@@ -75,7 +75,7 @@ export class SecretValueCache {
     return entry;
   }
 
-  /** Never rejects: how it ended stands in the entry. */
+  /** Never rejects; stores the result in the entry. */
   #read(place: SecretPlace, entry: Entry): Promise<void> {
     entry.reading ??= this.#readInto(place, entry).finally(() => {
       entry.reading = null;
@@ -86,16 +86,16 @@ export class SecretValueCache {
   async #readInto(place: SecretPlace, entry: Entry): Promise<void> {
     const { managers, clock, onFailure } = this.#options;
     try {
-      const kept = await managers.read(place);
-      entry.value = { secret: kept, readAt: clock.now() };
+      const secret = await managers.read(place);
+      entry.value = { secret: secret, readAt: clock.now() };
       entry.failure = null;
     } catch (thrown) {
       const error =
         thrown instanceof SecretUnreadable
           ? thrown
           : new SecretUnreadable('it failed', true, { cause: thrown });
-      entry.failure = { error, until: clock.now() + silentMs };
-      // Whoever says no takes back what was given before.
+      entry.failure = { error, until: clock.now() + pauseMs };
+      // An explicit refusal revokes the cached value.
       if (!error.isSilence) entry.value = null;
       onFailure(error, place);
     }

@@ -19,7 +19,7 @@ declare module '../connection/db.ts' {
   }
 }
 
-/** Those of the organisations that have unsealed rows. */
+/** Filters organisations to those with unsealed rows. */
 export async function listDue(db: Db, organisationIds: readonly string[]): Promise<string[]> {
   if (organisationIds.length === 0) return [];
   const rows = await db

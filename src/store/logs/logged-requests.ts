@@ -8,7 +8,7 @@ import * as openCharges from './open-charges.ts';
 import * as requestLogs from './request-logs.ts';
 import * as requestTotals from './request-totals.ts';
 
-/** What one transaction writes. Writing it again has the same result. */
+/** Log entries and losses of one transaction. Writing a batch again has the same result. */
 export interface LogBatch {
   readonly rows: readonly requestLogs.WrittenRow[];
   /** Totals of requests that could not be logged. */

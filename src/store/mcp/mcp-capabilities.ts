@@ -31,9 +31,9 @@ declare module '../connection/db.ts' {
 }
 
 /** A capability as stored. */
-export type StoredMcpCapability = Named<Selectable<McpCapabilityRow>>;
+export type StoredMcpCapability = WithTextName<Selectable<McpCapabilityRow>>;
 
-type Named<Row> = Omit<Row, 'name'> & { readonly name: string };
+type WithTextName<Row> = Omit<Row, 'name'> & { readonly name: string };
 
 const table = rows('mcp_capabilities');
 
@@ -41,7 +41,7 @@ const table = rows('mcp_capabilities');
 export async function upsertMany(
   tx: Db,
   organisationId: string,
-  capabilities: readonly Named<Insertable<McpCapabilityRow>>[],
+  capabilities: readonly WithTextName<Insertable<McpCapabilityRow>>[],
 ): Promise<void> {
   if (capabilities.length === 0) return;
   snapshotMarks.replaceOne(tx, organisationId);
@@ -58,7 +58,7 @@ export async function upsertMany(
 /** Inserts discovered capabilities as enabled. An existing one gets new facts and `last_seen_at`. */
 export async function upsertFound(
   tx: Db,
-  capabilities: readonly Named<Insertable<McpCapabilityRow>>[],
+  capabilities: readonly WithTextName<Insertable<McpCapabilityRow>>[],
 ): Promise<void> {
   if (capabilities.length === 0) return;
   await tx
@@ -146,7 +146,7 @@ export async function listDisabled(
   return found.map(withNameAsText);
 }
 
-/** Those of the ids that exist, in any integration. */
+/** Omits ids that do not exist; the rest may belong to any integration. */
 export const listByIds = table.listBy(['organisation_id', 'id'], {
   columns: ['id', 'mcp_integration_id'],
 });

@@ -11,10 +11,10 @@ import {
   resourceTable,
 } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf, heldIds } from '../rows/workspace-contents.ts';
 
-interface McpIntegrationRow extends Versioned {
+interface McpIntegrationRow extends VersionColumns {
   id: string;
   organisation_id: string;
   workspace_id: string | null;

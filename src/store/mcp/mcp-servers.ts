@@ -4,10 +4,10 @@ import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { moreThan } from '../rows/predicate.ts';
 import { nameOrSlugContains, resourceTable } from '../rows/resource-table.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf, heldIds } from '../rows/workspace-contents.ts';
 
-interface McpServerRow extends Versioned {
+interface McpServerRow extends VersionColumns {
   id: string;
   organisation_id: string;
   workspace_id: string;

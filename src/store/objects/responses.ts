@@ -24,7 +24,7 @@ interface ResponseRow {
   input: string;
   /** JSON, as sent to callers. */
   record: string;
-  /** Of a stream: its first events or, once it has ended, the events that no row of response_events contains. */
+  /** First events of a stream or, once it has ended, the events that no row of response_events contains. */
   last_events: Buffer | null;
   created_at: number;
 }

@@ -55,7 +55,7 @@ export function find(
   return table.find(db, { ...visible(owner), id });
 }
 
-/** Those of the ids that exist. */
+/** Omits ids that do not exist. */
 export async function listIds(
   db: Db,
   owner: ObjectOwner,

@@ -1,9 +1,9 @@
 /** Table functions for iam_scopes: named sets of resources of the access service. */
 import type { Selectable } from 'kysely';
 import { rows } from '../rows/rows.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 
-interface IamScopeRow extends Versioned {
+interface IamScopeRow extends VersionColumns {
   organisation_id: string;
   name: string;
   description: string;

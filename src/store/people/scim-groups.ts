@@ -7,9 +7,9 @@ import * as peopleMarks from '../rows/people-marks.ts';
 import { contains } from '../rows/resource-table.ts';
 import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 
-interface ScimGroupRow extends Versioned {
+interface ScimGroupRow extends VersionColumns {
   id: string;
   organisation_id: string;
   name: string;

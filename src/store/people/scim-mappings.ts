@@ -6,10 +6,10 @@ import type { Db } from '../connection/db.ts';
 import { listJoined } from '../rows/paging.ts';
 import * as peopleMarks from '../rows/people-marks.ts';
 import { type RowCondition, resourceTable } from '../rows/resource-table.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import * as managedResources from '../sync/managed-resources.ts';
 
-interface ScimMappingRow extends Versioned {
+interface ScimMappingRow extends VersionColumns {
   id: string;
   organisation_id: string;
   group_id: string;

@@ -8,9 +8,9 @@ import { listPage } from '../rows/paging.ts';
 import * as peopleMarks from '../rows/people-marks.ts';
 import { atMost, moreThan } from '../rows/predicate.ts';
 import { rows } from '../rows/rows.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 
-interface UserInviteRow extends Versioned {
+interface UserInviteRow extends VersionColumns {
   id: string;
   organisation_id: string;
   email: string;

@@ -7,9 +7,9 @@ import { listPage } from '../rows/paging.ts';
 import * as peopleMarks from '../rows/people-marks.ts';
 import { contains } from '../rows/resource-table.ts';
 import { rows } from '../rows/rows.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 
-interface UserRow extends Versioned {
+interface UserRow extends VersionColumns {
   id: string;
   organisation_id: string;
   email: string;

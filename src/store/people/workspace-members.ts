@@ -7,10 +7,10 @@ import { unlessDuplicate } from '../rows/duplicate.ts';
 import { listJoined } from '../rows/paging.ts';
 import * as peopleMarks from '../rows/people-marks.ts';
 import { rows } from '../rows/rows.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import type { StoredUser } from './users.ts';
 
-interface WorkspaceMemberRow extends Versioned {
+interface WorkspaceMemberRow extends VersionColumns {
   organisation_id: string;
   workspace_id: string;
   user_id: string;

@@ -2,10 +2,10 @@
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { type RowCondition, resourceTable } from '../rows/resource-table.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf, type WorkspaceContents } from '../rows/workspace-contents.ts';
 
-interface PromptCollectionRow extends Versioned {
+interface PromptCollectionRow extends VersionColumns {
   id: string;
   organisation_id: string;
   workspace_id: string;

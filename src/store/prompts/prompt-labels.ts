@@ -5,10 +5,10 @@ import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
 import { contains, resourceTable } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf } from '../rows/workspace-contents.ts';
 
-interface PromptLabelRow extends Versioned {
+interface PromptLabelRow extends VersionColumns {
   id: string;
   organisation_id: string;
   workspace_id: string | null;

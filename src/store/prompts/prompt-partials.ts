@@ -2,11 +2,11 @@
 import { type Selectable, sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { resourceTable } from '../rows/resource-table.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf, heldIdBytes } from '../rows/workspace-contents.ts';
 import * as promptVersions from './prompt-versions.ts';
 
-interface PromptPartialRow extends Versioned {
+interface PromptPartialRow extends VersionColumns {
   id: string;
   organisation_id: string;
   /** Null for partials that prompts of every workspace can include. */

@@ -5,11 +5,11 @@ import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
 import { nameOrSlugContains, resourceTable } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf, heldIdBytes } from '../rows/workspace-contents.ts';
 import * as promptVersions from './prompt-versions.ts';
 
-interface PromptRow extends Versioned {
+interface PromptRow extends VersionColumns {
   id: string;
   organisation_id: string;
   workspace_id: string;

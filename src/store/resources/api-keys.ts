@@ -8,11 +8,11 @@ import { listPageInSlices, type SlicedPage } from '../rows/paging.ts';
 import { resourceTable } from '../rows/resource-table.ts';
 import { rows } from '../rows/rows.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf, heldIds } from '../rows/workspace-contents.ts';
 import { removalOfBudgets } from '../usage/usage-budgets.ts';
 
-export interface ApiKeyRow extends Versioned {
+export interface ApiKeyRow extends VersionColumns {
   id: string;
   organisation_id: string;
   workspace_id: string | null;

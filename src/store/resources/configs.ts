@@ -11,10 +11,10 @@ import { contains, resourceTable } from '../rows/resource-table.ts';
 import { type VersionRow, versionTable } from '../rows/resource-versions.ts';
 import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf, heldIdBytes } from '../rows/workspace-contents.ts';
 
-interface ConfigRow extends Versioned {
+interface ConfigRow extends VersionColumns {
   id: string;
   organisation_id: string;
   workspace_id: string | null;

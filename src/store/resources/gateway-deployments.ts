@@ -13,9 +13,9 @@ import { not } from '../rows/predicate.ts';
 import { nameOrSlugContains, type RowCondition, resourceTable } from '../rows/resource-table.ts';
 import { rows } from '../rows/rows.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 
-interface GatewayDeploymentRow extends Versioned {
+interface GatewayDeploymentRow extends VersionColumns {
   id: string;
   organisation_id: string;
   slug: string;

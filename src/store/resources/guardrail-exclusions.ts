@@ -5,11 +5,11 @@ import type { Db } from '../connection/db.ts';
 import { listPage } from '../rows/paging.ts';
 import { resourceTable } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import type { OwningWorkspace } from '../rows/workspace-contents.ts';
 import * as managedResources from '../sync/managed-resources.ts';
 
-interface GuardrailExclusionRow extends Versioned {
+interface GuardrailExclusionRow extends VersionColumns {
   id: string;
   organisation_id: string;
   /** Unique. */

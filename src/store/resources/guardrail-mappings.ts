@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { Db } from '../connection/db.ts';
 import { listAllInSlices } from '../rows/paging.ts';
 import { type RowCondition, resourceTable } from '../rows/resource-table.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import {
   heldIds,
   type OwningWorkspace,
@@ -12,7 +12,7 @@ import {
 } from '../rows/workspace-contents.ts';
 import * as managedResources from '../sync/managed-resources.ts';
 
-interface GuardrailMcpMappingRow extends Versioned {
+interface GuardrailMcpMappingRow extends VersionColumns {
   id: string;
   organisation_id: string;
   guardrail_id: string;

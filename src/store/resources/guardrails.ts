@@ -5,10 +5,10 @@ import type { Db } from '../connection/db.ts';
 import { resourceTable } from '../rows/resource-table.ts';
 import { type VersionRow, versionTable } from '../rows/resource-versions.ts';
 import { rows } from '../rows/rows.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf, heldIdBytes } from '../rows/workspace-contents.ts';
 
-interface GuardrailRow extends Versioned {
+interface GuardrailRow extends VersionColumns {
   id: string;
   organisation_id: string;
   workspace_id: string | null;

@@ -7,12 +7,12 @@ import { statement } from '../connection/statement.ts';
 import { listPageInSlices, type SlicedPage } from '../rows/paging.ts';
 import { isOwnedBy, type ListFilter, resourceTable } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf } from '../rows/workspace-contents.ts';
 import { removalOfBudgets } from '../usage/usage-budgets.ts';
 import type { StoredIntegrationWorkspace } from './integration-workspaces.ts';
 
-interface IntegrationRow extends Versioned {
+interface IntegrationRow extends VersionColumns {
   id: string;
   organisation_id: string;
   workspace_id: string | null;

@@ -5,10 +5,10 @@ import { newId } from '../../model/wire/ids.ts';
 import type { Db } from '../connection/db.ts';
 import { type RowCondition, resourceTable } from '../rows/resource-table.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import { isDeclared } from '../sync/managed-resources.ts';
 
-interface OrganisationDefaultsRow extends Versioned {
+interface OrganisationDefaultsRow extends VersionColumns {
   organisation_id: string;
   id: string;
   /** JSON lists of ids of guardrails. */

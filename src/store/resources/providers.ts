@@ -4,7 +4,7 @@ import { readMappings } from '../../model/secrets/secret-mapping.ts';
 import type { Db } from '../connection/db.ts';
 import { readReference } from '../rows/references.ts';
 import { resourceTable } from '../rows/resource-table.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import { contentsOf, type WorkspaceContents } from '../rows/workspace-contents.ts';
 import { removalOfBudgets } from '../usage/usage-budgets.ts';
 import {
@@ -15,7 +15,7 @@ import {
 import type { SecretReferenceWithWorkspaces } from './secret-references.ts';
 import * as secretReferences from './secret-references.ts';
 
-interface ProviderRow extends Versioned {
+interface ProviderRow extends VersionColumns {
   id: string;
   organisation_id: string;
   workspace_id: string;

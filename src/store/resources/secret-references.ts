@@ -8,10 +8,10 @@ import { listPage } from '../rows/paging.ts';
 import { nameOrSlugContains, type RowCondition, resourceTable } from '../rows/resource-table.ts';
 import { rows } from '../rows/rows.ts';
 import * as snapshotMarks from '../rows/snapshot-marks.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import type { WorkspaceContents } from '../rows/workspace-contents.ts';
 
-interface SecretReferenceRow extends Versioned {
+interface SecretReferenceRow extends VersionColumns {
   id: string;
   organisation_id: string;
   slug: string;

@@ -8,10 +8,10 @@ import type { Db } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from '../rows/paging.ts';
 import { contains, type RowCondition, resourceTable } from '../rows/resource-table.ts';
 import { stampOf } from '../rows/snapshot-marks.ts';
-import type { Versioned } from '../rows/versioned.ts';
+import type { VersionColumns } from '../rows/version-columns.ts';
 import { isDeclared } from '../sync/managed-resources.ts';
 
-interface WorkspaceRow extends Versioned {
+interface WorkspaceRow extends VersionColumns {
   id: string;
   organisation_id: string;
   slug: string;

@@ -21,7 +21,7 @@ type GrantColumns = Record<
 
 /** The functions of one of the tables. */
 export function grantTable<T extends GrantTable>(table: T) {
-  type Stored = Selectable<Tables[T]>;
+  type StoredGrant = Selectable<Tables[T]>;
   const column: (typeof integrationColumns)[GrantTable] = integrationColumns[table];
   const rowsOf = (db: Db, organisationId: string) =>
     (db as unknown as Kysely<{ t: GrantColumns }>)
@@ -30,7 +30,7 @@ export function grantTable<T extends GrantTable>(table: T) {
   const ofIntegration = (db: Db, organisationId: string, integrationId: string) =>
     rowsOf(db, organisationId).where(column, '=', integrationId);
   const oldestFirst = async (query: ReturnType<typeof rowsOf>) =>
-    (await query.selectAll().orderBy('id').execute()) as unknown as Stored[];
+    (await query.selectAll().orderBy('id').execute()) as unknown as StoredGrant[];
   return {
     /** Oldest first. */
     listByIntegration: (db: Db, organisationId: string, integrationId: string) =>
@@ -40,7 +40,7 @@ export function grantTable<T extends GrantTable>(table: T) {
       const source = { db, stamp: snapshotMarks.stampOf(table, organisationId) };
       const query = ofIntegration(db, organisationId, integrationId);
       const { rows, total } = await listPage(source, query, page);
-      return { rows: rows as unknown as Stored[], total };
+      return { rows: rows as unknown as StoredGrant[], total };
     },
     /** Oldest first. */
     listAllForOrganisation: (db: Db, organisationId: string) =>

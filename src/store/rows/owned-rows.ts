@@ -13,7 +13,7 @@ export function ownedBy({ organisationId, workspaceId }: ObjectOwner) {
   return { organisation_id: organisationId, workspace_id: workspaceId };
 }
 
-/** Those of the ids that exist and belong to the owner. */
+/** Omits ids that do not exist or belong to another owner. */
 export async function listOwnIds(
   db: Db,
   table: 'assistants' | 'threads' | 'responses',

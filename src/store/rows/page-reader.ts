@@ -33,9 +33,9 @@ export interface ListSource {
 }
 
 /** A query with the filters of a list, for any table. */
-export type Filtered = SelectQueryBuilder<{ t: { id: string } }, 't', object>;
-export type Selecting<Row> = (
-  query: Filtered,
+export type FilteredQuery = SelectQueryBuilder<{ t: { id: string } }, 't', object>;
+export type ColumnSelection<Row> = (
+  query: FilteredQuery,
 ) => SelectQueryBuilder<{ t: { id: string } }, 't', Row>;
 
 interface ListPage<Row> {
@@ -54,9 +54,9 @@ const memories = new WeakMap<Db, ListMemory>();
 /** One page with the columns of `select`, which include the id, and the number of rows on all pages. */
 export function readPage<Row extends { id: string }>(
   { db, stamp, orderedBy = 'id', isAscending = false, rememberedMin = 0 }: ListSource,
-  query: Filtered,
+  query: FilteredQuery,
   page: Page,
-  select: Selecting<Row>,
+  select: ColumnSelection<Row>,
 ): Promise<ListPage<Row>> {
   // A transaction sees its own changes before it replaces their marks.
   const isRemembered = stamp !== null && !db.isTransaction;
@@ -130,15 +130,15 @@ async function countAndRead<Row>(
 
 /** The statements about one list. */
 class List<Row> {
-  readonly #query: Filtered;
-  readonly #select: Selecting<Row>;
+  readonly #query: FilteredQuery;
+  readonly #select: ColumnSelection<Row>;
   readonly #orderedBy: RawBuilder<unknown>;
   readonly #isAscending: boolean;
   readonly #stamp: RawBuilder<string | null>;
 
   constructor(
-    query: Filtered,
-    select: Selecting<Row>,
+    query: FilteredQuery,
+    select: ColumnSelection<Row>,
     {
       orderedBy,
       isAscending,

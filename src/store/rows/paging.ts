@@ -2,7 +2,12 @@
 import type { Selectable, SelectQueryBuilder } from 'kysely';
 import { sql } from 'kysely';
 import type { Page } from '../../model/wire/paging.ts';
-import { type Filtered, type ListSource, readPage, type Selecting } from './page-reader.ts';
+import {
+  type ColumnSelection,
+  type FilteredQuery,
+  type ListSource,
+  readPage,
+} from './page-reader.ts';
 
 /** Tables with an `id` that grows with time, which orders every list. */
 type ListedTable<Schema> = {
@@ -20,7 +25,7 @@ export async function listPage<Schema, T extends ListedTable<Schema>>(
   columns: readonly string[] | null = null,
 ): Promise<{ rows: Selectable<Schema[T]>[]; total: number }> {
   const selected = columns?.map((name) => sql.ref(name).as(name));
-  const { rows, total } = await readPage(source, query as unknown as Filtered, page, (rows) =>
+  const { rows, total } = await readPage(source, query as unknown as FilteredQuery, page, (rows) =>
     selected === undefined
       ? rows.selectAll().$castTo<{ id: string }>()
       : rows.select(selected).$castTo<{ id: string }>(),
@@ -35,7 +40,12 @@ export async function listJoined<Schema, T extends keyof Schema, Row extends { i
   page: Page,
   select: (query: SelectQueryBuilder<Schema, T, object>) => SelectQueryBuilder<Schema, T, Row>,
 ): Promise<{ rows: Row[]; total: number }> {
-  return readPage(source, query as unknown as Filtered, page, select as unknown as Selecting<Row>);
+  return readPage(
+    source,
+    query as unknown as FilteredQuery,
+    page,
+    select as unknown as ColumnSelection<Row>,
+  );
 }
 
 /** The number of rows that match the filters. */
@@ -71,7 +81,7 @@ export async function listPageInSlices<Schema, T extends TextIdTable<Schema>>(
 ): Promise<SlicedPage<Selectable<Schema[T]>>> {
   const { rows: sized, total } = await readPage(
     source,
-    query as unknown as Filtered,
+    query as unknown as FilteredQuery,
     page,
     (rows) => weighed(rows, heavy),
   );

@@ -5,9 +5,9 @@ import type { Db, Tables } from '../connection/db.ts';
 import { listPageInSlices, type SlicedPage } from './paging.ts';
 import { type Filter, type Rows, rows } from './rows.ts';
 import { stampOf } from './snapshot-marks.ts';
-import type { Versioned } from './versioned.ts';
+import type { VersionColumns } from './version-columns.ts';
 
-export interface PolicyColumns extends Versioned {
+export interface PolicyColumns extends VersionColumns {
   id: string;
   organisation_id: string;
   workspace_id: string | null;

@@ -17,7 +17,7 @@ export class Comparison<V> {
   }
 }
 
-/** What a column must be: a value, any of a list, or a comparison. */
+/** A condition on a column: a value, a list of alternatives, or a comparison. */
 export type Condition<V> = V | readonly V[] | Comparison<NonNullable<V>> | Comparison<V>;
 
 /** Also for a list, of which the column must be none, and for null. */

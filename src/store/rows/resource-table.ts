@@ -6,10 +6,10 @@ import { listPage } from './paging.ts';
 import { type Reference, readReference } from './references.ts';
 import { type Filter, type Predicate, type Rows, rows } from './rows.ts';
 import * as snapshotMarks from './snapshot-marks.ts';
-import type { Versioned } from './versioned.ts';
+import type { VersionColumns } from './version-columns.ts';
 
 /** Columns that the functions below use; {@link ResourceTable} leaves out functions whose columns a table lacks. */
-interface CommonColumns extends Versioned {
+interface CommonColumns extends VersionColumns {
   id: string;
   organisation_id: string;
   workspace_id: string | null;
@@ -23,7 +23,7 @@ type PeopleTableName = 'users' | 'user_invites' | 'scim_groups';
 
 /** Tables of resources of one organisation, with a version in each row. */
 type ResourceTableName = {
-  [T in Exclude<keyof Tables, PeopleTableName>]: Tables[T] extends Versioned &
+  [T in Exclude<keyof Tables, PeopleTableName>]: Tables[T] extends VersionColumns &
     Pick<CommonColumns, 'id' | 'organisation_id'>
     ? T
     : never;

@@ -140,7 +140,7 @@ interface AnyTables {
 
 type AnyWhere = Readonly<Record<string, unknown>>;
 
-/** What a table's file exports and builds on. */
+/** The functions of a table, which its file exports and builds on. */
 export function rows<T extends keyof Tables>(table: T, options: RowsOptions = {}): Rows<T> {
   return new TableRows(table, options) as unknown as Rows<T>;
 }

@@ -105,7 +105,7 @@ export async function hasMaximumOwners(db: Db, organisationId: string): Promise<
 
 /**
  * Acquires the lease, or renews it for the run that holds it. Returns false when another run holds it
- * and does not yield, or when the owner is bound to another caller. Of concurrent calls one succeeds.
+ * and does not yield, or when the owner is bound to another caller. Only one of concurrent calls succeeds.
  */
 export async function update(tx: Db, claim: LeaseClaim): Promise<boolean> {
   const { principalId, runId, holder, ttlMs, yields, takesOver } = claim;

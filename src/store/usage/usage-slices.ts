@@ -40,7 +40,7 @@ export interface UnitsNeed {
   readonly unitsMin: number;
 }
 
-/** What a holder has used of a counter, returns and requests, in whole units. */
+/** A holder's usage of a counter, with the units that it returns and requests. */
 export interface SliceMove {
   readonly counter: CounterRef;
   /** Whether the holder has no slice of this counter, which then may not exist. */

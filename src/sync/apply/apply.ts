@@ -1,14 +1,14 @@
 /** Carries out a plan over HTTP: in parallel, in dependency order, continuing after failures. */
 import { type Ending, Failure } from '../../failure.ts';
-import type { Plan, PlannedChange } from '../plan/planned.ts';
+import type { Plan, PlannedChange } from '../plan/plan-model.ts';
 import { owningWorkspace, type Position } from '../resources/resource-set.ts';
 import { pointerOf } from '../resources/spec-paths.ts';
 import { ApiRefusal, Unreachable } from '../server/refusal.ts';
 import { ChangeSetChannel } from './change-set-channel.ts';
-import { ChangeWriter, type WriterContext } from './change-writer.ts';
+import { ChangeWriter, type ChangeWriterContext } from './change-writer.ts';
 import { isFencedOff } from './owner-lease.ts';
 import { Schedule } from './schedule.ts';
-import { changedMeanwhile, Stale } from './stale.ts';
+import { changedMeanwhile, StaleResourceError } from './stale-resource-error.ts';
 
 type ItemStatus =
   | 'done'
@@ -40,7 +40,7 @@ export interface ApplyReport {
   readonly unreachable: string | null;
 }
 
-export interface ApplyContext extends WriterContext {
+export interface ApplyContext extends ChangeWriterContext {
   /** Maximum number of changes in one request; 1 when the server takes no change sets. */
   readonly changesMax: number;
   /** Makes everything in one transaction, or nothing. */
@@ -49,9 +49,9 @@ export interface ApplyContext extends WriterContext {
 }
 
 /** Called once for each change that has ended, with the progress of the run. */
-export type OnItem = (item: AppliedItem, reached: Reached) => void;
+export type OnItem = (item: AppliedItem, reached: Progress) => void;
 
-interface Reached {
+interface Progress {
   readonly done: number;
   readonly total: number;
 }
@@ -63,8 +63,8 @@ const setsMax = 8;
 const changesUnderWayMax = 4_000;
 /** A plan is divided among the concurrent sets, but not into smaller ones. */
 const setSizeMin = 25;
-const undone = 'not carried out: another change of the same transaction was refused';
-const takenOver = 'another run has taken over the lease of the owner; run it again';
+const atomicRefusalMessage = 'not carried out: another change of the same transaction was refused';
+const leaseLostMessage = 'another run has taken over the lease of the owner; run it again';
 
 /**
  * Carries out every change whose dependencies succeed. A failure blocks only what depends on it and
@@ -180,7 +180,8 @@ class Run {
     const missing = this.#missing(change);
     if (missing !== null) return itemOf(change, 'blocked', missing);
     if (this.#context.signal?.aborted) return itemOf(change, 'blocked', 'not started: interrupted');
-    if (this.#context.lease.isLost) return itemOf(change, 'stale', `not started: ${takenOver}`);
+    if (this.#context.lease.isLost)
+      return itemOf(change, 'stale', `not started: ${leaseLostMessage}`);
     if (this.unreachable !== null) {
       return itemOf(change, 'blocked', 'not started: the server is unreachable');
     }
@@ -206,18 +207,21 @@ class Run {
     }
     if (isFencedOff(error)) {
       this.#context.lease.markLost();
-      return itemOf(change, 'stale', takenOver);
+      return itemOf(change, 'stale', leaseLostMessage);
     }
-    if (error instanceof Stale) return itemOf(change, 'stale', error.message);
+    if (error instanceof StaleResourceError) return itemOf(change, 'stale', error.message);
     if (error instanceof ApiRefusal && error.status === 412) {
       return itemOf(change, 'stale', changedMeanwhile);
     }
     if (error instanceof ApiRefusal && error.status === 424) {
-      return itemOf(change, 'blocked', this.#missing(change) ?? undone);
+      return itemOf(change, 'blocked', this.#missing(change) ?? atomicRefusalMessage);
     }
     if (error instanceof ApiRefusal) {
       const message = `the server refuses it (${error.status}): ${error.message}`;
-      return { ...itemOf(change, 'failed', message), position: blamed(change, error.param) };
+      return {
+        ...itemOf(change, 'failed', message),
+        position: positionOfField(change, error.param),
+      };
     }
     if (error instanceof Failure) return itemOf(change, 'failed', error.message);
     throw error;
@@ -238,7 +242,7 @@ function itemOf(change: PlannedChange, status: ItemStatus, message: string | nul
 }
 
 /** Returns the position of the field that the server names, such as `checks[0].id`. */
-function blamed({ desired, position }: PlannedChange, param: string): Position | null {
+function positionOfField({ desired, position }: PlannedChange, param: string): Position | null {
   if (desired === null || param === '') return position;
   return desired.positionOf(pointerOf(param.split(/[.[\]]+/).filter((part) => part !== '')));
 }

@@ -1,35 +1,35 @@
 /** Sends many changes in one request and gives each change its own result. */
-import type { PlannedChange } from '../plan/planned.ts';
+import type { PlannedChange } from '../plan/plan-model.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { ChangeSetDraft, type SetOutcome, sendChangeSet } from './change-set.ts';
-import type { Channel, ChannelContext, LiveByKey, Told } from './channel.ts';
-import type { RequestContext } from './requests.ts';
+import type { ChangeChannel, ChangeResponse, ChannelContext, LiveByKey } from './channel.ts';
+import type { ChangeContext } from './requests.ts';
 
 export interface SetContext extends ChannelContext {
   readonly isAtomic: boolean;
   /** Finds existing resources by identity key. */
-  readonly resolve: RequestContext['resolve'];
+  readonly resolve: ChangeContext['resolve'];
 }
 
 /** A change that waits to be sent. */
-interface Waiting {
+interface WaitingChange {
   readonly id: string;
-  readonly make: Parameters<Channel['send']>[1];
-  readonly told: PromiseWithResolvers<Told>;
+  readonly make: Parameters<ChangeChannel['send']>[1];
+  readonly response: PromiseWithResolvers<ChangeResponse>;
 }
 
 /**
  * Sends the changes of its members together, once every member either waits for a result or has
  * ended. What a member sends after a result goes into the next request.
  */
-export class ChangeSetChannel implements Channel {
+export class ChangeSetChannel implements ChangeChannel {
   readonly #context: SetContext;
   readonly #members: ReadonlyMap<string, PlannedChange>;
   /** Members that have ended, and whether they succeeded. */
   readonly #over = new Map<string, boolean>();
   /** Members of which an earlier attempt may have been carried out. */
   readonly #maybeDone = new Set<string>();
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #waiting = new Map<string, WaitingChange>();
   /** Number of members that neither wait nor have ended. */
   #busy: number;
   #seenAgain: Promise<LiveByKey> | null = null;
@@ -58,11 +58,11 @@ export class ChangeSetChannel implements Channel {
     }
   }
 
-  send(id: string, make: Waiting['make']): Promise<Told> {
-    const told = Promise.withResolvers<Told>();
-    this.#waiting.set(id, { id, make, told });
+  send(id: string, make: WaitingChange['make']): Promise<ChangeResponse> {
+    const response = Promise.withResolvers<ChangeResponse>();
+    this.#waiting.set(id, { id, make, response });
     this.#pause();
-    return told.promise;
+    return response.promise;
   }
 
   /** Reads the server once for all members that need it after one request. */
@@ -96,11 +96,11 @@ export class ChangeSetChannel implements Channel {
   /**
    * Adds the change to the set, leaves it for the next one, or rejects it when a dependency failed.
    */
-  #put(one: Waiting, draft: ChangeSetDraft): void {
+  #put(one: WaitingChange, draft: ChangeSetDraft): void {
     const needed = this.#members.get(one.id)!.dependsOn.filter((id) => this.#members.has(id));
     if (needed.some((id) => this.#over.get(id) === false)) {
       this.#busy += 1;
-      this.#take(one.id).told.reject(notDone());
+      this.#take(one.id).response.reject(notDone());
       return;
     }
     const before = needed.filter((id) => !this.#over.has(id));
@@ -109,7 +109,7 @@ export class ChangeSetChannel implements Channel {
       draft.add(one.id, before, one.make);
     } catch (error) {
       this.#busy += 1;
-      this.#take(one.id).told.reject(error);
+      this.#take(one.id).response.reject(error);
     }
   }
 
@@ -119,16 +119,16 @@ export class ChangeSetChannel implements Channel {
       this.#busy -= 1;
       return;
     }
-    const { told } = this.#take(id);
+    const { response } = this.#take(id);
     const maybeDone = this.#maybeDone.has(id);
-    if ('thrown' in outcome) told.reject(outcome.thrown);
+    if ('thrown' in outcome) response.reject(outcome.thrown);
     else if ('refused' in outcome) {
       const { status, fields } = outcome.refused;
-      told.reject(new ApiRefusal(status, fields, maybeDone));
-    } else told.resolve({ body: outcome.body });
+      response.reject(new ApiRefusal(status, fields, maybeDone));
+    } else response.resolve({ body: outcome.body });
   }
 
-  #take(id: string): Waiting {
+  #take(id: string): WaitingChange {
     const one = this.#waiting.get(id)!;
     this.#waiting.delete(id);
     return one;

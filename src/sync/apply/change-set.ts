@@ -6,8 +6,8 @@ import { changeSetBodyLimits } from '../../model/json/body-limits.ts';
 import { afterMax, type ChangeRequest, changesMax } from '../../model/kinds/change-set.ts';
 import { kinds } from '../../model/kinds/kinds.ts';
 import { ApiRefusal, type ErrorFields, errorFields } from '../server/refusal.ts';
-import type { Channel, ChannelContext } from './channel.ts';
-import { type RequestContext, requestOf, type WireChange } from './requests.ts';
+import type { ChangeChannel, ChannelContext } from './channel.ts';
+import { type ChangeContext, singleRequest, type WireChange } from './requests.ts';
 
 export type SetOutcome = { readonly maybeDone: boolean } & (
   | { readonly body: unknown }
@@ -24,7 +24,7 @@ const valuesMax = changeSetBodyLimits.valuesMax - 100;
 interface DraftContext {
   readonly isAtomic: boolean;
   /** Finds existing resources by identity key. */
-  readonly resolve: RequestContext['resolve'];
+  readonly resolve: ChangeContext['resolve'];
 }
 
 /** A change set under construction; labels are the indexes of its changes. */
@@ -61,7 +61,7 @@ export class ChangeSetDraft {
    * @param before ids of changes in the set that it depends on
    * @throws ApiRefusal (413) when an atomic set is full, because it cannot be divided
    */
-  add(id: string, before: readonly string[], make: Parameters<Channel['send']>[1]): void {
+  add(id: string, before: readonly string[], make: Parameters<ChangeChannel['send']>[1]): void {
     const from = this.#count;
     const label = String(from);
     const after = before.map((one) => this.#labels.get(one)!);
@@ -72,7 +72,7 @@ export class ChangeSetDraft {
     });
     const texts = changes.map((change, at) => {
       const isLast = at === changes.length - 1;
-      return JSON.stringify(told(change, isLast ? label : null, after));
+      return JSON.stringify(changeBody(change, isLast ? label : null, after));
     });
     const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 1, 0);
     const values = texts.reduce((sum, text) => sum + valuesIn(text), 0);
@@ -134,17 +134,15 @@ export async function sendChangeSet(
   const common = { fence: lease.fence, signal } as const;
   try {
     if (draft.only !== null) {
-      const { body, maybeDone } = await client.request({ ...requestOf(draft.only), ...common });
+      const { body, maybeDone } = await client.request({ ...singleRequest(draft.only), ...common });
       return draft.outcomes([{ status: 200, body }], maybeDone);
     }
     const answer = await client.request({
       ...common,
-      ...{
-        method: 'POST',
-        path: '/admin/v2/gatewright/changes',
-        bodyText: draft.finish(),
-        accepts: 422,
-      },
+      method: 'POST',
+      path: '/admin/v2/gatewright/changes',
+      bodyText: draft.finish(),
+      accepts: 422,
       ...(draft.isAtomic ? { idempotencyKey: randomUUID() } : {}),
     });
     return draft.outcomes(resultsIn(answer.body), answer.maybeDone && !draft.isAtomic);
@@ -180,7 +178,7 @@ function outcomeOf({ status, body }: Result, isAtomic: boolean) {
   return { refused: { status, fields: errorFields(body, status) } };
 }
 
-function told(
+function changeBody(
   { kind, action, id, ifMatch, body }: WireChange,
   label: string | null,
   after: readonly string[],

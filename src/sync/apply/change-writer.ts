@@ -1,31 +1,31 @@
 /** Writes one planned change, and interprets a refusal or a lost response. */
 import { isDeepStrictEqual } from 'node:util';
 import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
-import type { Plan, PlannedChange } from '../plan/planned.ts';
+import type { Plan, PlannedChange } from '../plan/plan-model.ts';
 import { identityKey, type LiveResource } from '../resources/resource-set.ts';
 import type { ApiResponse } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
-import { type Channel, type ChannelContext, singleChannel } from './channel.ts';
+import { type ChangeChannel, type ChannelContext, singleChannel } from './channel.ts';
 import { Creation } from './creation.ts';
 import { deleteLive } from './deletion.ts';
 import { rotateKey } from './key-rotation.ts';
-import { type RequestContext, type Target, updateChange, type WireRequest } from './requests.ts';
+import { type ChangeContext, type Target, updateChange, type WireRequest } from './requests.ts';
 import type { SecretOutput } from './secret-output.ts';
-import { changedMeanwhile, Stale } from './stale.ts';
+import { changedMeanwhile, StaleResourceError } from './stale-resource-error.ts';
 
-export interface WriterContext extends ChannelContext {
+export interface ChangeWriterContext extends ChannelContext {
   readonly secretOutput: SecretOutput | null;
 }
 
 export class ChangeWriter {
   readonly #plan: Plan;
-  readonly #context: WriterContext;
+  readonly #context: ChangeWriterContext;
   readonly #targets: Map<string, Target>;
   readonly #creation: Creation;
   /** For changes that are sent alone. */
-  readonly single: Channel;
+  readonly single: ChangeChannel;
 
-  constructor(plan: Plan, context: WriterContext) {
+  constructor(plan: Plan, context: ChangeWriterContext) {
     this.#plan = plan;
     this.#context = context;
     this.#targets = new Map(plan.live);
@@ -34,7 +34,7 @@ export class ChangeWriter {
     this.#creation = new Creation({ owner: plan.owner, secretOutput, wireOf: this.#wireOf });
   }
 
-  readonly #wireOf = (resolve: RequestContext['resolve']): RequestContext => ({
+  readonly #wireOf = (resolve: ChangeContext['resolve']): ChangeContext => ({
     owner: this.#plan.owner,
     source: this.#plan.source,
     resolve,
@@ -48,7 +48,7 @@ export class ChangeWriter {
    *
    * @throws Stale, ApiRefusal, Failure
    */
-  async write(change: PlannedChange, channel: Channel): Promise<string> {
+  async write(change: PlannedChange, channel: ChangeChannel): Promise<string> {
     const { live } = change;
     switch (change.action) {
       case 'create':
@@ -70,7 +70,7 @@ export class ChangeWriter {
     }
   }
 
-  async #update(change: PlannedChange, channel: Channel): Promise<string> {
+  async #update(change: PlannedChange, channel: ChangeChannel): Promise<string> {
     const live = change.live!;
     const desired = change.desired!;
     const schema = await loadSpecSchema(desired.identity.kind);
@@ -80,11 +80,12 @@ export class ChangeWriter {
       ]);
     } catch (error) {
       if (!(error instanceof ApiRefusal)) throw error;
-      if (error.status === 404) throw new Stale('it is gone from the server; run it again');
+      if (error.status === 404)
+        throw new StaleResourceError('it is gone from the server; run it again');
       if (error.status !== 412) throw error;
       const now = (await channel.lookAgain()).get(identityKey(change.identity));
       const isOurs = error.maybeDone && isDeepStrictEqual(now?.base, desired.spec);
-      if (!isOurs) throw new Stale(changedMeanwhile);
+      if (!isOurs) throw new StaleResourceError(changedMeanwhile);
     }
     if (change.reason === 'rename' && desired.secretOutput !== null) {
       await this.#context.secretOutput?.follow(desired, live.id);
@@ -93,7 +94,7 @@ export class ChangeWriter {
   }
 
   /** Other differences are written first, so that the manifest's terms apply to the rotation. */
-  async #rotate(change: PlannedChange, channel: Channel): Promise<string> {
+  async #rotate(change: PlannedChange, channel: ChangeChannel): Promise<string> {
     if (change.fields.length > 0 || change.reason === 'rename') await this.#update(change, channel);
     const { client, lease, secretOutput: output, signal } = this.#context;
     const send = (request: WireRequest): Promise<ApiResponse> =>
@@ -102,7 +103,7 @@ export class ChangeWriter {
     return change.live!.id;
   }
 
-  #remove(live: LiveResource, id: string, channel: Channel): Promise<void> {
+  #remove(live: LiveResource, id: string, channel: ChangeChannel): Promise<void> {
     const { secretOutput: output } = this.#context;
     const wireOf = this.#wireOf;
     const remove = (): Promise<void> => deleteLive(live, { id, channel, wireOf });

@@ -3,7 +3,7 @@
 import type { LiveResource } from '../resources/resource-set.ts';
 import type { AdminClient, ApiResponse } from '../server/client.ts';
 import type { HeldLease } from './owner-lease.ts';
-import { type RequestContext, requestOf, type WireChange } from './requests.ts';
+import { type ChangeContext, singleRequest, type WireChange } from './requests.ts';
 
 /** Live resources by identity key, as in the plan. */
 export type LiveByKey = ReadonlyMap<string, LiveResource>;
@@ -19,10 +19,10 @@ export interface ChannelContext {
 }
 
 /** The response to a change that was carried out. */
-export type Told = Pick<ApiResponse, 'body'>;
+export type ChangeResponse = Pick<ApiResponse, 'body'>;
 
 /** The channel through which a planned change is sent. */
-export interface Channel {
+export interface ChangeChannel {
   /**
    * Whether the changes of one resource share a transaction, so that none waits for the one before.
    */
@@ -36,23 +36,23 @@ export interface Channel {
    */
   send(
     id: string,
-    make: (resolve: RequestContext['resolve']) => readonly WireChange[],
-  ): Promise<Told>;
+    make: (resolve: ChangeContext['resolve']) => readonly WireChange[],
+  ): Promise<ChangeResponse>;
   lookAgain(): Promise<LiveByKey>;
 }
 
 /** Sends each change in a request of its own. */
 export function singleChannel(
   context: ChannelContext,
-  resolve: RequestContext['resolve'],
-): Channel {
+  resolve: ChangeContext['resolve'],
+): ChangeChannel {
   const { client, lease, lookAgain, signal } = context;
   return {
     isAtomic: false,
     send: async (_, make) => {
-      let answer: Told | undefined;
+      let answer: ChangeResponse | undefined;
       for (const change of make(resolve)) {
-        answer = await client.request({ ...requestOf(change), fence: lease.fence, signal });
+        answer = await client.request({ ...singleRequest(change), fence: lease.fence, signal });
       }
       return answer!;
     },

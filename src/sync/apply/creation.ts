@@ -3,16 +3,16 @@
  * response.
  */
 import { isDeepStrictEqual } from 'node:util';
-import type { PlannedChange } from '../plan/planned.ts';
+import type { PlannedChange } from '../plan/plan-model.ts';
 import { type DesiredResource, identityKey, type LiveResource } from '../resources/resource-set.ts';
-import { Pace } from '../server/pace.ts';
 import { ApiRefusal } from '../server/refusal.ts';
-import type { Channel, Told } from './channel.ts';
+import { RequestPace } from '../server/request-pace.ts';
+import type { ChangeChannel, ChangeResponse } from './channel.ts';
 import { type DeletionTerms, deleteLive } from './deletion.ts';
 import { isFencedOff } from './owner-lease.ts';
 import { createChange, deleteChange, type Target } from './requests.ts';
 import type { Delivery, SecretOutput } from './secret-output.ts';
-import { Stale } from './stale.ts';
+import { StaleResourceError } from './stale-resource-error.ts';
 
 interface CreationContext extends Pick<DeletionTerms, 'wireOf'> {
   /** The owner of the plan. */
@@ -25,7 +25,7 @@ const deliveriesMax = 64;
 
 export class Creation {
   readonly #context: CreationContext;
-  readonly #deliveries = new Pace({ start: deliveriesMax, max: deliveriesMax });
+  readonly #deliveries = new RequestPace({ start: deliveriesMax, max: deliveriesMax });
 
   constructor(context: CreationContext) {
     this.#context = context;
@@ -35,7 +35,7 @@ export class Creation {
    * Stores the value of a key before the key is created, and before the key that it replaces is
    * deleted.
    */
-  async create(change: PlannedChange, channel: Channel): Promise<Target> {
+  async create(change: PlannedChange, channel: ChangeChannel): Promise<Target> {
     const { secretOutput, wireOf } = this.#context;
     const { id, live: replaced } = change;
     const desired = change.desired!;
@@ -69,10 +69,10 @@ export class Creation {
   async #outcomeOf(
     desired: DesiredResource,
     delivery: Delivery | null,
-    channel: Channel,
+    channel: ChangeChannel,
     error: unknown,
   ): Promise<Target> {
-    const isCertain = error instanceof ApiRefusal || error instanceof Stale;
+    const isCertain = error instanceof ApiRefusal || error instanceof StaleResourceError;
     if (!isCertain) throw error;
     if (!(error instanceof ApiRefusal) || error.status !== 409) {
       const wasSent = error instanceof ApiRefusal && error.maybeDone;
@@ -83,7 +83,7 @@ export class Creation {
     if (found === undefined) await delivery?.abandon();
     else if (await this.#isOwn(desired, delivery, found, error)) return found;
     if (isFencedOff(error) || found?.owner !== this.#context.owner) throw error;
-    throw new Stale('another run has created it meanwhile; run it again');
+    throw new StaleResourceError('another run has created it meanwhile; run it again');
   }
 
   async #isOwn(
@@ -103,7 +103,7 @@ export class Creation {
   }
 }
 
-function targetOf({ body }: Told): Target {
+function targetOf({ body }: ChangeResponse): Target {
   const fields = body as { id?: unknown; map_id?: unknown; slug?: unknown } | null;
   const id = fields?.id ?? fields?.map_id;
   if (typeof id !== 'string') {

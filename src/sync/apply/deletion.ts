@@ -2,15 +2,15 @@
 
 import type { LiveResource } from '../resources/resource-set.ts';
 import { ApiRefusal } from '../server/refusal.ts';
-import type { Channel } from './channel.ts';
-import { deleteChange, type RequestContext } from './requests.ts';
-import { changedMeanwhile, Stale } from './stale.ts';
+import type { ChangeChannel } from './channel.ts';
+import { type ChangeContext, deleteChange } from './requests.ts';
+import { changedMeanwhile, StaleResourceError } from './stale-resource-error.ts';
 
 export interface DeletionTerms {
   /** Id of the planned change. */
   readonly id: string;
-  readonly channel: Channel;
-  readonly wireOf: (resolve: RequestContext['resolve']) => RequestContext;
+  readonly channel: ChangeChannel;
+  readonly wireOf: (resolve: ChangeContext['resolve']) => ChangeContext;
 }
 
 /** @throws Stale, ApiRefusal, Failure */
@@ -22,7 +22,7 @@ export async function deleteLive(
     await channel.send(id, (resolve) => [deleteChange(live, wireOf(resolve))]);
   } catch (error) {
     if (!(error instanceof ApiRefusal)) throw error;
-    if (error.status === 412) throw new Stale(changedMeanwhile);
+    if (error.status === 412) throw new StaleResourceError(changedMeanwhile);
     if (error.status !== 404 || channel.isAtomic) throw error;
   }
 }

@@ -1,22 +1,22 @@
 /** Deletes a key together with its stored values, and never the value of a key that remains. */
 import { Failure } from '../../failure.ts';
 import { ApiRefusal } from '../server/refusal.ts';
-import type { LeavingValue, StoredValue } from '../sinks/sink.ts';
-import type { Sinks } from '../sinks/sinks.ts';
-import type { Claim, Holder } from './key-proofs.ts';
-import { Stale } from './stale.ts';
+import type { SinkSet } from '../sinks/sink-set.ts';
+import type { LeavingValue, SinkValue } from '../sinks/value-sink.ts';
+import type { KeyClaim, KeyHolder } from './key-proofs.ts';
+import { StaleResourceError } from './stale-resource-error.ts';
 
 export interface DeletionContext {
-  readonly sinks: Sinks;
+  readonly sinks: SinkSet;
   /** The fence of the lease that is held. */
   readonly fence: number;
-  readonly findHolders: (claims: readonly Claim[]) => Promise<readonly Holder[] | null>;
+  readonly findHolders: (claims: readonly KeyClaim[]) => Promise<readonly KeyHolder[] | null>;
 }
 
 export class KeyDeletion {
   readonly #context: DeletionContext;
   /** Stored values by the id of their key; read once a run, by the first deletion. */
-  #storedByKey: Promise<Map<string, StoredValue[]>> | null = null;
+  #storedByKey: Promise<Map<string, SinkValue[]>> | null = null;
 
   constructor(context: DeletionContext) {
     this.#context = context;
@@ -40,7 +40,8 @@ export class KeyDeletion {
       await remove();
     } catch (error) {
       // When the key may be gone, the marks stay for the next run.
-      const isThere = error instanceof Stale || (error instanceof ApiRefusal && !error.maybeDone);
+      const isThere =
+        error instanceof StaleResourceError || (error instanceof ApiRefusal && !error.maybeDone);
       if (isThere) await all((one) => one.sink.unmark(one));
       throw error;
     }
@@ -69,12 +70,12 @@ export class KeyDeletion {
     return failures;
   }
 
-  async #findStored(): Promise<Map<string, StoredValue[]>> {
+  async #findStored(): Promise<Map<string, SinkValue[]>> {
     const { sinks, findHolders } = this.#context;
     const { found, failures } = await sinks.list();
     if (failures[0] !== undefined) throw failures[0];
     const holders = (await findHolders(found.map(({ value }) => ({ id: null, value })))) ?? [];
-    const byKey = new Map<string, StoredValue[]>();
+    const byKey = new Map<string, SinkValue[]>();
     for (const [at, holder] of holders.entries()) {
       if (holder === null) continue;
       byKey.set(holder.keyId, [...(byKey.get(holder.keyId) ?? []), found[at]!]);

@@ -7,14 +7,14 @@ import { ApiRefusal } from '../server/refusal.ts';
 /** Maximum number of claims in one request. */
 const batchMax = 200;
 
-export interface Claim {
+export interface KeyClaim {
   /** The key that the value is expected to belong to; null asks for any. */
   readonly id: string | null;
   readonly value: Secret;
 }
 
 /** The key that has a value; null when no key of the organisation has it. */
-export type Holder = {
+export type KeyHolder = {
   readonly keyId: string;
   /** False for the value before the last rotation, which expires. */
   readonly isCurrent: boolean;
@@ -26,11 +26,11 @@ export type Holder = {
  */
 export async function findHolders(
   client: AdminClient,
-  claims: readonly Claim[],
+  claims: readonly KeyClaim[],
   signal?: AbortSignal,
-): Promise<readonly Holder[] | null> {
+): Promise<readonly KeyHolder[] | null> {
   const askable = claims.filter(({ value }) => isWellFormedApiKey(value.reveal()));
-  const holders = new Map<Claim, Holder>();
+  const holders = new Map<KeyClaim, KeyHolder>();
   for (let at = 0; at < askable.length; at += batchMax) {
     const batch = askable.slice(at, at + batchMax);
     const found = await ask(client, batch, signal);
@@ -42,9 +42,9 @@ export async function findHolders(
 
 async function ask(
   client: AdminClient,
-  batch: readonly Claim[],
+  batch: readonly KeyClaim[],
   signal: AbortSignal | undefined,
-): Promise<Holder[] | null> {
+): Promise<KeyHolder[] | null> {
   const keys = batch.map(({ id, value }) => ({
     ...(id === null ? {} : { id }),
     value: value.reveal(),

@@ -3,17 +3,17 @@
  */
 import { Failure } from '../../failure.ts';
 import type { Secret } from '../../secret.ts';
-import type { PlannedChange } from '../plan/planned.ts';
+import type { PlannedChange } from '../plan/plan-model.ts';
 import type { ApiResponse } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
 import { isFencedOff } from './owner-lease.ts';
-import { type RequestContext, rotateRequest, type WireRequest } from './requests.ts';
+import { type ChangeContext, rotateRequest, type WireRequest } from './requests.ts';
 import type { Delivery, SecretOutput } from './secret-output.ts';
-import { Stale } from './stale.ts';
+import { StaleResourceError } from './stale-resource-error.ts';
 
 export interface RotationContext {
   readonly output: SecretOutput | null;
-  readonly wire: RequestContext;
+  readonly wire: ChangeContext;
   readonly send: (request: WireRequest) => Promise<ApiResponse>;
 }
 
@@ -63,9 +63,10 @@ async function begin(
     const isMade = error.maybeDone ? await delivery.isOf(change.live!.id) : false;
     if (isMade === true) return;
     if (isMade === false) await delivery.abandon();
-    if (error.status === 404) throw new Stale('it is gone from the server; run it again');
+    if (error.status === 404)
+      throw new StaleResourceError('it is gone from the server; run it again');
     if (error.status === 409 && !isFencedOff(error)) {
-      throw new Stale('somebody else has rotated it meanwhile; run it again');
+      throw new StaleResourceError('somebody else has rotated it meanwhile; run it again');
     }
     throw error;
   }

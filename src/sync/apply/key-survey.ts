@@ -3,9 +3,9 @@ import { Failure } from '../../failure.ts';
 import type { Secret } from '../../secret.ts';
 import { type DesiredResource, identityKey } from '../resources/resource-set.ts';
 import { targetText } from '../resources/secret-target.ts';
-import type { PendingValue, StoredValue, ValueSet } from '../sinks/sink.ts';
-import type { Sinks } from '../sinks/sinks.ts';
-import type { Claim, Holder } from './key-proofs.ts';
+import type { SinkSet } from '../sinks/sink-set.ts';
+import type { PendingValue, SinkValue, ValueSet } from '../sinks/value-sink.ts';
+import type { KeyClaim, KeyHolder } from './key-proofs.ts';
 
 type DeliveryState =
   /** No value is in the place, and the server never shows it again. */
@@ -43,11 +43,11 @@ export interface SurveyedKey {
   readonly desired: DesiredResource;
   readonly delivery: KeyDelivery;
   readonly delivered: Secret | null;
-  readonly holder: Holder | undefined;
+  readonly holder: KeyHolder | undefined;
   /** The pending value that belongs to the key. */
   readonly proven: PendingValue | null;
   /** The stored value when it is neither in its place nor pending. */
-  readonly elsewhere: StoredValue | null;
+  readonly elsewhere: SinkValue | null;
   /** Pending values that no key has. */
   readonly unclaimed: readonly PendingValue[];
 }
@@ -60,8 +60,8 @@ export interface ExistingKey {
 
 /** The sinks and lookups that a survey uses. */
 export interface SurveyContext {
-  readonly sinks: Sinks;
-  readonly findHolders: (claims: readonly Claim[]) => Promise<readonly Holder[] | null>;
+  readonly sinks: SinkSet;
+  readonly findHolders: (claims: readonly KeyClaim[]) => Promise<readonly KeyHolder[] | null>;
   /** Whether the key with this id belongs to the same owner. */
   readonly isOwned: (keyId: string) => boolean;
 }
@@ -89,17 +89,17 @@ export async function surveyKeys(
 async function lookElsewhere({
   sinks,
   findHolders,
-}: SurveyContext): Promise<ReadonlyMap<string, StoredValue>> {
+}: SurveyContext): Promise<ReadonlyMap<string, SinkValue>> {
   const { found: values } = await sinks.list();
   const holders = await findHolders(values.map(({ value }) => ({ id: null, value })));
-  const found = new Map<string, StoredValue>();
+  const found = new Map<string, SinkValue>();
   for (const [at, holder] of (holders ?? []).entries()) {
     if (holder?.isCurrent && !found.has(holder.keyId)) found.set(holder.keyId, values[at]!);
   }
   return found;
 }
 
-function foundElsewhere(surveyed: SurveyedKey, elsewhere: StoredValue): SurveyedKey {
+function foundElsewhere(surveyed: SurveyedKey, elsewhere: SinkValue): SurveyedKey {
   const { key, place } = surveyed.delivery;
   const message = `the value of ${key} lies in ${elsewhere.place}; apply moves it to ${place}`;
   return {
@@ -149,7 +149,7 @@ function unreadable({ desired, keyId }: ExistingKey, { message }: Failure): Surv
 function surveyed(
   { desired, keyId }: ExistingKey,
   { place, delivered, pending }: ValueSet,
-  holders: readonly Holder[] | null,
+  holders: readonly KeyHolder[] | null,
 ): SurveyedKey {
   const offset = delivered === null ? 0 : 1;
   const holder = delivered === null ? undefined : (holders?.[0] ?? null);
@@ -175,7 +175,7 @@ type StateInPlace = Exclude<DeliveryState, 'elsewhere' | 'unreadable'>;
 
 function stateOf(known: {
   keyId: string;
-  holder: Holder | undefined;
+  holder: KeyHolder | undefined;
   proven: PendingValue | null;
   mayAsk: boolean;
 }): StateInPlace {
@@ -187,13 +187,13 @@ function stateOf(known: {
 }
 
 /** Returns whether the value is the current one of the key. */
-export function isValueOf(holder: Holder | undefined, keyId: string): boolean {
+export function isValueOf(holder: KeyHolder | undefined, keyId: string): boolean {
   return holder?.keyId === keyId && holder.isCurrent;
 }
 
 function messageOf(
   state: StateInPlace,
-  { key, keyId, place, holder }: { key: string; keyId: string; place: string; holder: Holder },
+  { key, keyId, place, holder }: { key: string; keyId: string; place: string; holder: KeyHolder },
 ): string | null {
   const anew = 'or raise rotation.generation, which gives the key another value';
   switch (state) {

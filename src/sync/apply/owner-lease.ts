@@ -70,7 +70,7 @@ class OwnerLease implements HeldLease {
 }
 
 /** One claim of the lease by a run; repeating it renews the lease. */
-export interface LeaseClaim {
+export interface OwnerLeaseClaim {
   /** UUID. */
   readonly runId: string;
   readonly holder: string;
@@ -86,7 +86,7 @@ export interface LeaseClaim {
  *
  * @throws ApiRefusal when it is not available, see {@link leaseRefusal}; what the client throws
  */
-export async function claimLease(client: AdminClient, claim: LeaseClaim): Promise<number> {
+export async function claimLease(client: AdminClient, claim: OwnerLeaseClaim): Promise<number> {
   const { body } = await client.request({
     method: 'PUT',
     countsAsWrite: false,
@@ -135,18 +135,18 @@ export async function acquireLease(client: AdminClient, options: LeaseOptions): 
  */
 export async function claimPatiently(
   client: AdminClient,
-  claim: LeaseClaim,
+  claim: OwnerLeaseClaim,
   options: LeaseOptions,
 ): Promise<number> {
   const until = performance.now() + (options.waitMs ?? waitMsMax);
-  for (let hasTold = false; ; hasTold = true) {
+  for (let hasNotified = false; ; hasNotified = true) {
     try {
       return await claimLease(client, claim);
     } catch (error) {
       const refusal = leaseRefusal(error, options);
       const isHeld = refusal.kind === 'retryable';
       if (!isHeld || performance.now() >= until) throw refusal;
-      if (!hasTold) options.onWait?.(`waiting: ${(error as Error).message}`);
+      if (!hasNotified) options.onWait?.(`waiting: ${(error as Error).message}`);
       await delay(askAgainMs, undefined, { signal: options.signal });
     }
   }

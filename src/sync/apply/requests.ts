@@ -2,16 +2,16 @@
 import type { z } from 'zod';
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
-import { sentFields } from '../diff/sent-fields.ts';
-import type { PlannedChange } from '../plan/planned.ts';
+import { fieldsToSend } from '../diff/sent-fields.ts';
+import type { PlannedChange } from '../plan/plan-model.ts';
 import { recordedGeneration, wantedGeneration } from '../plan/rotation.ts';
 import type {
   DesiredResource,
   Identity,
-  Json,
   LiveResource,
   SourceInfo,
   Spec,
+  SpecJson,
 } from '../resources/resource-set.ts';
 import {
   isPlainObject,
@@ -52,7 +52,7 @@ export interface WireRequest {
 }
 
 /** Returns the request of a change that is sent alone. */
-export function requestOf({ kind, action, id, ifMatch, body }: WireChange): WireRequest {
+export function singleRequest({ kind, action, id, ifMatch, body }: WireChange): WireRequest {
   const { create, item, pathFields } = kinds[kind];
   const sent = without(body, pathFields);
   if (action === 'create') return { ...create(body), body: sent };
@@ -62,7 +62,7 @@ export function requestOf({ kind, action, id, ifMatch, body }: WireChange): Wire
   return { method: 'DELETE', path, ...version };
 }
 
-export interface RequestContext {
+export interface ChangeContext {
   readonly owner: string;
   readonly source: SourceInfo;
   /** Takes an identity key; undefined when the resource does not exist yet. */
@@ -72,7 +72,7 @@ export interface RequestContext {
 /** @param keyValue the value of an ApiKey that was generated here */
 export function createChange(
   desired: DesiredResource,
-  context: RequestContext,
+  context: ChangeContext,
   keyValue?: string,
 ): WireChange {
   const { kind } = desired.identity;
@@ -94,7 +94,7 @@ export function createChange(
  */
 export function updateChange(
   change: PlannedChange,
-  context: RequestContext,
+  context: ChangeContext,
   schema: z.ZodObject,
 ): WireChange {
   const desired = change.desired!;
@@ -106,7 +106,7 @@ export function updateChange(
   const wanted = wantedGeneration(desired, recorded);
   const generation = change.action === 'adopt' ? wanted : Math.min(wanted, recorded);
   const body: Record<string, unknown> = {};
-  for (const field of sentFields(kind, desired, change.fields)) {
+  for (const field of fieldsToSend(kind, desired, change.fields)) {
     body[field] = kind.merged.includes(field)
       ? mergedField(wire[field], live.base?.[field])
       : (wire[field] ?? clearedValue(schema.shape[field]));
@@ -124,14 +124,14 @@ export function updateChange(
   };
 }
 
-export function deleteChange(live: LiveResource, context: RequestContext): WireChange {
+export function deleteChange(live: LiveResource, context: ChangeContext): WireChange {
   const wire = toWire(live.identity, live.spec, context, null);
   const { id, identity, version: ifMatch } = live;
   return { kind: identity.kind, action: 'delete', id, ifMatch, body: pathOf(identity, wire) };
 }
 
 /** Returns the fields of a spec that are part of the path of an existing resource. */
-function pathOf({ kind }: Identity, wire: Record<string, Json>): Record<string, Json> {
+function pathOf({ kind }: Identity, wire: Record<string, SpecJson>): Record<string, SpecJson> {
   const { isNamedByPathFields, pathFields } = kinds[kind];
   if (!isNamedByPathFields) return {};
   return Object.fromEntries(pathFields.map((field) => [field, wire[field]!]));
@@ -147,7 +147,7 @@ export interface NewValue {
 /** Idempotent, because the server recognises the value. */
 export function rotateRequest(
   change: PlannedChange,
-  context: RequestContext,
+  context: ChangeContext,
   { key, generation, awaitsDelivery }: NewValue,
 ): WireRequest {
   const desired = change.desired!;
@@ -164,7 +164,7 @@ export function rotateRequest(
 /** The ownership claim with the base for the next three-way comparison. */
 function managedBy(
   desired: DesiredResource,
-  context: RequestContext,
+  context: ChangeContext,
   generation: number,
   takeOwnership: boolean,
 ): Record<string, unknown> {
@@ -192,9 +192,9 @@ function managedBy(
 function toWire(
   identity: Identity,
   spec: Spec,
-  context: RequestContext,
+  context: ChangeContext,
   desired: DesiredResource | null,
-): Record<string, Json> {
+): Record<string, SpecJson> {
   const { references } = kinds[identity.kind];
   return mapSpec(spec, (value, segments) => {
     if (isSecret(value)) return desired?.secrets.get(pointerOf(segments))?.reveal() ?? null;
@@ -207,7 +207,7 @@ function toWire(
 }
 
 /** Clears keys that were applied before and are no longer desired, each by null. */
-function mergedField(wanted: Json | undefined, base: Json | undefined): Json {
+function mergedField(wanted: SpecJson | undefined, base: SpecJson | undefined): SpecJson {
   const cleared = isPlainObject(base) ? Object.keys(base).map((key) => [key, null]) : [];
   if (wanted === null) return null;
   return { ...Object.fromEntries(cleared), ...(isPlainObject(wanted) ? wanted : {}) };
@@ -216,8 +216,8 @@ function mergedField(wanted: Json | undefined, base: Json | undefined): Json {
 /** Null clears a field; where the schema does not allow null, the emptiest allowed value does. */
 function clearedValue(
   schema: { safeParse(value: unknown): { success: boolean } } | undefined,
-): Json {
-  const candidates: Json[] = [null, {}, [], false, 0, ''];
+): SpecJson {
+  const candidates: SpecJson[] = [null, {}, [], false, 0, ''];
   return candidates.find((value) => schema?.safeParse(value).success) ?? null;
 }
 

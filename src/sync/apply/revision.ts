@@ -1,7 +1,7 @@
 /** Records what a run changed: names of resources and fields, never values. */
 import type { RevisionChange } from '../../model/kinds/sync-record.ts';
 import { formatTimestamp } from '../../model/wire/timestamp.ts';
-import type { Plan, PlannedChange } from '../plan/planned.ts';
+import type { Plan, PlannedChange } from '../plan/plan-model.ts';
 import { sourceText } from '../resources/applied-source.ts';
 import { commitOf } from '../resources/resource-set.ts';
 import type { AdminClient } from '../server/client.ts';
@@ -25,7 +25,7 @@ export function revisionOf(plan: Plan, report: ApplyReport, run: RunFacts): NewR
   );
   const changes = plan.changes.flatMap((change) => {
     const item = done.get(change.id);
-    return item === undefined ? [] : told(change, item);
+    return item === undefined ? [] : revisionChanges(change, item);
   });
   if (changes.length === 0) return null;
   const { commit, source } = run.origin ?? {
@@ -45,7 +45,7 @@ export function revisionOf(plan: Plan, report: ApplyReport, run: RunFacts): NewR
 const fieldsMax = 50;
 const fieldMax = 500;
 
-function told(change: PlannedChange, { resourceId }: AppliedItem): RevisionChange[] {
+function revisionChanges(change: PlannedChange, { resourceId }: AppliedItem): RevisionChange[] {
   const { action, reason, identity, live } = change;
   if (action === 'retain') return [];
   const fields = action === 'create' || action === 'delete' ? [] : change.fields;

@@ -3,7 +3,7 @@
  * set.
  */
 import { afterMax } from '../../model/kinds/change-set.ts';
-import type { PlannedChange } from '../plan/planned.ts';
+import type { PlannedChange } from '../plan/plan-model.ts';
 
 export class Schedule {
   /** Number of changes that each change still waits for. */

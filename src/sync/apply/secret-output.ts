@@ -55,19 +55,19 @@ import { Failure } from '../../failure.ts';
 import { makeApiKey } from '../../model/people/credentials.ts';
 import type { Secret } from '../../secret.ts';
 import { type DesiredResource, identityKey } from '../resources/resource-set.ts';
-import type { PendingValue, StoredValue, ValueSet } from '../sinks/sink.ts';
-import type { Sinks } from '../sinks/sinks.ts';
+import type { SinkSet } from '../sinks/sink-set.ts';
+import type { PendingValue, SinkValue, ValueSet } from '../sinks/value-sink.ts';
 import { KeyDeletion } from './key-deletion.ts';
-import type { Claim, Holder } from './key-proofs.ts';
+import type { KeyClaim, KeyHolder } from './key-proofs.ts';
 import { isValueOf, type SurveyedKey, surveyKeys } from './key-survey.ts';
 
 export interface OutputContext {
-  readonly sinks: Sinks;
+  readonly sinks: SinkSet;
   /** The fence of the lease that is held. */
   readonly fence: number;
   /** Prefix of new values, the same as for values that the server generates. */
   readonly keyPrefix: string;
-  readonly findHolders: (claims: readonly Claim[]) => Promise<readonly Holder[] | null>;
+  readonly findHolders: (claims: readonly KeyClaim[]) => Promise<readonly KeyHolder[] | null>;
   /** Identity keys by id of the keys that this owner has on the server. */
   readonly owned: ReadonlyMap<string, string>;
 }
@@ -75,7 +75,7 @@ export interface OutputContext {
 /** The value found in a place by a delivery, and whether it must be preserved. */
 interface Occupant {
   readonly value: Secret;
-  readonly isKept: boolean;
+  readonly isPreserved: boolean;
 }
 
 /** The delivery of one new key, from the pending value on. */
@@ -198,7 +198,7 @@ export class SecretOutput {
   }
 
   /** Does nothing if the value has been moved aside for another one; the next survey finds it. */
-  async #bring({ desired, delivery: { keyId } }: SurveyedKey, from: StoredValue): Promise<void> {
+  async #bring({ desired, delivery: { keyId } }: SurveyedKey, from: SinkValue): Promise<void> {
     if (!(await from.sink.holds(from))) return;
     const { delivered } = await this.#read(desired);
     if (delivered === null) return this.#publish(desired, from, null);
@@ -210,23 +210,23 @@ export class SecretOutput {
   #occupant(
     desired: DesiredResource,
     value: Secret,
-    holder: Holder,
+    holder: KeyHolder,
     replacedId: string | null,
   ): Occupant {
-    if (holder === null) return { value, isKept: true };
-    if (holder.keyId === replacedId) return { value, isKept: false };
-    if (this.#context.owned.has(holder.keyId)) return { value, isKept: true };
+    if (holder === null) return { value, isPreserved: true };
+    if (holder.keyId === replacedId) return { value, isPreserved: false };
+    if (this.#context.owned.has(holder.keyId)) return { value, isPreserved: true };
     throw takenByAnother(desired, this.placeOf(desired), holder.keyId);
   }
 
   async #publish(
     desired: DesiredResource,
-    from: StoredValue,
+    from: SinkValue,
     occupant: Occupant | null,
   ): Promise<void> {
     const { sinks, fence } = this.#context;
     const sink = sinks.of(desired);
-    if (occupant?.isKept === true) {
+    if (occupant?.isPreserved === true) {
       const aside = await sink.keepAside(desired, fence);
       const key = identityKey(desired.identity);
       this.warnings.push(

@@ -5,16 +5,22 @@ import { applyPlan, endingOfReport } from '../apply/apply.ts';
 import { findHolders } from '../apply/key-proofs.ts';
 import { settleAll } from '../apply/key-settling.ts';
 import type { ExistingKey, KeyDelivery } from '../apply/key-survey.ts';
+import { existingKeys, writtenKeys } from '../apply/keys-of-plan.ts';
 import type { HeldLease } from '../apply/owner-lease.ts';
-import { existingKeys, writtenKeys } from '../apply/plan-keys.ts';
 import { recordRun, revisionOf } from '../apply/revision.ts';
 import { SecretOutput } from '../apply/secret-output.ts';
-import type { Plan } from '../plan/planned.ts';
+import type { Plan } from '../plan/plan-model.ts';
 import { type DesiredSet, identityKey } from '../resources/resource-set.ts';
 import { readSnapshot, type SnapshotRead, toLiveSet } from '../server/live.ts';
 import { onlyRestores, withDeliveries, withFaults } from './cycle-ending.ts';
 import type { CycleOptions, CycleResult } from './cycle-options.ts';
-import { type JudgedPlan, messagesOf, openCycleSinks, ownedResources, survey } from './look.ts';
+import {
+  type JudgedPlan,
+  messagesOf,
+  openCycleSinks,
+  ownedResources,
+  survey,
+} from './judge-plan.ts';
 
 /**
  * A key counts as delivered only after its value has been read back from its sink, so the sinks are

@@ -2,7 +2,7 @@
 import type { Ending } from '../../failure.ts';
 import type { KeyDelivery } from '../apply/key-survey.ts';
 import type { Refusal } from '../plan/guards.ts';
-import type { DraftChange, Plan } from '../plan/planned.ts';
+import type { DraftChange, Plan } from '../plan/plan-model.ts';
 
 /** Returns how many changes a plan would write. */
 export function writes(plan: Plan): number {

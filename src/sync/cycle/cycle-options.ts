@@ -5,13 +5,13 @@ import type { ApplyReport, OnItem } from '../apply/apply.ts';
 import type { KeyDelivery } from '../apply/key-survey.ts';
 import type { HeldLease, LeaseOptions } from '../apply/owner-lease.ts';
 import type { Refusal } from '../plan/guards.ts';
-import type { IsReleased, Unattended } from '../plan/held-back.ts';
-import type { Plan } from '../plan/planned.ts';
+import type { Plan } from '../plan/plan-model.ts';
+import type { IsReleased, UnattendedTerms } from '../plan/removal-holds.ts';
 import type { DesiredSet } from '../resources/resource-set.ts';
 import type { WorkspaceScope } from '../resources/workspace-scope.ts';
 import type { AdminClient } from '../server/client.ts';
 import type { SnapshotRead } from '../server/live.ts';
-import type { OpenSinks } from '../sinks/sinks.ts';
+import type { OpenSinks } from '../sinks/sink-set.ts';
 import type { HistoryTerms } from './history-guard.ts';
 
 export interface CycleOptions extends HistoryTerms {
@@ -33,7 +33,7 @@ export interface CycleOptions extends HistoryTerms {
   /** See `ComparisonOptions.restoresOnly`. */
   readonly restoresOnly?: boolean | undefined;
   /** Set when nobody watches the run; removals then wait. */
-  readonly unattended?: Unattended | null | undefined;
+  readonly unattended?: UnattendedTerms | null | undefined;
   /** Set when a person runs it: tells which guarded removals they named. Absent guards nothing. */
   readonly isReleased?: IsReleased | undefined;
   /** The workspaces to compare; null and absent mean all. */

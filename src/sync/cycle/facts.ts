@@ -1,8 +1,8 @@
 /** Gathers from the server all facts that one plan needs, before it is made. */
 import { systemClock } from '../../clock.ts';
 import type { SyncRevision } from '../../model/kinds/sync-record.ts';
-import { leavingKeyIds } from '../apply/plan-keys.ts';
-import { type Comparison, compareSets } from '../plan/comparison.ts';
+import { leavingKeyIds } from '../apply/keys-of-plan.ts';
+import { compareSets, type SetComparison } from '../plan/comparison.ts';
 import type { Refusal } from '../plan/guards.ts';
 import { blockedDraft, type PlanFacts } from '../plan/plan.ts';
 import type { Suspension } from '../plan/suspended.ts';
@@ -17,7 +17,7 @@ import { findHistoryRefusal } from './history-guard.ts';
 export interface CycleFacts extends PlanFacts {
   readonly read: SnapshotRead;
   /** Both sides compared. */
-  readonly comparison: Comparison;
+  readonly comparison: SetComparison;
   readonly keysInUse: KeysInUse;
   readonly suspensions: readonly Suspension[];
   /** The newest revision; null before the first one, and when the standing was not read. */
@@ -75,7 +75,7 @@ async function readAndCompare(
   now: number,
 ): Promise<Pick<CycleFacts, 'read' | 'comparison'>> {
   const { client, signal } = options;
-  const compare = (read: SnapshotRead): Comparison =>
+  const compare = (read: SnapshotRead): SetComparison =>
     compareSets(desired, toLiveSet(read, client.owner, desired.externals), {
       owner: client.owner,
       takeOwnership: options.takeOwnership,

@@ -5,10 +5,10 @@ import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
 import type { ManagedBy } from '../../model/manifests/managed-by.ts';
 import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import { acquireLease, type HeldLease, type LeaseOptions } from '../apply/owner-lease.ts';
-import { requestOf, updateChange } from '../apply/requests.ts';
+import { singleRequest, updateChange } from '../apply/requests.ts';
 import { recordRun } from '../apply/revision.ts';
 import { changeOf } from '../plan/draft-change.ts';
-import type { PlannedChange } from '../plan/planned.ts';
+import type { PlannedChange } from '../plan/plan-model.ts';
 import { suspensionFinder } from '../plan/suspended.ts';
 import {
   type DesiredResource,
@@ -263,7 +263,7 @@ async function claim(
     source: { ...source, digest: '' },
     resolve: (key: string) => byKey.get(key),
   };
-  const request = requestOf(updateChange(change, context, await loadSpecSchema(identity.kind)));
+  const request = singleRequest(updateChange(change, context, await loadSpecSchema(identity.kind)));
   const managed = request.body?.managed_by as Record<string, unknown>;
   // Nothing has been applied yet, so fields that no manifest declares stay unmanaged.
   const body = { ...request.body, managed_by: { ...managed, source, last_applied: {} } };

@@ -13,7 +13,7 @@ import { carryOut } from './carry-out.ts';
 import { writes } from './cycle-ending.ts';
 import type { CycleOptions, CycleResult } from './cycle-options.ts';
 import { gatherFacts } from './facts.ts';
-import { type JudgedPlan, judgePlan, makeGuardedPlan, openCycleSinks } from './look.ts';
+import { type JudgedPlan, judgePlan, makeGuardedPlan, openCycleSinks } from './judge-plan.ts';
 
 /**
  * A plan that a person confirmed is carried out as confirmed: what has changed since then counts as

@@ -44,7 +44,7 @@ export class ClusterLock implements AsyncDisposable {
   readonly #monotonicMs: () => number;
   readonly #timer: NodeJS.Timeout;
   #heldUntil = Number.NEGATIVE_INFINITY;
-  #toldHeld = false;
+  #notifiedHeld = false;
   /** The Lease at its last observed change, and the time of that observation. */
   #seen: { readonly lease: KubeLease; readonly at: number } | null = null;
   #acquiredAt = 0;
@@ -55,11 +55,11 @@ export class ClusterLock implements AsyncDisposable {
     this.#options = options;
     this.#identity = `${options.host}_${randomUUID()}`;
     this.#monotonicMs = options.monotonicMs ?? (() => performance.now());
-    this.#timer = setInterval(() => void this.turn(), turnMs).unref();
+    this.#timer = setInterval(() => void this.confirm(), turnMs).unref();
   }
 
   /** Why this daemon may not lead; null while it holds the Lease. */
-  get keptBack(): string | null {
+  get standbyReason(): string | null {
     if (this.#monotonicMs() < this.#heldUntil) return null;
     const { namespace, name } = this.#options.place;
     const holder = this.#seen?.lease.spec?.holderIdentity ?? '';
@@ -69,7 +69,7 @@ export class ClusterLock implements AsyncDisposable {
   }
 
   /** Acquires or confirms the Lease, one request at a time. Never rejects for temporary errors. */
-  turn(): Promise<void> {
+  confirm(): Promise<void> {
     this.#turn ??= this.#ask().finally(() => {
       this.#turn = null;
     });
@@ -80,7 +80,7 @@ export class ClusterLock implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
     await this.#turn;
-    const isHeld = this.keptBack === null;
+    const isHeld = this.standbyReason === null;
     this.#heldUntil = Number.NEGATIVE_INFINITY;
     const { client } = this.#options;
     if (isHeld)
@@ -92,17 +92,17 @@ export class ClusterLock implements AsyncDisposable {
   }
 
   async #ask(): Promise<void> {
-    const askedAt = this.#monotonicMs();
+    const requestedAt = this.#monotonicMs();
     try {
-      if (await this.#hold()) this.#heldUntil = askedAt + deadlineMs;
+      if (await this.#hold()) this.#heldUntil = requestedAt + deadlineMs;
       this.#trouble = null;
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
       this.#trouble = error.message;
     }
-    const isHeld = this.keptBack === null;
-    if (isHeld === this.#toldHeld) return;
-    this.#toldHeld = isHeld;
+    const isHeld = this.standbyReason === null;
+    if (isHeld === this.#notifiedHeld) return;
+    this.#notifiedHeld = isHeld;
     this.#options.onChange(isHeld);
   }
 

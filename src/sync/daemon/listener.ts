@@ -9,12 +9,12 @@ import { readWebhook } from './webhook.ts';
 
 export interface ListenerOptions {
   readonly clock: Clock;
-  readonly standing: () => LoopStatus;
+  readonly status: () => LoopStatus;
   readonly isDraining: () => boolean;
   /** How long source or server may be unreachable before the daemon is not ready, ms. */
   readonly readyMs: number;
   readonly metrics: SyncMetrics;
-  readonly hints: Pick<LookHints, 'give'>;
+  readonly hints: Pick<LookHints, 'trigger'>;
   /** Without one, no webhook endpoint exists. */
   readonly webhookSecret: Secret | undefined;
   /** See `readWebhook`. */
@@ -76,8 +76,8 @@ function addProbes(server: FastifyInstance, options: ListenerOptions): void {
 }
 
 /** A daemon on standby is ready: otherwise a rollout could never replace the leader. */
-function unreadiness({ clock, standing, isDraining, readyMs }: ListenerOptions): string[] {
-  const { hasLooked, unreachableSince, message } = standing();
+function unreadiness({ clock, status, isDraining, readyMs }: ListenerOptions): string[] {
+  const { hasLooked, unreachableSince, message } = status();
   const awayMs = unreachableSince === null ? 0 : clock.now() - unreachableSince;
   return [
     ...(isDraining() ? ['the process is stopping'] : []),
@@ -102,7 +102,7 @@ function addWebhook(server: FastifyInstance, options: ListenerOptions): void {
     }
     metrics.observeWebhook(hint.form, hint.isDue ? 'due' : 'ignored');
     if (!hint.isDue) return { due: false, reason: 'it concerns no watched ref' };
-    hints.give();
+    hints.trigger();
     return await reply.code(202).send({ due: true });
   });
 }

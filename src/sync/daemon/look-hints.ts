@@ -11,7 +11,7 @@ export class LookHints {
   #lastAt = Number.NEGATIVE_INFINITY;
 
   /** Makes the next look due. */
-  give(): void {
+  trigger(): void {
     this.#isWaiting = true;
     this.#wake?.();
   }

@@ -18,14 +18,14 @@ import {
   claimLease,
   claimPatiently,
   type HeldLease,
-  type LeaseClaim,
   type LeaseOptions,
   leaseRefusal,
+  type OwnerLeaseClaim,
   releaseLease,
 } from '../apply/owner-lease.ts';
 import type { AdminClient } from '../server/client.ts';
 import { ApiRefusal } from '../server/refusal.ts';
-import { Turns } from './turns.ts';
+import { SerialQueue } from './serial-queue.ts';
 
 /** Longer than while writing, because nobody waits for an idle daemon. */
 const idleTtlSeconds = 30;
@@ -37,7 +37,7 @@ const idleTicks = 2;
 export interface StandingTerms
   extends Pick<LeaseOptions, 'holder' | 'takeOver' | 'takeOverCommand' | 'signal'> {
   /** Returns why this daemon must not lead, whatever the server says; null if it may. */
-  readonly keptBack?: (() => string | null) | undefined;
+  readonly standbyReason?: (() => string | null) | undefined;
   /**
    * Called with null when this daemon starts to lead, with a text about the leader when it stands
    * by.
@@ -53,12 +53,12 @@ export class StandingLease implements AsyncDisposable {
   /** Null on standby. */
   #fence: number | null = null;
   /** Whether the last notification was that this daemon leads; null before the first. */
-  #toldLeading: boolean | null = null;
+  #notifiedLeading: boolean | null = null;
   #isWriting = false;
   /** Whether the fence was confirmed in the current interval. */
   #isFresh = false;
   #ticks = 0;
-  readonly #claims = new Turns();
+  readonly #claims = new SerialQueue();
 
   constructor(client: AdminClient, terms: StandingTerms) {
     this.#client = client;
@@ -77,8 +77,8 @@ export class StandingLease implements AsyncDisposable {
    * @throws Failure as `acquireLease` does for other reasons
    */
   async lead(): Promise<number | null> {
-    const keptBack = this.#terms.keptBack?.() ?? null;
-    if (keptBack !== null) return await this.#stepDown(keptBack);
+    const standbyReason = this.#terms.standbyReason?.() ?? null;
+    if (standbyReason !== null) return await this.#stepDown(standbyReason);
     if (this.#fence !== null && this.#isFresh) return this.#fence;
     try {
       return await this.#renew();
@@ -93,7 +93,7 @@ export class StandingLease implements AsyncDisposable {
   async takeForWrites(terms: LeaseOptions): Promise<HeldLease> {
     this.#isWriting = true;
     try {
-      const fence = await this.#claims.take(() =>
+      const fence = await this.#claims.run(() =>
         claimPatiently(this.#client, this.#claim(terms.signal), terms),
       );
       this.#hold(fence);
@@ -107,15 +107,15 @@ export class StandingLease implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#renewal);
-    await this.#claims.over();
+    await this.#claims.drain();
     if (this.#fence !== null) await releaseLease(this.#client, this.#fence);
   }
 
   #tick(): void {
     this.#ticks += 1;
     if (this.#fence === null || this.#claims.isUnderWay) return;
-    const keptBack = this.#isWriting ? null : (this.#terms.keptBack?.() ?? null);
-    if (keptBack !== null) return void this.#stepDown(keptBack);
+    const standbyReason = this.#isWriting ? null : (this.#terms.standbyReason?.() ?? null);
+    if (standbyReason !== null) return void this.#stepDown(standbyReason);
     if (!this.#isWriting && this.#ticks % idleTicks !== 0) return;
     this.#isFresh = false;
     // The next call of `lead` meets the same error.
@@ -124,7 +124,7 @@ export class StandingLease implements AsyncDisposable {
 
   /** Releases the lease, so that the next leader need not wait for its expiry. */
   async #stepDown(leader: string): Promise<null> {
-    await this.#claims.take(async () => {
+    await this.#claims.run(async () => {
       const fence = this.#fence;
       this.#fence = null;
       if (fence !== null) await releaseLease(this.#client, fence);
@@ -154,7 +154,7 @@ export class StandingLease implements AsyncDisposable {
 
   async #renew(): Promise<number> {
     try {
-      const fence = await this.#claims.take(() =>
+      const fence = await this.#claims.run(() =>
         claimLease(this.#client, this.#claim(this.#isWriting ? undefined : this.#terms.signal)),
       );
       this.#hold(fence);
@@ -165,13 +165,13 @@ export class StandingLease implements AsyncDisposable {
     }
   }
 
-  #claim(signal: AbortSignal | undefined): LeaseClaim {
+  #claim(signal: AbortSignal | undefined): OwnerLeaseClaim {
     return {
       runId: this.#runId,
       holder: this.#terms.holder,
       ttlSeconds: this.#isWriting ? writingTtlSeconds : idleTtlSeconds,
       yields: !this.#isWriting,
-      takeOver: this.#terms.takeOver && this.#toldLeading === null,
+      takeOver: this.#terms.takeOver && this.#notifiedLeading === null,
       signal,
     };
   }
@@ -179,16 +179,16 @@ export class StandingLease implements AsyncDisposable {
   #hold(fence: number): void {
     this.#fence = fence;
     this.#isFresh = true;
-    if (this.#toldLeading === true) return;
-    this.#toldLeading = true;
+    if (this.#notifiedLeading === true) return;
+    this.#notifiedLeading = true;
     this.#terms.onChange(null);
   }
 
   #lose(leader: string): void {
     this.#fence = null;
     this.#isFresh = false;
-    if (this.#toldLeading === false) return;
-    this.#toldLeading = false;
+    if (this.#notifiedLeading === false) return;
+    this.#notifiedLeading = false;
     this.#terms.onChange(leader);
   }
 }

@@ -7,7 +7,7 @@ import type { LoopStatus } from '../status/sync-state.ts';
 import type { WebhookForm } from './webhook.ts';
 
 /** The channels by which receivers other than the server are notified. */
-export type Channel = 'commit-status' | 'notification' | 'kubernetes-status';
+export type DeliveryChannel = 'commit-status' | 'notification' | 'kubernetes-status';
 
 export interface SyncMetrics {
   /**
@@ -18,7 +18,7 @@ export interface SyncMetrics {
   /** Counts a look that failed. */
   observeFailure(ending: FailureKind): void;
   observeWebhook(form: WebhookForm | 'unknown', outcome: 'due' | 'ignored' | 'refused'): void;
-  observeDelivery(channel: Channel, outcome: 'delivered' | 'failed'): void;
+  observeDelivery(channel: DeliveryChannel, outcome: 'delivered' | 'failed'): void;
   /** Returns the metrics in the Prometheus text format, with its content type. */
   readonly show: () => Promise<{ readonly text: string; readonly contentType: string }>;
 }

@@ -2,7 +2,7 @@
  * Pairs the entries of two lists, so that an added entry is reported as added. Written here because
  * diff libraries compare text or whole values and cannot pair similar entries.
  */
-import type { Json } from '../resources/resource-set.ts';
+import type { SpecJson } from '../resources/resource-set.ts';
 import { isPlainObject } from '../resources/spec-paths.ts';
 
 /** Indexes of a pair; null on the side without a counterpart. */
@@ -25,7 +25,7 @@ const hinting = ['provider', 'virtual_key'];
  * look like the same one, then by position. Pairs never cross, so a moved entry is one removed and
  * one added.
  */
-export function alignLists<T extends Json>(
+export function alignLists<T extends SpecJson>(
   before: readonly T[],
   after: readonly T[],
   same: (one: T, other: T) => boolean,
@@ -46,7 +46,7 @@ export function alignLists<T extends Json>(
 }
 
 /** Pairs lists whose order has no meaning: pairs may cross, and position does not matter. */
-export function alignSets<T extends Json>(
+export function alignSets<T extends SpecJson>(
   before: readonly T[],
   after: readonly T[],
   same: (one: T, other: T) => boolean,
@@ -171,7 +171,7 @@ interface Gap {
 }
 
 /** Pairs the entries between two equal ones: similar ones in order, then by position. */
-function pairGap(before: readonly Json[], after: readonly Json[], gap: Gap): Pairing[] {
+function pairGap(before: readonly SpecJson[], after: readonly SpecJson[], gap: Gap): Pairing[] {
   const pairs = likeOnes(before, after, gap);
   const pairings: Pairing[] = [];
   let [from, to] = [0, 0];
@@ -190,8 +190,9 @@ function pairGap(before: readonly Json[], after: readonly Json[], gap: Gap): Pai
   return pairings;
 }
 
-function likeOnes(before: readonly Json[], after: readonly Json[], gap: Gap): Anchor[] {
-  const mark = (item: Json): string | null => markOf(item, identifying) ?? markOf(item, hinting);
+function likeOnes(before: readonly SpecJson[], after: readonly SpecJson[], gap: Gap): Anchor[] {
+  const mark = (item: SpecJson): string | null =>
+    markOf(item, identifying) ?? markOf(item, hinting);
   const marks = gap.after.map((index) => mark(after[index]!));
   const pairs: Anchor[] = [];
   let next = 0;
@@ -205,7 +206,7 @@ function likeOnes(before: readonly Json[], after: readonly Json[], gap: Gap): An
   return pairs;
 }
 
-function byPosition(before: readonly Json[], after: readonly Json[], gap: Gap): Pairing[] {
+function byPosition(before: readonly SpecJson[], after: readonly SpecJson[], gap: Gap): Pairing[] {
   const isEven = gap.before.length === gap.after.length;
   const pairings: Pairing[] = [];
   const added: Pairing[] = [];
@@ -226,13 +227,13 @@ function byPosition(before: readonly Json[], after: readonly Json[], gap: Gap): 
  * Entries that identify themselves differently never pair; single values pair only if none was
  * added.
  */
-function mayPair(one: Json, other: Json, isEven: boolean): boolean {
-  const isNested = (item: Json): boolean => typeof item === 'object' && item !== null;
+function mayPair(one: SpecJson, other: SpecJson, isEven: boolean): boolean {
+  const isNested = (item: SpecJson): boolean => typeof item === 'object' && item !== null;
   if (!isNested(one) || !isNested(other)) return isEven;
   return markOf(one, identifying) === null && markOf(other, identifying) === null;
 }
 
-function markOf(item: Json, fields: readonly string[]): string | null {
+function markOf(item: SpecJson, fields: readonly string[]): string | null {
   if (!isPlainObject(item)) return null;
   const values = fields.map((field) => item[field]).filter((value) => value !== undefined);
   return values.length === 0 ? null : JSON.stringify(values);

@@ -3,7 +3,7 @@
  */
 import type { KindName } from '../../model/kinds/kinds.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
-import type { Json } from '../resources/resource-set.ts';
+import type { SpecJson } from '../resources/resource-set.ts';
 
 const budget = { alert_threshold: 'no alert', periodic_reset: 'no reset', type: 'cost' };
 
@@ -41,7 +41,7 @@ const defaults: Readonly<Record<KindName, Readonly<Record<string, string>>>> = {
     workspace_id: 'the organisation',
     'checks.*.is_enabled': 'true',
   },
-  Config: { isDefault: '0', workspace_id: 'the organisation' },
+  Config: { isServerDefault: '0', workspace_id: 'the organisation' },
   ApiKey: {
     ...texts,
     ...limits,
@@ -161,7 +161,7 @@ export function defaultText(kind: KindName, segments: readonly string[]): string
  * Returns whether a value is the server's own default; `input and output` stands for a list of the
  * two.
  */
-export function isDefault(kind: KindName, segments: readonly string[], value: Json): boolean {
+export function isDefault(kind: KindName, segments: readonly string[], value: SpecJson): boolean {
   return [value].flat().join(' and ') === defaultText(kind, segments);
 }
 

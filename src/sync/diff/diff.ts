@@ -3,7 +3,7 @@
  * applied spec.
  */
 import { mayBeCredential } from '../resources/credential-forms.ts';
-import type { Json, Spec } from '../resources/resource-set.ts';
+import type { Spec, SpecJson } from '../resources/resource-set.ts';
 import {
   isPlainObject,
   isSecret,
@@ -14,14 +14,14 @@ import {
 } from '../resources/spec-paths.ts';
 import { alignLists, alignSets } from './alignment.ts';
 import {
+  type EqualityTerms,
   isBranch,
   isEmpty,
   isExact,
   isIdentical,
   isOpaque,
   isSet,
-  type Maybe,
-  type Sameness,
+  type MaybeJson,
   sameValue,
   unionOfKeys,
 } from './equality.ts';
@@ -42,14 +42,14 @@ export interface Difference {
    */
   readonly difference: 'added' | 'changed' | 'removed' | 'recorded';
   /** The live value; null when not set. */
-  readonly from: Json;
+  readonly from: SpecJson;
   /** The desired value; null when cleared. */
-  readonly to: Json;
+  readonly to: SpecJson;
   readonly secret: boolean;
   readonly reason: FieldReason;
 }
 
-export interface DiffInput extends Sameness {
+export interface DiffInput extends EqualityTerms {
   /** What this owner applied last; null when it never did. */
   readonly base: Spec | null;
   readonly desired: Spec;
@@ -85,7 +85,11 @@ function isAsWanted({ base, desired, live }: DiffInput): boolean {
 /**
  * Returns whether the spec equals the one applied last, so that only others can have changed live.
  */
-export function isAsApplied(kind: Sameness['kind'], base: Spec | null, desired: Spec): boolean {
+export function isAsApplied(
+  kind: EqualityTerms['kind'],
+  base: Spec | null,
+  desired: Spec,
+): boolean {
   if (base === null) return false;
   const sides = { base, desired, live: base, sameReference: () => false };
   return diffSpecs({ kind, ...sides }).length === 0;
@@ -97,24 +101,24 @@ export function topLevelField({ path }: Difference): string {
 }
 
 /** The paths on both sides of a comparison; one shared array until a list has shifted. */
-export interface Place {
+export interface ComparedPath {
   readonly wanted: readonly string[];
   readonly live: readonly string[];
 }
 
-const top: Place = { wanted: [], live: [] };
+const top: ComparedPath = { wanted: [], live: [] };
 
-export function below({ wanted, live }: Place, key: string, liveKey = key): Place {
+export function below({ wanted, live }: ComparedPath, key: string, liveKey = key): ComparedPath {
   const path = [...wanted, key];
   return { wanted: path, live: wanted === live && key === liveKey ? path : [...live, liveKey] };
 }
 
 /** A removed value that no manifest ever named, so that a write removes it along with others. */
-export function removal(place: Place, live: Json, reason: FieldReason): Difference {
+export function removal(place: ComparedPath, live: SpecJson, reason: FieldReason): Difference {
   return differenceAt(place, live, undefined, 'removed', reason);
 }
 
-interface Comparison extends Sameness {
+interface DiffContext extends EqualityTerms {
   /** Whether there is a base to compare with. */
   readonly hasBase: boolean;
   /** Within a list entry: lists are written whole, so values that are not desired disappear. */
@@ -123,11 +127,11 @@ interface Comparison extends Sameness {
 }
 
 function compare(
-  at: Comparison,
-  place: Place,
-  base: Maybe,
-  desired: Maybe,
-  live: Maybe,
+  at: DiffContext,
+  place: ComparedPath,
+  base: MaybeJson,
+  desired: MaybeJson,
+  live: MaybeJson,
   isEntry = false,
 ): void {
   const { kind } = at;
@@ -150,7 +154,7 @@ function compare(
     }
     return;
   }
-  const same = (one: Maybe, other: Maybe): boolean =>
+  const same = (one: MaybeJson, other: MaybeJson): boolean =>
     sameValue(at, segments, one, other, at.isInList);
   const equal = same(desired, live);
   if (!equal && hasEntries(desired) && hasEntries(live)) {
@@ -171,19 +175,20 @@ function compare(
 
 /** Compares entry by entry; added and removed entries are reported as such at any index. */
 function compareLists(
-  at: Comparison,
-  place: Place,
-  base: readonly Json[],
-  desired: readonly Json[],
-  live: readonly Json[],
+  at: DiffContext,
+  place: ComparedPath,
+  base: readonly SpecJson[],
+  desired: readonly SpecJson[],
+  live: readonly SpecJson[],
 ): void {
   const segments = [...place.wanted, '0'];
-  const same = (one: Json, other: Json): boolean => sameValue(at, segments, other, one, true);
+  const same = (one: SpecJson, other: SpecJson): boolean =>
+    sameValue(at, segments, other, one, true);
   const align = isSet(at.kind, place.wanted) ? alignSets : alignLists;
   const applied = new Map(base.map((entry) => [sortedText(entry), entry]));
-  const wasApplied = (item: Json): boolean => applied.has(sortedText(item));
+  const wasApplied = (item: SpecJson): boolean => applied.has(sortedText(item));
   // By index while the server's list has the same length, else by value.
-  const entryAt = (index: number): Maybe =>
+  const entryAt = (index: number): MaybeJson =>
     base.length === live.length ? base[index] : applied.get(sortedText(live[index]!));
   for (const { before, after } of align(live, desired, same)) {
     if (before === null) {
@@ -204,8 +209,8 @@ function compareLists(
 }
 
 /** JSON text with sorted keys, equal for equal values. */
-export function sortedText(value: Json): string {
-  return JSON.stringify(value, (_, inner: Json) =>
+export function sortedText(value: SpecJson): string {
+  return JSON.stringify(value, (_, inner: SpecJson) =>
     isPlainObject(inner)
       ? Object.fromEntries(Object.entries(inner).toSorted(([one], [two]) => (one < two ? -1 : 1)))
       : inner,
@@ -213,7 +218,7 @@ export function sortedText(value: Json): string {
 }
 
 /** A field that was applied before and is no longer desired. */
-function compareGone(at: Comparison, place: Place, base: Maybe, live: Maybe): void {
+function compareGone(at: DiffContext, place: ComparedPath, base: MaybeJson, live: MaybeJson): void {
   if (base === undefined) return;
   if (isMerged(at, place.wanted) && isBranch(base) && isBranch(live)) {
     for (const key of unionOfKeys(base)) compareGone(at, below(place, key), base[key], live[key]);
@@ -227,7 +232,12 @@ function compareGone(at: Comparison, place: Place, base: Maybe, live: Maybe): vo
 }
 
 /** A live key that is not desired, where the whole document is managed. */
-function compareSurplus(at: Comparison, place: Place, base: Maybe, live: Maybe): void {
+function compareSurplus(
+  at: DiffContext,
+  place: ComparedPath,
+  base: MaybeJson,
+  live: MaybeJson,
+): void {
   if (live === undefined && base === undefined) return;
   at.differences.push(
     live === undefined
@@ -237,9 +247,9 @@ function compareSurplus(at: Comparison, place: Place, base: Maybe, live: Maybe):
 }
 
 function differenceAt(
-  { wanted, live: livePlace }: Place,
-  live: Maybe,
-  desired: Maybe,
+  { wanted, live: livePlace }: ComparedPath,
+  live: MaybeJson,
+  desired: MaybeJson,
   difference: Difference['difference'],
   reason: FieldReason,
 ): Difference {
@@ -257,7 +267,7 @@ function differenceAt(
 }
 
 /** Returns a displayable value; a secret, or a possible one, is replaced by its origin. */
-function displayed(value: Maybe, at: readonly string[], side: 'server' | 'manifest'): Json {
+function displayed(value: MaybeJson, at: readonly string[], side: 'server' | 'manifest'): SpecJson {
   if (value === undefined) return null;
   return mapSpec({ value }, (inner, [, ...inside]) => {
     if (isSecret(inner)) return { $secret: inner.$secret, fingerprint: '' };
@@ -268,14 +278,14 @@ function displayed(value: Maybe, at: readonly string[], side: 'server' | 'manife
 }
 
 /** `{}` empties a field that the API replaces whole, and means nothing for one that it merges. */
-function clears(at: Comparison, segments: readonly string[], desired: PlainObject): boolean {
+function clears(at: DiffContext, segments: readonly string[], desired: PlainObject): boolean {
   return Object.keys(desired).length === 0 && !isMerged(at, segments);
 }
 
-function isMerged({ kind }: Comparison, segments: readonly string[]): boolean {
+function isMerged({ kind }: DiffContext, segments: readonly string[]): boolean {
   return segments.length === 1 && kind.merged.includes(segments[0]!);
 }
 
-function hasEntries(value: Maybe): value is Json[] {
+function hasEntries(value: MaybeJson): value is SpecJson[] {
   return Array.isArray(value) && value.length > 0;
 }

@@ -4,20 +4,20 @@
  */
 import type { Kind } from '../../model/kinds/kinds.ts';
 import { matchesPattern, matchesPatternOrParent } from '../../model/manifests/path-patterns.ts';
-import type { Json } from '../resources/resource-set.ts';
+import type { SpecJson } from '../resources/resource-set.ts';
 import { isPlainObject, isReference, isSecret, type PlainObject } from '../resources/spec-paths.ts';
 
 /** The terms of a comparison. */
-export interface Sameness {
+export interface EqualityTerms {
   readonly kind: Kind;
   /** Returns whether a literal id or slug means the resource that a live `$ref` names. */
   readonly sameReference: (literal: string, reference: string) => boolean;
 }
 
-export type Maybe = Json | undefined;
+export type MaybeJson = SpecJson | undefined;
 
 /** Returns whether two values are identical, a quick check that nearly always suffices. */
-export function isIdentical(one: Maybe, other: Maybe): boolean {
+export function isIdentical(one: MaybeJson, other: MaybeJson): boolean {
   if (one === other) return true;
   if (typeof one !== 'object' || typeof other !== 'object') return false;
   if (one === null || other === null) return false;
@@ -43,10 +43,10 @@ export function isIdentical(one: Maybe, other: Maybe): boolean {
  * in lists, which are written whole, and in verbatim documents.
  */
 export function sameValue(
-  by: Sameness,
+  by: EqualityTerms,
   segments: readonly string[],
-  wanted: Maybe,
-  other: Maybe,
+  wanted: MaybeJson,
+  other: MaybeJson,
   isInList: boolean,
 ): boolean {
   const exact = isExact(by.kind, segments);
@@ -68,22 +68,22 @@ export function sameValue(
 }
 
 /** An empty value next to an object counts as an object without keys. */
-function asObject(value: Maybe, beside: Maybe): Maybe {
+function asObject(value: MaybeJson, beside: MaybeJson): MaybeJson {
   return isPlainObject(beside) && isEmpty(value) ? {} : value;
 }
 
-function ownValue(object: PlainObject, key: string): Maybe {
+function ownValue(object: PlainObject, key: string): MaybeJson {
   return Object.hasOwn(object, key) ? object[key] : undefined;
 }
 
 function sameLists(
-  by: Sameness,
+  by: EqualityTerms,
   segments: readonly string[],
-  wanted: readonly Json[],
-  other: readonly Json[],
+  wanted: readonly SpecJson[],
+  other: readonly SpecJson[],
 ): boolean {
   if (wanted.length !== other.length) return false;
-  const same = (index: number, one: Json, two: Maybe): boolean =>
+  const same = (index: number, one: SpecJson, two: MaybeJson): boolean =>
     sameValue(by, [...segments, `${index}`], one, two, true);
   if (!isSet(by.kind, segments)) return wanted.every((item, at) => same(at, item, other[at]));
   return sameMembers(wanted, other, (one, two) => same(0, one, two));
@@ -107,7 +107,7 @@ export function isExact(kind: Kind, segments: readonly string[]): boolean {
 }
 
 /** Absent, null, '', `[]` and `{}` all mean that a field is empty. */
-export function isEmpty(value: Maybe): boolean {
+export function isEmpty(value: MaybeJson): boolean {
   if (value === undefined || value === null || value === '') return true;
   return Array.isArray(value)
     ? value.length === 0
@@ -115,7 +115,7 @@ export function isEmpty(value: Maybe): boolean {
 }
 
 /** Objects that are compared key by key; placeholders count as values. */
-export function isBranch(value: Maybe): value is PlainObject {
+export function isBranch(value: MaybeJson): value is PlainObject {
   return isPlainObject(value) && !isReference(value) && !isSecret(value);
 }
 
@@ -124,7 +124,7 @@ export function unionOfKeys(...objects: readonly PlainObject[]): string[] {
   return [...new Set(objects.flatMap((object) => Object.keys(object)))].sort();
 }
 
-function sameReference(by: Sameness, one: Maybe, two: Maybe): boolean {
+function sameReference(by: EqualityTerms, one: MaybeJson, two: MaybeJson): boolean {
   if (isReference(one) && isReference(two)) return one.$ref === two.$ref;
   if (typeof one === 'string' && isReference(two)) return by.sameReference(one, two.$ref);
   if (typeof two === 'string' && isReference(one)) return by.sameReference(two, one.$ref);
@@ -132,9 +132,9 @@ function sameReference(by: Sameness, one: Maybe, two: Maybe): boolean {
 }
 
 function sameMembers(
-  wanted: readonly Json[],
-  other: readonly Json[],
-  same: (one: Json, two: Json) => boolean,
+  wanted: readonly SpecJson[],
+  other: readonly SpecJson[],
+  same: (one: SpecJson, two: SpecJson) => boolean,
 ): boolean {
   const left = [...other];
   return wanted.every((item) => {
@@ -151,7 +151,7 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /**
  * Compares values that the server rewrites: timestamps (`…00Z`, `…00.000Z`) and ids in upper case.
  */
-function sameMeaning(segments: readonly string[], one: Json, two: Json): boolean {
+function sameMeaning(segments: readonly string[], one: SpecJson, two: SpecJson): boolean {
   if (typeof one !== 'string' || typeof two !== 'string') return false;
   const field = segments.findLast((key) => !/^\d+$/.test(key)) ?? '';
   if (field.endsWith('_at') && rfc3339.test(one) && rfc3339.test(two)) {

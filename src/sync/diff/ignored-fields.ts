@@ -3,9 +3,9 @@ import type { KindName } from '../../model/kinds/kinds.ts';
 import type {
   DesiredResource,
   Identity,
-  Json,
   LiveResource,
   Spec,
+  SpecJson,
 } from '../resources/resource-set.ts';
 import { isPlainObject, putAt, referencesIn, valueAt } from '../resources/spec-paths.ts';
 
@@ -19,7 +19,7 @@ export interface IgnoredField {
 }
 
 /** Both sides of a comparison without differences in ignored fields. */
-export interface Compared {
+export interface ComparisonSides {
   readonly desired: DesiredResource;
   /** The spec applied last. */
   readonly base: Spec | null;
@@ -30,25 +30,25 @@ export interface Compared {
  * Gives each ignored field its live value. Where the surrounding field is written as a whole, that
  * value is written with it, so that nothing of the other tool is lost.
  */
-export function withIgnored(desired: DesiredResource, live: LiveResource): Compared {
+export function withIgnoredFields(desired: DesiredResource, live: LiveResource): ComparisonSides {
   const { ignoreFields = [], identity } = desired;
   if (ignoreFields.length === 0) return { desired, base: live.base, ignored: [] };
   const spec = structuredClone(desired.spec);
   const base = live.base === null ? null : structuredClone(live.base);
-  const kept: Spec = {};
+  const liveValues: Spec = {};
   const ignored = ignoreFields.map((path, at): IgnoredField => {
-    const there = valueAt(live.spec, path) as Json | undefined;
+    const there = valueAt(live.spec, path) as SpecJson | undefined;
     const wanted = valueAt(spec, path);
-    if (there !== undefined) kept[`${at}`] = there;
+    if (there !== undefined) liveValues[`${at}`] = there;
     take(spec, path, there);
     if (base !== null) take(base, path, there);
     return { identity, path, differs: JSON.stringify(wanted) !== JSON.stringify(there) };
   });
-  const references = [...desired.references, ...referencesIn(kept).map(identityOf)];
+  const references = [...desired.references, ...referencesIn(liveValues).map(identityOf)];
   return { desired: { ...desired, spec, references }, base, ignored };
 }
 
-function take(spec: Spec, path: readonly string[], value: Json | undefined): void {
+function take(spec: Spec, path: readonly string[], value: SpecJson | undefined): void {
   let holder: Spec = spec;
   for (const key of path.slice(0, -1)) {
     const below = holder[key];

@@ -1,16 +1,16 @@
 /** Determines which fields a write sends as a whole, and which unnamed live values it replaces. */
 import type { Kind } from '../../model/kinds/kinds.ts';
-import type { DesiredResource, Json, Spec } from '../resources/resource-set.ts';
+import type { DesiredResource, Spec, SpecJson } from '../resources/resource-set.ts';
 import { pointerOf, segmentsOf } from '../resources/spec-paths.ts';
 import { isDefault } from './consequences.ts';
-import { below, type Difference, type Place, removal, topLevelField } from './diff.ts';
+import { below, type ComparedPath, type Difference, removal, topLevelField } from './diff.ts';
 import { isBranch, isEmpty, isOpaque, unionOfKeys } from './equality.ts';
 
 /**
  * Returns the top-level fields of an update: each with a difference, and those that the API
  * requires with it. A PUT that also creates replaces everything, so it sends every field.
  */
-export function sentFields(
+export function fieldsToSend(
   kind: Kind,
   { spec, secrets }: Pick<DesiredResource, 'spec' | 'secrets'>,
   differences: readonly Difference[],
@@ -28,35 +28,35 @@ export function sentFields(
  * beside those sent, because the API replaces whole fields, and for a replacement everything
  * (`isAll`).
  */
-export function takenAlong(
+export function replacedValues(
   kind: Kind,
   desired: DesiredResource,
   live: Spec,
   differences: readonly Difference[],
   isAll: boolean,
 ): Difference[] {
-  const told = new Set(differences.map(({ livePath }) => livePath));
+  const reported = new Set(differences.map(({ livePath }) => livePath));
   const taken: Difference[] = [];
-  const takeRest = (place: Place, present: Json): void => {
+  const takeRest = (place: ComparedPath, present: SpecJson): void => {
     const pointer = pointerOf(place.live);
-    if (isEmpty(present) || told.has(pointer)) return;
-    const isPartlyTold = [...told].some((path) => path.startsWith(`${pointer}/`));
-    if (!isPartlyTold || !isBranch(present)) {
+    if (isEmpty(present) || reported.has(pointer)) return;
+    const isPartlyReported = [...reported].some((path) => path.startsWith(`${pointer}/`));
+    if (!isPartlyReported || !isBranch(present)) {
       taken.push(removal(place, present, 'default-reset'));
       return;
     }
     for (const key of unionOfKeys(present)) takeRest(below(place, key), present[key]!);
   };
-  const walk = (place: Place, wanted: Json, present: Json): void => {
+  const walk = (place: ComparedPath, wanted: SpecJson, present: SpecJson): void => {
     if (!isBranch(wanted) || !isBranch(present) || isOpaque(kind, place.wanted)) return;
-    if (told.has(pointerOf(place.live))) return;
+    if (reported.has(pointerOf(place.live))) return;
     for (const key of unionOfKeys(present)) {
       const inner = below(place, key);
       if (wanted[key] !== undefined) walk(inner, wanted[key], present[key]!);
       else takeRest(inner, present[key]!);
     }
   };
-  const fields = isAll ? Object.keys(desired.spec) : sentFields(kind, desired, differences);
+  const fields = isAll ? Object.keys(desired.spec) : fieldsToSend(kind, desired, differences);
   for (const field of fields) {
     const isMerged = kind.merged.includes(field) && !isAll;
     if (isMerged || desired.spec[field] === undefined || live[field] === undefined) continue;
@@ -68,9 +68,9 @@ export function takenAlong(
   const others = Object.keys(live).filter((field) => desired.spec[field] === undefined);
   for (const field of others.toSorted()) {
     const path = [field];
-    const isKept =
+    const isRetained =
       pathFields.includes(field) || isDefault(desired.identity.kind, path, live[field]!);
-    if (!isKept) takeRest({ wanted: path, live: path }, live[field]!);
+    if (!isRetained) takeRest({ wanted: path, live: path }, live[field]!);
   }
   return taken;
 }

@@ -4,9 +4,9 @@ import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import {
   type Identity,
   identityKey,
-  type Json,
   type LiveResource,
   type Spec,
+  type SpecJson,
 } from '../resources/resource-set.ts';
 import { originForm } from '../resources/secret-target.ts';
 import { isPlainObject, isReference, isSecret, type PlainObject } from '../resources/spec-paths.ts';
@@ -32,8 +32,8 @@ export class SpecWriter {
    * fields.
    */
   write({ spec, base }: LiveResource, isOurs: boolean): PlainObject {
-    const said = isOurs ? sparse(spec, base ?? {}, this.#identity.kind) : spec;
-    return this.#fields(withoutImplied(said, this.#identity), shapeOf(this.#identity.kind), []);
+    const declared = isOurs ? sparse(spec, base ?? {}, this.#identity.kind) : spec;
+    return this.#fields(withoutImplied(declared, this.#identity), shapeOf(this.#identity.kind), []);
   }
 
   #fields(object: PlainObject, shape: Shape, path: string[]): PlainObject {
@@ -52,7 +52,7 @@ export class SpecWriter {
     return fields;
   }
 
-  #value(value: Json, shape: Shape, path: string[]): Json {
+  #value(value: SpecJson, shape: Shape, path: string[]): SpecJson {
     if (isSecret(value)) {
       const { $secret: origin } = value;
       return origin.startsWith(plainOrigin)
@@ -81,15 +81,15 @@ export class SpecWriter {
   }
 
   /** No server returns a secret; at best its origin is recorded. */
-  #stub(origin: string, path: readonly string[]): Json {
+  #stub(origin: string, path: readonly string[]): SpecJson {
     // Has the prefix that manifests may read without permission.
     const invented = ['GW_VAR', this.#identity.name, path.at(-1)!]
       .join('_')
       .toUpperCase()
       .replace(/\W+/g, '_');
     const from = originForm(origin);
-    const told = from === null ? `env ${invented}` : origin.replace(':', ' ');
-    this.#stubs.push(`${identityKey(this.#identity)} ${path.join('.')}: ${told}`);
+    const stub = from === null ? `env ${invented}` : origin.replace(':', ' ');
+    this.#stubs.push(`${identityKey(this.#identity)} ${path.join('.')}: ${stub}`);
     return { valueFrom: { ...(from ?? { env: invented }), optional: true } };
   }
 }
@@ -97,7 +97,7 @@ export class SpecWriter {
 /** Keeps the live values of declared fields and drops those that the server filled in. */
 function sparse(live: Spec, base: Spec, kind: KindName): Spec {
   const { opaque } = kinds[kind];
-  const pick = (value: Json, before: Json, path: readonly string[]): Json => {
+  const pick = (value: SpecJson, before: SpecJson, path: readonly string[]): SpecJson => {
     // The base records the origin of a secret.
     if (isSecret(value) && isSecret(before)) return known(value, before);
     const isWhole = opaque.some((pattern) => matchesPattern(pattern, path));
@@ -129,12 +129,15 @@ function origins(value: PlainObject, before: PlainObject): PlainObject {
  * Returns the declared origin, unless it was text and the server has another text now, which it
  * does not return.
  */
-function known(value: PlainObject & Fingerprinted, before: PlainObject & Fingerprinted): Json {
+function known(
+  value: PlainObject & FingerprintedSecret,
+  before: PlainObject & FingerprintedSecret,
+): SpecJson {
   const isPlain = before.$secret.startsWith(plainOrigin);
   return isPlain && value.fingerprint !== before.fingerprint ? value : before;
 }
 
-interface Fingerprinted {
+interface FingerprintedSecret {
   readonly $secret: string;
   readonly fingerprint: string;
 }

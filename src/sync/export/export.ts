@@ -14,7 +14,7 @@ import { type ExportedDocument, type ExportedFile, filesOf, isTooLarge } from '.
 import { ExportNames } from './export-names.ts';
 import { SpecWriter } from './export-spec.ts';
 
-export interface ExportOptions {
+export interface ManifestExportOptions {
   readonly owner: string;
   /** Empty means all. */
   readonly kinds: readonly KindName[];
@@ -36,18 +36,18 @@ export interface Export {
  * outside the export become Externals. Planning the result for the same owner yields no change
  * except for stubs.
  */
-export function exportManifests(live: LiveSet, options: ExportOptions): Export {
+export function exportManifests(live: LiveSet, options: ManifestExportOptions): Export {
   return new Exporter(live, options).run();
 }
 
 class Exporter {
-  readonly #options: ExportOptions;
+  readonly #options: ManifestExportOptions;
   readonly #live: LiveSet;
   readonly #names: ExportNames;
   readonly #externals = new Map<string, LiveResource>();
   readonly #stubs: string[] = [];
 
-  constructor(live: LiveSet, options: ExportOptions) {
+  constructor(live: LiveSet, options: ManifestExportOptions) {
     this.#live = live;
     this.#options = options;
     this.#names = new ExportNames(live, options.owner);

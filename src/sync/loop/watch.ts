@@ -1,6 +1,6 @@
 /** Runs sync cycles in a loop: decides when a cycle is due, what is retried, and when. */
 /*
- * The loop has four states, told apart by three facts: the version of the last cycle, the time of the
+ * The loop has four states, distinguished by three facts: the version of the last cycle, the time of the
  * next retry, and whether the source itself is unreachable.
  *
  *   settled      nothing to retry        a new version starts a cycle, the interval a drift pass
@@ -49,9 +49,9 @@ import { Failure } from '../../failure.ts';
 import { endingOfReport } from '../apply/apply.ts';
 import type { CycleOptions, CycleResult } from '../cycle/cycle-options.ts';
 import { reconcile } from '../cycle/reconcile.ts';
-import { timeCycle } from '../cycle/timed-cycle.ts';
-import type { Unattended } from '../plan/held-back.ts';
-import type { PlannedChange } from '../plan/planned.ts';
+import { timeCycle } from '../cycle/time-cycle.ts';
+import type { PlannedChange } from '../plan/plan-model.ts';
+import type { UnattendedTerms } from '../plan/removal-holds.ts';
 import { suspendedIn } from '../plan/suspended.ts';
 import type { SnapshotRead } from '../server/live.ts';
 import { isGitLocation } from '../source/git-location.ts';
@@ -60,20 +60,20 @@ import type { LookOutcome, LoopEvent } from '../status/loop-event.ts';
 import { Backoff } from './backoff.ts';
 import {
   type DriftPolicy,
-  findDueWork,
+  findDueAction,
   initialLoopState,
   type LoopState,
   newVersionState,
-} from './due.ts';
-import { runCycle } from './keep-up.ts';
-import { LastValidSource, type LastValidSourceOptions } from './last-good.ts';
+} from './due-action.ts';
+import { LastValidSource, type LastValidSourceOptions } from './last-valid-source.ts';
 import { Leadership } from './leadership.ts';
-import { SettlingTimer } from './settling.ts';
-import { RepeatFilter } from './told.ts';
+import { RepeatFilter } from './repeat-filter.ts';
+import { runCycle } from './run-cycle.ts';
+import { SettlingTimer } from './settling-timer.ts';
 
 export interface WatchOptions
   extends Omit<CycleOptions, 'act' | 'previous' | 'confirm' | 'unattended'>,
-    Omit<Unattended, 'settledDigest'>,
+    Omit<UnattendedTerms, 'settledDigest'>,
     LastValidSourceOptions {
   /** Returns the current version of the source without reading all of it; see `Source.newest`. */
   readonly newest: () => Promise<SourceVersion>;
@@ -171,7 +171,7 @@ class WatchLoop {
   readonly #state: LoopState = { ...initialLoopState };
   readonly #good: LastValidSource;
   #read: SnapshotRead | null = null;
-  readonly #told = new RepeatFilter();
+  readonly #repeats = new RepeatFilter();
   readonly #settling: SettlingTimer;
   /** Whether the source itself is unreachable, so that looks back off too. */
   #isSourceDown = false;
@@ -230,7 +230,7 @@ class WatchLoop {
       Object.assign(this.#state, newVersionState);
     }
     const facts = { now, isNew, settledAt: this.#settling.until };
-    const due = findDueWork(this.#state, facts, this.#options.drift);
+    const due = findDueAction(this.#state, facts, this.#options.drift);
     if (due === null) return;
     this.#version = version;
     this.#state.cycleAt = now;
@@ -259,8 +259,8 @@ class WatchLoop {
     this.#state.rotatesAt = result.plan.nextRotationAt;
     this.#good.markApplied();
     if (this.#state.retryAt === null) this.#backoff.reset();
-    const isNews = this.#told.isNewDrift(changes);
-    const about = { isNews, wrong: this.#good.wrong, isBeside: false };
+    const isNews = this.#repeats.isNewDrift(changes);
+    const about = { isNews, wrong: this.#good.wrong, isVersionHeld: false };
     this.#options.onEvent({ kind: 'drift', result, durationMs, ...about });
     return true;
   }
@@ -269,8 +269,8 @@ class WatchLoop {
     if (!rotationsOnly) [this.#settling.until, this.#state.retryAt] = [null, null];
     const startedAt = this.#clock.now();
     const options = { ...this.#cycleOptions(isFresh), rotationsOnly, act: true };
-    const around = { mode: this.#options.drift.mode, told: this.#told };
-    const { result, durationMs, beside } = await runCycle(options, around);
+    const around = { mode: this.#options.drift.mode, repeats: this.#repeats };
+    const { result, durationMs, driftEvent: beside } = await runCycle(options, around);
     if (!rotationsOnly) this.#settling.observe(result.plan, startedAt);
     this.#state.isUnsure &&= rotationsOnly;
     this.#read = result.read;
@@ -279,13 +279,13 @@ class WatchLoop {
     if (canRetry(result)) this.#state.retryAt = this.#backoff.next();
     else if (this.#state.retryAt === null) this.#backoff.reset();
     const isPaused = suspendedIn(result.plan) !== null;
-    const isNews = this.#told.isNewCycle(result, rotationsOnly);
+    const isNews = this.#repeats.isNewCycle(result, rotationsOnly);
     if (isPaused) this.#state.retryAt ??= this.#clock.now() + suspendedMs;
     if (!rotationsOnly) {
       const isApplied = result.ending === 'success';
       Object.assign(this.#state, { isPaused, isApplied, isRefused: result.refusal !== null });
     }
-    const about = { isNews, wrong: this.#good.wrong, isBeside: false };
+    const about = { isNews, wrong: this.#good.wrong, isVersionHeld: false };
     const { retryAt } = this.#state;
     this.#options.onEvent({ kind: 'cycle', result, durationMs, retryAt, ...about });
     if (beside !== null) this.#options.onEvent(beside);
@@ -306,7 +306,7 @@ class WatchLoop {
     this.#state.rotatesAt &&= Math.max(this.#state.rotatesAt, this.#clock.now() + rotationLookMs);
     this.#state.retryAt = isHard ? null : this.#backoff.next();
     this.#options.onLook?.({ kind: 'failed', failure });
-    if (!this.#told.isNewFailure(failure)) return;
+    if (!this.#repeats.isNewFailure(failure)) return;
     this.#options.onEvent({ kind: 'failure', failure, retryAt: this.#state.retryAt });
   }
 }
@@ -334,8 +334,8 @@ function spread(probeMs: number, random: () => number): number {
 
 /** Returns the time until the earliest moment, ms, at most `longestMs`. */
 function waitUntil(moments: readonly (number | null)[], longestMs: number, now: number): number {
-  const told = moments.filter((moment) => moment !== null);
-  return Math.max(0, Math.min(longestMs, ...told.map((moment) => moment - now)));
+  const times = moments.filter((moment) => moment !== null);
+  return Math.max(0, Math.min(longestMs, ...times.map((moment) => moment - now)));
 }
 
 /** Keys written by this cycle have rotation times that it has not read, so they are checked soon after. */

@@ -12,13 +12,13 @@ import {
   commitStatusOf,
 } from './commit-status.ts';
 import {
-  type Change,
-  changesToldBefore,
-  changesToTell,
+  changesNotifiedBefore,
+  changesToNotify,
   jsonMessage,
   type Notification,
+  type NotificationRecord,
+  type StateChange,
   slackMessage,
-  type Told,
 } from './notification.ts';
 import type { Outbox } from './outbox.ts';
 
@@ -47,7 +47,7 @@ export class Announcer implements StatusFollower {
   /** The status that was sent last, and the one that is known to have arrived. */
   #status: Omit<CommitStatus, 'description'> | null = null;
   #arrived: SyncAnnouncements['commit_status'] = null;
-  #told: Told | null = null;
+  #record: NotificationRecord | null = null;
   /** Sent after the server has stored it; an id that was sent is not sent again. */
   #notification: Notification | null = null;
   #putId: string | null = null;
@@ -61,11 +61,11 @@ export class Announcer implements StatusFollower {
   /** Called for a version that is about to be applied. */
   onVersion(standing: LoopStatus): void {
     // The first version of a process may have been applied long ago.
-    if (standing.hasLooked && standing.state === 'Progressing') this.tellStatus(standing);
+    if (standing.hasLooked && standing.state === 'Progressing') this.sendCommitStatus(standing);
   }
 
   /** Sends the commit status only, from what this process knows. */
-  tellStatus(standing: LoopStatus): void {
+  sendCommitStatus(standing: LoopStatus): void {
     this.#putStatus(commitStatusOf(standing, standing.applied));
   }
 
@@ -79,13 +79,13 @@ export class Announcer implements StatusFollower {
       // A server that stores nothing does not override the memory of this process.
       if (before !== undefined) {
         this.#arrived = before.commit_status;
-        this.#told = before.notification;
+        this.#record = before.notification;
       }
       this.#status ??= this.#arrived;
     }
     this.#putStatus(commitStatusOf(standing, report.commit_applied));
     if (this.#options.notification !== null) this.#compare(report, standing);
-    return { commit_status: this.#arrived, notification: this.#told };
+    return { commit_status: this.#arrived, notification: this.#record };
   }
 
   send(): void {
@@ -100,8 +100,8 @@ export class Announcer implements StatusFollower {
           ? slackMessage(url, notification)
           : jsonMessage(url, notification, signingSecret, this.#options.clock.now()),
       onDelivered: () => {
-        if (this.#told?.delivery_id !== notification.id) return;
-        this.#told = { ...this.#told, is_delivered: true };
+        if (this.#record?.delivery_id !== notification.id) return;
+        this.#record = { ...this.#record, is_delivered: true };
         this.#options.onChange();
       },
     });
@@ -116,8 +116,8 @@ export class Announcer implements StatusFollower {
   #putStatus(status: CommitStatus | null): void {
     const { commitStatus } = this.#options;
     const { commit, state } = status ?? {};
-    const isTold = this.#status?.commit === commit && this.#status?.state === state;
-    if (commitStatus === null || status === null || isTold) return;
+    const isAnnounced = this.#status?.commit === commit && this.#status?.state === state;
+    if (commitStatus === null || status === null || isAnnounced) return;
     this.#status = status;
     commitStatus.outbox.put(status.commit, {
       message: () => commitStatusMessage(status, commitStatus.terms),
@@ -134,21 +134,21 @@ export class Announcer implements StatusFollower {
     this.#passingSince = standing.isRetryPending ? (this.#passingSince ?? now) : null;
     const isPassing = this.#passingSince !== null && now - this.#passingSince < passingMs;
     if (report.state === 'Progressing' || isPassing) return;
-    const before = this.#told;
-    const news = changesToTell(before, report, { now, newId: randomUUID });
+    const before = this.#record;
+    const news = changesToNotify(before, report, { now, newId: randomUUID });
     const mayBeLost = before !== null && !before.is_delivered && before.delivery_id !== this.#putId;
     const notify = (
       id: string,
-      previous: Told['state'] | null,
-      changes: readonly Change[],
+      previous: NotificationRecord['state'] | null,
+      changes: readonly StateChange[],
     ): void => {
       this.#notification = { id, owner, report, previous, changes };
     };
     if (news !== null) {
-      this.#told = news.told;
-      notify(news.told.delivery_id, before?.state ?? 'Synced', news.changes);
+      this.#record = news.record;
+      notify(news.record.delivery_id, before?.state ?? 'Synced', news.changes);
     } else if (mayBeLost && before.state === report.state) {
-      notify(before.delivery_id, null, changesToldBefore(before, report));
+      notify(before.delivery_id, null, changesNotifiedBefore(before, report));
     }
   }
 }

@@ -53,8 +53,12 @@ export function statusChanges(owner: string, data: Data, report: ClusterReport):
     const was = data.state === undefined ? '' : `, was ${data.state}`;
     const at = commit_seen === null ? '' : ` at ${commit_seen.slice(0, 12)}`;
     const place = error === null ? '' : placeOf(error);
-    const said = message === null ? '' : `: ${place}${message}`;
-    changes.push({ about: whole, state, note: oneLine(`${owner} is ${state}${at}${was}${said}`) });
+    const details = message === null ? '' : `: ${place}${message}`;
+    changes.push({
+      about: whole,
+      state,
+      note: oneLine(`${owner} is ${state}${at}${was}${details}`),
+    });
   }
   const before = statesIn(data);
   const fresh = report.workspaces.flatMap((one): StatusChange[] => {
@@ -62,19 +66,23 @@ export function statusChanges(owner: string, data: Data, report: ClusterReport):
     const previous = before.get(about) ?? 'Synced';
     if (one.state === previous) return [];
     const what = one.workspace === null ? 'the organisation' : `workspace ${one.workspace}`;
-    const said = one.message === null ? '' : `: ${one.message}`;
+    const details = one.message === null ? '' : `: ${one.message}`;
     return [
-      { about, state: one.state, note: oneLine(`${what} is ${one.state}, was ${previous}${said}`) },
+      {
+        about,
+        state: one.state,
+        note: oneLine(`${what} is ${one.state}, was ${previous}${details}`),
+      },
     ];
   });
   if (fresh.length <= eventsMax) return [...changes, ...fresh];
   const more = `; so are or were ${fresh.length - eventsMax} more: see ${workspacesKey}`;
   const last = fresh[eventsMax - 1]!;
-  const kept = [
+  const fitting = [
     ...fresh.slice(0, eventsMax - 1),
     { ...last, note: `${last.note.slice(0, 500)}${more}` },
   ];
-  return [...changes, ...kept];
+  return [...changes, ...fitting];
 }
 
 /** Formats one workspace a line, by name; when space is short, those with problems remain. */
@@ -95,15 +103,15 @@ function workspacesText({ workspaces }: ClusterReport): { text: string; omitted:
     };
   });
   let room = workspacesBytesMax;
-  const kept = lines
+  const fitting = lines
     .toSorted((one, two) => Number(one.isCalm) - Number(two.isCalm))
     .filter(({ line }) => {
       room -= Buffer.byteLength(line) + 2;
       return room >= 0;
     })
     .toSorted((one, two) => (one.name < two.name ? -1 : 1));
-  const text = `{\n${kept.map(({ line }) => line).join(',\n')}\n}\n`;
-  return { text, omitted: lines.length - kept.length };
+  const text = `{\n${fitting.map(({ line }) => line).join(',\n')}\n}\n`;
+  return { text, omitted: lines.length - fitting.length };
 }
 
 /** Returns an empty map for text that was not written here. */

@@ -125,8 +125,8 @@ export class ClusterStatus implements AsyncDisposable {
     const { client, owner, instance } = this.#options;
     const { namespace, name, uid, resourceVersion } = found.metadata;
     for (const { about, state, note } of statusChanges(owner, found.data ?? {}, report)) {
-      const told = `${uid}/${resourceVersion}/${about}/${state}`;
-      const hash = createHash('sha256').update(told).digest('hex').slice(0, 16);
+      const identity = `${uid}/${resourceVersion}/${about}/${state}`;
+      const hash = createHash('sha256').update(identity).digest('hex').slice(0, 16);
       await createEvent(client, {
         name: `${name}.${hash}`,
         at: now,

@@ -9,7 +9,7 @@ import { oneLine } from '../../terminal-text.ts';
 import { commitOf } from '../resources/resource-set.ts';
 import type { LoopStatus } from '../status/sync-state.ts';
 import type { GitHost } from './git-host.ts';
-import type { Message } from './post.ts';
+import type { OutgoingMessage } from './post.ts';
 
 type State = NonNullable<SyncAnnouncements['commit_status']>['state'];
 
@@ -40,26 +40,26 @@ export function commitStatusOf(
   applied: string | null,
 ): CommitStatus | null {
   if (seen === null || !commitId.test(seen)) return null;
-  const told = (word: State, text: string): CommitStatus => {
+  const statusOf = (word: State, text: string): CommitStatus => {
     const description = oneLine(text).slice(0, descriptionMax);
     return { commit: seen, state: word, description };
   };
-  if (state === 'Synced') return told('success', 'the server matches this commit');
-  if (state === 'Suspended') return told('pending', 'suspended: see gatewright status');
+  if (state === 'Synced') return statusOf('success', 'the server matches this commit');
+  if (state === 'Suspended') return statusOf('pending', 'suspended: see gatewright status');
   if (seen === applied) return null;
-  if (state === 'Progressing') return told('pending', 'being applied');
-  if (state === 'OutOfSync') return told('failure', 'held back: see gatewright status');
-  if (place === null) return told('failure', 'not applied: see gatewright status');
+  if (state === 'Progressing') return statusOf('pending', 'being applied');
+  if (state === 'OutOfSync') return statusOf('failure', 'held back: see gatewright status');
+  if (place === null) return statusOf('failure', 'not applied: see gatewright status');
   const isCycle = result !== null && commitOf(result.plan.source) === seen;
   const extent = isCycle && result.report !== null ? 'applied in part' : 'not applied';
-  return told('failure', `${extent}: see line ${place.line} of ${place.file}`);
+  return statusOf('failure', `${extent}: see line ${place.line} of ${place.file}`);
 }
 
 /** The owner is the context, so that each sync of a repository has its own status. */
 export function commitStatusMessage(
   { commit, state, description }: CommitStatus,
   { host, token, owner, link }: CommitStatusTerms,
-): Message {
+): OutgoingMessage {
   const { form, statusesUrl } = host;
   const name = `gatewright/${owner}`;
   const details = { description, ...(link === undefined ? {} : { target_url: link }) };
@@ -74,7 +74,7 @@ export function commitStatusMessage(
       isKnown: (status, text) => status === 400 && text.includes('Cannot transition status'),
     };
   }
-  const headers: Message['headers'] =
+  const headers: OutgoingMessage['headers'] =
     form === 'gitea'
       ? { authorization: `token ${secret}` }
       : {

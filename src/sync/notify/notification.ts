@@ -10,14 +10,14 @@ import { formatTimestamp, parseTimestamp } from '../../model/wire/timestamp.ts';
 import type { Secret } from '../../secret.ts';
 import { oneLine } from '../../terminal-text.ts';
 import { standardSignature } from '../daemon/standard-webhook.ts';
-import type { Message } from './post.ts';
+import type { OutgoingMessage } from './post.ts';
 
 /** The last notification. */
-export type Told = NonNullable<SyncAnnouncements['notification']>;
-type State = Told['state'];
+export type NotificationRecord = NonNullable<SyncAnnouncements['notification']>;
+type State = NotificationRecord['state'];
 
 /** A state change; `previous` is null when it is unknown. */
-export interface Change {
+export interface StateChange {
   readonly workspace: string | null;
   readonly state: State;
   readonly previous: State | null;
@@ -29,7 +29,7 @@ export interface Notification {
   readonly owner: string;
   readonly report: Omit<SyncReport, 'next_look_at' | 'announced'>;
   readonly previous: State | null;
-  readonly changes: readonly Change[];
+  readonly changes: readonly StateChange[];
 }
 
 /** Rate limit: a burst of four, then one every ten minutes. */
@@ -42,28 +42,30 @@ type Report = Notification['report'];
  * Returns what to notify at `now`, ms since the epoch: the new record and the changed workspaces;
  * null for nothing. Before the first notification everything counts as Synced.
  */
-export function changesToTell(
-  told: Told | null,
+export function changesToNotify(
+  record: NotificationRecord | null,
   report: Report,
   { now, newId }: { readonly now: number; readonly newId: () => string },
-): { readonly told: Told; readonly changes: readonly Change[] } | null {
-  const before = new Map(told?.workspaces.map(({ workspace, state }) => [workspace, state]));
-  const changes = [...statesOf(report)].flatMap(([workspace, { state, message }]): Change[] => {
-    const previous = before.get(workspace) ?? 'Synced';
-    before.delete(workspace);
-    return state === previous ? [] : [{ workspace, state, previous, message }];
-  });
+): { readonly record: NotificationRecord; readonly changes: readonly StateChange[] } | null {
+  const before = new Map(record?.workspaces.map(({ workspace, state }) => [workspace, state]));
+  const changes = [...statesOf(report)].flatMap(
+    ([workspace, { state, message }]): StateChange[] => {
+      const previous = before.get(workspace) ?? 'Synced';
+      before.delete(workspace);
+      return state === previous ? [] : [{ workspace, state, previous, message }];
+    },
+  );
   // A workspace that is gone has no problem any more.
   for (const [workspace, previous] of before) {
     changes.push({ workspace, state: 'Synced', previous, message: null });
   }
-  if (changes.length === 0 && report.state === (told?.state ?? 'Synced')) return null;
-  const paced = Math.max(now, told === null ? now : parseTimestamp(told.paced_until)) + paceMs;
+  if (changes.length === 0 && report.state === (record?.state ?? 'Synced')) return null;
+  const paced = Math.max(now, record === null ? now : parseTimestamp(record.paced_until)) + paceMs;
   if (paced - now > atOnceMax * paceMs) return null;
   const troubled = report.workspaces.filter(({ state }) => state !== 'Synced');
   return {
     changes,
-    told: {
+    record: {
       delivery_id: newId(),
       is_delivered: false,
       paced_until: formatTimestamp(paced),
@@ -74,7 +76,10 @@ export function changesToTell(
 }
 
 /** Returns the changes of a notification that a dead process recorded and may have sent. */
-export function changesToldBefore({ workspaces }: Told, report: Report): Change[] {
+export function changesNotifiedBefore(
+  { workspaces }: NotificationRecord,
+  report: Report,
+): StateChange[] {
   const states = statesOf(report);
   return workspaces.map(({ workspace, state }) => {
     const message = states.get(workspace)?.message ?? null;
@@ -92,7 +97,7 @@ export function jsonMessage(
   { id, owner, report, previous, changes }: Notification,
   secret: Secret | undefined,
   now: number,
-): Message {
+): OutgoingMessage {
   const { workspaces: _, ...owned } = report;
   const body = JSON.stringify({
     id,
@@ -115,17 +120,17 @@ const slackMessageMax = 300;
 export function slackMessage(
   url: URL,
   { owner, report, previous, changes }: Notification,
-): Message {
+): OutgoingMessage {
   const { state, message, source, commit_seen, error } = report;
   const place = error?.file == null ? '' : ` (${error.file}:${error.line ?? 1})`;
   const head = `*gatewright ${safe(owner)}: ${changed(state, previous)}*${safe(place)}`;
   const lines = changes.slice(0, slackLinesMax).map((change) => {
     const name = change.workspace === null ? 'the organisation' : `workspace ${change.workspace}`;
-    return `• ${safe(name)}: ${changed(change.state, change.previous)}${said(change.message)}`;
+    return `• ${safe(name)}: ${changed(change.state, change.previous)}${messageSuffix(change.message)}`;
   });
   const missing = changes.length - lines.length;
   const text = [
-    `${head}${said(message)}`,
+    `${head}${messageSuffix(message)}`,
     safe(`${source}${commit_seen === null ? '' : ` at ${commit_seen.slice(0, 12)}`}`),
     ...lines,
     ...(missing > 0 ? [`and ${missing} more`] : []),
@@ -137,7 +142,7 @@ function changed(state: State, previous: State | null): string {
   return previous === null || previous === state ? state : `${state}, was ${previous}`;
 }
 
-function said(message: string | null): string {
+function messageSuffix(message: string | null): string {
   if (message === null) return '';
   const cut = message.length > slackMessageMax ? `${message.slice(0, slackMessageMax)}…` : message;
   return `: ${safe(cut.replaceAll('\n', ' '))}`;

@@ -5,11 +5,11 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { waitAtMost } from '../../clock.ts';
-import type { Message, Post } from './post.ts';
+import type { OutgoingMessage, Post } from './post.ts';
 
 export interface Outgoing {
   /** Called before each attempt, because a signature includes the time. */
-  readonly message: () => Message;
+  readonly message: () => OutgoingMessage;
   readonly onDelivered?: (() => void) | undefined;
 }
 
@@ -100,11 +100,11 @@ export class Outbox {
    * Waits as long as the receiver asks for, else four times as long each time; only the end of the
    * process shortens it.
    */
-  async #pause(tried: number, askedMs: number | null): Promise<void> {
+  async #pause(tried: number, requestedMs: number | null): Promise<void> {
     const { random = Math.random, pause = pauseFor } = this.#options;
     const ceiling = Math.min(pauseMsMax, pauseMsMin * 4 ** (tried - 1));
     try {
-      await pause(askedMs ?? ceiling / 2 + (ceiling / 2) * random(), this.#closing.signal);
+      await pause(requestedMs ?? ceiling / 2 + (ceiling / 2) * random(), this.#closing.signal);
     } catch (error) {
       if (!this.#closing.signal.aborted) throw error;
     }

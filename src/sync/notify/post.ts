@@ -2,9 +2,9 @@
 import type { Clock } from '../../clock.ts';
 import { Pools } from '../../remote/pools.ts';
 import type { Proxies } from '../../remote/proxies.ts';
-import { retryAfterMs } from '../server/repeat.ts';
+import { parseRetryAfter } from '../server/retry-policy.ts';
 
-export interface Message {
+export interface OutgoingMessage {
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
   /** JSON. */
@@ -63,7 +63,10 @@ export class Post implements AsyncDisposable {
   }
 
   /** Never rejects. */
-  async send({ url, headers, body, isKnown }: Message, stop: AbortSignal): Promise<Attempt> {
+  async send(
+    { url, headers, body, isKnown }: OutgoingMessage,
+    stop: AbortSignal,
+  ): Promise<Attempt> {
     const { timeoutMs = tryMsMax, agent, clock } = this.#options;
     const late = AbortSignal.timeout(timeoutMs);
     try {
@@ -85,7 +88,7 @@ export class Post implements AsyncDisposable {
       if (isKnown?.(status, text) === true) return { kind: 'delivered' };
       const retryAfter = answer.headers['retry-after'];
       const waitMs =
-        typeof retryAfter === 'string' ? retryAfterMs(retryAfter, clock.now(), waitMsMax) : null;
+        typeof retryAfter === 'string' ? parseRetryAfter(retryAfter, clock.now(), waitMsMax) : null;
       const reason = `it responds with ${status}`;
       if (status < 400)
         return { kind: 'refused', reason: `${reason}, and redirects are not followed` };

@@ -1,8 +1,8 @@
 /** Refuses plans that cannot be carried out as one transaction, before anything is written. */
 import type { Refusal } from './guards.ts';
-import type { Plan, PlannedChange } from './planned.ts';
+import type { Plan, PlannedChange } from './plan-model.ts';
 
-const shownMax = 5;
+const listedMax = 5;
 
 /**
  * Returns why the plan cannot be all or nothing, or null.
@@ -37,7 +37,7 @@ function requestsOf({ action }: PlannedChange): number {
 }
 
 function listed(named: readonly { readonly id: string }[]): string {
-  const shown = named.slice(0, shownMax).map(({ id }) => id);
-  const rest = named.length - shown.length;
-  return rest === 0 ? shown.join(', ') : `${shown.join(', ')} and ${rest} more`;
+  const listed = named.slice(0, listedMax).map(({ id }) => id);
+  const rest = named.length - listed.length;
+  return rest === 0 ? listed.join(', ') : `${listed.join(', ')} and ${rest} more`;
 }

@@ -6,10 +6,10 @@ import {
   type LiveResource,
 } from '../resources/resource-set.ts';
 import { referencesIn } from '../resources/spec-paths.ts';
-import type { Draft, DraftChange } from './planned.ts';
+import type { DraftChange, PlanDraft } from './plan-model.ts';
 
 export function blockMissingExternals(
-  draft: Draft,
+  draft: PlanDraft,
   externals: readonly ExternalResource[],
   live: readonly LiveResource[],
 ): void {
@@ -46,7 +46,7 @@ function missingText(
  * Blocks deletions of what remaining resources refer to. Also blocks the pruning of resources in a
  * blocked workspace, so that a workspace that stays is not emptied.
  */
-export function blockWhatIsInUse(draft: Draft, live: readonly LiveResource[]): void {
+export function blockWhatIsInUse(draft: PlanDraft, live: readonly LiveResource[]): void {
   // Most plans delete nothing, and searching all references is slow.
   const goes = ({ action }: DraftChange): boolean => action === 'delete' || action === 'replace';
   if (![...draft.changes.values()].some(goes)) return;
@@ -65,22 +65,22 @@ export function blockWhatIsInUse(draft: Draft, live: readonly LiveResource[]): v
 }
 
 /** Returns whether anything was blocked because its workspace is. */
-function blockContents(draft: Draft): boolean {
-  const kept = [...draft.changes.values()].filter(({ prune, identity: { workspace } }) => {
+function blockContents(draft: PlanDraft): boolean {
+  const staying = [...draft.changes.values()].filter(({ prune, identity: { workspace } }) => {
     const parent = { kind: 'Workspace', workspace: null, name: workspace ?? '' } as const;
     return prune && workspace !== null && draft.blocked.has(identityKey(parent));
   });
-  for (const change of kept) {
+  for (const change of staying) {
     const message = `it left the source, but its workspace ${change.identity.workspace} is blocked and keeps \
 what is in it`;
     draft.block({ ...change, reason: 'parent-stays', message });
   }
-  return kept.length > 0;
+  return staying.length > 0;
 }
 
 /** Returns the resources that refer to each live resource after the plan, by identity key. */
 function usersAfter(
-  draft: Draft,
+  draft: PlanDraft,
   references: readonly { resource: LiveResource; held: readonly string[] }[],
 ): Map<string, string[]> {
   const changes = new Map([...draft.changes.values()].map((change) => [change.live, change]));
@@ -109,7 +109,7 @@ declare it under a new name and move the references there`;
 }
 
 /** Blocks desired resources with a reference that can never be resolved. */
-export function blockDependants(draft: Draft, live: readonly LiveResource[]): void {
+export function blockDependants(draft: PlanDraft, live: readonly LiveResource[]): void {
   if (draft.changes.size === 0) return;
   const present = new Set(live.map((resource) => identityKey(resource.identity)));
   const isMissing = (key: string): boolean => !present.has(key) && !draft.changes.has(key);
@@ -130,6 +130,6 @@ export function blockDependants(draft: Draft, live: readonly LiveResource[]): vo
 }
 
 function listed(ids: readonly string[]): string {
-  const shown = ids.slice(0, 3).join(', ');
-  return ids.length > 3 ? `${shown} and ${ids.length - 3} more` : shown;
+  const first = ids.slice(0, 3).join(', ');
+  return ids.length > 3 ? `${first} and ${ids.length - 3} more` : first;
 }

@@ -2,8 +2,8 @@
 import { kinds } from '../../model/kinds/kinds.ts';
 import { fingerprintOf } from '../../model/manifests/fingerprint.ts';
 import { type Difference, diffSpecs, isAsApplied, topLevelField } from '../diff/diff.ts';
-import { withIgnored } from '../diff/ignored-fields.ts';
-import { keptFault, withKeptSecrets } from '../diff/kept-secrets.ts';
+import { withIgnoredFields } from '../diff/ignored-fields.ts';
+import { unsetSecretFault, withUnsetSecrets } from '../diff/unset-secrets.ts';
 import {
   type DesiredResource,
   type DesiredSet,
@@ -16,18 +16,23 @@ import {
 import { isSecret, mapSpec, pointerOf } from '../resources/spec-paths.ts';
 import type { WorkspaceScope } from '../resources/workspace-scope.ts';
 import { blockMissingExternals } from './blocking.ts';
-import { Borders } from './borders.ts';
 import { CreateChange, changeOf } from './draft-change.ts';
 import {
-  guarded,
-  type Held,
-  heldBack,
+  alignOwnership,
+  describeSource,
+  type OwnershipClaim,
+  type OwnershipOptions,
+} from './ownership.ts';
+import { type BlockedItem, PlanDraft } from './plan-model.ts';
+import { PlanScope } from './plan-scope.ts';
+import {
+  holdGuarded,
+  holdRecordedElsewhere,
+  holdUnattended,
   type IsReleased,
-  recordedElsewhere,
-  type Unattended,
-} from './held-back.ts';
-import { align, type Claim, describeSource, type OwnershipOptions } from './ownership.ts';
-import { type BlockedItem, Draft } from './planned.ts';
+  type RemovalHold,
+  type UnattendedTerms,
+} from './removal-holds.ts';
 import { renamedBefore } from './renames.ts';
 import { recordedGeneration, rotationOf, wantedGeneration } from './rotation.ts';
 
@@ -41,7 +46,7 @@ export interface ComparisonOptions extends OwnershipOptions {
   /** Milliseconds since the epoch; rotations due by then are planned. */
   readonly now: number;
   /** Set when nobody watches the run; null and absent are the same. */
-  readonly unattended?: Unattended | null | undefined;
+  readonly unattended?: UnattendedTerms | null | undefined;
   /** Set when a person runs it: tells which guarded removals they named. Absent guards nothing. */
   readonly isReleased?: IsReleased | undefined;
   /** The workspaces that are compared; null and absent mean all. */
@@ -49,12 +54,12 @@ export interface ComparisonOptions extends OwnershipOptions {
 }
 
 /** The drafted changes of one desired and one live set, before the blocks of a plan. */
-export interface Comparison {
+export interface SetComparison {
   readonly desired: DesiredSet;
   readonly live: LiveSet;
   readonly options: ComparisonOptions;
-  readonly draft: Draft;
-  readonly borders: Borders;
+  readonly draft: PlanDraft;
+  readonly borders: PlanScope;
   /** Desired resources within the scope, with fingerprints, ordered by identity key. */
   readonly wanted: readonly DesiredResource[];
   /** Live resources under the identities that the manifests give them. */
@@ -73,9 +78,9 @@ export function compareSets(
   desired: DesiredSet,
   live: LiveSet,
   options: ComparisonOptions,
-): Comparison {
+): SetComparison {
   const before = live.resources.filter(({ owner }) => owner === options.owner);
-  const borders = new Borders(desired, before, options.scope ?? null);
+  const borders = new PlanScope(desired, before, options.scope ?? null);
   const isInside = ({ identity }: { identity: Identity }): boolean => !borders.isOutside(identity);
   const named = desired.resources.filter(({ previousNames }) => previousNames.length > 0);
   const wanted = desired.resources
@@ -83,10 +88,10 @@ export function compareSets(
     .map((resource) => ({ key: identityKey(resource.identity), resource }))
     .toSorted((one, two) => (one.key < two.key ? -1 : 1))
     .map(({ resource }) => withRenames(withFingerprints(resource, live.fingerprintKey), named));
-  const { resources, claims } = align(wanted, live, options);
+  const { resources, claims } = alignOwnership(wanted, live, options);
   const owned = resources.filter((one) => one.owner === options.owner && isInside(one));
   const byKey = new Map(resources.map((resource) => [identityKey(resource.identity), resource]));
-  const draft = new Draft();
+  const draft = new PlanDraft();
   blockMissingExternals(draft, desired.externals.filter(isInside), resources);
   for (const resource of wanted) {
     const claim = claims.get(identityKey(resource.identity))!;
@@ -94,7 +99,7 @@ export function compareSets(
   }
   if (options.prune) {
     const removable = owned.filter(({ identity }) => !borders.isHeld(identity));
-    planRemovals(draft, removable, claims, (left) => whyHeld(left, { desired, borders, options }));
+    planRemovals(draft, removable, claims, (left) => findHold(left, { desired, borders, options }));
   }
   if (options.rotationsOnly === true) draft.keepRotations();
   if (options.restoresOnly === true) draft.keepRestored();
@@ -102,16 +107,16 @@ export function compareSets(
 }
 
 /** Returns why a resource that left the source stays for now; null when it may be deleted. */
-function whyHeld(
+function findHold(
   left: LiveResource,
-  { desired, borders, options }: Pick<Comparison, 'desired' | 'borders' | 'options'>,
-): Held | null {
-  const foreign = options.takeOwnership ? null : recordedElsewhere(left);
-  const kept = foreign ?? borders.whyKept();
-  if (kept !== null) return kept;
+  { desired, borders, options }: Pick<SetComparison, 'desired' | 'borders' | 'options'>,
+): RemovalHold | null {
+  const foreign = options.takeOwnership ? null : holdRecordedElsewhere(left);
+  const hold = foreign ?? borders.whyNothingPruned();
+  if (hold !== null) return hold;
   const { unattended, isReleased } = options;
-  if (unattended != null) return heldBack(left, desired.source.digest, unattended);
-  return isReleased === undefined ? null : guarded(left, isReleased);
+  if (unattended != null) return holdUnattended(left, desired.source.digest, unattended);
+  return isReleased === undefined ? null : holdGuarded(left, isReleased);
 }
 
 /**
@@ -145,9 +150,9 @@ interface ComparisonContext {
 
 /** Adds the change or the block that one manifest leads to. */
 function considerManifest(
-  draft: Draft,
+  draft: PlanDraft,
   desired: DesiredResource,
-  claim: Claim,
+  claim: OwnershipClaim,
   context: ComparisonContext,
 ): void {
   const { identity, position } = desired;
@@ -155,7 +160,7 @@ function considerManifest(
   if (claim.standing === 'blocked') {
     draft.block({ id, identity, position, reason: claim.reason, message: claim.message });
   } else if (claim.standing === 'free') {
-    const missing = desired.absent ? undefined : keptFault(desired, null);
+    const missing = desired.absent ? undefined : unsetSecretFault(desired, null);
     if (desired.absent) draft.unchanged += 1;
     else if (missing !== undefined) draft.block(lackingSecrets(desired, missing));
     else draft.add(new CreateChange(desired));
@@ -169,15 +174,18 @@ function considerManifest(
       'it is not yours to delete; take it over by an apply without state: absent first';
     draft.block({ id, identity, position, reason: 'other-owner', message });
   } else {
-    const held = foreignTo(claim);
+    const held = holdForeign(claim);
     if (held !== null) draft.block({ id, identity, position, ...held });
     else draft.add(changeOf({ action: 'delete', desired, live: claim.live, fields: [] }));
   }
 }
 
 /** Tombstones and replacements delete too, so they need a release for what another credential recorded. */
-function foreignTo({ live, recordsAnew }: Extract<Claim, { standing: 'owned' }>): Held | null {
-  return recordsAnew ? null : recordedElsewhere(live);
+function holdForeign({
+  live,
+  recordsAnew,
+}: Extract<OwnershipClaim, { standing: 'owned' }>): RemovalHold | null {
+  return recordsAnew ? null : holdRecordedElsewhere(live);
 }
 
 function lackingSecrets({ identity, position }: DesiredResource, message: string): BlockedItem {
@@ -185,13 +193,13 @@ function lackingSecrets({ identity, position }: DesiredResource, message: string
 }
 
 function compareOwned(
-  draft: Draft,
+  draft: PlanDraft,
   wanted: DesiredResource,
-  claim: Extract<Claim, { live: LiveResource }>,
+  claim: Extract<OwnershipClaim, { live: LiveResource }>,
   { byKey, now }: ComparisonContext,
 ): void {
   const { live, standing } = claim;
-  const { desired, base, ignored } = withIgnored(withKeptSecrets(wanted, live), live);
+  const { desired, base, ignored } = withIgnoredFields(withUnsetSecrets(wanted, live), live);
   draft.ignored.push(...ignored);
   const kind = kinds[desired.identity.kind];
   const fields = diffSpecs({
@@ -208,7 +216,7 @@ function compareOwned(
     (field) => kind.immutable.includes(topLevelField(field)) && field.difference !== 'recorded',
   );
   const renamed = standing === 'owned' && claim.renamed;
-  const missing = keptFault(desired, fixed.length > 0 ? null : fields.map(topLevelField));
+  const missing = unsetSecretFault(desired, fixed.length > 0 ? null : fields.map(topLevelField));
   if (missing !== undefined) {
     draft.block(lackingSecrets(desired, missing));
   } else if (fixed.length > 0) {
@@ -222,14 +230,14 @@ function compareOwned(
   }
 }
 
-type OwnedClaim = Extract<Claim, { standing: 'owned' }> & {
+type OwnedClaim = Extract<OwnershipClaim, { standing: 'owned' }> & {
   /** The spec applied last, in the form that is compared. */
   readonly base: Spec | null;
 };
 
 /** Updates in place; a due key rotation takes the other differences along. */
 function keepOrUpdate(
-  draft: Draft,
+  draft: PlanDraft,
   desired: DesiredResource,
   { live, base, renamed, recordsAnew }: OwnedClaim,
   fields: readonly Difference[],
@@ -251,10 +259,10 @@ function keepOrUpdate(
 
 /** Removes owned resources that no manifest declares, unless their record says to retain them. */
 function planRemovals(
-  draft: Draft,
+  draft: PlanDraft,
   owned: readonly LiveResource[],
-  claims: ReadonlyMap<string, Claim>,
-  holdBack: (live: LiveResource) => Held | null,
+  claims: ReadonlyMap<string, OwnershipClaim>,
+  holdBack: (live: LiveResource) => RemovalHold | null,
 ): void {
   for (const live of owned) {
     const { identity, source } = live;
@@ -281,7 +289,7 @@ once without metadata.protected before removing it`;
 /** Returns why a resource must not be replaced although its fixed fields differ; null when it may be. */
 function irreplaceable(
   desired: DesiredResource,
-  claim: Extract<Claim, { live: LiveResource }>,
+  claim: Extract<OwnershipClaim, { live: LiveResource }>,
   fixed: readonly Difference[],
 ): BlockedItem | null {
   const { identity, position } = desired;
@@ -296,7 +304,7 @@ function irreplaceable(
     const message = because('metadata.protected forbids to replace it');
     return { ...item, reason: 'protected', message };
   }
-  const held = foreignTo(claim);
+  const held = holdForeign(claim);
   return held === null ? null : { ...item, ...held, message: because(held.message) };
 }
 

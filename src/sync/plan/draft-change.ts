@@ -1,7 +1,7 @@
 /** Builds one planned change: the fields that it writes, their reasons, and its references. */
 import { kinds } from '../../model/kinds/kinds.ts';
 import { type Difference, diffSpecs } from '../diff/diff.ts';
-import { takenAlong } from '../diff/sent-fields.ts';
+import { replacedValues } from '../diff/sent-fields.ts';
 import {
   type DesiredResource,
   type Identity,
@@ -11,7 +11,7 @@ import {
 } from '../resources/resource-set.ts';
 import { referencesIn } from '../resources/spec-paths.ts';
 import { findLoosening, loosensAsWhole } from './loosening.ts';
-import type { DraftChange, FieldChange, Reason } from './planned.ts';
+import type { DraftChange, FieldChange, Reason } from './plan-model.ts';
 import type { PlannedRotation } from './rotation.ts';
 
 /**
@@ -109,7 +109,7 @@ function judgedFields({
   const { kind } = desired.identity;
   const all = [
     ...fields,
-    ...takenAlong(kinds[kind], desired, live.spec, fields, action === 'replace'),
+    ...replacedValues(kinds[kind], desired, live.spec, fields, action === 'replace'),
   ];
   const loose = findLoosening(kind, all, { live: live.spec, desired: desired.spec });
   return all.map((field) => ({ ...field, loosens: loose.has(field) }));

@@ -1,6 +1,6 @@
 /** Refuses plans that would delete many resources, probably by mistake. */
 import { identityKey } from '../resources/resource-set.ts';
-import type { BlockedItem, Plan } from './planned.ts';
+import type { BlockedItem, Plan } from './plan-model.ts';
 
 /**
  * Formats the command that continues from here: the options in force plus the given ones, as
@@ -8,7 +8,7 @@ import type { BlockedItem, Plan } from './planned.ts';
  */
 export type CommandLine = (options: Readonly<Record<string, string | true>>) => string;
 
-export interface GuardOptions {
+export interface PlanGuardOptions {
   /** Number of deletes that the user released; null when none was given. */
   readonly allowDeletes: number | null;
   readonly command: CommandLine;
@@ -29,7 +29,7 @@ export interface Refusal {
  * Returns why the plan must not be carried out, or undefined. Only pruning counts; a tombstone is
  * its own permission.
  */
-export function findRefusal(plan: Plan, options: GuardOptions): Refusal | undefined {
+export function findPruneRefusal(plan: Plan, options: PlanGuardOptions): Refusal | undefined {
   const isEmpty = plan.desired === 0;
   const isHeld =
     isEmpty && plan.blocked.some(({ reason }) => reason === 'guarded' || reason === 'used-key');

@@ -2,7 +2,7 @@
 import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
 import { identityKey, type LiveResource } from '../resources/resource-set.ts';
 import { referencesIn } from '../resources/spec-paths.ts';
-import type { Plan, PlannedChange } from './planned.ts';
+import type { Plan, PlannedChange } from './plan-model.ts';
 
 /** The resources that one change affects. */
 export interface Impact {
@@ -14,7 +14,7 @@ export interface Impact {
   /** The latest use of the queried keys; null when none was ever used. */
   readonly lastUse: { readonly at: string; readonly by: string } | null;
   /** Number of keys queried: limited for large impacts, 0 when the server does not report uses. */
-  readonly keysAsked: number;
+  readonly keysQueried: number;
 }
 
 /** Keyed by the identity key of the change. */
@@ -32,7 +32,7 @@ const aboutOthers: readonly KindName[] = [
  * itself, and the subjects of a policy or binding. Changes without effect on the server are left
  * out.
  */
-export function reachOf(plan: Plan): Map<string, LiveResource[]> {
+export function findAffected(plan: Plan): Map<string, LiveResource[]> {
   const effective = plan.changes.filter(hasEffect);
   if (effective.length === 0) return new Map();
   const users = usersIn(plan);
@@ -86,12 +86,12 @@ function usersIn({ live }: Plan): Map<string, string[]> {
 /**
  * @param lastUses by key id, RFC 3339, null for a key that was never used; only for queried keys
  */
-export function impactOf(
+export function summarizeImpact(
   reached: readonly LiveResource[],
   lastUses: ReadonlyMap<string, string | null>,
 ): Impact {
-  const asked = reached.filter(({ id }) => lastUses.has(id));
-  const uses = asked.flatMap(({ id, identity }) => {
+  const queried = reached.filter(({ id }) => lastUses.has(id));
+  const uses = queried.flatMap(({ id, identity }) => {
     const at = lastUses.get(id);
     return at == null ? [] : [{ at, by: identityKey(identity) }];
   });
@@ -102,6 +102,6 @@ export function impactOf(
       kinds.map((kind) => [kind, byKind.get(kind)!.map(({ identity }) => identityKey(identity))]),
     ),
     lastUse: uses.toSorted((one, two) => (one.at < two.at ? 1 : -1))[0] ?? null,
-    keysAsked: asked.length,
+    keysQueried: queried.length,
   };
 }

@@ -4,8 +4,8 @@
 import type { KindName } from '../../model/kinds/kinds.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import type { Difference } from '../diff/diff.ts';
-import { isNested, leavesOf } from '../diff/leaves.ts';
-import type { Json, Spec } from '../resources/resource-set.ts';
+import { isNested, leafValues } from '../diff/leaf-values.ts';
+import type { Spec, SpecJson } from '../resources/resource-set.ts';
 import { segmentsOf, valueAt } from '../resources/spec-paths.ts';
 import {
   becomes,
@@ -21,23 +21,23 @@ import {
   inlineGuard,
   isUnset,
   type Judge,
+  type JudgedPath,
+  type JudgedValue,
   joins,
-  type Maybe,
   momentOf,
   noLonger,
   ofAdditions,
   ofWholes,
   opens,
-  type Spot,
   shows,
   turnsOn,
   unknown,
-} from './loosening-judges.ts';
-import type { DraftChange } from './planned.ts';
+} from './loosening-rules.ts';
+import type { DraftChange } from './plan-model.ts';
 
 /** In order of increasing rights. */
 const roles = ['member', 'manager', 'admin'];
-const renewals: readonly Maybe[] = [null, 'monthly', 'weekly'];
+const renewals: readonly JudgedValue[] = [null, 'monthly', 'weekly'];
 
 /** Rules by path in the spec, first match; `prefix` is the path of the budget. */
 function budgetRules(prefix: string): Rules {
@@ -58,7 +58,7 @@ type Rules = Readonly<Record<string, Judge>>;
 interface KindRules {
   readonly values: Rules;
   /** Rules for top-level fields as a whole. */
-  readonly fields?: Readonly<Record<string, (from: Maybe, to: Maybe) => boolean>>;
+  readonly fields?: Readonly<Record<string, (from: JudgedValue, to: JudgedValue) => boolean>>;
   readonly creating?: true;
   readonly deleting?: true;
 }
@@ -250,11 +250,11 @@ const rules: Readonly<Record<KindName, KindRules>> = {
   },
 };
 
-function listOf(value: Maybe): string[] {
+function listOf(value: JudgedValue): string[] {
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-function momentsOfRun(value: Maybe): string[] {
+function momentsOfRun(value: JudgedValue): string[] {
   const named = listOf(value).map((word) => (/^(input|before)/.test(word) ? 'input' : 'output'));
   return named.length === 0 ? ['input', 'output'] : named;
 }
@@ -298,7 +298,7 @@ export function loosensAsWhole({
   return action === 'create' ? creating : action === 'delete' && deleting;
 }
 
-function valuesLoosen(values: Rules, difference: Difference, spot: Spot): boolean {
+function valuesLoosen(values: Rules, difference: Difference, spot: JudgedPath): boolean {
   const { segments } = spot;
   const [from, to] = sidesOf(difference);
   if (!isNestedSide(from) && !isNestedSide(to)) {
@@ -308,8 +308,8 @@ function valuesLoosen(values: Rules, difference: Difference, spot: Spot): boolea
   if (own?.(from, to, spot)) return true;
   // A removed target takes its own guards along.
   const isTarget = segments.at(-2) === 'targets';
-  const gone = isTarget ? [] : leavesOf(from ?? null, segments);
-  const come = leavesOf(to ?? null, segments);
+  const gone = isTarget ? [] : leafValues(from ?? null, segments);
+  const come = leafValues(to ?? null, segments);
   return (
     gone.some(({ segments: at, value }) => removalLoosens(ruleAt(values, at), value, at, spot)) ||
     come.some(({ segments: at, value }) => additionLoosens(ruleAt(values, at), value, at, spot))
@@ -319,9 +319,9 @@ function valuesLoosen(values: Rules, difference: Difference, spot: Spot): boolea
 /** Judges values added together with others, where other rules judge the whole. */
 function additionLoosens(
   rule: Judge | undefined,
-  value: Json,
+  value: SpecJson,
   segments: readonly string[],
-  spot: Spot,
+  spot: JudgedPath,
 ): boolean {
   if (rule === undefined || !ofAdditions.includes(rule)) return false;
   return rule(undefined, value, { ...spot, segments });
@@ -329,9 +329,9 @@ function additionLoosens(
 
 function removalLoosens(
   rule: Judge | undefined,
-  value: Json,
+  value: SpecJson,
   segments: readonly string[],
-  spot: Spot,
+  spot: JudgedPath,
 ): boolean {
   if (rule === undefined || ofWholes.includes(rule)) return false;
   return rule(value, undefined, { ...spot, segments });
@@ -341,11 +341,11 @@ function ruleAt(values: Rules, segments: readonly string[]): Judge | undefined {
   return Object.entries(values).find(([pattern]) => matchesPattern(pattern, segments))?.[1];
 }
 
-function sidesOf({ difference, from, to }: Difference): [Maybe, Maybe] {
+function sidesOf({ difference, from, to }: Difference): [JudgedValue, JudgedValue] {
   return [difference === 'added' ? undefined : from, difference === 'removed' ? undefined : to];
 }
 
-function isNestedSide(value: Maybe): boolean {
+function isNestedSide(value: JudgedValue): boolean {
   return value !== undefined && isNested(value);
 }
 

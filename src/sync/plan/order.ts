@@ -17,7 +17,7 @@ export interface Orderable {
   readonly position: Position | null;
 }
 
-export interface Ordered<T extends Orderable> {
+export interface OrderedChange<T extends Orderable> {
   readonly change: T;
   /** Ids of changes that must succeed before this one may start. */
   readonly dependsOn: readonly string[];
@@ -35,7 +35,7 @@ export interface Ordered<T extends Orderable> {
 export function orderChanges<T extends Orderable>(
   changes: readonly T[],
   first: ReadonlyMap<string, string> = new Map(),
-): Ordered<T>[] {
+): OrderedChange<T>[] {
   const byId = new Map(changes.map((change) => [change.id, change]));
   const edges = new Map<string, Set<string>>(changes.map((change) => [change.id, new Set()]));
   const freeing = new Map(changes.map((change) => [change.frees, change]));
@@ -70,7 +70,7 @@ export function orderChanges<T extends Orderable>(
 function sortByLevel<T extends Orderable>(
   changes: readonly T[],
   edges: ReadonlyMap<string, ReadonlySet<string>>,
-): Ordered<T>[] {
+): OrderedChange<T>[] {
   const levels = new Map<string, number>();
   const dependants = new Map<string, string[]>();
   const open = new Map<string, number>();

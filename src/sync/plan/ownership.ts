@@ -34,7 +34,7 @@ export type BlockReason =
   | 'other-credential';
 
 /** `live` has the identity of the manifest, even if the server has another. */
-export type Claim =
+export type OwnershipClaim =
   | { readonly standing: 'free' }
   | {
       readonly standing: 'owned';
@@ -50,7 +50,7 @@ export interface Alignment {
   /** The live resources, with renamed and taken-over ones under their new identity. */
   readonly resources: readonly LiveResource[];
   /** One claim for each desired resource, by identity key. */
-  readonly claims: ReadonlyMap<string, Claim>;
+  readonly claims: ReadonlyMap<string, OwnershipClaim>;
 }
 
 export interface OwnershipOptions {
@@ -64,12 +64,12 @@ export interface OwnershipOptions {
  * of nobody are taken only with `takeOwnership`. Workspaces come first, because identities inside
  * them depend on theirs.
  */
-export function align(
+export function alignOwnership(
   desired: readonly DesiredResource[],
   live: LiveSet,
   options: OwnershipOptions,
 ): Alignment {
-  const claims = new Map<string, Claim>();
+  const claims = new Map<string, OwnershipClaim>();
   let { resources } = live;
   let index = indexLive(resources, options.owner);
   for (const phase of phasesOf(desired)) {
@@ -84,9 +84,9 @@ export function align(
 
 /** Updates claims to the final identities of their live resources. */
 function renamed(
-  claims: ReadonlyMap<string, Claim>,
+  claims: ReadonlyMap<string, OwnershipClaim>,
   resources: readonly LiveResource[],
-): Map<string, Claim> {
+): Map<string, OwnershipClaim> {
   const byId = new Map(resources.map((resource) => [resource.id, resource]));
   return new Map(
     claims
@@ -109,8 +109,8 @@ function phasesOf(desired: readonly DesiredResource[]): DesiredResource[][] {
   return ([0, 1, 2] as const).map((phase) => phases.get(phase) ?? []);
 }
 
-interface Claimed {
-  readonly claims: ReadonlyMap<string, Claim>;
+interface PhaseClaims {
+  readonly claims: ReadonlyMap<string, OwnershipClaim>;
   /** The identity in the manifests of live resources (by id) that have another on the server. */
   readonly renames: ReadonlyMap<string, Identity>;
 }
@@ -119,9 +119,9 @@ function claimAll(
   desired: readonly DesiredResource[],
   index: LiveIndex,
   options: OwnershipOptions,
-): Claimed {
+): PhaseClaims {
   const continued = findContinued(desired, index.owned);
-  const claims = new Map<string, Claim>();
+  const claims = new Map<string, OwnershipClaim>();
   const renames = new Map<string, Identity>();
   for (const resource of desired) {
     const key = identityKey(resource.identity);
@@ -165,7 +165,7 @@ function claim(
   index: LiveIndex,
   own: LiveResource | undefined,
   takeOwnership: boolean,
-): Claim {
+): OwnershipClaim {
   if (own !== undefined) {
     // Renaming a workspace renames its contents; the record on the server does not say so yet.
     const renamed = own.declared !== identityKey(desired.identity);
@@ -179,7 +179,11 @@ function claim(
     : { standing: 'blocked', reason: 'other-owner', message: otherOwner(foreign) };
 }
 
-function claimUnmanaged(desired: DesiredResource, index: LiveIndex, takeOwnership: boolean): Claim {
+function claimUnmanaged(
+  desired: DesiredResource,
+  index: LiveIndex,
+  takeOwnership: boolean,
+): OwnershipClaim {
   const neighbours = index.unmanaged.get(placeKey(desired.identity)) ?? [];
   const [twin, ...more] = neighbours.filter((live) => isTwin(desired, live));
   if (twin === undefined) return { standing: 'free' };

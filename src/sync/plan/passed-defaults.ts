@@ -4,7 +4,7 @@
  */
 import { claimsDefault } from '../resources/default-claim.ts';
 import type { Identity } from '../resources/resource-set.ts';
-import type { DraftChange } from './planned.ts';
+import type { DraftChange } from './plan-model.ts';
 
 /**
  * Maps each change that makes something the default to the adoption of the previous default. Until

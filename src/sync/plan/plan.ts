@@ -9,11 +9,11 @@ import {
   type Spec,
 } from '../resources/resource-set.ts';
 import { blockDependants, blockWhatIsInUse } from './blocking.ts';
-import { type Comparison, type ComparisonOptions, compareSets } from './comparison.ts';
-import { blockKeysInUse } from './held-back.ts';
+import { type ComparisonOptions, compareSets, type SetComparison } from './comparison.ts';
 import { orderChanges } from './order.ts';
 import { passedDefaults } from './passed-defaults.ts';
-import type { Draft, DraftChange, Plan, UnmanagedResource } from './planned.ts';
+import type { DraftChange, Plan, PlanDraft, UnmanagedResource } from './plan-model.ts';
+import { blockKeysInUse } from './removal-holds.ts';
 import { blockSuspended, type Suspension } from './suspended.ts';
 import { blockSwitchedOff } from './switched-off.ts';
 
@@ -39,9 +39,9 @@ export function makePlan(desired: DesiredSet, live: LiveSet, options: PlanOption
 
 /** Returns a copy of the compared draft in which every change that cannot be made now is blocked. */
 export function blockedDraft(
-  { draft, live, resources, options }: Comparison,
+  { draft, live, resources, options }: SetComparison,
   facts: PlanFacts,
-): Draft {
+): PlanDraft {
   const blocked = draft.copy();
   blockKeysInUse(blocked, options.isReleased, facts.keysInUse ?? new Map());
   blockSwitchedOff(blocked, live);
@@ -56,7 +56,7 @@ export function blockedDraft(
  *
  * @throws Failure (invalid input) when desired resources refer to each other in a circle
  */
-export function planFrom(comparison: Comparison, facts: PlanFacts): Plan {
+export function planFrom(comparison: SetComparison, facts: PlanFacts): Plan {
   const { desired, live, options, borders, wanted, resources } = comparison;
   const draft = blockedDraft(comparison, facts);
   const byKey = new Map(resources.map((resource) => [identityKey(resource.identity), resource]));

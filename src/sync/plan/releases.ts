@@ -1,12 +1,12 @@
 /** Formats the commands that release what a plan holds back. */
 import { type CommandLine, releaseOf } from './guards.ts';
-import type { Plan } from './planned.ts';
+import type { Plan } from './plan-model.ts';
 
 /**
  * Returns a sentence with a command for each release that is needed. `takenOver` is the plan with
  * `--take-ownership`, or null when that would not help.
  */
-export function releases(plan: Plan, takenOver: Plan | null, command: CommandLine): string[] {
+export function releaseAdvice(plan: Plan, takenOver: Plan | null, command: CommandLine): string[] {
   return [
     ...ofRemovals(plan, command),
     ...ofOwnership(plan, takenOver, command),

@@ -1,6 +1,6 @@
 /** Blocks planned changes while their owner or workspace is suspended. */
 import { identityKey } from '../resources/resource-set.ts';
-import type { Draft, DraftChange, Plan } from './planned.ts';
+import type { DraftChange, Plan, PlanDraft } from './plan-model.ts';
 
 /** A suspension in force. */
 export interface Suspension {
@@ -12,7 +12,7 @@ export interface Suspension {
 }
 
 /** Blocks writes in suspended workspaces; `retain` writes nothing. */
-export function blockSuspended(draft: Draft, suspensions: readonly Suspension[]): void {
+export function blockSuspended(draft: PlanDraft, suspensions: readonly Suspension[]): void {
   if (suspensions.length === 0) return;
   const find = suspensionFinder(suspensions);
   for (const change of [...draft.changes.values()]) {

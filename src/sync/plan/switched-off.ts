@@ -1,9 +1,9 @@
 /** Blocks planned changes of kinds that are switched off on the server. */
 import type { LiveSet } from '../resources/resource-set.ts';
-import type { Draft } from './planned.ts';
+import type { PlanDraft } from './plan-model.ts';
 
 /** Blocks the writes of such kinds; `retain` writes nothing. */
-export function blockSwitchedOff(draft: Draft, { switchedOff }: LiveSet): void {
+export function blockSwitchedOff(draft: PlanDraft, { switchedOff }: LiveSet): void {
   if (switchedOff === undefined || switchedOff.size === 0) return;
   for (const change of [...draft.changes.values()]) {
     const { kind } = change.identity;

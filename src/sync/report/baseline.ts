@@ -1,6 +1,6 @@
 /** Describes what a plan would do anyway, at the version of its source that it is compared with. */
 import { oneLine } from '../../terminal-text.ts';
-import type { PlannedChange } from '../plan/planned.ts';
+import type { PlannedChange } from '../plan/plan-model.ts';
 
 export interface Baseline {
   /** The ref as the user named it. */
@@ -14,7 +14,7 @@ export interface Baseline {
   readonly blockedAlready: number;
 }
 
-const namesShownMax = 5;
+const listedNamesMax = 5;
 
 /** Returns a line for each hidden part; none without a comparison. */
 export function baselineLines(baseline: Baseline | undefined): string[] {
@@ -37,7 +37,9 @@ function counted(count: number): string {
 }
 
 function listed(changes: readonly PlannedChange[]): string {
-  const shown = changes.slice(0, namesShownMax).map(({ action, id }) => `${action} ${oneLine(id)}`);
-  const hidden = changes.length - namesShownMax;
-  return shown.join(', ') + (hidden > 0 ? ` and ${hidden} more` : '');
+  const first = changes
+    .slice(0, listedNamesMax)
+    .map(({ action, id }) => `${action} ${oneLine(id)}`);
+  const hidden = changes.length - listedNamesMax;
+  return first.join(', ') + (hidden > 0 ? ` and ${hidden} more` : '');
 }

@@ -2,7 +2,7 @@
 import { oneLine, printable } from '../../terminal-text.ts';
 import { endsWithReplace } from '../diff/consequences.ts';
 import { describeSource } from '../plan/ownership.ts';
-import type { BlockedItem, PlannedChange } from '../plan/planned.ts';
+import type { BlockedItem, PlannedChange } from '../plan/plan-model.ts';
 import type { PlannedRotation } from '../plan/rotation.ts';
 import { placeText } from '../resources/resource-set.ts';
 

@@ -3,16 +3,16 @@ import type { Ending } from '../../failure.ts';
 import type { KeyDelivery } from '../apply/key-survey.ts';
 import { defaultText, endsWithReplace } from '../diff/consequences.ts';
 import type { Impact, Impacts } from '../plan/impact.ts';
-import type { FieldChange, Plan, PlannedChange } from '../plan/planned.ts';
-import type { Json, Position } from '../resources/resource-set.ts';
+import type { FieldChange, Plan, PlannedChange } from '../plan/plan-model.ts';
+import type { Position, SpecJson } from '../resources/resource-set.ts';
 import { isSecret, mapSpec, pointerOf, segmentsOf } from '../resources/spec-paths.ts';
 import type { Baseline } from './baseline.ts';
 import { impactDocument } from './impact-text.ts';
-import { counted, type Reportable, symbols } from './summary.ts';
+import { counted, type ReportableCycle, symbols } from './summary.ts';
 import { yamlPath } from './yaml-path.ts';
 
 /** A cycle result with the parts that only programs receive. */
-export interface Outcome extends Reportable {
+export interface CycleOutcome extends ReportableCycle {
   readonly deliveries: readonly KeyDelivery[];
   readonly ending: Ending;
 }
@@ -131,7 +131,7 @@ function origin(
 }
 
 /** Replaces a secret by `(secret env:NAME)`, so that equal secrets cannot be recognised. */
-function withoutSecrets(value: Json): Json {
+function withoutSecrets(value: SpecJson): SpecJson {
   return mapSpec({ value }, (inner) => (isSecret(inner) ? `(secret ${inner.$secret})` : undefined))
     .value!;
 }
@@ -150,7 +150,7 @@ function baselineDocument(baseline: Baseline | undefined): Record<string, unknow
 }
 
 /** Builds the result document of an apply, for `--report` and `-o json`. */
-export function resultDocument(outcome: Outcome): Record<string, unknown> {
+export function resultDocument(outcome: CycleOutcome): Record<string, unknown> {
   const { report, refusal } = outcome;
   return {
     ...planDocument(outcome.plan, outcome.warnings, outcome.impacts),

@@ -5,13 +5,13 @@ import { oneLine } from '../../terminal-text.ts';
 import { alignLists } from '../diff/alignment.ts';
 import { defaultText } from '../diff/consequences.ts';
 import { isExact } from '../diff/equality.ts';
-import { isNested, leavesOf } from '../diff/leaves.ts';
-import type { FieldChange, PlannedChange } from '../plan/planned.ts';
+import { isNested, leafValues } from '../diff/leaf-values.ts';
+import type { FieldChange, PlannedChange } from '../plan/plan-model.ts';
 import {
   type DesiredResource,
-  type Json,
   placeText,
   type Spec,
+  type SpecJson,
 } from '../resources/resource-set.ts';
 import { isSecret, pointerOf, segmentsOf } from '../resources/spec-paths.ts';
 import { pairText, valueText } from './value-text.ts';
@@ -72,8 +72,8 @@ function linesOf(
     const text = to === null ? 'not set' : valueText(to);
     return [line(path, { to: text, notes: ['already so, recorded'], isRecord: true })];
   }
-  const gone = difference === 'added' ? [] : leavesOf(from, segmentsOf(field.livePath));
-  const come = difference === 'removed' ? [] : leavesOf(to, segments);
+  const gone = difference === 'added' ? [] : leafValues(from, segmentsOf(field.livePath));
+  const come = difference === 'removed' ? [] : leafValues(to, segments);
   const isPair = gone.length === 1 && come.length === 1 && !isNested(from) && !isNested(to);
   if (isPair) {
     const path = yamlPath(kind, wanted, segments);
@@ -116,7 +116,7 @@ interface ValueLine extends Partial<FieldLine> {
 }
 
 /** Compares two single values; of multi-line texts only the lines that differ. */
-function pairLines(from: Json, to: Json): ValueLine[] {
+function pairLines(from: SpecJson, to: SpecJson): ValueLine[] {
   if (isSecret(from) && isSecret(to)) {
     return [{ suffix: '', from: '(secret)', to: valueText(to), notes: ['another value'] }];
   }
@@ -138,7 +138,7 @@ function pairLines(from: Json, to: Json): ValueLine[] {
 }
 
 /** Formats a value on one side, a line for each line of text. */
-function textLines(value: Json): [suffix: string, text: string][] {
+function textLines(value: SpecJson): [suffix: string, text: string][] {
   if (typeof value !== 'string' || !value.includes('\n')) return [['', valueText(value)]];
   return value.split('\n').map((line, at) => [` line ${at + 1}`, valueText(line)]);
 }

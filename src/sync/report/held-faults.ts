@@ -1,20 +1,20 @@
 /** Formats the faults of an invalid part of the source while the rest is applied. */
 import { oneLine } from '../../terminal-text.ts';
-import type { Plan } from '../plan/planned.ts';
+import type { Plan } from '../plan/plan-model.ts';
 import { type HeldFault, placeText } from '../resources/resource-set.ts';
 
 /** More faults of one part are only counted. */
-const faultsShownMax = 20;
-const workspacesShownMax = 5;
+const listedFaultsMax = 20;
+const listedWorkspacesMax = 5;
 
 /** Returns a headline for each part with its faults below; nothing for a valid source. */
 export function faultLines({ faults }: Plan): string[] {
   const parts = Map.groupBy(faults, ({ workspaces }) => partText(workspaces));
   return [...parts].flatMap(([part, all]) => {
-    const hidden = all.length - faultsShownMax;
+    const hidden = all.length - listedFaultsMax;
     return [
       part,
-      ...all.slice(0, faultsShownMax).flatMap(({ fault }) => faultText(fault)),
+      ...all.slice(0, listedFaultsMax).flatMap(({ fault }) => faultText(fault)),
       ...(hidden > 0 ? [`    … and ${hidden} more`] : []),
     ];
   });
@@ -29,9 +29,9 @@ function partText(workspaces: HeldFault['workspaces']): string {
   if (workspaces.length === 0)
     return 'invalid, in unknown workspaces; nothing is deleted anywhere:';
   const parts = workspaces
-    .slice(0, workspacesShownMax)
+    .slice(0, listedWorkspacesMax)
     .map((name) => (name === null ? 'the organisation’s own' : `workspace ${oneLine(name)}`));
-  const hidden = workspaces.length - workspacesShownMax;
+  const hidden = workspaces.length - listedWorkspacesMax;
   const more = hidden > 0 ? ` and ${hidden} more` : '';
   return `invalid in ${parts.join(', ')}${more}; nothing there is applied:`;
 }

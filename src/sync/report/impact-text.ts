@@ -6,7 +6,7 @@ import type { Impact } from '../plan/impact.ts';
 const namesMax = 50;
 
 /** `reaches 2 configs, 14 API keys; last used 2026-11-21T22:40:00.000Z by ApiKey/support/bot` */
-export function impactText({ reached, lastUse, keysAsked }: Impact): string {
+export function impactText({ reached, lastUse, keysQueried: keysAsked }: Impact): string {
   const all = [...reached].map(([kind, ids]) => `${ids.length} ${wordFor(kind, ids.length)}`);
   const keys = reached.get('ApiKey')?.length ?? 0;
   return [
@@ -32,7 +32,7 @@ function wordFor(kind: KindName, count: number): string {
 /** Returns null when nothing is affected, or the impact was not determined. */
 export function impactDocument(impact: Impact | undefined): Record<string, unknown> | null {
   if (impact === undefined) return null;
-  const { reached, lastUse, keysAsked } = impact;
+  const { reached, lastUse, keysQueried: keysAsked } = impact;
   const entries = [...reached].map(([kind, ids]) => [
     kind,
     { count: ids.length, names: ids.slice(0, namesMax) },

@@ -1,11 +1,11 @@
 /** Describes what the sync leaves alone: counts with the first names. */
 
 import { oneLine } from '../../terminal-text.ts';
-import type { Plan } from '../plan/planned.ts';
+import type { Plan } from '../plan/plan-model.ts';
 import { type Identity, identityKey, type LeftAlone } from '../resources/resource-set.ts';
 import { yamlPath } from './yaml-path.ts';
 
-const namesShownMax = 5;
+const listedNamesMax = 5;
 
 /** Everything that a plan leaves alone. */
 export function leftLines({ unmanaged, unknown, leftAlone, ignored }: Plan): string[] {
@@ -67,7 +67,7 @@ export function unknownLines(unknown: readonly string[]): string[] {
 
 /** Lists the first names and the number of the others. */
 function listed(names: readonly string[]): string {
-  const hidden = names.length - namesShownMax;
-  const shown = names.slice(0, namesShownMax).map(oneLine).join(', ');
-  return hidden > 0 ? `${shown} and ${hidden} more` : shown;
+  const hidden = names.length - listedNamesMax;
+  const first = names.slice(0, listedNamesMax).map(oneLine).join(', ');
+  return hidden > 0 ? `${first} and ${hidden} more` : first;
 }

@@ -1,14 +1,14 @@
 /** Formats a plan as a comment on a pull request: the summary first, the differences folded. */
 import { oneLine } from '../../terminal-text.ts';
 import type { Impact, Impacts } from '../plan/impact.ts';
-import type { PlannedChange } from '../plan/planned.ts';
+import type { PlannedChange } from '../plan/plan-model.ts';
 import { baselineLines } from './baseline.ts';
 import { blockedText, changeNotes } from './change-notes.ts';
 import { type FieldLine, fieldLines } from './field-lines.ts';
 import { faultLines } from './held-faults.ts';
 import { impactText } from './impact-text.ts';
 import { leftLines } from './left-alone.ts';
-import { type Reportable, summaryLine } from './summary.ts';
+import { type ReportableCycle, summaryLine } from './summary.ts';
 
 /** GitHub allows 65,536 characters; this many bytes leave room for additions. */
 const bytesMax = 60_000;
@@ -24,7 +24,7 @@ const lineLengthMax = 800;
  * At most 60 kB. Everything from manifests or the server is inside code blocks, where it is not
  * interpreted as Markdown, HTML or a mention.
  */
-export function markdownReport(result: Reportable): string {
+export function markdownReport(result: ReportableCycle): string {
   const { plan, refusal, warnings } = result;
   const notes = fitting(
     [
@@ -38,7 +38,7 @@ export function markdownReport(result: Reportable): string {
     noteBytesMax,
     (count) => `… and ${count} more`,
   );
-  const { lines, hidden } = shownChanges(plan.changes, result.impacts);
+  const { lines, hidden } = fittingChanges(plan.changes, result.impacts);
   const loose = plan.changes.filter(({ loosens }) => loosens).length;
   return [
     `### gatewright: ${summaryLine(result)}`,
@@ -66,7 +66,7 @@ function hiddenText(hidden: readonly PlannedChange[], total: number): string {
 }
 
 /** In plan order; when not everything fits, deletions and loosening changes come first. */
-function shownChanges(
+function fittingChanges(
   changes: readonly PlannedChange[],
   impacts: Impacts | undefined,
 ): {

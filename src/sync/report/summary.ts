@@ -2,11 +2,11 @@
 import type { ApplyReport } from '../apply/apply.ts';
 import type { Refusal } from '../plan/guards.ts';
 import type { Impacts } from '../plan/impact.ts';
-import type { Plan, PlannedChange } from '../plan/planned.ts';
+import type { Plan, PlannedChange } from '../plan/plan-model.ts';
 import type { Baseline } from './baseline.ts';
 
 /** The parts of a cycle result that people see. */
-export interface Reportable {
+export interface ReportableCycle {
   readonly plan: Plan;
   /** Set when a guard refused the plan; nothing was written. */
   readonly refusal: Refusal | null;
@@ -36,7 +36,7 @@ export function summaryLine({
   plan,
   report,
   declined,
-}: Pick<Reportable, 'plan' | 'report' | 'declined'>): string {
+}: Pick<ReportableCycle, 'plan' | 'report' | 'declined'>): string {
   const rest = [
     `${plan.unchanged} unchanged`,
     ...(plan.blocked.length > 0 ? [`${plan.blocked.length} blocked`] : []),
@@ -94,7 +94,10 @@ export interface KindCounts {
 }
 
 /** Returns a row for each kind that a cycle changed. */
-export function countsByKind({ plan, report }: Pick<Reportable, 'plan' | 'report'>): KindCounts[] {
+export function countsByKind({
+  plan,
+  report,
+}: Pick<ReportableCycle, 'plan' | 'report'>): KindCounts[] {
   const rows = new Map<string, KindCounts>();
   const add = (kind: string, field: Exclude<keyof KindCounts, 'kind'>): void => {
     const row = rows.get(kind) ?? { kind, created: 0, changed: 0, deleted: 0, undone: 0 };

@@ -2,7 +2,7 @@
 import { type Colour, coloured, oneLine } from '../../terminal-text.ts';
 import type { AppliedItem, ApplyReport } from '../apply/apply.ts';
 import type { Impact } from '../plan/impact.ts';
-import type { PlannedChange } from '../plan/planned.ts';
+import type { PlannedChange } from '../plan/plan-model.ts';
 import { placeText } from '../resources/resource-set.ts';
 import { type Baseline, baselineLines } from './baseline.ts';
 import { blockedText, changeNotes } from './change-notes.ts';
@@ -10,7 +10,7 @@ import { type FieldLine, fieldLines } from './field-lines.ts';
 import { faultLines } from './held-faults.ts';
 import { impactText } from './impact-text.ts';
 import { leftLines } from './left-alone.ts';
-import { type Reportable, summaryLine, symbols } from './summary.ts';
+import { type ReportableCycle, summaryLine, symbols } from './summary.ts';
 
 const colours: Record<PlannedChange['action'], Colour> = {
   create: 'green',
@@ -26,7 +26,7 @@ const colours: Record<PlannedChange['action'], Colour> = {
  * Formats the outcome of a cycle with colour marks, ending in a newline; '' lines separate
  * sections. Every differing value has a line. `wide` also lists the changes of the baseline.
  */
-export function textReport(result: Reportable, { wide = false } = {}): string {
+export function textReport(result: ReportableCycle, { wide = false } = {}): string {
   return [...textParts(result, { wide })].join('');
 }
 
@@ -34,7 +34,7 @@ export function textReport(result: Reportable, { wide = false } = {}): string {
  * Yields {@link textReport} in parts of whole lines, because the complete text needs more memory
  * than the plan.
  */
-export function* textParts(result: Reportable, { wide = false } = {}): Generator<string> {
+export function* textParts(result: ReportableCycle, { wide = false } = {}): Generator<string> {
   const { plan, report, baseline } = result;
   for (const change of plan.changes) {
     yield paragraph(changeLines(change, result.impacts?.get(change.id)));

@@ -1,9 +1,9 @@
 /** Formats a value on one line, complete or cut so that the difference stays visible. */
-import type { Json } from '../resources/resource-set.ts';
+import type { SpecJson } from '../resources/resource-set.ts';
 import { isReference, isSecret } from '../resources/spec-paths.ts';
 
 /** Maximum number of escaped characters of a value. */
-const shownMax = 240;
+const visibleMax = 240;
 /** Characters shown before the first difference; they fit even if each is escaped. */
 const leadMax = 24;
 
@@ -12,7 +12,7 @@ const unseen = /[\p{C}\p{Zl}\p{Zp}]|(?! )\p{Zs}/gu;
 const beyondAscii = /[^\u0020-\u007e]/gu;
 
 /** Formats a value as JSON, a reference by name, a secret by origin; a long text from its start. */
-export function valueText(value: Json): string {
+export function valueText(value: SpecJson): string {
   return textFrom(value, 0, unseen);
 }
 
@@ -21,14 +21,14 @@ export function valueText(value: Json): string {
  * first difference, with the position of the last one if that is cut off, and escaped if the two
  * look alike.
  */
-export function pairText(from: Json, to: Json): [from: string, to: string] {
+export function pairText(from: SpecJson, to: SpecJson): [from: string, to: string] {
   if (typeof from !== 'string' || typeof to !== 'string') return [valueText(from), valueText(to)];
   const start = Math.max(0, firstDifference(from, to) - leadMax);
   const [one = '', other = ''] = [from, to].map((text) =>
-    foldOf(text.slice(start, start + shownMax)),
+    foldOf(text.slice(start, start + visibleMax)),
   );
   // When both are cut, one may show fewer characters for the same number of units.
-  const goOn = Math.min(from.length, to.length) > start + shownMax;
+  const goOn = Math.min(from.length, to.length) > start + visibleMax;
   const isAlike = one === other || (goOn && (one.startsWith(other) || other.startsWith(one)));
   const hidden = isAlike ? beyondAscii : unseen;
   const same = commonEnd(from, to);
@@ -36,25 +36,25 @@ export function pairText(from: Json, to: Json): [from: string, to: string] {
 }
 
 /** Escapes invisible characters in an external text such as a key. */
-export function seen(text: string): string {
+export function escapeInvisible(text: string): string {
   return spelt(text, unseen);
 }
 
 /** @param same units at the end that both texts of a pair share; infinite without a pair */
-function textFrom(value: Json, start: number, hidden: RegExp, same = Infinity): string {
+function textFrom(value: SpecJson, start: number, hidden: RegExp, same = Infinity): string {
   if (isReference(value)) return spelt(value.$ref, hidden);
   if (isSecret(value)) return spelt(`(secret ${value.$secret})`, hidden);
   if (typeof value !== 'string') return spelt(JSON.stringify(value), hidden);
-  if (value.length <= shownMax) {
+  if (value.length <= visibleMax) {
     const text = spelt(JSON.stringify(value), hidden);
-    if (text.length <= shownMax) return text;
+    if (text.length <= visibleMax) return text;
   }
-  const part = spelt(JSON.stringify(value.slice(start, start + shownMax)).slice(1, -1), hidden);
-  const isCut = start + shownMax < value.length || part.length > shownMax;
-  const inside = `${start > 0 ? '…' : ''}${part.slice(0, shownMax)}${isCut ? '…' : ''}`;
+  const part = spelt(JSON.stringify(value.slice(start, start + visibleMax)).slice(1, -1), hidden);
+  const isCut = start + visibleMax < value.length || part.length > visibleMax;
+  const inside = `${start > 0 ? '…' : ''}${part.slice(0, visibleMax)}${isCut ? '…' : ''}`;
   const lastDifference = value.length - same;
   const isFurther =
-    lastDifference > start + shownMax || (part.length > shownMax && same < Infinity);
+    lastDifference > start + visibleMax || (part.length > visibleMax && same < Infinity);
   const further = isFurther ? `, last difference at ${lastDifference}` : '';
   return `"${inside}" (${value.length} characters${further})`;
 }

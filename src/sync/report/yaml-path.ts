@@ -3,10 +3,10 @@
  */
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import { matchesPattern } from '../../model/manifests/path-patterns.ts';
-import type { Json, Spec } from '../resources/resource-set.ts';
+import type { Spec, SpecJson } from '../resources/resource-set.ts';
 import { isReference } from '../resources/spec-paths.ts';
 import { shapeOf, toCamelCase, toSnakeCase } from '../resources/spec-shape.ts';
-import { seen } from './value-text.ts';
+import { escapeInvisible } from './value-text.ts';
 
 /**
  * Formats the path in camelCase where both spellings are read, with reference keys, and with keys
@@ -18,11 +18,11 @@ export function yamlPath(kind: KindName, root: Spec, segments: readonly string[]
   if (segments.length === 1 && segments[0] === 'workspace_id') return 'metadata.workspace';
   let path = 'spec';
   let shape = shapeOf(kind);
-  let value: Json | undefined = root;
+  let value: SpecJson | undefined = root;
   for (const key of segments) {
     path += Array.isArray(value) ? `[${key}]` : keyText(shape.opaque ? key : spelling(key));
     shape = shape.child(key);
-    value = (value as Record<string, Json> | undefined)?.[key];
+    value = (value as Record<string, SpecJson> | undefined)?.[key];
   }
   return isReference(value) ? referencePath(kind, value.$ref, path, segments) : path;
 }
@@ -42,7 +42,9 @@ function referencePath(
 }
 
 function keyText(key: string): string {
-  return /^[A-Za-z_$@][\w$@-]*$/.test(key) ? `.${key}` : `[${seen(JSON.stringify(key))}]`;
+  return /^[A-Za-z_$@][\w$@-]*$/.test(key)
+    ? `.${key}`
+    : `[${escapeInvisible(JSON.stringify(key))}]`;
 }
 
 /** Returns camelCase where the conversion is reversible. */

@@ -48,7 +48,7 @@ export function relationText({ relation, ...other }: RelatedPosition): string {
   return `${relation} ${placeText(other)}`;
 }
 
-export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type SpecJson = null | boolean | number | string | SpecJson[] | { [key: string]: SpecJson };
 
 /**
  * A spec in canonical form: the Admin API's own field names and values (the create body), sparse,
@@ -57,7 +57,7 @@ export type Json = null | boolean | number | string | Json[] | { [key: string]: 
  * `{"$secret": "env:GW_VAR_CRM_TOKEN", "fingerprint": "<hex>"}` for a write-only value. So a spec can be
  * compared, stored as `last_applied` and printed without holding an id of one server or any secret.
  */
-export type Spec = { [field: string]: Json };
+export type Spec = { [field: string]: SpecJson };
 
 /** One resource as the manifests want it. */
 export interface DesiredResource {

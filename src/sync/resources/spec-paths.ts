@@ -1,11 +1,11 @@
 /** Knows how places in a spec are named: dotted patterns of the kinds table and JSON pointers of a plan. */
 import { kindNames } from '../../model/kinds/kinds.ts';
 import { replaceValues } from '../../model/manifests/path-patterns.ts';
-import type { Json, Spec } from './resource-set.ts';
+import type { Spec, SpecJson } from './resource-set.ts';
 
-export type PlainObject = { [key: string]: Json };
+export type PlainObject = { [key: string]: SpecJson };
 
-export function isPlainObject(value: Json | undefined): value is PlainObject {
+export function isPlainObject(value: SpecJson | undefined): value is PlainObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
@@ -13,7 +13,7 @@ export function isPlainObject(value: Json | undefined): value is PlainObject {
  * `{"$ref": "Config/support/routing"}`: stands for another resource. A document may have a `$ref` of
  * its own (a JSON Schema has): that leads to no kind.
  */
-export function isReference(value: Json | undefined): value is PlainObject & { $ref: string } {
+export function isReference(value: SpecJson | undefined): value is PlainObject & { $ref: string } {
   if (!isPlainObject(value) || typeof value.$ref !== 'string') return false;
   const { $ref: key, ...others } = value;
   const kind = key.slice(0, Math.max(0, key.indexOf('/')));
@@ -23,7 +23,7 @@ export function isReference(value: Json | undefined): value is PlainObject & { $
 
 /** `{"$secret": "env:X", "fingerprint": "…"}`: stands for a write-only value. */
 export function isSecret(
-  value: Json | undefined,
+  value: SpecJson | undefined,
 ): value is PlainObject & { $secret: string; fingerprint: string } {
   return (
     isPlainObject(value) &&
@@ -71,7 +71,7 @@ export function putAt(
 /** As {@link replaceValues}, of a spec. */
 export function mapSpec(
   spec: Spec,
-  replace: (value: Json, segments: readonly string[]) => Json | undefined,
+  replace: (value: SpecJson, segments: readonly string[]) => SpecJson | undefined,
 ): Spec {
   return replaceValues(spec, replace as Parameters<typeof replaceValues>[1]) as Spec;
 }

@@ -1,8 +1,8 @@
 /** Subtracts the plan of another version of the source from a plan. */
 import { sortedText } from '../diff/diff.ts';
-import type { FieldChange, Plan, PlannedChange } from '../plan/planned.ts';
+import type { FieldChange, Plan, PlannedChange } from '../plan/plan-model.ts';
 import type { Baseline } from '../report/baseline.ts';
-import type { Json } from '../resources/resource-set.ts';
+import type { SpecJson } from '../resources/resource-set.ts';
 import { segmentsOf, valueAt } from '../resources/spec-paths.ts';
 
 /** The remaining plan, and what both plans do. */
@@ -65,7 +65,7 @@ function shared(change: PlannedChange, other: PlannedChange | undefined): Planne
 /** A field contains only the origin of a secret, so its fingerprint is compared. */
 function fieldText(field: FieldChange, { desired }: PlannedChange): string {
   const value = field.secret ? valueAt(desired?.spec, segmentsOf(field.path)) : null;
-  return sortedText([field as unknown as Json, (value ?? null) as Json]);
+  return sortedText([field as unknown as SpecJson, (value ?? null) as SpecJson]);
 }
 
 /** Returns what distinguishes two changes of one resource besides their fields. */
@@ -74,5 +74,5 @@ function courseText({ rotation, reason, prune, desired }: PlannedChange): string
     desired === null
       ? null
       : [desired.protected, desired.onRemoval, desired.secretOutput, desired.rotation];
-  return sortedText([rotation, reason === 'rename', prune, terms] as unknown as Json);
+  return sortedText([rotation, reason === 'rename', prune, terms] as unknown as SpecJson);
 }

@@ -1,11 +1,11 @@
 /** Determines what a plan affects, and when that was last used. */
-import { type Impacts, impactOf, reachOf } from '../plan/impact.ts';
-import type { Plan } from '../plan/planned.ts';
+import { findAffected, type Impacts, summarizeImpact } from '../plan/impact.ts';
+import type { Plan } from '../plan/plan-model.ts';
 import type { AdminClient } from '../server/client.ts';
 import { readLastUses } from '../server/key-uses.ts';
 
 /** Further keys are counted but not queried. */
-const keysAskedMax = 1_000;
+const queriedKeysMax = 1_000;
 
 /**
  * Returns the impact of each change, with one request for each 200 keys and none when no key is
@@ -18,9 +18,9 @@ export async function readImpacts(
   plan: Plan,
   signal?: AbortSignal,
 ): Promise<Impacts> {
-  const reach = reachOf(plan);
+  const reach = findAffected(plan);
   const keys = [...reach.values()].flat().filter(({ identity }) => identity.kind === 'ApiKey');
-  const ids = [...new Set(keys.map(({ id }) => id))].slice(0, keysAskedMax);
+  const ids = [...new Set(keys.map(({ id }) => id))].slice(0, queriedKeysMax);
   const uses = (await readLastUses(client, ids, signal)) ?? new Map();
-  return new Map([...reach].map(([id, reached]) => [id, impactOf(reached, uses)]));
+  return new Map([...reach].map(([id, reached]) => [id, summarizeImpact(reached, uses)]));
 }

@@ -4,9 +4,9 @@
  */
 import { fingerprintOf } from '../../model/manifests/fingerprint.ts';
 import { sortedText } from '../diff/diff.ts';
-import type { Plan, PlannedChange } from '../plan/planned.ts';
+import type { Plan, PlannedChange } from '../plan/plan-model.ts';
 import { participles } from '../report/summary.ts';
-import type { DesiredResource, Json, LiveResource } from '../resources/resource-set.ts';
+import type { DesiredResource, LiveResource, SpecJson } from '../resources/resource-set.ts';
 import { isSecret, mapSpec, pointerOf } from '../resources/spec-paths.ts';
 
 /** Digests of one planned change; all are keyed, so that values cannot be guessed by trial. */
@@ -34,8 +34,8 @@ export interface PlanMarks {
 }
 
 /** @param key the fingerprint key of the plan's owner */
-export function marksOf(plan: Plan, key: Buffer): PlanMarks {
-  const digest = (value: unknown): string => fingerprintOf(key, sortedText(value as Json));
+export function planMarks(plan: Plan, key: Buffer): PlanMarks {
+  const digest = (value: unknown): string => fingerprintOf(key, sortedText(value as SpecJson));
   const changes = plan.changes.map((change) => [change.id, markOf(change, plan, digest)] as const);
   return {
     changes: Object.fromEntries(changes),

@@ -5,10 +5,10 @@ import { Failure } from '../../failure.ts';
 import { fingerprintOf } from '../../model/manifests/fingerprint.ts';
 import { formatTimestamp } from '../../model/wire/timestamp.ts';
 import type { Impacts } from '../plan/impact.ts';
-import type { Plan } from '../plan/planned.ts';
+import type { Plan } from '../plan/plan-model.ts';
 import { planDocument } from '../report/document.ts';
 import type { SnapshotRead } from '../server/live.ts';
-import { changedSince, marksOf } from './plan-marks.ts';
+import { changedSince, planMarks } from './plan-marks.ts';
 
 /** Version of the part that apply reads; the rest equals `plan -o json`. */
 const formatVersion = 1;
@@ -100,7 +100,7 @@ with --credentials FILE.`;
     server,
     organisationId: read.snapshot.organisation_id,
     terms,
-    marks: marksOf(plan, key),
+    marks: planMarks(plan, key),
   };
   const document = { ...planDocument(plan, warnings, impacts), saved };
   const seal = sealOf(JSON.stringify(document), key);
@@ -233,16 +233,16 @@ export function assertUnchanged(
   const changed =
     key === null
       ? ['these credentials lost the permission to write headers of integrations']
-      : changedSince(saved.marks, marksOf(plan, key), plan);
+      : changedSince(saved.marks, planMarks(plan, key), plan);
   if (changed.length > 0) throw staleFailure(name, changed, planAgain());
 }
 
-const shownMax = 20;
+const listedMax = 20;
 
 /** @param changed a sentence for each cause */
 export function staleFailure(name: string, changed: readonly string[], planAgain: string): Failure {
-  const hidden = changed.length - shownMax;
-  const lines = changed.slice(0, shownMax).map((line) => `  ${line}`);
+  const hidden = changed.length - listedMax;
+  const lines = changed.slice(0, listedMax).map((line) => `  ${line}`);
   const more = hidden > 0 ? [`  … and ${hidden} more`] : [];
   const what = [...lines, ...more].join('\n');
   const message = `${name} is stale, nothing was written. Since it was made\n${what}\nTo plan anew: ${planAgain}`;

@@ -2,8 +2,8 @@
 import type { Clock } from '../../clock.ts';
 import type { Secret } from '../../secret.ts';
 import { errorFields, Unreachable } from './refusal.ts';
-import { isSettled, type Repeats } from './repeat.ts';
-import type { Answer, Transport } from './transport.ts';
+import { isSettled, type RetryPolicy } from './retry-policy.ts';
+import type { ServerResponse, Transport } from './transport.ts';
 
 export interface ServiceAccount {
   /** Base URL of `/oauth2/access_token`. */
@@ -26,11 +26,11 @@ interface Token {
 export class AccessToken {
   readonly #account: ServiceAccount;
   readonly #transport: Transport;
-  readonly #repeats: Repeats;
+  readonly #repeats: RetryPolicy;
   readonly #clock: Clock;
   #token: Promise<Token> | null = null;
 
-  constructor(account: ServiceAccount, transport: Transport, repeats: Repeats, clock: Clock) {
+  constructor(account: ServiceAccount, transport: Transport, repeats: RetryPolicy, clock: Clock) {
     this.#account = account;
     this.#transport = transport;
     this.#repeats = repeats;
@@ -46,11 +46,11 @@ export class AccessToken {
       if (this.#token === held) this.#token = null;
     }
     this.#token ??= this.#fetch(signal);
-    const asked = this.#token;
+    const request = this.#token;
     try {
-      return (await asked).value;
+      return (await request).value;
     } catch (error) {
-      if (this.#token === asked) this.#token = null;
+      if (this.#token === request) this.#token = null;
       throw error;
     }
   }
@@ -90,7 +90,7 @@ Check clientId, clientSecret and tsgId in ${credentialsOrigin}.`,
     }
   }
 
-  #tokenFrom(answer: Answer): Token {
+  #tokenFrom(answer: ServerResponse): Token {
     const body = answer.body as { access_token?: unknown; expires_in?: unknown } | null;
     if (answer.status === 200 && typeof body?.access_token === 'string') {
       const lifeMs = typeof body.expires_in === 'number' ? body.expires_in * 1000 : 0;

@@ -2,13 +2,18 @@
 import { type Clock, systemClock } from '../../clock.ts';
 import type { Proxies } from '../../remote/proxies.ts';
 import { AccessToken, type ServiceAccount } from './access-token.ts';
-import { Pace } from './pace.ts';
 import { ApiRefusal, errorFields } from './refusal.ts';
-import { isSettled, isStrained, type RepeatOptions, Repeats } from './repeat.ts';
-import { SnapshotCache, type SnapshotQuery } from './snapshot-cache.ts';
-import { type Answer, connectionsMax, type Outcome, Transport } from './transport.ts';
+import { RequestPace } from './request-pace.ts';
+import { isSettled, isStrained, type RetryOptions, RetryPolicy } from './retry-policy.ts';
+import { LiveSnapshotCache, type SnapshotQuery } from './snapshot-cache.ts';
+import {
+  connectionsMax,
+  type RequestOutcome,
+  type ServerResponse,
+  Transport,
+} from './transport.ts';
 
-export interface ClientOptions extends ServiceAccount, Omit<RepeatOptions, 'clock'> {
+export interface ClientOptions extends ServiceAccount, Omit<RetryOptions, 'clock'> {
   /** Base URL of the `/v2` and `/admin/v2` paths. */
   readonly adminBaseUrl: string;
   /** Base URL of the `/v1` paths; ends in `/v1`. */
@@ -47,7 +52,7 @@ export interface ApiRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface ApiResponse extends Omit<Answer, 'retryAfter'> {
+export interface ApiResponse extends Omit<ServerResponse, 'retryAfter'> {
   /** Whether an earlier attempt may have been carried out although its response was lost. */
   readonly maybeDone: boolean;
 }
@@ -60,8 +65,8 @@ export class AdminClient implements AsyncDisposable {
   readonly owner: string;
   readonly #options: ClientOptions;
   readonly #transport: Transport;
-  readonly #pace = new Pace({ start: 4, max: connectionsMax });
-  readonly #repeats: Repeats;
+  readonly #pace = new RequestPace({ start: 4, max: connectionsMax });
+  readonly #repeats: RetryPolicy;
   readonly #token: AccessToken;
   #writes = 0;
 
@@ -70,7 +75,7 @@ export class AdminClient implements AsyncDisposable {
     this.owner = options.owner;
     this.#options = options;
     this.#transport = new Transport(options.proxies ?? null);
-    this.#repeats = new Repeats({ ...options, clock });
+    this.#repeats = new RetryPolicy({ ...options, clock });
     this.#token = new AccessToken(options, this.#transport, this.#repeats, clock);
   }
 
@@ -80,11 +85,11 @@ export class AdminClient implements AsyncDisposable {
   }
 
   /** Returns the cache for a snapshot query; null without a cache folder. */
-  snapshotCache(query: SnapshotQuery): SnapshotCache | null {
+  snapshotCache(query: SnapshotQuery): LiveSnapshotCache | null {
     const { cacheFolder } = this.#options;
     return cacheFolder === undefined
       ? null
-      : new SnapshotCache(cacheFolder, { ...this.#options, ...query });
+      : new LiveSnapshotCache(cacheFolder, { ...this.#options, ...query });
   }
 
   /** Number of HTTP requests since the start, including token requests and retries. */
@@ -132,7 +137,7 @@ export class AdminClient implements AsyncDisposable {
     await this.#transport[Symbol.asyncDispose]();
   }
 
-  async #try(request: ApiRequest): Promise<Outcome> {
+  async #try(request: ApiRequest): Promise<RequestOutcome> {
     const token = await this.#token.current(request.signal);
     const headers: Record<string, string> = { authorization: `Bearer ${token}` };
     const body =

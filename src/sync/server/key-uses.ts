@@ -46,9 +46,9 @@ export async function readLastUses(
 ): Promise<ReadonlyMap<string, string | null> | null> {
   const uses = new Map<string, string | null>();
   for (let at = 0; at < ids.length; at += batchMax) {
-    const told = await ask(client, ids.slice(at, at + batchMax), signal);
-    if (told === null) return null;
-    for (const { id, last_used_at: lastUsedAt } of told) uses.set(id, lastUsedAt);
+    const entries = await ask(client, ids.slice(at, at + batchMax), signal);
+    if (entries === null) return null;
+    for (const { id, last_used_at: lastUsedAt } of entries) uses.set(id, lastUsedAt);
   }
   return uses;
 }
@@ -68,8 +68,8 @@ async function ask(
     });
     return KeyUses.parse(body).data;
   } catch (error) {
-    const isUntold = error instanceof ApiRefusal && [403, 404, 405].includes(error.status);
-    if (!isUntold) throw error;
+    const isUnsupported = error instanceof ApiRefusal && [403, 404, 405].includes(error.status);
+    if (!isUnsupported) throw error;
     return null;
   }
 }

@@ -7,14 +7,14 @@ import { matchesPattern } from '../../model/manifests/path-patterns.ts';
 import {
   type ExternalResource,
   identityKey,
-  type Json,
   type LiveResource,
   type LiveSet,
   type Spec,
+  type SpecJson,
 } from '../resources/resource-set.ts';
 import { mapSpec } from '../resources/spec-paths.ts';
 import type { AdminClient } from './client.ts';
-import { decoded } from './coded-answer.ts';
+import { decodeBody } from './coded-body.ts';
 import { identify } from './live-identities.ts';
 import { withoutUnknown } from './newer-server.ts';
 import type { SnapshotQuery } from './snapshot-cache.ts';
@@ -54,8 +54,8 @@ export function ownSnapshot(
     .map(({ lookup }) => lookup)
     .toSorted()
     .join();
-  const isSaid = externals.every(({ by, lookup }) => by !== 'name' && !lookup.includes(','));
-  if (!isSaid || named.length > namedMax || text.length > namedCharactersMax) return null;
+  const isExpressible = externals.every(({ by, lookup }) => by !== 'name' && !lookup.includes(','));
+  if (!isExpressible || named.length > namedMax || text.length > namedCharactersMax) return null;
   const words = { owner, view: 'own', ...(text === '' ? {} : { named: text }) };
   return { view: 'own', path: `/admin/v2/gatewright/snapshot?${new URLSearchParams(words)}` };
 }
@@ -74,16 +74,16 @@ export async function readSnapshot(
 ): Promise<SnapshotRead> {
   const known = previous?.query.path === query.path ? previous : null;
   const cache = client.snapshotCache(query);
-  const kept = known === null ? ((await cache?.read()) ?? null) : null;
-  const { status, etag, body, coded } = await ask(client, query, known ?? kept, signal);
+  const cached = known === null ? ((await cache?.read()) ?? null) : null;
+  const { status, etag, body, coded } = await ask(client, query, known ?? cached, signal);
   if (status === 304 && known !== null) return known;
-  if (status === 304 && kept !== null) {
-    const told: unknown = JSON.parse(await decoded(kept.body));
+  if (status === 304 && cached !== null) {
+    const cachedBody: unknown = JSON.parse(await decodeBody(cached.body));
     // The cache is sealed and was validated by this version, so it need not be validated again.
-    if (kept.isProven) return { query, snapshot: told as Snapshot, etag: kept.etag };
-    return await readable(query, told, kept.etag);
+    if (cached.isProven) return { query, snapshot: cachedBody as Snapshot, etag: cached.etag };
+    return await parseSnapshot(query, cachedBody, cached.etag);
   }
-  const read = await readable(query, body, etag ?? '');
+  const read = await parseSnapshot(query, body, etag ?? '');
   if (etag !== null && coded !== null) {
     await cache?.keep({ etag, body: coded, isProven: isAsRead(body, read) });
   }
@@ -94,8 +94,8 @@ export async function readSnapshot(
  * Returns whether the response contains every field that this version reads, so that no default was
  * filled in.
  */
-function isAsRead(told: unknown, { snapshot, unknown = [] }: SnapshotRead): boolean {
-  const { api_key_prefix: prefix, resources } = told as Partial<Snapshot>;
+function isAsRead(body: unknown, { snapshot, unknown = [] }: SnapshotRead): boolean {
+  const { api_key_prefix: prefix, resources } = body as Partial<Snapshot>;
   const saysAll = (resources ?? []).every(
     ({ managed_by: managed }) => managed?.recorded_by_caller !== undefined || managed === null,
   );
@@ -119,9 +119,13 @@ async function ask(
 }
 
 /** @throws Failure (unreachable) when the response is not a valid snapshot */
-async function readable(query: SnapshotQuery, told: unknown, etag: string): Promise<SnapshotRead> {
-  const { body, unknown } = await withoutUnknown(told);
-  const snapshot = formFor(body).safeParse(body);
+async function parseSnapshot(
+  query: SnapshotQuery,
+  response: unknown,
+  etag: string,
+): Promise<SnapshotRead> {
+  const { body, unknown } = await withoutUnknown(response);
+  const snapshot = schemaFor(body).safeParse(body);
   if (snapshot.success) return { query, snapshot: snapshot.data, etag, unknown };
   throw new Failure(
     'unreachable',
@@ -134,7 +138,7 @@ async function readable(query: SnapshotQuery, told: unknown, etag: string): Prom
 const manyResources = 2_000;
 let compiled: typeof Snapshot | null = null;
 
-function formFor(body: unknown): typeof Snapshot {
+function schemaFor(body: unknown): typeof Snapshot {
   const { resources } = (body ?? {}) as { resources?: unknown };
   if (!Array.isArray(resources) || resources.length < manyResources) return Snapshot;
   compiled ??= z.compile(Snapshot);
@@ -205,7 +209,7 @@ function withReferences(
     if (typeof value !== 'string') return undefined;
     for (const { path, kind, by } of references) {
       const key = matchesPattern(path, segments) ? find(kind, by, value) : undefined;
-      if (key !== undefined) return { $ref: key } satisfies Json;
+      if (key !== undefined) return { $ref: key } satisfies SpecJson;
     }
     return undefined;
   });

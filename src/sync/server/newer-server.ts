@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type KindName, kindNames } from '../../model/kinds/kinds.ts';
 import { loadSpecSchema } from '../../model/kinds/spec-schemas.ts';
 
-export interface KnownPart {
+export interface KnownSnapshotPart {
   /** The snapshot without unknown parts. */
   readonly body: unknown;
   /** The removed parts: `RoutePolicy/support/eu`, or `ApiKey/support/bot: rate_limits[0].burst`. */
@@ -15,7 +15,7 @@ export interface KnownPart {
  * client works with the rest and neither compares nor deletes what it cannot see. A response of
  * another form is returned unchanged, to be validated as a whole.
  */
-export async function withoutUnknown(body: unknown): Promise<KnownPart> {
+export async function withoutUnknown(body: unknown): Promise<KnownSnapshotPart> {
   if (!isMap(body) || !Array.isArray(body.resources)) return { body, unknown: [] };
   const unknown: string[] = [];
   const resources: unknown[] = [];

@@ -7,9 +7,9 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { packageVersion } from '../../package-root.ts';
 import type { Secret } from '../../secret.ts';
-import { type CodedBody, isCoding } from './coded-answer.ts';
+import { type CodedBody, isCoding } from './coded-body.ts';
 
-export interface KeptSnapshot {
+export interface CachedSnapshot {
   readonly etag: string;
   readonly body: CodedBody;
   /** Whether this version has validated the snapshot and found every field present. */
@@ -27,7 +27,7 @@ export interface SnapshotQuery {
 }
 
 /** The key of a cached snapshot; another server, account or owner has another. */
-export interface SnapshotOf extends SnapshotQuery {
+export interface SnapshotCacheKey extends SnapshotQuery {
   readonly adminBaseUrl: string;
   readonly clientId: string;
   readonly clientSecret: Secret;
@@ -49,13 +49,13 @@ const abandonedMs = 60_000;
  * can read or replace it. A file that cannot be opened counts as absent, and a failed write is
  * ignored: only the speed of the next run depends on it.
  */
-export class SnapshotCache {
+export class LiveSnapshotCache {
   readonly #folder: string;
   readonly #path: string;
   readonly #identity: Buffer;
   readonly #secret: Secret;
 
-  constructor(folder: string, of: SnapshotOf) {
+  constructor(folder: string, of: SnapshotCacheKey) {
     const { adminBaseUrl, clientId, clientSecret, owner, view, path } = of;
     const place = JSON.stringify(['snapshot 2', adminBaseUrl, clientId, owner, view]);
     this.#identity = Buffer.from(JSON.stringify([place, path]));
@@ -64,7 +64,7 @@ export class SnapshotCache {
     this.#secret = clientSecret;
   }
 
-  async read(): Promise<KeptSnapshot | null> {
+  async read(): Promise<CachedSnapshot | null> {
     try {
       const sealed = await readRegularFile(this.#path);
       const tag = sealed.subarray(ivBytes, ivBytes + tagBytes);
@@ -84,7 +84,7 @@ export class SnapshotCache {
     }
   }
 
-  async keep({ etag, body: { coding, bytes }, isProven }: KeptSnapshot): Promise<void> {
+  async keep({ etag, body: { coding, bytes }, isProven }: CachedSnapshot): Promise<void> {
     if (bytes.length < bodyBytesMin || bytes.length > fileBytesMax / 2) return;
     const iv = randomBytes(ivBytes);
     const sealing = createCipheriv(cipher, this.#key(), iv).setAAD(this.#identity);

@@ -6,12 +6,12 @@ import {
   acceptEncoding,
   answerBytesMax,
   type CodedBody,
-  decoded,
+  decodeBody,
   isCoding,
-} from './coded-answer.ts';
+} from './coded-body.ts';
 
 /** The response of a server; `body` is null when it is empty or not JSON. */
-export interface Answer {
+export interface ServerResponse {
   readonly status: number;
   readonly body: unknown;
   readonly etag: string | null;
@@ -20,7 +20,9 @@ export interface Answer {
   readonly coded: CodedBody | null;
 }
 
-export type Outcome = Answer | { readonly failed: unknown; readonly neverSent: boolean };
+export type RequestOutcome =
+  | ServerResponse
+  | { readonly failed: unknown; readonly neverSent: boolean };
 
 /** Maximum concurrent requests to one origin. */
 export const connectionsMax = 16;
@@ -52,7 +54,7 @@ export class Transport implements AsyncDisposable {
     method: 'GET' | 'POST' | 'PUT' | 'DELETE',
     headers: Record<string, string>,
     body: string | null,
-  ): Promise<Outcome> {
+  ): Promise<RequestOutcome> {
     this.#requests += 1;
     try {
       const answer = await this.#pools.poolFor(url.origin).request({
@@ -115,7 +117,7 @@ async function bodyOf(
       `it responded with the content encoding ${coding}, which was not requested`,
     );
   const coded = { coding, bytes };
-  return { text: bytes.length === 0 ? '' : await decoded(coded), coded };
+  return { text: bytes.length === 0 ? '' : await decodeBody(coded), coded };
 }
 
 function parsed(text: string): unknown {

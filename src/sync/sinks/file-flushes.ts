@@ -17,12 +17,12 @@ export class FileFlushes {
     const files = this.#waiting.get(folder);
     if (files === undefined) this.#waiting.set(folder, [file]);
     else files.push(file);
-    return this.#runs.ask(folder);
+    return this.#runs.run(folder);
   }
 
   /** Directory changes made before are on disk when this resolves. */
   flushFolder(folder: string): Promise<void> {
-    return this.#runs.ask(folder);
+    return this.#runs.run(folder);
   }
 
   async #run(folder: string): Promise<void> {

@@ -22,8 +22,8 @@ import { type DesiredResource, identityKey } from '../resources/resource-set.ts'
 import { FileFlushes } from './file-flushes.ts';
 import { findLeaving, type LeavingFile, markLeaving } from './leaving-files.ts';
 import { SharedWork } from './shared-work.ts';
-import type { LeavingValue, PendingValue, Sink, StoredValue, ValueSet } from './sink.ts';
 import { findValues, holdsValue, removeFile } from './value-files.ts';
+import type { LeavingValue, PendingValue, SinkValue, ValueSet, ValueSink } from './value-sink.ts';
 
 const privateFileMode = 0o600;
 const privateFolderMode = 0o700;
@@ -31,7 +31,7 @@ const fileBytesMax = 4_096;
 const pendingEnding = '.pending';
 
 /** A secrets folder, as one owner of one organisation sees it. */
-export class FolderSink implements Sink {
+export class FolderSink implements ValueSink {
   readonly #folder: string;
   readonly #tag: string;
   /** Shared by concurrent operations in one folder. */
@@ -69,7 +69,7 @@ export class FolderSink implements Sink {
   async #read(desired: DesiredResource): Promise<ValueSet> {
     const place = this.placeOf(desired);
     const folder = dirname(place);
-    const { names, pendingOf } = await this.#lists.ask(folder);
+    const { names, pendingOf } = await this.#lists.run(folder);
     const delivered = names.has(basename(place)) ? readValue(place, desired) : null;
     const pending: PendingValue[] = [];
     for (const { name, fence } of pendingOf.get(basename(place)) ?? []) {
@@ -80,7 +80,7 @@ export class FolderSink implements Sink {
     return { place, delivered, pending: pending.sort((one, two) => two.fence - one.fence) };
   }
 
-  async list(): Promise<StoredValue[]> {
+  async list(): Promise<SinkValue[]> {
     const found = await findValues(this.#folder);
     return found.map(({ path, value }) => ({ sink: this, place: path, value }));
   }
@@ -108,7 +108,7 @@ export class FolderSink implements Sink {
   }
 
   /** Replaces the file without a moment in which it is missing. */
-  async publish(desired: DesiredResource, from: StoredValue, over: Secret | null): Promise<void> {
+  async publish(desired: DesiredResource, from: SinkValue, over: Secret | null): Promise<void> {
     const path = this.placeOf(desired);
     try {
       await this.#make(dirname(path), desired);
@@ -136,15 +136,15 @@ export class FolderSink implements Sink {
     }
   }
 
-  holds({ place, value }: StoredValue): Promise<boolean> {
+  holds({ place, value }: SinkValue): Promise<boolean> {
     return holdsValue({ path: place, value });
   }
 
-  async discard(stored: StoredValue): Promise<void> {
+  async discard(stored: SinkValue): Promise<void> {
     if (await this.holds(stored)) await removeFile(stored.place);
   }
 
-  async markLeaving({ place, value }: StoredValue, fence: number): Promise<LeavingValue> {
+  async markLeaving({ place, value }: SinkValue, fence: number): Promise<LeavingValue> {
     const marked = await markLeaving({ path: place, value }, this.#tag, fence);
     return this.#leaving(marked);
   }
@@ -167,7 +167,7 @@ export class FolderSink implements Sink {
   }
 
   async #make(folder: string, desired: DesiredResource): Promise<void> {
-    const fault = await this.#makings.ask(folder);
+    const fault = await this.#makings.run(folder);
     if (fault !== null) throw misplaced(desired, fault);
   }
 }
@@ -254,7 +254,7 @@ function placeNew(from: string, to: string): void {
 }
 
 /** Created with {@link privateFileMode}. */
-function isPending(from: StoredValue): boolean {
+function isPending(from: SinkValue): boolean {
   return from.place.endsWith(pendingEnding);
 }
 

@@ -20,10 +20,10 @@ import {
   workKey,
   workOf,
 } from './kubernetes-store.ts';
-import type { LeavingValue, PendingValue, Sink, StoredValue, ValueSet } from './sink.ts';
-import type { SinkOwner } from './sinks.ts';
+import type { SinkOwner } from './sink-set.ts';
+import type { LeavingValue, PendingValue, SinkValue, ValueSet, ValueSink } from './value-sink.ts';
 
-export class KubernetesSink implements Sink {
+export class KubernetesSink implements ValueSink {
   readonly #store: KubernetesStore;
 
   constructor(grant: KubernetesGrant, owner: SinkOwner) {
@@ -64,9 +64,9 @@ export class KubernetesSink implements Sink {
     );
   }
 
-  async list(): Promise<StoredValue[]> {
-    const values: StoredValue[] = [];
-    const others: StoredValue[] = [];
+  async list(): Promise<SinkValue[]> {
+    const values: SinkValue[] = [];
+    const others: SinkValue[] = [];
     for (const secret of await this.#all({})) {
       const work = workOf(secret)?.work;
       if (work === 'leaving') continue;
@@ -95,7 +95,7 @@ export class KubernetesSink implements Sink {
     return { sink: this, place: textOf(written), fence, value: secret };
   }
 
-  async publish(desired: DesiredResource, from: StoredValue, over: Secret | null): Promise<void> {
+  async publish(desired: DesiredResource, from: SinkValue, over: Secret | null): Promise<void> {
     await this.#store.write(placeIn(desired), from.value, over);
     await this.discard(from);
   }
@@ -108,17 +108,17 @@ export class KubernetesSink implements Sink {
     return textOf(await this.#store.writeWork('kept', place, fence, value));
   }
 
-  async holds({ place: text, value }: StoredValue): Promise<boolean> {
+  async holds({ place: text, value }: SinkValue): Promise<boolean> {
     const place = placeFrom(text);
     const secret = await this.#store.get(place);
     return secret !== null && valueIn(secret, place)?.reveal() === value.reveal();
   }
 
-  discard({ place, value }: StoredValue): Promise<void> {
+  discard({ place, value }: SinkValue): Promise<void> {
     return this.#store.remove(placeFrom(place), value);
   }
 
-  async markLeaving({ place, value }: StoredValue, fence: number): Promise<LeavingValue> {
+  async markLeaving({ place, value }: SinkValue, fence: number): Promise<LeavingValue> {
     const mark = await this.#store.writeWork('leaving', placeFrom(place), fence, value);
     return { sink: this, place: textOf(mark), value, of: place, fence };
   }
@@ -163,7 +163,7 @@ export class KubernetesSink implements Sink {
     };
   }
 
-  #stored(place: KubernetesPlace, secret: KubeObject): StoredValue | null {
+  #stored(place: KubernetesPlace, secret: KubeObject): SinkValue | null {
     const value = valueIn(secret, place);
     return value === null ? null : { sink: this, place: textOf(place), value };
   }

@@ -14,8 +14,8 @@ import {
 } from '../../kube/kube-objects.ts';
 import { Secret } from '../../secret.ts';
 import type { KubernetesPlace } from '../resources/secret-target.ts';
-import { type RepeatOptions, repeated } from './repeated.ts';
-import { ownerTag, type SinkOwner } from './sinks.ts';
+import { type RepeatWriteOptions, repeatWrite } from './repeat-write.ts';
+import { ownerTag, type SinkOwner } from './sink-set.ts';
 
 /** How the settings permit the use of a cluster. */
 export interface KubernetesGrant {
@@ -29,7 +29,7 @@ export interface KubernetesGrant {
  * Purposes of Secrets besides that of the key: a value that is pending, kept aside, or about to be
  * deleted.
  */
-export type Work = 'pending' | 'kept' | 'leaving';
+export type SecretPurpose = 'pending' | 'kept' | 'leaving';
 
 /**
  * Field manager prefix; for a value the key is appended, so that each value is applied separately.
@@ -70,7 +70,10 @@ export class KubernetesStore {
   }
 
   /** Labels of every Secret of this owner. */
-  labels(of?: { readonly work?: Work; readonly place?: KubernetesPlace }): Record<string, string> {
+  labels(of?: {
+    readonly work?: SecretPurpose;
+    readonly place?: KubernetesPlace;
+  }): Record<string, string> {
     return {
       'app.kubernetes.io/managed-by': 'gatewright',
       [ownerName]: this.#tag,
@@ -127,7 +130,7 @@ secretOutput another name`,
       labels: this.labels(),
       annotations: this.annotations(),
     };
-    await repeated(writing(name), async () => {
+    await repeatWrite(writing(name), async () => {
       // The Secret is claimed empty first, so that a Secret created by others meanwhile is never
       // written.
       const secret =
@@ -147,7 +150,7 @@ secretOutput another name`,
    * Creates an auxiliary Secret; idempotent for the same value. @throws Failure when it has another
    */
   async writeWork(
-    work: Work,
+    work: SecretPurpose,
     of: KubernetesPlace,
     fence: number,
     value: Secret,
@@ -162,7 +165,7 @@ secretOutput another name`,
       annotations: { ...this.annotations(), [placeName]: `${of.namespace}/${of.name}/${of.key}` },
       data: { [workKey]: inBase64(value) },
     };
-    await repeated(writing(name), async () => {
+    await repeatWrite(writing(name), async () => {
       if ((await createSecret(await this.connect(), secret, manager)) !== null) return true;
       const found = await this.get(place);
       if (found === null) return false;
@@ -175,7 +178,7 @@ secretOutput another name`,
 
   /** Removes a value from a Secret of this owner if it is still present. */
   async remove(place: KubernetesPlace, value: Secret): Promise<void> {
-    await repeated(writing(place.name), async () => {
+    await repeatWrite(writing(place.name), async () => {
       const secret = await this.get(place);
       if (secret === null || !this.isOwn(secret)) return true;
       if (valueIn(secret, place)?.reveal() !== value.reveal()) return true;
@@ -215,7 +218,7 @@ export function workOf({ metadata: { labels = {}, annotations = {} } }: KubeObje
   return { work, fence: Number(labels[fenceName]), of: { namespace, name, key } };
 }
 
-function writing(name: string): RepeatOptions {
+function writing(name: string): RepeatWriteOptions {
   return {
     what: `the Secret ${name}`,
     attemptsMax: writesMax,

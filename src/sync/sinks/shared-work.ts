@@ -13,7 +13,7 @@ export class SharedWork<T> {
     this.#work = work;
   }
 
-  ask(subject: string): Promise<T> {
+  run(subject: string): Promise<T> {
     const next = this.#next.get(subject) ?? this.#follow(subject);
     this.#next.set(subject, next);
     return next;

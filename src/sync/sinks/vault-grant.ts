@@ -7,7 +7,7 @@ import { Failure } from '../../failure.ts';
 import type { SecretPath } from '../../vault/key-value.ts';
 import { type VaultClient, VaultUnreachable } from '../../vault/vault-client.ts';
 import { type VaultPlace, vaultText } from '../resources/secret-target.ts';
-import type { RepeatOptions } from './repeated.ts';
+import type { RepeatWriteOptions } from './repeat-write.ts';
 
 /** How the settings permit the use of a Vault. */
 export interface VaultGrant {
@@ -60,7 +60,7 @@ export function vaultFolderText({ mount, path }: SecretPath): string {
 }
 
 /** Options of `repeated` for writes to a Vault place. */
-export function writing(place: VaultPlace): RepeatOptions {
+export function writing(place: VaultPlace): RepeatWriteOptions {
   return {
     what: vaultText(place),
     attemptsMax,

@@ -4,13 +4,13 @@ import { isWellFormedApiKey } from '../../model/people/credentials.ts';
 import { Secret } from '../../secret.ts';
 import type { DesiredResource } from '../resources/resource-set.ts';
 import { type VaultPlace, vaultPlaceOf, vaultText } from '../resources/secret-target.ts';
-import type { LeavingValue, PendingValue, Sink, StoredValue, ValueSet } from './sink.ts';
-import type { SinkOwner } from './sinks.ts';
+import type { SinkOwner } from './sink-set.ts';
+import type { LeavingValue, PendingValue, SinkValue, ValueSet, ValueSink } from './value-sink.ts';
 import { assertGranted, type VaultGrant } from './vault-grant.ts';
 import { VaultStore } from './vault-store.ts';
 import { VaultWork, type WorkSecret } from './vault-work.ts';
 
-export class VaultSink implements Sink {
+export class VaultSink implements ValueSink {
   readonly #grant: VaultGrant;
   readonly #store: VaultStore;
   readonly #work: VaultWork;
@@ -45,9 +45,9 @@ export class VaultSink implements Sink {
     );
   }
 
-  async list(): Promise<StoredValue[]> {
+  async list(): Promise<SinkValue[]> {
     const placed = await this.#work.list('placed');
-    const values = placed.map(async ({ of }): Promise<StoredValue[]> => {
+    const values = placed.map(async ({ of }): Promise<SinkValue[]> => {
       const value = await this.#store.valueAt(of);
       return value === null ? [] : [{ sink: this, place: vaultText(of), value }];
     });
@@ -68,7 +68,7 @@ export class VaultSink implements Sink {
     return { sink: this, place: vaultText(written), fence, value: secret };
   }
 
-  async publish(desired: DesiredResource, from: StoredValue, over: Secret | null): Promise<void> {
+  async publish(desired: DesiredResource, from: SinkValue, over: Secret | null): Promise<void> {
     await this.#store.write(placeIn(desired), from.value, over);
     await this.discard(from);
   }
@@ -80,17 +80,17 @@ export class VaultSink implements Sink {
     return vaultText(await this.#work.write('kept', place, fence, value));
   }
 
-  async holds({ place, value }: StoredValue): Promise<boolean> {
+  async holds({ place, value }: SinkValue): Promise<boolean> {
     return (await this.#store.valueAt(vaultPlaceOf(place)))?.reveal() === value.reveal();
   }
 
-  discard({ place: text, value }: StoredValue): Promise<void> {
+  discard({ place: text, value }: SinkValue): Promise<void> {
     const place = vaultPlaceOf(text);
     const holder = this.#work.isWork(place) ? this.#work : this.#store;
     return holder.remove(place, value);
   }
 
-  async markLeaving({ place, value }: StoredValue, fence: number): Promise<LeavingValue> {
+  async markLeaving({ place, value }: SinkValue, fence: number): Promise<LeavingValue> {
     const mark = await this.#work.write('leaving', vaultPlaceOf(place), fence, value);
     return { sink: this, place: vaultText(mark), value, of: place, fence };
   }
@@ -123,7 +123,7 @@ export class VaultSink implements Sink {
     };
   }
 
-  #stored({ place, value }: WorkSecret): StoredValue {
+  #stored({ place, value }: WorkSecret): SinkValue {
     return { sink: this, place: vaultText(place), value };
   }
 }

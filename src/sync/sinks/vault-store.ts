@@ -17,8 +17,8 @@ import {
 } from '../../vault/key-value.ts';
 import type { VaultClient } from '../../vault/vault-client.ts';
 import { type VaultPlace, vaultText } from '../resources/secret-target.ts';
-import { repeated } from './repeated.ts';
-import type { SinkOwner } from './sinks.ts';
+import { repeatWrite } from './repeat-write.ts';
+import type { SinkOwner } from './sink-set.ts';
 import { assertGranted, type VaultGrant, writing } from './vault-grant.ts';
 import type { VaultWork } from './vault-work.ts';
 
@@ -61,7 +61,7 @@ export class VaultStore {
     assertGranted(this.#grant, place);
     await this.#work.write('placed', place, 0, new Secret('', vaultText(place)));
     const client = await this.#grant.connect();
-    await repeated(writing(place), async () => {
+    await repeatWrite(writing(place), async () => {
       const secret = await readSecret(client, place);
       this.#assertOwn(place, secret);
       if (secret === null || !this.#isMarked(secret))
@@ -88,7 +88,7 @@ export class VaultStore {
   async remove(place: VaultPlace, value: Secret): Promise<void> {
     assertGranted(this.#grant, place);
     const client = await this.#grant.connect();
-    await repeated(writing(place), async () => {
+    await repeatWrite(writing(place), async () => {
       const secret = await readSecret(client, place);
       if (secret !== null && this.#isMine(secret)) {
         const now = valueIn(secret, place)?.reveal();

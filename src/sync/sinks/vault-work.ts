@@ -14,8 +14,8 @@ import {
 } from '../../vault/key-value.ts';
 import type { VaultClient } from '../../vault/vault-client.ts';
 import { type VaultPlace, vaultPlaceOf, vaultText } from '../resources/secret-target.ts';
-import { repeated } from './repeated.ts';
-import { ownerTag, type SinkOwner } from './sinks.ts';
+import { repeatWrite } from './repeat-write.ts';
+import { ownerTag, type SinkOwner } from './sink-set.ts';
 import {
   assertGranted,
   grantOf,
@@ -28,10 +28,10 @@ import {
  * Purposes of auxiliary secrets: a value that is pending, kept aside, about to be deleted, or
  * delivered somewhere.
  */
-export type Work = 'pending' | 'kept' | 'leaving' | 'placed';
+export type VaultPurpose = 'pending' | 'kept' | 'leaving' | 'placed';
 
 export interface WorkSecret {
-  readonly work: Work;
+  readonly work: VaultPurpose;
   /** The place that it concerns. */
   readonly of: VaultPlace;
   readonly fence: number;
@@ -60,12 +60,17 @@ export class VaultWork {
   /**
    * Writes an auxiliary secret; idempotent for the same value. @throws Failure when it has another
    */
-  async write(work: Work, of: VaultPlace, fence: number, value: Secret): Promise<VaultPlace> {
+  async write(
+    work: VaultPurpose,
+    of: VaultPlace,
+    fence: number,
+    value: Secret,
+  ): Promise<VaultPlace> {
     assertGranted(this.#grant, of);
     const place = this.placeOf(work, of, fence);
     const client = await this.#grant.connect();
     const data = { [workKey]: value.reveal(), of: vaultText(of), work, fence };
-    await repeated(writing(place), async () => {
+    await repeatWrite(writing(place), async () => {
       const found = await readSecret(client, place);
       if (found !== null && Object.keys(found.data).length > 0) {
         if (found.data[workKey] === value.reveal()) return true;
@@ -77,7 +82,7 @@ export class VaultWork {
   }
 
   /** Lists the auxiliary secrets of this owner, of one purpose, optionally about one place. */
-  async list(work: Work, of?: VaultPlace): Promise<WorkSecret[]> {
+  async list(work: VaultPurpose, of?: VaultPlace): Promise<WorkSecret[]> {
     const client = await this.#grant.connect();
     const grants = of === undefined ? this.#grant.paths : [grantOf(this.#grant, of)];
     const folders = new Map(grants.map((grant) => [vaultFolderText(grant), this.#folderOf(grant)]));
@@ -105,7 +110,7 @@ export class VaultWork {
     return path.split('/').includes(workFolder);
   }
 
-  placeOf(work: Work, of: VaultPlace, fence: number): VaultPlace {
+  placeOf(work: VaultPurpose, of: VaultPlace, fence: number): VaultPlace {
     const { mount, path } = this.#folderOf(grantOf(this.#grant, of));
     return { mount, path: `${path}/${work}-${hashOf(of)}-${fence}`, key: workKey };
   }
@@ -116,7 +121,7 @@ export class VaultWork {
     if (typeof value !== 'string' || typeof of !== 'string') return null;
     const place = { ...at, key: workKey };
     return {
-      work: work as Work,
+      work: work as VaultPurpose,
       of: vaultPlaceOf(of),
       fence: Number(fence),
       place,

@@ -23,7 +23,7 @@ export type LoopEvent =
        * Whether a guard holds back the whole version and this cycle only restored what was applied
        * before.
        */
-      readonly isBeside: boolean;
+      readonly isVersionHeld: boolean;
     }
   | {
       /** A pass that found drift and left it alone, or found none. */
@@ -38,7 +38,7 @@ export type LoopEvent =
        * Whether a guard holds back the whole version and this is drift from what was applied
        * before.
        */
-      readonly isBeside: boolean;
+      readonly isVersionHeld: boolean;
     }
   | {
       /** Sent once for as long as the reason stays the same. */

@@ -50,7 +50,7 @@ interface ReportLease extends AsyncDisposable {
 export class StatusReporter {
   readonly #options: StatusReporterOptions;
   #turn: Promise<void> = Promise.resolve();
-  #told = '';
+  #reported = '';
   #renewAt = 0;
   #isMissing = false;
   #isSuspended = false;
@@ -88,7 +88,7 @@ export class StatusReporter {
   /** Another run holds the lease; its report is read again before the next one. */
   forget(): void {
     this.#before = undefined;
-    this.#told = '';
+    this.#reported = '';
     this.#options.follower?.forget();
   }
 
@@ -126,7 +126,7 @@ export class StatusReporter {
     const { client, clock, onMissing } = this.#options;
     const text = JSON.stringify(report);
     const now = clock.now();
-    if (this.#isMissing || (text === this.#told && now < this.#renewAt)) return;
+    if (this.#isMissing || (text === this.#reported && now < this.#renewAt)) return;
     const lastsMs = Math.max(waitMs, renewMsMin);
     const next = { ...report, next_look_at: formatTimestamp(now + lastsMs) };
     await using held = await hold(signal);
@@ -136,7 +136,7 @@ export class StatusReporter {
       return onMissing?.();
     }
     this.#isSuspended = status.suspensions.length > 0;
-    this.#told = text;
+    this.#reported = text;
     this.#renewAt = now + lastsMs;
   }
 

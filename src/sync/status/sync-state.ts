@@ -93,7 +93,7 @@ export class SyncState {
   onEvent(event: LoopEvent): number | null {
     if (event.kind === 'failure') return null;
     const { result, wrong } = event;
-    if (event.isBeside) {
+    if (event.isVersionHeld) {
       this.#set({ driftCount: event.kind === 'drift' ? driftIn(result) : 0 });
       return null;
     }

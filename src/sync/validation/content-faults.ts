@@ -26,7 +26,7 @@ import {
   deploymentSpecFaults,
 } from '../../model/workspaces/gateway-deployment.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
-import type { DesiredResource, Json, Spec } from '../resources/resource-set.ts';
+import type { DesiredResource, Spec, SpecJson } from '../resources/resource-set.ts';
 import { isReference, isSecret, mapSpec, pointerOf } from '../resources/spec-paths.ts';
 import type { SourceFault } from '../source/source-files.ts';
 import { spelled } from './spec-faults.ts';
@@ -101,11 +101,11 @@ function faultsOf({ identity, spec, secrets }: Content): Fault[] {
 }
 
 /** A copy in which any slug stands for each reference. */
-function withoutReferences(value: Json): Json {
+function withoutReferences(value: SpecJson): SpecJson {
   if (typeof value !== 'object' || value === null) return value;
   if (isReference(value)) return 'reference';
   if (Array.isArray(value)) return value.map(withoutReferences);
-  const copy: Record<string, Json> = {};
+  const copy: Record<string, SpecJson> = {};
   for (const key of Object.keys(value)) copy[key] = withoutReferences(value[key] ?? null);
   return copy;
 }

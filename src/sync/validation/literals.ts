@@ -1,7 +1,7 @@
 /** Knows what must not stand as a plain value in a spec: credentials, and what no program reads as written. */
 import { type KindName, kinds } from '../../model/kinds/kinds.ts';
 import { looksLikeCredential } from '../resources/credential-forms.ts';
-import type { Json } from '../resources/resource-set.ts';
+import type { SpecJson } from '../resources/resource-set.ts';
 import { isReference, isSecret } from '../resources/spec-paths.ts';
 import { looksEncrypted } from '../sops/encrypted-value.ts';
 import { SealedValue } from '../sops/sealed-value.ts';
@@ -64,7 +64,7 @@ export class Literals {
 
   /** What would be taken for the reference or the secret that a spec holds in such a place. */
   refuseStandIn(value: object, written: Segments): void {
-    const json = value as Json;
+    const json = value as SpecJson;
     if (!isReference(json) && !isSecret(json)) return;
     const message = `${spelled(written)} looks like what stands for a reference or a secret in a plan`;
     const fix = 'references are written by name, such as guardrailRef: NAME';

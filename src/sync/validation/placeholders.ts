@@ -1,7 +1,7 @@
 /** Knows what stands in a spec for values that it must not hold: references not yet resolved, and secrets. */
 import type { KindName } from '../../model/kinds/kinds.ts';
 import type { Secret } from '../../secret.ts';
-import type { Json, Spec } from '../resources/resource-set.ts';
+import type { Spec, SpecJson } from '../resources/resource-set.ts';
 import { pointerOf, putAt } from '../resources/spec-paths.ts';
 import type { Segments } from '../yaml/yaml-position.ts';
 
@@ -28,7 +28,7 @@ export const workspacePlace: Segments = ['metadata', 'workspace'];
 export class Placeholders {
   readonly secrets = new Map<string, Secret>();
   readonly references: PendingReference[] = [];
-  readonly #values: { path: Segments; value: { [key: string]: Json } }[] = [];
+  readonly #values: { path: Segments; value: { [key: string]: SpecJson } }[] = [];
 
   /**
    * @param path keys that lead through the API's body to the secret

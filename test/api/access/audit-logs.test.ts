@@ -25,12 +25,12 @@ const list = async (query = '') => {
   expect([status, body.error?.message]).toEqual([200, undefined]);
   return body.records as { id: string; action: string; resource_type: string }[];
 };
-const told = async (query: string) =>
+const listEntries = async (query: string) =>
   (await list(query)).map(({ action, resource_type }) => `${action} ${resource_type}`);
 
 beforeAll(async () => {
   server = await startTestServer();
-  const send: Send = (...asked) => server.request(...asked);
+  const send: Send = (...parameters) => server.request(...parameters);
   workspaceId = (await send('POST', '/admin/v2/workspaces', { body: { name: 'one' } })).body.id;
   bound = await bindToWorkspace(server, workspaceId);
   const body = { name: 'c', config: {}, workspace_id: workspaceId };
@@ -81,15 +81,17 @@ describe('GET /audit-logs', () => {
     ['start_time=2027-01-04T08:00:30Z&action=update', ['update Config']],
     ['page_size=1&current_page=1', ['delete Config']],
   ])('filters by %s', async (query, expected) => {
-    expect(await told(query)).toEqual(expected);
+    expect(await listEntries(query)).toEqual(expected);
   });
 
   it('filters by resource, workspace and organisation', async () => {
     const ofConfig = ['delete Config', 'update Config', 'create Config'];
-    expect(await told(`resource_id=${configId}`)).toEqual(ofConfig);
-    const ofWorkspace = await told(`workspace_id=${workspaceId}`);
+    expect(await listEntries(`resource_id=${configId}`)).toEqual(ofConfig);
+    const ofWorkspace = await listEntries(`workspace_id=${workspaceId}`);
     expect(ofWorkspace).toEqual(expect.arrayContaining(ofConfig));
-    expect(await told(`organisation_id=${server.organisationId}&action=update`)).toHaveLength(1);
+    expect(
+      await listEntries(`organisation_id=${server.organisationId}&action=update`),
+    ).toHaveLength(1);
     const foreign = await server.request('GET', `/v1/audit-logs?organisation_id=${randomUUID()}`);
     expect(foreign.status).toBe(404);
   });

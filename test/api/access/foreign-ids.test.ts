@@ -14,7 +14,7 @@ import {
   onOneMount,
 } from '../../support/interface/response-check.ts';
 import { isToken, RightRequests } from '../../support/interface/valid-requests.ts';
-import { type RawAnswer, RawClient, toldBy } from '../../support/network/raw-client.ts';
+import { comparableResponse, type RawAnswer, RawClient } from '../../support/network/raw-client.ts';
 import { isLong, seed } from '../../support/run/test-effort.ts';
 import { ownerOf } from '../../support/server/people.ts';
 import {
@@ -29,7 +29,7 @@ import { addKeyCaller, boundToken, unknownLike } from '../../support/server/tena
 type Headers = Readonly<Record<string, string>>;
 
 /** A request as text, so that the ids in it can be replaced wherever they occur. */
-interface Asked {
+interface RequestTemplate {
   readonly method: string;
   readonly target: string;
   readonly body: string | undefined;
@@ -93,7 +93,7 @@ async function anotherTenant(): Promise<TestServer> {
 }
 
 /** Builds a valid request for one operation from the objects of `of`. */
-async function rightRequest(of: RightRequests, one: Operation): Promise<Asked> {
+async function rightRequest(of: RightRequests, one: Operation): Promise<RequestTemplate> {
   const path = await of.place({ ...one, method: 'GET' });
   const { body, query = '' } = of.right(one);
   const references = {
@@ -130,16 +130,22 @@ async function slugsOf({ ids, server: of }: RightRequests): Promise<Record<strin
   return found;
 }
 
-function withNames({ target, body, ...asked }: Asked, pairs: readonly [string, string][]): Asked {
+function withNames(
+  { target, body, ...requested }: RequestTemplate,
+  pairs: readonly [string, string][],
+): RequestTemplate {
   const change = (text: string) =>
     pairs.reduce((changed, [from, to]) => changed.replaceAll(from, to), text);
-  return { ...asked, target: change(target), body: body && change(body) };
+  return { ...requested, target: change(target), body: body && change(body) };
 }
 
-const isNamed = ({ target, body = '' }: Asked, name: string) =>
+const isNamed = ({ target, body = '' }: RequestTemplate, name: string) =>
   target.includes(name) || body.includes(name);
 
-async function ask({ method, target, body }: Asked, headers: Headers): Promise<RawAnswer> {
+async function ask(
+  { method, target, body }: RequestTemplate,
+  headers: Headers,
+): Promise<RawAnswer> {
   const type = { 'content-type': 'application/json', ...headers };
   return client.send({ method, target, headers: type, body });
 }
@@ -153,8 +159,11 @@ function differenceOf(
   [foreign, unknown]: readonly [RawAnswer, RawAnswer],
   pairs: readonly [string, string][],
 ): string | null {
-  const renamed = pairs.reduce((text, [from, to]) => text.replaceAll(to, from), toldBy(unknown));
-  const [was, is] = [toldBy(foreign), renamed].map((text) =>
+  const renamed = pairs.reduce(
+    (text, [from, to]) => text.replaceAll(to, from),
+    comparableResponse(unknown),
+  );
+  const [was, is] = [comparableResponse(foreign), renamed].map((text) =>
     foreign.status < 300 ? text.replaceAll(anew, '') : text,
   );
   return was === is ? null : `${nameOf(one)}\n foreign: ${was}\n unknown: ${is}`;
@@ -169,13 +178,13 @@ it('returns the response for an unknown id when a valid request names an id of a
   const compare = async (one: Operation, headers: Headers) => {
     const faults: (string | null)[] = [];
     for (const [part, name] of Object.entries(namesOf(others))) {
-      const asked = await rightRequest(others, one);
-      if (!isNamed(asked, name)) continue;
+      const requested = await rightRequest(others, one);
+      if (!isNamed(requested, name)) continue;
       for (const their of [theirs[part]!, slugs[part] ?? []].flat()) {
         const unknown = unknownLike(their);
         const answers = [
-          await ask(withNames(asked, [[name, their]]), headers),
-          await ask(withNames(asked, [[name, unknown]]), headers),
+          await ask(withNames(requested, [[name, their]]), headers),
+          await ask(withNames(requested, [[name, unknown]]), headers),
         ] as const;
         faults.push(differenceOf(one, answers, [[their, unknown]]));
       }
@@ -205,14 +214,14 @@ it('returns the response for an unknown id when a workspace credential names an 
   });
   expect([closed.status, closed.body]).toEqual([200, expect.anything()]);
   const compared = operations.map(async (one) => {
-    const asked = await rightRequest(requests, one);
+    const requested = await rightRequest(requests, one);
     const strange = Object.values(names).filter((name) => name !== organisationId);
     const pairs = strange.map((name): [string, string] => [name, unknownLike(name)]);
-    if (!pairs.some(([name]) => isNamed(asked, name))) return null;
+    if (!pairs.some(([name]) => isNamed(requested, name))) return null;
     const headers = bound[one.path.startsWith('/v1/') ? 1 : 0]!;
     const answers = [
-      await ask(asked, headers),
-      await ask(withNames(asked, pairs), headers),
+      await ask(requested, headers),
+      await ask(withNames(requested, pairs), headers),
     ] as const;
     return differenceOf(one, answers, pairs);
   });

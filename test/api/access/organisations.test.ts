@@ -24,8 +24,8 @@ it('renames the organisation once, with a new version and one audit row', async 
     '2027-01-04T08:00:00.000Z',
     '2027-01-04T08:00:01.000Z',
   ]);
-  const told = await listAudit(server, server.organisationId);
-  expect(told.filter(({ action }) => action === 'update')).toMatchObject([
+  const reported = await listAudit(server, server.organisationId);
+  expect(reported.filter(({ action }) => action === 'update')).toMatchObject([
     { resource_kind: 'Organisation', changes: { fields: ['name'] } },
   ]);
 });
@@ -40,8 +40,8 @@ it('hides the organisation from other tenants and from credentials bound to one 
   for (const part of ['info', 'auth-settings']) {
     for (const id of [tsgId, organisationId]) {
       const path = `/v1/organisations/${id}/${part}`;
-      const asked = [reader, stranger, bound].map(({ send }) => send('GET', path));
-      expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 404, 403]);
+      const requests = [reader, stranger, bound].map(({ send }) => send('GET', path));
+      expect((await Promise.all(requests)).map(({ status }) => status)).toEqual([200, 404, 403]);
     }
   }
   const body = { name: 'Mine' };

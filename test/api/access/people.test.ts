@@ -162,8 +162,10 @@ describe('users', () => {
     ]) {
       expect([path, (await ask('GET', path)).status]).toEqual([path, 404]);
     }
-    const told = (await listAudit(server, id)).map((row) => `${row.action} ${row.resource_kind}`);
-    expect(told).toEqual(['create WorkspaceMember', 'delete WorkspaceMember', 'delete User']);
+    const reported = (await listAudit(server, id)).map(
+      (row) => `${row.action} ${row.resource_kind}`,
+    );
+    expect(reported).toEqual(['create WorkspaceMember', 'delete WorkspaceMember', 'delete User']);
     const keys = await listAudit(server, inside.id);
     expect(keys.at(-1)).toMatchObject({ action: 'delete', changes: { with_user: id } });
   });

@@ -73,14 +73,19 @@ async function takeRows(): Promise<Row[]> {
     .orderBy('organisation_id')
     .execute();
   await db.deleteFrom('audit_log').where('action', '=', 'refuse').execute();
-  const told = rows.map((row) => ({ ...row, changes: JSON.parse(row.changes) as Row['changes'] }));
-  return [...Map.groupBy(told, (row) => row.organisation_id)].map(([organisation_id, some]) => ({
-    organisation_id,
-    changes: {
-      failures: some.reduce((sum, { changes }) => sum + changes.failures, 0),
-      sources: sumsOf(some.flatMap(({ changes }) => changes.sources)),
-    },
+  const reported = rows.map((row) => ({
+    ...row,
+    changes: JSON.parse(row.changes) as Row['changes'],
   }));
+  return [...Map.groupBy(reported, (row) => row.organisation_id)].map(
+    ([organisation_id, some]) => ({
+      organisation_id,
+      changes: {
+        failures: some.reduce((sum, { changes }) => sum + changes.failures, 0),
+        sources: sumsOf(some.flatMap(({ changes }) => changes.sources)),
+      },
+    }),
+  );
 }
 
 function sumsOf(sources: readonly Record<string, unknown>[]): Record<string, unknown>[] {
@@ -224,8 +229,8 @@ describe('a rejected credential', () => {
     const context = jobContext(server.database, server.clock.now());
     await sealAuditLog({ auditKeyOf }).run(context);
     for (const id of ['', server.organisationId]) {
-      const asked = { head: null, signal: new AbortController().signal };
-      const report = await verifyChain(server.database.db, auditKeyOf(id), id, asked);
+      const query = { head: null, signal: new AbortController().signal };
+      const report = await verifyChain(server.database.db, auditKeyOf(id), id, query);
       expect(report).toMatchObject({ faults: [], unsealed: 0 });
       expect(report.sealed).toBeGreaterThan(0);
     }

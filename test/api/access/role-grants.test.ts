@@ -68,11 +68,11 @@ const ways = {
 
 const statuses = async (of: keyof typeof ways, scopes: readonly string[], role: string) => {
   const { send } = await addKeyCaller(server, [...new Set(scopes)]);
-  const asked = Object.entries(ways[of]).map(async ([way, go]) => [
+  const requests = Object.entries(ways[of]).map(async ([way, go]) => [
     way,
     (await go(send, role)).status,
   ]);
-  return new Set((await Promise.all(asked)).map(([, status]) => status));
+  return new Set((await Promise.all(requests)).map(([, status]) => status));
 };
 
 it.each([

@@ -7,7 +7,7 @@ import { grantsScope } from '../../../src/model/people/scopes.ts';
 import type { OfferedCredential } from '../../support/callers/offered-credential.ts';
 import { doubled, offeredCredentials } from '../../support/callers/offered-credentials.ts';
 import { everyRoute, filledPath } from '../../support/interface/every-route.ts';
-import { type RawAnswer, RawClient, toldBy } from '../../support/network/raw-client.ts';
+import { comparableResponse, type RawAnswer, RawClient } from '../../support/network/raw-client.ts';
 import { isLong, seed } from '../../support/run/test-effort.ts';
 import { startTestServer, type TestServer } from '../../support/server/server.ts';
 import { signedInSettings } from '../../support/server/sessions.ts';
@@ -49,8 +49,8 @@ function verdictOf(
 ): 'is nobody' | 'is exhausted' | 'lacks the scope' | 'comes in' {
   if (name.startsWith('key that is exhausted') && accepts.includes(kind)) return 'is exhausted';
   if (grants === null || !accepts.includes(kind)) return 'is nobody';
-  const asked = typeof route.scope === 'function' ? route.scope(params) : route.scope;
-  const wanted = [asked ?? []].flat();
+  const requested = typeof route.scope === 'function' ? route.scope(params) : route.scope;
+  const wanted = [requested ?? []].flat();
   const isHeld = wanted.length === 0 || wanted.some((scope) => grantsScope(grants.scopes, scope));
   return isHeld ? 'comes in' : 'lacks the scope';
 }
@@ -73,7 +73,7 @@ function faultOf(one: Tried, of: OfferedCredential, answer: RawAnswer, nobody: s
   const verdict = verdictOf(one, of);
   const isLetAnywhere = of.grants?.workspaceId === null && !of.grants.isOfMember;
   const fits = {
-    'is nobody': () => toldBy(answer) === nobody,
+    'is nobody': () => comparableResponse(answer) === nobody,
     'is exhausted': () => status === 402,
     'lacks the scope': () => status === 403 && body.includes(' is missing"'),
     'comes in': () => status < 500 && status !== 401 && !(status === 403 && isLetAnywhere),
@@ -86,7 +86,7 @@ it('opens every route to the credentials it declares, and returns the anonymous 
   const tried = routes.map(async (one) => {
     const nothing = await ask(one, {});
     expect([one.pattern, nothing.status]).toEqual([one.pattern, 401]);
-    const nobody = toldBy(nothing);
+    const nobody = comparableResponse(nothing);
     for (const [which, credential] of credentials.entries()) {
       if (!isTried(one, credential, which)) continue;
       const answer = await ask(one, credential.headers);

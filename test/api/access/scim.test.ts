@@ -79,7 +79,7 @@ describe('a user of a directory', () => {
     const made = await scim('POST', '/Users', sent);
     const { id } = made.body;
     const at = '2027-01-04T08:00:00.000Z';
-    const told = {
+    const expected = {
       schemas: sent.schemas,
       id,
       externalId: 'x-1',
@@ -95,8 +95,8 @@ describe('a user of a directory', () => {
         location: `${base}/Users/${id}`,
       },
     };
-    expect(made).toMatchObject({ status: 201, body: told });
-    expect((await scim('GET', `/Users/${id}`)).body).toEqual(told);
+    expect(made).toMatchObject({ status: 201, body: expected });
+    expect((await scim('GET', `/Users/${id}`)).body).toEqual(expected);
     for (const filter of ['userName eq "ann@EXAMPLE.com"', 'externalId eq "x-1"']) {
       const { body } = await scim('GET', `/Users?filter=${encodeURIComponent(filter)}`);
       expect(body).toEqual({
@@ -104,7 +104,7 @@ describe('a user of a directory', () => {
         totalResults: 1,
         startIndex: 1,
         itemsPerPage: 1,
-        Resources: [told],
+        Resources: [expected],
       });
     }
     const user = (await ask('GET', `/v1/admin/users/${id}`)).body;

@@ -68,8 +68,8 @@ interface SigningIn {
 async function comeBack(sub: string, { at = server, query, browser }: SigningIn = {}) {
   const jar = browser ?? new Browser();
   issuer.subject = sub;
-  const asked = query ?? `?tsg_id=${at.tsgId}`;
-  let page = await jar.get(`${at.url}/v1/sign-in${asked}`);
+  const requested = query ?? `?tsg_id=${at.tsgId}`;
+  let page = await jar.get(`${at.url}/v1/sign-in${requested}`);
   if (page.location === null) throw new Error(page.text);
   let url = page.location;
   for (let steps = 0; !url.startsWith(`${publicUrl}/`); steps += 1) {
@@ -129,8 +129,8 @@ async function addWorkspace(): Promise<string> {
 async function resealed(browser: Browser, changes: object, laterMs = 0): Promise<string> {
   const { keyring } = server.app;
   const now = server.clock.now();
-  const kept = await readAttempt(keyring, browser.header(new URL(server.url).host), now);
-  const line = await createAttemptCookie(keyring, { ...kept!, ...changes }, now + laterMs);
+  const stored = await readAttempt(keyring, browser.header(new URL(server.url).host), now);
+  const line = await createAttemptCookie(keyring, { ...stored!, ...changes }, now + laterMs);
   return line.slice(0, line.indexOf(';'));
 }
 
@@ -290,10 +290,10 @@ describe('client authentication at the identity provider (1.22)', () => {
   });
 
   it('publishes the public key for registration at the provider, and nothing of the private key', async () => {
-    const toldBy = async (one: TestServer) => {
+    const readAuthSettings = async (one: TestServer) => {
       const path = `/v1/organisations/${one.tsgId}/auth-settings`;
-      const { auth_settings: told } = (await one.request('GET', path)).body.data;
-      return [told.token_endpoint_auth_method, told.jwks];
+      const { auth_settings: reported } = (await one.request('GET', path)).body.data;
+      return [reported.token_endpoint_auth_method, reported.jwks];
     };
     const { id, jwks } = issuer.keyClient;
     const signIn = settingsBy({
@@ -303,8 +303,8 @@ describe('client authentication at the identity provider (1.22)', () => {
     });
     await using signing = await startTestServer({ settings: { signIn } });
     const { d: _, ...publicKey } = JSON.parse(jwks).keys[0];
-    expect(await toldBy(signing)).toEqual(['private_key_jwt', { keys: [publicKey] }]);
-    expect(await toldBy(server)).toEqual(['client_secret_post', null]);
+    expect(await readAuthSettings(signing)).toEqual(['private_key_jwt', { keys: [publicKey] }]);
+    expect(await readAuthSettings(server)).toEqual(['client_secret_post', null]);
   });
 });
 
@@ -313,10 +313,10 @@ describe('the callback from the identity provider', () => {
     const { sub, email } = addAccount();
     await addUser(server, { email });
     const { browser, url } = await comeBack(sub);
-    const kept = new Map(browser.cookies);
+    const stored = new Map(browser.cookies);
     expect((await browser.get(url)).status).toBe(302);
     const again = new Browser();
-    for (const [place, value] of kept) again.cookies.set(place, value);
+    for (const [place, value] of stored) again.cookies.set(place, value);
     const page = await again.get(url);
     expect([page.status, cookieOf(again)]).toEqual([403, undefined]);
   });

@@ -323,9 +323,9 @@ it('runs a prompt with a model', async () => {
     metadata: { client_id: 'c', app: 'a', env: 'dev' },
   });
   expect(answered).toMatchObject({ response: 'hi', usage: { total_tokens: 7 } });
-  const asked = JSON.parse(inference.upstream.reached.at(-1)!.body.toString());
+  const requested = JSON.parse(inference.upstream.reached.at(-1)!.body.toString());
   const messages = [{ role: 'user', content: 'Hello Anna' }];
-  expect(asked).toEqual({ messages, model: 'm', temperature: 0.1, stream: false });
+  expect(requested).toEqual({ messages, model: 'm', temperature: 0.1, stream: false });
 });
 
 it('manages guardrails and organisation defaults', async () => {
@@ -501,12 +501,12 @@ it('manages log exports', async () => {
 });
 
 it('reads the audit log', async () => {
-  const asked = {
+  const query = {
     action: 'create',
     resource_type: 'Deployment',
     start_time: '2027-01-01T00:00:00Z',
   };
-  const { audit_logs, page_size } = await use('list_audit_logs', { ...asked, ...page });
+  const { audit_logs, page_size } = await use('list_audit_logs', { ...query, ...page });
   expect(audit_logs).toMatchObject([
     { action: 'create', resource_type: 'Deployment', created_at: '2027-01-04T08:00:00.000Z' },
   ]);
@@ -528,16 +528,16 @@ const graphs = [
 ];
 
 it('reads analytics', async () => {
-  const asked = { ...stretch, workspace_slug: workspaceSlug };
+  const query = { ...stretch, workspace_slug: workspaceSlug };
   for (const graph of graphs) {
-    const { summary, data_points } = await use(`get_${graph}_analytics`, asked);
+    const { summary, data_points } = await use(`get_${graph}_analytics`, query);
     expect([graph, typeof summary]).toEqual([graph, 'object']);
     expect(data_points).toHaveLength(graph === 'error_status_codes' ? 0 : 4);
   }
   for (const cache of ['latency', 'rate']) {
-    expect((await use(`get_cache_hit_${cache}`, asked)).point_count).toBe(4);
+    expect((await use(`get_cache_hit_${cache}`, query)).point_count).toBe(4);
   }
-  const hits = await use('get_cache_summary', asked);
+  const hits = await use('get_cache_summary', query);
   expect(hits).toEqual({ hits: 0, avg_latency: null, total_requests: 0, cache_speedup: 0 });
   for (const [group, more] of [
     ['users', {}],
@@ -545,13 +545,13 @@ it('reads analytics', async () => {
     ['providers', { columns: ['requests', 'cost'], include_total: true }],
     ['metadata', { metadata_key: 'team' }],
   ] as const) {
-    const found = await use(`get_analytics_group_${group}`, { ...asked, ...more });
+    const found = await use(`get_analytics_group_${group}`, { ...query, ...more });
     expect([group, found.total ?? found.total_groups]).toEqual([group, 0]);
   }
 });
 
 it('creates and updates feedback', async () => {
-  const asked = { ...stretch, workspace_slug: workspaceSlug };
+  const query = { ...stretch, workspace_slug: workspaceSlug };
   const given = { trace_id: 'trace-1', value: 5, weight: 0.5, metadata: { by: 'anna' } };
   const { status, feedback_ids } = await use('create_feedback', given);
   expect(status).toBe('success');
@@ -563,13 +563,13 @@ it('creates and updates feedback', async () => {
     ['feedback_models', 0] as const,
     ['feedback_scores', 0] as const,
   ]) {
-    const { summary, data_points } = await use(`get_${graph}_analytics`, asked);
+    const { summary, data_points } = await use(`get_${graph}_analytics`, query);
     expect([graph, summary.total, data_points.length]).toEqual([graph, 0, points]);
   }
 });
 
 it('writes and reads the request log', async () => {
-  const told = await use('insert_log', {
+  const reported = await use('insert_log', {
     request_provider: 'openai',
     request_url: 'https://api.openai.com/v1/chat/completions',
     request_body: { model: 'gpt-4o' },
@@ -579,7 +579,7 @@ it('writes and reads the request log', async () => {
     metadata_trace_id: 'elsewhere-1',
     metadata_custom: { team: 'blue' },
   });
-  expect(told.success).toBe(true);
+  expect(reported.success).toBe(true);
   const { body } = await server.request('GET', '/v1/logs?trace_id=elsewhere-1');
   expect(await use('get_log', { log_id: body.data[0].id })).toMatchObject({
     model: 'gpt-4o',

@@ -185,8 +185,8 @@ describe('MCP', () => {
     const listed = await mcpServers.list({ workspace_id: workspaceId, id: serverId, ...page });
     expect(listed).toMatchObject({ total: 1, data: [{ id: serverId }] });
     await mcpServers.update(serverId, { name: 'Docs', description: 'what is written' });
-    const told = { name: 'Docs', description: 'what is written' };
-    expect(await mcpServers.get(serverId)).toMatchObject(told);
+    const expected = { name: 'Docs', description: 'what is written' };
+    expect(await mcpServers.get(serverId)).toMatchObject(expected);
     const lookup = { name: 'lookup', type: 'tool', enabled: false };
     await mcpServers.updateCapabilities(serverId, { capabilities: [lookup] });
     const { data } = await mcpServers.getCapabilities(serverId, { page: 1, type: 'tool' });
@@ -267,8 +267,8 @@ describe('providers and integrations', () => {
       ],
       allow_all_models: false,
     });
-    const told = await integrations.getModels(integrationId);
-    expect(told.models.find(({ slug }) => slug === 'our-model')).toMatchObject(model);
+    const reported = await integrations.getModels(integrationId);
+    expect(reported.models.find(({ slug }) => slug === 'our-model')).toMatchObject(model);
     await integrations.deleteModels(integrationId, ['our-model']);
     const left = (await integrations.getModels(integrationId)).models.map(({ slug }) => slug);
     expect(left).not.toContain('our-model');
@@ -333,7 +333,7 @@ describe('API keys', () => {
     defaults: null,
     reset_usage: true,
   };
-  const told = { name: 'm', usage_limits: null, rate_limits: [], expires_at: null };
+  const expected = { name: 'm', usage_limits: null, rate_limits: [], expires_at: null };
 
   it('manages service keys', async () => {
     const { apiKeys } = gateway;
@@ -341,7 +341,7 @@ describe('API keys', () => {
     const id = made.id!;
     expect((await apiKeys.listService({ workspaceId })).data).toMatchObject([{ id }]);
     await apiKeys.updateService(id, withoutLimits);
-    expect(await apiKeys.getService(id)).toMatchObject(told);
+    expect(await apiKeys.getService(id)).toMatchObject(expected);
     const rotated = await apiKeys.rotateService(id);
     expect([rotated.id, rotated.key === made.key]).toEqual([id, false]);
     await apiKeys.deleteService(id);
@@ -357,7 +357,7 @@ describe('API keys', () => {
     const id = made.id!;
     expect((await apiKeys.listUser({ workspaceId })).data).toMatchObject([{ id }]);
     await apiKeys.updateUser(id, withoutLimits);
-    expect(await apiKeys.getUser(id)).toMatchObject({ ...told, user_id: user });
+    expect(await apiKeys.getUser(id)).toMatchObject({ ...expected, user_id: user });
     const rotated = await apiKeys.rotateUser(id, { key_transition_period_ms: 1_800_000 });
     expect([rotated.id, rotated.key === made.key]).toEqual([id, false]);
     await apiKeys.deleteUser(id);
@@ -385,8 +385,8 @@ describe('policies', () => {
       alert_threshold: null,
     });
     const id = made.id!;
-    const asked = { workspace_id: workspaceId, status: 'active', type: 'cost', ...page };
-    expect((await usageLimits.list(asked)).data).toMatchObject([{ id }]);
+    const query = { workspace_id: workspaceId, status: 'active', type: 'cost', ...page };
+    expect((await usageLimits.list(query)).data).toMatchObject([{ id }]);
     const subject = { organisationId: server.organisationId, kind: 'policy', id } as const;
     const windowStart = server.clock.now();
     const entity = await insertCounter(server.database.db, subject, {
@@ -414,12 +414,12 @@ describe('policies', () => {
     const kind = { type: 'requests', unit: 'rpm', target: 'llm' };
     const made = await rateLimits.create({ ...shared(), ...kind, value: 5 });
     const id = made.id!;
-    const asked = { workspace_id: workspaceId, status: 'active', ...kind, ...page };
-    expect((await rateLimits.list(asked)).data).toMatchObject([{ id }]);
+    const query = { workspace_id: workspaceId, status: 'active', ...kind, ...page };
+    expect((await rateLimits.list(query)).data).toMatchObject([{ id }]);
     const conditions = [{ key: 'model', value: ['a', 'b'] }];
     await rateLimits.update(id, { name: 'q', unit: 'rph', value: 4, conditions });
-    const told = { name: 'q', unit: 'rph', value: 4, conditions };
-    expect(await rateLimits.get(id, { status: 'active' })).toMatchObject(told);
+    const expected = { name: 'q', unit: 'rph', value: 4, conditions };
+    expect(await rateLimits.get(id, { status: 'active' })).toMatchObject(expected);
     await rateLimits.delete(id);
     await expect(rateLimits.get(id)).rejects.toThrow(absent);
   });
@@ -442,8 +442,8 @@ it('manages secret references', async () => {
     allow_all_workspaces: true,
   });
   const id = made.id!;
-  const asked = { manager_type: 'aws_sm' as const, search: 's', current_page: 0, page_size: 10 };
-  expect((await secretReferences.list(asked)).data).toMatchObject([{ id }]);
+  const query = { manager_type: 'aws_sm' as const, search: 's', current_page: 0, page_size: 10 };
+  expect((await secretReferences.list(query)).data).toMatchObject([{ id }]);
   await secretReferences.update(id, { name: 't', secret_key: null });
   const got = await secretReferences.get(id);
   expect(got).toMatchObject({ name: 't', status: 'ACTIVE', tags: { env: 'prod' } });
@@ -481,8 +481,8 @@ it('manages deployments', async () => {
   expect(got).toMatchObject({ name: 'Europe', auth_settings: { workspaces_allowed: [] } });
   const nowhere = { auth_settings: { gateway_base_url: 'http://10.0.0.1/v1' } };
   await deployments.update(made.id, nowhere);
-  const asked = await deployments.ping(made.id);
-  expect(asked).toMatchObject({ status: 'unhealthy', inbound: { status: 'unknown' } });
+  const requested = await deployments.ping(made.id);
+  expect(requested).toMatchObject({ status: 'unhealthy', inbound: { status: 'unknown' } });
   await deployments.delete(made.id, server.tsgId);
   expect((await deployments.get(made.id)).status).toBe('archived');
 });
@@ -514,10 +514,10 @@ it('manages log exports', async () => {
     page_size: 10,
     current_page: 0,
   };
-  const asked = { filters, requested_data: ['id'], description: 'for January' };
-  const { id } = await logExports.create({ ...asked, workspace_id: workspaceId });
+  const query = { filters, requested_data: ['id'], description: 'for January' };
+  const { id } = await logExports.create({ ...query, workspace_id: workspaceId });
   expect((await logExports.list({ workspace_id: workspaceId })).data).toMatchObject([{ id }]);
-  await logExports.update(id, { ...asked, description: 'for the month' });
+  await logExports.update(id, { ...query, description: 'for the month' });
   expect(await logExports.get(id)).toMatchObject({
     status: 'draft',
     description: 'for the month',
@@ -538,8 +538,8 @@ it('reads the organisation', async () => {
   await organisations.updateSelf({ name: 'Acme Corp' });
   const info = await organisations.getInfo(server.tsgId);
   expect(info).toMatchObject({ name: 'Acme Corp', benefits: { featureFlags: { guardrails: 1 } } });
-  const told = await organisations.getAuthSettings(server.tsgId);
-  expect(told.data).toEqual({ auth_settings: {}, domains: [], scim_token: null });
+  const reported = await organisations.getAuthSettings(server.tsgId);
+  expect(reported.data).toEqual({ auth_settings: {}, domains: [], scim_token: null });
   const domains = { domains: ['acme.com'] };
   await expect(organisations.updateAuthSettings(server.tsgId, domains)).rejects.toThrow(
     /405|method/i,

@@ -11,7 +11,7 @@ import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
 
 let inference: Inference;
 let client: AIGatewayInferenceClient;
-const asked = new Set<string>();
+const requested = new Set<string>();
 
 beforeAll(async () => {
   const settings = { ...testSettings().inference, headerAliases: ['x-portkey-'] };
@@ -43,7 +43,7 @@ beforeAll(async () => {
   const real = new AIGatewayInferenceClient({ endpoint, apiKey: key });
   client = new Proxy(real, {
     get: (of, name) => {
-      asked.add(String(name));
+      requested.add(String(name));
       return Reflect.get(of, name);
     },
   });
@@ -100,8 +100,8 @@ it('manages files and vector stores', async () => {
   expect((await client.listVectorStoreFiles(id)).data).toMatchObject([{ id: fileId }]);
   const batch = await client.createVectorStoreFileBatch(id, { file_ids: [fileId] });
   await eventually(async () => {
-    const told = await client.getVectorStoreFileBatch(id, batch.id);
-    expect(told).toMatchObject({ status: 'completed' });
+    const reported = await client.getVectorStoreFileBatch(id, batch.id);
+    expect(reported).toMatchObject({ status: 'completed' });
   });
   const listed = await client.listFilesInVectorStoreBatch(id, batch.id);
   expect(listed.data).toMatchObject([{ id: fileId }]);
@@ -140,5 +140,5 @@ it('covers every other method of the client', () => {
   const kind = AIGatewayInferenceClient.prototype;
   const names = [kind, Object.getPrototypeOf(kind)].flatMap(Object.getOwnPropertyNames);
   const isExcused = (name: string) => Object.values(reasons).some((one) => one.test(name));
-  expect(names.filter((name) => !asked.has(name) && !isExcused(name))).toEqual([]);
+  expect(names.filter((name) => !requested.has(name) && !isExcused(name))).toEqual([]);
 });

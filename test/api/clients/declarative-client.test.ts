@@ -14,7 +14,7 @@ interface Case {
   readonly query?: string;
   readonly sent: Fields;
   /** Fields that are read back in another form than they were sent. */
-  readonly told?: Fields;
+  readonly readBack?: Fields;
   /** Fields that were not sent and must be empty. */
   readonly empty?: readonly string[];
   readonly update: Fields;
@@ -80,7 +80,7 @@ const cases: Record<string, () => Case> = {
       defaults: { metadata: { _user: 'a', team: 'b' } },
       usage_limits: [{ type: 'cost', credit_limit: 500, alert_threshold: 400 }],
     },
-    told: { name: '🧪 Team' },
+    readBack: { name: '🧪 Team' },
     update: { name: 'Crew', icon: '', usage_limits: null, rate_limits: null },
     updated: { icon: null, usage_limits: [], rate_limits: [] },
     types: z.object({
@@ -95,7 +95,7 @@ const cases: Record<string, () => Case> = {
   config: () => ({
     path: '/configs',
     sent: { name: 'c', config: { retry: { attempts: 3 } }, workspace_id: known.workspaceSlug },
-    told: { config: '{"retry":{"attempts":3}}', workspace_id: known.workspace, is_default: 0 },
+    readBack: { config: '{"retry":{"attempts":3}}', workspace_id: known.workspace, is_default: 0 },
     update: { config: { retry: { attempts: 5 }, cache: { mode: 'simple' } } },
     updated: { config: '{"retry":{"attempts":5},"cache":{"mode":"simple"}}' },
     moved: ['version_id'],
@@ -127,7 +127,7 @@ const cases: Record<string, () => Case> = {
   integration: () => ({
     path: '/integrations',
     sent: { name: 'i', ai_provider_id: 'azure-openai', description: 'd', slug: 'i-planned' },
-    told: { type: 'organisation', status: 'active', secret_mappings: [] },
+    readBack: { type: 'organisation', status: 'active', secret_mappings: [] },
     empty: ['workspace_id'],
     update: { name: 'j', description: 'e', secret_mappings: [] },
     types: z.object({ ...sluggish, ai_provider_id: z.string(), description: text }),
@@ -136,7 +136,7 @@ const cases: Record<string, () => Case> = {
     path: '/providers',
     query: `?workspace_id=${known.workspace}`,
     sent: { name: 'p', integration_id: known.integration, workspace_id: known.workspace },
-    told: { integration_id: expect.stringMatching(/^[0-9a-f-]{36}$/), status: 'active' },
+    readBack: { integration_id: expect.stringMatching(/^[0-9a-f-]{36}$/), status: 'active' },
     empty: ['note', 'usage_limits', 'expires_at'],
     update: { name: 'q', note: 'n', workspace_id: known.workspace },
     types: z.object({ ...sluggish, note: text, rate_limits: rates }),
@@ -152,7 +152,7 @@ const cases: Record<string, () => Case> = {
       expires_at: '2030-01-01T00:00:00Z',
       rotation_policy: { rotation_period: 'monthly', key_transition_period_ms: 3_600_000 },
     },
-    told: {
+    readBack: {
       expires_at: '2030-01-01T00:00:00.000Z',
       rotation_policy: {
         rotation_period: 'monthly',
@@ -224,7 +224,7 @@ const cases: Record<string, () => Case> = {
       string: 'Hello {{name}}',
       parameters: {},
     },
-    told: { parameters: { model: 'gpt-4o' }, prompt_version: 1, is_raw_template: 0 },
+    readBack: { parameters: { model: 'gpt-4o' }, prompt_version: 1, is_raw_template: 0 },
     update: { name: 'q', parameters: null },
     updated: { parameters: { model: 'gpt-4o' }, prompt_version: 1 },
     types: z.object({ ...sluggish, prompt_version: z.int(), prompt_version_id: z.string() }),
@@ -232,14 +232,14 @@ const cases: Record<string, () => Case> = {
   'prompt partial': () => ({
     path: '/prompts/partials',
     sent: { name: 'p', string: 'Hello', workspace_id: known.workspaceSlug },
-    told: { workspace_id: known.workspace, version: 1 },
+    readBack: { workspace_id: known.workspace, version: 1 },
     update: { name: 'q' },
     types: z.object({ ...sluggish, version: z.int() }),
   }),
   'prompt collection': () => ({
     path: '/collections',
     sent: { name: 'l', workspace_id: known.workspace, parent_collection_id: known.collection },
-    told: { is_default: 0 },
+    readBack: { is_default: 0 },
     update: { name: 'm' },
     types: z.object({ ...sluggish, is_default: z.int(), workspace_id: z.uuid() }),
   }),
@@ -271,7 +271,7 @@ const cases: Record<string, () => Case> = {
         aws_secret_access_key: 'hidden',
       },
     },
-    told: {
+    readBack: {
       auth_config: expect.objectContaining({ aws_region: 'us-east-1' }),
       allow_all_workspaces: true,
     },
@@ -288,7 +288,7 @@ describe('a resource that is read back', () => {
       path,
       query = '',
       sent,
-      told,
+      readBack,
       empty = [],
       update,
       updated,
@@ -303,7 +303,7 @@ describe('a resource that is read back', () => {
     const { status, body: first } = await read();
     expect(status).toBe(200);
     expect(types.safeParse(first).error).toBeUndefined();
-    expect(first).toMatchObject({ ...sent, ...told });
+    expect(first).toMatchObject({ ...sent, ...readBack });
     for (const field of empty) expect([field, first[field] ?? null]).toEqual([field, null]);
     expect((await ask('GET', `${collection}/${slug}${query}`)).body).toEqual(first);
     const { body: list } = await ask('GET', `${collection}${query}`);
@@ -342,8 +342,8 @@ describe('a resource without a route of its own', () => {
     await ask('PUT', `${of}/workspaces`, { workspaces: [{ id: workspace_id, enabled: true }] });
     const granted = await ask('GET', `${of}/workspaces`);
     const unlimited = { usage_limits: null, rate_limits: null };
-    const told = { id: workspace_id, ...unlimited };
-    expect(granted.body).toMatchObject({ total: 1, workspaces: [told] });
+    const readBack = { id: workspace_id, ...unlimited };
+    expect(granted.body).toMatchObject({ total: 1, workspaces: [readBack] });
     const providers = await ask('GET', `/providers?workspace_id=${workspace_id}`);
     expect(providers.body.data).toContainEqual(expect.objectContaining(unlimited));
     const price = { request_token: { price: 0.03 }, response_token: { price: 0.06 } };

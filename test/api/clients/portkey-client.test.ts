@@ -222,8 +222,8 @@ it('manages MCP integrations and servers', async () => {
   expect((await mcpIntegrations.retrieve(at)).name).toBe('Docs');
   const lookup = { name: 'lookup', type: 'tool' as const, enabled: true };
   await mcpIntegrations.capabilities.update({ ...at, capabilities: [lookup] });
-  const told = await mcpIntegrations.capabilities.list(at);
-  expect(told).toMatchObject({ data: [lookup], total: 1 });
+  const reported = await mcpIntegrations.capabilities.list(at);
+  expect(reported).toMatchObject({ data: [lookup], total: 1 });
   expect(await mcpIntegrations.metadata.get(at)).toMatchObject({ last_synced_at: null });
 
   const made = await mcpServers.create({
@@ -349,10 +349,10 @@ it('manages log exports', async () => {
     ai_org_model: 'openai__gpt-4o, anthropic__claude',
     metadata: { team: ['a', 'b'] },
   };
-  const told = { ai_org_model: 'openai__gpt-4o,anthropic__claude', metadata: { team: 'a,b' } };
-  const asked = { workspaceId, filters, description: 'd', requestedData: ['id', 'cost'] };
-  const { id } = await exports.create(asked);
-  expect((await exports.list({ workspaceId })).data).toMatchObject([{ id, filters: told }]);
+  const expected = { ai_org_model: 'openai__gpt-4o,anthropic__claude', metadata: { team: 'a,b' } };
+  const query = { workspaceId, filters, description: 'd', requestedData: ['id', 'cost'] };
+  const { id } = await exports.create(query);
+  expect((await exports.list({ workspaceId })).data).toMatchObject([{ id, filters: expected }]);
   const at = { exportId: id! };
   await exports.update({ ...at, workspaceId, filters: { cost_max: 5 }, requestedData: ['id'] });
   expect(await exports.retrieve(at)).toMatchObject({
@@ -360,7 +360,7 @@ it('manages log exports', async () => {
     description: 'd',
     workspace_id: workspaceId,
     requested_data: ['id'],
-    filters: { ...told, cost_max: 5, time_of_generation_max: '2027-01-04T23:59:59.999Z' },
+    filters: { ...expected, cost_max: 5, time_of_generation_max: '2027-01-04T23:59:59.999Z' },
   });
   await exports.start(at);
   await exports.cancel(at);

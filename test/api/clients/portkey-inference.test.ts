@@ -13,7 +13,7 @@ import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
 let inference: Inference;
 const methods: CalledMethods<Portkey>[] = [];
 /** A client of a provider whose objects the gateway stores. */
-let kept: Portkey;
+let stored: Portkey;
 /** A client of a provider that stores the objects itself. */
 let passed: Portkey;
 /** The next responses of the model, in order; then the default. */
@@ -38,7 +38,7 @@ beforeAll(async () => {
     methods.push(watched);
     return watched.client;
   };
-  kept = await clientOf('mock-upstream');
+  stored = await clientOf('mock-upstream');
   passed = await clientOf('openai');
 });
 
@@ -56,9 +56,9 @@ beforeEach(() => {
       if (JSON.parse(body.toString()).stream !== true) return sendJson(response, answer);
       const [{ message, ...choice }] = answer.choices as [(typeof chatAnswer.choices)[0]];
       const chunk = { ...answer, object: 'chat.completion.chunk' };
-      const told = { ...chunk, choices: [{ ...choice, delta: message }] };
+      const expected = { ...chunk, choices: [{ ...choice, delta: message }] };
       response.writeHead(200, { 'content-type': 'text/event-stream' });
-      return void response.end(`data: ${JSON.stringify(told)}\n\ndata: [DONE]\n\n`);
+      return void response.end(`data: ${JSON.stringify(expected)}\n\ndata: [DONE]\n\n`);
     }
     const of = { object: 'made', status: 'completed', data: [] };
     sendJson(response, { id: madeId, fine_tuned_model: madeId, ...of });
@@ -68,27 +68,27 @@ beforeEach(() => {
 afterAll(() => inference[Symbol.asyncDispose]());
 
 const messages = [{ role: 'user' as const, content: 'hello' }];
-const asked = { model: 'm', messages };
+const query = { model: 'm', messages };
 const file = () => toFile(Buffer.from('Frogs are green.'), 'frogs.txt');
 const poll = { pollIntervalMs: 20 } as never;
 
 describe('chats and completions', () => {
   it('returns whole, streamed and parsed responses, and tool calls', async () => {
-    const { completions } = kept.chat;
-    const whole = await completions.create(asked);
+    const { completions } = stored.chat;
+    const whole = await completions.create(query);
     expect(whole.choices[0]!.message!.content).toBe('hi');
     expect(whole.getHeaders()).toMatchObject({ 'last-used-option-index': 'config' });
-    const run = await completions.runTools({ ...asked, tools: [] });
+    const run = await completions.runTools({ ...query, tools: [] });
     expect(await run.finalContent()).toBe('hi');
-    expect((await completions.parse(asked)).choices[0]!.message.content).toBe('hi');
-    const stream = await completions.stream(asked);
+    expect((await completions.parse(query)).choices[0]!.message.content).toBe('hi');
+    const stream = await completions.stream(query);
     expect(await stream.finalContent()).toBe('hi');
   });
 });
 
 describe('objects that the gateway stores', () => {
   it('manages files', async () => {
-    const { files } = kept;
+    const { files } = stored;
     const { id } = await files.create({ file: await file(), purpose: 'assistants' });
     expect((await files.list()).data.map((one: { id: string }) => one.id)).toContain(id);
     expect(await files.waitForProcessing(id, {} as never)).toMatchObject({ id });
@@ -101,7 +101,7 @@ describe('objects that the gateway stores', () => {
   });
 
   it('manages vector stores with files and batches', async () => {
-    const { vectorStores, files } = kept;
+    const { vectorStores, files } = stored;
     const store = await vectorStores.create({ name: 'animals' });
     const { id } = store;
     const at = { vector_store_id: id };
@@ -121,8 +121,8 @@ describe('objects that the gateway stores', () => {
     const { fileBatches } = vectorStores;
     const batch = await fileBatches.create(id, { file_ids: [uploaded.id] });
     await fileBatches.poll(id, batch.id, undefined, poll);
-    const { counts = null, ...told } = await fileBatches.retrieve(batch.id, at);
-    expect([counts, told]).toMatchObject([null, { status: 'completed' }]);
+    const { counts = null, ...reported } = await fileBatches.retrieve(batch.id, at);
+    expect([counts, reported]).toMatchObject([null, { status: 'completed' }]);
     expect((await fileBatches.listFiles(batch.id, at)).data).toMatchObject([{ id: uploaded.id }]);
     await fileBatches.createAndPoll(id, { file_ids: [uploaded.id] }, undefined, poll);
     await fileBatches.uploadAndPoll(id, { files: [await file()] }, undefined, poll);
@@ -133,7 +133,7 @@ describe('objects that the gateway stores', () => {
   });
 
   it('manages responses', async () => {
-    const { responses } = kept;
+    const { responses } = stored;
     const made = await responses.create({ model: 'm', input: 'hello' });
     expect(made.output_text).toBe('hi');
     expect(await responses.retrieve(made.id)).toMatchObject({ id: made.id });
@@ -149,7 +149,7 @@ describe('objects that the gateway stores', () => {
   });
 
   it('manages assistants, threads, messages and runs', async () => {
-    const { assistants, threads } = kept.beta;
+    const { assistants, threads } = stored.beta;
     const { id: assistant_id } = await assistants.create({ model: 'm', name: 'a' });
     await assistants.update(assistant_id, { model: 'm', name: 'b' });
     expect(await assistants.retrieve(assistant_id)).toMatchObject({ name: 'b' });
@@ -170,8 +170,8 @@ describe('objects that the gateway stores', () => {
     expect((await threads.runs.list(thread_id)).data).toMatchObject([{ id: run_id }]);
     const steps = await threads.runs.steps.list(run_id, at as never);
     const [step] = steps.data;
-    const asked = { ...at, run_id };
-    expect(await threads.runs.steps.retrieve(step!.id, asked)).toMatchObject({ id: step!.id });
+    const query = { ...at, run_id };
+    expect(await threads.runs.steps.retrieve(step!.id, query)).toMatchObject({ id: step!.id });
     const both = { assistant_id, thread: { messages } };
     await threads.createAndRun(both);
     const polled = await threads.createAndRunPoll(both, undefined, poll);
@@ -179,8 +179,8 @@ describe('objects that the gateway stores', () => {
     const streamed = await threads.createAndRunStream(both);
     expect(await streamed.finalRun()).toMatchObject({ status: 'completed' });
     for (const name of ['createAndStream', 'stream'] as const) {
-      const told = await threads.runs[name](thread_id, { assistant_id });
-      expect(await told.finalRun()).toMatchObject({ status: 'completed' });
+      const reported = await threads.runs[name](thread_id, { assistant_id });
+      expect(await reported.finalRun()).toMatchObject({ status: 'completed' });
     }
     expect(await threads.messages.delete(message.id, at)).toMatchObject({ deleted: true });
     await threads.delete(thread_id);
@@ -198,7 +198,7 @@ function reachedPaths(): string[] {
 
 /** Creates one object of each kind that has an owner. */
 async function makeAll(at: Portkey): Promise<void> {
-  await at.chat.completions.create({ ...asked, store: true });
+  await at.chat.completions.create({ ...query, store: true });
   await at.fineTuning.jobs.create(body);
   await at.evals.create(none);
   await at.videos.create(body);
@@ -307,7 +307,7 @@ it.each(ofAccount)('returns 404 for %s, which belongs to the provider account', 
 });
 
 it('runs that call functions', async () => {
-  const { assistants, threads } = kept.beta;
+  const { assistants, threads } = stored.beta;
   const tool = { type: 'function' as const, function: { name: 'weather' } };
   const { id: assistant_id } = await assistants.create({ model: 'm', tools: [tool] });
   const call = {
@@ -333,12 +333,12 @@ it('runs that call functions', async () => {
     const { id } = await runs.create(thread_id, { assistant_id });
     const asking = await runs.poll(id, { thread_id }, undefined, poll);
     expect(asking).toMatchObject({ status: 'requires_action' });
-    const said = { thread_id, tool_outputs: [{ tool_call_id: 'a', output: 'rain' }] };
-    return [id, said as typeof said & { stream: never }] as const;
+    const contentValue = { thread_id, tool_outputs: [{ tool_call_id: 'a', output: 'rain' }] };
+    return [id, contentValue as typeof contentValue & { stream: never }] as const;
   };
-  const [one, said] = await begin();
-  await runs.submitToolOutputs(one, said);
-  const { thread_id: ofOne } = said;
+  const [one, stated] = await begin();
+  await runs.submitToolOutputs(one, stated);
+  const { thread_id: ofOne } = stated;
   await runs.poll(one, { thread_id: ofOne }, undefined, poll);
   const polled = await runs.submitToolOutputsAndPoll(...(await begin()), undefined, poll);
   expect(polled).toMatchObject({ status: 'completed' });
@@ -363,9 +363,9 @@ describe('objects that the provider stores', () => {
     const { batches, files } = passed;
     const id = madeId;
     const { id: input_file_id } = await files.create({ file: await file(), purpose: 'batch' });
-    const asked = { input_file_id, endpoint: '/v1/embeddings', completion_window: '24h' };
+    const query = { input_file_id, endpoint: '/v1/embeddings', completion_window: '24h' };
     const reached = await drive([
-      () => batches.create(asked as never),
+      () => batches.create(query as never),
       () => batches.retrieve(id),
       () => batches.output(id),
       () => batches.cancel(id),
@@ -447,7 +447,7 @@ describe('objects that the provider stores', () => {
     inference.upstream.reached.length = 0;
     const foreign = containers.files.retrieve('f', { container_id: 'cntr_other' });
     await expect(foreign).rejects.toMatchObject({ status: 404 });
-    const named = kept.containers.create({ name: 'n', file_ids: ['file-other'] });
+    const named = stored.containers.create({ name: 'n', file_ids: ['file-other'] });
     await expect(named).rejects.toMatchObject({ status: 404 });
     await containers.delete(id);
     await expect(containers.retrieve(id)).rejects.toMatchObject({ status: 404 });
@@ -468,9 +468,9 @@ it('renders and runs prompts', async () => {
   });
   const promptID = made.body.slug;
   const variables = { name: 'Anna' };
-  const rendered = await kept.prompts.render({ promptID, variables });
+  const rendered = await stored.prompts.render({ promptID, variables });
   expect(rendered.data.messages).toMatchObject([{ content: 'Hello Anna' }]);
-  const answered = await kept.prompts.completions.create({ promptID, variables });
+  const answered = await stored.prompts.completions.create({ promptID, variables });
   expect(answered).toMatchObject({ choices: [{ message: { content: 'hi' } }] });
   expect(JSON.parse(inference.upstream.reached[0]!.body.toString())).toMatchObject({
     messages: [{ role: 'user', content: 'Hello Anna' }],
@@ -479,7 +479,7 @@ it('renders and runs prompts', async () => {
 
 it('never forwards a gateway key that the client repeats as a bearer token', async () => {
   await passed.models.list();
-  await passed.chat.completions.create(asked);
+  await passed.chat.completions.create(query);
   const authorizations = inference.upstream.reached.map(({ headers }) => headers.authorization);
   expect(authorizations).toEqual(['Bearer any', 'Bearer any']);
 });
@@ -495,8 +495,8 @@ const reasons: Readonly<Record<string, RegExp>> = {
 };
 
 it('covers every other method of the client', () => {
-  const [ofKept, ofPassed] = methods.map((one) => one.missed());
-  const missed = ofKept!.filter((name) => ofPassed!.includes(name));
+  const [missedByStored, ofPassed] = methods.map((one) => one.missed());
+  const missed = missedByStored!.filter((name) => ofPassed!.includes(name));
   const isExcused = (name: string) => Object.values(reasons).some((one) => one.test(name));
   expect(missed.filter((name) => !isExcused(name))).toEqual([]);
 });

@@ -84,7 +84,7 @@ function costOf({ provider, deed }: Target, bytes: number): number {
 }
 
 /** Micro-dollars. */
-const told = ({ cost }: { readonly cost: number | null }): number =>
+const costOfValues = ({ cost }: { readonly cost: number | null }): number =>
   Math.round((cost ?? 0) * 1_000_000);
 
 async function rowsOf(keyId: string, count: number): Promise<RequestLogRecord[]> {
@@ -120,8 +120,8 @@ it('charges each called target of a fallback at its own price, and logs and tota
     const headers = { 'x-gateway-trace-id': `plan-${at}` };
     await inference.chat(key, { config, headers, params: { max_tokens: maxTokens } });
     const reached = inference.upstream.reached.slice(first);
-    const asked = targets.slice(0, 1 + targets.findIndex(({ deed }) => deed === 'answers'));
-    const all = asked.length === 0 ? targets : asked;
+    const requested = targets.slice(0, 1 + targets.findIndex(({ deed }) => deed === 'answers'));
+    const all = requested.length === 0 ? targets : requested;
     const costs = all.map((target) =>
       costOf(target, target.deed === 'isNowhere' ? 0 : reached.shift()!.body.length),
     );
@@ -136,10 +136,10 @@ it('charges each called target of a fallback at its own price, and logs and tota
     const costs = expected.get(row.trace_id)!;
     const calls = [...row.earlier_attempts, row];
     const nothing = (cost: number): boolean => cost > 0;
-    expect(calls.map(told).filter(nothing), row.trace_id).toEqual(costs.filter(nothing));
-    expect(told(row), row.trace_id).toBe(costs.at(-1));
+    expect(calls.map(costOfValues).filter(nothing), row.trace_id).toEqual(costs.filter(nothing));
+    expect(costOfValues(row), row.trace_id).toBe(costs.at(-1));
     for (const call of calls) {
-      byProvider[call.provider!] = (byProvider[call.provider!] ?? 0) + told(call);
+      byProvider[call.provider!] = (byProvider[call.provider!] ?? 0) + costOfValues(call);
     }
   }
   const groups = await inference.server.request(
@@ -148,7 +148,7 @@ it('charges each called target of a fallback at its own price, and logs and tota
   );
   const summed = groups.body.data.map((one: { value: string; cost: number }) => [
     one.value,
-    told(one),
+    costOfValues(one),
   ]);
   expect(Object.fromEntries(summed)).toEqual(byProvider);
   expect(

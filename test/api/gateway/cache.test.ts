@@ -130,8 +130,8 @@ describe('the remaining budget', () => {
     };
     const answer = await inference.chat(key, { params: { max_tokens: 100, stream: true } });
     const { length } = inference.upstream.reached[0]!.body;
-    const told = /^tokens=(\d+)$/.exec(answer.headers['x-gateway-usage-remaining'] as string);
-    expect(Number(told![1])).toBeLessThan(10_000 - 100);
-    expect(Number(told![1])).toBeGreaterThan(10_000 - 100 - length - 100);
+    const reported = /^tokens=(\d+)$/.exec(answer.headers['x-gateway-usage-remaining'] as string);
+    expect(Number(reported![1])).toBeLessThan(10_000 - 100);
+    expect(Number(reported![1])).toBeGreaterThan(10_000 - 100 - length - 100);
   });
 });

@@ -9,14 +9,14 @@ import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import {
   type OfferedCaller,
   offeredCallers,
-  type Shown,
-  shownValue,
+  type PresentedCredential,
+  presentedValue,
   tokenSettings,
   waysToShow,
 } from '../../support/callers/offered-callers.ts';
 import { asKey } from '../../support/callers/offered-credential.ts';
 import { startTokenIssuer, type TokenIssuer } from '../../support/callers/token-issuer.ts';
-import { type RawAnswer, RawClient, toldBy } from '../../support/network/raw-client.ts';
+import { comparableResponse, type RawAnswer, RawClient } from '../../support/network/raw-client.ts';
 import { isLong, seed } from '../../support/run/test-effort.ts';
 import { startTestServer, type TestServer, testSettings } from '../../support/server/server.ts';
 import { signedInSettings } from '../../support/server/sessions.ts';
@@ -59,7 +59,7 @@ afterAll(async () => {
 const id = 'of_nobody';
 const chat = { model: 'm', messages: [{ role: 'user', content: 'hello' }] };
 /** Requests below each path, with their bodies. */
-const asked: Readonly<Record<string, object | null>> = {
+const queryValue: Readonly<Record<string, object | null>> = {
   'POST /chat/completions': chat,
   'GET /chat/completions': null,
   [`GET /chat/completions/${id}`]: null,
@@ -116,7 +116,7 @@ const asked: Readonly<Record<string, object | null>> = {
   [`PUT /feedback/${id}`]: { value: 1 },
   'POST /logs': { request: {}, response: {} },
 };
-const routes = Object.entries(asked).map(([route, body], at) => {
+const routes = Object.entries(queryValue).map(([route, body], at) => {
   const [method = '', path = ''] = route.split(' ');
   return { method, path, body, at, name: route };
 });
@@ -153,11 +153,19 @@ function verdictOf(route: Route, value: string | null): readonly [Verdict, strin
 const isLetIn = (status: number) => status < 500 && status !== 401 && status !== 403;
 
 /** Returns how the response contradicts the expected outcome, or null. */
-async function faultOf(route: Route, shown: Shown, answer: RawAnswer): Promise<string | null> {
-  const [verdict, code] = verdictOf(route, shownValue(shown));
+async function faultOf(
+  route: Route,
+  visible: PresentedCredential,
+  answer: RawAnswer,
+): Promise<string | null> {
+  const [verdict, code] = verdictOf(route, presentedValue(visible));
   const { status, body } = answer;
-  const alike = async (headers: Headers) => toldBy(answer) === toldBy(await ask(route, headers));
-  const isCode = () => [JSON.parse(body)].some((said) => (said.error?.code ?? said.code) === code);
+  const alike = async (headers: Headers) =>
+    comparableResponse(answer) === comparableResponse(await ask(route, headers));
+  const isCode = () =>
+    [JSON.parse(body)].some(
+      (contentValue) => (contentValue.error?.code ?? contentValue.code) === code,
+    );
   const fits = {
     'comes in': () => isLetIn(status),
     'is used up': () => (isOfAdminApi(route) ? status === 401 : isLetIn(status)),
@@ -206,23 +214,23 @@ it('admits the effective credential with its scope, and returns to all others th
   const other = callers.find(({ name }) => name === 'service key')!.value;
   const ways = Object.entries(waysToShow);
   const [faults, refused]: [string[], Set<string>] = [[], new Set()];
-  const told: string[] = [];
+  const compareResponses: string[] = [];
   const tried = callers.map(async ({ name, value }, which) => {
     for (const [at, [way, show]] of ways.entries()) {
       for (const route of routes) {
         const mark = (which * ways.length + at) * routes.length + route.at;
         if ((mark + seed) % every !== 0) continue;
-        const shown = show(value, other);
-        const answer = await ask(route, shown.headers, shown.query, `${mark}`);
+        const visible = show(value, other);
+        const answer = await ask(route, visible.headers, visible.query, `${mark}`);
         if (answer.status === 401 || answer.status === 403) refused.add(`${mark}`);
-        const fault = await faultOf(route, shown, answer);
+        const fault = await faultOf(route, visible, answer);
         if (fault !== null) faults.push(`${name} ${way} at ${route.name} ${fault}`);
-        told.push(JSON.stringify(answer));
+        compareResponses.push(JSON.stringify(answer));
       }
     }
   });
   await Promise.all(tried);
-  expect(told.length).toBeGreaterThan(400);
+  expect(compareResponses.length).toBeGreaterThan(400);
   expect(faults).toEqual([]);
   const reached = upstream.reached.map(({ url, rawHeaders, body }) =>
     [url, ...rawHeaders, body.toString()].join('\n'),
@@ -234,7 +242,7 @@ it('admits the effective credential with its scope, and returns to all others th
   const shows = (texts: readonly string[], values: readonly string[]) =>
     texts.filter((text) => values.some((value) => text.includes(value)));
   expect(shows(reached, secrets)).toEqual([]);
-  expect(shows([...told, ...server.logLines], [...secrets, providerKey])).toEqual([]);
+  expect(shows([...compareResponses, ...server.logLines], [...secrets, providerKey])).toEqual([]);
 });
 
 it('returns the same response for objects of other tenants as for unknown ones, wherever a request names them', async () => {
@@ -263,8 +271,11 @@ it('returns the same response for objects of other tenants as for unknown ones, 
   );
   const insider = asKey((await addKeyCaller(server, allScopes, workspace_id)).key);
   const names = made.flatMap(({ id: uuid, slug }) => [uuid, slug] as string[]);
-  const asked = names.flatMap((name) => askingFor(name).map((asking) => ({ name, asking })));
-  const told = async ({ name, asking }: (typeof asked)[number], headers: Headers) => {
+  const requestsList = names.flatMap((name) => askingFor(name).map((asking) => ({ name, asking })));
+  const compareResponses = async (
+    { name, asking }: (typeof requestsList)[number],
+    headers: Headers,
+  ) => {
     const pair = [name, unknownLike(name)];
     const answers = pair.map(async (one) => {
       const change = (text: string) => text.replaceAll(name, one!);
@@ -277,14 +288,14 @@ it('returns the same response for objects of other tenants as for unknown ones, 
         body: change(JSON.stringify(body)),
         headers: { ...usual, ...headers, ...own },
       });
-      return toldBy(answer).replaceAll(one!, name);
+      return comparableResponse(answer).replaceAll(one!, name);
     });
     return Promise.all(answers);
   };
-  const ofInsider = await Promise.all(asked.map((one) => told(one, insider)));
+  const ofInsider = await Promise.all(requestsList.map((one) => compareResponses(one, insider)));
   expect(ofInsider.filter(([own, of]) => own !== of).length).toBeGreaterThan(25);
   const ofStrangers = strangers.flatMap((headers) =>
-    asked.map(async (one) => [one.asking, ...(await told(one, headers))]),
+    requestsList.map(async (one) => [one.asking, ...(await compareResponses(one, headers))]),
   );
   const compared = await Promise.all(ofStrangers);
   expect(compared.filter(([, foreign, of]) => foreign !== of)).toEqual([]);

@@ -93,10 +93,10 @@ afterAll(async () => {
 
 /** Returns the status of each gateway for a request with this key. */
 function statuses(key: string, config?: null): Promise<number[]> {
-  const asked = gateways.map(({ url }) =>
+  const requests = gateways.map(({ url }) =>
     inference.chat(key, { url, params: { max_tokens: 20 }, ...(config === null && { config }) }),
   );
-  return Promise.all(asked).then((answers) => answers.map(({ status }) => status));
+  return Promise.all(requests).then((answers) => answers.map(({ status }) => status));
 }
 
 const all = (status: number): number[] => gateways.map(() => status);
@@ -116,13 +116,13 @@ async function holdRequests(key: string): Promise<{ answer(): Promise<number[]> 
     await over.promise;
     sendJson(response, chatAnswer);
   };
-  const asked = statuses(key);
+  const requested = statuses(key);
   await eventually(() => expect(inference.upstream.reached).toHaveLength(gateways.length));
   inference.upstream.script = (_, response) => sendJson(response, chatAnswer);
   return {
     answer: () => {
       over.resolve();
-      return asked;
+      return requested;
     },
   };
 }

@@ -39,7 +39,7 @@ function streams(texts: readonly string[]): void {
 }
 
 describe('guardrails on requests', () => {
-  it('returns 446 with their results when they deny, without sending or charging anything', async () => {
+  it('returns 446 with its results when it denies, without sending or charging anything', async () => {
     const limited = await inference.addKey({
       usage_limits: { type: 'tokens', credit_limit: 100_000 },
     });
@@ -68,7 +68,7 @@ describe('guardrails on requests', () => {
     });
   });
 
-  it('changes the text that the provider receives when they redact, and nothing else', async () => {
+  it('changes the text that the provider receives when it redacts, and nothing else', async () => {
     const rule = { rule: '\\d{3}-\\d{4}', redactText: '[phone]' };
     const config = { input_guardrails: [{ 'default.regexReplace': rule }] };
     const params = { ...asking('call 555-1234'), temperature: 0.25 };
@@ -219,10 +219,10 @@ describe('guardrails on responses', () => {
 
   it.each(['data: hi\n\n', 'data: ["hi"]\n\n'])(
     'rejects a stream in an unknown format: %j',
-    async (said) => {
+    async (contentValue) => {
       inference.upstream.script = (_, response) => {
         response.writeHead(200, { 'content-type': 'text/event-stream' });
-        response.end(said);
+        response.end(contentValue);
       };
       const answer = await inference.chat(key, { config, params: { stream: true } });
       expect(answer).toMatchObject({ status: 502, body: { error: { code: 'answer_unreadable' } } });
@@ -275,12 +275,14 @@ describe('the log of requests', () => {
     const logs = async (more = '') =>
       (await get(`/admin/v2/logs?api_key_id=${id}${more}`)).body.data;
     await eventually(async () => expect(await logs()).toHaveLength(7));
-    const told = (await logs()).map((one: Record<string, unknown>) => [
+    const reported = (await logs()).map((one: Record<string, unknown>) => [
       one.trace_id,
       one.guardrail_verdict,
       one.answered_model,
     ]);
-    expect(Object.fromEntries(told.map(([trace, ...rest]: unknown[]) => [trace, rest]))).toEqual({
+    expect(
+      Object.fromEntries(reported.map(([trace, ...rest]: unknown[]) => [trace, rest])),
+    ).toEqual({
       none: [null, 'm-2026-11-22'],
       passed: ['passed', 'm-2026-11-22'],
       failed: ['failed', 'm-2026-11-22'],
@@ -323,7 +325,7 @@ describe('saved guardrails', () => {
     return body.id;
   }
 
-  it('judges when a config names them, and by default for a whole workspace', async () => {
+  it('judges when a config names it, and by default for a whole workspace', async () => {
     const workspace = await addWorkspace('guarded');
     const slug = await addGuardrail('bomb', workspace);
     const { key: guarded } = await inference.addKey({ workspace_id: workspace });
@@ -366,7 +368,7 @@ describe('saved guardrails', () => {
     await expect.poll(ask).toEqual([200, 200, 200]);
   });
 
-  it('returns 400 when they belong to another workspace or do not exist', async () => {
+  it('returns 400 when it belongs to another workspace or does not exist', async () => {
     const slug = await addGuardrail('bomb', await addWorkspace('one of two'));
     const workspace = await addWorkspace('two of two');
     const { key: other } = await inference.addKey({ workspace_id: workspace });
@@ -381,10 +383,10 @@ describe('saved guardrails', () => {
 describe('a guardrail webhook', () => {
   it('decides, transforms the text, and receives no key', async () => {
     await using hook = await startUpstream((request, response) => {
-      const { request: asked } = JSON.parse(String(request.body));
-      const json = { ...asked.json, messages: [{ role: 'user', content: 'changed' }] };
+      const { request: requested } = JSON.parse(String(request.body));
+      const json = { ...requested.json, messages: [{ role: 'user', content: 'changed' }] };
       sendJson(response, {
-        verdict: !String(asked.text).includes('bomb'),
+        verdict: !String(requested.text).includes('bomb'),
         transformedData: { request: { json } },
       });
     });
@@ -395,12 +397,12 @@ describe('a guardrail webhook', () => {
     const webhookURL = `${inference.upstream.url}/hook`;
     inference.upstream.script = (request, response) => {
       if (!request.url.endsWith('/hook')) return sendJson(response, chatAnswer);
-      const { request: asked } = JSON.parse(String(request.body));
-      const json = { ...asked.json, messages: [{ role: 'user', content: 'changed' }] };
+      const { request: requested } = JSON.parse(String(request.body));
+      const json = { ...requested.json, messages: [{ role: 'user', content: 'changed' }] };
       return sendJson(response, { verdict: true, transformedData: { request: { json } } });
     };
-    const asked = { input_guardrails: [{ 'default.webhook': { webhookURL }, deny: true }] };
-    expect((await inference.chat(key, { config: asked })).status).toBe(200);
+    const query = { input_guardrails: [{ 'default.webhook': { webhookURL }, deny: true }] };
+    expect((await inference.chat(key, { config: query })).status).toBe(200);
     const [event, sent] = inference.upstream.reached;
     expect(JSON.stringify(event!.rawHeaders) + String(event!.body)).not.toContain(key);
     expect(JSON.parse(String(sent!.body)).messages[0].content).toBe('changed');

@@ -59,8 +59,8 @@ function some<T>(all: readonly T[], every: number): readonly T[] {
   return isLong ? all : all.filter((_, at) => (at + seed) % every === 0);
 }
 
-async function faultsOf(asked: readonly Readonly<Parameters<typeof faultOf>>[]) {
-  const found = await Promise.all(asked.map((one) => faultOf(...one)));
+async function faultsOf(requested: readonly Readonly<Parameters<typeof faultOf>>[]) {
+  const found = await Promise.all(requested.map((one) => faultOf(...one)));
   return found.filter((fault) => fault !== null);
 }
 
@@ -150,14 +150,14 @@ const places: readonly string[] = [
 const beyondAscii = ['%F0%9F%98%80', '%C3%A9', 'thread_gw%C3%A9'];
 
 it('returns 404 for an unknown id, with whatever characters', async () => {
-  const asked = (parts: readonly string[]) =>
+  const requestsFor = (parts: readonly string[]) =>
     places.flatMap((place) =>
       parts.flatMap((part) => {
         const target = `/v1/${place.replaceAll('X', part)}`;
         return [['GET', target] as const, ['POST', target, '{}'] as const];
       }),
     );
-  const all = [...some(asked(beyondAscii), 3), ...some(asked(hostileParts), 17)];
+  const all = [...some(requestsFor(beyondAscii), 3), ...some(requestsFor(hostileParts), 17)];
   expect(await faultsOf(all)).toEqual([]);
 });
 
@@ -211,12 +211,12 @@ const ofForms = [
 
 it('accepts or rejects every form, whatever its content and content type', async () => {
   const typed = { 'content-type': 'multipart/form-data; boundary=x' };
-  const asked = ofForms.flatMap((target) => [
+  const requests = ofForms.flatMap((target) => [
     ...Object.values(forms).map((body) => ['POST', target, body, typed] as const),
     ...types.map((type) => ['POST', target, '{"model":"m"}', { 'content-type': type }] as const),
   ]);
-  const ofFiles = asked.filter(([, target]) => target === '/v1/files');
-  const chosen = [...ofFiles, ...some(asked, 7)];
+  const ofFiles = requests.filter(([, target]) => target === '/v1/files');
+  const chosen = [...ofFiles, ...some(requests, 7)];
   expect(await faultsOf(chosen)).toEqual([]);
 });
 

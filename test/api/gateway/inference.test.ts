@@ -245,15 +245,15 @@ it('follows the override setting of the workspace when the key has none, on ever
     expect(answers[0]).toMatchObject({ body: { error: { code } } });
     // The other defaults are unchanged, and null removes the setting.
     const path = `${plane}/workspaces/${workspace_id}`;
-    const told = async (defaults: object) => {
+    const updateDefaults = async (defaults: object) => {
       await server.request('PUT', path, { ...options, body: { defaults } });
       return (await server.request('GET', path, options)).body.defaults;
     };
-    expect(await told({ metadata: { a: '1' } })).toEqual({
+    expect(await updateDefaults({ metadata: { a: '1' } })).toEqual({
       ...firm.defaults,
       metadata: { a: '1' },
     });
-    expect(await told({ allow_config_override: null })).toEqual({ metadata: { a: '1' } });
+    expect(await updateDefaults({ allow_config_override: null })).toEqual({ metadata: { a: '1' } });
   }
 });
 

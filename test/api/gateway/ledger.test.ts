@@ -95,7 +95,7 @@ describe('a request limit', () => {
   it('admits exactly its number of requests across three concurrent replicas, and rejects the rest', async () => {
     const one = await limit({ type: 'requests', limitUnits: 100 });
     const ledgers = startReplicas(3);
-    const asked = Array.from({ length: 300 }, async (_, at) => {
+    const requestsList = Array.from({ length: 300 }, async (_, at) => {
       const account = ledgers[at % 3]!.open();
       try {
         await account.admit([one], bound(0));
@@ -104,7 +104,7 @@ describe('a request limit', () => {
         return refused(error);
       }
     });
-    const admitted = (await Promise.all(asked)).filter(Boolean);
+    const admitted = (await Promise.all(requestsList)).filter(Boolean);
     expect(admitted).toHaveLength(100);
     await stopReplicas();
     expect(await counter(one)).toEqual({ used_units: 100, reserved_units: 0, assumed_units: 0 });
@@ -173,10 +173,10 @@ it('rejects nobody when the database takes longer than a request may wait for ot
   const ledger = createLedger({ database: test.database, clock, waitMs: 0 });
   replicas = [ledger];
   for (let round = 0; round < 20; round += 1) {
-    const asked = Array.from({ length: 5 }, () => ledger.open().admit([one], bound(0)));
+    const requestsList = Array.from({ length: 5 }, () => ledger.open().admit([one], bound(0)));
     // Some of the next requests arrive while those of this round are open.
-    if (round % 2 === 0) await Promise.race(asked);
-    else await Promise.all(asked);
+    if (round % 2 === 0) await Promise.race(requestsList);
+    else await Promise.all(requestsList);
   }
   await stopReplicas();
   expect(await counter(one)).toMatchObject({ used_units: 100, reserved_units: 0 });
@@ -209,26 +209,26 @@ describe('units that are idle in another process', () => {
    * not respond.
    */
   function asker(lateMs: number) {
-    const told = { exchanges: 0 };
+    const expected = { exchanges: 0 };
     const transaction: typeof test.database.transaction = (run, ...rest) => {
-      told.exchanges += 1;
+      expected.exchanges += 1;
       return test.database.transaction(run, ...rest);
     };
     const database = { db: test.database.db, transaction };
     const ledger = createLedger({ database, clock, waitMs: 1, lateMs });
     replicas.push(ledger);
-    return { ledger, told };
+    return { ledger, told: expected };
   }
 
   it('is awaited until the other process has said that it holds none, however long that takes', async () => {
     const one = await limit();
     const slow = slowReplica();
     await holdAllWith(slow, one);
-    const { ledger, told } = asker(hangMs);
-    const asked = ledger.open().admit([one], bound(500));
-    await eventually(() => expect(told.exchanges).toBeGreaterThan(3));
+    const { ledger, told: reported } = asker(hangMs);
+    const requested = ledger.open().admit([one], bound(500));
+    await eventually(() => expect(reported.exchanges).toBeGreaterThan(3));
     slow.go();
-    expect(await asked).toMatchObject({ outputTokens: 0 });
+    expect(await requested).toMatchObject({ outputTokens: 0 });
   });
 
   it('is not awaited forever', async () => {
@@ -281,10 +281,12 @@ describe('a token limit', () => {
       fc.asyncProperty(Requests, async (requests) => {
         const one = await limit();
         const ledgers = startReplicas(3);
-        const uses = requests.map(async ({ asked, share }, at) => {
+        const uses = requests.map(async ({ asked: requested, share }, at) => {
           const account = ledgers[at % 3]!.open();
-          const grant = await Promise.resolve(account.admit([one], bound(asked))).catch(refused);
-          const tokens = grant === false ? 0 : Math.floor(asked * share);
+          const grant = await Promise.resolve(account.admit([one], bound(requested))).catch(
+            refused,
+          );
+          const tokens = grant === false ? 0 : Math.floor(requested * share);
           account.settle(used(tokens));
           return tokens;
         });
@@ -437,9 +439,9 @@ describe('a token limit', () => {
         const one = await limit();
         const [ledger] = startReplicas(1);
         let total = 0;
-        for (const { limitUnits, asked } of terms) {
+        for (const { limitUnits, asked: requested } of terms) {
           const now = { ...one, limitUnits };
-          for (const tokens of asked) {
+          for (const tokens of requested) {
             const account = ledger!.open();
             const grant = await (async () => account.admit([now], bound(tokens)))().catch(refused);
             expect(grant !== false).toBe(total + tokens <= limitUnits);

@@ -65,8 +65,8 @@ describe('a token budget', () => {
     inference.upstream.script = (_, response) => sendJson(response, answer);
     const picture = { type: 'image_url', image_url: { url: 'https://pictures.test/large.png' } };
     const params = { max_tokens: 20, messages: [{ role: 'user', content: [picture] }] };
-    const asked = Array.from({ length: 5 }, () => inference.chat(key, { params }));
-    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    const requests = Array.from({ length: 5 }, () => inference.chat(key, { params }));
+    const statuses = (await Promise.all(requests)).map(({ status }) => status);
     expect(new Set(statuses)).toEqual(new Set([200, 412]));
     const admitted = inference.upstream.reached.length;
     expect(admitted * 16_002).toBeLessThanOrEqual(40_000);
@@ -296,7 +296,7 @@ describe('a rate-limit policy', () => {
 });
 
 describe('soft limits', () => {
-  it('changes and rejects no request, and reports the usage above them', async () => {
+  it('changes and rejects no request, and reports the usage above it', async () => {
     const settings = { ...testSettings().inference, enforcesLimits: false };
     await using soft = await startInference({ inference: settings });
     const { key, id } = await soft.addKey({

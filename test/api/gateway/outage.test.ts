@@ -15,7 +15,7 @@ interface GatewayAlone extends AsyncDisposable {
   readonly link: DatabaseLink;
   readonly metricsUrl: string;
   /** Numbers of lost request log entries, as written to the process log. */
-  readonly lossesTold: () => readonly number[];
+  readonly reportedLosses: () => readonly number[];
   /** Creates a key that this gateway has not seen. */
   newKey(more?: object): Promise<string>;
   ask(key: string): Promise<number>;
@@ -52,7 +52,7 @@ async function startGatewayAlone(graceSeconds: number): Promise<GatewayAlone> {
   return {
     link,
     metricsUrl,
-    lossesTold: () =>
+    reportedLosses: () =>
       lines
         .filter((line) => line.includes('missing in the log'))
         .map((line) => JSON.parse(line).requests),
@@ -92,7 +92,7 @@ describe('a gateway without the Admin API', () => {
     expect([await gateway.ask(used), await gateway.ask(unused)]).toEqual([200, 200]);
     await logIsWritten(gateway);
     await gateway[Symbol.asyncDispose]();
-    expect(gateway.lossesTold()).toEqual([]);
+    expect(gateway.reportedLosses()).toEqual([]);
   });
 
   it('holds a limited key to the units it had leased, and returns 503 beyond them without counting', async () => {
@@ -138,6 +138,6 @@ describe('a gateway without the Admin API', () => {
     // Log entries may wait until the database is available again.
     await logIsWritten(over);
     await over[Symbol.asyncDispose]();
-    expect(over.lossesTold()).toEqual([]);
+    expect(over.reportedLosses()).toEqual([]);
   });
 });

@@ -59,7 +59,7 @@ async function make({ integration = {}, provider = {} }: Record<string, object> 
   return { id, slug, integrationId: made.id, key: `sk-account-${count}` };
 }
 
-interface Asked {
+interface RequestOptions {
   readonly headers?: Record<string, string>;
   readonly params?: object;
   readonly path?: string;
@@ -67,7 +67,13 @@ interface Asked {
   readonly by?: string;
 }
 
-function ask({ headers = {}, params = {}, path = '/chat/completions', by = key, ...more }: Asked) {
+function ask({
+  headers = {},
+  params = {},
+  path = '/chat/completions',
+  by = key,
+  ...more
+}: RequestOptions) {
   const { method = 'POST' } = more;
   const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }], ...params };
   const url = `${inference.server.inferenceUrl}/v1${path}`;
@@ -78,13 +84,13 @@ function ask({ headers = {}, params = {}, path = '/chat/completions', by = key, 
 }
 
 const codeOf = ({ status, body }: Awaited<ReturnType<typeof ask>>) => [status, body.error?.code];
-const named = (slug: string): Asked => ({ headers: { 'x-gateway-provider': `@${slug}` } });
-const withConfig = (config: object): Asked => ({
+const named = (slug: string): RequestOptions => ({ headers: { 'x-gateway-provider': `@${slug}` } });
+const withConfig = (config: object): RequestOptions => ({
   headers: { 'x-gateway-config': JSON.stringify(config) },
 });
 
 describe('a workspace provider', () => {
-  it.each<[string, (slug: string, id: string) => Asked]>([
+  it.each<[string, (slug: string, id: string) => RequestOptions]>([
     ['a config', (slug) => withConfig({ provider: `@${slug}` })],
     ['the virtual key of a config', (slug) => withConfig({ provider: 'x', virtual_key: slug })],
     ['a header', named],
@@ -95,22 +101,25 @@ describe('a workspace provider', () => {
       'the model that a config sets',
       (slug) => withConfig({ retry: { attempts: 0 }, override_params: { model: `@${slug}/m` } }),
     ],
-  ])('named by %s is called with its own key at its own address', async (_, asked) => {
-    const { slug, id, key: own } = await make();
-    const answer = await ask(asked(slug, id));
-    expect(answer).toMatchObject({
-      status: 200,
-      headers: { 'x-gateway-provider': `@${slug}` },
-      body: chatAnswer,
-    });
-    const [one] = inference.upstream.reached;
-    expect(one!.headers.authorization).toBe(`Bearer ${own}`);
-    expect(JSON.parse(one!.body.toString()).model).toBe('m');
-  });
+  ])(
+    'is called when it is named by %s, with its own key at its own address',
+    async (_, requested) => {
+      const { slug, id, key: own } = await make();
+      const answer = await ask(requested(slug, id));
+      expect(answer).toMatchObject({
+        status: 200,
+        headers: { 'x-gateway-provider': `@${slug}` },
+        body: chatAnswer,
+      });
+      const [one] = inference.upstream.reached;
+      expect(one!.headers.authorization).toBe(`Bearer ${own}`);
+      expect(JSON.parse(one!.body.toString()).model).toBe('m');
+    },
+  );
 
   it('is selected by the config first, then by an overridden model, then by the header, then by the body', async () => {
     const [a, b, c, d] = await Promise.all([make(), make(), make(), make()]);
-    const everything = (config: object): Asked => ({
+    const everything = (config: object): RequestOptions => ({
       headers: { 'x-gateway-config': JSON.stringify(config), ...named(c!.slug).headers },
       params: { model: `@${d!.slug}/asked` },
     });
@@ -181,7 +190,7 @@ describe('a workspace provider', () => {
 });
 
 describe('a stored credential', () => {
-  it.each<[string, (slug: string, host: string) => Asked]>([
+  it.each<[string, (slug: string, host: string) => RequestOptions]>([
     [
       'by a header beside the provider',
       (slug, host) => ({ headers: { ...named(slug).headers, 'x-gateway-custom-host': host } }),
@@ -203,9 +212,9 @@ describe('a stored credential', () => {
           targets: [{ provider: `@${slug}` }],
         }),
     ],
-  ])('is never sent to an address that the request names: %s', async (_, asked) => {
+  ])('is never sent to an address that the request names: %s', async (_, requested) => {
     const { slug } = await make();
-    const answer = await ask(asked(slug, `${inference.upstream.url}/elsewhere`));
+    const answer = await ask(requested(slug, `${inference.upstream.url}/elsewhere`));
     expect(codeOf(answer)).toEqual([400, 'custom_host_refused']);
     expect(inference.upstream.reached).toEqual([]);
   });
@@ -275,9 +284,9 @@ describe('a rejected provider', () => {
     const closed = await make({
       integration: { allow_all_models: false, models: [{ slug: 'on', enabled: true }] },
     });
-    const outcome = async (slug: string, more: Asked) =>
+    const outcome = async (slug: string, more: RequestOptions) =>
       (await ask({ ...named(slug), ...more })).status;
-    const model = (name: string): Asked => ({ params: { model: name } });
+    const model = (name: string): RequestOptions => ({ params: { model: name } });
     expect(await outcome(open.slug, model('off'))).toBe(403);
     expect(await outcome(open.slug, model('any'))).toBe(200);
     expect(await outcome(closed.slug, model('on'))).toBe(200);
@@ -323,14 +332,14 @@ describe('a rejected provider', () => {
 });
 
 it('calls the provider that the request names for a passthrough target, and fails when there is none', async () => {
-  const [asked, usual] = await Promise.all([make(), make()]);
+  const [requested, usual] = await Promise.all([make(), make()]);
   const config = {
     strategy: { mode: 'fallback', on_status_codes: [500] },
     targets: [{ passthrough: true }, { provider: `@${usual!.slug}` }],
   };
   const calledBy = async (model: string): Promise<string | undefined> =>
     String((await ask({ ...withConfig(config), params: { model } })).headers['x-gateway-provider']);
-  expect(await calledBy(`@${asked!.slug}/m`)).toBe(`@${asked!.slug}`);
+  expect(await calledBy(`@${requested!.slug}/m`)).toBe(`@${requested!.slug}`);
   expect(await calledBy('m')).toBe(`@${usual!.slug}`);
   expect(await calledBy('@nobody-has-it/m')).toBe(`@${usual!.slug}`);
 });
@@ -391,7 +400,7 @@ describe('a provider limit', () => {
     expect(refused.body.error.message).toContain(`rovider @${slug}`);
   });
 
-  it('of a workspace in an integration applies to all providers that the workspace creates from it', async () => {
+  it('applies for a workspace in an integration to all providers that the workspace creates from it', async () => {
     const { slug, integrationId } = await make();
     const rate_limits = [{ type: 'requests', unit: 'rph', value: 1 }];
     const workspaces = [{ id: workspace.id, enabled: true, rate_limits }];
@@ -405,7 +414,7 @@ describe('a provider limit', () => {
     expect(codeOf(await ask(named(slug)))).toEqual([429, 'rate_limit_exceeded']);
   });
 
-  it('for all workspaces applies to each one separately, unless the workspace has its own limits', async () => {
+  it('applies to each workspace separately when set for all, unless the workspace has its own limits', async () => {
     const answer = { ...chatAnswer, usage: { prompt_tokens: 40, completion_tokens: 60 } };
     inference.upstream.script = (_, response) => sendJson(response, answer);
     const usage_limits = [{ type: 'tokens', credit_limit: 100 }];
@@ -431,8 +440,8 @@ describe('a provider limit', () => {
     const access = `/v1/integrations/${integrationId}/workspaces`;
     // The usage reaches the database a moment later.
     await eventually(async () => {
-      const told = await inference.server.request('GET', access);
-      expect(told.body).toMatchObject({
+      const reported = await inference.server.request('GET', access);
+      expect(reported.body).toMatchObject({
         global_workspace_access: { enabled: true, usage_limits, rate_limits: [] },
         workspaces: [{ id: workspace.id, status: 'exhausted', usage_limits: null }],
       });
@@ -449,7 +458,7 @@ describe('a provider limit', () => {
     expect(codeOf(await elsewhere())).toEqual(exhausted);
   });
 
-  it('for all workspaces limits the rate of each workspace', async () => {
+  it('limits the rate of each workspace when set for all', async () => {
     const rate_limits = [{ type: 'requests', unit: 'rpw', value: 1 }];
     const { slug, integrationId } = await make();
     await put(`/v1/integrations/${integrationId}/workspaces`, {
@@ -476,7 +485,7 @@ describe('a provider limit', () => {
     ['virtual_key', (slug: string) => slug],
     ['model', (slug: string) => `@${slug}/*`],
     ['provider', (_: string, id: string) => id],
-  ])('of a policy applies to %s', async (condition, nameOf) => {
+  ])('applies to %s as a policy', async (condition, nameOf) => {
     const { slug, id } = await make();
     await post('/v1/policies/usage-limits', {
       name: 'one',

@@ -81,10 +81,10 @@ describe('an OpenAI client', () => {
 
 describe('an Anthropic client', () => {
   it('sends messages, whole and streamed', async () => {
-    const asked = { model: 'm', max_tokens: 100, messages };
-    const whole = await anthropic.messages.create(asked);
+    const query = { model: 'm', max_tokens: 100, messages };
+    const whole = await anthropic.messages.create(query);
     expect(whole.content).toMatchObject([{ type: 'text', text: 'echo: hello' }]);
-    expect(await anthropic.messages.stream(asked).finalText()).toBe('echo: hello');
+    expect(await anthropic.messages.stream(query).finalText()).toBe('echo: hello');
   });
 
   it('receives errors as its own error classes', async () => {

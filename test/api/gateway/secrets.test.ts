@@ -110,19 +110,19 @@ describe('a mapped secret', () => {
       { target_field: 'key', secret_key: 'api_key' },
       { target_field: 'configurations.custom_headers.X-Team', secret_key: 'team' },
     ]);
-    const before = vault.heard.length;
+    const before = vault.received.length;
     const answers = await Promise.all(Array.from({ length: 20 }, () => ask(slug)));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
     expect(new Set(sentKeys())).toEqual(new Set(['Bearer sk-canary-one']));
     expect(inference.upstream.reached[0]!.headers['x-team']).toBe('T');
-    const reads = vault.heard.slice(before).filter(({ path }) => path.includes('/data/'));
+    const reads = vault.received.slice(before).filter(({ path }) => path.includes('/data/'));
     expect(reads).toHaveLength(1);
     const rows = await inference.server.app.database.db
       .selectFrom('integrations')
       .selectAll()
       .execute();
-    const shown = JSON.stringify([rows, answers, inference.server.logLines]);
-    expect(shown).not.toContain('canary');
+    const visible = JSON.stringify([rows, answers, inference.server.logLines]);
+    expect(visible).not.toContain('canary');
   });
 
   it('is recorded in the audit log as read, by each process once a minute, without its value', async () => {

@@ -61,7 +61,7 @@ const last = () => bytesOf({ more: `${ofLength}Connection: close\r\n` });
  * Returns all bytes received on one connection after sending these bytes, until the gateway closes
  * it.
  */
-async function toldOn(bytes: string): Promise<string> {
+async function receiveAll(bytes: string): Promise<string> {
   const socket = dial();
   const pieces: Buffer[] = [];
   socket.on('data', (piece) => pieces.push(piece));
@@ -77,9 +77,10 @@ function dial(): Socket {
   return socket;
 }
 
-const statusesOf = (told: string) =>
-  [...told.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
-const lastErrorOf = (told: string) => JSON.parse(told.slice(told.lastIndexOf('\r\n\r\n'))).error;
+const statusesOf = (reported: string) =>
+  [...reported.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
+const lastErrorOf = (reported: string) =>
+  JSON.parse(reported.slice(reported.lastIndexOf('\r\n\r\n'))).error;
 
 /** Requests that two parsers could interpret differently, by the ambiguity. */
 const doubtful: Readonly<Record<string, Sent>> = {
@@ -167,11 +168,11 @@ const doubtful: Readonly<Record<string, Sent>> = {
 
 describe('an ambiguous request', () => {
   it.each(Object.entries(doubtful))(
-    'that has %s is rejected, and no later request on the connection starts',
+    'is rejected when it has %s, and no later request on the connection starts',
     async (_, sent) => {
-      const told = await toldOn(bytesOf(sent) + plain());
-      expect(statusesOf(told)).toEqual([400]);
-      expect(lastErrorOf(told).message).not.toBe('');
+      const reported = await receiveAll(bytesOf(sent) + plain());
+      expect(statusesOf(reported)).toEqual([400]);
+      expect(lastErrorOf(reported).message).not.toBe('');
       expect(upstream.reached).toEqual([]);
     },
   );
@@ -179,18 +180,18 @@ describe('an ambiguous request', () => {
   it.each(['TRACE', 'OPTIONS', 'PROPFIND', 'QUERY'])(
     'returns 405 for %s, which could make a provider return its credential',
     async (method) => {
-      const told = await toldOn(plain(`${method} /v1/models HTTP/1.1`));
-      expect(statusesOf(told)).toEqual([405]);
-      expect(told).toContain('allow: GET, HEAD, POST, PUT, PATCH, DELETE\r\n');
+      const reported = await receiveAll(plain(`${method} /v1/models HTTP/1.1`));
+      expect(statusesOf(reported)).toEqual([405]);
+      expect(reported).toContain('allow: GET, HEAD, POST, PUT, PATCH, DELETE\r\n');
       expect(upstream.reached).toEqual([]);
     },
   );
 
   it('returns 431 in the error format with more headers than the limit', async () => {
     for (const more of ['X-A: 1\r\n'.repeat(110), `X-A: ${'a'.repeat(70_000)}\r\n`]) {
-      const told = await toldOn(bytesOf({ more: more + ofLength }));
-      expect(statusesOf(told)).toEqual([431]);
-      expect(lastErrorOf(told).code).toBe('headers_too_large');
+      const reported = await receiveAll(bytesOf({ more: more + ofLength }));
+      expect(statusesOf(reported)).toEqual([431]);
+      expect(lastErrorOf(reported).code).toBe('headers_too_large');
     }
   });
 
@@ -201,8 +202,8 @@ describe('an ambiguous request', () => {
     ['that expects what nobody knows', () => `${expecting('more')}${last()}`, [200, 200]],
     ['that offers another protocol', () => `${offering()}`, [200]],
   ])('%s reaches the provider once, without hop-by-hop headers', async (_, bytes, statuses) => {
-    const told = await toldOn(bytes());
-    expect(statusesOf(told)).toEqual(statuses);
+    const reported = await receiveAll(bytes());
+    expect(statusesOf(reported)).toEqual(statuses);
     const served = statuses.filter((status) => status === 200);
     expect(upstream.reached.map(({ body }) => body)).toEqual(served.map(() => json));
     for (const { head } of upstream.reached) {
@@ -217,19 +218,19 @@ describe('an ambiguous request', () => {
 
   it('contains the provider key neither in a header nor in its address', async () => {
     const more = `Accept: ${key}\r\nIdempotency-Key: <${key}>\r\n${ofLength}Connection: close\r\n`;
-    expect(statusesOf(await toldOn(bytesOf({ more })))).toEqual([200]);
+    expect(statusesOf(await receiveAll(bytesOf({ more })))).toEqual([200]);
     expect(upstream.reached[0]!.head).not.toContain(key);
     for (const address of [`${path}?api_key=${key}`, `/v1/models/${key}`]) {
-      const told = await toldOn(bytesOf({ line: `POST ${address} HTTP/1.1`, more }));
-      expect(statusesOf(told)).toEqual([400]);
+      const reported = await receiveAll(bytesOf({ line: `POST ${address} HTTP/1.1`, more }));
+      expect(statusesOf(reported)).toEqual([400]);
     }
     expect(upstream.reached).toHaveLength(1);
   });
 
   it('goes to the host of its provider, whatever host header was sent', async () => {
     const more = `X-Gateway-Forward-Headers: host\r\n${ofLength}Connection: close\r\n`;
-    const told = await toldOn(bytesOf({ more }));
-    expect([statusesOf(told), upstream.reached.length]).toEqual([[400], 0]);
+    const reported = await receiveAll(bytesOf({ more }));
+    expect([statusesOf(reported), upstream.reached.length]).toEqual([[400], 0]);
   });
 });
 
@@ -259,7 +260,7 @@ describe('a pending response', () => {
     ['a request behind one that offers another protocol', () => upgrading() + plain(), [200]],
     ['more requests than are taken at once', () => plain().repeat(6), [200, 200, 200, 200]],
   ])('is sent before %s end the connection', async (_, bytes, statuses) => {
-    expect(statusesOf(await toldOn(bytes()))).toEqual(statuses);
+    expect(statusesOf(await receiveAll(bytes()))).toEqual(statuses);
     const served = statuses.filter((status) => status === 200);
     expect(upstream.reached).toHaveLength(served.length);
   });
@@ -271,9 +272,9 @@ const smuggled = answer('200 OK\r\ncontent-type: application/json', '{"id":"smug
 const first = answer('200 OK', '{"id":"first"}');
 
 it('counts bytes that are no request by status, and logs none of them', async () => {
-  const garbage = () => toldOn('GET /secret-path\u0001 HTTP/1.1\r\n\r\n');
+  const garbage = () => receiveAll('GET /secret-path\u0001 HTTP/1.1\r\n\r\n');
   expect(statusesOf(await garbage())).toEqual([400]);
-  expect(statusesOf(await toldOn('CONNECT b:443 HTTP/1.1\r\nHost: b\r\n\r\n'))).toEqual([405]);
+  expect(statusesOf(await receiveAll('CONNECT b:443 HTTP/1.1\r\nHost: b\r\n\r\n'))).toEqual([405]);
   const { server } = inference;
   const { body } = await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {});
   expect(body).toMatch(/gatewright_refused_bytes_total\{server="inference",status="405"\} [1-9]/);
@@ -304,28 +305,28 @@ describe('bytes that a provider sends after its response', () => {
   ])('is discarded: %s', async (_, method, bytes, status) => {
     upstream.answers.push(bytes);
     const [to, more] = method === 'POST' ? [path, ofLength] : ['/v1/models', ''];
-    const asked = bytesOf({
+    const requested = bytesOf({
       line: `${method} ${to} HTTP/1.1`,
       more: `${more}Connection: close\r\n`,
       body: method === 'POST' ? json : '',
     });
-    const told = [await toldOn(asked), await toldOn(last())];
-    expect(told.map(statusesOf)).toEqual([[status], [200]]);
-    expect(told.join('')).not.toMatch(/smuggled|hello/);
-    if (status === 204) expect(told[0]).not.toMatch(/content-length/i);
+    const reported = [await receiveAll(requested), await receiveAll(last())];
+    expect(reported.map(statusesOf)).toEqual([[status], [200]]);
+    expect(reported.join('')).not.toMatch(/smuggled|hello/);
+    if (status === 204) expect(reported[0]).not.toMatch(/content-length/i);
   });
 
-  it('is discarded when they arrive later, because the connection is closed', async () => {
+  it('is discarded when it arrives later, because the connection is closed', async () => {
     upstream.answers.push(first);
-    expect(statusesOf(await toldOn(last()))).toEqual([200]);
+    expect(statusesOf(await receiveAll(last()))).toEqual([200]);
     upstream.say(smuggled);
     await upstream.reached[0]!.closed;
-    expect(await toldOn(last())).toContain('chatcmpl-1');
+    expect(await receiveAll(last())).toContain('chatcmpl-1');
   });
 
   it('is not forwarded when a thousand interim responses precede the response', async () => {
     upstream.answers.push('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'.repeat(1_000) + first);
-    expect(statusesOf(await toldOn(last()))).toEqual([200]);
+    expect(statusesOf(await receiveAll(last()))).toEqual([200]);
   });
 
   it('is not forwarded from hop-by-hop and cookie headers', async () => {
@@ -340,7 +341,7 @@ describe('bytes that a provider sends after its response', () => {
       'Proxy-Authentication-Info: a',
     ];
     upstream.answers.push(answer(['200 OK', ...lines].join('\r\n'), '{}'));
-    expect(await toldOn(last())).not.toMatch(
+    expect(await receiveAll(last())).not.toMatch(
       /x-hop|timeout=9999|trailer|clear-site|set-cookie|proxy-/i,
     );
   });
@@ -348,10 +349,10 @@ describe('bytes that a provider sends after its response', () => {
 
 it('returns 400 to a caller who stops within a request, without affecting others', async () => {
   const socket = dial();
-  const told = once(socket, 'data');
+  const reported = once(socket, 'data');
   socket.write(bytesOf({ more: `Content-Length: ${length + 5}\r\n` }));
   socket.end();
-  expect(String(await told)).toMatch(/^HTTP\/1.1 400 /);
-  expect(await toldOn(last())).toContain('chatcmpl-1');
+  expect(String(await reported)).toMatch(/^HTTP\/1.1 400 /);
+  expect(await receiveAll(last())).toContain('chatcmpl-1');
   expect(upstream.reached).toHaveLength(1);
 });

@@ -109,8 +109,8 @@ describe('a JWT', () => {
     for (let at = 0; at < 20; at += 1) expect(await codeOf(token)).toBe('200');
     expect(issuer.fetches()).toBe(fetches);
     issuer.answer = null;
-    const shown = upstream.reached.flatMap(({ rawHeaders }) => rawHeaders).join();
-    expect(shown).not.toContain(token);
+    const visible = upstream.reached.flatMap(({ rawHeaders }) => rawHeaders).join();
+    expect(visible).not.toContain(token);
   });
 
   it.each([
@@ -175,11 +175,11 @@ describe('a JWT', () => {
 
   it('returns 401 at the Admin API', async () => {
     const token = await key.sign(claims({ scopes: ['workspaces.list'] }));
-    const asked = await server.request('GET', '/v1/admin/workspaces', {
+    const requested = await server.request('GET', '/v1/admin/workspaces', {
       auth: 'none',
       headers: { authorization: `Bearer ${token}` },
     });
-    expect(asked.status).toBe(401);
+    expect(requested.status).toBe(401);
   });
 });
 

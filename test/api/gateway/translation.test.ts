@@ -62,7 +62,7 @@ function anthropic(config = target('openai')): Anthropic {
 }
 
 /** The path and body of the last request that reached the provider. */
-function asked() {
+function lastProviderRequest() {
   const { path, body } = mock.getLastRequest()!;
   return { path, body: body as unknown as Record<string, unknown> };
 }
@@ -92,7 +92,7 @@ describe('an OpenAI client at a provider with the Anthropic format', () => {
       choices: [{ message: { content: 'Hi, 世界! 👋' }, finish_reason: 'stop' }],
       usage: { ...usage, total_tokens: 29 },
     });
-    expect(asked().path).toBe('/v1/messages');
+    expect(lastProviderRequest().path).toBe('/v1/messages');
     const stream = openAi().chat.completions.stream({
       model: 'claude',
       messages,
@@ -170,7 +170,7 @@ describe('an Anthropic client at a provider with the OpenAI format', () => {
         usage: { input_tokens: 21, output_tokens: 8 },
       });
     }
-    expect(asked()).toMatchObject({
+    expect(lastProviderRequest()).toMatchObject({
       path: '/v1/chat/completions',
       body: { max_completion_tokens: 100, stream_options: { include_usage: true } },
     });

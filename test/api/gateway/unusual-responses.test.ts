@@ -131,8 +131,8 @@ describe('an unusual response', () => {
     };
     const params = { stream: true, max_tokens: 500 };
     await expect(inference.chat(key, { params })).rejects.toThrow();
-    const asked = JSON.stringify(JSON.parse(String(inference.upstream.reached[0]!.body)));
-    const granted = asked.length + 500;
+    const requested = JSON.stringify(JSON.parse(String(inference.upstream.reached[0]!.body)));
+    const granted = requested.length + 500;
     const used = await usedBefore();
     expect(used).toBeGreaterThan(500);
     expect(used).toBeLessThanOrEqual(granted);
@@ -141,7 +141,7 @@ describe('an unusual response', () => {
 
 describe('an unusual provider', () => {
   it('is called over a new connection each time when it closes them after each response', async () => {
-    for (let asked = 1; asked <= 3; asked += 1) {
+    for (let requested = 1; requested <= 3; requested += 1) {
       const ended = Promise.withResolvers<void>();
       inference.upstream.script = (_, response) => {
         const socket = response.socket!.once('close', () => ended.resolve());
@@ -157,10 +157,10 @@ describe('an unusual provider', () => {
 
   it('is retried when it closes the connection as the next request arrives, and both calls are charged', async () => {
     const ending = (tries: number) => {
-      let asked = 0;
+      let requested = 0;
       inference.upstream.script = (_, response) => {
-        asked += 1;
-        if (asked <= tries) response.socket!.destroy();
+        requested += 1;
+        if (requested <= tries) response.socket!.destroy();
         else sendJson(response, chatAnswer);
       };
     };
@@ -209,7 +209,7 @@ describe('an unusual provider', () => {
       type: 'error',
       error: { type: 'overloaded_error', message: 'Overloaded' },
     };
-    const said = {
+    const contentValue = {
       id: 'msg_1',
       type: 'message',
       role: 'assistant',
@@ -223,7 +223,7 @@ describe('an unusual provider', () => {
       failures -= 1;
       response.setHeader('retry-after', '0');
       if (failures >= 0) sendJson(response, overloaded, 529);
-      else sendJson(response, said);
+      else sendJson(response, contentValue);
     };
     const retry = { attempts: 1, use_retry_after_headers: true };
     const anthropic = { provider: 'anthropic', retry };

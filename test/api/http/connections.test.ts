@@ -14,7 +14,7 @@ import { exchange } from '../../support/server/server.ts';
 const answerBytes = 100_000;
 const answer = Buffer.alloc(answerBytes, 'a');
 
-/** What the routes have observed. */
+/** Requests as the routes have observed them. */
 let seen: { entered: number; running: number; runningMax: number };
 let holding: (() => void)[];
 let http: HttpHarness;
@@ -208,9 +208,9 @@ describe('pipelined requests', () => {
             const piece = bytes.subarray(cuts[at - 1] ?? 0, cut);
             await new Promise<void>((done) => socket.write(piece, () => done()));
           }
-          const said = await text;
-          expect(answered(said)).toEqual(['r0', 'r1', 'r2', 'r3']);
-          expect(said.match(/\[\d\]/g)).toEqual(['[0]', '[1]', '[2]', '[3]']);
+          const responseValue = await text;
+          expect(answered(responseValue)).toEqual(['r0', 'r1', 'r2', 'r3']);
+          expect(responseValue.match(/\[\d\]/g)).toEqual(['[0]', '[1]', '[2]', '[3]']);
         },
       ),
       { numRuns: 50 },

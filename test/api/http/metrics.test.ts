@@ -12,7 +12,7 @@ describe('metrics', () => {
   const scrape = async (): Promise<string> =>
     (await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {})).body;
 
-  it('is served in the Prometheus text format on their own port', async () => {
+  it('is served in the Prometheus text format on its own port', async () => {
     const answer = await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {});
     expect(answer.status).toBe(200);
     expect(answer.headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);

@@ -47,7 +47,7 @@ beforeEach(() => {
 const variables = { name: 'Anna' };
 const asking = (headers: Record<string, string>, url = server.url, body: object = { variables }) =>
   exchange('POST', `${url}/v1/prompts/${slug}/completions`, body, headers);
-const lastAsked = () => JSON.parse(inference.upstream.reached.at(-1)!.body.toString());
+const lastProviderBody = () => JSON.parse(inference.upstream.reached.at(-1)!.body.toString());
 
 describe('prompts on the listener of the Admin API', () => {
   it.each(['x-gateway-api-key', 'x-portkey-api-key', 'authorization'])(
@@ -55,7 +55,10 @@ describe('prompts on the listener of the Admin API', () => {
     async (name) => {
       const answer = await asking({ [name]: name === 'authorization' ? `Bearer ${key}` : key });
       expect([answer.status, answer.body.choices[0].message.content]).toEqual([200, 'hi']);
-      expect(lastAsked()).toMatchObject({ messages: [{ content: 'Hello Anna' }], model: 'm' });
+      expect(lastProviderBody()).toMatchObject({
+        messages: [{ content: 'Hello Anna' }],
+        model: 'm',
+      });
       const { authorization } = inference.upstream.reached[0]!.headers;
       expect(authorization).toBe('Bearer k');
     },
@@ -118,7 +121,7 @@ describe('prompts on the listener of the Admin API', () => {
     const trace = { 'x-gateway-api-key': key, 'x-gateway-trace-id': 'of-a-prompt' };
     const metadata = { client_id: 'c', app: 'letters', round: 2 };
     expect((await asking(trace, server.url, { variables, metadata })).status).toBe(200);
-    expect(lastAsked()).not.toHaveProperty('metadata');
+    expect(lastProviderBody()).not.toHaveProperty('metadata');
     await inference.chat(key, { headers: { 'x-gateway-trace-id': 'of-a-prompt' } });
     await logIsWritten(server);
     const place = `workspace_slug=${workspaceId}&trace_id=of-a-prompt`;
@@ -139,8 +142,8 @@ describe('prompts on the listener of the Admin API', () => {
         expect.objectContaining({ prompt: null, requests: 1 }),
       ]),
     });
-    const summary = async (asked: string) =>
-      (await server.request('GET', `/v1/analytics/summary?${place}&${asked}`)).body.requests;
+    const summary = async (requested: string) =>
+      (await server.request('GET', `/v1/analytics/summary?${place}&${requested}`)).body.requests;
     expect([await summary(`prompt_slug=${slug}`), await summary('prompt_slug=no,none')]).toEqual([
       1, 0,
     ]);
@@ -155,7 +158,7 @@ describe('prompts on the listener of the Admin API', () => {
     const headers = { 'x-gateway-api-key': key, 'x-gateway-metadata': '{"app":"header"}' };
     const store = { variables, store: true, metadata: { app: 'body', team: 'a' } };
     await asking({ ...headers, 'x-gateway-trace-id': 'both' }, server.url, store);
-    expect(lastAsked().metadata).toEqual({ app: 'body', team: 'a' });
+    expect(lastProviderBody().metadata).toEqual({ app: 'body', team: 'a' });
     await logIsWritten(server);
     const [row] = (await server.request('GET', '/v1/logs?trace_id=both')).body.data;
     expect(row.metadata).toEqual({ app: 'header', team: 'a' });
@@ -183,12 +186,12 @@ describe('the listener of the gateway', () => {
     await client().feedback.update({ feedbackID, value: 3 });
     const read = await server.request('GET', `/v1/feedback/${feedbackID}`);
     expect(read.body).toMatchObject({ value: 3, workspace_id: workspaceId, trace_id: 'there' });
-    const told = (await client().logs.create({
+    const reported = (await client().logs.create({
       request: { provider: 'openai' },
       response: {},
       metadata: { traceId: 'there' },
     })) as unknown as { log_ids: string[] };
-    const row = await server.request('GET', `/v1/logs/${told.log_ids[0]}`);
+    const row = await server.request('GET', `/v1/logs/${reported.log_ids[0]}`);
     expect(row.body).toMatchObject({ is_reported: true, feedback: [{ id: feedbackID, value: 3 }] });
     expect(inference.upstream.reached).toEqual([]);
   });
@@ -238,8 +241,8 @@ describe('the listener of the gateway', () => {
       const url = `${server.inferenceUrl}/v1${path}`;
       await exchange(method, url, method === 'GET' ? undefined : {}, headers);
     }
-    const asked = inference.upstream.reached.map(({ method, url }) => `${method} ${url}`);
-    expect(asked).toEqual(['GET /v1/feedback', 'POST /v1/feedbacks', 'PUT /v1/logs']);
+    const requestsList = inference.upstream.reached.map(({ method, url }) => `${method} ${url}`);
+    expect(requestsList).toEqual(['GET /v1/feedback', 'POST /v1/feedbacks', 'PUT /v1/logs']);
   });
 });
 

@@ -40,7 +40,7 @@ const untold = {
   },
 };
 const audit = { auditDays: null, auditKeyOf: () => Buffer.alloc(32) };
-const kept = { logDays: 90, totalsDays: 365, responseDays: 30, threadDays: 60 };
+const stored = { logDays: 90, totalsDays: 365, responseDays: 30, threadDays: 60 };
 const minute = Date.parse('2026-11-21T12:00:00Z');
 let test: TestDatabase;
 let clock: SharedClock & { set(ms: number): void };
@@ -199,9 +199,9 @@ describe('a process whose clock is wrong', () => {
       readServerTime(test.database.db),
     );
     const features = { usageLimits: true, auditLogs: true } as Parameters<typeof allJobs>[0];
-    const outcome = await replica(allJobs(features, kept, untold, audit), { clock: ahead }).runNow(
-      'expire-keys',
-    );
+    const outcome = await replica(allJobs(features, stored, untold, audit), {
+      clock: ahead,
+    }).runNow('expire-keys');
     expect(outcome.state).toBe('failed');
     const { db } = test.database;
     expect(await db.selectFrom('api_keys').select('status').execute()).toEqual([
@@ -363,7 +363,7 @@ describe('list', () => {
 
   it('reports a job as idle with its reason, and refuses to run it', async () => {
     const features = { usageLimits: false, auditLogs: true } as Parameters<typeof allJobs>[0];
-    const scheduler = replica(allJobs(features, kept, untold, audit));
+    const scheduler = replica(allJobs(features, stored, untold, audit));
     const idle = (await scheduler.list()).find((listed) => listed.name === 'reset-usage');
     expect(idle).toMatchObject({ nextRunAt: null, idleBecause: 'USAGE_LIMITS_ENABLED is OFF' });
     await expect(scheduler.runNow('reset-usage')).rejects.toThrow(/idle/);

@@ -392,10 +392,10 @@ describe('a hundred random interleavings', () => {
         const ended = await endedWindows(db);
         const mine = ended.filter((row) => subjects.some(({ id }) => id === row.subject_id));
         const audited = await db.selectFrom('audit_log').select('resource_id').execute();
-        const told = audited.filter((row) => subjects.some(({ id }) => id === row.resource_id));
+        const reported = audited.filter((row) => subjects.some(({ id }) => id === row.resource_id));
         // The rescheduled policy was reset before or not at all; each other one once, with one
         // audit row.
-        expect(told.map((row) => row.resource_id).toSorted()).toEqual(
+        expect(reported.map((row) => row.resource_id).toSorted()).toEqual(
           mine.map((row) => row.subject_id).toSorted(),
         );
         expect(new Set(mine.map((row) => row.subject_id)).size).toBe(mine.length);

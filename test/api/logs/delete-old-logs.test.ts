@@ -14,7 +14,7 @@ import { jobContext } from '../../support/server/job-context.ts';
 
 const dayMs = 86_400_000;
 const now = Date.parse('2026-11-22T12:00:00Z');
-const kept = { logDays: 2, totalsDays: 5 };
+const stored = { logDays: 2, totalsDays: 5 };
 const organisationId = randomUUID();
 let test: TestDatabase;
 
@@ -41,17 +41,17 @@ const daysLeft = async () =>
 
 it('deletes whole days of rows and totals after their retention, and nothing in a second run', async () => {
   await logOneADay(8);
-  const first = await deleteOldLogs(kept).run(jobContext(test.database, now));
+  const first = await deleteOldLogs(stored).run(jobContext(test.database, now));
   expect(first).toMatchObject({ logs: 5, totals: 2 });
   expect(await daysLeft()).toEqual([0, 1, 2]);
-  const again = await deleteOldLogs(kept).run(jobContext(test.database, now));
+  const again = await deleteOldLogs(stored).run(jobContext(test.database, now));
   expect(again).toEqual({ partitions: 0, logs: 0, feedback: 0, totals: 0 });
 });
 
 it('creates daily partitions in advance and drops them whole', async () => {
-  await deleteOldLogs(kept).run(jobContext(test.database, now - 6 * dayMs));
+  await deleteOldLogs(stored).run(jobContext(test.database, now - 6 * dayMs));
   await logOneADay(5);
-  const { partitions, logs } = await deleteOldLogs(kept).run(jobContext(test.database, now));
+  const { partitions, logs } = await deleteOldLogs(stored).run(jobContext(test.database, now));
   expect({ partitions, logs }).toEqual({ partitions: 4, logs: 0 });
   expect(await daysLeft()).toEqual([0, 1, 2]);
   const ends = (await requestLogs.listPartitions(test.database.db)).map((one) => one.endsAt);
@@ -69,7 +69,7 @@ it('deletes rows one by one when the table is not partitioned', async () => {
       return typeof value === 'function' ? value.bind(target) : value;
     },
   });
-  const counts = await deleteOldLogs(kept).run({ ...context, db: refusing });
+  const counts = await deleteOldLogs(stored).run({ ...context, db: refusing });
   expect(counts).toMatchObject({ partitions: 0, logs: 2 });
   expect(await daysLeft()).toEqual([0, 1, 2]);
 });

@@ -42,9 +42,9 @@ async function logRequests(): Promise<void> {
 }
 
 const give = async (body: object): Promise<string[]> => {
-  const { status, body: told } = await server.request('POST', path, { body });
-  expect([status, told.status]).toEqual([200, 'success']);
-  return told.feedback_ids;
+  const { status, body: responseBody } = await server.request('POST', path, { body });
+  expect([status, responseBody.status]).toEqual([200, 'success']);
+  return responseBody.feedback_ids;
 };
 const stretch =
   'time_of_generation_min=2027-01-01T00:00:00Z&time_of_generation_max=2027-01-04T08:00:00Z';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { RequestLog } from '../../../src/gateway/logs/request-log.ts';
 import { type ExportOptions, writeLogExports } from '../../../src/jobs/write-log-exports.ts';
 import { DatabaseBlobs } from '../../../src/store/database-blobs.ts';
-import { KeptBlobs } from '../../../src/store/kept-blobs.ts';
+import { StoredBlobs } from '../../../src/store/stored-blobs.ts';
 import { requestRecord } from '../../support/rows/request-records.ts';
 import { jobContext } from '../../support/server/job-context.ts';
 import { addUser } from '../../support/server/people.ts';
@@ -69,7 +69,7 @@ async function logRequests(records: readonly Parameters<typeof requestRecord>[1]
 
 beforeAll(async () => {
   server = await startTestServer();
-  send = (...asked) => server.request(...asked);
+  send = (...parameters) => server.request(...parameters);
   workspace = await post('/admin/v2/workspaces', { name: 'one' });
   await logRequests([
     { workspaceId: workspace.id, metadata: { team: 'blue' } },
@@ -123,8 +123,8 @@ describe('an export', () => {
       deployment_config: {},
       auth_settings: { workspaces_allowed: [workspace.slug] },
     });
-    const said = { trace_id: 'order-17', value: 5, weight: 0.5 };
-    expect((await send('POST', '/v1/feedback', { body: said })).status).toBe(200);
+    const content = { trace_id: 'order-17', value: 5, weight: 0.5 };
+    expect((await send('POST', '/v1/feedback', { body: content })).status).toBe(200);
     const totals: [object, number][] = [
       [{}, 3],
       [{ status_code: '4xx,503' }, 2],
@@ -182,7 +182,7 @@ describe('an export', () => {
       metadata: { team: 'red,green', size: '5' },
       cost_max: 2,
     };
-    const told = {
+    const expected = {
       ...written,
       time_of_generation_min: '2027-01-04T00:00:00.000Z',
       time_of_generation_max: '2027-01-05T00:00:00.000Z',
@@ -195,9 +195,9 @@ describe('an export', () => {
     };
     for (const sent of [written, listed]) {
       const { id } = await make(sent);
-      expect((await get(id)).filters).toEqual(told);
-      const again = await send('PUT', `${path}/${id}`, { body: { filters: told } });
-      expect([again.status, (await get(id)).filters]).toEqual([200, told]);
+      expect((await get(id)).filters).toEqual(expected);
+      const again = await send('PUT', `${path}/${id}`, { body: { filters: expected } });
+      expect([again.status, (await get(id)).filters]).toEqual([200, expected]);
     }
     const { id } = await make({ trace_id: ['one, of two', 'other'] });
     expect((await get(id)).filters.trace_id).toEqual(['one, of two', 'other']);
@@ -264,14 +264,21 @@ describe('an export', () => {
     expect((await other.send('DELETE', `${path}/${id}`)).status).toBe(404);
     expect((await other.send('GET', path)).body.total).toBe(0);
     expect((await fetch(signed_url, { headers: { 'x-request-id': 'file-1' } })).status).toBe(200);
-    const { body: told } = await send('GET', `/v1/audit-logs?resource_id=${id}&action=read`);
+    const { body: responseBody } = await send(
+      'GET',
+      `/v1/audit-logs?resource_id=${id}&action=read`,
+    );
     const file = { told: 'file', source: '127.0.0.1' };
-    expect(told.data.map((one: { metadata: unknown }) => one.metadata)).toEqual([
+    expect(responseBody.data.map((one: { metadata: unknown }) => one.metadata)).toEqual([
       file,
       { told: 'link' },
     ]);
-    expect(told.records[0]).toMatchObject({ request_id: 'file-1', method: 'GET', user_id: 'link' });
-    expect(told.records[1]).toMatchObject({ user_type: 'service_account' });
+    expect(responseBody.records[0]).toMatchObject({
+      request_id: 'file-1',
+      method: 'GET',
+      user_id: 'link',
+    });
+    expect(responseBody.records[1]).toMatchObject({ user_type: 'service_account' });
     const changed = signed_url.replace(/expires=\d/, 'expires=9');
     expect((await fetch(changed)).status).toBe(404);
     expect((await fetch(signed_url.replace(id, randomUUID()))).status).toBe(404);
@@ -328,7 +335,7 @@ describe('the job', () => {
     await logRequests(Array.from({ length: 4_100 }, () => ({ workspaceId: null })));
     server.clock.advance(60_000);
     const now = server.clock.now();
-    const kept = new KeptBlobs({
+    const stored = new StoredBlobs({
       database,
       now: () => now,
       writesTo: 'database',
@@ -344,8 +351,8 @@ describe('the job', () => {
       return await work();
     };
     const blobs: ExportOptions['blobs'] = {
-      write: (...given) => step(() => kept.write(...given)),
-      keep: (...given) => step(() => kept.keep(...given)),
+      write: (...given) => step(() => stored.write(...given)),
+      keep: (...given) => step(() => stored.keep(...given)),
     };
     const job = writeLogExports({ blobs });
     for (let runs = 0; runs < 20 && (await get(id)).status === 'in_progress'; runs += 1) {

@@ -121,14 +121,14 @@ describe('GET /logs', () => {
     const rows = await server.database.db.selectFrom('request_logs').selectAll().execute();
     const totals = await server.database.db.selectFrom('request_totals').selectAll().execute();
     const figures = await fetch(`${server.metricsUrl}/metrics`).then((answer) => answer.text());
-    const told = JSON.stringify([
+    const reported = JSON.stringify([
       rows,
       totals,
       (await get('/admin/v2/logs')).body,
       server.logLines,
     ]);
     for (const secret of [providerKey, keys.own.key, keys.bound.key]) {
-      expect(told + figures).not.toContain(secret);
+      expect(reported + figures).not.toContain(secret);
     }
     expect(figures).toContain('gatewright_request_log_requests_total{outcome="written"} 3');
     expect(figures).toContain('gatewright_request_log_requests_total{outcome="lost"} 0');
@@ -341,9 +341,9 @@ describe('the visibility of workspace data to people', () => {
     ] as const;
     for (const [word, groups, path] of ways) {
       for (const [deed, method] of Object.entries({ View: 'GET', Write: 'DELETE' })) {
-        const isSaid = deed === 'Write' || 'members' in groups;
+        const isPermitted = deed === 'Write' || 'members' in groups;
         for (const [group, who] of Object.entries(groups)) {
-          if (!isSaid) continue;
+          if (!isPermitted) continue;
           const setting = `${group}${deed}${word}`;
           await put({ [setting]: false });
           const seen = await calls.get(who)!(path, undefined, method);

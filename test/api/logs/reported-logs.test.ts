@@ -37,8 +37,12 @@ const completion = {
   metadata: { traceId: 'elsewhere', user: 'anna', team: 'blue', round: 3, nothing: null },
 };
 const tell = async (body: unknown, send: Send = (...all) => server.request(...all)) => {
-  const { status, body: told } = await send('POST', '/v1/logs', { body });
-  return { status, ids: told.log_ids as string[], message: told.error?.message as string };
+  const { status, body: responseBody } = await send('POST', '/v1/logs', { body });
+  return {
+    status,
+    ids: responseBody.log_ids as string[],
+    message: responseBody.error?.message as string,
+  };
 };
 const read = (id: string) => server.request('GET', `/v1/logs/${id}`);
 
@@ -227,9 +231,9 @@ describe('GET /logs/{id}', () => {
     await server.request('POST', `/v1/admin/workspaces/${team}/users`, { body: { users } });
     const body = { name: 'k', user_id, workspace_id: team, scopes: ['logs.view', 'logs.write'] };
     const { key } = (await server.request('POST', '/v1/api-keys/workspace/user', { body })).body;
-    const send: Send = (method, path, asked) =>
+    const send: Send = (method, path, requested) =>
       server.request(method, path, {
-        ...asked,
+        ...requested,
         auth: 'none',
         headers: { 'x-gateway-api-key': key },
       });

@@ -138,8 +138,8 @@ describe('the request log writer', () => {
     await eventually(() => expect(log.figures().waiting).toBe(0));
     await log.close(60_000);
     expect(await rows()).toHaveLength(3);
-    const told = (await totals()).map((row) => [row.requests, row.unlogged_requests]);
-    expect(told.toSorted()).toEqual([
+    const reported = (await totals()).map((row) => [row.requests, row.unlogged_requests]);
+    expect(reported.toSorted()).toEqual([
       [0, 7],
       [3, 0],
     ]);
@@ -167,8 +167,8 @@ describe('the request log writer', () => {
     expect(log.figures()).toEqual({ written: 19, lost: 1, waiting: 0 });
     expect(losses).toHaveLength(1);
     expect(await rows()).toHaveLength(19);
-    const told = (await totals()).map((row) => [row.requests, row.unlogged_requests]);
-    expect(told.toSorted()).toEqual([
+    const reported = (await totals()).map((row) => [row.requests, row.unlogged_requests]);
+    expect(reported.toSorted()).toEqual([
       [0, 1],
       [19, 0],
     ]);

@@ -312,9 +312,9 @@ describe('graphs of v1', () => {
   ] as const;
 
   it.each(graphs)('%s', async (graph, summary) => {
-    const told = (await analytics.graphs[graph](stretch())) as unknown as Graph;
-    expect(told).toMatchObject({ object: 'analytics-graph', summary });
-    expect(told.data_points).toHaveLength(graph === 'errors_status_code' ? 2 : 4);
+    const reported = (await analytics.graphs[graph](stretch())) as unknown as Graph;
+    expect(reported).toMatchObject({ object: 'analytics-graph', summary });
+    expect(reported.data_points).toHaveLength(graph === 'errors_status_code' ? 2 : 4);
   });
 
   it('filters by lists, and includes all workspaces when none is named', async () => {
@@ -343,15 +343,18 @@ it.each([
   ['api_key', 'api_key', [apiKeyId, otherKeyId]],
   ['provider', 'provider', ['openai', 'anthropic']],
 ] as const)('groups v1 requests by %s', async (group, field, values) => {
-  const asked: unknown = await analytics.groups.groupedData(group, stretch());
-  const { data, total } = asked as Groups;
+  const requested: unknown = await analytics.groups.groupedData(group, stretch());
+  const { data, total } = requested as Groups;
   expect([total, data.map((one) => one[field])]).toEqual([values.length, values]);
 });
 
 describe('sorting of v1 groups', () => {
   const models = async (more: object) => {
-    const asked: unknown = await analytics.groups.groupedData('model', { ...stretch(), ...more });
-    return (asked as Groups).data.map((one) => one.model);
+    const requested: unknown = await analytics.groups.groupedData('model', {
+      ...stretch(),
+      ...more,
+    });
+    return (requested as Groups).data.map((one) => one.model);
   };
 
   it.each([
@@ -382,8 +385,8 @@ describe('sorting of v1 groups', () => {
 });
 
 it('groups v1 requests by config, user, model, workspace and a metadata value', async () => {
-  const values = async (asked: Promise<unknown>, field: string) =>
-    ((await asked) as Groups).data.map((one) => [one[field], one.requests]);
+  const values = async (requested: Promise<unknown>, field: string) =>
+    ((await requested) as Groups).data.map((one) => [one[field], one.requests]);
   const { groups } = analytics;
   expect(await values(groups.groupedData('config', stretch()), 'config')).toHaveLength(2);
   expect(await values(groups.groupedData('workspace', stretch()), 'workspace_id')).toHaveLength(1);
@@ -403,13 +406,20 @@ it('returns guardrail verdicts in total, over time and by group (1.27.0)', async
   const query = new URLSearchParams(stretch());
   const get = async (path: string) =>
     (await server.request('GET', `/v1/analytics/${path}?${query}`)).body;
-  const told = { total: 2, passed: 1, failed: 0, denied: 1, failure_rate: 50, denial_rate: 50 };
+  const expectedValue = {
+    total: 2,
+    passed: 1,
+    failed: 0,
+    denied: 1,
+    failure_rate: 50,
+    denial_rate: 50,
+  };
   expect(await get('summary/guardrails')).toEqual({
     object: 'analytics-summary',
-    summary: { total_requests: 4, ...told },
+    summary: { total_requests: 4, ...expectedValue },
   });
   const graph = await get('graphs/guardrails');
-  expect(graph.summary).toEqual(told);
+  expect(graph.summary).toEqual(expectedValue);
   expect(graph.data_points.map((one: { denied: number }) => one.denied)).toEqual([0, 0, 1, 0]);
   const [gpt, claude] = (await get('groups/model')).data;
   expect([gpt.guardrail_passed, claude.guardrail_denied]).toEqual([1, 1]);

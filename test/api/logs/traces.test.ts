@@ -34,7 +34,7 @@ interface Span {
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
   readonly status?: { readonly code: number };
-  readonly said: Record<string, unknown>;
+  readonly attributesList: Record<string, unknown>;
 }
 
 interface Collector extends AsyncDisposable {
@@ -82,9 +82,11 @@ function spansIn(body: string): Span[] {
     }[];
   };
   const [{ resource, scopeSpans }] = resourceSpans as [(typeof resourceSpans)[0]];
-  expect(saidBy(resource.attributes)).toMatchObject({ 'service.name': 'gateways-of-tests' });
+  expect(attributeValues(resource.attributes)).toMatchObject({
+    'service.name': 'gateways-of-tests',
+  });
   return scopeSpans.flatMap(({ spans }) =>
-    spans.map(({ attributes, ...span }) => ({ ...span, said: saidBy(attributes) })),
+    spans.map(({ attributes, ...span }) => ({ ...span, said: attributeValues(attributes) })),
   );
 }
 
@@ -94,7 +96,7 @@ interface Attribute {
 }
 
 /** Integers are strings in OTLP JSON. */
-function saidBy(attributes: readonly Attribute[]): Record<string, unknown> {
+function attributeValues(attributes: readonly Attribute[]): Record<string, unknown> {
   return Object.fromEntries(
     attributes.map(({ key, value }) => {
       expect(Object.keys(value)).toHaveLength(1);
@@ -133,8 +135,8 @@ beforeEach(() => {
 function startTracedServer(url: URL | null): Promise<TestServer> {
   const trusted = readTrustedHosts(upstream.host);
   const headers = new Secret({ 'x-collector-key': 'canary-collector' }, 'test');
-  const told = { headers, serviceName: 'gateways-of-tests', sampler };
-  const traces = url === null ? null : { url, ...told };
+  const expected = { headers, serviceName: 'gateways-of-tests', sampler };
+  const traces = url === null ? null : { url, ...expected };
   return startTestServer({
     settings: {
       trustedHosts: 'hosts' in trusted ? trusted.hosts : [],
@@ -218,7 +220,7 @@ describe('the spans of a request', () => {
         'gen_ai.response.model': chatAnswer.model,
       },
     });
-    expect(call.said).not.toHaveProperty('gen_ai.response.time_to_first_chunk');
+    expect(call.attributesList).not.toHaveProperty('gen_ai.response.time_to_first_chunk');
     const [reached] = upstream.reached;
     expect(reached!.headers.traceparent).toBe(`00-${traceId}-${call.spanId}-01`);
     expect(reached!.headers.tracestate).toBe('vendor=1');
@@ -253,7 +255,7 @@ describe('the spans of a request', () => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
       response.end(`data: ${JSON.stringify({ ...chatAnswer, choices: [] })}\n\ndata: [DONE]\n\n`);
     };
-    const asked = {
+    const query = {
       max_completion_tokens: 30,
       temperature: 1,
       top_p: 0.5,
@@ -264,13 +266,14 @@ describe('the spans of a request', () => {
       stop: ['canary'],
       response_format: { type: 'json_object' },
     };
-    const config = { override_params: asked };
+    const config = { override_params: query };
     await send({ traceparent: `00-${trace}-${callerSpan}-01` }, { config });
     const call = (await spansOf(trace, 2)).find(({ kind }) => kind === 3)!;
-    const { 'gen_ai.response.time_to_first_chunk': seconds, ...said } = call.said;
+    const { 'gen_ai.response.time_to_first_chunk': seconds, ...attributesList } =
+      call.attributesList;
     expect(seconds).toBeGreaterThan(0);
     expect(
-      Object.entries(said).filter(([key]) => /gen_ai\.(request|output|resp)/.test(key)),
+      Object.entries(attributesList).filter(([key]) => /gen_ai\.(request|output|resp)/.test(key)),
     ).toEqual([
       ['gen_ai.request.model', 'gpt-test'],
       ['gen_ai.request.max_tokens', '30'],
@@ -314,21 +317,25 @@ describe('the spans of a request', () => {
     const request = spans.find(({ kind }) => kind === 2)!;
     const calls = spans.filter(({ kind }) => kind === 3);
     expect(request.status).toBeUndefined();
-    expect(calls.map(({ said }) => said['http.response.status_code'])).toEqual([
+    expect(calls.map(({ attributesList }) => attributesList['http.response.status_code'])).toEqual([
       '503',
       '503',
       '200',
     ]);
     expect(calls.map(({ status }) => status?.code)).toEqual([2, 2, undefined]);
-    expect(calls.map(({ said }) => said['error.type'])).toEqual(['503', '503', undefined]);
-    expect(calls.map(({ said }) => said['gen_ai.usage.input_tokens'])).toEqual([
+    expect(calls.map(({ attributesList }) => attributesList['error.type'])).toEqual([
+      '503',
+      '503',
+      undefined,
+    ]);
+    expect(calls.map(({ attributesList }) => attributesList['gen_ai.usage.input_tokens'])).toEqual([
       undefined,
       undefined,
       '5',
     ]);
     expect(new Set([callerSpan, ...spans.map(({ spanId }) => spanId)]).size).toBe(5);
-    const told = upstream.reached.map(({ headers }) => headers.traceparent);
-    expect(told).toEqual(calls.map(({ spanId }) => `00-${trace}-${spanId}-01`));
+    const reported = upstream.reached.map(({ headers }) => headers.traceparent);
+    expect(reported).toEqual(calls.map(({ spanId }) => `00-${trace}-${spanId}-01`));
   });
 
   it('is created for an unreachable provider and for a rejected caller', async () => {
@@ -347,7 +354,7 @@ describe('the spans of a request', () => {
       status: { code: 2 },
       said: { 'error.type': 'upstream_unreachable' },
     });
-    expect(call!.said).not.toHaveProperty('http.response.status_code');
+    expect(call!.attributesList).not.toHaveProperty('http.response.status_code');
     const [refused] = await spansOf(stranger, 1);
     expect(refused).toMatchObject({ said: { 'http.response.status_code': '401' } });
     expect(refused!.status).toBeUndefined();
@@ -446,8 +453,8 @@ describe('without a collector', () => {
     for (const value of [traceparent, 'not a traceparent']) {
       await send({ traceparent: value }, { of: other, by });
     }
-    const told = upstream.reached.map(({ headers }) => headers.traceparent);
-    expect(told).toEqual([traceparent, 'not a traceparent']);
+    const reported = upstream.reached.map(({ headers }) => headers.traceparent);
+    expect(reported).toEqual([traceparent, 'not a traceparent']);
     const { body } = await exchange('GET', `${other.metricsUrl}/metrics`, undefined, {});
     expect(body).not.toContain('gatewright_trace_spans');
   });
@@ -466,9 +473,9 @@ describe('a collector', () => {
     }
     await eventually(async () => expect(await figure('lost', other)).toBe(6));
     expect(await figure('exported', other)).toBe(0);
-    const told = other.logLines.filter((line) => line.includes('spans of requests are lost'));
-    expect(told).toHaveLength(1);
-    expect(told[0]).toContain('answered with 400');
+    const reported = other.logLines.filter((line) => line.includes('spans of requests are lost'));
+    expect(reported).toHaveLength(1);
+    expect(reported[0]).toContain('answered with 400');
   });
 
   it('does not delay the shutdown when it never responds, and queued spans count as lost', async () => {

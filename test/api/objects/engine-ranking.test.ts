@@ -112,21 +112,21 @@ async function found(search: VectorSearch, more: Partial<TextQuery> = {}) {
       return { status: 200, body: { data } };
     },
   };
-  const asked = { queries: ['file_9/1'], filters: null, limit: 20, scoreMin: 0, models, now };
-  const texts = await search.search(store!, owner, { ...asked, ...more });
+  const query = { queries: ['file_9/1'], filters: null, limit: 20, scoreMin: 0, models, now };
+  const texts = await search.search(store!, owner, { ...query, ...more });
   return texts.map(({ text, score }) => ({ text, score: Math.round(score * 1e4) / 1e4 }));
 }
 
 it('returns the same results with and without the cache', async () => {
   using roomy = searching(2 ** 30);
   using narrow = searching(1);
-  const asked: Partial<TextQuery>[] = [
+  const requested: Partial<TextQuery>[] = [
     {},
     { queries: ['file_9/1', 'file_0/1100', 'nothing of the kind'], limit: 50 },
     { scoreMin: 0.9 },
     { filters: { type: 'eq', key: 'few', value: false }, queries: ['file_9/1', 'file_0/7'] },
   ];
-  for (const more of asked) expect(await found(narrow, more)).toEqual(await found(roomy, more));
+  for (const more of requested) expect(await found(narrow, more)).toEqual(await found(roomy, more));
   const [best] = await found(narrow);
   expect(best).toEqual({ text: 'file_9/1', score: 1 });
 });

@@ -17,7 +17,7 @@ import { sendJson } from '../../support/upstream/upstream.ts';
 let shared: SharedAccount;
 let tenant: Tenant;
 let lists: ReturnType<typeof openProviderLists>;
-const { kept, script } = startKeeper();
+const { objects: stored, script } = startKeeper();
 const dayMs = 86_400_000;
 
 beforeAll(async () => {
@@ -64,12 +64,12 @@ it('deletes owners two days after a deletion, a month after expiry, and never wi
     (await shared.ask(tenant, 'POST', path, body)).body.id as string;
   const output = [{ id: 'item_1', container_id: 'container_1' }];
   const response = await make('/responses', { model: 'm', input: 'x' });
-  kept.set(response, { id: response, output });
+  stored.set(response, { id: response, output });
   await shared.ask(tenant, 'GET', `/responses/${response}`);
   const [expired, store] = [await make('/vector_stores'), await make('/vector_stores')];
   const [deleted, job] = [await make('/skills'), await make('/fine_tuning/jobs')];
-  kept.set(job, { id: job, fine_tuned_model: 'ft:m' });
-  kept.set('ft:m', { id: 'ft:m' });
+  stored.set(job, { id: job, fine_tuned_model: 'ft:m' });
+  stored.set('ft:m', { id: 'ft:m' });
   await shared.ask(tenant, 'GET', `/fine_tuning/jobs/${job}`);
   await shared.ask(tenant, 'DELETE', `/skills/${deleted}`);
   const all = ['containers', 'fine_tuning_jobs', 'items', 'models', 'responses', 'skills'];
@@ -78,7 +78,7 @@ it('deletes owners two days after a deletion, a month after expiry, and never wi
   clock.advance(2 * dayMs);
   expect(await run()).toEqual({ ...nothing, forgotten: 1 });
 
-  kept.delete(expired);
+  stored.delete(expired);
   clock.advance(29 * dayMs);
   const { upstream } = shared.inference;
   upstream.script = (_, response) => sendJson(response, { error: {} }, 503);

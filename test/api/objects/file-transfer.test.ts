@@ -21,14 +21,14 @@ let key: string;
 let config: object;
 /** How the provider handles an upload. */
 let take: (request: IncomingMessage) => Promise<{ status: number; body: object }>;
-let asked = 0;
+let requested = 0;
 
 const whole = async (request: IncomingMessage): Promise<Buffer> =>
   Buffer.concat((await request.toArray()) as Buffer[]);
 
 beforeAll(async () => {
   provider = createServer(async (request, response) => {
-    asked += 1;
+    requested += 1;
     const { status, body } = await take(request).catch(() => ({ status: 499, body: {} }));
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
@@ -52,7 +52,7 @@ beforeAll(async () => {
 });
 
 beforeEach(() => {
-  asked = 0;
+  requested = 0;
 });
 
 afterAll(async () => {
@@ -101,12 +101,12 @@ it('arrives byte for byte above the body limit with its sender as owner, also as
 it('is retried when it is small, and sent once when it is large, because a stream cannot be replayed', async () => {
   take = async (request) => {
     await whole(request);
-    return asked === 2 ? { status: 200, body: { id: 'file-2' } } : { status: 503, body: {} };
+    return requested === 2 ? { status: 200, body: { id: 'file-2' } } : { status: 503, body: {} };
   };
   expect(await upload(content.subarray(0, 1000))).toMatchObject({ id: 'file-2' });
-  asked = 0;
+  requested = 0;
   await expect(upload()).rejects.toMatchObject({ status: 503 });
-  expect(asked).toBe(1);
+  expect(requested).toBe(1);
   // The provider may respond with an error before it has received everything.
   take = async () => ({ status: 413, body: { error: { message: 'too much' } } });
   const refused = upload();
@@ -120,7 +120,7 @@ it('is limited to the maximum file size, with and without a declared length', as
   };
   // A client that still sends may see only that the connection has ended.
   await expect(upload(Buffer.concat([content, content]))).rejects.toBeInstanceOf(Error);
-  expect(asked).toBe(0);
+  expect(requested).toBe(0);
   const pieces = Array.from({ length: 17 }, () => randomBytes(mebibyte));
   const answer = await sendPieces(pieces).catch(() => 'cut off');
   expect([{ status: 413 }, 'cut off']).toContainEqual(answer);
@@ -128,7 +128,7 @@ it('is limited to the maximum file size, with and without a declared length', as
 });
 
 it('is aborted when its caller disconnects, without leaving anything behind', async () => {
-  const { promise: isAsked, resolve: began } = Promise.withResolvers<void>();
+  const { promise: isRequested, resolve: began } = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<unknown>();
   take = async (request) => {
     began();
@@ -138,7 +138,7 @@ it('is aborted when its caller disconnects, without leaving anything behind', as
   await inference.server.database.db.deleteFrom('pending_objects').execute();
   const form = sending(15 * mebibyte);
   form.on('error', () => undefined).write(randomBytes(mebibyte));
-  await isAsked;
+  await isRequested;
   form.destroy();
   expect(await ended.promise).toBeInstanceOf(Error);
   await eventually(async () => expect(await pending()).toEqual([]));

@@ -28,16 +28,16 @@ let made = 0;
 /** Reports usage wherever a provider may, and at the end of a stream. */
 const script: TestUpstream['script'] = ({ method, url, body }, answer) => {
   const path = new URL(url, 'http://any').pathname.slice('/v1'.length);
-  const said = body.length === 0 ? {} : JSON.parse(body.toString());
+  const stated = body.length === 0 ? {} : JSON.parse(body.toString());
   if (method === 'POST' && path.endsWith('/runs')) {
-    if (said.stream !== true) return sendJson(answer, { ...run, usage: null });
+    if (stated.stream !== true) return sendJson(answer, { ...run, usage: null });
     answer.writeHead(200, { 'content-type': 'text/event-stream' });
-    const told = { ...run, status: 'completed', usage };
+    const expected = { ...run, status: 'completed', usage };
     answer.write(`event: thread.run.created\ndata: ${JSON.stringify({ ...run, usage: null })}\n\n`);
-    return void answer.end(`event: thread.run.completed\ndata: ${JSON.stringify(told)}\n\n`);
+    return void answer.end(`event: thread.run.completed\ndata: ${JSON.stringify(expected)}\n\n`);
   }
   if (path.includes('/runs/')) return sendJson(answer, { ...run, status: 'in_progress', usage });
-  if (path === '/responses' && said.background === true) {
+  if (path === '/responses' && stated.background === true) {
     const id = `resp_${++made}`;
     return sendJson(answer, { id, ...response, status: 'queued', output: [], usage: null });
   }
@@ -123,10 +123,10 @@ it('rejects a run whose thread could exceed the remaining budget', async () => {
 
 it('charges a response when it is created, and never when it is read, cancelled or deleted', async () => {
   const tenant = await shared.tenant('responses', tokens);
-  const asked = { model: 'm', input: 'x' };
-  await ask(tenant, 'POST', '/responses', asked);
+  const queryValue = { model: 'm', input: 'x' };
+  await ask(tenant, 'POST', '/responses', queryValue);
   await isCharged(tenant, 430);
-  const background = { ...asked, background: true, max_output_tokens: 100 };
+  const background = { ...queryValue, background: true, max_output_tokens: 100 };
   const { id } = (await ask(tenant, 'POST', '/responses', background)).body;
   const { length } = upstream.reached.at(-1)!.body;
   await isCharged(tenant, 430 + length + 100);
@@ -138,7 +138,7 @@ it('charges a response when it is created, and never when it is read, cancelled 
   ] as const) {
     await ask(tenant, method, path, method === 'POST' ? {} : undefined);
   }
-  await ask(tenant, 'POST', '/responses/compact', asked);
+  await ask(tenant, 'POST', '/responses/compact', queryValue);
   await isCharged(tenant, 2 * 430 + length + 100);
 });
 
@@ -180,11 +180,11 @@ it('charges the usage of a run when guardrails deny its output, and nothing when
   const runs = `/threads/${await thread(tenant)}/runs`;
   upstream.script = (_, answer) => {
     const content = [{ type: 'text', text: { value: 'the secret', annotations: [] } }];
-    const said = { ...message, object: 'thread.message', content };
-    const told = { ...run, status: 'completed', usage };
+    const contentValue = { ...message, object: 'thread.message', content };
+    const expected = { ...run, status: 'completed', usage };
     answer.writeHead(200, { 'content-type': 'text/event-stream' });
-    answer.write(`event: thread.message.completed\ndata: ${JSON.stringify(said)}\n\n`);
-    answer.end(`event: thread.run.completed\ndata: ${JSON.stringify(told)}\n\n`);
+    answer.write(`event: thread.message.completed\ndata: ${JSON.stringify(contentValue)}\n\n`);
+    answer.end(`event: thread.run.completed\ndata: ${JSON.stringify(expected)}\n\n`);
   };
   const denies = [{ 'default.contains': { words: ['secret'], operator: 'none' }, deny: true }];
   const { provider } = tenant;
@@ -192,8 +192,8 @@ it('charges the usage of a run when guardrails deny its output, and nothing when
   const headers = { 'x-gateway-config': JSON.stringify(config) };
   upstream.reached.length = 0;
   const additional_messages = [{ role: 'user', content: 'a secret' }];
-  const asked = { additional_messages, stream: true, ...limits };
-  const unsent = await shared.ask(tenant, 'POST', runs, asked, headers);
+  const queryValue = { additional_messages, stream: true, ...limits };
+  const unsent = await shared.ask(tenant, 'POST', runs, queryValue, headers);
   expect([unsent.status, upstream.reached]).toEqual([446, []]);
   const denied = await shared.ask(tenant, 'POST', runs, { stream: true, ...limits }, headers);
   expect([denied.status, JSON.stringify(denied.body)]).toEqual([

@@ -22,7 +22,7 @@ let ours: Tenant;
 let theirs: Tenant;
 let claude: AnthropicTenant;
 let otherClaude: AnthropicTenant;
-const { kept, script } = startKeeper();
+const { objects: stored, script } = startKeeper();
 beforeAll(async () => {
   shared = await startSharedAccount();
   ({ upstream } = shared.inference);
@@ -53,14 +53,17 @@ describe('every request of a client', () => {
     '%s returns 404 for objects of others and for the account as a whole',
     async (_, open) => {
       const requests = await clientRequests((fetch) => open(fetch as never), isHelper);
-      const asked = new Map<string, Pick<ClientRequest, 'method'> & { readonly path: string }>();
+      const requested = new Map<
+        string,
+        Pick<ClientRequest, 'method'> & { readonly path: string }
+      >();
       for (const { method, path } of requests) {
         if (path !== null)
-          asked.set(`${method} ${path}`, { method, path: path.slice('/v1'.length) });
+          requested.set(`${method} ${path}`, { method, path: path.slice('/v1'.length) });
       }
       const ids = new Map<string, string>();
       let refused = 0;
-      for (const { method, path } of asked.values()) {
+      for (const { method, path } of requested.values()) {
         const body = method === 'POST' ? {} : undefined;
         const owned = ownedPathOf(method, path);
         if (owned === null) {
@@ -105,8 +108,8 @@ async function fineTuned({ client }: Tenant) {
     training_file: await fileOf(client),
   });
   const [model, result] = [`ft:m:${id}`, `file-result-${id}`];
-  kept.set(id, { ...kept.get(id), fine_tuned_model: model, result_files: [result] });
-  for (const one of [model, result]) kept.set(one, { id: one });
+  stored.set(id, { ...stored.get(id), fine_tuned_model: model, result_files: [result] });
+  for (const one of [model, result]) stored.set(one, { id: one });
   await client.fineTuning.jobs.list();
   return { id, model, result };
 }
@@ -253,8 +256,8 @@ describe('two workspaces with one account', () => {
 
 describe('two workspaces with one Anthropic account', () => {
   it('has its own containers and code files, and none that a model invents', async () => {
-    const asked = { model: 'm', max_tokens: 100, messages: [] };
-    const code = { ...asked, tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] };
+    const query = { model: 'm', max_tokens: 100, messages: [] };
+    const code = { ...query, tools: [{ type: 'code_execution_20250825', name: 'code_execution' }] };
     const run = async ({ client }: AnthropicTenant) => {
       const { container, content } = await client.messages.create(code as never);
       const result = content[1] as unknown as { content: { content: { file_id: string }[] } };
@@ -262,19 +265,19 @@ describe('two workspaces with one Anthropic account', () => {
     };
     const [mine, other] = [await run(claude), await run(otherClaude)];
     const { messages, files } = claude.client;
-    await messages.create({ ...asked, container: mine.container } as never);
+    await messages.create({ ...query, container: mine.container } as never);
     const skills = (skill_id: string) => ({ skills: [{ type: 'custom', skill_id, version: '1' }] });
-    await messages.create({ ...asked, container: skills('pptx') } as never);
+    await messages.create({ ...query, container: skills('pptx') } as never);
     expect((await files.retrieveMetadata(mine.file)).id).toBe(mine.file);
     upstream.reached.length = 0;
     const source = (file_id: string) => [{ type: 'document', source: { type: 'file', file_id } }];
     const foreign = [
-      messages.create({ ...asked, container: other.container } as never),
-      messages.create({ ...asked, container: { id: other.container } } as never),
-      messages.create({ ...asked, container: skills('skill_other') } as never),
-      messages.countTokens({ ...asked, container: other.container } as never),
+      messages.create({ ...query, container: other.container } as never),
+      messages.create({ ...query, container: { id: other.container } } as never),
+      messages.create({ ...query, container: skills('skill_other') } as never),
+      messages.countTokens({ ...query, container: other.container } as never),
       messages.create({
-        ...asked,
+        ...query,
         messages: [{ role: 'user', content: source(other.file) }],
       } as never),
       files.retrieveMetadata(other.file),
@@ -286,22 +289,22 @@ describe('two workspaces with one Anthropic account', () => {
   });
 
   it('continues only from its own messages, and begins anew otherwise', async () => {
-    const asked = { model: 'm', max_tokens: 100, messages: [], thread: { type: 'create' } };
+    const query = { model: 'm', max_tokens: 100, messages: [], thread: { type: 'create' } };
     const begin = async ({ client }: AnthropicTenant) =>
-      (await client.messages.create(asked as never)).id;
+      (await client.messages.create(query as never)).id;
     const [mine, other] = [await begin(claude), await begin(otherClaude)];
     const { messages } = claude.client;
     const from = (previous_message_id: string) => ({ type: 'continue', previous_message_id });
-    const next = await messages.create({ ...asked, thread: from(mine) } as never);
-    await messages.create({ ...asked, thread: from(next.id) } as never);
-    const unthreaded = await messages.create({ ...asked, thread: null } as never);
+    const next = await messages.create({ ...query, thread: from(mine) } as never);
+    await messages.create({ ...query, thread: from(next.id) } as never);
+    const unthreaded = await messages.create({ ...query, thread: null } as never);
     upstream.reached.length = 0;
     const lost = { status: 404, error: { error: { details: { error_code: 'thread_not_found' } } } };
-    const params = { ...asked, thread: from(other) };
+    const params = { ...query, thread: from(other) };
     const foreign = [
       messages.create(params as never),
-      messages.create({ ...asked, thread: from(unthreaded.id) } as never),
-      messages.create({ ...asked, diagnostics: { previous_message_id: other } } as never),
+      messages.create({ ...query, thread: from(unthreaded.id) } as never),
+      messages.create({ ...query, diagnostics: { previous_message_id: other } } as never),
       messages.batches.create({ requests: [{ custom_id: 'a', params }] } as never),
     ];
     await Promise.all(foreign.map((one) => expect(one).rejects.toMatchObject(lost)));
@@ -329,14 +332,14 @@ it('keeps the first owner of an id that another tenant writes into a body, also 
   const item = (id: string) => ({ type: 'message', id, role: 'assistant', content: 'x' });
   let made = 0;
   upstream.script = ({ method, url, body }, response) => {
-    const said = method === 'POST' ? JSON.parse(body.toString()) : {};
+    const stated = method === 'POST' ? JSON.parse(body.toString()) : {};
     const path = new URL(url, 'http://any').pathname;
     if (path.endsWith('/input_items')) return sendJson(response, { data: [item('msg-first')] });
     made += 1;
-    const output = Array.isArray(said.input) ? said.input : [item('msg-first')];
+    const output = Array.isArray(stated.input) ? stated.input : [item('msg-first')];
     // An id of the body counts.
-    const one = { id: `echo-${made}`, object: 'response', output, ...said };
-    kept.set(one.id, one);
+    const one = { id: `echo-${made}`, object: 'response', output, ...stated };
+    stored.set(one.id, one);
     sendJson(response, one);
   };
   const first = await shared.ask(ours, 'POST', '/responses', { model: 'm', input: 'x' });

@@ -8,10 +8,10 @@ import { FileReadPool } from '../../../src/objects/ingestion/file-read-pool.ts';
 import { Ingestion } from '../../../src/objects/ingestion/ingestion.ts';
 import type { ModelCalls, ModelResponse } from '../../../src/objects/model-calls.ts';
 import { DatabaseBlobs } from '../../../src/store/database-blobs.ts';
-import { KeptBlobs } from '../../../src/store/kept-blobs.ts';
 import * as files from '../../../src/store/objects/files.ts';
 import * as storeFiles from '../../../src/store/objects/vector-store-files.ts';
 import * as vectorStores from '../../../src/store/objects/vector-stores.ts';
+import { StoredBlobs } from '../../../src/store/stored-blobs.ts';
 import { createTestDatabase, type TestDatabase } from '../../support/database/database.ts';
 import { eventually } from '../../support/server/eventually.ts';
 
@@ -40,12 +40,12 @@ const store: vectorStores.StoredVectorStore = {
 const place = { organisationId: owner.organisationId, vectorStoreId: store.id, id: 'file_gw1' };
 
 let test: TestDatabase;
-let blobs: KeptBlobs;
+let blobs: StoredBlobs;
 
 beforeAll(async () => {
   test = await createTestDatabase();
   const { database } = test;
-  blobs = new KeptBlobs({
+  blobs = new StoredBlobs({
     database,
     now: () => now,
     writesTo: 'database',
@@ -95,11 +95,11 @@ afterAll(() => test[Symbol.asyncDispose]());
 function gateway(): {
   models: ModelCalls;
   ingestion: Ingestion;
-  asked: ((answer: ModelResponse) => void)[];
+  calls: ((answer: ModelResponse) => void)[];
 } & Disposable {
-  const asked: ((answer: ModelResponse) => void)[] = [];
+  const calls: ((answer: ModelResponse) => void)[] = [];
   const models: ModelCalls = {
-    call: () => new Promise((resolve) => asked.push(resolve)),
+    call: () => new Promise((resolve) => calls.push(resolve)),
   };
   const readings = new FileReadPool();
   const onFault = (error: unknown): never => {
@@ -107,23 +107,23 @@ function gateway(): {
   };
   const options = { database: test.database, blobs, now: () => now, readings, onFault };
   const ingestion = new Ingestion(options);
-  return { models, ingestion, asked, [Symbol.dispose]: () => readings[Symbol.dispose]() };
+  return { models, ingestion, calls: calls, [Symbol.dispose]: () => readings[Symbol.dispose]() };
 }
 
 it('is resumed whatever its model responds', async () => {
   using stopped = gateway();
   stopped.ingestion.start(owner, store, stopped.models);
-  await eventually(() => expect(stopped.asked).toHaveLength(1));
+  await eventually(() => expect(stopped.calls).toHaveLength(1));
   const closing = stopped.ingestion.close();
-  stopped.asked[0]!({ status: 499, body: null });
+  stopped.calls[0]!({ status: 499, body: null });
   await closing;
   const left = await storeFiles.find(test.database.db, place);
   expect(left).toMatchObject({ status: 'in_progress', leased_until: now, chunks: 0 });
 
   using other = gateway();
   other.ingestion.start(owner, store, other.models);
-  await eventually(() => expect(other.asked).toHaveLength(1));
-  other.asked[0]!({ status: 200, body: { data: [{ embedding: [1, 0] }] } });
+  await eventually(() => expect(other.calls).toHaveLength(1));
+  other.calls[0]!({ status: 200, body: { data: [{ embedding: [1, 0] }] } });
   await eventually(async () => {
     const row = await storeFiles.find(test.database.db, place);
     expect(row).toMatchObject({ status: 'completed', chunks: 1 });

@@ -13,28 +13,28 @@ import { exchange } from '../../support/server/server.ts';
 import { sendJson, type TestUpstream } from '../../support/upstream/upstream.ts';
 
 type Reached = Parameters<TestUpstream['script']>[0];
-type Kept = { id: string; created_at: number; metadata?: Record<string, unknown> };
+type StoredObject = { id: string; created_at: number; metadata?: Record<string, unknown> };
 
 let inference: Inference;
 let ours: string;
 let theirs: string;
 let lists: ReturnType<typeof openProviderLists>;
 /** The objects of the one account, the newest last. */
-let kept: Kept[] = [];
+let stored: StoredObject[] = [];
 let made = 0;
-/** What happens to the response of the next creation. */
+/** Decides how the provider responds to the next creation. */
 let fate: 'answer' | 'cut' | 'fail' | 'refuse' = 'answer';
 /** Whether the provider stores metadata, and the length of its pages. */
 let terms = { keepsMetadata: true, pageMax: 100, heedsCursor: true };
 const minuteMs = 60_000;
 
-const create = (body: Buffer): Kept => {
-  const { metadata, ...said } = JSON.parse(body.toString() || '{}');
+const create = (body: Buffer): StoredObject => {
+  const { metadata, ...stated } = JSON.parse(body.toString() || '{}');
   made += 1;
   return {
     id: `vs_${made}`,
     created_at: Math.floor(inference.server.clock.now() / 1000),
-    ...said,
+    ...stated,
     ...(terms.keepsMetadata ? { metadata: metadata ?? {} } : {}),
   };
 };
@@ -43,13 +43,13 @@ const script: TestUpstream['script'] = ({ method, url, body }: Reached, response
   const { pathname, searchParams } = new URL(url, 'http://any');
   const [, , , id] = pathname.split('/');
   if (method === 'GET' && id === undefined) {
-    const all = kept.toReversed();
+    const all = stored.toReversed();
     const after = terms.heedsCursor ? searchParams.get('after') : null;
     const from = after === null ? 0 : all.findIndex((one) => one.id === after) + 1;
     const data = all.slice(from, from + terms.pageMax);
     return sendJson(response, { data, has_more: from + data.length < all.length });
   }
-  const known = kept.find((one) => one.id === id);
+  const known = stored.find((one) => one.id === id);
   if (id !== undefined) {
     if (known === undefined) return sendJson(response, { error: {} }, 404);
     if (method === 'POST') Object.assign(known, JSON.parse(body.toString()));
@@ -57,7 +57,7 @@ const script: TestUpstream['script'] = ({ method, url, body }: Reached, response
   }
   if (fate === 'refuse') return sendJson(response, { error: { message: 'no' } }, 400);
   const one = create(body);
-  kept.push(one);
+  stored.push(one);
   if (fate === 'cut') return void response.destroy();
   if (fate === 'fail') return sendJson(response, { error: { message: 'late' } }, 502);
   sendJson(response, one);
@@ -105,7 +105,7 @@ beforeAll(async () => {
 });
 
 beforeEach(async () => {
-  kept = [];
+  stored = [];
   fate = 'answer';
   terms = { keepsMetadata: true, pageMax: 100, heedsCursor: true };
   inference.upstream.script = script;
@@ -128,7 +128,7 @@ function run(from: ProviderLists = lists) {
 }
 
 const idsOf = async (key: string, kind = 'vector_stores') =>
-  (await ask(key, 'GET', `/${kind}`)).body.data.map(({ id }: Kept) => id);
+  (await ask(key, 'GET', `/${kind}`)).body.data.map(({ id }: StoredObject) => id);
 
 const pending = () =>
   inference.server.database.db.selectFrom('pending_objects').selectAll().execute();
@@ -136,23 +136,24 @@ const pending = () =>
 const nothing = { found: 0, unfound: 0, postponed: 0 };
 
 it('carries a marker for its provider, is otherwise unchanged, and is returned without the marker', async () => {
-  const said =
+  const stated =
     '{"name" : "a",\n "metadata":{"k":"v", "n":"12345678901234567890"} ,"big":12345678901234567890}';
-  const answer = await ask(ours, 'POST', '/vector_stores', said, {
+  const answer = await ask(ours, 'POST', '/vector_stores', stated, {
     'content-type': 'application/json',
   });
   const { id, metadata } = answer.body;
   expect(metadata).toEqual({ k: 'v', n: '12345678901234567890' });
   const sent = inference.upstream.reached.at(-1)!.body.toString();
   const mark = /,"gatewright_mark":"[0-9a-f]{32}"/.exec(sent)![0];
-  expect(sent.replace(mark, '').replace('"k":"v","n"', '"k":"v", "n"')).toBe(said);
+  expect(sent.replace(mark, '').replace('"k":"v","n"', '"k":"v", "n"')).toBe(stated);
   const [listed] = (await ask(ours, 'GET', '/vector_stores')).body.data;
-  const told = await ask(ours, 'GET', `/vector_stores/${id}`);
+  const reported = await ask(ours, 'GET', `/vector_stores/${id}`);
   const changed = await ask(ours, 'POST', `/vector_stores/${id}`, { name: 'b' });
-  for (const shown of [listed, told.body, changed.body]) expect(shown.metadata).toEqual(metadata);
+  for (const visible of [listed, reported.body, changed.body])
+    expect(visible.metadata).toEqual(metadata);
   const full = Object.fromEntries(Array.from({ length: 16 }, (_, at) => [`k${at}`, 'v']));
   await ask(ours, 'POST', '/vector_stores', { metadata: full });
-  expect(kept.at(-1)!.metadata).toEqual(full);
+  expect(stored.at(-1)!.metadata).toEqual(full);
   expect(await pending()).toEqual([]);
   // A retry with the same idempotency key must be identical.
   const bodies: string[] = [];
@@ -173,8 +174,8 @@ it('gets its owner a minute after an aborted or failed response, also behind pag
   fate = 'refuse';
   expect(await ask(ours, 'POST', '/vector_stores', {})).toMatchObject({ status: 400 });
   fate = 'answer';
-  const [first, second] = kept.map(({ id }) => id);
-  for (let at = 0; at < 250; at += 1) kept.push(create(Buffer.from('')));
+  const [first, second] = stored.map(({ id }) => id);
+  for (let at = 0; at < 250; at += 1) stored.push(create(Buffer.from('')));
   terms.pageMax = 20;
   expect(await pending()).toHaveLength(2);
   expect(await run()).toEqual(nothing);
@@ -184,21 +185,21 @@ it('gets its owner a minute after an aborted or failed response, also behind pag
   expect(new Set(await idsOf(ours))).toEqual(new Set([first, second]));
   expect(await ask(theirs, 'GET', `/vector_stores/${first}`)).toMatchObject({ status: 404 });
   await ask(ours, 'DELETE', `/vector_stores/${first}`);
-  kept = kept.filter(({ id }) => id !== first);
+  stored = stored.filter(({ id }) => id !== first);
   inference.server.clock.advance(60 * minuteMs);
   expect(await run()).toEqual(nothing);
   expect(await pending()).toEqual([]);
 });
 
 it('is recorded when the caller disconnects before the response, once when response and job find it together', async () => {
-  const { promise: isAsked, resolve: asked } = Promise.withResolvers<void>();
+  const { promise: isRequested, resolve: requested } = Promise.withResolvers<void>();
   const { promise: mayAnswer, resolve: answer } = Promise.withResolvers<void>();
   inference.upstream.script = async (request, response) => {
     if (request.method === 'POST') {
-      kept.push(create(request.body));
-      asked();
+      stored.push(create(request.body));
+      requested();
       await mayAnswer;
-      return sendJson(response, kept.at(-1));
+      return sendJson(response, stored.at(-1));
     }
     return script(request, response);
   };
@@ -209,14 +210,14 @@ it('is recorded when the caller disconnects before the response, once when respo
     signal: leaving.signal,
     headers: { authorization: `Bearer ${ours}`, 'content-type': 'application/json' },
   }).catch((error: unknown) => error);
-  await isAsked;
+  await isRequested;
   leaving.abort();
   expect(await left).toBeInstanceOf(Error);
   inference.server.clock.advance(minuteMs);
   expect(await run()).toMatchObject({ found: 1 });
   answer();
   await eventually(async () => expect(await pending()).toEqual([]));
-  expect(await idsOf(ours, 'assistants')).toContain(kept[0]!.id);
+  expect(await idsOf(ours, 'assistants')).toContain(stored[0]!.id);
 });
 
 it('is reported as not found after an hour when no list contains it', async () => {
@@ -237,7 +238,7 @@ it('is reported as not found after an hour when no list contains it', async () =
   inference.server.clock.advance(60 * minuteMs);
   expect(await run()).toEqual({ ...nothing, unfound: 3 });
   expect(await run()).toEqual(nothing);
-  expect(await idsOf(ours)).not.toContain(kept[0]!.id);
+  expect(await idsOf(ours)).not.toContain(stored[0]!.id);
 });
 
 it('is searched again for a day when the provider is unavailable', async () => {
@@ -250,7 +251,7 @@ it('is searched again for a day when the provider is unavailable', async () => {
   inference.server.clock.advance(60 * minuteMs);
   inference.upstream.script = script;
   expect(await run()).toEqual({ ...nothing, found: 1 });
-  expect(await idsOf(ours)).toContain(kept[0]!.id);
+  expect(await idsOf(ours)).toContain(stored[0]!.id);
   await ask(ours, 'POST', '/vector_stores', {});
   inference.upstream.script = (_, response) => sendJson(response, { error: {} }, 500);
   inference.server.clock.advance(25 * 60 * minuteMs);
@@ -275,5 +276,5 @@ it('is not created when it cannot be recorded, and is found later when the datab
   inference.upstream.script = script;
   inference.server.clock.advance(minuteMs);
   expect(await run()).toEqual({ ...nothing, found: 1 });
-  expect(await idsOf(ours)).toContain(kept[0]!.id);
+  expect(await idsOf(ours)).toContain(stored[0]!.id);
 });

@@ -39,7 +39,7 @@ beforeAll(async () => {
 });
 
 beforeEach(() => {
-  provider.heard.length = 0;
+  provider.received.length = 0;
   provider.reply = 'hi';
   upstream.reached.length = 0;
   upstream.script = provider.script;
@@ -54,9 +54,9 @@ const messageOf = (id: string, role: string, value: string) => ({
   content: [{ type: 'text', text: { value, annotations: [] } }],
 });
 
-function events(response: ServerResponse, ...told: readonly object[]): void {
+function events(response: ServerResponse, ...collectVisibleText: readonly object[]): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  response.end(told.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''));
+  response.end(collectVisibleText.map((event) => `data: ${JSON.stringify(event)}\n\n`).join(''));
 }
 
 async function saved(config: object): Promise<string> {
@@ -74,35 +74,35 @@ const clientBy = async (config: object): Promise<OpenAI> => {
   return new OpenAI({ apiKey: ours.key, baseURL, defaultHeaders, maxRetries: 0 });
 };
 
-describe.each(['native', 'proxy'] as const)('stored assistants (%s)', (kept) => {
+describe.each(['native', 'proxy'] as const)('stored assistants (%s)', (stored) => {
   let plain: OpenAI;
   let assistant: string;
 
   beforeAll(async () => {
-    plain = await clientBy(configs[kept]);
+    plain = await clientBy(configs[stored]);
     upstream.script = provider.script;
     assistant = (await plain.beta.assistants.create({ model: 'm' })).id;
   });
 
-  const guarded = (guardrails: object) => clientBy({ ...configs[kept], ...guardrails });
+  const guarded = (guardrails: object) => clientBy({ ...configs[stored], ...guardrails });
 
   /** Returns everything that a caller sees of the text of a run, including rejected parts. */
-  async function told(by: OpenAI, content: string): Promise<string> {
+  async function collectVisibleText(by: OpenAI, content: string): Promise<string> {
     const { threads } = by.beta;
     const { id } = await plain.beta.threads.create();
-    const asked = { assistant_id: assistant };
-    const said = await Promise.allSettled([
+    const query = { assistant_id: assistant };
+    const responseValue = await Promise.allSettled([
       threads.messages
         .create(id, { role: 'user', content })
-        .then(() => threads.runs.createAndPoll(id, asked, { pollIntervalMs: 20 })),
+        .then(() => threads.runs.createAndPoll(id, query, { pollIntervalMs: 20 })),
     ]);
     const { data } = await plain.beta.threads.messages.list(id);
     const answers = data.filter(({ role }) => role === 'assistant');
-    const shown = await Promise.allSettled([
+    const visible = await Promise.allSettled([
       threads.messages.list(id).then((page) => page.data),
       ...answers.map((one) => threads.messages.retrieve(one.id, { thread_id: id })),
     ]);
-    return JSON.stringify([said, shown]);
+    return JSON.stringify([responseValue, visible]);
   }
 
   async function streamed(by: OpenAI): Promise<string> {
@@ -118,26 +118,29 @@ describe.each(['native', 'proxy'] as const)('stored assistants (%s)', (kept) => 
   }
 
   it('sends denied content to no model, and redacted content only in its redacted form', async () => {
-    await told(await guarded({ input_guardrails: [forbids('bomb')] }), 'a bomb');
-    expect(provider.heard.join()).not.toContain('bomb');
-    await told(await guarded({ input_guardrails: [replaces('\\d{3}-\\d{4}')] }), 'call 555-1234');
-    expect(provider.heard.join()).toContain('call [...]');
-    expect(provider.heard.join()).not.toContain('555-1234');
+    await collectVisibleText(await guarded({ input_guardrails: [forbids('bomb')] }), 'a bomb');
+    expect(provider.received.join()).not.toContain('bomb');
+    await collectVisibleText(
+      await guarded({ input_guardrails: [replaces('\\d{3}-\\d{4}')] }),
+      'call 555-1234',
+    );
+    expect(provider.received.join()).toContain('call [...]');
+    expect(provider.received.join()).not.toContain('555-1234');
   });
 
   it('returns denied content in no list, message or stream', async () => {
     provider.reply = 'build a bomb';
     const by = await guarded({ output_guardrails: [forbids('bomb')] });
-    expect(await told(by, 'how?')).not.toContain('bomb');
+    expect(await collectVisibleText(by, 'how?')).not.toContain('bomb');
     expect(await streamed(by)).not.toContain('bomb');
-    expect(provider.heard).toHaveLength(2);
+    expect(provider.received).toHaveLength(2);
   });
 
   it('returns redacted content only in its redacted form', async () => {
     // Letters that occur in no id.
     provider.reply = 'call zzz-yyyy';
     const by = await guarded({ output_guardrails: [replaces('z{3}-y{4}')] });
-    for (const all of [await told(by, 'whom?'), await streamed(by)]) {
+    for (const all of [await collectVisibleText(by, 'whom?'), await streamed(by)]) {
       expect(all).toContain('call [...]');
       expect(all).not.toMatch(/zzz|yyyy/);
     }
@@ -151,13 +154,13 @@ describe('provider objects under guardrails', () => {
     .split('\n')
     .filter((line) => /^\| `(?:GET|POST) /.test(line))
     .flatMap((line) => {
-      const [, requests, asked, answered] = line
+      const [, requests, requested, answered] = line
         .split('|')
         .map((cell) => [
           ...[...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code!),
           ...(cell.includes('events') ? ['events'] : []),
         ]);
-      return requests!.map((request) => ({ request, asked: asked!, answered: answered! }));
+      return requests!.map((request) => ({ request, asked: requested!, answered: answered! }));
     });
 
   /** A document with the word at a path like `a.b[].c`. */
@@ -198,29 +201,32 @@ describe('provider objects under guardrails', () => {
     return shared.ask(ours, method, path, sent, headers);
   }
 
-  it.each(rows)('is judged as documented: $request', async ({ request, asked, answered }) => {
-    expect(asked.length + answered.length).toBeGreaterThan(0);
-    for (const path of asked) {
-      upstream.reached.length = 0;
-      const refused = await ask(request, holding(path, canary) as object);
-      expect([path, refused]).toMatchObject([path, { status: 446 }]);
-      expect(upstream.reached).toHaveLength(0);
-    }
-    for (const path of answered) {
-      const isStream = path === 'events';
-      const answer = isStream ? {} : (holding(path, canary) as object);
-      // The gateway lists objects of a provider by requesting them one by one.
-      const isList = /^GET \/(?:responses|chat\/completions)$/.test(request);
-      const shown = isList ? (answer as { data: object[] }).data[0] : answer;
-      upstream.script = (_, response) => {
-        if (isStream) return events(response, messageOf('one', 'assistant', canary));
-        return sendJson(response, { id: 'one', ...shown });
-      };
-      const refused = await ask(request, { stream: isStream });
-      expect([path, refused]).toMatchObject([path, { status: 446 }]);
-      expect(JSON.stringify(refused.body)).not.toContain(canary);
-    }
-  });
+  it.each(rows)(
+    'is judged as documented: $request',
+    async ({ request, asked: requested, answered }) => {
+      expect(requested.length + answered.length).toBeGreaterThan(0);
+      for (const path of requested) {
+        upstream.reached.length = 0;
+        const refused = await ask(request, holding(path, canary) as object);
+        expect([path, refused]).toMatchObject([path, { status: 446 }]);
+        expect(upstream.reached).toHaveLength(0);
+      }
+      for (const path of answered) {
+        const isStream = path === 'events';
+        const answer = isStream ? {} : (holding(path, canary) as object);
+        // The gateway lists objects of a provider by requesting them one by one.
+        const isList = /^GET \/(?:responses|chat\/completions)$/.test(request);
+        const visible = isList ? (answer as { data: object[] }).data[0] : answer;
+        upstream.script = (_, response) => {
+          if (isStream) return events(response, messageOf('one', 'assistant', canary));
+          return sendJson(response, { id: 'one', ...visible });
+        };
+        const refused = await ask(request, { stream: isStream });
+        expect([path, refused]).toMatchObject([path, { status: 446 }]);
+        expect(JSON.stringify(refused.body)).not.toContain(canary);
+      }
+    },
+  );
 
   const by = (output: object) => saved({ ...configs.proxy, output_guardrails: [output] });
   const showing = (config: string, path: string) =>
@@ -250,13 +256,17 @@ describe('provider objects under guardrails', () => {
 
   it('returns 246 when a guardrail fails without denying, in a response, a list and a stream', async () => {
     const config = await by(forbids(canary, { deny: false }));
-    const told = messageOf('m', 'assistant', canary);
+    const collectVisibleText = messageOf('m', 'assistant', canary);
     const path = `/threads/${ids.threads}`;
-    upstream.script = (_, response) => sendJson(response, told);
-    expect(await showing(config, `${path}/messages/m`)).toMatchObject({ status: 246, body: told });
-    upstream.script = (_, response) => sendJson(response, { object: 'list', data: [told] });
+    upstream.script = (_, response) => sendJson(response, collectVisibleText);
+    expect(await showing(config, `${path}/messages/m`)).toMatchObject({
+      status: 246,
+      body: collectVisibleText,
+    });
+    upstream.script = (_, response) =>
+      sendJson(response, { object: 'list', data: [collectVisibleText] });
     expect(await showing(config, `${path}/messages`)).toMatchObject({ status: 246 });
-    upstream.script = (_, response) => events(response, told);
+    upstream.script = (_, response) => events(response, collectVisibleText);
     const run = { stream: true };
     const header = { 'x-gateway-config': config };
     const stream = await shared.ask(ours, 'POST', `${path}/runs`, run, header);

@@ -34,7 +34,7 @@ const minuteMs = 60_000;
 const script: TestUpstream['script'] = ({ method, url, body }, answer) => {
   const { pathname } = new URL(url, 'http://any');
   const path = pathname.slice('/v1'.length);
-  const said = body.length === 0 ? {} : JSON.parse(body.toString());
+  const stated = body.length === 0 ? {} : JSON.parse(body.toString());
   const isRun = path.endsWith('/runs');
   if (method === 'GET' && isRun) {
     const data = [...works].filter(([at]) => at.startsWith(path)).map(([, one]) => one);
@@ -46,7 +46,7 @@ const script: TestUpstream['script'] = ({ method, url, body }, answer) => {
     const one = { id: `work_${++made}`, object: 'response', ...place, status: 'queued' };
     const work: Work = { ...one, usage: null };
     works.set(`${path}/${work.id}`, work);
-    if (said.stream !== true) return sendJson(answer, work);
+    if (stated.stream !== true) return sendJson(answer, work);
     answer.writeHead(200, { 'content-type': 'text/event-stream' });
     const event = { type: 'response.created', response: work };
     return void answer.write(`event: response.created\ndata: ${JSON.stringify(event)}\n\n`);
@@ -110,7 +110,7 @@ const logged = () =>
   });
 
 /** The usage of a key according to the log and its totals. */
-async function told(by: Tenant) {
+async function loggedUsage(by: Tenant) {
   const { db } = shared.inference.server.database;
   const sums = (table: 'request_logs' | 'request_totals') =>
     db
@@ -146,8 +146,8 @@ async function thread(by: Tenant): Promise<string> {
 }
 
 async function runOn(by: Tenant, at: string): Promise<Work> {
-  const asked = { model, max_prompt_tokens: 2_000, max_completion_tokens: 500 };
-  const answer = await shared.ask(by, 'POST', `/threads/${at}/runs`, asked);
+  const queryValue = { model, max_prompt_tokens: 2_000, max_completion_tokens: 500 };
+  const answer = await shared.ask(by, 'POST', `/threads/${at}/runs`, queryValue);
   expect(answer.status).toBe(200);
   return works.get(`/threads/${at}/runs/${answer.body.id}`)!;
 }
@@ -164,12 +164,12 @@ it('is settled once with the usage of the provider under concurrent reads, for i
   expect(await shared.ask(other, 'GET', path)).toMatchObject({ status: 404 });
   expect(await units(tenant)).toBe(granted);
   const ways = ['GET', 'GET', 'POST', 'GET'] as const;
-  const asked = Array.from({ length: 50 }, (_, at) => {
+  const requests = Array.from({ length: 50 }, (_, at) => {
     const method = ways[at % 4]!;
     const query = at % 4 === 3 ? '?stream=true' : '';
     return shared.ask(tenant, method, path + (method === 'POST' ? '/cancel' : query));
   });
-  for (const { status } of await Promise.all(asked)) expect(status).toBe(200);
+  for (const { status } of await Promise.all(requests)) expect(status).toBe(200);
   expect(await units(tenant)).toBe(journal(1_234, 77));
   expect(await open()).toEqual([]);
   await shared.ask(tenant, 'GET', path);
@@ -202,7 +202,7 @@ it('is settled by a job when nobody reads it, stays without reported usage, and 
   const { clock } = shared.inference.server;
   const tenant = await shared.tenant('nobody', cost);
   const at = await thread(tenant);
-  const [told, going, gone, unsaid] = [
+  const [loggedUsage, going, gone, unsaid] = [
     await background(tenant),
     await background(tenant),
     await background(tenant),
@@ -210,7 +210,7 @@ it('is settled by a job when nobody reads it, stays without reported usage, and 
   ];
   const granted = await units(tenant);
   expect(await run()).toEqual(nothing);
-  Object.assign(told!, { status: 'completed', usage: used(1_000, 100) });
+  Object.assign(loggedUsage!, { status: 'completed', usage: used(1_000, 100) });
   Object.assign(unsaid!, { status: 'failed', usage: null });
   works.delete(`/responses/${gone!.id}`);
   clock.advance(minuteMs);
@@ -290,7 +290,7 @@ it('equals log and totals in the end for runs, responses and aborted streams', a
     uses.reduce((all, [input, output]) => all + each(input, output), 0);
   const charged = sum(journal);
   expect(await units(tenant)).toBe(charged);
-  expect(await told(tenant)).toEqual({
+  expect(await loggedUsage(tenant)).toEqual({
     input: sum((input) => input),
     output: sum((_, output) => output),
     cost: charged,

@@ -19,13 +19,13 @@ import { chatAnswer } from '../../support/upstream/upstream.ts';
 
 type Parts = Pick<Database, 'db' | 'transaction'>;
 
-interface Asked {
+interface ModelCall {
   readonly params: Readonly<Record<string, unknown>>;
   readonly signal: AbortSignal;
   answer(answer: ModelResponse): void;
 }
 
-interface Shown {
+interface RunRecord {
   readonly id: string;
   readonly thread_id: string;
   readonly status: RunStatus;
@@ -35,7 +35,7 @@ interface Shown {
 
 const leaseMs = 30_000;
 const owner = { organisationId: newId(), workspaceId: '', apiKeyId: newId() };
-const said = { status: 200, body: chatAnswer };
+const contentValue = { status: 200, body: chatAnswer };
 const calling = (...called: [string, string][]) => ({
   status: 200,
   body: {
@@ -67,7 +67,7 @@ const found: TextMatch = {
 
 let test: TestDatabase;
 let now = Date.UTC(2027, 0, 4, 8);
-let asked: Asked[];
+let requested: ModelCall[];
 let replicas: RunDriverPool[];
 
 beforeAll(async () => {
@@ -85,7 +85,7 @@ beforeEach(startAnew);
 async function startAnew(): Promise<void> {
   await Promise.all((replicas ?? []).map((drivers) => drivers[Symbol.asyncDispose]()));
   replicas = [];
-  asked = [];
+  requested = [];
   await test.database.db.deleteFrom('runs').execute();
 }
 
@@ -113,7 +113,7 @@ function replica({
         step();
         if (path === '/embeddings') return { status: 200, body: null };
         const { promise, resolve } = Promise.withResolvers<ModelResponse>();
-        asked.push({ params, signal: signal!, answer: resolve });
+        requested.push({ params, signal: signal!, answer: resolve });
         const answer = await promise;
         step();
         return answer;
@@ -133,7 +133,7 @@ async function ask(
   method: string,
   path: string,
   params: object = {},
-): Promise<Shown> {
+): Promise<RunRecord> {
   const [kind, id = null, ...rest] = path.split('/');
   const request: ObjectRequest = {
     owner,
@@ -153,10 +153,10 @@ async function ask(
   };
   const answer = await objects.handle(request);
   if (answer === null) throw new Error(`${path} is nobody's`);
-  return answer.body as Shown;
+  return answer.body as RunRecord;
 }
 
-async function newRun(of: Replica): Promise<Shown> {
+async function newRun(of: Replica): Promise<RunRecord> {
   const tools = [{ type: 'function', function: { name: 'f' } }, { type: 'file_search' }];
   const resources = { file_search: { vector_store_ids: ['vs_1'] } };
   const assistant = await ask(of, 'POST', 'assistants', {
@@ -168,32 +168,32 @@ async function newRun(of: Replica): Promise<Shown> {
   return ask(of, 'POST', 'threads/runs', { assistant_id: assistant.id, thread });
 }
 
-const pathOf = ({ id, thread_id: thread }: Shown): string => `threads/${thread}/runs/${id}`;
+const pathOf = ({ id, thread_id: thread }: RunRecord): string => `threads/${thread}/runs/${id}`;
 
-const look = (of: Replica, run: Shown): Promise<Shown> => ask(of, 'GET', pathOf(run));
+const look = (of: Replica, run: RunRecord): Promise<RunRecord> => ask(of, 'GET', pathOf(run));
 
-const becomes = (of: Replica, run: Shown, status: RunStatus): Promise<Shown> =>
+const becomes = (of: Replica, run: RunRecord, status: RunStatus): Promise<RunRecord> =>
   eventually(async () => {
-    const shown = await look(of, run);
-    expect(shown.status).toBe(status);
-    return shown;
+    const visible = await look(of, run);
+    expect(visible.status).toBe(status);
+    return visible;
   });
 
 /** Resolves with the model call of that number once it is made. */
-const question = (number: number): Promise<Asked> =>
+const question = (number: number): Promise<ModelCall> =>
   eventually(async () => {
-    expect(asked.length).toBeGreaterThan(number);
-    return asked[number]!;
+    expect(requested.length).toBeGreaterThan(number);
+    return requested[number]!;
   });
 
-const told = ({ params }: Asked) => params.messages as readonly object[];
+const messagesOf = ({ params }: ModelCall) => params.messages as readonly object[];
 
 /** Answers each new model call with the next response until the condition holds. */
 async function answerAll(isSo: () => Promise<boolean>, answers: readonly ModelResponse[]) {
-  const before = asked.length;
-  const given = new Set<Asked>();
+  const before = requested.length;
+  const given = new Set<ModelCall>();
   await eventually(async () => {
-    for (const [at, one] of asked.slice(before).entries()) {
+    for (const [at, one] of requested.slice(before).entries()) {
       if (!given.has(one)) one.answer(answers[at]!);
       given.add(one);
     }
@@ -202,7 +202,7 @@ async function answerAll(isSo: () => Promise<boolean>, answers: readonly ModelRe
 }
 
 /** Returns the stored texts of the run and the positions of its steps. */
-async function traces(of: Replica, run: Shown) {
+async function traces(of: Replica, run: RunRecord) {
   const messages = await ask(of, 'GET', `threads/${run.thread_id}/messages`);
   const steps = await runSteps.listAll(test.database.db, {
     organisation_id: owner.organisationId,
@@ -249,12 +249,14 @@ describe('a driver that dies', () => {
     const successor = replica();
     let isWhole = false;
     for (let diesAt = 1; !isWhole; diesAt += 1) {
-      asked = [];
+      requested = [];
       const death = dying(diesAt);
       const victim = replica(death);
       const run = await newRun(victim);
-      await eventually(async () => expect(asked.length + victim.faults.length).toBeGreaterThan(0));
-      asked[0]?.answer(said);
+      await eventually(async () =>
+        expect(requested.length + victim.faults.length).toBeGreaterThan(0),
+      );
+      requested[0]?.answer(contentValue);
       await eventually(async () => {
         const isOver = (await look(successor, run)).status === 'completed';
         expect(isOver || victim.faults.length === 1).toBe(true);
@@ -262,7 +264,7 @@ describe('a driver that dies', () => {
       isWhole = victim.faults.length === 0;
       now += leaseMs;
       const isTaken = (await successor.drivers.takeOver()) === 1;
-      if (isTaken) (await question(asked.length)).answer(said);
+      if (isTaken) (await question(requested.length)).answer(contentValue);
       const ended = await becomes(successor, run, 'completed');
       expect(ended.usage).toMatchObject({ total_tokens: 7 });
       expect(await traces(successor, run)).toEqual({ messages: 1, steps: ['0 completed'] });
@@ -271,10 +273,10 @@ describe('a driver that dies', () => {
 
   it('leaves a pending search to another driver, which repeats no model call', async () => {
     const successor = replica();
-    const answers = [searches, said];
+    const answers = [searches, contentValue];
     let isWhole = false;
     for (let diesAt = 1; !isWhole; diesAt += 1) {
-      asked = [];
+      requested = [];
       const death = dying(diesAt);
       const victim = replica(death);
       const run = await newRun(victim);
@@ -284,7 +286,7 @@ describe('a driver that dies', () => {
       }, answers);
       isWhole = victim.faults.length === 0;
       const isWritten = (await traces(successor, run)).steps.length;
-      const askedBefore = asked.length;
+      const requestedBefore = requested.length;
       now += leaseMs;
       await successor.drivers.takeOver();
       await answerAll(
@@ -297,8 +299,8 @@ describe('a driver that dies', () => {
         messages: 1,
         steps: ['1 completed', '2 completed'],
       });
-      expect(asked.length - askedBefore).toBe(2 - isWritten);
-      expect(told(asked.at(-1)!).at(-1)).toEqual({
+      expect(requested.length - requestedBefore).toBe(2 - isWritten);
+      expect(messagesOf(requested.at(-1)!).at(-1)).toEqual({
         role: 'tool',
         tool_call_id: 's',
         content: '【1:0†source】 notes.md\nbecause',
@@ -312,7 +314,7 @@ describe('a driver that dies', () => {
     const late = await question(0);
     now += leaseMs;
     expect(await successor.drivers.takeOver()).toBe(1);
-    (await question(1)).answer(said);
+    (await question(1)).answer(contentValue);
     await becomes(successor, run, 'completed');
     late.answer(calls);
     await sleeper.drivers[Symbol.asyncDispose]();
@@ -324,7 +326,7 @@ describe('a driver that dies', () => {
   });
 
   it('is not followed into death by its successors, when a run kills drivers repeatedly', async () => {
-    let run: Shown | null = null;
+    let run: RunRecord | null = null;
     for (let times = 0; times < 5; times += 1) {
       const victim = replica();
       if (run === null) run = await newRun(victim);
@@ -336,7 +338,7 @@ describe('a driver that dies', () => {
     await last.drivers.takeOver();
     const failed = await becomes(last, run!, 'failed');
     expect(failed).toMatchObject({ last_error: { code: 'server_error' } });
-    expect(asked).toHaveLength(5);
+    expect(requested).toHaveLength(5);
   });
 
   it('is replaced at once after an orderly shutdown', async () => {
@@ -345,7 +347,7 @@ describe('a driver that dies', () => {
     await question(0);
     await stopped.drivers[Symbol.asyncDispose]();
     expect(await successor.drivers.takeOver()).toBe(1);
-    (await question(1)).answer(said);
+    (await question(1)).answer(contentValue);
     await becomes(successor, run, 'completed');
   });
 });
@@ -358,7 +360,7 @@ describe('a run', () => {
     const rivals = Array.from({ length: 20 }, () => replica());
     const taken = await Promise.all(rivals.map(({ drivers }) => drivers.takeOver()));
     expect(taken.reduce((sum, one) => sum + one)).toBe(1);
-    (await question(1)).answer(said);
+    (await question(1)).answer(contentValue);
     await becomes(rivals[0]!, run, 'completed');
   });
 
@@ -372,7 +374,7 @@ describe('a run', () => {
     expect(await second.drivers.takeOver()).toBe(0);
     const outputs = { tool_outputs: [{ tool_call_id: 'a', output: 'x' }] };
     await ask(second, 'POST', `${pathOf(run)}/submit_tool_outputs`, outputs);
-    (await question(1)).answer(said);
+    (await question(1)).answer(contentValue);
     const ended = await becomes(second, run, 'completed');
     expect(ended.usage).toMatchObject({ total_tokens: 14 });
     expect((await traces(second, run)).steps).toEqual(['1 completed', '2 completed']);
@@ -389,9 +391,9 @@ describe('a run', () => {
       Array.from({ length: 100 }, () => ask(one, 'POST', path, outputs)),
     );
     expect(all.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
-    (await question(1)).answer(said);
+    (await question(1)).answer(contentValue);
     await becomes(one, run, 'completed');
-    expect(asked).toHaveLength(2);
+    expect(requested).toHaveLength(2);
   });
 
   it('stops at its driver when it is cancelled in another replica, and also without a driver', async () => {
@@ -442,8 +444,8 @@ describe('runs under random events', () => {
         await question(0);
         for (const happening of happenings) {
           at = await happen(happening, at, run, expected);
-          const shown = await becomes(at, run, expected.status);
-          if (shown.usage !== null) expect(shown.usage.total_tokens).toBe(expected.tokens);
+          const visible = await becomes(at, run, expected.status);
+          if (visible.usage !== null) expect(visible.usage.total_tokens).toBe(expected.tokens);
         }
       }),
       { numRuns: 25 },
@@ -455,20 +457,25 @@ describe('runs under random events', () => {
 async function happen(
   happening: (typeof commands)[number],
   at: Replica,
-  run: Shown,
+  run: RunRecord,
   expected: Expected,
 ): Promise<Replica> {
   const isAsking = expected.status === 'in_progress';
   const path = pathOf(run);
-  const before = asked.length;
+  const before = requested.length;
   switch (happening) {
     case 'answer':
     case 'call':
     case 'both':
     case 'refuse': {
       const both = calling(['s', 'file_search'], ['a', 'f']);
-      const answers = { answer: said, call: calls, both, refuse: { status: 500, body: null } };
-      asked.at(-1)!.answer(answers[happening]);
+      const answers = {
+        answer: contentValue,
+        call: calls,
+        both,
+        refuse: { status: 500, body: null },
+      };
+      requested.at(-1)!.answer(answers[happening]);
       if (!isAsking) return at;
       expected.status = (
         {
@@ -482,7 +489,7 @@ async function happen(
       return at;
     }
     case 'search':
-      asked.at(-1)!.answer(searches);
+      requested.at(-1)!.answer(searches);
       if (!isAsking) return at;
       expected.tokens += 7;
       await question(before);

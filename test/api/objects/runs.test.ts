@@ -92,8 +92,8 @@ describe('an OpenAI client', () => {
         step_details: { message_creation: { message_id: data[0]!.id } },
       },
     ]);
-    const [asked] = inference.upstream.reached;
-    expect(JSON.parse(asked!.body.toString()).messages).toEqual([
+    const [requested] = inference.upstream.reached;
+    expect(JSON.parse(requested!.body.toString()).messages).toEqual([
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: 'hello' },
     ]);
@@ -158,11 +158,11 @@ describe('an OpenAI client', () => {
     const { id } = await assistants.create({ model: 'gpt-test', tools: [weather] });
     const thread = await threads.create({ messages: [{ role: 'user', content: 'rain?' }] });
     const first = threads.runs.stream(thread.id, { assistant_id: id });
-    const told: string[] = [];
-    first.on('event', ({ event }) => told.push(event));
+    const reported: string[] = [];
+    first.on('event', ({ event }) => reported.push(event));
     const asking = await first.finalRun();
     expect(asking.status).toBe('requires_action');
-    expect(told).toEqual([
+    expect(reported).toEqual([
       'thread.run.created',
       'thread.run.queued',
       'thread.run.in_progress',
@@ -189,8 +189,8 @@ describe('an OpenAI client', () => {
     expect(run).toMatchObject({ status: 'completed', usage: { total_tokens: 14 } });
     expect(text.join('')).toBe('It rains');
     const [message] = await second.finalMessages();
-    const kept = await threads.messages.retrieve(message!.id, { thread_id: thread.id });
-    expect(kept.content).toEqual(message!.content);
+    const stored = await threads.messages.retrieve(message!.id, { thread_id: thread.id });
+    expect(stored.content).toEqual(message!.content);
   });
 });
 
@@ -344,8 +344,8 @@ describe('a run with file search', () => {
         results: [result],
       },
     });
-    const told = (await steps([])).data.map(({ step_details: details }) => details);
-    expect(told[0]).toEqual({ type: 'tool_calls', tool_calls: [callOf(plain)] });
+    const reported = (await steps([])).data.map(({ step_details: details }) => details);
+    expect(reported[0]).toEqual({ type: 'tool_calls', tool_calls: [callOf(plain)] });
     const text = { type: 'text', text: 'Frogs are green.' };
     const texts = await steps(['step_details.tool_calls[*].file_search.results[*].content']);
     expect(texts.data[0]!.step_details).toMatchObject({
@@ -371,9 +371,9 @@ describe('a run with file search', () => {
     });
     expect((await second.finalRun()).status).toBe('completed');
     const [message] = await second.finalMessages();
-    const kept = await threads.messages.retrieve(message!.id, { thread_id: asking.thread_id });
-    expect(kept.content).toMatchObject([{ text: { annotations: [{ text: '【1:0†source】' }] } }]);
-    expect(message!.content).toMatchObject(kept.content);
+    const stored = await threads.messages.retrieve(message!.id, { thread_id: asking.thread_id });
+    expect(stored.content).toMatchObject([{ text: { annotations: [{ text: '【1:0†source】' }] } }]);
+    expect(message!.content).toMatchObject(stored.content);
     expect(chats().at(-1).messages.slice(-2)).toMatchObject([
       { tool_call_id: 's', content: expect.stringContaining('green') },
       { tool_call_id: 'w', content: 'dry' },
@@ -516,14 +516,14 @@ describe('a run', () => {
       return { run, said: (await threads.messages.list(thread.id)).data[0]!.content };
     };
     const text = [{ text: { value: 'half' } }];
-    const told = await runOf(half, { error: { message: 'overloaded' } });
-    expect(told).toMatchObject({ run: { last_error: { message: 'overloaded' } }, said: text });
+    const reported = await runOf(half, { error: { message: 'overloaded' } });
+    expect(reported).toMatchObject({ run: { last_error: { message: 'overloaded' } }, said: text });
     const cut = await runOf(half);
     expect(cut).toMatchObject({
       run: { last_error: { message: expect.stringContaining('broke off') } },
       said: text,
     });
-    for (const { run } of [told, cut]) expect(run.status).toBe('failed');
+    for (const { run } of [reported, cut]) expect(run.status).toBe('failed');
     const ended = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };
     expect((await runOf(half, ended)).run.status).toBe('completed');
   });
@@ -569,8 +569,8 @@ describe('a run', () => {
       status: 'incomplete',
       incomplete_details: { reason: 'max_completion_tokens' },
     });
-    const [asked] = inference.upstream.reached;
-    expect(JSON.parse(asked!.body.toString())).toMatchObject({ max_completion_tokens: 256 });
+    const [requested] = inference.upstream.reached;
+    expect(JSON.parse(requested!.body.toString())).toMatchObject({ max_completion_tokens: 256 });
     inference.upstream.script = (_, response) =>
       sendJson(response, { error: { message: 'too fast' } }, 429);
     expect(await endOf({})).toMatchObject({

@@ -19,7 +19,7 @@ let ours: Tenant;
 let theirs: Tenant;
 
 /** Objects in the account that both tenants use. */
-const kept = new Map<string, Record<string, unknown>>();
+const stored = new Map<string, Record<string, unknown>>();
 let made = 0;
 
 beforeAll(async () => {
@@ -40,15 +40,15 @@ beforeEach(() => {
         { type: 'message', id: `msg-${made}` },
         { type: 'code_interpreter_call', id: `ci-${made}`, container_id: `cntr-${made}` },
       ];
-      const said = JSON.parse(body.toString());
-      const one = { id: `${kind}-${made}`, object: kind, made, output, ...said };
-      kept.set(one.id, one);
+      const stated = JSON.parse(body.toString());
+      const one = { id: `${kind}-${made}`, object: kind, made, output, ...stated };
+      stored.set(one.id, one);
       return sendJson(response, one);
     }
-    const one = kept.get(id!);
+    const one = stored.get(id!);
     if (one === undefined) return sendJson(response, { error: { message: 'none' } }, 404);
     if (method === 'DELETE' && rest.length === 0) {
-      kept.delete(id!);
+      stored.delete(id!);
       return sendJson(response, { id, deleted: true });
     }
     return sendJson(response, one);
@@ -60,7 +60,7 @@ afterAll(() => shared[Symbol.asyncDispose]());
 /** A chat request with this part as content. */
 const chatOf = (part: object) => ({ model: 'm', messages: [{ role: 'user', content: [part] }] });
 
-const ask: SharedAccount['ask'] = (...asked) => shared.ask(...asked);
+const ask: SharedAccount['ask'] = (...parameters) => shared.ask(...parameters);
 
 const idsOf = (list: { data: { id: string }[] }) => list.data.map(({ id }) => id);
 
@@ -112,8 +112,8 @@ describe('an object that a workspace stores at a provider', () => {
       routes.push(['POST', '/vector_stores', { file_ids: [id] }]);
       const content = [{ type: 'input_file', file_id: id }];
       routes.push(['POST', '/responses', { model: 'm', input: [{ role: 'user', content }] }]);
-      const asked = chatOf({ type: 'file', file: { file_id: id } });
-      routes.push(['POST', '/chat/completions', asked]);
+      const requested = chatOf({ type: 'file', file: { file_id: id } });
+      routes.push(['POST', '/chat/completions', requested]);
       const source = { type: 'document', source: { type: 'file', file_id: id } };
       routes.push(['POST', '/chat/completions', chatOf(source)]);
     }
@@ -135,7 +135,7 @@ describe('an object that a workspace stores at a provider', () => {
     const headers = { authorization: `Bearer ${theirs.key}`, 'content-type': 'application/json' };
     expect(await exchange('POST', chats, escaped, headers)).toMatchObject({ status: 404 });
     expect(inference.upstream.reached).toEqual([]);
-    expect(kept.has(store.id)).toBe(true);
+    expect(stored.has(store.id)).toBe(true);
     await ask(
       ours,
       'POST',
@@ -203,12 +203,13 @@ interface Place {
   readonly around: (named: object) => object;
 }
 
-const asked = (more: object) => ({ model: 'm', input: 'x', ...more });
-const inTools = (type: string) => (named: object) => asked({ tools: [{ type, ...named }] });
-const inInput = (more: object) => (named: object) => asked({ input: [{ ...more, ...named }] });
+const responseBody = (more: object) => ({ model: 'm', input: 'x', ...more });
+const inTools = (type: string) => (named: object) => responseBody({ tools: [{ type, ...named }] });
+const inInput = (more: object) => (named: object) =>
+  responseBody({ input: [{ ...more, ...named }] });
 const list = (id: string) => [id];
 const inPart = (type: string) => (named: object) =>
-  asked({ input: [{ role: 'user', content: [{ type, ...named }] }] });
+  responseBody({ input: [{ role: 'user', content: [{ type, ...named }] }] });
 const inMessage = (part: object) => ({ messages: [{ role: 'user', content: [part] }] });
 
 const placesOf = (own: Record<string, string>): Place[] => [
@@ -220,13 +221,13 @@ const placesOf = (own: Record<string, string>): Place[] => [
       around: inInput({ type }),
     })),
     { kind: 'items', path, member: 'id', around: inInput({}) },
-    { kind: 'responses', path, member: 'previous_response_id', around: asked },
-    { kind: 'conversations', path, member: 'conversation', around: asked },
+    { kind: 'responses', path, member: 'previous_response_id', around: responseBody },
+    { kind: 'conversations', path, member: 'conversation', around: responseBody },
     {
       kind: 'conversations',
       path,
       member: 'conversation',
-      around: asked,
+      around: responseBody,
       value: (id: string) => ({ id }),
     },
     { kind: 'vector_stores', path, member: 'vector_store_ids', value: list, around: inTools('f') },
@@ -259,23 +260,23 @@ const placesOf = (own: Record<string, string>): Place[] => [
       path,
       member: 'vector_store_ids',
       value: list,
-      around: (named: object) => asked({ tool_resources: { file_search: named } }),
+      around: (named: object) => responseBody({ tool_resources: { file_search: named } }),
     },
     {
       kind: 'files',
       path,
       member: 'file_ids',
       value: list,
-      around: (named: object) => asked({ tool_resources: { code_interpreter: named } }),
+      around: (named: object) => responseBody({ tool_resources: { code_interpreter: named } }),
     },
   ]),
   ...[`/threads/${own.threads}/runs`, '/threads/runs'].flatMap((path) => [
-    { kind: 'assistants', path, member: 'assistant_id', around: asked },
+    { kind: 'assistants', path, member: 'assistant_id', around: responseBody },
     {
       kind: 'files',
       path,
       member: 'file_id',
-      around: (named: object) => asked({ thread: { messages: [{ attachments: [named] }] } }),
+      around: (named: object) => responseBody({ thread: { messages: [{ attachments: [named] }] } }),
     },
   ]),
   {
@@ -284,19 +285,19 @@ const placesOf = (own: Record<string, string>): Place[] => [
     member: 'file_id',
     around: (named) => ({ role: 'user', content: [{ type: 'image_file', image_file: named }] }),
   },
-  { kind: 'files', path: '/vector_stores', member: 'file_ids', value: list, around: asked },
+  { kind: 'files', path: '/vector_stores', member: 'file_ids', value: list, around: responseBody },
   ...['files', 'file_batches'].map((what) => ({
     kind: 'files',
     path: `/vector_stores/${own.vector_stores}/${what}`,
     member: 'file_id',
     around: (named: object) => ({ files: [named] }),
   })),
-  { kind: 'files', path: '/batches', member: 'input_file_id', around: asked },
+  { kind: 'files', path: '/batches', member: 'input_file_id', around: responseBody },
   {
     kind: 'files',
     path: '/chat/completions',
     member: 'file_id',
-    around: (named) => asked(inMessage({ type: 'file', file: named })),
+    around: (named) => responseBody(inMessage({ type: 'file', file: named })),
   },
 ];
 
@@ -351,7 +352,10 @@ describe('two workspaces with one account', () => {
           const answers = await Promise.all(
             ids.map((id) => ask(ours, method, `/${kind}/${id}${path}`, body)),
           );
-          const [foreign, unknown] = answers.map(({ status, body: said }) => ({ status, said }));
+          const [foreign, unknown] = answers.map(({ status, body: responseBody }) => ({
+            status,
+            said: responseBody,
+          }));
           expect([kind, path, method, foreign]).toEqual([kind, path, method, unknown]);
           expect(foreign).toMatchObject({ status: 404 });
         }

@@ -52,7 +52,7 @@ async function clientOf(service: string, config: object = {}): Promise<OpenAI> {
   return new OpenAI({ apiKey: key, baseURL, maxRetries: 0, timeout: 600_000 });
 }
 
-const asked = () => JSON.parse(inference.upstream.reached.at(-1)!.body.toString());
+const lastProviderBody = () => JSON.parse(inference.upstream.reached.at(-1)!.body.toString());
 
 const tool = {
   type: 'function' as const,
@@ -112,7 +112,7 @@ describe('a response of a provider that offers only chats', () => {
       text: { format: { type: 'json_object' } },
     });
     expect(inference.upstream.reached.at(-1)!.url).toBe('/v1/chat/completions');
-    expect(asked()).toEqual({
+    expect(lastProviderBody()).toEqual({
       model: 'm',
       max_tokens: 50,
       response_format: { type: 'json_object' },
@@ -133,8 +133,8 @@ describe('a response of a provider that offers only chats', () => {
       usage: { input_tokens: 5, output_tokens: 2, total_tokens: 7 },
     });
     expect(response.id).toMatch(/^resp_gw[0-9a-f]{32}$/);
-    const { output_text: _, ...told } = response;
-    expect(await client.responses.retrieve(response.id)).toMatchObject(told);
+    const { output_text: _, ...reported } = response;
+    expect(await client.responses.retrieve(response.id)).toMatchObject(reported);
     expect((await client.responses.inputItems.list(response.id)).data).toMatchObject([
       { type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hello' }] },
     ]);
@@ -165,10 +165,14 @@ describe('a response of a provider that offers only chats', () => {
       { role: 'assistant', content: null, tool_calls: [called] },
       { role: 'tool', tool_call_id: 'call_1', content: 'sun' },
     ];
-    expect(asked().messages).toEqual(turns);
+    expect(lastProviderBody().messages).toEqual(turns);
     await client.responses.create({ model: 'm', previous_response_id: second.id, input: 'and?' });
     const more = { role: 'assistant', content: 'hi' };
-    expect(asked().messages).toEqual([...turns, more, { role: 'user', content: 'and?' }]);
+    expect(lastProviderBody().messages).toEqual([
+      ...turns,
+      more,
+      { role: 'user', content: 'and?' },
+    ]);
     const elsewhere = { model: 'm', previous_response_id: second.id, input: 'x' };
     await expect(other.responses.create(elsewhere)).rejects.toBeInstanceOf(NotFoundError);
     await client.responses.delete(first.id);
@@ -289,10 +293,10 @@ describe('a streamed response that the gateway stores', () => {
     }
     const { db } = inference.server.database;
     await db.updateTable('responses').set({ alive_until: 0 }).where('id', '=', id).execute();
-    const told = await all(await client.responses.retrieve(id, { stream: true }));
-    expect(told.slice(0, -1)).toEqual(seen);
+    const reported = await all(await client.responses.retrieve(id, { stream: true }));
+    expect(reported.slice(0, -1)).toEqual(seen);
     const failed = { type: 'response.failed', sequence_number: seen.length };
-    expect(told.at(-1)).toMatchObject(failed);
+    expect(reported.at(-1)).toMatchObject(failed);
     const starting_after = seen.length - 1;
     const rest = await all(await client.responses.retrieve(id, { stream: true, starting_after }));
     expect(rest).toMatchObject([failed]);
@@ -334,8 +338,13 @@ describe('a streamed response that the gateway stores', () => {
 
   it('is cancelled in the background by its owner only, and stays cancelled', async () => {
     const begun = streamScript();
-    const asked = { model: 'm', input: 'hello', stream: true, background: true } as const;
-    const stream = await client.responses.create(asked);
+    const lastProviderBody = {
+      model: 'm',
+      input: 'hello',
+      stream: true,
+      background: true,
+    } as const;
+    const stream = await client.responses.create(lastProviderBody);
     const chat = await begun;
     chat.say({ content: 'a' });
     const events = stream[Symbol.asyncIterator]();
@@ -344,10 +353,10 @@ describe('a streamed response that the gateway stores', () => {
     await expect(other.responses.cancel(id)).rejects.toBeInstanceOf(NotFoundError);
     expect(await client.responses.cancel(id)).toMatchObject({ id, status: 'cancelled' });
     chat.end();
-    const told = [first, ...(await all({ [Symbol.asyncIterator]: () => events }))];
-    expect(told.at(-1)).toMatchObject({ type: 'response.cancelled', response: { id } });
-    expect(told.map((event) => event.sequence_number)).toEqual([...told.keys()]);
-    expect(await all(await client.responses.retrieve(id, { stream: true }))).toEqual(told);
+    const reported = [first, ...(await all({ [Symbol.asyncIterator]: () => events }))];
+    expect(reported.at(-1)).toMatchObject({ type: 'response.cancelled', response: { id } });
+    expect(reported.map((event) => event.sequence_number)).toEqual([...reported.keys()]);
+    expect(await all(await client.responses.retrieve(id, { stream: true }))).toEqual(reported);
     expect(await client.responses.cancel(id)).toMatchObject({ status: 'cancelled' });
   });
 
@@ -432,13 +441,13 @@ describe('a streamed response that the gateway stores', () => {
       .execute();
     const runs = await Promise.all([run(), run(), run()]);
     expect(runs.reduce((sum, { failed }) => sum + failed!, 0)).toBe(1);
-    const { record, ...told } = await row();
-    expect(told).toEqual({ status: 'failed', alive_until: null });
+    const { record, ...reported } = await row();
+    expect(reported).toEqual({ status: 'failed', alive_until: null });
     const error = { code: 'server_error', message: expect.stringContaining('stopped before') };
     expect(JSON.parse(record)).toMatchObject({ id, status: 'failed', error });
     chat.end();
     const rest = await all({ [Symbol.asyncIterator]: () => events });
     expect(rest.at(-1)).toMatchObject({ type: 'response.failed' });
-    expect(await row()).toEqual({ record, ...told });
+    expect(await row()).toEqual({ record, ...reported });
   });
 });

@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Directory } from '../../../src/blobs/directory.ts';
 import { S3 } from '../../../src/blobs/s3.ts';
 import { DatabaseBlobs } from '../../../src/store/database-blobs.ts';
-import { KeptBlobs } from '../../../src/store/kept-blobs.ts';
+import { StoredBlobs } from '../../../src/store/stored-blobs.ts';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
 import { testSettings } from '../../support/server/server.ts';
@@ -107,13 +107,13 @@ describe('a file in a bucket', () => {
 
   it('returns 503 while the bucket fails, and leaves nothing an hour later', async () => {
     const file = await upload();
-    bucket.interfere = (asked) => (/(?:PUT|GET).*0001/.test(asked) ? 503 : null);
+    bucket.interfere = (requested) => (/(?:PUT|GET).*0001/.test(requested) ? 503 : null);
     await expect(upload()).rejects.toEqual(failure(503, 'unavailable'));
     expect(inference.server.logLines.join()).toContain('The bucket files is not given what');
     await expect(
       openai.files.content(file.id).then((read) => read.arrayBuffer()),
     ).rejects.toThrow();
-    bucket.interfere = (asked) => (asked.startsWith('DELETE') ? 503 : null);
+    bucket.interfere = (requested) => (requested.startsWith('DELETE') ? 503 : null);
     // It is deleted for its owner, and erased when the bucket is available again.
     await openai.files.delete(file.id);
     await expect(openai.files.retrieve(file.id)).rejects.toEqual(failure(404, 'not_found'));
@@ -156,7 +156,7 @@ describe('a file in a bucket', () => {
 describe('an uncommitted file of a killed process', () => {
   const key = (id: string) => ({ organisationId: inference.server.organisationId, id });
   const blobsIn = (writesTo: 'database' | 'directory' | 's3') =>
-    new KeptBlobs({
+    new StoredBlobs({
       database: inference.server.database,
       writesTo,
       now: () => inference.server.clock.now(),
@@ -174,8 +174,8 @@ describe('an uncommitted file of a killed process', () => {
     async (place) => {
       await using blobs = blobsIn(place);
       const { database } = inference.server;
-      const kept = await blobs.write(key('file_kept'), pieces());
-      await database.transaction((tx) => blobs.keep(tx, kept));
+      const stored = await blobs.write(key('file_kept'), pieces());
+      await database.transaction((tx) => blobs.keep(tx, stored));
       const lost = await blobs.write(key('file_lost'), pieces());
       inference.server.clock.advance(hourMs - 1);
       expect(await sweep()).toMatchObject({ counts: { deleted: 0 } });
@@ -183,9 +183,9 @@ describe('an uncommitted file of a killed process', () => {
       expect(await sweep()).toMatchObject({ counts: { deleted: 1 } });
       await expect(database.transaction((tx) => blobs.keep(tx, lost))).rejects.toThrow('too long');
       expect(await blobs.read(lost)).toBeNull();
-      const read = await blobs.read(kept);
+      const read = await blobs.read(stored);
       expect(Buffer.concat(await Array.fromAsync(read!.pieces)).equals(content)).toBe(true);
-      await blobs.discard(kept);
+      await blobs.discard(stored);
       await expectNothingLeft();
     },
   );
@@ -214,12 +214,12 @@ describe('an uncommitted file of a killed process', () => {
   it('is rejected when its stored bytes were altered', async () => {
     await using blobs = blobsIn('database');
     const { database } = inference.server;
-    const kept = await blobs.write(key('file_kept'), pieces());
-    await database.transaction((tx) => blobs.keep(tx, kept));
+    const stored = await blobs.write(key('file_kept'), pieces());
+    await database.transaction((tx) => blobs.keep(tx, stored));
     const part = { content: Buffer.alloc(mebibyte) };
     await database.db.updateTable('blob_parts').set(part).where('number', '=', 3).execute();
-    const read = await blobs.read(kept);
+    const read = await blobs.read(stored);
     await expect(Array.fromAsync(read!.pieces)).rejects.toThrow('not what was written');
-    await blobs.discard(kept);
+    await blobs.discard(stored);
   });
 });

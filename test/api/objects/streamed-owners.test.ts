@@ -17,7 +17,7 @@ let upstream: TestUpstream;
 let ours: Tenant;
 let theirs: Tenant;
 let claude: AnthropicTenant;
-const { kept, script } = startKeeper();
+const { objects: stored, script } = startKeeper();
 const notFound = { status: 404 };
 
 beforeAll(async () => {
@@ -57,7 +57,7 @@ it('belongs to its caller as soon as it is named, also when the caller disconnec
     { type: 'response.output_text.delta', delta: '"response.output_item.added"', item_id: 'x' },
     { type: 'response.output_item.done', output_index: 1, item: shell },
   ];
-  for (const id of ['cntr-1', 'cntr-2', 'resp-1']) kept.set(id, { id });
+  for (const id of ['cntr-1', 'cntr-2', 'resp-1']) stored.set(id, { id });
   upstream.script = streamOf(events, promise);
   const leaving = new AbortController();
   const { signal } = leaving;
@@ -65,8 +65,8 @@ it('belongs to its caller as soon as it is named, also when the caller disconnec
     { model: 'm', input: 'x', stream: true },
     { signal },
   );
-  const told = stream[Symbol.asyncIterator]();
-  for (const event of events) expect((await told.next()).value).toMatchObject(event);
+  const reported = stream[Symbol.asyncIterator]();
+  for (const event of events) expect((await reported.next()).value).toMatchObject(event);
   const { containers, responses } = ours.client;
   expect((await containers.retrieve('cntr-1')).id).toBe('cntr-1');
   const { closed } = upstream.reached[0]!;
@@ -89,15 +89,15 @@ it('belongs to its caller as soon as it is named, also when the caller disconnec
 it('belongs to its caller for stored chats and for messages that run code', async () => {
   const choices = [{ index: 0, delta: { content: 'x', audio: { id: 'audio-of-stream' } } }];
   const chunk = { id: 'chatcmpl-of-stream', object: 'chat.completion.chunk', choices };
-  kept.set(chunk.id, { id: chunk.id });
+  stored.set(chunk.id, { id: chunk.id });
   upstream.script = streamOf([chunk, chunk], Promise.resolve());
-  const asked = { model: 'm', store: true, modalities: ['audio'], messages: [], stream: true };
-  const chats = await shared.ask(ours, 'POST', '/chat/completions', asked);
+  const query = { model: 'm', store: true, modalities: ['audio'], messages: [], stream: true };
+  const chats = await shared.ask(ours, 'POST', '/chat/completions', query);
   expect(chats.body.match(/chatcmpl-of-stream/g)).toHaveLength(2);
   const content = [{ type: 'bash_code_execution_output', file_id: 'file-of-stream' }];
   const block = { type: 'bash_code_execution_tool_result', content: { content } };
   const container = { id: 'container-of-stream' };
-  for (const id of ['file-of-stream', 'container-of-stream']) kept.set(id, { id });
+  for (const id of ['file-of-stream', 'container-of-stream']) stored.set(id, { id });
   upstream.script = streamOf(
     [
       { type: 'message_start', message: { id: 'msg', content: [], usage: { input_tokens: 1 } } },

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../../support/server/eventually.ts';
 import { type Inference, startInference } from '../../support/server/inference.ts';
 import { exchange } from '../../support/server/server.ts';
-import { pdfOf, shownText } from '../../support/upstream/pdf.ts';
+import { pageText, pdfOf } from '../../support/upstream/pdf.ts';
 import { sendJson } from '../../support/upstream/upstream.ts';
 
 let inference: Inference;
@@ -122,7 +122,7 @@ describe('a vector store', () => {
       'dogs.md': '# Dogs\n\nThe dog barks at night',
       'birds.html': '<p>Birds <b>sing</b> in spring</p>',
       'fish.json': '{"fish": "swim in water"}',
-      'bees.pdf': pdfOf([shownText('Bees make honey')]),
+      'bees.pdf': pdfOf([pageText('Bees make honey')]),
     };
     for (const [name, text] of Object.entries(texts)) {
       const file = await openai.vectorStores.files.uploadAndPoll(
@@ -145,15 +145,15 @@ describe('a vector store', () => {
     expect(await found('birds sing')).toEqual(['birds.html', 'Birds sing in spring']);
     expect(await found('fish swim')).toEqual(['fish.json', '{"fish": "swim in water"}']);
     expect(await found('bees make honey')).toEqual(['bees.pdf', 'Bees make honey']);
-    const told = await openai.vectorStores.retrieve(store.id);
-    expect(told.file_counts).toEqual({
+    const reported = await openai.vectorStores.retrieve(store.id);
+    expect(reported.file_counts).toEqual({
       in_progress: 0,
       completed: 5,
       failed: 0,
       cancelled: 0,
       total: 5,
     });
-    expect(told.usage_bytes).toBeGreaterThan(5 * 64 * 4);
+    expect(reported.usage_bytes).toBeGreaterThan(5 * 64 * 4);
   });
 
   it('searches only files whose attributes match the filters, and returns nothing below the threshold', async () => {
@@ -219,8 +219,8 @@ describe('a vector store', () => {
       expect(found.search_query).toEqual([query].flat());
       return found.data.map(({ filename, score }) => [filename, score] as const);
     };
-    const names = async (...asked: Parameters<typeof search>) =>
-      (await search(...asked)).map(([name]) => name);
+    const names = async (...parameters: Parameters<typeof search>) =>
+      (await search(...parameters)).map(([name]) => name);
     expect(await search('xq')).toEqual([['code.txt', 1]]);
     expect(await names('APPLES')).toEqual(['near.txt', 'word.txt', 'long.txt']);
     expect(await names('kyoto 京都')).toEqual(['ja.txt']);
@@ -333,9 +333,9 @@ describe('a vector store', () => {
       .execute();
     embedded.length = 0;
     const at = { vector_store_id: store.id };
-    const asked = await openai.vectorStores.files.retrieve(file.id, at).withResponse();
-    expect(asked.data.status).toBe('in_progress');
-    expect(asked.response.headers.get('openai-poll-after-ms')).toBe('1000');
+    const requested = await openai.vectorStores.files.retrieve(file.id, at).withResponse();
+    expect(requested.data.status).toBe('in_progress');
+    expect(requested.response.headers.get('openai-poll-after-ms')).toBe('1000');
     expect(embedded).toEqual([]);
     server.clock.advance(60_000);
     const polled = await openai.vectorStores.files.poll(store.id, file.id, { pollIntervalMs: 5 });
@@ -359,8 +359,8 @@ describe('a vector store', () => {
         .execute();
       expect(left).toEqual([]);
     });
-    const told = await openai.vectorStores.retrieve(store.id);
-    expect(told.file_counts.total).toBe(0);
+    const reported = await openai.vectorStores.retrieve(store.id);
+    expect(reported.file_counts.total).toBe(0);
     expect(await openai.vectorStores.delete(store.id)).toMatchObject({ deleted: true });
     await expect(openai.vectorStores.retrieve(store.id)).rejects.toEqual(failure(404));
   });
@@ -405,7 +405,7 @@ describe('another workspace', () => {
       { file_ids: [file.id] },
       { pollIntervalMs: 5 },
     );
-    const shown = async () => [
+    const listAll = async () => [
       await openai.files.retrieve(file.id),
       await openai.vectorStores.retrieve(store.id),
       await openai.vectorStores.files.retrieve(file.id, at),
@@ -423,7 +423,7 @@ describe('another workspace', () => {
       file: `file_gw${'0'.repeat(32)}`,
       batch: `vsfb_gw${'0'.repeat(32)}`,
     };
-    const before = await shown();
+    const before = await listAll();
     const placesIn = ({ store, file, batch }: typeof theirs): string[] => [
       `/files/${file}`,
       `/files/${file}/content`,
@@ -465,22 +465,25 @@ describe('another workspace', () => {
       const url = `${inference.server.inferenceUrl}/v1${path}`;
       const answer = await exchange(method, url, body, headers);
       const text = JSON.stringify(answer.body) ?? '';
-      const blank = Object.values(ids).reduce((told, id) => told.replaceAll(id, 'ID'), text);
+      const blank = Object.values(ids).reduce(
+        (reported, id) => reported.replaceAll(id, 'ID'),
+        text,
+      );
       return [method, answer.status, blank.replaceAll(/vs(?:fb)?_gw\w{32}/g, 'NEW')];
     };
     const allAnswered = async (ids: typeof theirs) => {
-      const told: unknown[] = [];
+      const reported: unknown[] = [];
       for (const path of placesIn(ids)) {
         for (const method of ['GET', 'DELETE', 'PUT', 'PATCH']) {
-          told.push(await answered(ids, method, path));
+          reported.push(await answered(ids, method, path));
         }
-        for (const body of bodiesWith(ids)) told.push(await answered(ids, 'POST', path, body));
+        for (const body of bodiesWith(ids)) reported.push(await answered(ids, 'POST', path, body));
       }
-      return told;
+      return reported;
     };
     const foreign = await allAnswered(theirs);
     expect(foreign).toEqual(await allAnswered(nobodys));
     expect(JSON.stringify(foreign)).not.toContain('secret.txt');
-    expect(await shown()).toEqual(before);
+    expect(await listAll()).toEqual(before);
   });
 });

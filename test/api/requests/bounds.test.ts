@@ -191,13 +191,13 @@ async function send(resource: Resource, bound: Bound, beyond: number): Promise<T
   const value = textFor(bound, beyond);
   const body = structuredClone(resource.body());
   const [kind, header] = bound.field.split(':');
-  const told = header === undefined ? {} : { [header]: value };
+  const reported = header === undefined ? {} : { [header]: value };
   if (header === undefined) set(body, kind!.split('.'), value);
   const { owner } = (body.managed_by ?? {}) as { owner?: string };
   // A name that is too long can have no lease.
   const isNamed = owner !== undefined && owner.length <= 253;
   const fence = isNamed ? await leases(server.request, owner) : {};
-  const headers = { ...told, ...fence };
+  const headers = { ...reported, ...fence };
   const path = resource.path.replace('{integration}', integrationId);
   return server.request(resource.method ?? 'POST', path, { body, headers });
 }

@@ -153,9 +153,9 @@ const lists: readonly Listed[] = [
     read: (db, page) => idsOf(mcpServerUsers.list(db, server, undefined, page), ({ id }) => id),
     addOne: async () => {
       const [userId] = await addUsers(1);
-      const said = [{ userId: userId!, enabled: true }];
+      const stated = [{ userId: userId!, enabled: true }];
       await test.database.transaction((tx) =>
-        mcpServerUsers.upsertMany(tx, organisation, server.id, said, 1),
+        mcpServerUsers.upsertMany(tx, organisation, server.id, stated, 1),
       );
     },
   },
@@ -210,11 +210,11 @@ async function offsetsOf(work: () => Promise<unknown>): Promise<number[]> {
   const offsets: number[] = [];
   const seen = vi.spyOn(Connection.prototype, 'query');
   await work();
-  for (const [asked, values] of seen.mock.calls as unknown as [
+  for (const [requested, values] of seen.mock.calls as unknown as [
     string | { sql: string },
     unknown,
   ][]) {
-    const text = typeof asked === 'string' ? asked : asked.sql;
+    const text = typeof requested === 'string' ? requested : requested.sql;
     if (/ offset \?/i.test(text)) offsets.push(Number((values as unknown[]).at(-1)));
   }
   seen.mockRestore();
@@ -322,8 +322,12 @@ describe('numbered pages of the audit log', () => {
       }
       const { db } = others[round % 2]!;
       for (const offset of [0, 50, (round * 37) % known.length, known.length - 20]) {
-        const told = await idsAt(db, of, offset, now);
-        expect([round, offset, told]).toEqual([round, offset, known.slice(offset, offset + limit)]);
+        const reported = await idsAt(db, of, offset, now);
+        expect([round, offset, reported]).toEqual([
+          round,
+          offset,
+          known.slice(offset, offset + limit),
+        ]);
       }
     }
   });

@@ -185,14 +185,14 @@ async function expectWhole(sent: readonly Sent[]): Promise<void> {
     .select(['request_id', 'action', 'resource_kind'])
     .where('organisation_id', '=', server.organisationId)
     .execute();
-  const told = new Set(rows.map(({ request_id }) => request_id));
+  const reported = new Set(rows.map(({ request_id }) => request_id));
   const halfDone = sent.filter(
-    ({ requestId, answer }) => answer.status >= 400 && told.has(requestId),
+    ({ requestId, answer }) => answer.status >= 400 && reported.has(requestId),
   );
   expect(halfDone.map(({ name, answer }) => `${name} ${answer.status}`)).toEqual([]);
   const unheard = sent.filter(
     ({ name, requestId, answer }) =>
-      answer.status < 300 && !told.has(requestId) && /^DELETE .*\}$/.test(name),
+      answer.status < 300 && !reported.has(requestId) && /^DELETE .*\}$/.test(name),
   );
   expect(unheard.map(({ name, answer }) => `${name} ${answer.status}`)).toEqual([]);
   expect((await checkConsistency(server.database)).found).toEqual([]);

@@ -12,7 +12,11 @@ import { exhaustedKey } from '../../support/callers/offered-keys.ts';
 import { schemaNames } from '../../support/database/database.ts';
 import { type DatabaseLink, startDatabaseLink } from '../../support/database/database-link.ts';
 import { Description, nameOf, type Operation } from '../../support/interface/response-check.ts';
-import { type Asked, isToken, RightRequests } from '../../support/interface/valid-requests.ts';
+import {
+  isToken,
+  type RequestParts,
+  RightRequests,
+} from '../../support/interface/valid-requests.ts';
 import { ownerOf } from '../../support/server/people.ts';
 import {
   exchange,
@@ -57,13 +61,13 @@ const isPublic = (one: Operation): boolean => !telling(401)(one);
 async function strangers(
   status: number,
   chosen: (one: Operation) => boolean,
-  change: (right: Asked, one: Operation) => Asked,
+  change: (right: RequestParts, one: Operation) => RequestParts,
   where: (one: Operation) => Promise<string> = (one) => requests.place(one),
 ): Promise<string[]> {
   const found: string[] = [];
   for (const one of description.operations.filter(chosen)) {
-    const asked = change(requests.right(one), one);
-    const answer = await requests.ask(one, await where(one), asked);
+    const requested = change(requests.right(one), one);
+    const answer = await requests.ask(one, await where(one), requested);
     if (answer.status !== status) found.push(`${nameOf(one)} ${answer.status}`);
   }
   return found;
@@ -72,7 +76,7 @@ async function strangers(
 /** Adds headers to the valid request. */
 const withHeaders =
   (headers: Record<string, string>) =>
-  (right: Asked): Asked => ({ ...right, headers: { ...right.headers, ...headers } });
+  (right: RequestParts): RequestParts => ({ ...right, headers: { ...right.headers, ...headers } });
 
 it('returns 503 before the first connection and while the database is unavailable', async () => {
   await requests.furnish();
@@ -154,7 +158,7 @@ it('returns 404 for an unknown object, wherever it is named', async () => {
   const named = (one: Operation) => telling(404)(one) && isItem(one);
   expect(await strangers(404, named, (right) => right, nowhere)).toEqual([]);
   const workspace_id = randomUUID();
-  const elsewhere = ({ body, ...right }: Asked): Asked => {
+  const elsewhere = ({ body, ...right }: RequestParts): RequestParts => {
     const query = `?workspace_id=${workspace_id}&organisation_id=${workspace_id}`;
     if (body === undefined) return { ...right, query };
     // Objects of the organisation alone belong to no workspace.
@@ -165,13 +169,13 @@ it('returns 404 for an unknown object, wherever it is named', async () => {
   };
   const mayBePlaced = (one: Operation) =>
     one.takesBody && one.method !== 'DELETE' && 'workspace_id' in one.queries;
-  const placedByQuery = ({ body, ...right }: Asked): Asked => {
+  const placedByQuery = ({ body, ...right }: RequestParts): RequestParts => {
     const { workspace_id: _, ...unplaced } = body as Record<string, unknown>;
     return { ...right, query: `?workspace_id=${workspace_id}`, body: unplaced };
   };
   expect(await strangers(404, mayBePlaced, placedByQuery)).toEqual([]);
   const isOfOwner = ({ path }: Operation) => path.endsWith('/suspensions');
-  const ofNobody = ({ body }: Asked): Asked =>
+  const ofNobody = ({ body }: RequestParts): RequestParts =>
     body === undefined
       ? { query: '?owner=nobody' }
       : { body: { ...(body as object), owner: 'nobody' } };
@@ -185,7 +189,7 @@ it('returns 404 to another tenant, byte for byte as for an unknown object', asyn
   const id = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
   // For operations on every mount, the one on v2.
   const isOnce = ({ path }: Operation) => !/^\/(?:v1(?!\/scim)|admin\/)/.test(path);
-  let asked = 0;
+  let requested = 0;
   for (const one of description.operations.filter(isOnce)) {
     const theirs = await requests.place({ ...one, method: 'GET' });
     if (isPublic(one) || theirs.match(id) === null) continue;
@@ -197,9 +201,9 @@ it('returns 404 to another tenant, byte for byte as for an unknown object', asyn
     const unknown = await ask(theirs.replaceAll(id, () => randomUUID()));
     expect(unknown[1]).toBe(404);
     expect(await ask(theirs)).toEqual(unknown);
-    asked += 1;
+    requested += 1;
   }
-  expect(asked).toBeGreaterThan(100);
+  expect(requested).toBeGreaterThan(100);
 });
 
 it('returns 409 to a reused Idempotency-Key, a missing lease, and a lease of another holder', async () => {
@@ -216,7 +220,10 @@ it('returns 409 to a reused Idempotency-Key, a missing lease, and a lease of ano
   const isLease = (one: Operation) => telling(409)(one) && one.path.includes('/leases/');
   expect(await strangers(200, isLease, (right) => right)).toEqual([]);
   const run_id = randomUUID();
-  const other = (right: Asked) => ({ ...right, body: { ...(right.body as object), run_id } });
+  const other = (right: RequestParts) => ({
+    ...right,
+    body: { ...(right.body as object), run_id },
+  });
   expect(await strangers(409, isLease, other)).toEqual([]);
 });
 
@@ -253,19 +260,19 @@ it('returns 409 to an update, deletion or download of a running export', async (
 
 it('returns 409 to a directory that removes the owner, and to a name that is taken', async () => {
   const { organisationId, database } = server;
-  const collide = (part: string, id: string, said: Record<string, unknown>) =>
+  const collide = (part: string, id: string, content: Record<string, unknown>) =>
     strangers(
       409,
       (one) => telling(409)(one) && one.path.endsWith(`/scim/v2/${part}/{id}`),
       (right, { method }) => {
-        const Operations = Object.entries(said).map(([path, value]) => ({
+        const Operations = Object.entries(content).map(([path, value]) => ({
           op: 'replace',
           path,
           value,
         }));
         if (method === 'PATCH') return { ...right, body: { Operations } };
         return method === 'PUT'
-          ? { ...right, body: { ...(right.body as object), ...said } }
+          ? { ...right, body: { ...(right.body as object), ...content } }
           : right;
       },
       async (one) => one.path.replace(/\{\w+\}/, id),
@@ -306,7 +313,7 @@ it('returns 412 to a stale version wherever If-Match is documented, and nowhere 
 
 it('returns 413 and 415 to bodies of a wrong size or type', async () => {
   const keys = Array.from({ length: 1001 }, (_, at) => `k${at}`);
-  const large = (right: Asked, one: Operation): Asked => ({
+  const large = (right: RequestParts, one: Operation): RequestParts => ({
     ...right,
     body: isToken(one)
       ? keys
@@ -316,7 +323,7 @@ it('returns 413 and 415 to bodies of a wrong size or type', async () => {
       : Object.fromEntries(keys.map((key) => [key, 0])),
   });
   expect(await strangers(413, telling(413), large)).toEqual([]);
-  const foreign = (right: Asked): Asked => ({
+  const foreign = (right: RequestParts): RequestParts => ({
     ...withHeaders({ 'content-type': 'text/plain' })(right),
     body: 'a',
   });
@@ -329,7 +336,7 @@ it('returns 422 to a change set with a rejected change', async () => {
 });
 
 it('returns 429 to repeated guesses', async () => {
-  const wrong = (one: Operation): Asked =>
+  const wrong = (one: Operation): RequestParts =>
     isToken(one)
       ? { body: requests.right(one).body, headers: requests.client('wrong') }
       : { body: { keys: [{ id: randomUUID(), value: 'a' }] } };

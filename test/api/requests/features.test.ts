@@ -84,8 +84,8 @@ it('assigns every route, job and kind to its features', () => {
     expect([route.path, route.features ?? []]).toEqual([route.path, own]);
   }
   for (const { kind, features: own } of resources) {
-    const said = features.filter((name) => kindsOf[name]?.includes(kind));
-    expect([kind, own.toSorted()]).toEqual([kind, said.toSorted()]);
+    const stated = features.filter((name) => kindsOf[name]?.includes(kind));
+    expect([kind, own.toSorted()]).toEqual([kind, stated.toSorted()]);
   }
 });
 
@@ -98,9 +98,9 @@ describe.each(features)('%s, disabled,', (name) => {
       const isFirst = mount === Object.keys(route.mounts)[0];
       if (!isFirst || !one.accepts.includes('access-token')) continue;
       const { status, body } = await server.request(route.method, pathOf(one));
-      const said = body.error?.message ?? body.message ?? body.detail;
+      const stated = body.error?.message ?? body.message ?? body.detail;
       const isClosed = route.features?.includes(name) === true;
-      expect([route.method, route.path, said === refusal]).toEqual([
+      expect([route.method, route.path, stated === refusal]).toEqual([
         route.method,
         route.path,
         isClosed,
@@ -114,9 +114,9 @@ describe.each(features)('%s, disabled,', (name) => {
   it('makes its jobs idle, and no other job', async () => {
     const listed = await servers.get(name)!.app.jobs.list();
     const idle = listed.filter(({ idleBecause }) => idleBecause?.endsWith(' is OFF'));
-    const said = `${featureSettings[name]} is OFF`;
+    const stated = `${featureSettings[name]} is OFF`;
     expect(idle.map((job) => [job.name, job.idleBecause])).toEqual(
-      (jobsOf[name] ?? []).map((job) => [job, said]),
+      (jobsOf[name] ?? []).map((job) => [job, stated]),
     );
   });
 
@@ -176,9 +176,9 @@ it('stops the gateway from enforcing budgets, or policies', async () => {
   const limited = await inference.addKey({ workspace_id: made.body.id });
   const poor = await inference.addKey({ usage_limits: { type: 'tokens', credit_limit: 1 } });
   const statuses = async (url?: string) => {
-    const asked = [limited, limited, poor].map(({ key }) => key);
+    const requests = [limited, limited, poor].map(({ key }) => key);
     const answers: number[] = [];
-    for (const key of asked) {
+    for (const key of requests) {
       answers.push((await inference.chat(key, { ...(url === undefined ? {} : { url }) })).status);
     }
     return answers;

@@ -99,7 +99,7 @@ const textOf = (path: Wrong['path']): string =>
     '',
   );
 /** The path as error messages write it. */
-const toldPath = (path: Wrong['path']): string => textOf(path).replace(/^\./, '');
+const pathInMessage = (path: Wrong['path']): string => textOf(path).replace(/^\./, '');
 
 /**
  * Sends the requests that `try` builds for each operation, and returns the faults of the responses.
@@ -115,7 +115,7 @@ async function faultsOf(
   return (await Promise.all(found)).flat().filter((fault) => fault !== null);
 }
 
-const told = (what: string, { status, body }: RawAnswer) =>
+const describeFault = (what: string, { status, body }: RawAnswer) =>
   `${what}: ${status} ${body}`.slice(0, 600);
 
 it('returns 400 with the position for a body that is invalid in one place', async () => {
@@ -129,9 +129,9 @@ it('returns 400 with the position for a body that is invalid in one place', asyn
       const body = JSON.stringify(withWrong(right.body ?? {}, wrong));
       const target = at + (right.query ?? '');
       const answer = await send(one, { target, body, headers: right.headers });
-      const place = toldPath(wrong.path);
+      const place = pathInMessage(wrong.path);
       const isRefused = answer.status === 400 && answer.body.includes(place);
-      return isRefused ? null : told(`${place} ${wrong.fault}`, answer);
+      return isRefused ? null : describeFault(`${place} ${wrong.fault}`, answer);
     });
     return Promise.all(tried);
   });
@@ -157,9 +157,9 @@ it('accepts a body that matches its schema, or rejects it with a reason', async 
       const body = JSON.stringify({ ...(right.body as object), [name]: value });
       const target = place + (right.query ?? '');
       const answer = await send(one, { target, body, headers: right.headers });
-      const isTold = answer.status !== 400 || answer.body.includes('Request Validation Error: ');
-      const isFine = isSound(one, answer) && isTold;
-      if (!isFine) faults.push(`${nameOf(one)} ${told(body, answer)}`);
+      const hasReason = answer.status !== 400 || answer.body.includes('Request Validation Error: ');
+      const isFine = isSound(one, answer) && hasReason;
+      if (!isFine) faults.push(`${nameOf(one)} ${describeFault(body, answer)}`);
     }
   }
   expect(faults).toEqual([]);
@@ -183,7 +183,7 @@ it('answers a hostile body in the common error format', async () => {
       const answer = await send(one, { target, ...sent });
       const isTyped = 'headers' in sent;
       const isFine = isSound(one, answer) && (!isTyped || answer.status === 415);
-      return isFine ? null : told(what, answer);
+      return isFine ? null : describeFault(what, answer);
     });
     return Promise.all(tried);
   });
@@ -217,7 +217,7 @@ it('names the invalid parameter of a query, and never fails with a server error'
       const target = `${at}?${name}=${text}`;
       const answer = await send({ ...one, method: 'GET' }, { target });
       const isRefused = what === null || (answer.status === 400 && answer.body.includes(name));
-      return isSound(one, answer) && isRefused ? null : told(`${target} ${what}`, answer);
+      return isSound(one, answer) && isRefused ? null : describeFault(`${target} ${what}`, answer);
     });
     return one.method === 'GET' ? Promise.all(tried) : [];
   });
@@ -231,7 +231,7 @@ it('returns 400 or 404 for arbitrary path segments, or matches another route', a
     const tried = some(hostileParts, 3, one).map(async (part) => {
       const target = one.path.replaceAll(/\{\w+\}/g, () => part);
       const answer = await send(one, { target, body });
-      return isSound(one, answer) ? null : told(target, answer);
+      return isSound(one, answer) ? null : describeFault(target, answer);
     });
     return Promise.all(tried);
   });

@@ -66,11 +66,11 @@ describe('a commit whose acknowledgement is lost', () => {
     expect((await createKey(key)).status).toBe(503);
     const again = await createKey(key);
     expect([again.status, again.headers['idempotency-replayed']]).toEqual([200, 'true']);
-    const asked = await server.request('GET', '/v1/admin/workspaces', {
+    const requested = await server.request('GET', '/v1/admin/workspaces', {
       auth: 'none',
       headers: { 'x-gateway-api-key': again.body.key },
     });
-    expect(asked.status).toBe(200);
+    expect(requested.status).toBe(200);
     const rows = await listAudit(server, again.body.id);
     // The replay is recorded in a row of its own, without the content.
     expect(rows.map(({ action }) => action)).toEqual(['create', 'read']);
@@ -186,21 +186,21 @@ describe('a request with an Idempotency-Key', () => {
   });
 
   it('is new again after 24 hours, before and after the cleanup job runs', async () => {
-    const [kept, forgotten] = [randomUUID(), randomUUID()];
-    await create('Daily', kept);
+    const [stored, forgotten] = [randomUUID(), randomUUID()];
+    await create('Daily', stored);
     await create('Daily', forgotten);
     server.clock.advance(24 * 60 * 60 * 1000 - 1);
-    expect((await create('Daily', kept)).headers['idempotency-replayed']).toBe('true');
+    expect((await create('Daily', stored)).headers['idempotency-replayed']).toBe('true');
     server.clock.advance(1);
-    expect((await create('Daily', kept)).headers['idempotency-replayed']).toBeUndefined();
-    expect((await create('Daily', kept)).headers['idempotency-replayed']).toBe('true');
+    expect((await create('Daily', stored)).headers['idempotency-replayed']).toBeUndefined();
+    expect((await create('Daily', stored)).headers['idempotency-replayed']).toBe('true');
     const left = async () =>
       (
         await server.database.db.selectFrom('idempotency_keys').select('idempotency_key').execute()
       ).map((row) => row.idempotency_key);
     expect(await left()).toContain(forgotten);
     expect(await server.app.jobs.runNow('delete-old-answers')).toMatchObject({ state: 'done' });
-    expect(await left()).toEqual([kept]);
+    expect(await left()).toEqual([stored]);
   });
 
   it.each(['', 'with space', 'ü', 'k'.repeat(256)])(

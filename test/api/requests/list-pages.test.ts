@@ -133,8 +133,8 @@ describe('two servers with cached positions', () => {
       const { db } = others[randomInt(2)]!;
       const found = await apiKeys.list(db, organisation, filter, page);
       const rows = await Array.fromAsync(found.rows);
-      const told = expected.slice(page.offset, page.offset + size);
-      expect([found.total, rows.map(({ id }) => id)]).toEqual([expected.length, told]);
+      const reported = expected.slice(page.offset, page.offset + size);
+      expect([found.total, rows.map(({ id }) => id)]).toEqual([expected.length, reported]);
     }
   });
 
@@ -165,8 +165,8 @@ describe('two servers with cached positions', () => {
     for (const { db } of others) {
       for (let offset = 0; offset < stored.length + 100; offset += 100) {
         const { ids, total } = await apiKeys.list(db, organisation, {}, { limit: 100, offset });
-        const told = stored.slice(offset, offset + 100).map(({ id }) => id);
-        expect([total, ids]).toEqual([stored.length, told]);
+        const reported = stored.slice(offset, offset + 100).map(({ id }) => id);
+        expect([total, ids]).toEqual([stored.length, reported]);
       }
     }
   });

@@ -99,8 +99,8 @@ it('applies one of fifty updates from one version, and rejects the others', asyn
     const right = requests.right(one);
     const body = (await changeOf(one, place)) ?? right.body;
     const tag = await tagOf(one, place);
-    const asked = { body, headers: { ...right.headers, 'if-match': tag } };
-    const all = Array.from({ length: racing }, () => requests.ask(one, place, asked));
+    const query = { body, headers: { ...right.headers, 'if-match': tag } };
+    const all = Array.from({ length: racing }, () => requests.ask(one, place, query));
     const counts = new Map<number, number>();
     for (const { status } of await Promise.all(all)) {
       counts.set(status, (counts.get(status) ?? 0) + 1);

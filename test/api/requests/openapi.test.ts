@@ -105,17 +105,17 @@ describe('the OpenAPI document', () => {
 
   it('is sent in full or as 304 on a connection, however often it is requested', async () => {
     const socket = connect(Number(new URL(server.url).port), '127.0.0.1').setEncoding('latin1');
-    let said = '';
+    let stated = '';
     socket.on('data', (text) => {
-      said += text;
+      stated += text;
     });
     const held = 'GET /openapi.json HTTP/1.1\r\nHost: a\r\nIf-None-Match: *\r\n\r\n';
     socket.write(`${held}${held}${held.replace(/If.*\*\r\n/, '').repeat(50)}`);
     await once(socket, 'close');
-    expect(said.match(/HTTP\/1\.1 \d+/g)).toEqual(
+    expect(stated.match(/HTTP\/1\.1 \d+/g)).toEqual(
       [304, 304, 200].map((code) => `HTTP/1.1 ${code}`),
     );
-    expect(said).toMatch(/connection: close/i);
+    expect(stated).toMatch(/connection: close/i);
   });
 
   it('defines each schema once, however many routes use it', () => {

@@ -33,12 +33,12 @@ it('lists every route with its mounts and fixed scope, and none that does not ex
   const rows = page.matchAll(
     /^\| `((?:GET|POST|PUT|PATCH|DELETE) [^`]+)` \| ([\w, ]+) \| (.+) \|$/gm,
   );
-  const told = [...rows].map(([, name, mounts, scope]) => [
+  const reported = [...rows].map(([, name, mounts, scope]) => [
     name,
     mounts!.split(', ').toSorted(),
     /^`(\w+\.\w+)`$/.exec(scope!)?.[1],
   ]);
   const real = [...served].map(([name, { mounts, scope }]) => [name, mounts.toSorted(), scope]);
   const byName = (one: unknown[], two: unknown[]) => (String(one[0]) < String(two[0]) ? -1 : 1);
-  expect(told.toSorted(byName)).toEqual(real.toSorted(byName));
+  expect(reported.toSorted(byName)).toEqual(real.toSorted(byName));
 });

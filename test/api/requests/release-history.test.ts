@@ -206,14 +206,14 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
       async () => {
         const teams = ['red', 'green', 'blue'];
         await logRequests(...teams.map((team) => ({ metadata: { release: 'a', team } })));
-        for (const [asked, count] of [
+        for (const [requested, count] of [
           [{ team: 'red,green' }, 2],
           [{ team: ['red', 'blue'] }, 2],
           [{ team: ['red', 'blue'], release: 'b' }, 0],
         ] as const) {
-          const metadata = encodeURIComponent(JSON.stringify(asked));
+          const metadata = encodeURIComponent(JSON.stringify(requested));
           const { summary } = await get(`/analytics/graphs/requests?metadata=${metadata}`);
-          expect([asked, summary.total]).toEqual([asked, count]);
+          expect([requested, summary.total]).toEqual([requested, count]);
         }
       },
     ],
@@ -316,9 +316,9 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
         const { slug } = await integration({
           configurations: { ...plain, oauth_client_secret: 'canary-of-oauth' },
         });
-        const told = await get(`/integrations/${slug}`);
-        expect(told.configurations).toMatchObject(plain);
-        expect(JSON.stringify(told)).not.toContain('canary-of-oauth');
+        const reported = await get(`/integrations/${slug}`);
+        expect(reported.configurations).toMatchObject(plain);
+        expect(JSON.stringify(reported)).not.toContain('canary-of-oauth');
       },
     ],
   ],
@@ -439,15 +439,15 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
     [
       'what is of the organisation has scopes of its own',
       async () => {
-        const asked = [
+        const requested = [
           ['organisation_settings.read', '/admin/organisation/defaults'],
           ['organisation_exclusions.list', '/workspace-exclusions/input-guardrails'],
           ['organisation_guardrails.list', '/guardrails'],
         ] as const;
-        for (const [scope, path] of asked) {
+        for (const [scope, path] of requested) {
           const { send } = await addKeyCaller(server, [scope]);
-          const statuses = asked.map(async (one) => (await send('GET', `/v1${one[1]}`)).status);
-          const wanted = asked.map((one) => (one[1] === path ? 200 : 403));
+          const statuses = requested.map(async (one) => (await send('GET', `/v1${one[1]}`)).status);
+          const wanted = requested.map((one) => (one[1] === path ? 200 : 403));
           expect([scope, await Promise.all(statuses)]).toEqual([scope, wanted]);
         }
       },
@@ -520,8 +520,8 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
         const first = { periodic_reset_days: 10, next_usage_reset_at: '2027-02-01T00:00:00Z' };
         const usage_limits = [{ ...ofCents(5), ...first }];
         const { id } = await made('/admin/workspaces', { name: 'Budget', usage_limits });
-        const [told] = (await get(`/admin/workspaces/${id}`)).usage_limits;
-        expect(told).toMatchObject({
+        const [reported] = (await get(`/admin/workspaces/${id}`)).usage_limits;
+        expect(reported).toMatchObject({
           periodic_reset_days: 10,
           next_usage_reset_at: '2027-02-01T00:00:00.000Z',
         });
@@ -679,8 +679,8 @@ const releases: Readonly<Record<string, readonly Behaviour[]>> = {
         const { id } = await made('/mcp-integrations', account);
         const place = { name: 'm', mcp_integration_id: id, workspace_id: workspaceId };
         const { slug } = await made('/mcp-servers', place);
-        const kept = await put(`/mcp-servers/${slug}/tokens`, { access_token: 'canary-token' });
-        expect(kept.status).toBe(200);
+        const stored = await put(`/mcp-servers/${slug}/tokens`, { access_token: 'canary-token' });
+        expect(stored.status).toBe(200);
         expect(await get(`/mcp-servers/${slug}/tokens`)).toMatchObject({
           connected: true,
           access_token: '********',

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type DatabaseLink, startDatabaseLink } from '../../support/database/database-link.ts';
 import { everyRoute } from '../../support/interface/every-route.ts';
 import { Description, nameOf, type Operation } from '../../support/interface/response-check.ts';
-import { type Asked, RightRequests } from '../../support/interface/valid-requests.ts';
+import { type RequestParts, RightRequests } from '../../support/interface/valid-requests.ts';
 import { exchange, startTestServer, type TestServer } from '../../support/server/server.ts';
 
 /** POSTs that ignore the key, each with what makes a repetition harmless. */
@@ -68,7 +68,7 @@ afterAll(async () => {
   await link[Symbol.asyncDispose]();
 });
 
-const under = (key: string, right: Asked): Asked => ({
+const under = (key: string, right: RequestParts): RequestParts => ({
   ...right,
   headers: { ...right.headers, 'idempotency-key': key },
 });
@@ -98,15 +98,23 @@ it('evaluates the key for every POST in the registry, or documents why not', () 
 
 it('executes a POST once when it is sent twenty times concurrently, with one response for all', async () => {
   for (const one of posts) {
-    const [place, asked] = [await requests.place(one), under(randomUUID(), requests.right(one))];
+    const [place, requested] = [
+      await requests.place(one),
+      under(randomUUID(), requests.right(one)),
+    ];
     const before = await authors();
-    const all = Array.from({ length: racing }, () => requests.ask(one, place, asked));
+    const all = Array.from({ length: racing }, () => requests.ask(one, place, requested));
     const answers = await Promise.all(all);
     const fresh = answers.filter(({ headers }) => headers['idempotency-replayed'] === undefined);
-    const told = new Set(answers.map(({ status, body }) => JSON.stringify([status, body])));
+    const reported = new Set(answers.map(({ status, body }) => JSON.stringify([status, body])));
     const tags = new Set(answers.map(({ headers }) => headers.etag));
     const traces = (await authors()).difference(before);
-    const counts = { fresh: fresh.length, told: told.size, tags: tags.size, traces: traces.size };
+    const counts = {
+      fresh: fresh.length,
+      told: reported.size,
+      tags: tags.size,
+      traces: traces.size,
+    };
     expect
       .soft([nameOf(one), answers[0]!.status, counts])
       .toEqual([
@@ -119,11 +127,14 @@ it('executes a POST once when it is sent twenty times concurrently, with one res
 
 it('returns the original response when a POST with a lost response is repeated', async () => {
   for (const one of posts) {
-    const [place, asked] = [await requests.place(one), under(randomUUID(), requests.right(one))];
+    const [place, requested] = [
+      await requests.place(one),
+      under(randomUUID(), requests.right(one)),
+    ];
     const before = await authors();
     link.loseNextCommit();
-    const lost = await requests.ask(one, place, asked);
-    const again = await requests.ask(one, place, asked);
+    const lost = await requests.ask(one, place, requested);
+    const again = await requests.ask(one, place, requested);
     const { 'idempotency-replayed': replayed } = again.headers;
     const traces = (await authors()).difference(before);
     expect
@@ -154,10 +165,14 @@ it('returns 409 without a trace for another body under the same key', async () =
       expect.soft([nameOf(one), body]).toEqual([nameOf(one), {}]);
       continue;
     }
-    const { status, body: told } = await requests.ask(one, place, under(key, { ...right, body }));
+    const { status, body: responseBody } = await requests.ask(
+      one,
+      place,
+      under(key, { ...right, body }),
+    );
     const traces = (await authors()).difference(before);
     const param =
-      told.error?.param ?? (one.path.includes('/scim/') ? 'Idempotency-Key' : undefined);
+      responseBody.error?.param ?? (one.path.includes('/scim/') ? 'Idempotency-Key' : undefined);
     expect
       .soft([nameOf(one), first.status < 300, status, param, traces.size])
       .toEqual([nameOf(one), true, 409, 'Idempotency-Key', 0]);

@@ -363,8 +363,8 @@ const cases: Case[] = [
       const body = { name: 'v', provider: 'azure-openai', key: 'k', workspace_id: workspaceId };
       const made = await server.request('POST', '/v2/virtual-keys', { body });
       const path = `/v2/virtual-keys/${made.body.data.slug}`;
-      const { body: told } = await server.request('GET', path);
-      return { path, id: told.id };
+      const { body: responseBody } = await server.request('GET', path);
+      return { path, id: responseBody.id };
     },
     update: {
       name: 'renamed',

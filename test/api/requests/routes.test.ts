@@ -93,10 +93,10 @@ describe('the route registry', () => {
     const wanted = ({ route: { method, scope }, pattern }: MountedRoute<Principal>) => {
       const path = pattern.replace(/^\/(?:admin\/v2|v1|v2)\//, '');
       if (own.test(path)) return [];
-      const asked =
+      const requested =
         typeof scope === 'function' ? scope({ type: 'workspace', subType: 'user' }) : scope;
       // Users of MCP servers manage their own tokens.
-      const scopes = [asked ?? []].flat().filter((one) => one !== 'mcp.invoke');
+      const scopes = [requested ?? []].flat().filter((one) => one !== 'mcp.invoke');
       const start = Object.keys(resources).find((one) => `${path}/`.startsWith(`${one}/`));
       const rest = path
         .slice((start ?? '').length)
@@ -109,14 +109,14 @@ describe('the route registry', () => {
           ? [others[other ?? '']?.[method === 'GET' ? 0 : 1] ?? 'no rule']
           : resources[start]!.map((word) => `${word}.${action}`);
       // Where the path contains the type, it selects the scope.
-      const isOne = right.length > 1 && typeof asked === 'string' && right.includes(asked);
+      const isOne = right.length > 1 && typeof requested === 'string' && right.includes(requested);
       return [
-        [`${method} ${path}`, scopes.toSorted(), (isOne ? [asked] : right).toSorted()] as const,
+        [`${method} ${path}`, scopes.toSorted(), (isOne ? [requested] : right).toSorted()] as const,
       ];
     };
     const rows = mounted.filter(({ mount }) => mount !== 'root').flatMap(wanted);
     expect(rows.length).toBeGreaterThan(400);
-    expect(rows.filter(([, asked, right]) => asked.join() !== right.join())).toEqual([]);
+    expect(rows.filter(([, requested, right]) => requested.join() !== right.join())).toEqual([]);
   });
 
   it('accepts API keys on v1, at the registry of MCP servers, and on v2 where clients have only a key', () => {

@@ -24,12 +24,12 @@ it('returns every row in order, and reads no row long before it is requested', a
   const page = { limit: 10, offset: 1 };
   const { ids, rows: read, total } = await apiKeys.list(db, organisation_id, {}, page);
   expect([ids, total]).toEqual([newestFirst.slice(1, 11), 12]);
-  const told: string[] = [];
+  const reported: string[] = [];
   for await (const row of read) {
-    told.push(row.id);
+    reported.push(row.id);
     // Three rows are one MiB: those are read, the fourth is not yet.
-    if (told.length > 1) continue;
+    if (reported.length > 1) continue;
     await test.database.transaction((tx) => apiKeys.deleteById(tx, organisation_id, ids[3]!));
   }
-  expect(told).toEqual(ids.filter((_, at) => at !== 3));
+  expect(reported).toEqual(ids.filter((_, at) => at !== 3));
 });

@@ -190,30 +190,31 @@ const isNothing = (value: unknown): boolean =>
   (typeof value === 'object' && Object.keys(value).length === 0);
 
 /**
- * Whether what was sent is told. What is empty is told as nothing, moments to the millisecond, and flags as
- * numbers where clients want them so; an object may say more than was said of it, and one may stand for a list of it.
+ * Returns whether the response contains what was sent. Empty values are returned as absent, times with
+ * milliseconds, and flags as numbers where clients expect that. An object may have more members than were
+ * sent, and a single value may stand for a list with this value.
  */
-function isTold(sent: unknown, told: unknown): boolean {
-  if (isNothing(sent)) return isNothing(told);
+function isReturned(sent: unknown, reported: unknown): boolean {
+  if (isNothing(sent)) return isNothing(reported);
   if (Array.isArray(sent)) {
-    const isList = Array.isArray(told) && sent.length === told.length;
-    return isList && sent.every((one, at) => isTold(one, told[at]));
+    const isList = Array.isArray(reported) && sent.length === reported.length;
+    return isList && sent.every((one, at) => isReturned(one, reported[at]));
   }
   if (typeof sent === 'object') {
-    const whole = typeof told === 'string' ? JSON.parse(told) : told;
+    const whole = typeof reported === 'string' ? JSON.parse(reported) : reported;
     const found = Array.isArray(whole) && whole.length === 1 ? whole[0] : whole;
-    return Object.entries(sent as object).every(([key, value]) => isTold(value, found?.[key]));
+    return Object.entries(sent as object).every(([key, value]) => isReturned(value, found?.[key]));
   }
-  if (typeof sent === 'boolean') return told === sent || told === Number(sent);
+  if (typeof sent === 'boolean') return reported === sent || reported === Number(sent);
   const isMoment = typeof sent === 'string' && /^\d{4}-\d\d-\d\dT/.test(sent);
-  return sent === told || (isMoment && Date.parse(sent) === Date.parse(String(told)));
+  return sent === reported || (isMoment && Date.parse(sent) === Date.parse(String(reported)));
 }
 
 /** A reference may be sent as a slug and is returned as an id. */
-const isReference = (name: string, told: unknown): boolean =>
-  name.endsWith('_id') && isUuid(String(told));
+const isReference = (name: string, reported: unknown): boolean =>
+  name.endsWith('_id') && isUuid(String(reported));
 
-const shown = (value: unknown) => JSON.stringify(value)?.slice(0, 160);
+const abbreviate = (value: unknown) => JSON.stringify(value)?.slice(0, 160);
 
 /** The stored value of a field, and where it is found. */
 interface Stored {
@@ -234,7 +235,7 @@ async function tryOne(
   const right = requests.right(one);
   const body = { ...(right.body as object), [name]: value };
   const answer = await requests.ask(one, place, { ...right, body });
-  const sent = `${one.method} ${field} ${shown(value)}`;
+  const sent = `${one.method} ${field} ${abbreviate(value)}`;
   if (answer.status >= 500) return { fault: `${sent} is ${answer.status}` };
   if (answer.status >= 300) return {};
   const isMade = one.method === 'POST';
@@ -243,10 +244,13 @@ async function tryOne(
   const id = reading.path.startsWith('/iam/') ? answer.body.name : answer.body.id;
   const item = reading.path.replace(/[^/]+$/, id ?? answer.body.data?.slug);
   const { query = '' } = requests.right(reading);
-  const { body: told } = await requests.ask(reading, isMade ? item : place, { query });
-  const isRight = field in otherwise || isReference(name, told[name]) || isTold(value, told[name]);
+  const { body: responseBody } = await requests.ask(reading, isMade ? item : place, { query });
+  const isRight =
+    field in otherwise ||
+    isReference(name, responseBody[name]) ||
+    isReturned(value, responseBody[name]);
   return {
-    ...(isRight ? {} : { fault: `${sent} is told as ${shown(told[name])}` }),
+    ...(isRight ? {} : { fault: `${sent} is told as ${abbreviate(responseBody[name])}` }),
     ...(isMade && id !== undefined ? { stored: { field, name, value, id } } : {}),
   };
 }
@@ -279,11 +283,12 @@ it('returns every field as it was sent', async () => {
     ({ field, name, value, id }) =>
       !(field in otherwiseInSpec) &&
       !isReference(name, specs.get(id)![name]) &&
-      !isTold(value, specs.get(id)![name]),
+      !isReturned(value, specs.get(id)![name]),
   );
   expect(
     lost.map(
-      ({ field, name, value, id }) => `${field} ${shown(value)} is ${shown(specs.get(id)![name])}`,
+      ({ field, name, value, id }) =>
+        `${field} ${abbreviate(value)} is ${abbreviate(specs.get(id)![name])}`,
     ),
   ).toEqual([]);
   expect(inSpecs.length).toBeGreaterThan(5);

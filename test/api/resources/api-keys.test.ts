@@ -225,11 +225,11 @@ describe('update with 200', () => {
 
   it('accepts its own response including the time that the server filled in, and rejects another time', async () => {
     const id = await make({ rotation_policy: { rotation_period: 'weekly' } });
-    const { body: told } = await server.request('GET', `/v1/api-keys/${id}`);
+    const { body: responseBody } = await server.request('GET', `/v1/api-keys/${id}`);
     const put = (body: unknown) => server.request('PUT', `/v1/api-keys/${id}`, { body });
-    expect(await put(told)).toMatchObject({ status: 200 });
-    expect((await server.request('GET', `/v1/api-keys/${id}`)).body).toEqual(told);
-    const policy = told.rotation_policy;
+    expect(await put(responseBody)).toMatchObject({ status: 200 });
+    expect((await server.request('GET', `/v1/api-keys/${id}`)).body).toEqual(responseBody);
+    const policy = responseBody.rotation_policy;
     const chosen = { ...policy, next_rotation_at: '2027-01-12T00:00:00Z' };
     expect(await put({ rotation_policy: chosen })).toMatchObject({
       status: 400,

@@ -197,10 +197,10 @@ describe('a change of a set', () => {
       config('x', { if_match: 1 }),
       { kind: 'Config', action: 'delete', id: randomUUID(), idempotency_key: 'a' },
     ]);
-    const told = set.body.data.map(
+    const reported = set.body.data.map(
       ({ body }: { body: { error: { param: string } } }) => body.error.param,
     );
-    expect(told).toEqual([
+    expect(reported).toEqual([
       'id',
       'id',
       'sub_type',
@@ -347,12 +347,12 @@ describe('an atomic change set', () => {
   it('succeeds for one of two sets with the same identity, and leaves nothing of the other', async () => {
     const owner = `o${randomUUID()}`;
     const lease = await leaseHeaders(server.request, owner);
-    const claims = (names: readonly string[], told: string): Change[] =>
+    const claims = (names: readonly string[], reported: string): Change[] =>
       names.map((name) => ({
         kind: 'Config',
         action: 'create',
         body: {
-          name: told,
+          name: reported,
           config: { retry: { attempts: 1 } },
           managed_by: {
             owner,
@@ -372,9 +372,9 @@ describe('an atomic change set', () => {
     const won = sets.filter(({ status }) => status === 200);
     expect(won).toHaveLength(1);
     const { body } = await server.request('GET', '/v2/configs?page_size=100');
-    const told = body.data.filter(({ name }: { name: string }) => name.startsWith('told-'));
-    expect(told).toHaveLength(4);
-    expect(new Set(told.map(({ name }: { name: string }) => name)).size).toBe(1);
+    const reported = body.data.filter(({ name }: { name: string }) => name.startsWith('told-'));
+    expect(reported).toHaveLength(4);
+    expect(new Set(reported.map(({ name }: { name: string }) => name)).size).toBe(1);
   });
 });
 

@@ -263,8 +263,8 @@ describe('409 and 412', () => {
       body: { name: 'pinned', scopes: ['completions.write'], defaults: { config_id: slug } },
     });
     expect(key.status).toBe(200);
-    const kept = await server.request('DELETE', `${path}/${slug}`);
-    expect(kept).toMatchObject({ status: 409, body: { error: { code: 'AB07' } } });
+    const stored = await server.request('DELETE', `${path}/${slug}`);
+    expect(stored).toMatchObject({ status: 409, body: { error: { code: 'AB07' } } });
     const status = 'archived';
     const active = await server.request('PUT', `${path}/${slug}`, { body: { status } });
     expect(active).toMatchObject({ status: 409, body: { error: { code: 'AB07' } } });
@@ -280,8 +280,8 @@ describe('409 and 412', () => {
       });
     const { id, slug } = await make();
     expect((await choose(slug)).status).toBe(200);
-    const told = await server.request('GET', `/v2/workspaces/${place.body.id}`);
-    expect(told.body.defaults).toEqual({ user_api_key_config: id });
+    const reported = await server.request('GET', `/v2/workspaces/${place.body.id}`);
+    expect(reported.body.defaults).toEqual({ user_api_key_config: id });
     const archived = { body: { status: 'archived' } };
     expect((await server.request('DELETE', `${path}/${slug}`)).status).toBe(409);
     expect((await server.request('PUT', `${path}/${slug}`, archived)).status).toBe(409);
@@ -321,13 +321,13 @@ describe('409 and 412', () => {
     ];
     expect(outcomes).toContainEqual([pinned.status, configGone.status]);
     const { id: ended } = await make();
-    const [kept, archived] = await Promise.all([
+    const [stored, archived] = await Promise.all([
       server.request('POST', '/v1/api-keys/organisation/service', {
         body: { name: 'k', scopes: ['completions.write'], defaults: { config_id: ended } },
       }),
       server.request('PUT', `${path}/${ended}`, { body: { status: 'archived' } }),
     ]);
-    expect(outcomes).toContainEqual([kept.status, archived.status]);
+    expect(outcomes).toContainEqual([stored.status, archived.status]);
     const guardrail = await makeGuardrail();
     const [named, guardrailGone] = await Promise.all([
       server.request('POST', path, {

@@ -89,8 +89,8 @@ describe('a deployment', () => {
         });
       }
     }
-    const told = JSON.stringify([await listAudit(server, id), server.logLines]);
-    expect(told).not.toContain(auth);
+    const reported = JSON.stringify([await listAudit(server, id), server.logLines]);
+    expect(reported).not.toContain(auth);
     const { client_auth: next } = await put(id, { rotate_auth: true });
     expect(next).not.toBe(auth);
     expect((await read(id)).client_auth).toBe(`${next.slice(0, 2)}*****${next.slice(-3)}`);

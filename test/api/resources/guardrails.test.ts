@@ -300,8 +300,8 @@ describe('403 and 404', () => {
     const body = { name: 'x', checks: [check], actions };
     const placed = { ...body, workspace_id: workspace.id };
     const statusesOf = async (words: string[]) => {
-      const actionsAsked = ['create', 'read', 'list', 'update'];
-      const scopes = words.flatMap((word) => actionsAsked.map((action) => `${word}.${action}`));
+      const actionsList = ['create', 'read', 'list', 'update'];
+      const scopes = words.flatMap((word) => actionsList.map((action) => `${word}.${action}`));
       const { send } = await addKeyCaller(server, scopes);
       const { data, total } = (await send('GET', '/v1/guardrails?page_size=1000')).body;
       const places = new Set(data.map((row: { workspace_id: string | null }) => row.workspace_id));
@@ -352,9 +352,9 @@ describe('409 and 412', () => {
         body: { name: 'c', config: { targets: [{ input_guardrails: [name] }] } },
       });
       expect(made.status).toBe(200);
-      const kept = await server.request('DELETE', `${path}/${guardrail.id}`);
-      expect(kept).toMatchObject({ status: 409, body: { error: { code: 'AB07' } } });
-      expect(kept.body.error.message).toContain(made.body.slug);
+      const stored = await server.request('DELETE', `${path}/${guardrail.id}`);
+      expect(stored).toMatchObject({ status: 409, body: { error: { code: 'AB07' } } });
+      expect(stored.body.error.message).toContain(made.body.slug);
       await server.request('DELETE', `/v2/configs/${made.body.id}`);
       expect((await server.request('DELETE', `${path}/${guardrail.id}`)).status).toBe(200);
     }

@@ -212,7 +212,7 @@ describe('an integration', () => {
 });
 
 describe('the models of an integration', () => {
-  it('is those of the catalogue in a fixed order, then the added ones, merged by slug', async () => {
+  it('lists those of the catalogue in a fixed order, then the added ones, merged by slug', async () => {
     const { id } = await make();
     const first = await get(`${id}/models`);
     expect(first).toMatchObject({ object: 'list', allow_all_models: true });
@@ -251,7 +251,7 @@ describe('the models of an integration', () => {
     expect(await slugs()).toContain('gpt-4o');
   });
 
-  it('is not changed and gets no version when they are put unchanged', async () => {
+  it('is not changed and gets no version when it is put unchanged', async () => {
     const { id } = await make();
     const models = [
       { slug: 'm', enabled: true, configurations: { custom_headers: { a: canary } } },

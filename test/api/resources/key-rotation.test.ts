@@ -35,7 +35,7 @@ function rotate(id: string, body?: object, headers?: Record<string, string>) {
 }
 
 /** The status of a request with this value. */
-async function asked(key: string): Promise<number> {
+async function statusWith(key: string): Promise<number> {
   const headers = { 'x-gateway-api-key': key };
   return (await server.request('GET', '/v1/workspaces', { auth: 'none', headers })).status;
 }
@@ -113,11 +113,11 @@ describe('a rotation', () => {
     const { id, key } = await make();
     const { body } = await rotate(id, { key_transition_period_ms: 3_600_000 });
     expect(body.key_transition_expires_at).toBe(at(server.clock.now() + 3_600_000));
-    expect([await asked(key), await asked(body.key)]).toEqual([200, 200]);
+    expect([await statusWith(key), await statusWith(body.key)]).toEqual([200, 200]);
     server.clock.advance(3_600_000 - 1);
-    expect([await asked(key), await asked(body.key)]).toEqual([200, 200]);
+    expect([await statusWith(key), await statusWith(body.key)]).toEqual([200, 200]);
     server.clock.advance(1);
-    expect([await asked(key), await asked(body.key)]).toEqual([401, 200]);
+    expect([await statusWith(key), await statusWith(body.key)]).toEqual([401, 200]);
   });
 
   it('is rejected while the previous value is valid, and possible from its end on', async () => {
@@ -137,7 +137,7 @@ describe('a rotation', () => {
     const done = answers.filter(({ status }) => status === 200);
     expect(done).toHaveLength(1);
     expect(answers.filter(({ status }) => status === 409)).toHaveLength(99);
-    expect([await asked(key), await asked(done[0]!.body.key)]).toEqual([200, 200]);
+    expect([await statusWith(key), await statusWith(done[0]!.body.key)]).toEqual([200, 200]);
     expect(await valuesOf(id)).toHaveLength(2);
   });
 
@@ -216,7 +216,7 @@ describe('a rotation', () => {
     const { id, key } = await make();
     const { body } = await rotate(id);
     await server.request('DELETE', `/v1/api-keys/${id}`);
-    expect([await asked(key), await asked(body.key)]).toEqual([401, 401]);
+    expect([await statusWith(key), await statusWith(body.key)]).toEqual([401, 401]);
     expect(await valuesOf(id)).toEqual([]);
   });
 });
@@ -255,7 +255,7 @@ describe('a rotation with a value from the caller', () => {
     const first = await turn(held, value, { await_delivery: true });
     expect(first.body.key_transition_expires_at).toBeNull();
     server.clock.advance(365 * 86_400_000);
-    expect([await asked(held.key), await asked(value)]).toEqual([200, 200]);
+    expect([await statusWith(held.key), await statusWith(value)]).toEqual([200, 200]);
     expect((await rotate(held.id)).status).toBe(409);
     expect((await turn(held, makeApiKey(''))).status).toBe(409);
     const delivered = await turn(held, value, { key_transition_period_ms: 7_200_000 });
@@ -263,7 +263,7 @@ describe('a rotation with a value from the caller', () => {
     const again = await turn(held, value, { await_delivery: true });
     expect(again.body).toEqual(delivered.body);
     server.clock.advance(7_200_000);
-    expect([await asked(held.key), await asked(value)]).toEqual([401, 200]);
+    expect([await statusWith(held.key), await statusWith(value)]).toEqual([401, 200]);
   });
 
   it('is rejected when any key has the value already, including this one in the past', async () => {
@@ -272,7 +272,7 @@ describe('a rotation with a value from the caller', () => {
     const value = makeApiKey('');
     await turn(held, value);
     expect((await turn(held, held.key)).status).toBe(409);
-    expect([await asked(held.key), await asked(other.key)]).toEqual([200, 200]);
+    expect([await statusWith(held.key), await statusWith(other.key)]).toEqual([200, 200]);
   });
 
   it('is rejected without the lease of its owner, and writes nothing', async () => {

@@ -188,7 +188,7 @@ describe('secret headers', () => {
       custom_headers: { Authorization: mask },
       headers: { 'x-key': mask },
     });
-    const shown = [
+    const visible = [
       (await server.request('GET', path)).body,
       (await server.request('GET', '/v1/mcp-integrations')).body,
       (await server.request('GET', `/v2/mcp-servers/${made.body.id}`)).body,
@@ -199,11 +199,11 @@ describe('secret headers', () => {
       await server.database.db.selectFrom('audit_log').selectAll().execute(),
       server.logLines,
     ];
-    expect(JSON.stringify(shown)).not.toContain('canary-8f2e61c0');
+    expect(JSON.stringify(visible)).not.toContain('canary-8f2e61c0');
     expect(await fromStored(id, await storedConfigurations(id), 'Authorization')).toBe(canary);
   });
 
-  it('keeps their value when the mask or the same value is sent, to the byte', async () => {
+  it('keeps its value when the mask or the same value is sent, to the byte', async () => {
     const { id } = await make({ configurations: { custom_headers: { Authorization: canary } } });
     const before = await storedConfigurations(id);
     const same = await put(id, { configurations: { custom_headers: { Authorization: mask } } });
@@ -217,7 +217,7 @@ describe('secret headers', () => {
     expect(await fromStored(id, after, 'x-new')).toBe('n');
   });
 
-  it('changes when another value is sent, and is deleted when they are omitted', async () => {
+  it('changes when another value is sent, and is deleted when it is omitted', async () => {
     const { id } = await make({ configurations: { custom_headers: { a: '1', b: '2' } } });
     await put(id, { configurations: { custom_headers: { a: '3' } } });
     const stored = await storedConfigurations(id);
@@ -240,8 +240,11 @@ describe('secret headers', () => {
       };
       const { id } = await make({ configurations: headers });
       const before = await storedConfigurations(id);
-      const kept = { custom_headers: { Authorization: mask, 'x-b': 'b' }, headers: { c: 'c' } };
-      for (const configurations of [undefined, kept]) {
+      const storedValue = {
+        custom_headers: { Authorization: mask, 'x-b': 'b' },
+        headers: { c: 'c' },
+      };
+      for (const configurations of [undefined, storedValue]) {
         const answer = await put(id, { url, configurations, name: 'Moved' });
         expect(answer).toMatchObject({
           status: 400,
@@ -259,7 +262,7 @@ describe('secret headers', () => {
       ['changed', { custom_headers: { Authorization: 'Bearer new' } }],
       ['left out', { custom_headers: { 'x-new': 'n' } }],
       ['cleared', null],
-    ])('allows a new origin when they are %s in the same request', async (_, configurations) => {
+    ])('allows a new origin when it is %s in the same request', async (_, configurations) => {
       const { id } = await make({ configurations: { custom_headers: { Authorization: canary } } });
       const url = 'https://other.example.com/mcp';
       expect((await put(id, { url, configurations })).status).toBe(200);
@@ -312,7 +315,7 @@ describe('capabilities', () => {
     { name: 'find', type: 'prompt', enabled: true },
   ];
 
-  it('is merged by type and name, keep their ids, and is counted', async () => {
+  it('is merged by type and name, keeps the ids, and is counted', async () => {
     const { id, slug } = await make();
     const change = (list: unknown) =>
       server.request('PUT', `${path}/${slug}/capabilities`, { body: { capabilities: list } });
@@ -430,13 +433,13 @@ describe('workspaces', () => {
       global_workspace_access: { enabled: false },
     });
     expect(closed).toMatchObject({ status: 200, body: {} });
-    const told = { id: one.id, enabled: true, status: 'active' };
+    const expected = { id: one.id, enabled: true, status: 'active' };
     expect(await readAccess(id)).toMatchObject({
       total: 1,
-      workspaces: [told],
+      workspaces: [expected],
       global_workspace_access: { enabled: false },
     });
-    expect(await readAccess(id, '?version=2')).toMatchObject({ total: 1, data: [told] });
+    expect(await readAccess(id, '?version=2')).toMatchObject({ total: 1, data: [expected] });
     expect((await serve(two, { id })).body.error.message).toContain('keeps this workspace out');
     expect((await serve(two, { id })).status).toBe(403);
     expect((await serve(one, { id })).status).toBe(200);
@@ -484,7 +487,7 @@ describe('workspaces', () => {
     expect(refused).toMatchObject({ status: 400, body: { error: { param: 'workspaces' } } });
   });
 
-  it('is written once when they are repeated, and never from a stale version', async () => {
+  it('is written once when it is repeated, and never from a stale version', async () => {
     const one = await makeWorkspace('One');
     const { id } = await make();
     const body = { workspaces: [{ id: one.id, enabled: true }] };
@@ -505,19 +508,19 @@ describe('the credentials of an OAuth client', () => {
     oauth_scope: 'mcp',
     oauth_token_endpoint: 'https://login.example.com/token',
   };
-  const told = { ...oauth, oauth_client_secret: mask };
+  const expected = { ...oauth, oauth_client_secret: mask };
 
   it('is stored sealed and returned masked, in lists and records of every plane', async () => {
-    const kept = { auth_type: 'oauth_client_credentials', transport: 'interactive' };
+    const storedValue = { auth_type: 'oauth_client_credentials', transport: 'interactive' };
     const configurations = { ...oauth, oauth_client_secret: clientSecret };
-    const { id } = await make({ ...kept, configurations });
+    const { id } = await make({ ...storedValue, configurations });
     const key = { auth: 'key' as const };
     const answers = [
       await server.request('GET', `${path}/${id}`),
       await server.request('GET', `/v1/mcp-integrations/${id}`, key),
     ];
     for (const { body } of answers) {
-      expect(body).toMatchObject({ ...kept, configurations: told });
+      expect(body).toMatchObject({ ...storedValue, configurations: expected });
     }
     const lists = [
       await server.request('GET', path),
@@ -530,8 +533,8 @@ describe('the credentials of an OAuth client', () => {
     const context = `mcp_integrations|${id}|configurations.oauth_client_secret`;
     expect(unsealer.unseal(stored, context)).toBe(clientSecret);
     expect(JSON.stringify(await listAudit(server, id))).not.toContain(clientSecret);
-    // What was read can be sent back, and changes nothing.
-    expect((await put(id, { ...kept, configurations: told })).status).toBe(200);
+    // A record that was read can be sent back, and changes nothing.
+    expect((await put(id, { ...storedValue, configurations: expected })).status).toBe(200);
     expect(JSON.parse((await storedConfigurations(id))!).oauth_client_secret).toBe(stored);
   });
 
@@ -540,10 +543,10 @@ describe('the credentials of an OAuth client', () => {
     const param = 'configurations.oauth_client_secret';
     const elsewhere = 'https://evil.example.com/token';
     for (const body of [
-      { configurations: { ...told, oauth_token_endpoint: elsewhere } },
+      { configurations: { ...expected, oauth_token_endpoint: elsewhere } },
       { configurations: { oauth_client_secret: mask } },
       { url: 'https://evil.example.com/mcp' },
-      { url: 'https://evil.example.com/mcp', configurations: told },
+      { url: 'https://evil.example.com/mcp', configurations: expected },
     ]) {
       expect(await put(id, body)).toMatchObject({ status: 400, body: { error: { param } } });
     }

@@ -256,7 +256,7 @@ describe('capabilities', () => {
   const read = async (id: string, query = '') =>
     (await server.request('GET', `${path}/${id}/capabilities${query}`)).body;
 
-  it('is those of the integration with the overrides of each server', async () => {
+  it('extends those of the integration by the overrides of each server', async () => {
     const own = await makeIntegration();
     const known = `/v2/mcp-integrations/${own.id}/capabilities`;
     const sent = [tool('read', true), tool('write', false)];
@@ -266,14 +266,14 @@ describe('capabilities', () => {
     const at = `${path}/${id}/capabilities`;
     const body = { capabilities: [tool('read', false), { ...tool('x', true), type: 'prompt' }] };
     expect((await server.request('PUT', at, { body })).body).toEqual({ success: true });
-    const told = await read(id, '?page_size=2');
-    expect(told).toMatchObject({ object: 'list', total: 3, has_more: true });
-    expect(told.counts).toMatchObject({
+    const reported = await read(id, '?page_size=2');
+    expect(reported).toMatchObject({ object: 'list', total: 3, has_more: true });
+    expect(reported.counts).toMatchObject({
       tools: { total: 2, enabled: 1 },
       prompts: { total: 1, enabled: 1 },
       resource_templates: { total: 0, enabled: 0 },
     });
-    expect(told.data).toMatchObject([
+    expect(reported.data).toMatchObject([
       { name: 'write', enabled: true, integration_enabled: false, id: expect.any(String) },
       { name: 'read', enabled: false, integration_enabled: true },
     ]);
@@ -327,8 +327,8 @@ describe('users of an MCP server', () => {
       default_user_access: 'allow',
       data: [{ user_id: anna, enabled: true, has_override: false }],
     });
-    const said = [{ user_id: bert, enabled: true }];
-    const closing = { user_access: said, default_user_access: 'deny' };
+    const stated = [{ user_id: bert, enabled: true }];
+    const closing = { user_access: stated, default_user_access: 'deny' };
     expect((await put(id, closing)).body).toEqual({ success: true });
     expect((await read(id)).data).toMatchObject([
       { user_id: bert, enabled: true, has_override: true, connection_status: 'not_connected' },
@@ -339,7 +339,7 @@ describe('users of an MCP server', () => {
       has_more: false,
       data: [{ user_id: anna }],
     });
-    expect(await specOf(id)).toMatchObject({ default_user_access: 'deny', user_access: said });
+    expect(await specOf(id)).toMatchObject({ default_user_access: 'deny', user_access: stated });
     const check = async (query: string) =>
       (await server.request('GET', `${path}/${id}/user-access/check${query}`)).body;
     expect(await check(`?user_id=${anna}`)).toMatchObject({ user_id: anna, enabled: false });
@@ -358,7 +358,7 @@ describe('users of an MCP server', () => {
     expect(await listAudit(server, id)).toHaveLength(3);
   });
 
-  it('is found by a part of their name, and rejected when the id is unknown', async () => {
+  it('is found by a part of the name, and rejected when the id is unknown', async () => {
     const { id } = await make();
     const nobody = { user_id: '01a1ffa6-2a67-76f7-a225-ed57537ed994', enabled: true };
     const refused = await put(id, { user_access: [nobody] });
@@ -388,8 +388,8 @@ describe('users of an MCP server', () => {
     expect((await ask('GET', 'tokens')).body).toMatchObject({ connected: false });
     const tokens = { access_token: 'canary-token-1', refresh_token: 'canary-token-2' };
     expect((await ask('PUT', 'tokens', tokens)).body).toEqual({ success: true });
-    const told = (await ask('GET', 'tokens')).body;
-    expect(told).toMatchObject({ connected: true, access_token: '********' });
+    const reported = (await ask('GET', 'tokens')).body;
+    expect(reported).toMatchObject({ connected: true, access_token: '********' });
     expect((await ask('GET', 'connections')).status).toBe(403);
     const connections = () => server.request('GET', `${at}/connections?user_id=${user}`);
     expect((await connections()).body).toMatchObject({ total: 1, data: [{ user_id: user }] });
@@ -397,7 +397,7 @@ describe('users of an MCP server', () => {
       expect.objectContaining({ user_id: user, connection_status: 'connected' }),
     );
     const rows = () => server.database.db.selectFrom('mcp_connections').selectAll().execute();
-    expect(JSON.stringify([await rows(), told, await listAudit(server, id)])).not.toContain(
+    expect(JSON.stringify([await rows(), reported, await listAudit(server, id)])).not.toContain(
       'canary',
     );
     const forget = () => server.request('DELETE', `${at}/connections?user_id=${user}`);

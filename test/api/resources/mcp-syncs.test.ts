@@ -223,11 +223,11 @@ describe('an MCP server that misbehaves', () => {
 
   it('is ignored after the address of the integration has changed', async () => {
     const id = await make();
-    const asked = Promise.withResolvers<void>();
+    const requested = Promise.withResolvers<void>();
     const moved = Promise.withResolvers<void>();
     upstream.script = async (request, response) => {
       const message = JSON.parse(await text(request));
-      asked.resolve();
+      requested.resolve();
       await moved.promise;
       if (message.id === undefined) return void response.writeHead(202).end();
       sendJson(response, {
@@ -237,7 +237,7 @@ describe('an MCP server that misbehaves', () => {
       });
     };
     const syncing = post(`${path}/${id}/sync`);
-    await asked.promise;
+    await requested.promise;
     const url = 'https://other.example.com/mcp';
     await server.request('PUT', `${path}/${id}`, { body: { url } });
     moved.resolve();

@@ -39,16 +39,16 @@ describe('organisation defaults', () => {
       status: 200,
       body: {},
     });
-    const told = ({ id, slug }: { id: string; slug: string }) => ({ id, slug });
+    const identityOf = ({ id, slug }: { id: string; slug: string }) => ({ id, slug });
     expect((await server.request('GET', '/admin/v2/admin/organisation/defaults')).body).toEqual({
-      input_guardrails: [told(a), told(b)],
-      output_guardrails: [told(b)],
+      input_guardrails: [identityOf(a), identityOf(b)],
+      output_guardrails: [identityOf(b)],
       export_settings: { deniedFields: [] },
     });
     await server.request('PUT', defaults, { body: { input_guardrails: null } });
     expect((await server.request('GET', defaults)).body).toEqual({
       input_guardrails: [],
-      output_guardrails: [told(b)],
+      output_guardrails: [identityOf(b)],
       export_settings: { deniedFields: [] },
     });
   });
@@ -76,7 +76,7 @@ describe('organisation defaults', () => {
     expect([after.body, after.headers.etag]).toEqual([before.body, before.headers.etag]);
   });
 
-  it('prevents the deletion of their guardrails', async () => {
+  it('prevents the deletion of its guardrails', async () => {
     const { id } = await addGuardrail('kept');
     await server.request('PUT', defaults, { body: { output_guardrails: [id] } });
     const path = `/admin/v2/guardrails/${id}`;

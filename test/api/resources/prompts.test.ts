@@ -68,8 +68,8 @@ describe('versions of a prompt', () => {
       {},
     );
     for (const version of ['default', 'latest']) {
-      const told = await ask('GET', `/prompts/${id}?version=${version}`);
-      expect(told).toMatchObject({ virtual_key: 'two' });
+      const reported = await ask('GET', `/prompts/${id}?version=${version}`);
+      expect(reported).toMatchObject({ virtual_key: 'two' });
     }
     expect((await ask('GET', `/prompts/${id}/versions`)).total).toBe(2);
   });
@@ -131,8 +131,11 @@ describe('labels', () => {
     });
     for (const version of [1, 2]) {
       await ask('PUT', `/prompts/${id}/versions/${version}`, { label_id });
-      const told = await ask('GET', `/prompts/${id}?version=stage`);
-      expect(told).toMatchObject({ prompt_version: version, prompt_version_label_name: 'stage' });
+      const reported = await ask('GET', `/prompts/${id}?version=stage`);
+      expect(reported).toMatchObject({
+        prompt_version: version,
+        prompt_version_label_name: 'stage',
+      });
     }
     expect(await ask('GET', `/prompts/${id}/versions/1`)).toMatchObject({
       prompt_version_label_id: null,
@@ -145,7 +148,7 @@ describe('labels', () => {
     });
   });
 
-  it('is rejected when they belong to another workspace or repeat a name', async () => {
+  it('is rejected when it belongs to another workspace or repeats a name', async () => {
     const { id } = await makePrompt();
     const { id: label_id } = await ask('POST', '/labels', { name: 'far', workspace_id: otherId });
     const refused = await send('PUT', `/prompts/${id}/versions/1`, { label_id });
@@ -181,7 +184,7 @@ describe('collections', () => {
     expect((await send('GET', `/collections/${first!.id}`)).status).toBe(404);
   });
 
-  it('cans be nested, list their contents, and is deleted when they are empty', async () => {
+  it('can be nested, lists its contents, and is deleted when it is empty', async () => {
     const place = { workspace_id: workspaceId };
     const parent = await ask('POST', '/collections', { ...place, name: 'Answers' });
     expect(parent.slug).toMatch(/^co-answer-[0-9a-f]{6}$/);
@@ -197,8 +200,8 @@ describe('collections', () => {
       parameters: {},
     });
     expect(await ask('GET', `/prompts/${prompt.id}`)).toMatchObject(place);
-    const told = await ask('GET', `/collections/${parent.slug}`);
-    expect(told.child_collections).toMatchObject([
+    const reported = await ask('GET', `/collections/${parent.slug}`);
+    expect(reported.child_collections).toMatchObject([
       { id: child.id, collection_details: { prompts_count: 1, child_collections_count: 0 } },
     ]);
     const item = (await listed(workspaceId)).find(({ id }) => id === parent.id);
@@ -213,7 +216,7 @@ describe('collections', () => {
     expect(data).toMatchObject([{ id: prompt.id, collection_id: parent.id, object: 'prompt' }]);
   });
 
-  it('cans be moved within their workspace, and never into their own descendants', async () => {
+  it('can be moved within its workspace, and never into its own descendants', async () => {
     const place = { workspace_id: workspaceId };
     const make = async (name: string) => (await ask('POST', '/collections', { ...place, name })).id;
     const put = (id: string, parent: unknown) =>
@@ -249,7 +252,7 @@ describe('collections', () => {
     }
   });
 
-  it('returns 404 when they belong to another workspace', async () => {
+  it('returns 404 when it belongs to another workspace', async () => {
     const { id } = await ask('POST', '/collections', { name: 'far', workspace_id: otherId });
     const prompt = await makePrompt();
     const place = { workspace_id: workspaceId };
@@ -269,8 +272,8 @@ it('versions partials like prompts', async () => {
   const path = `/prompts/partials/${made.slug}`;
   expect(await ask('PUT', path, { name: 'manners' })).toEqual({});
   const { prompt_partial_version_id: id } = await ask('PUT', path, { string: 'Be brief.' });
-  const told = { string: 'Be kind.', version: 1, prompt_partial_version_id: made.version_id };
-  expect(await ask('GET', path)).toMatchObject(told);
+  const expected = { string: 'Be kind.', version: 1, prompt_partial_version_id: made.version_id };
+  expect(await ask('GET', path)).toMatchObject(expected);
   const { data } = await ask('GET', `${path}/versions`);
   expect(data[0]).toMatchObject({ prompt_partial_version_id: id, version: 2 });
   await ask('PUT', `${path}/makeDefault`, { version: 2 });
@@ -290,14 +293,14 @@ it.each(['/prompts', '/prompts/partials'])(
     const workspace_id = workspaceId;
     const { id, slug } = await ask('POST', kind, { name: 'n', workspace_id, string: 'one' });
     await ask('PUT', `${kind}/${slug}`, { string: 'two' });
-    const said = async (named: string) => (await ask('GET', `${kind}/${named}`)).string;
+    const readString = async (named: string) => (await ask('GET', `${kind}/${named}`)).string;
     const versions = ['1', '2', 'latest', 'default'];
     for (const name of [slug, id]) {
-      const found = await Promise.all(versions.map((version) => said(`${name}@${version}`)));
+      const found = await Promise.all(versions.map((version) => readString(`${name}@${version}`)));
       expect(found).toEqual(['one', 'two', 'two', 'one']);
     }
-    expect(await said(`${slug}%40latest`)).toBe('two');
-    expect(await said(`${slug}@2?version=2`)).toBe('two');
+    expect(await readString(`${slug}%40latest`)).toBe('two');
+    expect(await readString(`${slug}@2?version=2`)).toBe('two');
     const two = await send('GET', `${kind}/${slug}@2?version=1`);
     expect(two).toMatchObject({ status: 400, body: { error: { param: 'version' } } });
     for (const none of [`${slug}@9`, `${slug}@`, `${slug}@none`, `@2`, `${slug}@1@2`]) {
@@ -437,8 +440,8 @@ describe('a prompt in the gateway', () => {
       body: chatAnswer,
     });
     const messages = [{ role: 'user', content: 'Greet Ada.' }];
-    const asked = { model: 'small', n: 1, temperature: 0.5, messages };
-    expect(sentBody()).toEqual([expect.stringMatching(/\/chat\/completions$/), asked]);
+    const query = { model: 'small', n: 1, temperature: 0.5, messages };
+    expect(sentBody()).toEqual([expect.stringMatching(/\/chat\/completions$/), query]);
     const logged = await eventually(async () => {
       const { data } = await ask('GET', '/logs');
       expect(data).toHaveLength(1);
@@ -479,8 +482,8 @@ describe('a prompt in the gateway', () => {
     const template_metadata = { template_type: 'completion' };
     const plain = await makePrompt({ string: 'Say {{word}}', template_metadata, model: '@groq/m' });
     await call(`${plain.id}/completions`, { variables: { word: 'hi' } });
-    const asked = { model: 'm', prompt: 'Say hi' };
-    expect(sentBody()).toEqual([expect.stringMatching(/[^t]\/completions$/), asked]);
+    const query = { model: 'm', prompt: 'Say hi' };
+    expect(sentBody()).toEqual([expect.stringMatching(/[^t]\/completions$/), query]);
     const string = '[{"role": "user", "content": "{{word}}"}{{#more}},{{{.}}}{{/more}}]';
     const raw = await makePrompt({ string, is_raw_template: true });
     const more = [{ role: 'user', content: 'b' }];
@@ -515,15 +518,15 @@ describe('a prompt in the gateway', () => {
       const answered = await call(`${slug}/completions`, {}, value);
       return [rendered.status, rendered.body.error?.code, answered.status];
     };
-    const shown = [200, undefined, 200];
+    const visible = [200, undefined, 200];
     const show = (security_settings: Body) =>
       ask('PUT', `/admin/workspaces/${workspaceId}`, { security_settings });
-    expect(await statuses(user.key)).toEqual(shown);
+    expect(await statuses(user.key)).toEqual(visible);
     await show({ membersViewPrompts: false });
     expect(await statuses(user.key)).toEqual([403, 'prompt_not_shown', 200]);
-    expect(await statuses(service.key)).toEqual(shown);
+    expect(await statuses(service.key)).toEqual(visible);
     await ask('PUT', `/admin/workspaces/${workspaceId}/users/${users[0]!.id}`, { role: 'manager' });
-    expect(await statuses(user.key)).toEqual(shown);
+    expect(await statuses(user.key)).toEqual(visible);
     await show({ membersViewPrompts: null });
   });
 

@@ -44,7 +44,7 @@ it('returns the record by id and slug without defaults for fields that were not 
     slug: expect.stringMatching(/^main-[0-9a-f]{6}$/),
     object: 'provider',
   });
-  const told = {
+  const expected = {
     ...made,
     name: 'Main',
     note: null,
@@ -67,8 +67,8 @@ it('returns the record by id and slug without defaults for fields that were not 
     created_at: '2027-01-04T08:00:00.000Z',
     last_updated_at: '2027-01-04T08:00:00.000Z',
   };
-  expect(await get(made.id)).toEqual(told);
-  expect(await get(`${made.slug}?workspace_id=${workspace.slug}`)).toEqual(told);
+  expect(await get(made.id)).toEqual(expected);
+  expect(await get(`${made.slug}?workspace_id=${workspace.slug}`)).toEqual(expected);
   expect((await listAudit(server, made.id)).map(({ action }) => action)).toEqual(['create']);
 });
 
@@ -113,11 +113,11 @@ it('has a slug that is unique in its workspace, which selects one when several w
   expect((await server.request('DELETE', `${path}/shared`)).status).toBe(400);
   const renamed = await put('shared', { name: 'there', workspace_id: other.id });
   expect(renamed.body).toEqual({ id: there.id, slug: 'shared', object: 'provider' });
-  const asked = `${path}/shared?workspace_id=${other.slug}`;
-  const again = await server.request('PUT', asked, { body: { note: 'by query' } });
+  const requested = `${path}/shared?workspace_id=${other.slug}`;
+  const again = await server.request('PUT', requested, { body: { note: 'by query' } });
   expect(again.body).toEqual(renamed.body);
   const place = { note: 'twice', workspace_id: workspace.id };
-  const twice = await server.request('PUT', asked, { body: place });
+  const twice = await server.request('PUT', requested, { body: place });
   expect(twice).toMatchObject({ status: 400, body: { error: { param: 'workspace_id' } } });
   expect(await get(there.id)).toMatchObject({ name: 'there', note: 'by query' });
   const gone = await server.request('DELETE', `${path}/shared?workspace_id=${other.id}`);

@@ -255,8 +255,8 @@ describe('a secret mapping', () => {
       `/v1/mcp-integrations/${second.id}`,
       `/v1/virtual-keys/${key.body.data.slug}`,
     ];
-    const told = await Promise.all(places.map((place) => server.request('GET', place)));
-    expect(told.map(({ body }) => body.secret_mappings)).toEqual([
+    const reported = await Promise.all(places.map((place) => server.request('GET', place)));
+    expect(reported.map(({ body }) => body.secret_mappings)).toEqual([
       mapped(slug).secret_mappings,
       mapped(id.toUpperCase(), { secret_key: 'k', value_format: null }).secret_mappings,
       mapped(slug).secret_mappings,

@@ -281,7 +281,7 @@ describe('windows', () => {
   const usageOf = async (id: string): Promise<unknown> =>
     (await read(id, '?include_usage=true')).value_key_usage_map;
 
-  it('begins empty at their boundary before the job runs, and counters keep their ids', async () => {
+  it('begins empty at its boundary before the job runs, and counters keep their ids', async () => {
     const id = await make({ periodic_reset_days: 2 });
     const entity = await addEntity(id, 'a', 12_000_000);
     const { next_usage_reset_at: boundary } = await read(id);
@@ -298,7 +298,7 @@ describe('windows', () => {
     expect(await usageOf(id)).toMatchObject({ a: { current_usage: 1, status: 'active' } });
   });
 
-  it('is audited as one reset when an update advances them before the job does', async () => {
+  it('is audited as one reset when an update advances it before the job does', async () => {
     const id = await make({ periodic_reset_days: 2 });
     const { next_usage_reset_at: boundary } = await read(id);
     server.clock.set(Date.parse(String(boundary)));

@@ -87,13 +87,14 @@ it('accepts several Azure deployments, which its integration contains in its own
     { deploymentName: 'd2', apiVersion: 'v2' },
   ];
   const slug = await make({ provider: 'azure-openai', resourceName: 'eu', deploymentConfig });
-  const told = async () => (await integrationOf(slug)).body.configurations.azure_deployment_config;
-  expect(await told()).toEqual([
+  const readReported = async () =>
+    (await integrationOf(slug)).body.configurations.azure_deployment_config;
+  expect(await readReported()).toEqual([
     { azure_deployment_name: 'd1', azure_api_version: 'v1', alias: 'small', is_default: true },
     { azure_deployment_name: 'd2', azure_api_version: 'v2' },
   ]);
   expect((await put(slug, { deploymentConfig: deploymentConfig.slice(1) })).status).toBe(200);
-  expect(await told()).toEqual([{ azure_deployment_name: 'd2', azure_api_version: 'v2' }]);
+  expect(await readReported()).toEqual([{ azure_deployment_name: 'd2', azure_api_version: 'v2' }]);
   expect(await put(slug, { deploymentConfig: [{ deploymentName: 'd' }] })).toMatchObject({
     status: 400,
     body: { error: { param: 'deploymentConfig[0].apiVersion' } },
@@ -136,8 +137,8 @@ it('does not update the account of a shared integration', async () => {
   expect((await put(slug, { key: 'other' })).status).toBe(409);
   expect((await put(slug, { note: 'n' })).status).toBe(200);
   expect((await server.request('DELETE', `${path}/${slug}`)).status).toBe(200);
-  const kept = await server.request('GET', `/v1/integrations/${shared.body.id}`);
-  expect(kept.status).toBe(200);
+  const stored = await server.request('GET', `/v1/integrations/${shared.body.id}`);
+  expect(stored.status).toBe(200);
 });
 
 it('requires its own scopes, and names invalid fields', async () => {

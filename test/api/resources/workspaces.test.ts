@@ -188,9 +188,9 @@ describe('status 200', () => {
     });
     const path = `${base}/${id}`;
     const body = { force_delete: true };
-    const kept = await server.request('DELETE', path, { body });
-    expect(kept).toMatchObject({ status: 409, body: { error: { code: 'AB07' } } });
-    expect(kept.body.error.message).toContain('outsider');
+    const stored = await server.request('DELETE', path, { body });
+    expect(stored).toMatchObject({ status: 409, body: { error: { code: 'AB07' } } });
+    expect(stored.body.error.message).toContain('outsider');
     await server.request('DELETE', `/v1/api-keys/${made.body.id}`);
     expect((await server.request('DELETE', path, { body })).status).toBe(200);
   });
@@ -379,7 +379,7 @@ describe('audit rows', () => {
     ]);
   });
 
-  it('keeps a request id of 128 characters, and replace a longer one', async () => {
+  it('keeps a request id of 128 characters, and replaces a longer one', async () => {
     const answers = [128, 129, 4000].map(async (length) => {
       const headers = { 'x-request-id': 'r'.repeat(length) };
       return server.request('POST', base, { body: { name: `r${length}` }, headers });
@@ -413,18 +413,18 @@ describe('the guardrails of a workspace', () => {
     return [answer.status, answer.headers.etag] as const;
   };
 
-  it('is the two lists of its defaults, leave other defaults unchanged, and is cleared by null, [] and DELETE', async () => {
+  it('equals the two lists of its defaults, leaves other defaults unchanged, and is cleared by null, [] and DELETE', async () => {
     const { id } = await make({ defaults: { metadata: { a: '1' } } });
     const { slug } = await addGuardrail('ours', id);
     const path = `${id}/guardrails`;
-    const told = async () => (await server.request('GET', `${base}/${path}`)).body;
+    const readReported = async () => (await server.request('GET', `${base}/${path}`)).body;
     const empty = { id, input_guardrails: [], output_guardrails: [] };
-    expect(await told()).toEqual(empty);
+    expect(await readReported()).toEqual(empty);
     const both = { input_guardrails: [slug], output_guardrails: [slug] };
     expect((await call('PUT', path, null, both))[0]).toBe(200);
     expect((await read(id)).defaults).toEqual({ metadata: { a: '1' }, ...both });
     expect((await call('PUT', path, null, { input_guardrails: [] }))[0]).toBe(200);
-    expect(await told()).toEqual({ ...empty, output_guardrails: [slug] });
+    expect(await readReported()).toEqual({ ...empty, output_guardrails: [slug] });
     expect((await call('PUT', path, null, { output_guardrails: null }))[0]).toBe(200);
     expect((await read(id)).defaults).toEqual({ metadata: { a: '1' } });
     await call('PUT', path, null, both);
@@ -433,7 +433,7 @@ describe('the guardrails of a workspace', () => {
     expect((await call('DELETE', path, null))[0]).toBe(200);
   });
 
-  it('is rejected when they belong elsewhere, and to credentials of another workspace', async () => {
+  it('is rejected when it belongs elsewhere, and to credentials of another workspace', async () => {
     const [one, other] = [await make(), await make()];
     const { slug } = await addGuardrail('theirs', other.id);
     const body = { input_guardrails: [slug] };
@@ -451,7 +451,7 @@ describe('the guardrails of a workspace', () => {
     }
   });
 
-  it('has a version of their own, while other updates accept any version since their last change', async () => {
+  it('has a version of its own, while other updates accept any version since their last change', async () => {
     const { id } = await make();
     const { slug } = await addGuardrail('versioned');
     const path = `${id}/guardrails`;

@@ -35,8 +35,8 @@ it('finds nothing for a text that an ASCII column cannot store, and hides no oth
   );
   await sql`INSERT INTO named VALUES ('a', 'é'), ('b', '')`.execute(database.db);
   const idsOf = async (db: Db, condition: ReturnType<typeof sql>) => {
-    const asked = sql<{ id: string }>`SELECT id FROM named WHERE ${condition} ORDER BY id`;
-    return (await asked.execute(db)).rows.map(({ id }) => id);
+    const requested = sql<{ id: string }>`SELECT id FROM named WHERE ${condition} ORDER BY id`;
+    return (await requested.execute(db)).rows.map(({ id }) => id);
   };
   const ask = async (db: Db) => [
     await idsOf(db, sql`id = ${'é'}`),

@@ -14,8 +14,8 @@ const probe = async (server: TestServer, path = '/readyz') => {
 };
 
 /** Resolves when the server has noticed the state of its writer. */
-const noticed = (server: TestServer, said: 'ok' | 'degraded' | 'unavailable') =>
-  expect.poll(async () => (await probe(server)).said).toBe(said);
+const noticed = (server: TestServer, content: 'ok' | 'degraded' | 'unavailable') =>
+  expect.poll(async () => (await probe(server)).said).toBe(content);
 
 const scrape = async (server: TestServer): Promise<string> =>
   (await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {})).body;

@@ -96,10 +96,10 @@ describe('a rotation of the master key', () => {
 
   it('reports its progress, and does nothing when it is run again', async () => {
     await sealFor(server.app.keyring, 110);
-    const told: number[] = [];
-    const done = await rotate([2, 1], undefined, (at) => told.push(at));
+    const reported: number[] = [];
+    const done = await rotate([2, 1], undefined, (at) => reported.push(at));
     expect(done).toEqual({ rewrapped: 111, total: 111 });
-    expect(told).toEqual([0, 1, 101]);
+    expect(reported).toEqual([0, 1, 101]);
     expect(await rotate([2])).toEqual({ rewrapped: 0, total: 111 });
   });
 
@@ -182,7 +182,7 @@ describe('servers during a rotation of the master key', () => {
     });
   });
 
-  it('reports a missing new key, serve cached data keys, reject the rest, and reads the key from their files', async () => {
+  it('reports a missing new key, serves cached data keys, rejects the rest, and reads the key from their files', async () => {
     const known = { authorization: `Bearer ${await server.token()}` };
     expect((await makeAt(server.url, known)).status).toBe(200);
     const other = await addTenant(server);

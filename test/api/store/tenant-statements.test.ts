@@ -474,7 +474,7 @@ const tablesOf = ({ text }: Sent): string[] =>
 /**
  * Tables behind the snapshot or lists. Excluded: last use and expiry of keys, and budget windows.
  */
-const toldTables = [
+const snapshotTables = [
   'workspaces',
   'guardrails',
   'configs',
@@ -495,8 +495,8 @@ const toldTables = [
   'prompts',
   'managed_resources',
 ];
-const changesTold = ({ text }: Sent): boolean =>
-  toldTables.includes(/^\s*(?:insert into|update|delete from) (\w+)/i.exec(text)?.[1] ?? '') &&
+const reportedChanges = ({ text }: Sent): boolean =>
+  snapshotTables.includes(/^\s*(?:insert into|update|delete from) (\w+)/i.exec(text)?.[1] ?? '') &&
   !/\bset\s+(?:last_used_at|status = 'expired'|last_reset_at|window_start)/i.test(text);
 const marks = ({ text }: Sent): boolean => text.startsWith('insert into snapshot_marks');
 
@@ -576,24 +576,24 @@ describe('the statements sent to the database', () => {
         committed.push(open.get(connection)!);
         open.delete(connection);
       } else if (open.has(connection)) open.get(connection)!.push(one);
-      else expect(changesTold(one) || changesPeople(one), text).toBe(false);
+      else expect(reportedChanges(one) || changesPeople(one), text).toBe(false);
     }
-    const changed = (which: typeof changesTold) =>
+    const changed = (which: typeof reportedChanges) =>
       new Set(committed.flatMap((all) => all.filter(which)).flatMap(tablesOf));
-    expect(changed(changesTold)).toEqual(new Set(toldTables));
+    expect(changed(reportedChanges)).toEqual(new Set(snapshotTables));
     expect(changed(changesPeople)).toEqual(new Set(peopleTables));
     for (const statements of committed) {
       const due = [
         ...(statements.some(changesPeople) ? ['people'] : []),
-        ...(statements.some(changesTold) ? ['snapshot'] : []),
+        ...(statements.some(reportedChanges) ? ['snapshot'] : []),
       ];
-      const told: string[] = statements.map((one) =>
+      const reported: string[] = statements.map((one) =>
         marksPeople(one) ? 'people' : marks(one) ? 'snapshot' : '',
       );
-      const last = told.filter((kind) => kind !== '');
+      const last = reported.filter((kind) => kind !== '');
       expect(last).toEqual(['people', 'snapshot'].filter((kind) => last.includes(kind)));
       expect(last).toEqual(expect.arrayContaining(due));
-      expect(told.slice(told.length - last.length)).toEqual(last);
+      expect(reported.slice(reported.length - last.length)).toEqual(last);
     }
   });
 });

@@ -160,14 +160,16 @@ async function offeredJwts(
 }
 
 /** A value as it is shown. */
-export interface Shown {
+export interface PresentedCredential {
   readonly headers: Readonly<Record<string, string>>;
   /** Behind the path. */
   readonly query: string;
 }
 
 /** Ways to show a value, beside another that is good where there are two. */
-export const waysToShow: Readonly<Record<string, (value: string, other: string) => Shown>> = {
+export const waysToShow: Readonly<
+  Record<string, (value: string, other: string) => PresentedCredential>
+> = {
   'as x-gateway-api-key': (value) => headersOf({ 'x-gateway-api-key': value }),
   'as a bearer': (value) => headersOf({ authorization: `Bearer ${value}` }),
   'as a bearer in small letters': (value) => headersOf({ authorization: `bearer ${value}` }),
@@ -185,11 +187,14 @@ export const waysToShow: Readonly<Record<string, (value: string, other: string) 
   'in the query': (value) => ({ headers: {}, query: `?api_key=${encodeURIComponent(value)}` }),
 };
 
-const headersOf = (headers: Record<string, string>): Shown => ({ headers, query: '' });
+const headersOf = (headers: Record<string, string>): PresentedCredential => ({
+  headers,
+  query: '',
+});
 const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 /** What counts as the credential of a request, as docs/reference/inference.md has it (Keys); null for none. */
-export function shownValue({ headers }: Shown): string | null {
+export function presentedValue({ headers }: PresentedCredential): string | null {
   const bearer = /^bearer (.+)$/i.exec(headers.authorization ?? '')?.[1];
   return headers['x-gateway-api-key'] ?? bearer ?? headers['x-api-key'] ?? null;
 }

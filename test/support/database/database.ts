@@ -50,8 +50,9 @@ async function createMigratedDatabase(): Promise<EmptyDatabase> {
 /** @throws Error that lists the rows which break a rule between tables */
 async function requireConsistency(database: Database): Promise<void> {
   const { found } = await checkConsistency(database);
-  const told = found.map(({ table, id, fault }) => `${table} ${id} ${fault}`);
-  if (told.length > 0) throw new Error(`rows break rules between tables: ${told.join('; ')}`);
+  const reported = found.map(({ table, id, fault }) => `${table} ${id} ${fault}`);
+  if (reported.length > 0)
+    throw new Error(`rows break rules between tables: ${reported.join('; ')}`);
 }
 
 /** A fresh database without tables, for tests of the migrations themselves. */

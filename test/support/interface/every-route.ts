@@ -9,8 +9,8 @@ import type { Principal } from '../../../src/auth/principal.ts';
 import { sealingKey } from '../../../src/auth/sealing.ts';
 import { type MountedRoute, mountRoutes } from '../../../src/http/routes/registry.ts';
 import { openDatabase } from '../../../src/store/connection/db.ts';
-import { KeptBlobs } from '../../../src/store/kept-blobs.ts';
 import { auditTrail } from '../../../src/store/logs/audit-log.ts';
+import { StoredBlobs } from '../../../src/store/stored-blobs.ts';
 
 /** The registry as the server has it; nothing of the dependencies is used before a request comes. */
 export function everyRoute(): MountedRoute<Principal>[] {
@@ -37,7 +37,7 @@ const database = openDatabase({
 
 const unused = {
   database,
-  blobs: new KeptBlobs({ database, now: () => 0, writesTo: 'database', places: {} }),
+  blobs: new StoredBlobs({ database, now: () => 0, writesTo: 'database', places: {} }),
   apiKeyPrefix: '',
   audit: auditTrail(true),
   throttle: createFailureThrottle(),

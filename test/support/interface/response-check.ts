@@ -78,12 +78,13 @@ export class Description {
   faults(operation: Pick<Operation, 'method' | 'path'>, { status, body }: TestResponse): string[] {
     const name = nameOf(operation);
     const response = this.#responses.get(name)?.[status];
-    if (response === undefined) return [`${name} is not said to answer ${status}: ${told(body)}`];
+    if (response === undefined)
+      return [`${name} is not said to answer ${status}: ${describeBody(body)}`];
     this.#unseen.delete(`${name} ${status}`);
     if (response.content === undefined) return body === '' ? [] : [`${name} ${status} has a body`];
     const validate = this.#validator(operation, status);
     if (validate(body)) return [];
-    return [`${name} ${status}: ${this.#ajv.errorsText(validate.errors)} in ${told(body)}`];
+    return [`${name} ${status}: ${this.#ajv.errorsText(validate.errors)} in ${describeBody(body)}`];
   }
 
   /** Answers that are told and that no call of {@link faults} has met: `GET /livez 500`. */
@@ -116,6 +117,6 @@ function escaped(segment: string): string {
   return encodeURIComponent(segment.replaceAll('~', '~0').replaceAll('/', '~1'));
 }
 
-function told(body: unknown): string {
+function describeBody(body: unknown): string {
   return JSON.stringify(body).slice(0, 300);
 }

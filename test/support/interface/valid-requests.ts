@@ -7,7 +7,7 @@ import { addSession } from '../server/sessions.ts';
 import { leaseHeaders } from '../sync/lease.ts';
 import { type Description, nameOf, type Operation } from './response-check.ts';
 
-export interface Asked {
+export interface RequestParts {
   readonly body?: unknown;
   readonly query?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -358,7 +358,7 @@ export class RightRequests {
   }
 
   /** What makes the request right in every part but its place. */
-  right(one: Operation): Asked {
+  right(one: Operation): RequestParts {
     const { method, path, takesBody } = one;
     const gives = path.includes('/leases/') && method === 'DELETE';
     const records = path.includes('/sync/') && one.headers.includes('gatewright-owner');
@@ -371,14 +371,14 @@ export class RightRequests {
   }
 
   /** Asks with the superuser's token, or what `asked.headers` says instead. */
-  async ask(one: Operation, path: string, asked: Asked): Promise<TestResponse> {
-    const url = this.server.url + path + (asked.query ?? '');
+  async ask(one: Operation, path: string, requested: RequestParts): Promise<TestResponse> {
+    const url = this.server.url + path + (requested.query ?? '');
     const isGuarded = one.statuses.includes('401');
     const bearer = { authorization: `Bearer ${this.#token}` };
     const credential = isToken(one) ? this.client() : isOwnSession(one) ? this.#cookies : bearer;
-    const bringsKey = 'x-gateway-api-key' in (asked.headers ?? {});
-    const headers = { ...(isGuarded && !bringsKey ? credential : {}), ...asked.headers };
-    const answer = await exchange(one.method, url, asked.body, headers);
+    const bringsKey = 'x-gateway-api-key' in (requested.headers ?? {});
+    const headers = { ...(isGuarded && !bringsKey ? credential : {}), ...requested.headers };
+    const answer = await exchange(one.method, url, requested.body, headers);
     this.#judge(this.#description.faults(one, answer));
     if (isOwnSession(one) && one.method === 'DELETE' && answer.status === 200) {
       await this.#signIn();

@@ -25,12 +25,12 @@ export function isQuestion(request: string): boolean {
  * request which is the `lost`-th to change something.
  */
 export function losing(lost: number): (index: number, request: string) => Fate {
-  const asked = new Map<string, number>();
+  const requested = new Map<string, number>();
   let changes = 0;
   return (_, request) => {
     if (!isQuestion(request)) return ++changes === lost ? 'cut-after' : 'pass';
-    const times = (asked.get(request) ?? 0) + 1;
-    asked.set(request, times);
+    const times = (requested.get(request) ?? 0) + 1;
+    requested.set(request, times);
     return lost === 0 && times % 2 === 1 ? 'cut-after' : 'pass';
   };
 }

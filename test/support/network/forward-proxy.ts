@@ -26,20 +26,20 @@ export async function startForwardProxy(): Promise<ForwardProxy> {
     const basic = Buffer.from(proxy.credentials ?? '').toString('base64');
     return proxy.credentials === null || headers['proxy-authorization'] === `Basic ${basic}`;
   };
-  const server = createServer((asked, answer) => {
-    proxy.requests.push(`${asked.method} ${asked.url}`);
+  const server = createServer((requested, answer) => {
+    proxy.requests.push(`${requested.method} ${requested.url}`);
     if (proxy.silent) return;
-    if (isWelcome(asked)) forward(asked, answer);
+    if (isWelcome(requested)) forward(requested, answer);
     else answer.writeHead(407, { 'proxy-authenticate': 'Basic' }).end();
   });
   server.on('connection', (socket) => sockets.add(socket));
-  server.on('connect', (asked: IncomingMessage, socket: Socket) => {
-    proxy.requests.push(`CONNECT ${asked.url}`);
+  server.on('connect', (requestValue: IncomingMessage, socket: Socket) => {
+    proxy.requests.push(`CONNECT ${requestValue.url}`);
     socket.on('error', () => socket.destroy());
     if (proxy.silent) return;
-    if (!isWelcome(asked)) return void socket.end(unwelcome);
+    if (!isWelcome(requestValue)) return void socket.end(unwelcome);
     socket.write('HTTP/1.1 200 OK\r\n\r\n');
-    const upstream = connect(placeOf(new URL(`http://${asked.url}`)));
+    const upstream = connect(placeOf(new URL(`http://${requestValue.url}`)));
     sockets.add(upstream);
     upstream.on('error', () => socket.destroy());
     socket.pipe(upstream).pipe(socket);
@@ -60,16 +60,16 @@ export async function startForwardProxy(): Promise<ForwardProxy> {
   return proxy;
 }
 
-function forward(asked: IncomingMessage, answer: ServerResponse): void {
-  const url = new URL(asked.url ?? '');
-  const { method, headers } = asked;
+function forward(requestValue: IncomingMessage, answer: ServerResponse): void {
+  const url = new URL(requestValue.url ?? '');
+  const { method, headers } = requestValue;
   const path = `${url.pathname}${url.search}`;
   const onward = request({ ...placeOf(url), path, method, headers }, (reply) => {
     answer.writeHead(reply.statusCode ?? 502, reply.headers);
     reply.pipe(answer);
   });
   onward.on('error', () => answer.destroy());
-  asked.pipe(onward);
+  requestValue.pipe(onward);
 }
 
 function placeOf({ hostname, port }: URL): { host: string; port: number } {

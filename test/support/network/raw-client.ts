@@ -18,9 +18,9 @@ export interface RawAnswer {
 }
 
 /** All that tells one answer from another. */
-export function toldBy({ status, headers, body }: RawAnswer): string {
-  const { date, 'x-request-id': id, ...said } = headers;
-  return JSON.stringify([status, said, body, date !== undefined, id !== undefined]);
+export function comparableResponse({ status, headers, body }: RawAnswer): string {
+  const { date, 'x-request-id': id, ...stated } = headers;
+  return JSON.stringify([status, stated, body, date !== undefined, id !== undefined]);
 }
 
 /** Fewer than a server takes on one, so that it need not end any. */

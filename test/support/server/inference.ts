@@ -12,10 +12,10 @@ export interface Inference extends AsyncDisposable {
   /** A new key that may complete, with what else its body says. */
   addKey(more?: object): Promise<{ readonly key: string; readonly id: string }>;
   /** Asks with a key for a chat completion by a config of the upstream, unless that is null. */
-  chat(key: string, more?: Asked): Promise<TestResponse>;
+  chat(key: string, more?: ChatOptions): Promise<TestResponse>;
 }
 
-interface Asked {
+interface ChatOptions {
   readonly params?: object;
   readonly config?: object | null;
   /** Of another gateway than that of the server. */
@@ -47,14 +47,19 @@ export async function startInference(more: Partial<Settings> = {}): Promise<Infe
       if (made.status !== 200) throw new Error(`no key: ${JSON.stringify(made.body)}`);
       return made.body;
     },
-    chat: (key, asked = {}) => {
-      const { params = {}, path = '/v1/chat/completions', method = 'POST', headers = {} } = asked;
+    chat: (key, requested = {}) => {
+      const {
+        params = {},
+        path = '/v1/chat/completions',
+        method = 'POST',
+        headers = {},
+      } = requested;
       const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }], ...params };
-      const inline = JSON.stringify({ ...config, ...asked.config });
-      const { url = server.inferenceUrl } = asked;
+      const inline = JSON.stringify({ ...config, ...requested.config });
+      const { url = server.inferenceUrl } = requested;
       return exchange(method, url + path, method === 'POST' ? body : undefined, {
         authorization: `Bearer ${key}`,
-        ...(asked.config === null ? {} : { 'x-gateway-config': inline }),
+        ...(requested.config === null ? {} : { 'x-gateway-config': inline }),
         ...headers,
       });
     },

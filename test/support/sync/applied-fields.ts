@@ -4,15 +4,15 @@ import {
   matchesPattern,
   matchesPatternOrParent,
 } from '../../../src/model/manifests/path-patterns.ts';
-import type { Json, Spec } from '../../../src/sync/resources/resource-set.ts';
+import type { Spec, SpecJson } from '../../../src/sync/resources/resource-set.ts';
 import { segmentsOf } from '../../../src/sync/resources/spec-paths.ts';
 
 /** What a spec means, by rules written down a second time: what is empty is not there, sets are sorted. */
 export function meaning(
   kind: KindName,
-  value: Json,
+  value: SpecJson,
   path: readonly string[] = [],
-): Json | undefined {
+): SpecJson | undefined {
   const { opaque, sets } = kinds[kind];
   const isExact =
     opaque.some((pattern) => matchesPatternOrParent(pattern, path)) &&
@@ -40,23 +40,23 @@ export function meaning(
   const isTop = path.length === 0;
   return entries.length === 0 && !isExact && !isTop
     ? undefined
-    : (Object.fromEntries(entries) as Json);
+    : (Object.fromEntries(entries) as SpecJson);
 }
 
-export interface ToldField {
+export interface ExpectedField {
   readonly path: string;
   readonly livePath: string;
   readonly difference: 'added' | 'changed' | 'removed' | 'recorded';
-  readonly to: Json;
+  readonly to: SpecJson;
 }
 
 /** The live value with the told fields carried out: `at` leads to it, `wantedAt` to what it becomes. */
 export function patched(
-  value: Json | undefined,
-  fields: readonly ToldField[],
+  value: SpecJson | undefined,
+  fields: readonly ExpectedField[],
   at: readonly string[],
   wantedAt: readonly string[],
-): Json | undefined {
+): SpecJson | undefined {
   const stands = (path: string, place: readonly string[]): boolean =>
     JSON.stringify(segmentsOf(path)) === JSON.stringify(place);
   const own = fields.find(({ livePath, path, difference }) =>
@@ -88,16 +88,16 @@ export function patched(
 }
 
 /** Its path leads into the live value and says nothing of the wanted one. */
-function isGone({ difference, path, livePath }: ToldField): boolean {
+function isGone({ difference, path, livePath }: ExpectedField): boolean {
   return difference === 'removed' && path === livePath;
 }
 
 function patchedList(
-  list: readonly Json[],
-  fields: readonly ToldField[],
+  list: readonly SpecJson[],
+  fields: readonly ExpectedField[],
   at: readonly string[],
   wantedAt: readonly string[],
-): Json {
+): SpecJson {
   const indexIn = (path: string, place: readonly string[]): number | null => {
     const segments = segmentsOf(path);
     const leads =
@@ -125,7 +125,7 @@ function patchedList(
     .map((_, index) => index)
     .filter((index) => !removed.has(index) && ![...pairs.values()].includes(index));
   const length = list.length - removed.size + added.size;
-  return Array.from({ length }, (_, index): Json => {
+  return Array.from({ length }, (_, index): SpecJson => {
     if (added.has(index)) return added.get(index)!;
     const from = pairs.get(index) ?? left.shift()!;
     return patched(list[from]!, fields, [...at, `${from}`], [...wantedAt, `${index}`]) ?? null;

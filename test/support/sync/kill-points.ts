@@ -175,9 +175,9 @@ const steppingOpened = {
     lives.getStore()?.opened.delete(file);
     closeSync(file);
   },
-  fsync: (file: number, told: (error: NodeJS.ErrnoException | null) => void): void => {
+  fsync: (file: number, reported: (error: NodeJS.ErrnoException | null) => void): void => {
     const flushed = step(() => promisify(fsync)(file));
-    flushed.then(() => told(null), told);
+    flushed.then(() => reported(null), reported);
   },
 };
 

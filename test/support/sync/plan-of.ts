@@ -1,7 +1,7 @@
 /** Knows how a test gets the plan from one spec to another of a resource that its owner applied. */
 import type { KindName } from '../../../src/model/kinds/kinds.ts';
 import { makePlan } from '../../../src/sync/plan/plan.ts';
-import type { Plan } from '../../../src/sync/plan/planned.ts';
+import type { Plan } from '../../../src/sync/plan/plan-model.ts';
 import type { Identity, LiveResource, Spec } from '../../../src/sync/resources/resource-set.ts';
 import { owner, setOf, want } from './sync-model.ts';
 

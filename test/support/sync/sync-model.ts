@@ -7,24 +7,24 @@ import { loadSpecSchema } from '../../../src/model/kinds/spec-schemas.ts';
 import { matchesPattern } from '../../../src/model/manifests/path-patterns.ts';
 import { Secret } from '../../../src/secret.ts';
 import {
+  type ChangeContext,
   createChange,
   deleteChange,
-  type RequestContext,
-  requestOf,
+  singleRequest,
   updateChange,
 } from '../../../src/sync/apply/requests.ts';
 import type { CommandLine } from '../../../src/sync/plan/guards.ts';
 import { makePlan } from '../../../src/sync/plan/plan.ts';
-import type { Plan, PlannedChange } from '../../../src/sync/plan/planned.ts';
+import type { Plan, PlannedChange } from '../../../src/sync/plan/plan-model.ts';
 import {
   type DesiredResource,
   type DesiredSet,
   type ExternalResource,
   type Identity,
   identityKey,
-  type Json,
   type LiveSet,
   type Spec,
+  type SpecJson,
 } from '../../../src/sync/resources/resource-set.ts';
 import { isPlainObject, mapSpec, referencesIn } from '../../../src/sync/resources/spec-paths.ts';
 import { type SnapshotRead, toLiveSet, wholeSnapshot } from '../../../src/sync/server/live.ts';
@@ -145,7 +145,7 @@ export class ModelServer {
   /** Carries a plan out one request at a time; `afterEach` sees every state in between. */
   apply(plan: Plan, afterEach: () => void = () => undefined): void {
     const targets = new Map<string, { id: string; slug: string | null }>(plan.live);
-    const context: RequestContext = {
+    const context: ChangeContext = {
       owner: plan.owner,
       source: plan.source,
       resolve: (key) => targets.get(key),
@@ -157,11 +157,11 @@ export class ModelServer {
         this.remove(change.live!.id);
       }
       if (change.action === 'create' || change.action === 'replace') {
-        const { body } = requestOf(createChange(change.desired!, context));
+        const { body } = singleRequest(createChange(change.desired!, context));
         targets.set(change.id, this.#insert(change, body!, context));
       }
       if (change.action === 'update' || change.action === 'adopt') {
-        const { body, ifMatch } = requestOf(
+        const { body, ifMatch } = singleRequest(
           updateChange(change, context, bodies.get(change.desired!.identity.kind)!),
         );
         this.#update(change.live!.id, body!, ifMatch!);
@@ -208,8 +208,8 @@ export class ModelServer {
     });
   }
 
-  #insert(change: PlannedChange, sent: Record<string, unknown>, context: RequestContext): Stored {
-    const { managed_by: managed, ...body } = structuredClone(sent) as Record<string, Json>;
+  #insert(change: PlannedChange, sent: Record<string, unknown>, context: ChangeContext): Stored {
+    const { managed_by: managed, ...body } = structuredClone(sent) as Record<string, SpecJson>;
     const { kind, spec } = { kind: change.identity.kind, spec: change.desired!.spec };
     for (const field of kinds[kind].pathFields) {
       const value = spec[field]!;
@@ -259,7 +259,7 @@ export class ModelServer {
   #update(id: string, body: Record<string, unknown>, version: number): void {
     const stored = this.resources.find((other) => other.id === id)!;
     if (stored.version !== version) throw new Error('stale');
-    const { managed_by: managed, ...fields } = structuredClone(body) as Record<string, Json>;
+    const { managed_by: managed, ...fields } = structuredClone(body) as Record<string, SpecJson>;
     const spec = { ...stored.spec };
     for (const [field, value] of Object.entries(fields)) {
       const before = spec[field];
@@ -281,7 +281,7 @@ function hidden(value: string): Spec {
   return { $secret: 'server', fingerprint };
 }
 
-function dropNulls(object: { [key: string]: Json }): { [key: string]: Json } {
+function dropNulls(object: { [key: string]: SpecJson }): { [key: string]: SpecJson } {
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null));
 }
 

@@ -3,7 +3,7 @@ import { chatAnswer, sendJson, type TestUpstream } from './upstream.ts';
 
 export interface AssistantsProvider {
   /** What its model was told, a text for each time that it was asked. */
-  readonly heard: string[];
+  readonly received: string[];
   /** What its model says. */
   reply: string;
   readonly script: TestUpstream['script'];
@@ -13,7 +13,7 @@ type Json = Record<string, unknown>;
 
 /** It is asked for chats, too: what its model hears and says there is the same. */
 export function startAssistants(): AssistantsProvider {
-  const heard: string[] = [];
+  const received: string[] = [];
   const threads = new Map<string, Json[]>();
   let made = 0;
   const messageOf = (role: unknown, value: unknown): Json => {
@@ -21,27 +21,27 @@ export function startAssistants(): AssistantsProvider {
     const content = [{ type: 'text', text: { value, annotations: [] } }];
     return { id: `msg-${made}`, object: 'thread.message', role, content };
   };
-  const saidBy = (messages: unknown): string => {
-    heard.push(JSON.stringify(messages));
+  const lastUserText = (messages: unknown): string => {
+    received.push(JSON.stringify(messages));
     return provider.reply;
   };
   const provider: AssistantsProvider = {
-    heard,
+    received: received,
     reply: 'hi',
     script: ({ method, url, body }, response) => {
       const path = new URL(url, 'http://any').pathname.slice('/v1'.length);
       const params: Json = body.length === 0 ? {} : JSON.parse(body.toString());
       const [kind, id = '', ...rest] = path.slice(1).split('/');
-      const events = (told: readonly Json[]): void => {
+      const events = (reported: readonly Json[]): void => {
         response.writeHead(200, { 'content-type': 'text/event-stream' });
-        for (const event of told) {
+        for (const event of reported) {
           response.write(`event: ${event.object}\ndata: ${JSON.stringify(event)}\n\n`);
         }
         response.end('data: [DONE]\n\n');
       };
       made += 1;
       if (path === '/chat/completions' && method === 'POST') {
-        const content = saidBy(params.messages);
+        const content = lastUserText(params.messages);
         const one = { ...chatAnswer, id: `chat-${made}` };
         const halves = [content.slice(0, 7), content.slice(7)];
         if (params.stream === true) {
@@ -73,7 +73,7 @@ export function startAssistants(): AssistantsProvider {
         return sendJson(response, messages[0]);
       }
       if (method === 'POST' && rest[0] === 'runs') {
-        const text = saidBy(messages);
+        const text = lastUserText(messages);
         const message = messageOf('assistant', text);
         messages.unshift(message);
         if (params.stream !== true) return sendJson(response, run);

@@ -20,9 +20,9 @@ export interface Bucket extends AsyncDisposable {
   /** The one that it knows. */
   readonly key: { readonly kind: 'key' } & S3Key;
   /** `METHOD /path` of what was asked. */
-  readonly asked: string[];
+  readonly requests: string[];
   /** Answers in place of the server where it yields a status, or what a request is refused for (403). */
-  interfere: (asked: string, headers: IncomingHttpHeaders) => number | string | null;
+  interfere: (requests: string, headers: IncomingHttpHeaders) => number | string | null;
   /** Names of the objects that are there. */
   objects(): string[];
 }
@@ -43,9 +43,9 @@ export async function startBucket(): Promise<Bucket> {
     interfere: (_: string, __: IncomingHttpHeaders): number | string | null => null,
   };
   const relay = createServer((from, to) => {
-    const asked = `${from.method} ${from.url}`;
-    bucket.asked.push(asked);
-    const refused = bucket.interfere(asked, from.headers);
+    const requests = `${from.method} ${from.url}`;
+    bucket.asked.push(requests);
+    const refused = bucket.interfere(requests, from.headers);
     if (refused === null) return pass(port, from, to);
     const [status, code] = typeof refused === 'string' ? [403, refused] : [refused, 'Busy'];
     from.resume().on('end', () => to.writeHead(status).end(`<Error><Code>${code}</Code></Error>`));

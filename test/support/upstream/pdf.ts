@@ -1,7 +1,7 @@
 /** Knows how a test makes a PDF: pages of text, as its own content streams say it. */
 import { deflateSync } from 'node:zlib';
 
-/** A page for each of the contents: operators such as those of {@link shownText}. */
+/** A page for each of the contents: operators such as those of {@link pageText}. */
 export function pdfOf(contents: readonly Buffer[]): Buffer {
   const pages = contents.map((_, n) => `${4 + 2 * n} 0 R`).join(' ');
   const font = '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>';
@@ -33,7 +33,7 @@ export function pdfOf(contents: readonly Buffer[]): Buffer {
   return Buffer.concat([head, ...parts, Buffer.from(table + trailer)]);
 }
 
-export function shownText(text: string): Buffer {
+export function pageText(text: string): Buffer {
   return Buffer.from(`BT /F1 12 Tf 72 720 Td (${text}) Tj ET\n`);
 }
 

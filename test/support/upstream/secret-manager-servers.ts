@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import { text } from 'node:stream/consumers';
 
-export interface Heard {
+export interface ReceivedRequest {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
@@ -19,12 +19,14 @@ interface Answer {
 
 export interface ManagerServer extends AsyncDisposable {
   readonly url: string;
-  readonly heard: Heard[];
+  readonly received: ReceivedRequest[];
 }
 
 /** A server that answers JSON, or a text as it is. */
-export async function startManager(answer: (heard: Heard) => Answer): Promise<ManagerServer> {
-  const heard: Heard[] = [];
+export async function startManager(
+  answer: (received: ReceivedRequest) => Answer,
+): Promise<ManagerServer> {
+  const received: ReceivedRequest[] = [];
   const server: Server = createServer(async (request, response) => {
     const url = new URL(request.url!, 'http://manager');
     const one = {
@@ -34,7 +36,7 @@ export async function startManager(answer: (heard: Heard) => Answer): Promise<Ma
       headers: request.headers,
       body: await text(request),
     };
-    heard.push(one);
+    received.push(one);
     const { status, body } = answer(one);
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(typeof body === 'string' ? body : JSON.stringify(body ?? {}));
@@ -42,7 +44,7 @@ export async function startManager(answer: (heard: Heard) => Answer): Promise<Ma
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
-    heard,
+    received: received,
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       server.close();
@@ -64,22 +66,22 @@ export interface VaultContent {
 
 export function startVaultServer(content: VaultContent): Promise<ManagerServer> {
   return startManager(({ method, path, headers, body }) => {
-    const asked = decodeURIComponent(path).replace('/v1/', '');
+    const requested = decodeURIComponent(path).replace('/v1/', '');
     if (content.outage !== undefined) return { status: content.outage };
-    if (method === 'POST' && asked.startsWith('auth/')) return signIn(content, asked, body);
+    if (method === 'POST' && requested.startsWith('auth/')) return signIn(content, requested, body);
     const denied = { status: 403, body: { errors: ['permission denied'] } };
     if (!content.tokens.has(String(headers['x-vault-token']))) return denied;
-    if (asked === 'auth/token/lookup-self') return { status: 200, body: { data: { ttl: 0 } } };
-    const inner = /^sys\/internal\/ui\/mounts\/(.*)$/.exec(asked)?.[1];
+    if (requested === 'auth/token/lookup-self') return { status: 200, body: { data: { ttl: 0 } } };
+    const inner = /^sys\/internal\/ui\/mounts\/(.*)$/.exec(requested)?.[1];
     if (inner !== undefined) {
       const mount = Object.keys(content.mounts).find((one) => inner.startsWith(one));
       if (mount === undefined || content.hidesMounts) return denied;
       return { status: 200, body: { data: { path: mount, options: versionOf(content, mount) } } };
     }
-    const mount = Object.keys(content.mounts).find((one) => asked.startsWith(one)) ?? '';
+    const mount = Object.keys(content.mounts).find((one) => requested.startsWith(one)) ?? '';
     const isVersioned = content.mounts[mount] === '2';
-    const isRight = !isVersioned || asked.startsWith(`${mount}data/`);
-    const name = isVersioned ? asked.replace(`${mount}data/`, mount) : asked;
+    const isRight = !isVersioned || requested.startsWith(`${mount}data/`);
+    const name = isVersioned ? requested.replace(`${mount}data/`, mount) : requested;
     const data = isRight ? content.secrets[name] : undefined;
     if (data === undefined) return { status: 404, body: { errors: [] } };
     return { status: 200, body: { data: isVersioned ? { data, metadata: { version: 1 } } : data } };
@@ -105,7 +107,7 @@ function signIn({ tokens }: VaultContent, path: string, body: string): Answer {
 
 /** The key that a request to AWS was signed with, once its signature is proven; null where it is wrong. */
 export function signerOf(
-  { method, path, query, headers, body }: Heard,
+  { method, path, query, headers, body }: ReceivedRequest,
   secrets: Readonly<Record<string, string>>,
 ): string | null {
   const pattern =

@@ -92,34 +92,34 @@ export async function startSharedAccount(): Promise<SharedAccount> {
 
 export interface Keeper {
   /** What the account has, by its id. */
-  readonly kept: Map<string, Record<string, unknown>>;
+  readonly objects: Map<string, Record<string, unknown>>;
   readonly script: TestUpstream['script'];
 }
 
 /** A provider that keeps whatever is made, and that chats store, say or have run. */
 export function startKeeper(): Keeper {
-  const kept: Keeper['kept'] = new Map();
+  const objects: Keeper['objects'] = new Map();
   let made = 0;
   const script: TestUpstream['script'] = ({ method, url, headers, body }, response) => {
     const path = new URL(url, 'http://any').pathname.slice('/v1'.length);
     const isJson = headers['content-type']?.startsWith('application/json') === true;
-    const said = isJson ? JSON.parse(body.toString()) : {};
+    const stated = isJson ? JSON.parse(body.toString()) : {};
     const owned = ownedPathOf(method, path);
     made += 1;
     if (path === '/chat/completions' && method === 'POST') {
-      const audio = said.modalities === undefined ? undefined : { id: `audio-${made}`, data: '' };
+      const audio = stated.modalities === undefined ? undefined : { id: `audio-${made}`, data: '' };
       const message = { role: 'assistant', content: 'hi', audio };
       const choices = [{ index: 0, message, finish_reason: 'stop' }];
-      const { model, metadata } = said;
+      const { model, metadata } = stated;
       const chat = { id: `chatcmpl-${made}`, object: 'chat.completion', model, metadata, choices };
-      if (said.store === true) kept.set(chat.id, chat);
+      if (stated.store === true) objects.set(chat.id, chat);
       const usage = { prompt_tokens: 5, completion_tokens: 2, total_tokens: 7 };
       return sendJson(response, { ...chat, usage });
     }
     if (path === '/messages') {
       const container = { id: `container-${made}`, expires_at: 'soon' };
       const output = { type: 'code_execution_output', file_id: `file-of-code-${made}` };
-      kept.set(output.file_id, { id: output.file_id, type: 'file' });
+      objects.set(output.file_id, { id: output.file_id, type: 'file' });
       const result = { type: 'code_execution_result', content: [output] };
       const content = [
         { type: 'tool_use', id: 't', name: 'x', input: { content: [{ file_id: 'file-made-up' }] } },
@@ -131,14 +131,14 @@ export function startKeeper(): Keeper {
     }
     if (owned === null) return sendJson(response, { path });
     if (method === 'POST' && owned.isMaker) {
-      const one = { ...said, id: `${owned.kind}-${made}`, object: owned.kind };
-      kept.set(one.id, one);
+      const one = { ...stated, id: `${owned.kind}-${made}`, object: owned.kind };
+      objects.set(one.id, one);
       return sendJson(response, one);
     }
-    const one = kept.get(owned.id!);
+    const one = objects.get(owned.id!);
     if (one === undefined) return sendJson(response, { error: { message: 'none' } }, 404);
-    if (method === 'DELETE' && owned.rest.length === 0) kept.delete(owned.id!);
+    if (method === 'DELETE' && owned.rest.length === 0) objects.delete(owned.id!);
     return sendJson(response, one);
   };
-  return { kept, script };
+  return { objects: objects, script };
 }

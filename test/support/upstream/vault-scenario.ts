@@ -33,11 +33,13 @@ export async function tellStory(client: VaultClient): Promise<string[]> {
   const secretOutput = { sink: 'vault', mount: 'secret', path: 'recorded/bot', key: 'api-key' };
   const desired = { secretOutput } as unknown as DesiredResource;
   const [first, second] = values;
-  const told: string[] = [];
+  const reported: string[] = [];
   const look = async (): Promise<void> => {
     const [set] = await sink.read([desired]);
     if (set === undefined || set instanceof Error) throw set;
-    told.push(`${set.delivered?.reveal().slice(0, 5) ?? 'nothing'}, ${set.pending.length} pending`);
+    reported.push(
+      `${set.delivered?.reveal().slice(0, 5) ?? 'nothing'}, ${set.pending.length} pending`,
+    );
   };
   await look();
   const pending = await sink.writePending(desired, 7, first!.reveal());
@@ -49,16 +51,16 @@ export async function tellStory(client: VaultClient): Promise<string[]> {
   await sink.publish(desired, next, first!);
   await look();
   const found = await sink.list();
-  told.push(`${found.length} in the list`);
+  reported.push(`${found.length} in the list`);
   const stored = { sink, place: sink.placeOf(desired), value: second! };
   const marked = await sink.markLeaving(stored, 9);
-  told.push(`${(await sink.listLeaving()).length} leaving`);
+  reported.push(`${(await sink.listLeaving()).length} leaving`);
   await sink.removeLeft(marked);
   await look();
-  return told;
+  return reported;
 }
 
-export const storyTold = [
+export const expectedTranscript = [
   'nothing, 0 pending',
   'nothing, 1 pending',
   'wire1, 0 pending',

@@ -1,4 +1,4 @@
-/** Knows sums over requests for models over HTTP (docs/reference/analytics.md, Logs and analytics): of all, along time, and by what they share. */
+/** HTTP routes for sums over model requests (docs/reference/analytics.md, Logs and analytics): in total, over time, and by group. */
 import { z } from 'zod';
 import type { Principal } from '../../../auth/principal.ts';
 import { type Route, route } from '../../../http/routes/route.ts';
@@ -17,7 +17,7 @@ import {
   orderOf,
 } from './client-groups.ts';
 import { filterQuery } from './request-filter.ts';
-import { openQuestions, pieces, type Questions } from './request-question.ts';
+import { openQuestions, pieces, type RequestQueries } from './request-question.ts';
 import { dayMs, rangeOf } from './time-range.ts';
 
 const AnalyticsQuery = WorkspaceQuery.extend(filterQuery);
@@ -34,10 +34,7 @@ const dimensions = {
   statuses: 'status',
 } as const;
 const GroupParams = z.object({
-  group: z.enum([
-    ...(['workspaces', 'api-keys', 'providers', 'models', 'statuses'] as const),
-    ...clientGroups,
-  ]),
+  group: z.enum(['workspaces', 'api-keys', 'providers', 'models', 'statuses', ...clientGroups]),
 });
 const groupsMax = 100;
 const GroupsQuery = AnalyticsQuery.extend({
@@ -49,7 +46,7 @@ const Stretch = z.object({ from: ResponseTimestamp, to: ResponseTimestamp });
 const Point = RequestFigures.extend({ timestamp: ResponseTimestamp });
 const Group = RequestFigures.extend({ value: z.union([z.string(), z.int()]).nullable() });
 
-/** Of totals by the hour, a year has 8,784 for each thing that requests have in common. */
+/** With hourly totals a year has 8,784 points in each group. */
 const daysMax = 366;
 const hourlyDaysMax = 31;
 
@@ -59,7 +56,7 @@ export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...shared,
       path: '/analytics/summary',
-      summary: 'Sum up requests for models',
+      summary: 'Sum up model requests',
       query: AnalyticsQuery,
       response: Stretch.extend({
         object: z.literal('analytics-summary'),
@@ -74,7 +71,7 @@ export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...shared,
       path: '/analytics/graph',
-      summary: 'Sum up requests for models by hours or days',
+      summary: 'Sum up model requests by hours or days',
       query: GraphQuery,
       response: Stretch.extend({ object: z.literal('analytics-graph'), data: z.array(Point) }),
       handle: (request) => graph(deps, request),
@@ -82,7 +79,7 @@ export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...shared,
       path: '/analytics/groups/:group',
-      summary: 'Sum up requests for models by what they share',
+      summary: 'Sum up model requests by group',
       params: GroupParams,
       query: GroupsQuery,
       response: z.union([
@@ -104,7 +101,7 @@ export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-/** A point for each piece of time, those without requests too. */
+/** One point for each time step, including steps without requests. */
 async function graph(deps: AdminDeps, request: QueryRequest<z.infer<typeof GraphQuery>>) {
   const { caller, query, now } = request;
   const stepMs = intervals[query.interval];
@@ -113,22 +110,22 @@ async function graph(deps: AdminDeps, request: QueryRequest<z.infer<typeof Graph
   const questions = await open(deps, { caller, query, now });
   const limit = Math.ceil((days * dayMs) / stepMs) + 2;
   const sums = await questions.ask({ by: [{ stepMs }], limit });
-  const found = new Map(sums.map((one) => [Number(one.shared[0]), one]));
-  const data = pieces({ ...questions, stepMs }, found).map(({ at, sums: of }) => ({
+  const sumsByTime = new Map(sums.map((one) => [Number(one.shared[0]), one]));
+  const data = pieces({ ...questions, stepMs }, sumsByTime).map(({ at, sums: stepSums }) => ({
     timestamp: formatTimestamp(at),
-    ...toFigures(of),
+    ...toFigures(stepSums),
   }));
   return { object: 'analytics-graph' as const, ...stretchOf(questions), data };
 }
 
-/** What a caller of one workspace asks is about that one, whatever it names. */
+/** A caller bound to one workspace sees only that one, whichever it names. */
 function open(
   deps: AdminDeps,
   request: Pick<QueryRequest<AnalyticsQuery>, 'caller' | 'query' | 'now'>,
-): Promise<Questions> {
+): Promise<RequestQueries> {
   return openQuestions(deps, request, request.query, 'may be left out');
 }
 
-function stretchOf({ stretch: { from, to } }: Questions) {
+function stretchOf({ stretch: { from, to } }: RequestQueries) {
   return { from: formatTimestamp(from), to: formatTimestamp(to) };
 }

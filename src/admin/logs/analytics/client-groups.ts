@@ -1,4 +1,4 @@
-/** Knows groups of requests in the form that clients of other gateways read. */
+/** Groups of requests in the format of clients of other gateways. */
 import { z } from 'zod';
 import { commaList } from '../../../model/wire/comma-list.ts';
 import { wholeNumberParameter } from '../../../model/wire/paging.ts';
@@ -6,14 +6,14 @@ import { formatTimestamp } from '../../../model/wire/timestamp.ts';
 import { validationError } from '../../../model/wire/validation-error.ts';
 import {
   type FigureOrder,
-  type SharedSums,
+  type RequestSums,
   type SumsKey,
   sortingFigures,
 } from '../../../store/logs/request-sums.ts';
 import type { AdminDeps } from '../../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../../request/frame-fields.ts';
 import { filterQuery } from './request-filter.ts';
-import { openQuestions, type Questions, shortPage } from './request-question.ts';
+import { openQuestions, type RequestQueries, shortPage } from './request-question.ts';
 import { averageOf, centsOf, percentileOf, shareOf, tokensOf } from './sums-figures.ts';
 
 const pageSizeMax = 100;
@@ -39,19 +39,26 @@ export const ClientGroups = z.object({
   data: z.array(Row),
 });
 /**
- * What requests share, by the name that clients ask for, and the field that tells it. Null is what none has: the
- * gateway calls neither MCP servers nor agents.
+ * Groupings by the name that clients use, and the field of the group's value. Null when there is no data:
+ * the gateway calls neither MCP servers nor agents.
  */
 export const groupings = {
-  ...{ ai_service: ['provider', 'ai_service'], provider: ['provider', 'provider'] },
-  ...{ model: ['model', 'model'], 'ai-models': ['model', 'ai_model'] },
-  ...{ api_key: ['api_key_id', 'api_key'], status_code: ['status', 'status_code'] },
-  ...{ config: ['config_id', 'config'], workspace: ['workspace_id', 'workspace_id'] },
+  ai_service: ['provider', 'ai_service'],
+  provider: ['provider', 'provider'],
+  model: ['model', 'model'],
+  'ai-models': ['model', 'ai_model'],
+  api_key: ['api_key_id', 'api_key'],
+  status_code: ['status', 'status_code'],
+  config: ['config_id', 'config'],
+  workspace: ['workspace_id', 'workspace_id'],
   prompt: ['prompt_slug', 'prompt'],
   users: [{ metadata: '_user' }, 'user'],
-  ...{ mcp_server: [null, 'mcp_server'], 'mcp-servers': [null, 'mcp_server'] },
-  ...{ mcp_tool: [null, 'mcp_tool'], 'mcp-tools': [null, 'mcp_tool'] },
-  ...{ a2a_agent: [null, 'a2a_agent'], 'a2a-agents': [null, 'a2a_agent'] },
+  mcp_server: [null, 'mcp_server'],
+  'mcp-servers': [null, 'mcp_server'],
+  mcp_tool: [null, 'mcp_tool'],
+  'mcp-tools': [null, 'mcp_tool'],
+  a2a_agent: [null, 'a2a_agent'],
+  'a2a-agents': [null, 'a2a_agent'],
 } as const satisfies Record<string, readonly [SumsKey | null, string]>;
 
 type ClientGroup = keyof typeof groupings;
@@ -61,8 +68,8 @@ export function isClientGroup(name: string): name is ClientGroup {
   return Object.hasOwn(groupings, name);
 }
 
-/** Told of every group; clients of v2 name those they want. */
-const figures: Readonly<Record<string, (sums: SharedSums) => number | string | null>> = {
+/** Figures of each group; v2 clients select some by name. */
+const figures: Readonly<Record<string, (sums: RequestSums) => number | string | null>> = {
   cost: centsOf,
   total_tokens: tokensOf,
   avg_tokens: (sums) => averageOf(tokensOf(sums), sums),
@@ -82,10 +89,10 @@ const figures: Readonly<Record<string, (sums: SharedSums) => number | string | n
 };
 
 /**
- * What is asked for by name, or nothing.
+ * The requested sort order, or undefined.
  *
- * @param field that tells what the groups share
- * @throws ApiError `invalid` for what they cannot be sorted by
+ * @param field the field of the group's value
+ * @throws ApiError `invalid` for a field that cannot be sorted by
  */
 export function orderOf(query: Sorting, field: string): FigureOrder | undefined {
   const { order_by: name, order_by_type: direction } = query;
@@ -106,11 +113,11 @@ interface Sorting {
 interface Cut extends Sorting {
   readonly page_size: number;
   readonly current_page: number;
-  /** Those wanted, between commas; all when undefined. */
+  /** Requested figures, comma-separated; all when undefined. */
   readonly columns?: string | undefined;
 }
 
-/** What clients of v1 get for a group that ours have no name for. */
+/** Groups for v1 clients whose name is not one of our own. */
 export async function listClientGroup(
   deps: AdminDeps,
   request: QueryRequest<z.infer<typeof PlacedGroupQuery>>,
@@ -121,26 +128,26 @@ export async function listClientGroup(
 }
 
 export async function listGroups(
-  questions: Questions,
+  questions: RequestQueries,
   [key, field]: readonly [SumsKey | null, string],
   cut: Cut,
 ): Promise<z.infer<typeof ClientGroups>> {
   const order = orderOf(cut, field);
   const { rows, total } =
     key === null ? { rows: [], total: 0 } : await pageOfGroups(questions, key, cut, order);
-  const wanted = cut.columns === undefined ? undefined : commaList(cut.columns);
-  const told = Object.entries(figures).filter(([name]) => wanted?.includes(name) ?? true);
+  const requested = cut.columns === undefined ? undefined : commaList(cut.columns);
+  const selected = Object.entries(figures).filter(([name]) => requested?.includes(name) ?? true);
   const data = rows.map((sums) => ({
     [field]: sums.shared[0] ?? null,
     requests: sums.requests,
-    ...Object.fromEntries(told.map(([name, tell]) => [name, tell(sums)])),
+    ...Object.fromEntries(selected.map(([name, compute]) => [name, compute(sums)])),
     object: 'analytics-group' as const,
   }));
   return { object: 'list', is_quota_exceeded: false, total, data };
 }
 
 export async function pageOfGroups(
-  questions: Questions,
+  questions: RequestQueries,
   key: SumsKey,
   cut: Pick<Cut, 'page_size' | 'current_page'>,
   order?: FigureOrder,

@@ -1,10 +1,10 @@
-/** Knows graphs of requests over HTTP (docs/reference/analytics.md, Graphs and groups): one figure along time, and for all of it. */
+/** HTTP routes for graphs of requests (docs/reference/analytics.md, Graphs and groups): one figure over time and in total. */
 import { z } from 'zod';
 import type { Principal } from '../../../auth/principal.ts';
 import { type Route, route } from '../../../http/routes/route.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../../model/wire/timestamp.ts';
 import { validationError } from '../../../model/wire/validation-error.ts';
-import type { SharedSums } from '../../../store/logs/request-sums.ts';
+import type { RequestSums } from '../../../store/logs/request-sums.ts';
 import { type AdminDeps, everyMount } from '../../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../../request/frame-fields.ts';
 import { feedbackGraphs } from './feedback-figures.ts';
@@ -15,7 +15,7 @@ import {
   nothingLike,
   openQuestions,
   pieces,
-  type Questions,
+  type RequestQueries,
   summarizeCache,
 } from './request-question.ts';
 import {
@@ -46,86 +46,102 @@ const Graph = z.object({
 const CacheSummary = z.object({
   object: z.literal('analytics-summary'),
   summary: z.object({
-    ...{ hits: z.int(), avg_latency: z.number().nullable() },
-    ...{ total_requests: z.int(), cache_speedup: z.number() },
+    hits: z.int(),
+    avg_latency: z.number().nullable(),
+    total_requests: z.int(),
+    cache_speedup: z.number(),
   }),
 });
 
 const GuardrailSummary = z.object({
   object: z.literal('analytics-summary'),
   summary: z.object({
-    ...{ total_requests: z.int(), total: z.int(), passed: z.int(), failed: z.int() },
-    ...{ denied: z.int(), failure_rate: z.number(), denial_rate: z.number() },
+    total_requests: z.int(),
+    total: z.int(),
+    passed: z.int(),
+    failed: z.int(),
+    denied: z.int(),
+    failure_rate: z.number(),
+    denial_rate: z.number(),
   }),
 });
 
-/** What one graph tells of some requests. */
-interface Drawing {
-  readonly tell: (sums: SharedSums) => Record<string, number | null>;
-  /** What the summary tells beside that. */
-  readonly alsoTell?: (sums: SharedSums) => Record<string, number>;
-  readonly asksLog?: boolean;
-  /** Only of requests that the cache answered. */
+/** Computes the figures of one graph. */
+interface GraphDefinition {
+  readonly figuresOf: (sums: RequestSums) => Record<string, number | null>;
+  /** Further figures of the summary. */
+  readonly summaryFiguresOf?: (sums: RequestSums) => Record<string, number>;
+  readonly usesLog?: boolean;
+  /** Whether only requests answered from the cache count. */
   readonly isOfHits?: boolean;
 }
 
-const drawings: Readonly<Record<string, Drawing>> = {
+const drawings: Readonly<Record<string, GraphDefinition>> = {
   requests: {
-    tell: ({ requests, errors }) => ({
-      ...{ total: requests, success: requests - errors, failed: errors },
+    figuresOf: ({ requests, errors }) => ({
+      total: requests,
+      success: requests - errors,
+      failed: errors,
       ...countsByProtocol(requests),
     }),
   },
-  cost: { tell: (sums) => ({ total: centsOf(sums), avg: averageOf(centsOf(sums), sums) }) },
+  cost: { figuresOf: (sums) => ({ total: centsOf(sums), avg: averageOf(centsOf(sums), sums) }) },
   tokens: {
-    tell: (sums) => ({
-      ...{ total: tokensOf(sums), avg: averageOf(tokensOf(sums), sums) },
-      ...{ prompt: sums.input_tokens, completion: sums.output_tokens },
+    figuresOf: (sums) => ({
+      total: tokensOf(sums),
+      avg: averageOf(tokensOf(sums), sums),
+      prompt: sums.input_tokens,
+      completion: sums.output_tokens,
       ...unitsByProtocol(sums),
     }),
   },
   latency: {
-    tell: (sums) => ({
+    figuresOf: (sums) => ({
       avg: averageOf(sums.duration_ms, sums),
       p50: percentileOf(0.5, sums),
       p90: percentileOf(0.9, sums),
       p99: percentileOf(0.99, sums),
     }),
   },
-  errors: { tell: ({ errors }) => ({ total: errors, ...errorsByProtocol(errors) }) },
-  'errors-rate': { tell: (sums) => ({ rate: shareOf(sums.errors, sums) }) },
+  errors: { figuresOf: ({ errors }) => ({ total: errors, ...errorsByProtocol(errors) }) },
+  'errors-rate': { figuresOf: (sums) => ({ rate: shareOf(sums.errors, sums) }) },
   'cache-hit-rate': {
-    tell: (sums) => ({
-      ...{ rate: shareOf(sums.cache_hits, sums), total: sums.cache_hits },
-      ...{ hits: sums.cache_hits, misses: sums.requests - sums.cache_hits },
+    figuresOf: (sums) => ({
+      rate: shareOf(sums.cache_hits, sums),
+      total: sums.cache_hits,
+      hits: sums.cache_hits,
+      misses: sums.requests - sums.cache_hits,
     }),
-    alsoTell: ({ requests, cache_hits }) => ({
-      ...{ total_hits: cache_hits, total_misses: requests - cache_hits },
+    summaryFiguresOf: ({ requests, cache_hits }) => ({
+      total_hits: cache_hits,
+      total_misses: requests - cache_hits,
     }),
   },
   'cache-latency': {
-    tell: (sums) => ({ avg: averageOf(sums.duration_ms, sums), total: sums.requests }),
+    figuresOf: (sums) => ({ avg: averageOf(sums.duration_ms, sums), total: sums.requests }),
     isOfHits: true,
   },
   users: {
-    tell: ({ users }) => ({ total: users, active_users: users }),
-    alsoTell: ({ users }) => ({ total_active_users: users }),
-    asksLog: true,
+    figuresOf: ({ users }) => ({ total: users, active_users: users }),
+    summaryFiguresOf: ({ users }) => ({ total_active_users: users }),
+    usesLog: true,
   },
   'users-requests': {
-    tell: ({ requests, users }) => ({
-      ...{ total: requests, unique: users, avg: users === 0 ? null : requests / users },
+    figuresOf: ({ requests, users }) => ({
+      total: requests,
+      unique: users,
+      avg: users === 0 ? null : requests / users,
     }),
-    asksLog: true,
+    usesLog: true,
   },
-  guardrails: { tell: guardrailFigures },
+  guardrails: { figuresOf: guardrailFigures },
   'requests-rescued': {
-    tell: ({ retried }) => ({ total: retried, retry: retried }),
-    asksLog: true,
+    figuresOf: ({ retried }) => ({ total: retried, retry: retried }),
+    usesLog: true,
   },
 };
 
-/** Names of the two graphs that tell statuses apart, as clients write them. */
+/** Names, as clients write them, of the two graphs that count by status. */
 const byStatus = ['errors-stack', 'errors-stacks', 'errors-status-code', 'errors-status-codes'];
 
 export function graphRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -140,14 +156,14 @@ export function graphRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...shared,
       path: '/analytics/graphs/:graph',
-      summary: 'Draw a figure of requests along time',
+      summary: 'Get a graph of requests over time',
       params: GraphParams,
       handle: (request) => draw(deps, request, request.params.graph),
     }),
     route({
       ...shared,
       path: '/analytics/graphs/:graph/:part',
-      summary: 'Draw a figure of requests along time, by its longer name',
+      summary: 'Get a graph of requests over time, by its longer name',
       params: PartParams,
       handle: (request) => draw(deps, request, `${request.params.graph}-${request.params.part}`),
     }),
@@ -166,22 +182,22 @@ function summaryRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...shared,
       path: '/analytics/summary/cache',
-      summary: 'Tell what the cache has answered, and how much sooner',
+      summary: 'Get the cache hits and the time they saved',
       response: CacheSummary,
       handle: async (request) => {
         const questions = await openQuestions(deps, request, request.query, 'may be left out');
         const { hits, latency, total, speedup } = await summarizeCache(questions);
-        const told = { hits, avg_latency: latency, total_requests: total };
+        const cache = { hits, avg_latency: latency, total_requests: total };
         return {
           object: 'analytics-summary' as const,
-          summary: { ...told, cache_speedup: speedup },
+          summary: { ...cache, cache_speedup: speedup },
         };
       },
     }),
     route({
       ...shared,
       path: '/analytics/summary/guardrails',
-      summary: 'Tell what guardrails have said',
+      summary: 'Get the verdicts of guardrails',
       response: GuardrailSummary,
       handle: async (request) => {
         const questions = await openQuestions(deps, request, request.query, 'may be left out');
@@ -203,35 +219,38 @@ async function draw(
   const drawing = Object.hasOwn(drawings, name) ? drawings[name] : undefined;
   const ofFeedback = Object.hasOwn(feedbackGraphs, name) ? feedbackGraphs[name] : undefined;
   if (drawing === undefined && ofFeedback === undefined && !byStatus.includes(name)) {
-    const known = Object.keys({ ...drawings, ...feedbackGraphs })
+    const graphs = Object.keys({ ...drawings, ...feedbackGraphs })
       .concat(byStatus)
       .join(', ');
-    throw validationError({ path: ['graph'], message: `must be one of ${known}` });
+    throw validationError({ path: ['graph'], message: `must be one of ${graphs}` });
   }
   const query =
     drawing?.isOfHits === true ? { ...request.query, cache_status: ['HIT'] } : request.query;
   const questions = await openQuestions(deps, request, query, 'may be left out');
   const drawn = () =>
     drawing === undefined ? drawStatuses(questions, name) : drawAlong(questions, drawing);
-  const told = await (ofFeedback?.(questions) ?? drawn());
-  return { object: 'analytics-graph', ...told };
+  const graph = await (ofFeedback?.(questions) ?? drawn());
+  return { object: 'analytics-graph', ...graph };
 }
 
-async function drawAlong(questions: Questions, { tell, alsoTell, asksLog = false }: Drawing) {
+async function drawAlong(
+  questions: RequestQueries,
+  { figuresOf, summaryFiguresOf, usesLog = false }: GraphDefinition,
+) {
   const { stepMs } = questions;
-  const sums = await questions.ask({ asksLog, by: [{ stepMs }] });
-  const found = new Map(sums.map((one) => [Number(one.shared[0]), one]));
-  const whole = await questions.whole({ asksLog });
+  const sums = await questions.ask({ usesLog, by: [{ stepMs }] });
+  const sumsByTime = new Map(sums.map((one) => [Number(one.shared[0]), one]));
+  const whole = await questions.whole({ usesLog });
   return {
-    summary: { ...tell(whole), ...alsoTell?.(whole) },
-    data_points: pieces(questions, found).map(({ at, sums: of }) => ({
+    summary: { ...figuresOf(whole), ...summaryFiguresOf?.(whole) },
+    data_points: pieces(questions, sumsByTime).map(({ at, sums: stepSums }) => ({
       timestamp: formatTimestamp(at),
-      ...tell(of ?? nothingLike(whole)),
+      ...figuresOf(stepSums ?? nothingLike(whole)),
     })),
   };
 }
 
-async function drawStatuses(questions: Questions, name: string) {
+async function drawStatuses(questions: RequestQueries, name: string) {
   const along = await errorsAlong(questions);
   const all = byStatusOf(along);
   const summary = { total: all.reduce((sum, { count }) => sum + count, 0) };

@@ -1,4 +1,4 @@
-/** Knows how questions about requests are narrowed (docs/reference/analytics.md, Graphs and groups): by lists, bounds and metadata. */
+/** Parses the filters of analytics queries (docs/reference/analytics.md, Graphs and groups): lists, bounds and metadata. */
 import { z } from 'zod';
 import { providerNames } from '../../../model/logs/request-log.ts';
 import { commaList } from '../../../model/wire/comma-list.ts';
@@ -19,7 +19,7 @@ const list = z
   .transform(commaList)
   .pipe(z.array(z.string().min(1).max(255)).max(valuesMax))
   .meta({ type: 'string' });
-/** A trace may have commas in its id. */
+/** Not comma-separated, because a trace id may contain commas. */
 const traces = z
   .string()
   .min(1)
@@ -42,11 +42,13 @@ const score = z
 const name = z.string().min(1).max(255);
 const status = z.string().regex(/^[1-9]\d\d$/, 'must be statuses such as 429');
 
-/** Query fields of every question, as clients of v1 write them; those of v2 write `traceId` for `trace_id`. */
+/** Query fields common to all analytics routes, in v1 spelling; v2 clients write `traceId` for `trace_id`. */
 export const filterQuery = {
   ...rangeQuery,
   workspace_slug: name.optional(),
-  ...{ api_key_id: z.uuid().optional(), provider: name.optional(), model: name.optional() },
+  api_key_id: z.uuid().optional(),
+  provider: name.optional(),
+  model: name.optional(),
   trace_id: traces.optional(),
   span_id: list.optional(),
   api_key_ids: list.pipe(z.array(z.uuid())).meta({ type: 'string' }).optional(),
@@ -57,30 +59,41 @@ export const filterQuery = {
   prompt_slug: list.optional(),
   cache_status: list.optional(),
   metadata: z.string().min(2).max(10_000).optional(),
-  ...{ total_units_min: amount.optional(), total_units_max: amount.optional() },
-  ...{ prompt_token_min: amount.optional(), prompt_token_max: amount.optional() },
-  ...{ completion_token_min: amount.optional(), completion_token_max: amount.optional() },
-  ...{ cost_min: amount.optional(), cost_max: amount.optional() },
-  ...{ weighted_feedback_min: score.optional(), weighted_feedback_max: score.optional() },
+  total_units_min: amount.optional(),
+  total_units_max: amount.optional(),
+  prompt_token_min: amount.optional(),
+  prompt_token_max: amount.optional(),
+  completion_token_min: amount.optional(),
+  completion_token_max: amount.optional(),
+  cost_min: amount.optional(),
+  cost_max: amount.optional(),
+  weighted_feedback_min: score.optional(),
+  weighted_feedback_max: score.optional(),
 };
 const FilterQuery = z.object(filterQuery);
 export type FilterQuery = z.infer<typeof FilterQuery>;
 
-/** Narrows nothing. */
+/** Matches every row. */
 export const anyOfLog: LogFilter = {
-  ...{ traceIds: undefined, configIds: undefined, promptSlugs: undefined },
-  ...{ cacheStatuses: undefined, metadata: [] },
-  ...{ inputTokens: [null, null], outputTokens: [null, null] },
-  ...{ totalTokens: [null, null], costUnits: [null, null], feedback: [null, null] },
+  traceIds: undefined,
+  configIds: undefined,
+  promptSlugs: undefined,
+  cacheStatuses: undefined,
+  metadata: [],
+  inputTokens: [null, null],
+  outputTokens: [null, null],
+  totalTokens: [null, null],
+  costUnits: [null, null],
+  feedback: [null, null],
 };
 
 /** A cent in micro-dollars. */
 export const centUnits = 10_000;
 
 /**
- * The filter of a query, its stretch and place apart.
+ * The filter of a query, except time range and workspace.
  *
- * @throws ApiError `invalid` for what nothing can be like.
+ * @throws ApiError `invalid` for a value that no request can match
  */
 export async function filterOf(
   db: Db,
@@ -88,7 +101,7 @@ export async function filterOf(
   query: FilterQuery,
 ): Promise<Omit<SumsFilter, 'from' | 'to' | 'workspaceId'>> {
   const log: LogFilter = {
-    // The log keeps no spans, so no request is of one.
+    // The log stores no spans, so no request matches a span.
     traceIds: query.span_id === undefined ? query.trace_id : [],
     configIds: query.configs && (await configIdsOf(db, organisationId, query.configs)),
     promptSlugs: query.prompt_slug,
@@ -104,7 +117,8 @@ export async function filterOf(
   const keys = bothOf(query.api_key_ids, key);
   return {
     apiKeyIds: keys?.map((id) => id.toLowerCase()),
-    ...{ provider: query.provider, model: query.model },
+    provider: query.provider,
+    model: query.model,
     providers: query.virtual_keys?.flatMap(providerNames),
     models: query.ai_org_model?.map(modelOf),
     statuses: query.status_code?.map(Number),
@@ -112,7 +126,7 @@ export async function filterOf(
   };
 }
 
-/** What is in both lists; a list that is not there holds everything. */
+/** Intersection of two lists; undefined contains everything. */
 export function bothOf<T>(
   one: readonly T[] | undefined,
   other: readonly T[] | undefined,
@@ -140,7 +154,7 @@ function modelOf(text: string): { provider: string; model: string } {
   throw validationError({ path: ['ai_org_model'], message: 'must be like openai__gpt-4o' });
 }
 
-/** Those that are there no more are like no request. */
+/** Configs that no longer exist match no request. */
 async function configIdsOf(
   db: Db,
   organisationId: string,
@@ -161,7 +175,7 @@ const Metadata = z.record(
   z.union([metadataValue, z.array(metadataValue).max(valuesMax)]),
 );
 
-/** Values are alternatives, in a list or between commas. */
+/** Several values are alternatives, as a list or comma-separated. */
 function metadataOf(text: string): LogFilter['metadata'] {
   const parsed = Metadata.safeParse(jsonOf(text));
   const fault = { path: ['metadata'], message: 'must be a JSON object of values by key' };

@@ -1,4 +1,4 @@
-/** Knows groups of requests over HTTP, as clients ask for them (docs/reference/analytics.md, Graphs and groups). */
+/** HTTP routes for groups of requests in the format of other gateways (docs/reference/analytics.md, Graphs and groups). */
 import { z } from 'zod';
 import type { Principal } from '../../../auth/principal.ts';
 import { type Route, route } from '../../../http/routes/route.ts';
@@ -34,7 +34,7 @@ export function requestGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'GET',
       path: '/analytics/groups/metadata/:key',
       scope: 'analytics.view',
-      summary: 'Sum up requests for models by a value of their metadata',
+      summary: 'Sum up model requests by a metadata value',
       params: z.object({ key: MetadataKey }),
       query: PlacedGroupQuery,
       response: ClientGroups,
@@ -49,7 +49,7 @@ export function requestGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'GET',
       path: '/logs/groups/users',
       scope: 'analytics.view',
-      summary: 'Count the requests of a workspace by users',
+      summary: 'Count the requests of a workspace by user',
       query: TelemetryQuery,
       response: Users,
       refusals: ['unplaced'],
@@ -58,7 +58,9 @@ export function requestGroupRoutes(deps: AdminDeps): Route<Principal>[] {
         const questions = await openQuestions(deps, request, query, 'must be named');
         const { rows, total } = await pageOfGroups(questions, { metadata: '_user' }, query);
         const records = rows.map((sums) => ({
-          ...{ _user: String(sums.shared[0] ?? ''), count: sums.requests, cost: centsOf(sums) },
+          _user: String(sums.shared[0] ?? ''),
+          count: sums.requests,
+          cost: centsOf(sums),
         }));
         return {
           success: true as const,
@@ -71,7 +73,7 @@ export function requestGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'GET',
       path: '/logs/groups/:dimension',
       scope: 'analytics.view',
-      summary: 'Sum up the requests of a workspace by what they share',
+      summary: 'Sum up the requests of a workspace by group',
       params: z.object({ dimension: z.string().max(64) }),
       query: TelemetryQuery,
       response: ClientGroups,

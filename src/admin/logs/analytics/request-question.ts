@@ -1,4 +1,4 @@
-/** Knows how questions about sums over requests are asked, on every plane alike. */
+/** Runs the queries behind all analytics routes, with the same limits and access checks on every mount. */
 
 import { startOfTotalsStep, totalsStepMs } from '../../../model/logs/request-log.ts';
 import { ApiError } from '../../../model/wire/errors.ts';
@@ -15,59 +15,60 @@ import { anyOfLog, bothOf, type FilterQuery, filterOf } from './request-filter.t
 import { averageOf } from './sums-figures.ts';
 import { dayMs, type Range, rangeOf } from './time-range.ts';
 
-/** Of totals by the hour, and of rows of the log. */
+/** Limits for queries of hourly totals, and of rows of the log. */
 const totalsDaysMax = 366;
 const logDaysMax = 31;
-/** Longer ones are told by the day. */
+/** Longer ranges use daily steps. */
 const hourlyMs = 2 * dayMs;
 const stepsMax = 400;
 const keySetsMax = 1000;
 const feedbackSumsMax = 10_000;
-/** Pages behind it would be read from the first row on: whoever wants more asks for shorter stretches. */
+/** Later pages would have to be read from the first row on; clients request shorter ranges instead. */
 const pagedRowsMax = 10_000;
 
 type Asked = Pick<AdminRequest, 'caller' | 'now'>;
-type Sought = Pick<requestSums.SumsQuestion, 'by'> & Partial<requestSums.SumsQuestion>;
+type Sought = Pick<requestSums.SumsQuery, 'by'> & Partial<requestSums.SumsQuery>;
 
-/** One stretch of requests that somebody may see, about which more than one thing can be asked. */
-export interface Questions {
+/** Queries about the requests of one time range that the caller may see. */
+export interface RequestQueries {
   readonly workspace: StoredWorkspace | null;
   readonly range: Range;
-  /** What answers are about: whole hours where totals answer. */
+  /** Time range of the results: whole hours when totals are used. */
   readonly stretch: Range;
-  /** Of the pieces that the stretch is told in. */
+  /** Length of the time steps. */
   readonly stepMs: number;
   readonly filter: requestSums.SumsFilter;
-  /** Those of all, with noughts for none. */
-  readonly whole: (more?: Partial<Sought>) => Promise<requestSums.SharedSums>;
-  /** Those that the cache has answered. */
-  readonly wholeOfHits: () => Promise<requestSums.SharedSums>;
-  readonly ask: (sought: Sought) => Promise<requestSums.SharedSums[]>;
+  /** Sums of all requests; zeros without requests. */
+  readonly whole: (more?: Partial<Sought>) => Promise<requestSums.RequestSums>;
+  /** Sums of the requests answered from the cache. */
+  readonly wholeOfHits: () => Promise<requestSums.RequestSums>;
+  readonly ask: (sought: Sought) => Promise<requestSums.RequestSums[]>;
   readonly count: (sought: Sought) => Promise<number>;
-  /** What was said of their answers. */
+  /** Feedback on the responses. */
   readonly askFeedback: (
     by: readonly requestSums.SumsKey[],
     byValue?: boolean,
   ) => Promise<FeedbackSums[]>;
-  /** Of metadata. */
+  /** Metadata keys. */
   readonly keys: () => Promise<string[]>;
-  /** Newest first. */
+  /** Rows of the log, newest first. */
   readonly rows: (page: Page) => Promise<RequestLogRow[]>;
 }
 
-/** Whether a question without a place is about all of the organisation, or refused. */
-export type Place = 'may be left out' | 'must be named';
+/** Whether a query without a workspace covers the whole organisation or is refused. */
+export type WorkspaceRequirement = 'may be left out' | 'must be named';
 
 /**
- * @throws ApiError `invalid`, and as {@link resolveWorkspace}; `unplaced` where a place must be named
+ * @throws ApiError `invalid`; `unplaced` when a required workspace is missing; the errors of
+ *   {@link resolveWorkspace}
  */
 export async function openQuestions(
   { database }: Pick<AdminDeps, 'database'>,
   { caller, now }: Asked,
   query: FilterQuery & { readonly workspace_id?: string | undefined },
-  place: Place,
+  place: WorkspaceRequirement,
   right: 'ViewAnalytics' | 'ViewLogs' = 'ViewAnalytics',
-): Promise<Questions> {
+): Promise<RequestQueries> {
   const db = database.readable;
   const workspace = await resolveWorkspace(db, caller, query.workspace_slug ?? query.workspace_id);
   if (workspace === null && place === 'must be named') {
@@ -78,15 +79,22 @@ export async function openQuestions(
   const range = rangeOf(query, now, totalsDaysMax);
   const narrowed = await filterOf(db, caller, query);
   const filter = {
-    ...{ ...narrowed, ...range, workspaceId: workspace?.id },
+    ...narrowed,
+    ...range,
+    workspaceId: workspace?.id,
     apiKeyIds: bothOf(narrowed.apiKeyIds, visible ?? undefined),
   };
-  // Totals are of whole hours.
+  // Totals exist for whole hours only.
   const hours = { from: startOfTotalsStep(range.from), to: startOfTotalsStep(range.to) };
-  const questionOf = (sought: Partial<Sought>): requestSums.SumsQuestion => {
+  const questionOf = (sought: Partial<Sought>): requestSums.SumsQuery => {
     const question = {
-      ...{ filter, by: [], asksLog: false, limit: stepsMax, offset: 0 },
-      ...{ order: 'shared' as const, ...sought },
+      filter,
+      by: [],
+      usesLog: false,
+      limit: stepsMax,
+      offset: 0,
+      order: 'shared' as const,
+      ...sought,
     };
     if (!requestSums.needsLog(question)) {
       return { ...question, filter: { ...filter, ...hours } };
@@ -99,7 +107,10 @@ export async function openQuestions(
   const whole = async (more: Partial<Sought> = {}) =>
     (await ask({ ...more, by: [], limit: 1 }))[0]!;
   return {
-    ...{ workspace, range, filter, ask },
+    workspace,
+    range,
+    filter,
+    ask,
     stretch: filter.log ? range : { ...hours, to: hours.to + totalsStepMs },
     stepMs: range.to - range.from <= hourlyMs ? totalsStepMs : dayMs,
     whole,
@@ -109,25 +120,25 @@ export async function openQuestions(
     },
     count: (sought) => requestSums.count(db, caller.organisationId, questionOf(sought)),
     askFeedback: (by, byValue = false) => {
-      const question = questionOf({ by, asksLog: true, limit: feedbackSumsMax });
+      const question = questionOf({ by, usesLog: true, limit: feedbackSumsMax });
       return sumFeedback(db, caller.organisationId, { ...question, byValue });
     },
     keys: () => {
-      const question = questionOf({ asksLog: true, limit: keySetsMax });
+      const question = questionOf({ usesLog: true, limit: keySetsMax });
       return requestSums.listMetadataKeys(db, caller.organisationId, question);
     },
     rows: (page) => {
-      const question = questionOf({ ...page, asksLog: true });
+      const question = questionOf({ ...page, usesLog: true });
       return requestSums.listRows(db, caller.organisationId, question);
     },
   };
 }
 
 /**
- * The rows of a page that is asked for by its number.
+ * Limit and offset of a page selected by its number.
  *
- * @param name of the query field that tells the number
- * @throws ApiError `invalid` for a page that lies too far behind
+ * @param name the query field with the number
+ * @throws ApiError `invalid` for a page too far from the first
  */
 export function shortPage(
   { page_size: limit, current_page }: { readonly page_size: number; readonly current_page: number },
@@ -135,24 +146,24 @@ export function shortPage(
 ): Page {
   const offset = limit * current_page;
   if (offset < pagedRowsMax) return { limit: Math.min(limit, pagedRowsMax - offset), offset };
-  const message = `must not lead beyond row ${pagedRowsMax}: ask for a shorter stretch`;
+  const message = `must not lead beyond row ${pagedRowsMax}: request a shorter time range`;
   throw validationError({ path: [name], message });
 }
 
-/** What there is for each piece of time, in its order; undefined for those without requests. */
+/** Sums of each time step in order; undefined for steps without requests. */
 export function pieces<T>(
-  { range, stepMs }: Pick<Questions, 'range' | 'stepMs'>,
-  found: ReadonlyMap<number, T>,
+  { range, stepMs }: Pick<RequestQueries, 'range' | 'stepMs'>,
+  sumsByTime: ReadonlyMap<number, T>,
 ): { readonly at: number; readonly sums: T | undefined }[] {
   const all = [];
   for (let at = range.from - (range.from % stepMs); at <= range.to; at += stepMs) {
-    all.push({ at, sums: found.get(at) });
+    all.push({ at, sums: sumsByTime.get(at) });
   }
   return all;
 }
 
-/** Noughts in the shape of sums. */
-export function nothingLike(sums: requestSums.SharedSums): requestSums.SharedSums {
+/** Sums of the same shape with all values zero. */
+export function nothingLike(sums: requestSums.RequestSums): requestSums.RequestSums {
   const noughts = Object.entries(sums).map(([name, value]) => [
     name,
     typeof value === 'number' ? 0 : value,
@@ -165,19 +176,19 @@ export interface StatusCount {
   readonly count: number;
 }
 
-/** Errors only, those with the lowest status first. */
-export async function errorsAlong(questions: Questions): Promise<Map<number, StatusCount[]>> {
+/** Errors by time step and status, lowest status first. */
+export async function errorsAlong(questions: RequestQueries): Promise<Map<number, StatusCount[]>> {
   const { stepMs } = questions;
   const sums = await questions.ask({ by: [{ stepMs }, 'status'], limit: 10_000 });
-  const found = new Map<number, StatusCount[]>();
+  const errorsByTime = new Map<number, StatusCount[]>();
   for (const { shared, errors } of sums) {
     if (errors === 0) continue;
     const at = Number(shared[0]);
-    const here = found.get(at) ?? [];
+    const here = errorsByTime.get(at) ?? [];
     here.push({ status: Number(shared[1]), count: errors });
-    found.set(at, here);
+    errorsByTime.set(at, here);
   }
-  return found;
+  return errorsByTime;
 }
 
 export function byStatusOf(along: ReadonlyMap<number, readonly StatusCount[]>): StatusCount[] {
@@ -189,15 +200,17 @@ export function byStatusOf(along: ReadonlyMap<number, readonly StatusCount[]>): 
   return sorted.map(([status, count]) => ({ status, count }));
 }
 
-/** What the cache has answered, and how much sooner than providers did. */
-export async function summarizeCache(questions: Questions) {
-  const all = await questions.whole({ asksLog: true });
+/** Cache hits, and how much faster they were than provider calls. */
+export async function summarizeCache(questions: RequestQueries) {
+  const all = await questions.whole({ usesLog: true });
   const hits = await questions.wholeOfHits();
   const missed = all.requests - hits.requests;
   const latency = averageOf(hits.duration_ms, hits);
   const missLatency = missed === 0 ? 0 : (all.duration_ms - hits.duration_ms) / missed;
   return {
-    ...{ hits: hits.requests, latency, total: all.requests },
+    hits: hits.requests,
+    latency,
+    total: all.requests,
     speedup: latency ? missLatency / latency : 0,
   };
 }

@@ -1,4 +1,4 @@
-/** Knows who finds an export of the log: whoever may see all requests that it is about (docs/reference/analytics.md, Log exports). */
+/** Restricts log exports to callers who may see all their requests (docs/reference/analytics.md, Log exports). */
 import type { Principal } from '../../../auth/principal.ts';
 import type { ExportSelection } from '../../../model/logs/log-export.ts';
 import { ApiError } from '../../../model/wire/errors.ts';
@@ -9,9 +9,9 @@ import { requireRight, visibleKeys } from '../../access/visibility.ts';
 import { findOr404 } from '../../request/scoping.ts';
 
 /**
- * The keys whose requests the caller may be shown; null for those of all.
+ * Keys whose requests the caller may export; null for all.
  *
- * @throws ApiError `forbidden` for who may not see the log
+ * @throws ApiError `forbidden` when the caller may not see the log
  */
 export async function exportableKeys(
   db: Db,
@@ -22,13 +22,13 @@ export async function exportableKeys(
   return await visibleKeys(db, caller, workspace);
 }
 
-/** @throws ApiError `notFound` also for what is about requests that the caller may not see; as {@link exportableKeys} */
+/** @throws ApiError `notFound`, also for an export of requests that the caller may not see; as {@link exportableKeys} */
 export async function requireFound(
   db: Db,
   caller: Principal,
-  found: StoredLogExport | undefined,
+  exported: StoredLogExport | undefined,
 ): Promise<StoredLogExport> {
-  const row = findOr404(caller, found);
+  const row = findOr404(caller, exported);
   if (caller.person === null) return row;
   const { organisation_id, workspace_id } = row;
   const [workspace = null] =

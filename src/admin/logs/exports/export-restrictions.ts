@@ -1,4 +1,4 @@
-/** Knows which fields no export may hold: what the organisation denies, and the workspaces that it reaches. */
+/** Determines the fields that exports must not contain, by the organisation and the exported workspaces. */
 import type { Principal } from '../../../auth/principal.ts';
 import {
   type ExportField,
@@ -12,7 +12,7 @@ import * as organisationDefaults from '../../../store/resources/organisation-def
 import type { StoredWorkspace } from '../../../store/resources/workspaces.ts';
 import * as workspaces from '../../../store/resources/workspaces.ts';
 
-/** In the order of {@link exportFields}. @param workspaceIds null for all of the organisation */
+/** In the order of {@link exportFields}. @param workspaceIds null for the whole organisation */
 export async function deniedFields(
   db: Db,
   { organisationId }: Pick<Principal, 'organisationId'>,
@@ -28,14 +28,14 @@ export async function deniedFields(
 }
 
 function deniedBy({ settings }: StoredWorkspace): readonly ExportField[] {
-  const said = readDocument<{ readonly export_settings?: ExportSettings }>(settings);
-  return said?.export_settings?.deniedFields ?? [];
+  const document = readDocument<{ readonly export_settings?: ExportSettings }>(settings);
+  return document?.export_settings?.deniedFields ?? [];
 }
 
 /**
- * What a line tells: what is asked for, or all that is not denied.
+ * Fields of an export: the requested ones, or all that are not denied.
  *
- * @throws ApiError `invalid` for a field that is denied
+ * @throws ApiError `invalid` for a denied field
  */
 export function fieldsOf(
   requested: readonly ExportField[] | undefined,
@@ -44,6 +44,6 @@ export function fieldsOf(
   const fields = [...new Set(requested ?? exportFields.filter((one) => !denied.includes(one)))];
   const refused = fields.filter((field) => denied.includes(field));
   if (refused.length === 0) return fields;
-  const message = `names fields that no export may hold here: ${refused.join(', ')}`;
+  const message = `contains fields that exports must not contain here: ${refused.join(', ')}`;
   throw validationError({ path: ['requested_data'], message });
 }

@@ -1,4 +1,4 @@
-/** Knows which requests an export is about: what its filters name, and what its author may see. */
+/** Selects the requests of an export: those that match its filters and that its author may see. */
 import type { Principal } from '../../../auth/principal.ts';
 import type { ExportFilters, ExportSelection } from '../../../model/logs/log-export.ts';
 import { validationError } from '../../../model/wire/validation-error.ts';
@@ -9,7 +9,7 @@ import type { StoredWorkspace } from '../../../store/resources/workspaces.ts';
 import * as workspaces from '../../../store/resources/workspaces.ts';
 import { exportableKeys } from './export-access.ts';
 
-/** @throws ApiError `invalid` for what is not there or ends before it begins, `forbidden` for who may not see the log */
+/** @throws ApiError `invalid` for an unknown reference or an invalid range, `forbidden` when the caller may not see the log */
 export async function selectionOf(
   db: Db,
   caller: Principal,
@@ -20,9 +20,9 @@ export async function selectionOf(
   const { time_of_generation_min: min, time_of_generation_max: max } = filters;
   if (min > max) {
     const path = ['filters', 'time_of_generation_min'];
-    throw validationError({ path, message: 'must not lie after the end' });
+    throw validationError({ path, message: 'must not be after the end' });
   }
-  const asked = filters.api_key_ids?.map((id) => id.toLowerCase()) ?? null;
+  const requested = filters.api_key_ids?.map((id) => id.toLowerCase()) ?? null;
   return {
     workspaceIds: common(
       ...[workspace === null ? null : [workspace.id]],
@@ -30,13 +30,13 @@ export async function selectionOf(
       await servedBy(db, caller, filters.deployment_slug),
     ),
     configIds: await configsOf(db, caller, filters.configs),
-    apiKeyIds: common(visible, asked),
+    apiKeyIds: common(visible, requested),
   };
 }
 
 type Ids = readonly string[] | null;
 
-/** What all of them hold; null is everything. */
+/** Intersection of the lists; null is everything. */
 function common(...lists: readonly Ids[]): Ids {
   return lists.reduce((all, one) => {
     if (all === null || one === null) return all ?? one;
@@ -73,14 +73,14 @@ async function each(
 ): Promise<string[]> {
   const ids: string[] = [];
   for (const reference of references) {
-    const found = await find(reference);
-    if (found === undefined) throw notThere(field, reference);
-    ids.push(found.id);
+    const row = await find(reference);
+    if (row === undefined) throw unknownReference(field, reference);
+    ids.push(row.id);
   }
   return ids;
 }
 
-/** The log does not tell which gateway has served a request, but in which workspace it was made. */
+/** Workspaces of deployments. The log contains the workspace of a request but not the gateway that served it. */
 async function servedBy(
   db: Db,
   { organisationId }: Principal,
@@ -89,15 +89,15 @@ async function servedBy(
   if (slugs === undefined) return null;
   const ids: string[] = [];
   for (const slug of slugs) {
-    const found = await gatewayDeployments.findByIdOrSlug(db, organisationId, slug);
-    if (found === undefined) throw notThere('deployment_slug', slug);
-    if (found.allow_all_workspaces !== 0) return null;
-    ids.push(...(JSON.parse(found.workspace_ids) as string[]));
+    const deployment = await gatewayDeployments.findByIdOrSlug(db, organisationId, slug);
+    if (deployment === undefined) throw unknownReference('deployment_slug', slug);
+    if (deployment.allow_all_workspaces !== 0) return null;
+    ids.push(...(JSON.parse(deployment.workspace_ids) as string[]));
   }
   return ids;
 }
 
-function notThere(field: string, reference: string): Error {
-  const message = `names what is not there: ${reference}`;
+function unknownReference(field: string, reference: string): Error {
+  const message = `contains an unknown reference: ${reference}`;
   return validationError({ path: ['filters', field], message });
 }

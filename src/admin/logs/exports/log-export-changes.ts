@@ -1,4 +1,4 @@
-/** Knows how exports of the log are made, changed, started, stopped and archived: each in one transaction with its audit row. */
+/** Creates, updates, starts, cancels and archives log exports, each in one transaction with its audit row. */
 
 import { matchesMetadata } from '../../../model/logs/exported-log.ts';
 import {
@@ -28,10 +28,10 @@ import { selectionOf } from './export-selection.ts';
 type Stored = logExports.StoredLogExport;
 type Placed = { readonly workspace_id?: string | null | undefined };
 
-/** Counted further would be read further than it takes to answer. */
+/** Counting stops here, because counting more rows would delay the response. */
 const countedMax = 10_000;
 
-/** Of those whose metadata is to be read for it, and how many at a time. */
+/** Rows whose metadata is read for a count, in total and at a time. */
 const readMax = 1_000;
 const readAtOnce = 200;
 
@@ -43,13 +43,26 @@ export async function create(deps: AdminDeps, request: BodyRequest<LogExportCrea
     const selection = await selectionOf(tx, caller, workspace, body.filters);
     const denied = await deniedFields(tx, caller, selection.workspaceIds);
     const row: Stored = {
-      ...{ organisation_id: organisationId, id: newId(), workspace_id: workspace?.id ?? null },
-      ...{ status: 'draft', description: body.description ?? '' },
-      ...{ filters: JSON.stringify(body.filters), selection: JSON.stringify(selection) },
+      organisation_id: organisationId,
+      id: newId(),
+      workspace_id: workspace?.id ?? null,
+      status: 'draft',
+      description: body.description ?? '',
+      filters: JSON.stringify(body.filters),
+      selection: JSON.stringify(selection),
       requested_data: JSON.stringify(fieldsOf(body.requested_data, denied)),
-      ...{ after_at: null, after_id: null, until_at: null, records: 0, bytes: 0, parts: 0 },
-      ...{ created_by: caller.id, version: 1, created_at: now, last_updated_at: now },
-      ...{ started_at: null, finished_at: null },
+      after_at: null,
+      after_id: null,
+      until_at: null,
+      records: 0,
+      bytes: 0,
+      parts: 0,
+      created_by: caller.id,
+      version: 1,
+      created_at: now,
+      last_updated_at: now,
+      started_at: null,
+      finished_at: null,
     };
     await logExports.insert(tx, row);
     await audit(tx, deps, request, 'create', row, { fields: namesOfSentFields(body) });
@@ -57,43 +70,43 @@ export async function create(deps: AdminDeps, request: BodyRequest<LogExportCrea
   });
 }
 
-/** Of a draft only: what was started is what was asked for then. */
+/** For drafts only, because a started export keeps its settings. */
 export async function update(deps: AdminDeps, request: BodyRequest<LogExportUpdate & Placed>) {
   const { body, caller, now } = request;
   requireUpdate(body);
   return deps.database.transaction(async (tx) => {
     const row = await lockRow(tx, request);
     await requireWorkspace(tx, caller, row, body.workspace_id);
-    requireStatus(row, ['draft'], 'was started already: make another one');
+    requireStatus(row, ['draft'], 'was started already: create another one');
     const filters = mergeFilters(JSON.parse(row.filters), body.filters ?? {});
     const workspace = await workspaceOf(tx, row);
     const selection = await selectionOf(tx, caller, workspace, filters);
     const denied = await deniedFields(tx, caller, selection.workspaceIds);
     const stored = JSON.parse(row.requested_data) as LogExportUpdate['requested_data'];
-    const wanted: Partial<Stored> = {
+    const columns: Partial<Stored> = {
       filters: rewriteDocument(row.filters, filters),
       selection: JSON.stringify(selection),
       requested_data: JSON.stringify(fieldsOf(body.requested_data ?? stored, denied)),
       description: body.description ?? row.description,
     };
-    const names = Object.keys(wanted) as (keyof Stored)[];
-    const fields = names.filter((name) => wanted[name] !== row[name]);
+    const names = Object.keys(columns) as (keyof Stored)[];
+    const fields = names.filter((name) => columns[name] !== row[name]);
     if (fields.length > 0) {
-      await logExports.update(tx, row, { ...wanted, last_updated_at: now });
+      await logExports.update(tx, row, { ...columns, last_updated_at: now });
       await audit(tx, deps, request, 'update', row, { fields });
     }
     return receipt(tx, row, filters, selection);
   });
 }
 
-/** Requests that end later than this are none of it. What was stopped or has failed goes on where it was. */
+/** Exports requests up to now. A cancelled or failed export continues where it stopped. */
 export async function start(deps: AdminDeps, request: AdminRequest) {
   const { caller, now } = request;
   await deps.database.transaction(async (tx) => {
     const row = await lockRow(tx, request);
     requireStatus(row, ['draft', 'stopped', 'failed'], 'was started already');
     const { workspaceIds } = JSON.parse(row.selection) as ExportSelection;
-    // Somebody may have denied a field since it was asked for.
+    // A field may have been denied since the export was created.
     fieldsOf(JSON.parse(row.requested_data), await deniedFields(tx, caller, workspaceIds));
     const until_at = row.until_at ?? now;
     const begun = { status: 'in_progress', started_at: now, finished_at: null, until_at } as const;
@@ -115,7 +128,7 @@ export async function cancel(deps: AdminDeps, request: AdminRequest) {
   return { message: 'The export was cancelled', object: 'export' as const };
 }
 
-/** Its file goes for good. Answers `{}`. */
+/** Deletes its file permanently. Returns `{}`. */
 export async function archive(
   deps: AdminDeps,
   request: AdminRequest,
@@ -134,7 +147,7 @@ export async function archive(
     await audit(tx, deps, request, 'delete', row, {});
     return parts;
   });
-  // What is left behind by a place that does not do its part goes with the next sweep.
+  // Pieces that a store fails to erase are removed by the next sweep.
   for (const id of ids.slice(0, erasedAtOnceMax)) await deps.blobs.erase({ organisationId, id });
   return {};
 }
@@ -147,8 +160,8 @@ async function lockRow(
 ): Promise<Stored> {
   const { caller, params } = request;
   const id = idOr404(params.exportId!);
-  const found = await logExports.findForUpdate(tx, caller.organisationId, id);
-  const row = await requireFound(tx, caller, found);
+    const stored = await logExports.findForUpdate(tx, caller.organisationId, id);
+    const row = await requireFound(tx, caller, stored);
   requireVersion(request, row.version);
   return row;
 }
@@ -157,45 +170,45 @@ async function workspaceOf(tx: Db, { organisation_id, workspace_id }: Stored) {
   if (workspace_id === null) return null;
   const [workspace] = await workspaces.listByIds(tx, organisation_id, [workspace_id]);
   if (workspace !== undefined) return workspace;
-  throw new ApiError('conflict', 'The workspace of this export is gone');
+  throw new ApiError('conflict', 'The workspace of this export no longer exists');
 }
 
 function requireStatus(row: Stored, allowed: readonly ExportStatus[], otherwise: string): void {
   if (!allowed.includes(row.status)) throw new ApiError('conflict', `This export ${otherwise}`);
 }
 
-/** With how many requests it is about, where those are few enough to be counted at once. */
+/** Includes the number of requests if they are few enough to count. */
 async function receipt(
   tx: Db,
   { organisation_id, id }: Stored,
   filters: ExportFilters,
   selection: ExportSelection,
 ) {
-  const made = { id, object: 'export' as const };
+  const ids = { id, object: 'export' as const };
   const range = {
     from: Date.parse(filters.time_of_generation_min),
     to: Date.parse(filters.time_of_generation_max),
     after: null,
   };
-  const wanted = { filters, selection };
+  const query = { filters, selection };
   const isNarrowed = filters.metadata !== undefined;
   const max = isNarrowed ? readMax : countedMax;
-  const total = await exportedLogs.count(tx, organisation_id, wanted, range, max + 1);
-  if (total > max) return made;
-  if (!isNarrowed) return { ...made, total };
-  return { ...made, total: await countNarrowed(tx, organisation_id, wanted, range) };
+  const total = await exportedLogs.count(tx, organisation_id, query, range, max + 1);
+  if (total > max) return ids;
+  if (!isNarrowed) return { ...ids, total };
+  return { ...ids, total: await countNarrowed(tx, organisation_id, query, range) };
 }
 
 async function countNarrowed(
   tx: Db,
   organisationId: string,
-  wanted: { readonly filters: ExportFilters; readonly selection: ExportSelection },
+  query: { readonly filters: ExportFilters; readonly selection: ExportSelection },
   from: exportedLogs.ExportRange,
 ): Promise<number> {
   let [range, total] = [from, 0];
   for (;;) {
-    const rows = await exportedLogs.listMetadata(tx, organisationId, wanted, range, readAtOnce);
-    total += rows.filter((row) => matchesMetadata(row, wanted.filters.metadata)).length;
+    const rows = await exportedLogs.listMetadata(tx, organisationId, query, range, readAtOnce);
+    total += rows.filter((row) => matchesMetadata(row, query.filters.metadata)).length;
     if (rows.length < readAtOnce) return total;
     range = { ...from, after: rows.at(-1)! };
   }

@@ -1,4 +1,4 @@
-/** Knows the files of exports over HTTP, for whoever has been told a link to one. */
+/** HTTP route for the file of an export, for holders of a signed link. */
 import { z } from 'zod';
 import { toRefusedCredential } from '../../../auth/refused-credentials.ts';
 import { SlicedText } from '../../../http/connections/sliced-text.ts';
@@ -23,7 +23,7 @@ export function logExportFileRoutes(deps: Deps): Route<null>[] {
       mounts: { v1: ['none'] },
       method: 'GET',
       path: '/logs/exports/:exportId/file',
-      summary: 'Get the file of an export by its link: a line of JSON for each request',
+      summary: 'Get the file of an export by its link, as JSON lines',
       query: LinkQuery,
       response: z.unknown(),
       refusals: ['unavailable'],
@@ -46,17 +46,23 @@ async function read(
     const reason = isGenuine ? 'expired' : 'unknown';
     const refused = toRefusedCredential({ credential: 'link', reason, ...whose });
     refusals.record(refused, { server: 'admin', remoteAddress });
-    throw new ApiError('notFound', 'This link is not good, or not any more: ask for another one');
+    throw new ApiError('notFound', 'This link is invalid or has expired; request another one');
   }
   const row = await logExports.find(database.readable, organisationId, id);
   if (row?.status !== 'success') throw new ApiError('notFound');
-  // Before the first byte: nobody reads it without a row. Who came is not known, but that it was a link of ours.
+  // Audited before the first byte. The reader is unknown, but the link is one of this deployment.
   await database.transaction((tx) =>
     audit(tx, [
       {
-        ...{ organisationId, workspaceId: row.workspace_id, at: now, requestId },
-        ...{ actorKind: 'system', actorId: 'link', action: 'read' },
-        ...{ resourceKind: 'LogExport', resourceId: id },
+        organisationId,
+        workspaceId: row.workspace_id,
+        at: now,
+        requestId,
+        actorKind: 'system',
+        actorId: 'link',
+        action: 'read',
+        resourceKind: 'LogExport',
+        resourceId: id,
         changes: { told: 'file', source: remoteAddress },
       },
     ]),
@@ -75,8 +81,8 @@ async function* pieces(
   ids: readonly string[],
 ): AsyncGenerator<Buffer> {
   for (const id of ids) {
-    const found = await blobs.read({ organisationId, id });
-    if (found === null) throw new ApiError('notFound');
-    yield* found.pieces;
+    const blob = await blobs.read({ organisationId, id });
+    if (blob === null) throw new ApiError('notFound');
+    yield* blob.pieces;
   }
 }

@@ -1,4 +1,4 @@
-/** Knows links to the files of exports: whom one is told to, for how long it is good, and that it is ours. */
+/** Issues and verifies signed, expiring links to the files of exports. */
 import { timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../../../model/wire/errors.ts';
 import * as logExports from '../../../store/logs/log-exports.ts';
@@ -9,7 +9,7 @@ import { requireFound } from './export-access.ts';
 
 const linkMs = 15 * 60_000;
 
-/** Answers a link that needs no credential, with a row of the audit log. @throws ApiError `conflict` for an export that is not written yet */
+/** Returns a link that needs no credential and audits it. @throws ApiError `conflict` for an unfinished export */
 export async function download(
   deps: Pick<AdminDeps, 'database' | 'keyring' | 'audit'>,
   request: AdminRequest,
@@ -18,25 +18,25 @@ export async function download(
   const { caller, params, now, origin } = request;
   const { organisationId } = caller;
   const id = idOr404(params.exportId!);
-  const found = await logExports.find(database.readable, organisationId, id);
+  const stored = await logExports.find(database.readable, organisationId, id);
   const { status, workspace_id: workspaceId } = await requireFound(
     database.readable,
     caller,
-    found,
+    stored,
   );
   if (status !== 'success') {
-    throw new ApiError('conflict', `This export is not written: its status is ${status}`);
+    throw new ApiError('conflict', `This export is not finished: its status is ${status}`);
   }
   const expires = now + linkMs;
   const signature = keyring.signLink(linkOf(organisationId, id, expires)).toString('base64url');
   const query = new URLSearchParams({ organisationId, expires: `${expires}`, signature });
-  const told = {
+  const entry = {
     kind: 'LogExport',
     resourceId: id,
     workspaceId,
     changes: { told: 'link' },
   } as const;
-  await database.transaction((tx) => auditChange(tx, deps, request, { action: 'read', ...told }));
+  await database.transaction((tx) => auditChange(tx, deps, request, { action: 'read', ...entry }));
   return { signed_url: `${origin}/v1/logs/exports/${id}/file?${query}` };
 }
 
@@ -44,7 +44,7 @@ function linkOf(organisationId: string, id: string, expires: number): string {
   return ['log-export', organisationId, id, expires].join('\n');
 }
 
-/** Whether a link of this deployment says so. */
+/** Whether this deployment has signed the link. */
 export function isOurs(
   keyring: AdminDeps['keyring'],
   link: {
@@ -54,7 +54,7 @@ export function isOurs(
     readonly signature: string;
   },
 ): boolean {
-  const told = Buffer.from(link.signature, 'base64url');
+  const signature = Buffer.from(link.signature, 'base64url');
   const own = keyring.signLink(linkOf(link.organisationId, link.id, link.expires));
-  return told.length === own.length && timingSafeEqual(told, own);
+  return signature.length === own.length && timingSafeEqual(signature, own);
 }

@@ -1,4 +1,4 @@
-/** Knows what the API shows of an export of the log. */
+/** Converts log exports to API records. */
 import { z } from 'zod';
 import { ExportFields, exportStatuses, formatFilters } from '../../../model/logs/log-export.ts';
 import {
@@ -14,7 +14,7 @@ const count = z.int().min(0);
 export const LogExportItem = z.object({
   id: z.uuid(),
   organisation_id: z.uuid(),
-  workspace_id: z.string().meta({ description: 'Empty for all of the organisation' }),
+  workspace_id: z.string().meta({ description: 'Empty for the whole organisation' }),
   status: z.enum(exportStatuses).exclude(['archived']),
   description: z.string(),
   filters: z.record(z.string(), z.unknown()),
@@ -27,15 +27,18 @@ export const LogExportItem = z.object({
 
 /** Response of get. */
 export const LogExportRecord = LogExportItem.extend({
-  /** Lines and bytes that are written. */
-  ...{ exported_records: count, exported_bytes: count },
+  /** Lines and bytes written so far. */
+  exported_records: count,
+  exported_bytes: count,
   started_at: ResponseTimestamp.nullable(),
   finished_at: ResponseTimestamp.nullable(),
 });
 
 export function toItem(row: StoredLogExport): z.infer<typeof LogExportItem> {
   return {
-    ...{ id: row.id, organisation_id: row.organisation_id, workspace_id: row.workspace_id ?? '' },
+    id: row.id,
+    organisation_id: row.organisation_id,
+    workspace_id: row.workspace_id ?? '',
     status: row.status as z.infer<typeof LogExportItem>['status'],
     description: row.description,
     filters: formatFilters(JSON.parse(row.filters)),
@@ -50,7 +53,8 @@ export function toItem(row: StoredLogExport): z.infer<typeof LogExportItem> {
 export function toRecord(row: StoredLogExport): z.infer<typeof LogExportRecord> {
   return {
     ...toItem(row),
-    ...{ exported_records: row.records, exported_bytes: row.bytes },
+    exported_records: row.records,
+    exported_bytes: row.bytes,
     started_at: formatTimestampOrNull(row.started_at),
     finished_at: formatTimestampOrNull(row.finished_at),
   };

@@ -1,4 +1,4 @@
-/** Knows exports of the log of requests over HTTP (docs/reference/analytics.md, Log exports). */
+/** HTTP routes for exports of the request log (docs/reference/analytics.md, Log exports). */
 import { z } from 'zod';
 import type { Principal } from '../../../auth/principal.ts';
 import { type Route, route } from '../../../http/routes/route.ts';
@@ -54,7 +54,7 @@ export function logExportRoutes(deps: AdminDeps): Route<Principal>[] {
       ...shared,
       method: 'GET',
       path: '/logs/exports/field-restrictions',
-      summary: 'Get the fields that no export may hold',
+      summary: 'Get the fields that exports must not contain',
       query: WorkspaceQuery,
       response: Restrictions,
       handle: (request) => restrictions(deps, request),
@@ -62,7 +62,7 @@ export function logExportRoutes(deps: AdminDeps): Route<Principal>[] {
     route({
       ...all,
       method: 'POST',
-      summary: 'Make an export of the log of requests, which begins when it is started',
+      summary: 'Create an export of the request log; start it with a separate request',
       body: LogExportCreate.extend({ workspace_id }),
       response: Receipt,
       handle: (request) => create(deps, request),
@@ -93,7 +93,7 @@ function itemRoutes(deps: AdminDeps): Route<Principal>[] {
       ...one,
       method: 'PUT',
       versioned: true,
-      summary: 'Replace the fields sent of an export that was not started yet',
+      summary: 'Update an export that was not started yet; fields that are not sent stay',
       body: LogExportUpdate.extend({ workspace_id }).meta(updateBodyMeta),
       response: Receipt,
       refusals: ['conflict'],
@@ -117,7 +117,7 @@ function orderRoutes(deps: AdminDeps): Route<Principal>[] {
       ...shared,
       method: 'POST',
       path: '/logs/exports/:exportId/start',
-      summary: 'Start an export, or go on with one that has ended early',
+      summary: 'Start an export, or resume one that ended early',
       response: Done,
       handle: (request) => start(deps, request),
     }),
@@ -125,7 +125,7 @@ function orderRoutes(deps: AdminDeps): Route<Principal>[] {
       ...shared,
       method: 'POST',
       path: '/logs/exports/:exportId/cancel',
-      summary: 'Stop an export',
+      summary: 'Cancel an export',
       response: Done,
       handle: (request) => cancel(deps, request),
     }),
@@ -133,7 +133,7 @@ function orderRoutes(deps: AdminDeps): Route<Principal>[] {
       ...shared,
       method: 'GET',
       path: '/logs/exports/:exportId/download',
-      summary: 'Get a link to the file of an export, good for a quarter of an hour',
+      summary: 'Get a link to the file of an export, valid for 15 minutes',
       response: z.object({ signed_url: z.url() }),
       refusals: ['conflict'],
       handle: (request) => download(deps, request),
@@ -171,7 +171,7 @@ async function list(
 
 async function get({ database }: AdminDeps, { caller, params }: AdminRequest) {
   const id = idOr404(params.exportId!);
-  const found = await logExports.find(database.readable, caller.organisationId, id);
-  const row = await requireFound(database.readable, caller, found);
+  const stored = await logExports.find(database.readable, caller.organisationId, id);
+  const row = await requireFound(database.readable, caller, stored);
   return withVersionTag(toRecord(row), row);
 }

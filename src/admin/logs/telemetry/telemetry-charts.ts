@@ -1,10 +1,10 @@
-/** Knows charts of requests over HTTP, as clients of v2 ask for them (docs/reference/analytics.md, Graphs and groups). */
+/** HTTP route for charts of requests in the v2 format (docs/reference/analytics.md, Graphs and groups). */
 import { z } from 'zod';
 import type { Principal } from '../../../auth/principal.ts';
 import { type Route, route } from '../../../http/routes/route.ts';
 import { formatTimestamp } from '../../../model/wire/timestamp.ts';
 import { validationError } from '../../../model/wire/validation-error.ts';
-import type { SharedSums } from '../../../store/logs/request-sums.ts';
+import type { RequestSums } from '../../../store/logs/request-sums.ts';
 import type { AdminDeps } from '../../request/deps.ts';
 import { feedbackCharts } from '../analytics/feedback-figures.ts';
 import {
@@ -13,7 +13,7 @@ import {
   nothingLike,
   openQuestions,
   pieces,
-  type Questions,
+  type RequestQueries,
   summarizeCache,
 } from '../analytics/request-question.ts';
 import {
@@ -35,7 +35,7 @@ const Chart = z.object({
 });
 
 type Told = Record<string, unknown>;
-type Draw = (questions: Questions) => Promise<Told>;
+type Draw = (questions: RequestQueries) => Promise<Told>;
 
 export function telemetryChartRoutes(deps: AdminDeps): Route<Principal>[] {
   return [
@@ -44,7 +44,7 @@ export function telemetryChartRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'GET',
       path: '/logs/charts/:chart',
       scope: 'analytics.view',
-      summary: 'Draw a chart of the requests of a workspace',
+      summary: 'Get a chart of the requests of a workspace',
       params: ChartParams,
       query: TelemetryQuery,
       response: Chart,
@@ -67,31 +67,32 @@ export function telemetryChartRoutes(deps: AdminDeps): Route<Principal>[] {
 
 interface Point {
   readonly x: string;
-  readonly sums: SharedSums;
+  readonly sums: RequestSums;
 }
 
-/** What all of the stretch comes to, and each piece of it. */
-async function along(questions: Questions, asksLog = false) {
+/** Sums of the whole time range and of each step. */
+async function along(questions: RequestQueries, usesLog = false) {
   const { stepMs } = questions;
-  const sums = await questions.ask({ asksLog, by: [{ stepMs }] });
-  const found = new Map(sums.map((one) => [Number(one.shared[0]), one]));
-  const whole = await questions.whole({ asksLog });
-  const points = pieces(questions, found).map(({ at, sums: of }): Point => {
-    return { x: formatTimestamp(at), sums: of ?? nothingLike(whole) };
+  const sums = await questions.ask({ usesLog, by: [{ stepMs }] });
+  const sumsByTime = new Map(sums.map((one) => [Number(one.shared[0]), one]));
+  const whole = await questions.whole({ usesLog });
+  const points = pieces(questions, sumsByTime).map(({ at, sums: stepSums }): Point => {
+    return { x: formatTimestamp(at), sums: stepSums ?? nothingLike(whole) };
   });
   return { whole, points };
 }
 
 const cost: Draw = async (questions) => {
   const { whole, points } = await along(questions);
-  const told = (sums: SharedSums) => ({ avg: averageOf(centsOf(sums), sums) ?? 0 });
+  const averages = (sums: RequestSums) => ({ avg: averageOf(centsOf(sums), sums) ?? 0 });
   return {
-    records: points.map(({ x, sums }) => ({ x, y: centsOf(sums), ...told(sums) })),
-    ...{ total: centsOf(whole), ...told(whole) },
+    records: points.map(({ x, sums }) => ({ x, y: centsOf(sums), ...averages(sums) })),
+    total: centsOf(whole),
+    ...told(whole),
   };
 };
 
-/** Figures of all of a stretch, by the names that clients read there. */
+/** Figures of the whole range, under the names that clients expect. */
 function totals(figures: Readonly<Record<string, number>>): Record<string, number> {
   return Object.fromEntries(
     Object.entries(figures).map(([name, figure]) => [`total_${name}`, figure]),
@@ -100,25 +101,25 @@ function totals(figures: Readonly<Record<string, number>>): Record<string, numbe
 
 const requests: Draw = async (questions) => {
   const { whole, points } = await along(questions);
-  const told = points.map(({ x, sums: { requests: y } }) => ({ x, y, ...countsByProtocol(y) }));
+  const records = points.map(({ x, sums: { requests: y } }) => ({ x, y, ...countsByProtocol(y) }));
   const { requests: total } = whole;
-  return { records: told, total, ...totals(countsByProtocol(total)) };
+  return { records, total, ...totals(countsByProtocol(total)) };
 };
 
 const errors: Draw = async (questions) => {
   const { whole, points } = await along(questions);
-  const told = points.map(({ x, sums: { errors: y } }) => ({ x, y, ...errorsByProtocol(y) }));
+  const records = points.map(({ x, sums: { errors: y } }) => ({ x, y, ...errorsByProtocol(y) }));
   const { errors: total } = whole;
-  return { records: told, total, ...totals(errorsByProtocol(total)) };
+  return { records, total, ...totals(errorsByProtocol(total)) };
 };
 
-const percentiles = (sums: SharedSums) => ({
+const percentiles = (sums: RequestSums) => ({
   p50: percentileOf(0.5, sums),
   p90: percentileOf(0.9, sums),
   p99: percentileOf(0.99, sums),
 });
 
-/** A piece without requests has no latency, so it is left out. */
+/** Steps without requests have no latency and are left out. */
 const latency: Draw = async (questions) => {
   const { whole, points } = await along(questions);
   const some = points.filter(({ sums }) => sums.requests > 0);
@@ -133,16 +134,18 @@ const latency: Draw = async (questions) => {
 
 const tokens: Draw = async (questions) => {
   const { whole, points } = await along(questions);
-  const told = (sums: SharedSums) => ({
+  const averages = (sums: RequestSums) => ({
     avg: averageOf(tokensOf(sums), sums) ?? 0,
     total_request_units: sums.input_tokens,
     total_response_units: sums.output_tokens,
   });
   return {
     records: points.map(({ x, sums }) => {
-      return { x, y: tokensOf(sums), ...told(sums), ...unitsByProtocol(sums) };
+      return { x, y: tokensOf(sums), ...averages(sums), ...unitsByProtocol(sums) };
     }),
-    ...{ total: tokensOf(whole), ...told(whole), ...totals(unitsByProtocol(whole)) },
+    total: tokensOf(whole),
+    ...told(whole),
+    ...totals(unitsByProtocol(whole)),
   };
 };
 
@@ -178,9 +181,9 @@ const errorCategoryTrends: Draw = async (questions) => {
 };
 
 const groupedErrors: Draw = async (questions) => {
-  const found = await errorsAlong(questions);
-  const total = byStatusOf(found).reduce((sum, { count }) => sum + count, 0);
-  const trend = pieces(questions, found).map(({ at, sums = [] }) => ({
+  const errorsByTime = await errorsAlong(questions);
+  const total = byStatusOf(errorsByTime).reduce((sum, { count }) => sum + count, 0);
+  const trend = pieces(questions, errorsByTime).map(({ at, sums = [] }) => ({
     x: formatTimestamp(at),
     y: sums.map(({ status, count }) => ({ response_status_code: status, count })),
   }));
@@ -191,36 +194,44 @@ const cacheSummary: Draw = async (questions) => {
   const { hits, latency, total, speedup } = await summarizeCache(questions);
   return {
     summary: {
-      ...{ cacheHits: hits, avgCacheLatency: latency },
-      ...{ totalRequests: total, cacheSpeedup: speedup },
+      cacheHits: hits,
+      avgCacheLatency: latency,
+      totalRequests: total,
+      cacheSpeedup: speedup,
     },
   };
 };
 
-/** The cache finds equal requests only, and what it has saved is not reckoned. */
+/** The cache matches equal requests only, and the cost that it saves is not computed. */
 const cacheHitTrend: Draw = async (questions) => {
   const { whole, points } = await along(questions);
   const saved = { cumulativeSimpleHitSavings: 0, cumulativeSemanticHitSavings: 0 };
   const trend = points.map(({ x, sums }) => ({
-    ...{ x, simpleHits: sums.cache_hits, semanticHits: 0 },
-    ...{ hitRate: shareOf(sums.cache_hits, sums), ...saved },
+    x,
+    simpleHits: sums.cache_hits,
+    semanticHits: 0,
+    hitRate: shareOf(sums.cache_hits, sums),
+    ...saved,
   }));
   const hitRate = shareOf(whole.cache_hits, whole);
   return {
-    ...{ trend, total: whole.cache_hits },
+    trend,
+    total: whole.cache_hits,
     summary: { totalCacheHits: whole.cache_hits, hitRate },
   };
 };
 
-/** What another target has rescued is not told from what was spread over targets. */
+/** Fallbacks are not counted here, because they cannot be told from load balancing. */
 const rescuedRetries: Draw = async (questions) => {
   const { whole, points } = await along(questions, true);
-  const told = points.map(({ x, sums }) => ({ x, retry: sums.retried }));
+  const retries = points.map(({ x, sums }) => ({ x, retry: sums.retried }));
   return {
-    trend: told.map(({ x, retry }) => ({ x, y: retry > 0 ? [{ retry }] : [] })),
+    trend: retries.map(({ x, retry }) => ({ x, y: retry > 0 ? [{ retry }] : [] })),
     total: whole.retried,
-    trends: told.map(({ x, retry }) => ({
-      ...{ x, retry: retry > 0 ? [{ count: retry }] : [], fallback: [] },
+    trends: retries.map(({ x, retry }) => ({
+      x,
+      retry: retry > 0 ? [{ count: retry }] : [],
+      fallback: [],
     })),
     retryTotal: whole.retried,
     fallbackTotal: 0,
@@ -228,7 +239,12 @@ const rescuedRetries: Draw = async (questions) => {
 };
 
 const charts: Readonly<Record<string, Draw>> = {
-  ...{ cost, requests, latency, tokens, errors, users },
+  cost,
+  requests,
+  latency,
+  tokens,
+  errors,
+  users,
   'cache-summary': cacheSummary,
   'cache-hit-trend': cacheHitTrend,
   'user-trends': userTrends,

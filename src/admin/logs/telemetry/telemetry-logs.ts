@@ -1,4 +1,4 @@
-/** Knows rows of the log and what is in them over HTTP, as clients of v2 ask (docs/reference/analytics.md, Graphs and groups). */
+/** HTTP routes for rows of the log and their filter values in the v2 format (docs/reference/analytics.md, Graphs and groups). */
 import { z } from 'zod';
 import type { Principal } from '../../../auth/principal.ts';
 import { type Route, route } from '../../../http/routes/route.ts';
@@ -8,7 +8,7 @@ import type { RequestLogRow } from '../../../store/logs/request-logs.ts';
 import type { SumsKey } from '../../../store/logs/request-sums.ts';
 import type { AdminDeps } from '../../request/deps.ts';
 import { centUnits } from '../analytics/request-filter.ts';
-import { openQuestions, type Questions, shortPage } from '../analytics/request-question.ts';
+import { openQuestions, type RequestQueries, shortPage } from '../analytics/request-question.ts';
 import { feedbackOf } from '../given-feedback.ts';
 import { plainQuery, TelemetryQuery } from './telemetry-query.ts';
 
@@ -17,13 +17,31 @@ const valuesMax = 1000;
 const text = z.string();
 const flag = z.int().min(0).max(1);
 const LogRecord = z.object({
-  ...{ id: z.uuid(), trace_id: text, created_at: text, workspace_slug: text, api_key_id: text },
-  ...{ ai_org: text, ai_model: text, _user: text, total_units: z.number(), cost: z.number() },
-  ...{ is_success: flag, is_proxy_call: flag, cache_status: text, mode: text },
-  ...{ retry_success_count: z.int(), last_used_option_index: z.int() },
-  ...{ response_status_code: z.int(), request_url: text, request_method: text, prompt_slug: text },
-  ...{ license_id: text, log_store_file_path_format: text, feedback: z.array(z.unknown()) },
-  ...{ metadataKey: z.array(text), metadataValue: z.array(text) },
+  id: z.uuid(),
+  trace_id: text,
+  created_at: text,
+  workspace_slug: text,
+  api_key_id: text,
+  ai_org: text,
+  ai_model: text,
+  _user: text,
+  total_units: z.number(),
+  cost: z.number(),
+  is_success: flag,
+  is_proxy_call: flag,
+  cache_status: text,
+  mode: text,
+  retry_success_count: z.int(),
+  last_used_option_index: z.int(),
+  response_status_code: z.int(),
+  request_url: text,
+  request_method: text,
+  prompt_slug: text,
+  license_id: text,
+  log_store_file_path_format: text,
+  feedback: z.array(z.unknown()),
+  metadataKey: z.array(text),
+  metadataValue: z.array(text),
 });
 const Logs = z.object({
   success: z.literal(true),
@@ -40,11 +58,18 @@ const texts = z.array(text);
 const Boundaries = z.object({
   success: z.literal(true),
   data: z.object({
-    ...{ total_units_max: number, total_units_min: number, cost_max: number, cost_min: number },
+    total_units_max: number,
+    total_units_min: number,
+    cost_max: number,
+    cost_min: number,
     unique_ai_models: z.array(z.object({ ai_model: text, ai_organisation: text })),
-    ...{ unique_status_codes: z.array(z.int()), unique_environments: texts },
-    ...{ unique_prompt_ids: texts, unique_virtual_keys: texts, unique_configs: texts },
-    ...{ unique_api_keys: texts, unique_metadata_keys: texts },
+    unique_status_codes: z.array(z.int()),
+    unique_environments: texts,
+    unique_prompt_ids: texts,
+    unique_virtual_keys: texts,
+    unique_configs: texts,
+    unique_api_keys: texts,
+    unique_metadata_keys: texts,
     isQuotaExceeded: z.literal(false),
   }),
 });
@@ -56,7 +81,7 @@ export function telemetryLogRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'GET',
       path: '/logs',
       scope: 'logs.list',
-      summary: 'List the requests of a workspace for models',
+      summary: 'List the model requests of a workspace',
       query: TelemetryQuery,
       response: Logs,
       refusals: ['unplaced'],
@@ -65,12 +90,14 @@ export function telemetryLogRoutes(deps: AdminDeps): Route<Principal>[] {
         const page = shortPage(query, 'currentPage');
         const questions = await openQuestions(deps, request, query, 'must be named', 'ViewLogs');
         const rows = await questions.rows(page);
-        const { requests: total } = await questions.whole({ asksLog: true });
+        const { requests: total } = await questions.whole({ usesLog: true });
         const slug = questions.workspace!.slug;
-        const given = await feedbackOf(deps.database.readable, rows);
+        const feedbackOfRow = await feedbackOf(deps.database.readable, rows);
         const data = {
-          records: rows.map((row) => ({ ...recordOf(row, slug), feedback: given(row) })),
-          ...{ total, capturedTotal: total, isQuotaExceeded: false as const },
+          records: rows.map((row) => ({ ...recordOf(row, slug), feedback: feedbackOfRow(row) })),
+          total,
+          capturedTotal: total,
+          isQuotaExceeded: false as const,
         };
         return { success: true as const, data };
       },
@@ -80,7 +107,7 @@ export function telemetryLogRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'GET',
       path: '/analytics/filter-boundaries',
       scope: 'analytics.view',
-      summary: 'Tell what the requests of a workspace can be narrowed by',
+      summary: 'Get the values by which the requests of a workspace can be filtered',
       query: TelemetryQuery,
       response: Boundaries,
       refusals: ['unplaced'],
@@ -93,33 +120,36 @@ export function telemetryLogRoutes(deps: AdminDeps): Route<Principal>[] {
   ];
 }
 
-async function boundariesOf(questions: Questions): Promise<z.infer<typeof Boundaries>['data']> {
-  const whole = await questions.whole({ asksLog: true });
+async function boundariesOf(questions: RequestQueries): Promise<z.infer<typeof Boundaries>['data']> {
+  const whole = await questions.whole({ usesLog: true });
   const sharedBy = async (...by: SumsKey[]) => {
-    const sums = await questions.ask({ asksLog: true, by, limit: valuesMax });
+    const sums = await questions.ask({ usesLog: true, by, limit: valuesMax });
     return sums.map(({ shared }) => shared.map((value) => String(value ?? '')));
   };
-  const told = async (key: SumsKey) => (await sharedBy(key)).flat().filter((one) => one !== '');
+  const valuesOf = async (key: SumsKey) =>
+    (await sharedBy(key)).flat().filter((one) => one !== '');
   const models = await sharedBy('provider', 'model');
   const cents = (units: number | null) => (units === null ? null : units / centUnits);
   return {
-    ...{ total_units_max: whole.tokensMost, total_units_min: whole.tokensLeast },
-    ...{ cost_max: cents(whole.costUnitsMost), cost_min: cents(whole.costUnitsLeast) },
+    total_units_max: whole.tokensMost,
+    total_units_min: whole.tokensLeast,
+    cost_max: cents(whole.costUnitsMost),
+    cost_min: cents(whole.costUnitsLeast),
     unique_ai_models: models.map(([ai_organisation = '', ai_model = '']) => {
       return { ai_model, ai_organisation };
     }),
-    unique_status_codes: (await told('status')).map(Number),
-    unique_environments: await told({ metadata: '_environment' }),
-    unique_prompt_ids: await told('prompt_slug'),
-    unique_virtual_keys: await told('provider'),
-    unique_configs: await told('config_id'),
-    unique_api_keys: await told('api_key_id'),
+    unique_status_codes: (await valuesOf('status')).map(Number),
+    unique_environments: await valuesOf({ metadata: '_environment' }),
+    unique_prompt_ids: await valuesOf('prompt_slug'),
+    unique_virtual_keys: await valuesOf('provider'),
+    unique_configs: await valuesOf('config_id'),
+    unique_api_keys: await valuesOf('api_key_id'),
     unique_metadata_keys: await questions.keys(),
     isQuotaExceeded: false,
   };
 }
 
-/** What the log does not hold is empty, never left out: clients ask for every field. */
+/** Fields that the log does not have are empty, not absent, because clients expect every field. */
 function recordOf(
   row: RequestLogRow,
   workspaceSlug: string,
@@ -127,10 +157,13 @@ function recordOf(
   const metadata = Object.entries(JSON.parse(row.metadata) as Record<string, unknown>);
   const target = /\[(\d+)\]$/.exec(row.target_path ?? '');
   return {
-    ...{ id: idFromBytes(row.id), trace_id: row.trace_id, workspace_slug: workspaceSlug },
+    id: idFromBytes(row.id),
+    trace_id: row.trace_id,
+    workspace_slug: workspaceSlug,
     created_at: formatTimestamp(row.ended_at - row.duration_ms),
     api_key_id: row.api_key_id ?? '',
-    ...{ ai_org: row.provider ?? '', ai_model: row.model ?? row.requested_model ?? '' },
+    ai_org: row.provider ?? '',
+    ai_model: row.model ?? row.requested_model ?? '',
     _user: String(metadata.find(([key]) => key === '_user')?.[1] ?? ''),
     total_units: (row.input_tokens ?? 0) + (row.output_tokens ?? 0),
     cost: (row.cost_units ?? 0) / centUnits,
@@ -140,9 +173,12 @@ function recordOf(
     retry_success_count: row.status < 400 ? Math.max(0, row.retries) : 0,
     last_used_option_index: target === null ? 0 : Number(target[1]),
     response_status_code: row.status,
-    ...{ request_url: row.endpoint, request_method: 'POST', mode: '' },
+    request_url: row.endpoint,
+    request_method: 'POST',
+    mode: '',
     prompt_slug: row.prompt_slug ?? '',
-    ...{ license_id: '', log_store_file_path_format: '' },
+    license_id: '',
+    log_store_file_path_format: '',
     metadataKey: metadata.map(([key]) => key),
     metadataValue: metadata.map(([, value]) => String(value)),
   };

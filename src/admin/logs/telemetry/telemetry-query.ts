@@ -1,4 +1,4 @@
-/** Knows the query of charts on v2: the fields of every question about requests, in the words of its clients. */
+/** Parses the query of v2 charts, whose fields are those of all analytics queries in camel case. */
 import { z } from 'zod';
 import { wholeNumberParameter } from '../../../model/wire/paging.ts';
 import { filterQuery } from '../analytics/request-filter.ts';
@@ -18,7 +18,7 @@ const plainNames = new Map(
   ]),
 );
 
-/** `organisationId`, which clients send too, is the caller's own whatever it says. */
+/** `organisationId`, which clients also send, is ignored: the organisation is the caller's own. */
 export const TelemetryQuery = z.object(
   Object.fromEntries(
     [...plainNames].map(([name, plain]) => [

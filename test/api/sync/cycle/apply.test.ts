@@ -333,7 +333,7 @@ describe('resources of another credential', () => {
     }
   });
 
-  it('is neither deleted by a tombstone nor replaced by another credential, until it takes them over', async () => {
+  it('is neither deleted by a tombstone nor replaced by another credential, until that credential takes it over', async () => {
     const replaceable = `apiVersion: gatewright.dev/v1
 kind: ApiKey
 metadata: {name: fixed}

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   type Export,
-  type ExportOptions,
   exportManifests,
+  type ManifestExportOptions,
 } from '../../../../src/sync/export/export.ts';
 import type { DesiredSet, LiveResource } from '../../../../src/sync/resources/resource-set.ts';
 import { readSnapshot, toLiveSet } from '../../../../src/sync/server/live.ts';
@@ -48,7 +48,7 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-async function exported(options: Partial<ExportOptions> = {}): Promise<Export> {
+async function exported(options: Partial<ManifestExportOptions> = {}): Promise<Export> {
   const read = await readSnapshot(sync.client, null);
   return exportManifests(toLiveSet(read, 'platform', []), {
     owner: 'platform',
@@ -136,7 +136,7 @@ describe("the export of an owner's resources", () => {
     for (const value of Object.values(canaries)) expect(text).not.toContain(value);
   });
 
-  it('cans be limited to a kind, with Externals for omitted references', async () => {
+  it('can be limited to a kind, with Externals for omitted references', async () => {
     const result = await exported({ kinds: ['ApiKey'] });
     const files = filesOf(result);
     expect(Object.keys(files).sort()).toEqual(['externals.yaml', 'support/api-keys.yaml']);
@@ -154,7 +154,7 @@ describe("the export of an owner's resources", () => {
 });
 
 describe('the export of undeclared resources', () => {
-  it('cans be adopted without a change', async () => {
+  it('can be adopted without a change', async () => {
     const files = filesOf(await exported({ unmanaged: true }));
     // The key of the deployment itself cannot be adopted.
     expect(Object.keys(files).some((path) => path === 'api-keys.yaml')).toBe(false);
@@ -187,7 +187,7 @@ transport: http
 configurations: {custom_headers: {X-Team: ${JSON.stringify(value)}, X-Id: {valueFrom: {env: GW_VAR_ID}}}}`,
     );
 
-  it('is exported as they were written, and all others as placeholders', async () => {
+  it('is exported as it was written, and all others as placeholders', async () => {
     const client = sync.openClient({ owner: 'headers' });
     const value = 'a: "b" #c ${X}';
     const set = await desiredFrom(integration(value.replace('${', () => '$${')), {

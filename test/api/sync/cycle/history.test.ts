@@ -37,7 +37,7 @@ async function run(
   revision: string | null,
   text: string,
   options: Partial<CycleOptions> & { repo?: string; stands?: Descent } = {},
-): Promise<CycleResult & { asked: string[] }> {
+): Promise<CycleResult & { requested: string[] }> {
   const { repo = repository, stands = 'descendant', ...rest } = options;
   const set = await desiredFrom(`
 apiVersion: gatewright.dev/v1
@@ -45,14 +45,14 @@ kind: Workspace
 metadata: {name: support}
 spec: {description: ${text}}
 `);
-  const asked: string[] = [];
+  const requested: string[] = [];
   const descent = async (earlier: string, commit: string): Promise<Descent> => {
-    asked.push(`${earlier[0]} ${commit[0]}`);
+    requested.push(`${earlier[0]} ${commit[0]}`);
     return stands;
   };
   const source = { ...set.source, repo, revision };
   const result = await sync.cycle({ ...set, source }, { descent, ...rest });
-  return { ...result, asked };
+  return { ...result, requested: requested };
 }
 
 describe('a commit', () => {
@@ -82,7 +82,7 @@ describe('a commit', () => {
       const released = await run(second, 'two', { stands, acceptHistory: true });
       expect(released).toMatchObject({ ending: 'success', asked: [] });
       const next = await run(third, 'three');
-      expect(next.asked).toContain('b c');
+      expect(next.requested).toContain('b c');
       expect(next.ending).toBe('success');
     },
   );
@@ -119,7 +119,7 @@ describe('a repository', () => {
       for (const commit of [first, second]) {
         const refused = await run(commit, 'two', { repo });
         expect(refused.refusal?.message).toContain('another repository');
-        expect(refused.asked).toEqual([]);
+        expect(refused.requested).toEqual([]);
       }
       expect((await run(second, 'two', { repo, acceptHistory: true })).ending).toBe('success');
     },

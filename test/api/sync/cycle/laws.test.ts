@@ -92,13 +92,13 @@ spec: {config: {targets: [{provider: openai, weight: ${weight}}]}}
   });
   let expected = new Set<string>();
   await fc.assert(
-    fc.asyncProperty(step, async ({ kept, weight, scope }) => {
+    fc.asyncProperty(step, async ({ kept: stored, weight, scope }) => {
       const text =
-        own.join('') + kept.map((one) => config(one.name, one.workspace, weight)).join('');
+        own.join('') + stored.map((one) => config(one.name, one.workspace, weight)).join('');
       const { ending } = await sync.cycle(text, { scope });
       expect(ending).toBe('success');
       const isOutside = (key: string) => scope !== null && !scope.has(key.split('/')[0]!);
-      const wanted = kept.map((one) => `${one.workspace}/${one.name}`);
+      const wanted = stored.map((one) => `${one.workspace}/${one.name}`);
       expected = new Set([
         ...[...expected].filter(isOutside),
         ...wanted.filter((key) => !isOutside(key)),

@@ -41,7 +41,7 @@ const planned = async (text: string, more: object = {}) => {
 };
 const put = async (path: string, body: object) =>
   expect((await server.request('PUT', path, { body })).status).toBe(200);
-const told = async () => (await server.request('GET', defaults)).body;
+const readReported = async () => (await server.request('GET', defaults)).body;
 
 /** Number of workspaces that are excluded from the guardrails of each side. */
 async function excluded(): Promise<number[]> {
@@ -70,7 +70,7 @@ it('creates singletons once, reports drift, and resets them when they leave the 
   const whole = everyKind + onlyOnes;
   expect((await sync.cycle(whole)).ending).toBe('success');
   expect(await planned(whole)).toEqual([]);
-  expect([(await told()).export_settings.deniedFields, await excluded()]).toEqual([
+  expect([(await readReported()).export_settings.deniedFields, await excluded()]).toEqual([
     ['response', 'request'],
     [1, 0],
   ]);
@@ -97,17 +97,17 @@ it('creates singletons once, reports drift, and resets them when they leave the 
     'update OrganisationDefaults/default',
   ]);
   expect((await sync.cycle(whole, { takeOwnership: true })).ending).toBe('success');
-  expect([(await told()).input_guardrails.length, await excluded()]).toEqual([1, [1, 1]]);
+  expect([(await readReported()).input_guardrails.length, await excluded()]).toEqual([1, [1, 1]]);
 
   expect((await sync.cycle(everyKind)).ending).toBe('success');
-  expect([await told(), await excluded()]).toEqual([
+  expect([await readReported(), await excluded()]).toEqual([
     { input_guardrails: [], output_guardrails: [], export_settings: { deniedFields: [] } },
     [0, 0],
   ]);
   expect(await planned(everyKind)).toEqual([]);
 });
 
-it('is unmanaged when others have changed them, and created when all was reset', async () => {
+it('is unmanaged when others have changed it, and created when all was reset', async () => {
   const whole = everyKind + onlyOnes;
   await put(defaults, { export_settings: { deniedFields: ['cost'] } });
   expect(await planned(whole)).toEqual([

@@ -157,8 +157,8 @@ describe('a recorded revision', () => {
       ['/configurations/custom_headers/Authorization'],
     ]);
     const rows = server.database.db.selectFrom('sync_revision_changes').select('changes');
-    const kept = JSON.stringify(await rows.execute());
-    for (const canary of Object.values(canaries)) expect(kept).not.toContain(canary);
+    const stored = JSON.stringify(await rows.execute());
+    for (const canary of Object.values(canaries)) expect(stored).not.toContain(canary);
     expect(await readRevision(sync.client, 4)).toBeNull();
   });
 

@@ -7,7 +7,7 @@ import { soundPart } from '../../../../src/commands/sources/sound-part.ts';
 import { Failure } from '../../../../src/failure.ts';
 import { acquireLease } from '../../../../src/sync/apply/owner-lease.ts';
 import { readSource } from '../../../../src/sync/desired/desired.ts';
-import type { DriftPolicy } from '../../../../src/sync/loop/due.ts';
+import type { DriftPolicy } from '../../../../src/sync/loop/due-action.ts';
 import { folderProbeMs, type WatchOptions, watch } from '../../../../src/sync/loop/watch.ts';
 import type { DesiredSet } from '../../../../src/sync/resources/resource-set.ts';
 import {
@@ -141,7 +141,7 @@ async function runLoop(
 const nothing = (): void => undefined;
 
 /** The writes of each cycle, or its message when there were none. */
-function told(events: readonly LoopEvent[]): unknown[] {
+function summarise(events: readonly LoopEvent[]): unknown[] {
   return events.map((event) =>
     event.kind === 'failure'
       ? event.failure.message
@@ -161,7 +161,7 @@ describe('the sync loop', () => {
       },
       nothing,
     ]);
-    expect(told(events)).toEqual([['create change'], ['update change']]);
+    expect(summarise(events)).toEqual([['create change'], ['update change']]);
     expect(reads).toBe(2);
     expect(pauses).toEqual(Array(5).fill(folderProbeMs));
   });
@@ -212,7 +212,7 @@ describe('the sync loop', () => {
       ],
       { client },
     );
-    expect(told(events)).toEqual([['create change'], [], [], ['update drift']]);
+    expect(summarise(events)).toEqual([['create change'], [], [], ['update drift']]);
     expect(counts[1]! - counts[0]!).toBeLessThanOrEqual(2);
   });
 
@@ -251,7 +251,7 @@ describe('the sync loop', () => {
       ],
       { drift: 'report', client },
     );
-    expect(told(events)).toEqual([
+    expect(summarise(events)).toEqual([
       ['create change'],
       ['told: update drift'],
       ['told: update drift'],
@@ -272,13 +272,13 @@ describe('the sync loop', () => {
     await runLoop({ text: manifest('a') }, [nothing]);
     await changeByHand('by hand');
     const { events } = await runLoop({ text: manifest('a') }, [nothing], { drift: 'report' });
-    expect(told(events)).toEqual([['told: update drift']]);
+    expect(summarise(events)).toEqual([['told: update drift']]);
     expect(await described()).toBe('by hand');
     const second = await runLoop({ text: manifest('a') }, [nothing], { drift: 'off' });
-    expect(told(second.events)).toEqual([['told: update drift']]);
+    expect(summarise(second.events)).toEqual([['told: update drift']]);
     // A resource that was never applied counts as new, whatever others have changed.
     const third = await runLoop({ text: manifest('b') }, [nothing], { drift: 'off' });
-    expect(told(third.events)).toEqual([['update drift']]);
+    expect(summarise(third.events)).toEqual([['update drift']]);
     expect(await described()).toBe('b');
   });
 
@@ -296,7 +296,7 @@ describe('the sync loop', () => {
       ],
       { drift: 'off', client },
     );
-    expect(told(events)).toEqual([['create change']]);
+    expect(summarise(events)).toEqual([['create change']]);
     expect(client.requests).toBe(before);
   });
 
@@ -322,7 +322,7 @@ describe('the sync loop', () => {
       ],
       { lead: async () => leading },
     );
-    expect(told(events)).toEqual([['create change'], ['update drift']]);
+    expect(summarise(events)).toEqual([['create change'], ['update drift']]);
     expect(reads).toBe(2);
   });
 
@@ -343,7 +343,7 @@ describe('the sync loop', () => {
         delete source.broken;
       },
     ]);
-    expect(told(events)).toEqual([
+    expect(summarise(events)).toEqual([
       ['create change'],
       'a.yaml:1:1 broken',
       ['update drift'],
@@ -375,7 +375,7 @@ describe('the sync loop', () => {
         },
         nothing,
       ]);
-      expect(told(events)).toEqual([
+      expect(summarise(events)).toEqual([
         ['create change', 'create change'],
         ['update change'],
         [],
@@ -412,7 +412,7 @@ describe('the sync loop', () => {
         ],
         { drift: 'report' },
       );
-      expect(told(events)).toEqual([
+      expect(summarise(events)).toEqual([
         ['create change', 'create change'],
         ['update change'],
         ['told: update drift'],
@@ -455,7 +455,7 @@ describe('the sync loop', () => {
       const { events } = await runLoop({ text: wrong, revision: later }, [nothing], {
         readApplied: (now) => readLastApplied(now, { client: sync.client, source, readAt }),
       });
-      expect(told(events)).toEqual([['update change', ...expected]]);
+      expect(summarise(events)).toEqual([['update change', ...expected]]);
       expect(commits).toEqual(source === '/source' ? [earlier] : []);
     });
   });
@@ -498,7 +498,7 @@ describe('the sync loop', () => {
         ],
         { descent },
       );
-      expect(told(events)).toEqual([
+      expect(summarise(events)).toEqual([
         ['create change', 'create change'],
         ['update change'],
         ['update change'],
@@ -538,7 +538,9 @@ describe('the sync loop', () => {
       const isOf = (number: number): boolean => standings[number]?.state === 'OutOfSync';
       expect(standings.map((_, number) => isOf(number)).slice(1)).not.toContain(false);
       expect(
-        events.flatMap((event) => (event.kind === 'drift' && event.isNews ? told([event]) : [])),
+        events.flatMap((event) =>
+          event.kind === 'drift' && event.isNews ? summarise([event]) : [],
+        ),
       ).toEqual([['told: update drift'], []]);
       expect(standings.map(({ driftCount }) => driftCount)).toContain(1);
       expect(standings.at(-1)).toMatchObject({ applied: first, seen: rewritten, driftCount: 0 });
@@ -559,7 +561,11 @@ describe('the sync loop', () => {
         ],
         { descent, drift: 'off' },
       );
-      expect(told(events)).toEqual([['create change', 'create change'], ['update change'], []]);
+      expect(summarise(events)).toEqual([
+        ['create change', 'create change'],
+        ['update change'],
+        [],
+      ]);
       expect(standings.at(-1)).toMatchObject({ state: 'Synced', applied: rewritten });
     });
 
@@ -579,7 +585,7 @@ describe('the sync loop', () => {
         ],
         { descent },
       );
-      expect(told(events)).toEqual([['create change', 'create change'], [], ['update drift']]);
+      expect(summarise(events)).toEqual([['create change', 'create change'], [], ['update drift']]);
       expect((await revisions()).map(({ commit }) => commit)).toEqual([first, first]);
     });
   });
@@ -623,7 +629,7 @@ describe('the sync loop', () => {
         delete source.unsigned;
       },
     ]);
-    expect(told(events)).toEqual([
+    expect(summarise(events)).toEqual([
       ['create change'],
       'is not signed',
       ['update drift'],
@@ -649,7 +655,7 @@ describe('the sync loop', () => {
       },
       nothing,
     ]);
-    expect(told(events)).toEqual(['the Git host is away', ['create change']]);
+    expect(summarise(events)).toEqual(['the Git host is away', ['create change']]);
     const [first] = events;
     expect(first).toMatchObject({ retryAt: expect.any(Number) });
     expect(pauses.every((ms) => ms <= folderProbeMs)).toBe(true);
@@ -693,7 +699,9 @@ spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {pe
           drift,
         },
       );
-      const written = told(events).filter((changes) => JSON.stringify(changes).includes('rotate'));
+      const written = summarise(events).filter((changes) =>
+        JSON.stringify(changes).includes('rotate'),
+      );
       expect(written).toEqual([['rotate rotation'], ['rotate rotation']]);
     },
   );
@@ -729,7 +737,7 @@ spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {pe
       const { plan } = await sync.cycle('', { act: false, prune: false });
       expect(plan.live.get('Workspace/support')!.spec.description).toBe('by hand');
       expect(plan.live.get('ApiKey/bot')!.spec.scopes).toEqual(['logs.list', 'workspaces.list']);
-      expect(told(events).at(-1)).toEqual(
+      expect(summarise(events).at(-1)).toEqual(
         drift === 'off' ? ['rotate rotation'] : ['told: update drift', 'told: update drift'],
       );
     },
@@ -760,7 +768,9 @@ spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {pe
         ],
         { drift },
       );
-      const written = told(events).filter((changes) => JSON.stringify(changes).includes('rotate'));
+      const written = summarise(events).filter((changes) =>
+        JSON.stringify(changes).includes('rotate'),
+      );
       expect(written).toEqual([['rotate rotation']]);
       const waits = events.filter(
         (event) =>
@@ -816,7 +826,12 @@ spec: {scopes: [logs.list], secretOutput: {file: {path: bot.key}}, rotation: {pe
     };
     const steps = [...Array(70).fill(nothing), breakIt, nothing, () => server.clock.set(due)];
     const { events } = await runLoop({ text }, [...steps, nothing, nothing], { drift: 'off' });
-    expect(told(events)).toEqual([['create change'], [], 'x.yaml:1:1: wrong', ['rotate rotation']]);
+    expect(summarise(events)).toEqual([
+      ['create change'],
+      [],
+      'x.yaml:1:1: wrong',
+      ['rotate rotation'],
+    ]);
   });
 
   describe('a resource that left the source', () => {
@@ -850,7 +865,11 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
         left.push(await remaining());
       };
       const { events } = await runLoop({ text: both }, [becomes(manifest('a')), look, look, look]);
-      expect(told(events)).toEqual([['create change', 'create change'], [], ['delete change']]);
+      expect(summarise(events)).toEqual([
+        ['create change', 'create change'],
+        [],
+        ['delete change'],
+      ]);
       const [, waiting] = events;
       expect(waiting).toMatchObject({
         result: { plan: { blocked: [{ id: 'Config/support/routing', reason: 'settling' }] } },
@@ -867,7 +886,7 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
         nothing,
         nothing,
       ]);
-      expect(told(events)).toEqual([Array(3).fill('create change'), [], []]);
+      expect(summarise(events)).toEqual([Array(3).fill('create change'), [], []]);
       expect(await remaining()).toHaveLength(3);
     });
 
@@ -879,7 +898,7 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
         nothing,
         nothing,
       ]);
-      expect(told(events)).toEqual([
+      expect(summarise(events)).toEqual([
         ['create change', 'create change'],
         [],
         ['update change'],
@@ -918,11 +937,11 @@ spec: {scopes: [configs.list], secretOutput: {file: {path: bot.key}}}
 
     it('is deleted at once by a tombstone, or when the loop is configured so, including keys', async () => {
       const tombstone = bot.replace('kind: ApiKey', 'kind: ApiKey\nstate: absent');
-      const told1 = told((await runLoop({ text: bot }, [becomes(tombstone), nothing])).events);
+      const told1 = summarise((await runLoop({ text: bot }, [becomes(tombstone), nothing])).events);
       expect(told1).toEqual([['create change'], ['delete change']]);
       const steps = [becomes(manifest('a')), nothing, nothing, nothing];
       const { events } = await runLoop({ text: manifest('a') + bot }, steps, { pruneKeys: true });
-      expect(told(events).at(-1)).toEqual(['delete change']);
+      expect(summarise(events).at(-1)).toEqual(['delete change']);
       expect(await remaining()).toEqual(['Workspace/support']);
     });
   });

@@ -179,7 +179,7 @@ interface Stage {
   readonly story: Story;
   readonly folder: string;
   readonly other: string;
-  readonly kept: Readonly<Record<string, string>>;
+  readonly stored: Readonly<Record<string, string>>;
   readonly made: number;
 }
 
@@ -194,11 +194,11 @@ async function setUp(story: Story, shares: boolean): Promise<Stage> {
   expect(await sync.cycle(story.before)).toMatchObject({ ending: 'success' });
   // Existing files get another modification time than those of the run.
   server.clock.advance(60_000);
-  const kept = Object.entries(story.keeps ?? {}).map(([name, file]) => [
+  const stored = Object.entries(story.keeps ?? {}).map(([name, file]) => [
     name,
     valueIn(folder, file),
   ]);
-  return { story, folder, other, kept: Object.fromEntries(kept), made: await countMade() };
+  return { story, folder, other, stored: Object.fromEntries(stored), made: await countMade() };
 }
 
 /** Describes the state after a run, which determines how the following runs start. */
@@ -207,7 +207,7 @@ async function comeTo({ folder, other, made }: Stage): Promise<string> {
 }
 
 /** Runs the following runs: another runner, then the first one again; verifies the final state. */
-async function finish({ story, folder, other, kept, made }: Stage): Promise<void> {
+async function finish({ story, folder, other, stored, made }: Stage): Promise<void> {
   server.clock.advance(60_000);
   await endLeases(server);
   const last = new Map<string, CycleResult>();
@@ -233,7 +233,7 @@ async function finish({ story, folder, other, kept, made }: Stage): Promise<void
       }
       right.push(place);
       expect([name, await scopeOf(valueIn(place, file))]).toEqual([name, scope]);
-      if (kept[name] !== undefined) expect(valueIn(place, file)).toBe(kept[name]);
+      if (stored[name] !== undefined) expect(valueIn(place, file)).toBe(stored[name]);
     }
     expect([name, right.length > 0]).toEqual([name, true]);
   }

@@ -21,7 +21,7 @@ import type { CycleOptions } from '../../../../src/sync/cycle/cycle-options.ts';
 import { resultDocument } from '../../../../src/sync/report/document.ts';
 import { textReport } from '../../../../src/sync/report/text.ts';
 import { FolderSink } from '../../../../src/sync/sinks/folder-sink.ts';
-import { ownerTag } from '../../../../src/sync/sinks/sinks.ts';
+import { ownerTag } from '../../../../src/sync/sinks/sink-set.ts';
 import { type Fate, startFaultyProxy } from '../../../support/network/faulty-proxy.ts';
 import { startTestServer, type TestServer } from '../../../support/server/server.ts';
 import { endLeases } from '../../../support/sync/lease.ts';
@@ -168,8 +168,8 @@ describe('a new key', () => {
     expect(result.ending).toBe('success');
     expect(result.warnings.join()).toContain('is kept in');
     expect(await scopesOf(valueIn('bot.key'))).toEqual(['workspaces.list']);
-    const kept = readdirSync(sync.secretsFolder).filter((name) => name.includes('.kept-'));
-    expect(kept.map(valueIn)).toEqual([stranger]);
+    const stored = readdirSync(sync.secretsFolder).filter((name) => name.includes('.kept-'));
+    expect(stored.map(valueIn)).toEqual([stranger]);
   });
 
   it("is not created when the file contains the value of another owner's key", async () => {
@@ -327,8 +327,8 @@ describe('a key that is renamed while a new one gets its name', () => {
     const legacy = key('bot-legacy', 'workspaces.list', null, ', previousNames: [bot]');
     expect((await sync.cycle(legacy + fresh)).ending).toBe('success');
     expect(await scopesOf(valueIn('bot.key'))).toEqual(['configs.list']);
-    const kept = readdirSync(sync.secretsFolder).filter((name) => name.includes('.kept-'));
-    expect(kept.map(valueIn)).toEqual([old]);
+    const stored = readdirSync(sync.secretsFolder).filter((name) => name.includes('.kept-'));
+    expect(stored.map(valueIn)).toEqual([old]);
     expect(await scopesOf(old)).toEqual(['workspaces.list']);
   });
 });

@@ -78,10 +78,10 @@ it('records a use once an hour for any number of concurrent requests, without ch
   expect((await lastUsed('used')).version).toBe(1);
   const { id } = await lastUsed('used');
   const ids = [(await lastUsed('idle')).id, id.toUpperCase()];
-  const told = await server.request('POST', '/admin/v2/gatewright/sync/key-uses', {
+  const reported = await server.request('POST', '/admin/v2/gatewright/sync/key-uses', {
     body: { ids },
   });
-  expect(told.body.data).toEqual([
+  expect(reported.body.data).toEqual([
     { id: ids[0], last_used_at: null },
     { id, last_used_at: new Date(later).toISOString() },
   ]);
@@ -103,12 +103,12 @@ describe('a prune', () => {
   const guarded = { isReleased: () => false };
 
   it('keeps a used key until it is named, and deletes an unused one', async () => {
-    const kept = await sync.cycle(workspace + inSupport, guarded);
-    expect(kept).toMatchObject({ ending: 'refusedByGuard' });
-    expect(kept.plan.blocked).toMatchObject([{ id: 'ApiKey/used', reason: 'used-key' }]);
-    expect(kept.plan.changes.map(({ id }) => id)).toEqual(['ApiKey/idle']);
-    expect(kept.warnings.join()).toContain('1 API key in use left the source and stays until');
-    expect(kept.warnings.join()).toContain(
+    const stored = await sync.cycle(workspace + inSupport, guarded);
+    expect(stored).toMatchObject({ ending: 'refusedByGuard' });
+    expect(stored.plan.blocked).toMatchObject([{ id: 'ApiKey/used', reason: 'used-key' }]);
+    expect(stored.plan.changes.map(({ id }) => id)).toEqual(['ApiKey/idle']);
+    expect(stored.warnings.join()).toContain('1 API key in use left the source and stays until');
+    expect(stored.warnings.join()).toContain(
       'gatewright apply . --allow-deletes 2 --delete ApiKey/used',
     );
     expect(await use('used')).toBe(200);
@@ -124,8 +124,8 @@ describe('a prune', () => {
     expect([await use('inside'), await use('old')]).toEqual([200, 200]);
     await eventually(async () => expect((await lastUsed('old')).last_used_at).not.toBeNull());
     await eventually(async () => expect((await lastUsed('inside')).last_used_at).not.toBeNull());
-    const kept = await sync.cycle(key('old'), guarded);
-    expect(kept.plan.blocked.map(({ id, reason }) => [id, reason])).toEqual([
+    const stored = await sync.cycle(key('old'), guarded);
+    expect(stored.plan.blocked.map(({ id, reason }) => [id, reason])).toEqual([
       ['ApiKey/support/inside', 'parent-stays'],
       ['Workspace/support', 'guarded'],
     ]);

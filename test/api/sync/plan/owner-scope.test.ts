@@ -142,11 +142,11 @@ describe('a plan from a limited snapshot', () => {
       return document;
     };
     const whole = await plan(false);
-    const asked: string[] = [];
+    const requested: string[] = [];
     const send = Transport.prototype.send;
     vi.spyOn(Transport.prototype, 'send').mockImplementation(function (this: Transport, ...sent) {
       const { pathname, searchParams } = sent[0];
-      if (pathname.endsWith('/snapshot')) asked.push(searchParams.get('view') ?? 'whole');
+      if (pathname.endsWith('/snapshot')) requested.push(searchParams.get('view') ?? 'whole');
       return send.apply(this, sent);
     });
     try {
@@ -154,6 +154,6 @@ describe('a plan from a limited snapshot', () => {
     } finally {
       vi.restoreAllMocks();
     }
-    expect(asked).toEqual(views);
+    expect(requested).toEqual(views);
   });
 });

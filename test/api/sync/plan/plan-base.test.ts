@@ -208,9 +208,9 @@ beyond main (${main.slice(0, 12)}), by which as well: 2 changes, 1 of them drift
         /no branch or tag "nowhere"/,
       ],
     ];
-    for (const [words, told] of cases) {
+    for (const [words, reported] of cases) {
       const { exitCode, stderr } = await run('plan', ...words);
-      expect(stderr).toMatch(told);
+      expect(stderr).toMatch(reported);
       expect(exitCode).toBe(5);
     }
   });

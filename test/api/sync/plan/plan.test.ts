@@ -2,10 +2,10 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { resultDocument } from '../../../../src/sync/report/document.ts';
 import { textReport } from '../../../../src/sync/report/text.ts';
-import type { Json, Spec } from '../../../../src/sync/resources/resource-set.ts';
+import type { Spec, SpecJson } from '../../../../src/sync/resources/resource-set.ts';
 import { forTerminal } from '../../../../src/terminal-text.ts';
 import type { TestServer } from '../../../support/server/server.ts';
-import { meaning, patched, type ToldField } from '../../../support/sync/applied-fields.ts';
+import { type ExpectedField, meaning, patched } from '../../../support/sync/applied-fields.ts';
 import {
   everyKind,
   openSync,
@@ -25,7 +25,7 @@ afterEach(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-interface Told {
+interface PlannedApply {
   readonly text: string;
   readonly ending: string;
   readonly changes: readonly {
@@ -33,11 +33,11 @@ interface Told {
     readonly action: string;
     readonly kind: keyof typeof import('../../../../src/model/kinds/kinds.ts')['kinds'];
     readonly ends: readonly string[];
-    readonly fields: readonly (ToldField & { readonly loosens: boolean })[];
+    readonly fields: readonly (ExpectedField & { readonly loosens: boolean })[];
   }[];
 }
 
-async function plan(files: string): Promise<Told> {
+async function plan(files: string): Promise<PlannedApply> {
   const result = await sync.cycle(files, { act: false });
   const text = forTerminal(textReport(result), { color: false });
   const { changes } = JSON.parse(JSON.stringify(resultDocument(result)));
@@ -50,7 +50,7 @@ async function specs(): Promise<Map<string, Spec>> {
 }
 
 /** Secrets as in the plan document, which does not show how they change. */
-function told(value: Json | undefined): Json {
+function withoutSecrets(value: SpecJson | undefined): SpecJson {
   return JSON.parse(
     JSON.stringify(value ?? null, (_, inner) =>
       typeof inner === 'object' && inner !== null && '$secret' in inner ? '(secret)' : inner,
@@ -59,21 +59,23 @@ function told(value: Json | undefined): Json {
 }
 
 /** Plans, applies, and compares the server with the predicted state. */
-async function applyAsTold(files: string): Promise<Told> {
+async function applyAsPlanned(files: string): Promise<PlannedApply> {
   const before = await specs();
-  const shown = await plan(files);
+  const visible = await plan(files);
   expect((await sync.cycle(files)).ending).toBe('success');
   const after = await specs();
-  for (const { id, action, kind, fields } of shown.changes) {
-    const made = (patched(told(before.get(id)), fields, [], []) ?? {}) as Spec;
-    const [shownAs, is] = [made, after.get(id)].map((spec) => told(meaning(kind, told(spec))));
+  for (const { id, action, kind, fields } of visible.changes) {
+    const made = (patched(withoutSecrets(before.get(id)), fields, [], []) ?? {}) as Spec;
+    const [visibleAs, is] = [made, after.get(id)].map((spec) =>
+      withoutSecrets(meaning(kind, withoutSecrets(spec))),
+    );
     // When a write replaces the whole, the server adds the defaults of omitted fields.
     const isWhole = action !== 'update' || kind === 'GuardrailMcpBinding';
-    if (!isWhole) expect(is, id).toEqual(shownAs);
-    else expect(is, id).toMatchObject(shownAs as object);
+    if (!isWhole) expect(is, id).toEqual(visibleAs);
+    else expect(is, id).toMatchObject(visibleAs as object);
   }
   expect((await plan(files)).changes).toEqual([]);
-  return shown;
+  return visible;
 }
 
 const workspace = `
@@ -100,10 +102,10 @@ describe('a plan of a config', () => {
   });
 
   it('shows an added tenth target, and the operation as create or update', async () => {
-    const made = await applyAsTold(config(routing(9)));
+    const made = await applyAsPlanned(config(routing(9)));
     expect(made.text).toContain('+ create Config/support/routing');
     expect(made.text).toContain('    + spec.config.targets[8].provider: "@provider-8"\n');
-    const added = await applyAsTold(config(routing(10)));
+    const added = await applyAsPlanned(config(routing(10)));
     expect(added.ending).toBe('changesPresent');
     expect(added.text).toBe(`\
 ~ update Config/support/routing  all.yaml:7:1
@@ -115,9 +117,9 @@ Plan: 1 to update; 1 unchanged.
   });
 
   it('shows a deeply nested change, and a target inserted in front as one change', async () => {
-    await applyAsTold(config(routing(3)));
+    await applyAsPlanned(config(routing(3)));
     const targets = [target(7), target(0), { ...target(1), weight: 70 }, target(2)];
-    const { text } = await applyAsTold(config({ ...routing(0), targets }));
+    const { text } = await applyAsPlanned(config({ ...routing(0), targets }));
     expect(text).toContain(`\
     + spec.config.targets[0].provider: "@provider-7"
     + spec.config.targets[0].weight: 30
@@ -129,8 +131,8 @@ Plan: 1 to update; 1 unchanged.
     const prompt = (end: string) => ({
       override_params: { user: `${'x'.repeat(5000)}${end}`, system: `a\nb\n${end}\nd` },
     });
-    await applyAsTold(config(prompt('one')));
-    const { text } = await applyAsTold(config(prompt('two')));
+    await applyAsPlanned(config(prompt('one')));
+    const { text } = await applyAsPlanned(config(prompt('two')));
     expect(text).toMatch(/~ spec\.config\.override_params\.system line 3: "one" → "two"\n/);
     expect(text).toMatch(/user: "…x+one" \(5003 characters\) → "…x+two" \(5003 characters\)\n/);
   });
@@ -139,15 +141,15 @@ Plan: 1 to update; 1 unchanged.
     const schema = (description: string) => ({
       override_params: { response_format: { $ref: '#/$defs/answer', description } },
     });
-    await applyAsTold(config(schema('a')));
-    const { text } = await applyAsTold(config(schema('b')));
+    await applyAsPlanned(config(schema('a')));
+    const { text } = await applyAsPlanned(config(schema('b')));
     expect(text).toContain('spec.config.override_params.response_format.description: "a" → "b"');
   });
 });
 
 describe('a plan of every kind', () => {
   it('predicts the new state of each value', async () => {
-    await applyAsTold(everyKind);
+    await applyAsPlanned(everyKind);
     const changed = everyKind
       .replace('description: Customer support', "icon: ''")
       .replace('rateLimits: [{type: requests, unit: rpm, value: 600}]', 'rateLimits: []')
@@ -163,7 +165,7 @@ describe('a plan of every kind', () => {
       .replace(', description: CRM tools', '')
       .replace(', runOn: [input]', '')
       .replace('creditLimit: 12.5', 'creditLimit: 13.5');
-    const { text } = await applyAsTold(changed);
+    const { text } = await applyAsPlanned(changed);
     for (const line of [
       '- spec.description: "Customer support"  (goes back to none)',
       '- spec.rateLimits[0].value: 600  ! loosens',
@@ -189,9 +191,9 @@ kind: ApiKey
 metadata: {name: bot, workspace: support}
 spec: {scopes: [logs.view]${spec}}
 `;
-    await applyAsTold(key(', description: mine'));
+    await applyAsPlanned(key(', description: mine'));
     const user = '6fd43ed1-0b5e-4c8e-a6f7-0a8ba3c9e111';
-    const { text, changes } = await applyAsTold(key(`, subType: user, userId: ${user}`));
+    const { text, changes } = await applyAsPlanned(key(`, subType: user, userId: ${user}`));
     expect(text).toContain(`\
 ± replace ApiKey/support/bot  ends its id and the key's value (a new one is made) and the usage counted \
 for it, all.yaml:7:1
@@ -209,14 +211,14 @@ kind: ApiKey
 metadata: {name: bot, workspace: support}
 spec: {scopes: [logs.view], usageLimits: {creditLimit: ${limit}}}
 `;
-    await applyAsTold(key(5));
+    await applyAsPlanned(key(5));
     const { plan: read } = await sync.cycle(key(5), { act: false });
     const { id } = read.live.get('ApiKey/support/bot')!;
     await server.request('PUT', `/v1/api-keys/${id}`, {
       body: { usage_limits: { credit_limit: 5, periodic_reset: 'weekly' } },
     });
     expect((await plan(key(5))).changes).toEqual([]);
-    const { text } = await applyAsTold(key(4));
+    const { text } = await applyAsPlanned(key(4));
     expect(text).toContain(`\
     ~ spec.usageLimits.creditLimit: 5 → 4
     - spec.usageLimits.periodicReset: "weekly"  (goes back to no reset)

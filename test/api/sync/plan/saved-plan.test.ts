@@ -160,8 +160,8 @@ describe('a saved plan', () => {
 
   it('contains the permissions of its creation, which cannot be extended afterwards', async () => {
     await applied(workspace());
-    const kept = workspace().replaceAll(`w${count}`, `other-${count}`);
-    await planned(kept, '--delete', `Workspace/w${count}`, '--allow-deletes', '1');
+    const stored = workspace().replaceAll(`w${count}`, `other-${count}`);
+    await planned(stored, '--delete', `Workspace/w${count}`, '--allow-deletes', '1');
     const added = await refused('--allow-deletes', '9');
     expect(added.exitCode).toBe(5);
     expect(added.stderr).toContain('--allow-deletes is a part: give it to plan --out');
@@ -171,7 +171,7 @@ describe('a saved plan', () => {
   });
 });
 
-it('of a branch is applied at its commit, wherever the branch is now', async () => {
+it('is applied at its commit of a branch, wherever the branch is now', async () => {
   const git = (...words: string[]): string => {
     const who = ['-c', 'user.name=test', '-c', 'user.email=test@example.com'];
     const env = {
@@ -217,7 +217,7 @@ describe('a stale saved plan with exit code 8', () => {
     return found!;
   }
 
-  const causes: Record<string, { change: () => Promise<void> | void; told: RegExp }> = {
+  const causes: Record<string, { change: () => Promise<void> | void; reported: RegExp }> = {
     'a resource that it changes was changed': {
       change: async () => {
         const { id } = await live('Config');
@@ -226,14 +226,14 @@ describe('a stale saved plan with exit code 8', () => {
         });
         expect(status).toBe(200);
       },
-      told: /Config\/w\d+\/one: was changed on the server \(version 1 then, 2 now\)/,
+      reported: /Config\/w\d+\/one: was changed on the server \(version 1 then, 2 now\)/,
     },
     'a resource that it changes is gone': {
       change: async () => {
         const { id } = await live('Config');
         await server.request('DELETE', `/v2/configs/${id}`);
       },
-      told: /Config\/w\d+\/one: was to be updated, and is to be created now/,
+      reported: /Config\/w\d+\/one: was to be updated, and is to be created now/,
     },
     'a resource that was right has drifted': {
       change: async () => {
@@ -243,49 +243,49 @@ describe('a stale saved plan with exit code 8', () => {
         });
         expect(status).toBe(200);
       },
-      told: /McpIntegration\/w\d+\/crm: is to be updated now, and was not/,
+      reported: /McpIntegration\/w\d+\/crm: is to be updated now, and was not/,
     },
     'a resource has another owner': {
       change: async () => {
         const words = ['adopt', `Config/w${count}/one`, '--take-ownership', '--owner', 'thief'];
         expect((await run(...words)).exitCode).toBe(0);
       },
-      told: /Config\/w\d+\/one: is held back now: .*"thief"/,
+      reported: /Config\/w\d+\/one: is held back now: .*"thief"/,
     },
     'the value of a secret is another': {
       change: () => setVariables({ ...canaries, GW_VAR_CRM_TOKEN: 'canary-new' }),
-      told: /McpIntegration\/w\d+\/crm: is to be updated now, and was not/,
+      reported: /McpIntegration\/w\d+\/crm: is to be updated now, and was not/,
     },
     'a variable is another': {
       change: () => setVariables({ ...canaries, GW_VAR_PROVIDER: 'openai' }),
-      told: /Config\/w\d+\/one: was to be updated, and nothing is to be done now/,
+      reported: /Config\/w\d+\/one: was to be updated, and nothing is to be done now/,
     },
     'a variable is another, and its change, too': {
       change: () => setVariables({ ...canaries, GW_VAR_PROVIDER: 'mistral' }),
-      told: /Config\/w\d+\/one: its manifest has another result now/,
+      reported: /Config\/w\d+\/one: its manifest has another result now/,
     },
     'its manifests have changed': {
       change: () => write('gateway/all.yaml', `${manifests()}${config('two', 1)}`),
-      told: /the manifests have changed \(sha256:[0-9a-f]{64} then, sha256:[0-9a-f]{64} now\)/,
+      reported: /the manifests have changed \(sha256:[0-9a-f]{64} then, sha256:[0-9a-f]{64} now\)/,
     },
     'what it writes is suspended': {
       change: async () => {
         expect((await run('suspend', `w${count}`, '--reason', 'freeze')).exitCode).toBe(0);
       },
-      told: /Config\/w\d+\/one: is held back now: .*freeze/,
+      reported: /Config\/w\d+\/one: is held back now: .*freeze/,
     },
   };
 
   it.each(Object.entries(causes))(
     'is rejected once without writing: %s',
-    async (_, { change, told }) => {
+    async (_, { change, reported }) => {
       await applied(manifests());
       const provider = `'${'$'}{GW_VAR_PROVIDER:-anthropic}'`;
       const wanted = manifests().replace('provider: openai', `provider: ${provider}`);
       expect((await planned(wanted)).exitCode).toBe(2);
       await change();
       const { exitCode, stderr, stdout } = await refused();
-      expect(stderr).toMatch(told);
+      expect(stderr).toMatch(reported);
       expect(stderr).toContain('gw.plan is stale, nothing was written. Since it was made\n');
       expect(stderr).toMatch(/To plan anew: .* plan gateway --out gw\.plan\n$/);
       expect(stderr).not.toContain('canary');
@@ -306,7 +306,7 @@ it('is rejected when it would send another secret than planned, detected by the 
   expect(exitCode).toBe(8);
 });
 
-it('of two concurrent runs is applied by one', async () => {
+it('is applied by one of two concurrent runs', async () => {
   await planned(workspace() + config('one', 1) + config('two', 1));
   const runs = await Promise.all([1, 2].map(() => run('apply', 'gw.plan', '--yes')));
   expect(runs.filter(({ exitCode }) => exitCode === 0)).toHaveLength(1);
@@ -338,8 +338,8 @@ describe('a saved plan during its application', () => {
     };
     const { exitCode, stdout } = await run('apply', 'gw.plan', '--yes', '-o', 'json');
     expect(exitCode).toBe(8);
-    const told = JSON.parse(stdout);
-    expect(told).toMatchObject({ exitCode: 8, result: { items: [{ status: 'stale' }] } });
+    const reported = JSON.parse(stdout);
+    expect(reported).toMatchObject({ exitCode: 8, result: { items: [{ status: 'stale' }] } });
     const now = await server.request('GET', `/v2/configs/${resourceId}`);
     expect(now.body).toMatchObject({ name: 'by hand' });
   });
@@ -358,56 +358,57 @@ it('is rejected when a part is already applied, and a new plan completes it', as
 });
 
 describe('a rejected saved plan with exit code 5', () => {
-  const altered: Record<string, { alter: (text: string) => string; told: RegExp }> = {
+  const altered: Record<string, { alter: (text: string) => string; reported: RegExp }> = {
     'it is cut off': {
       alter: (text) => text.slice(0, text.length / 2),
-      told: /gw\.plan is no whole plan: it is cut off or damaged/,
+      reported: /gw\.plan is no whole plan: it is cut off or damaged/,
     },
     'a value in it was changed': {
       alter: (text) => text.replace('"weight":1', '"weight":2'),
-      told: /gw\.plan was changed after it was made/,
+      reported: /gw\.plan was changed after it was made/,
     },
     'what it releases was changed': {
       alter: (text) => text.replace('"allowDeletes":null', '"allowDeletes":99'),
-      told: /gw\.plan was changed after it was made/,
+      reported: /gw\.plan was changed after it was made/,
     },
     'it leads to other manifests': {
       alter: (text) => text.replace('"paths":["gateway"]', '"paths":["https://127.0.0.1:9/x.git"]'),
-      told: /gw\.plan was changed after it was made/,
+      reported: /gw\.plan was changed after it was made/,
     },
     'a field of it is missing': {
       alter: (text) => text.replace(/"madeAt":"[^"]*",/, ''),
-      told: /gw\.plan is no saved plan: it is damaged/,
+      reported: /gw\.plan is no saved plan: it is damaged/,
     },
     'a newer version made it': {
       alter: (text) => text.replace('"formatVersion":1', '"formatVersion":2'),
-      told: /gw\.plan was made by a newer gatewright \(format 2; this one reads 1\)/,
+      reported: /gw\.plan was made by a newer gatewright \(format 2; this one reads 1\)/,
     },
     'a newer version saved it': {
       alter: (text) => text.replace('"saved":{"formatVersion":1', '"saved":{"formatVersion":3'),
-      told: /gw\.plan was made by a newer gatewright \(format 3; this one reads 1\)/,
+      reported: /gw\.plan was made by a newer gatewright \(format 3; this one reads 1\)/,
     },
     'it is of another owner': {
       alter: (text) => text.replace(`"owner":"${owner}"`, '"owner":"other"'),
-      told: /gw\.plan is a plan of owner "other", and this is "team-\d+": give --owner other/,
+      reported: /gw\.plan is a plan of owner "other", and this is "team-\d+": give --owner other/,
     },
     'it is for another server': {
       alter: (text) => text.replace(server.url, 'https://gw.example.com'),
-      told: /is a plan for the server https:\/\/gw\.example\.com, and the credentials lead to http/,
+      reported:
+        /is a plan for the server https:\/\/gw\.example\.com, and the credentials lead to http/,
     },
     'it was only written out': {
       alter: (text) => JSON.stringify({ ...JSON.parse(text), saved: undefined }),
-      told: /gw\.plan is the JSON form of a plan, which is not saved to be applied/,
+      reported: /gw\.plan is the JSON form of a plan, which is not saved to be applied/,
     },
   };
 
-  it.each(Object.entries(altered))('writes nothing when %s', async (_, { alter, told }) => {
+  it.each(Object.entries(altered))('writes nothing when %s', async (_, { alter, reported }) => {
     await planned(workspace() + config('one', 1));
     const text = readFileSync(join(folder, 'gw.plan'), 'utf8');
     write('gw.plan', alter(text));
     expect(alter(text)).not.toBe(text);
     const { exitCode, stderr, stdout } = await refused();
-    expect(stderr).toMatch(told);
+    expect(stderr).toMatch(reported);
     expect(stdout).toBe('');
     expect(exitCode).toBe(5);
   });
@@ -437,7 +438,7 @@ describe('a saved plan under random changes', () => {
     return workspace() + there.map(([name, weight]) => config(name, weight)).join('');
   }
 
-  interface Told {
+  interface Reported {
     readonly kind: string;
     readonly id: string;
     readonly version: number;
@@ -446,9 +447,12 @@ describe('a saved plan under random changes', () => {
     readonly spec: { readonly config?: { readonly targets: readonly { weight?: number }[] } };
   }
 
-  async function resources(): Promise<{ within: string | undefined; configs: Map<string, Told> }> {
+  async function resources(): Promise<{
+    within: string | undefined;
+    configs: Map<string, Reported>;
+  }> {
     const { body } = await server.request('GET', `/admin/v2/gatewright/snapshot?owner=${owner}`);
-    const all = body.resources as Told[];
+    const all = body.resources as Reported[];
     const within = all.find(({ kind, name }) => kind === 'Workspace' && name === `w${count}`)?.id;
     const configs = all.filter((one) => one.kind === 'Config' && one.workspace_id === within);
     return { within, configs: new Map(configs.map((one) => [one.name, one])) };
@@ -485,7 +489,7 @@ describe('a saved plan under random changes', () => {
         const now = (await resources()).configs;
         endings.push(exitCode);
         expect([0, 8]).toContain(exitCode);
-        const told = new Map<string, string>(
+        const reported = new Map<string, string>(
           exitCode === 0
             ? (changes as { name: string; action: string }[]).map(({ name, action }) => [
                 name,
@@ -494,7 +498,7 @@ describe('a saved plan under random changes', () => {
             : [],
         );
         for (const name of names) {
-          const action = told.get(name);
+          const action = reported.get(name);
           if (action === undefined) expect(now.get(name)).toEqual(then.get(name));
           else if (action === 'delete') expect(now.get(name)).toBeUndefined();
           else expect(now.get(name)?.spec.config?.targets[0]?.weight).toBe(wanted[name]);

@@ -356,16 +356,17 @@ describe('validate and the server agree on', () => {
       for (const value of wrongValues) {
         if (isKnownDifference(kind, place, value)) continue;
         const wrong = replaced(body, place, value);
-        const [told, seen] = [
+        const [reported, seen] = [
           await refusedByServer(kind, wrong, workspace),
           await refusedByValidate(kind, wrong, workspace),
         ];
-        if ((told === null) === (seen === null)) continue;
+        if ((reported === null) === (seen === null)) continue;
         // Manifests are strict and require exact numbers, also where the server is lenient.
-        if (told === null && /has no field|too large to be read exactly/.test(seen ?? '')) continue;
-        const shown = value === nothing ? 'left out' : JSON.stringify(value).slice(0, 40);
+        if (reported === null && /has no field|too large to be read exactly/.test(seen ?? ''))
+          continue;
+        const visible = value === nothing ? 'left out' : JSON.stringify(value).slice(0, 40);
         differences.push(
-          `${place.join('.')} ${shown}: server ${told?.slice(0, 160)}, validate ${seen}`,
+          `${place.join('.')} ${visible}: server ${reported?.slice(0, 160)}, validate ${seen}`,
         );
       }
     }
@@ -383,11 +384,11 @@ describe('validate and the server agree on', () => {
         // it.
         if (kind === 'McpServer' && workspace === null) continue;
         const qualified = JSON.parse(JSON.stringify({ ...bodies[kind], ...type(workspace) }));
-        const told = await refusedByServer(kind, qualified, workspace);
+        const reported = await refusedByServer(kind, qualified, workspace);
         const named = JSON.stringify(qualified).replaceAll(/"\$(\w+)\/(\w+)"/g, '"$$$1/w~$2"');
         const seen = await refusedByValidate(kind, JSON.parse(named), workspace);
-        if ((told === null) !== (seen === null)) {
-          differences.push(`${workspace}: server ${told?.slice(0, 200)}, validate ${seen}`);
+        if ((reported === null) !== (seen === null)) {
+          differences.push(`${workspace}: server ${reported?.slice(0, 200)}, validate ${seen}`);
         }
       }
       expect(differences).toEqual([]);
@@ -415,7 +416,7 @@ describe('validate and the server agree on', () => {
         end === undefined
           ? { name: 'x', config: { input_guardrails: [slug] } }
           : { ...bodies.GuardrailMcpBinding, guardrail_id: `$Guardrail/${end}` };
-      const told = await refusedByServer(kind, wire, workspace);
+      const reported = await refusedByServer(kind, wire, workspace);
       const spec =
         end === undefined
           ? { name: 'x', config: { input_guardrails: [{ guardrailRef: `w/${guardrail}` }] } }
@@ -428,7 +429,10 @@ describe('validate and the server agree on', () => {
           ? [document('Guardrail', end, { ...tools, name: end }, place)]
           : [];
       const seen = await refusedByValidate(kind, spec, workspace, extra);
-      expect([told, seen].map((fault) => fault !== null)).toEqual([seen !== null, seen !== null]);
+      expect([reported, seen].map((fault) => fault !== null)).toEqual([
+        seen !== null,
+        seen !== null,
+      ]);
     },
   );
 });

@@ -256,7 +256,7 @@ describe('owners', () => {
     expect(await countOwners(organisationId)).toBe(ownersMax);
   });
 
-  it('keeps their leases at the limit, and other tenants have their own limit', async () => {
+  it('keeps its lease at the limit, and other tenants have their own limit', async () => {
     const { organisationId, send } = await addTenant(server, 'full-owners');
     await addOwners(organisationId, ownersMax - 1);
     expect((await take('last', {}, send)).status).toBe(200);

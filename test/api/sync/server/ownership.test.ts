@@ -286,7 +286,7 @@ describe('a delete', () => {
     });
   });
 
-  it('of a workspace needs no name for its owner, and spares resources of other owners', async () => {
+  it('needs no name when the owner of a workspace sends it, and spares resources of other owners', async () => {
     const managed_by = mark();
     const headers = await leases(server.request, 'platform');
     const made = await server.request('POST', '/admin/v2/workspaces', {

@@ -67,10 +67,10 @@ describe('a sync status', () => {
     ];
     const report = { ...syncReport({ state: 'Degraded', commit_seen: 'c3', error }), workspaces };
     server.clock.advance(3_600_000);
-    const told = await tell(headers, report);
-    expect(told).toMatchObject({ status: 200, body: { owner: 'told', report } });
+    const reported = await tell(headers, report);
+    expect(reported).toMatchObject({ status: 200, body: { owner: 'told', report } });
     const read = await statusOf('told');
-    expect(read).toEqual({ ...told.body, as_of: read.as_of });
+    expect(read).toEqual({ ...reported.body, as_of: read.as_of });
     expect(read.lease).toMatchObject({ holder: 'a test' });
     expect(Date.parse(read.as_of) - Date.parse(read.told_at)).toBeLessThan(600_000);
     await endLeases(server);
@@ -154,8 +154,8 @@ describe('revisions', () => {
     expect(body.data.map(({ number }: { number: number }) => number)).toEqual(
       numbers.slice(-revisionsMax).toReversed(),
     );
-    const kept = server.database.db.selectFrom('sync_revision_changes').select('revision');
-    const parts = await kept.where('owner', '=', 'numbered').orderBy('revision').execute();
+    const stored = server.database.db.selectFrom('sync_revision_changes').select('revision');
+    const parts = await stored.where('owner', '=', 'numbered').orderBy('revision').execute();
     expect(parts.map(({ revision }) => revision)).toEqual(numbers.slice(-revisionsMax));
     const gone = await server.request('GET', at('revisions/51?owner=numbered'));
     expect(gone.status).toBe(404);
@@ -175,7 +175,7 @@ describe('revisions', () => {
     expect(body.total).toBe(50);
   });
 
-  it('is recorded once when they are sent again under one Idempotency-Key', async () => {
+  it('is recorded once when it is sent again under one Idempotency-Key', async () => {
     const headers = {
       ...(await leaseHeaders(server.request, 'lost-answer')),
       'idempotency-key': randomUUID(),
@@ -186,7 +186,7 @@ describe('revisions', () => {
     expect(body.total).toBe(1);
   });
 
-  it('of 10,001 changes keep ten thousand and count all, and each part may be repeated', async () => {
+  it('keeps ten thousand of 10,001 changes and counts all, and each part may be repeated', async () => {
     const headers = await leaseHeaders(server.request, 'many');
     const changes = Array.from({ length: 10_001 }, (_, number) => ({
       ...oneChange,
@@ -209,12 +209,12 @@ describe('revisions', () => {
     expect(await more(2001)).toMatchObject({ status: 409, body: { error: { param: 'start' } } });
     const beyond = { body: { start: 10_000, changes: changes.slice(10_000) }, headers };
     expect((await server.request('PUT', path, beyond)).status).toBe(400);
-    const kept = await server.request('GET', at(`revisions/${body.number}?owner=many`));
-    expect(kept.body).toMatchObject({ change_count: 10_001, recorded_count: 10_000 });
-    expect(kept.body.changes).toEqual(changes.slice(0, 10_000));
+    const stored = await server.request('GET', at(`revisions/${body.number}?owner=many`));
+    expect(stored.body).toMatchObject({ change_count: 10_001, recorded_count: 10_000 });
+    expect(stored.body.changes).toEqual(changes.slice(0, 10_000));
   });
 
-  it('accepts no more changes than they counted, and none out of order', async () => {
+  it('accepts no more changes than it announced, and none out of order', async () => {
     const headers = await leaseHeaders(server.request, 'counted');
     const { body } = await record(headers, { change_count: 2 });
     const more = (start: number, changes: unknown[], number = body.number) =>
@@ -250,7 +250,7 @@ describe('a suspension', () => {
     }
   });
 
-  it('of an owner or a workspace is returned with its reason until it ends, and audited', async () => {
+  it('is returned with its reason until it ends, for an owner or a workspace, and audited', async () => {
     const whole = await suspend({ reason: ' Umzug 📦 ' });
     const one = await suspend({ workspace: 'support', for_seconds: 3600 });
     expect(whole.body).toMatchObject({ workspace: null, until: null, reason: 'Umzug 📦' });
@@ -282,15 +282,15 @@ describe('a suspension', () => {
     expect(ended.body).toMatchObject({ ended: true });
   });
 
-  it('of a rollback keeps the restored commit until it is removed or the suspension ends', async () => {
+  it('keeps the restored commit of a rollback until it is removed or the suspension ends', async () => {
     const rolled_back_to = { revision: 12, commit: '1f3c' };
-    const kept = async (more: object) => (await suspend(more)).body.rolled_back_to;
-    expect(await kept({ workspace: 'support', rolled_back_to })).toEqual(rolled_back_to);
-    expect(await kept({ workspace: 'support', reason: 'frozen' })).toEqual(rolled_back_to);
-    expect(await kept({ workspace: 'support', rolled_back_to: null })).toBeNull();
+    const readStored = async (more: object) => (await suspend(more)).body.rolled_back_to;
+    expect(await readStored({ workspace: 'support', rolled_back_to })).toEqual(rolled_back_to);
+    expect(await readStored({ workspace: 'support', reason: 'frozen' })).toEqual(rolled_back_to);
+    expect(await readStored({ workspace: 'support', rolled_back_to: null })).toBeNull();
     await suspend({ workspace: 'support', rolled_back_to });
     expect((await resume('owner=platform&workspace=support')).body.ended).toBe(true);
-    expect(await kept({ workspace: 'support' })).toBeNull();
+    expect(await readStored({ workspace: 'support' })).toBeNull();
     await resume('owner=platform&workspace=support');
     const wrong = await suspend({ rolled_back_to: { revision: 0, commit: '1f3c' } });
     expect(wrong.status).toBe(400);

@@ -187,7 +187,7 @@ async function read(owner = 'git') {
 }
 
 /** The snapshot as it is sent without compression. */
-async function told(): Promise<{ etag: string; text: string }> {
+async function readSnapshot(): Promise<{ etag: string; text: string }> {
   const { status, headers, body } = await read();
   expect(status).toBe(200);
   return { etag: String(headers.etag), text: JSON.stringify(body) };
@@ -301,14 +301,16 @@ describe('the snapshot', () => {
     });
     expect(made.status).toBe(200);
     const { id } = made.body;
-    const told = async (send: Send): Promise<{ text: string; key: unknown; pin: Resource }> => {
+    const readSnapshot = async (
+      send: Send,
+    ): Promise<{ text: string; key: unknown; pin: Resource }> => {
       const { status, body } = await send('GET', path);
       expect(status).toBe(200);
       const pin = (body.resources as Resource[]).find((resource) => resource.id === id)!;
       return { text: JSON.stringify(body), key: body.fingerprint_key, pin };
     };
     const { send } = await addServiceAccount(server, 'view_only_admin');
-    const seen = await told(send);
+    const seen = await readSnapshot(send);
     expect(seen.key).toBeNull();
     expect(seen.text).not.toMatch(/"fingerprint":"[0-9a-f]/);
     expect(seen.pin).toMatchObject({
@@ -324,7 +326,7 @@ describe('the snapshot', () => {
         },
       },
     });
-    const writer = await told(server.request);
+    const writer = await readSnapshot(server.request);
     expect(writer.key).toEqual(expect.any(String));
     expect(writer.text).toContain('f'.repeat(64));
   });
@@ -352,11 +354,11 @@ describe('the snapshot', () => {
       expect(faults).toEqual([]),
     );
     await requests.furnish();
-    let before = await told();
+    let before = await readSnapshot();
     let changes = 0;
     for (const one of description.operations.filter(({ method }) => method !== 'GET')) {
       await requests.ask(one, await requests.place(one), requests.right(one));
-      const after = await told();
+      const after = await readSnapshot();
       const isSame = after.text === before.text;
       if (!isSame) {
         expect(after.etag, nameOf(one)).not.toBe(before.etag);
@@ -370,7 +372,7 @@ describe('the snapshot', () => {
   it('never has two contents with one ETag under concurrent writes', async () => {
     const seen = new Map<string, string>();
     const look = async (): Promise<void> => {
-      const { etag, text } = await told();
+      const { etag, text } = await readSnapshot();
       expect(seen.get(etag) ?? text).toBe(text);
       seen.set(etag, text);
     };
@@ -401,7 +403,7 @@ describe('the snapshot', () => {
   it.each(['zstd', 'gzip'] as const)(
     'is sent as %s to clients that accept it, with the same ETag',
     async (coding) => {
-      const plain = await told();
+      const plain = await readSnapshot();
       const answer = await fetch(server.url + path, {
         headers: { authorization: `Bearer ${await server.token()}`, 'accept-encoding': coding },
       });

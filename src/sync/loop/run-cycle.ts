@@ -1,19 +1,19 @@
 /** Runs a cycle and, while a guard holds back the version, heals or reports drift. */
 import type { Ending } from '../../failure.ts';
 import type { CycleOptions } from '../cycle/cycle-options.ts';
-import { type TimedCycle, timeCycle } from '../cycle/timed-cycle.ts';
+import { type TimedCycle, timeCycle } from '../cycle/time-cycle.ts';
 import type { LoopEvent } from '../status/loop-event.ts';
-import type { DriftPolicy } from './due.ts';
-import type { RepeatFilter } from './told.ts';
+import type { DriftPolicy } from './due-action.ts';
+import type { RepeatFilter } from './repeat-filter.ts';
 
 export interface CycleContext {
   readonly mode: DriftPolicy['mode'];
-  readonly told: RepeatFilter;
+  readonly repeats: RepeatFilter;
 }
 
 export interface CycleWithDrift extends TimedCycle {
   /** The event about drift while the version is held back; else null. */
-  readonly beside: Exclude<LoopEvent, { kind: 'failure' }> | null;
+  readonly driftEvent: Exclude<LoopEvent, { kind: 'failure' }> | null;
 }
 
 /**
@@ -24,22 +24,22 @@ export interface CycleWithDrift extends TimedCycle {
  */
 export async function runCycle(
   options: CycleOptions,
-  { mode, told }: CycleContext,
+  { mode, repeats: told }: CycleContext,
 ): Promise<CycleWithDrift> {
   const cycle = await timeCycle(options);
   const { plan, refusal } = cycle.result;
   const isHealing = mode === 'heal' && plan.changes.some(({ restores }) => restores);
   const isRefused = refusal !== null && options.rotationsOnly !== true;
-  if (!isRefused || (mode !== 'report' && !isHealing)) return { ...cycle, beside: null };
+  if (!isRefused || (mode !== 'report' && !isHealing)) return { ...cycle, driftEvent: null };
   const run = await timeCycle({ ...options, restoresOnly: true, act: isHealing });
   const result = { ...run.result, refusal, ending: endingWhileHeld(run.result.ending) };
-  const about = { ...run, result, wrong: null, isBeside: true };
+  const about = { ...run, result, wrong: null, isVersionHeld: true };
   if (!isHealing) {
     const isNews = told.isNewDrift(result.plan.changes);
-    return { ...cycle, beside: { kind: 'drift', ...about, isNews } };
+    return { ...cycle, driftEvent: { kind: 'drift', ...about, isNews } };
   }
   const now = await timeCycle({ ...options, previous: result.read });
-  return { ...now, beside: { kind: 'cycle', ...about, retryAt: null, isNews: true } };
+  return { ...now, driftEvent: { kind: 'cycle', ...about, retryAt: null, isNews: true } };
 }
 
 /** Healing drift does not turn a refused version into a success. */

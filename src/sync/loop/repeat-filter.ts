@@ -2,7 +2,7 @@
 import type { Failure } from '../../failure.ts';
 import type { CycleResult } from '../cycle/cycle-options.ts';
 import type { Refusal } from '../plan/guards.ts';
-import type { Plan, PlannedChange } from '../plan/planned.ts';
+import type { Plan, PlannedChange } from '../plan/plan-model.ts';
 import { suspendedIn } from '../plan/suspended.ts';
 import { Unreachable } from '../server/refusal.ts';
 
@@ -44,14 +44,14 @@ export class RepeatFilter {
 
 /** Returns the drift as text for comparison; null when there is none. */
 function driftIn(changes: readonly PlannedChange[]): string | null {
-  const told = changes.map(({ id, action, fields }) => [id, action, fields]);
-  return told.length === 0 ? null : JSON.stringify(told);
+  const summary = changes.map(({ id, action, fields }) => [id, action, fields]);
+  return summary.length === 0 ? null : JSON.stringify(summary);
 }
 
 /** Returns what one version leaves waiting, as text for comparison; null for nothing. */
 function waitingIn({ blocked, faults, source }: Plan, refusal: Refusal | null): string | null {
   if (blocked.length + faults.length === 0 && refusal === null) return null;
   const held = faults.map(({ fault: { position, message } }) => [position, message]);
-  const kept = blocked.map(({ id, message }) => [id, message]);
-  return JSON.stringify([source.digest, refusal?.message, held, kept]);
+  const blockedTexts = blocked.map(({ id, message }) => [id, message]);
+  return JSON.stringify([source.digest, refusal?.message, held, blockedTexts]);
 }

@@ -1,5 +1,5 @@
 /** Decides whether a source has stayed the same long enough to delete what left it. */
-import type { Plan } from '../plan/planned.ts';
+import type { Plan } from '../plan/plan-model.ts';
 
 export class SettlingTimer {
   readonly #settleMs: number;

@@ -8,9 +8,9 @@ import {
   owningWorkspace,
 } from '../resources/resource-set.ts';
 import { concerns, isInScope, type WorkspaceScope } from '../resources/workspace-scope.ts';
-import type { Held } from './held-back.ts';
+import type { RemovalHold } from './removal-holds.ts';
 
-export class Borders {
+export class PlanScope {
   /** The faults within the scope, with every workspace that they hold back. */
   readonly faults: readonly HeldFault[];
   readonly #scope: WorkspaceScope;
@@ -56,7 +56,7 @@ export class Borders {
   }
 
   /** Returns why nothing may be pruned; null if pruning is allowed. */
-  whyKept(): Held | null {
+  whyNothingPruned(): RemovalHold | null {
     if (this.#hiding === undefined) return null;
     const { file, line } = this.#hiding.fault.position;
     const message = `it may have left the source, or be declared in a file that cannot be read; nothing is \

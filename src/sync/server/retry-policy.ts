@@ -2,9 +2,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../clock.ts';
 import { errorFields, Unreachable } from './refusal.ts';
-import { type Answer, describeFailed, type Outcome } from './transport.ts';
+import { describeFailed, type RequestOutcome, type ServerResponse } from './transport.ts';
 
-export interface RepeatOptions {
+export interface RetryOptions {
   /** For messages about a setting that may be wrong. */
   readonly adminBaseUrl: string;
   readonly clock: Clock;
@@ -23,19 +23,19 @@ const repeatable = new Set([408, 425, 429, 502, 503, 504]);
 const overload = new Set([408, 429, 502, 503, 504]);
 
 /** Returns whether a retry would not change the outcome. */
-export function isSettled(outcome: Outcome): outcome is Answer {
+export function isSettled(outcome: RequestOutcome): outcome is ServerResponse {
   return !('failed' in outcome) && !repeatable.has(outcome.status);
 }
 
 /** Returns whether the outcome indicates overload. */
-export function isStrained(outcome: Outcome): boolean {
+export function isStrained(outcome: RequestOutcome): boolean {
   return 'failed' in outcome || overload.has(outcome.status);
 }
 
-export class Repeats {
-  readonly #options: RepeatOptions;
+export class RetryPolicy {
+  readonly #options: RetryOptions;
 
-  constructor(options: RepeatOptions) {
+  constructor(options: RetryOptions) {
     this.#options = options;
   }
 
@@ -48,18 +48,19 @@ export class Repeats {
    */
   async pauseAfter(
     tried: number,
-    outcome: Outcome,
+    outcome: RequestOutcome,
     words: string,
     signal: AbortSignal | undefined,
   ): Promise<void> {
     if (tried >= triesMax) throw this.#gaveUp(words, outcome);
     const { clock, random = Math.random, pause = pauseFor } = this.#options;
     const ceiling = Math.min(backoffMsMax, backoffMsMin * 2 ** (tried - 1));
-    const asked = 'failed' in outcome ? null : retryAfterMs(outcome.retryAfter, clock.now());
-    await pause(asked ?? ceiling / 2 + (ceiling / 2) * random(), signal);
+    const requestedMs =
+      'failed' in outcome ? null : parseRetryAfter(outcome.retryAfter, clock.now());
+    await pause(requestedMs ?? ceiling / 2 + (ceiling / 2) * random(), signal);
   }
 
-  #gaveUp(words: string, outcome: Outcome): Unreachable {
+  #gaveUp(words: string, outcome: RequestOutcome): Unreachable {
     const reason =
       'failed' in outcome
         ? describeFailed(outcome.failed)
@@ -77,7 +78,7 @@ Check that the server runs and that adminBaseUrl is right.`,
 }
 
 /** Parses seconds or a date (RFC 9110 10.2.3), at most `mostMs`; null when absent or invalid. */
-export function retryAfterMs(
+export function parseRetryAfter(
   value: string | null,
   now: number,
   mostMs = retryAfterMsMax,

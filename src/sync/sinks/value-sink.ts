@@ -4,21 +4,21 @@ import type { Secret } from '../../secret.ts';
 import type { DesiredResource } from '../resources/resource-set.ts';
 
 /** A value in a sink. */
-export interface StoredValue {
-  readonly sink: Sink;
+export interface SinkValue {
+  readonly sink: ValueSink;
   /** Describes the place uniquely within the sink, for people: the absolute path of a file. */
   readonly place: string;
   readonly value: Secret;
 }
 
 /** A value that waits for its key, or for its place. */
-export interface PendingValue extends StoredValue {
+export interface PendingValue extends SinkValue {
   /** Fence of the run that wrote it; a run with a greater fence has replaced that one. */
   readonly fence: number;
 }
 
 /** The mark of a value whose key was about to be deleted; it survives a dead run. */
-export interface LeavingValue extends StoredValue {
+export interface LeavingValue extends SinkValue {
   /** The marked place. */
   readonly of: string;
   /** Fence of the run that marked it. */
@@ -39,7 +39,7 @@ export interface ValueSet {
  * method throws Failure when the sink is unreachable or refuses. Each method may be called again
  * after any other was interrupted, by this run or a later one.
  */
-export interface Sink {
+export interface ValueSink {
   /** Describes the place of a key. @throws Failure when this run may not use it */
   placeOf(desired: DesiredResource): string;
 
@@ -47,7 +47,7 @@ export interface Sink {
   read(keys: readonly DesiredResource[]): Promise<readonly (ValueSet | Failure)[]>;
 
   /** Lists every value that may belong to a key, without marks; pending and kept ones last. */
-  list(): Promise<StoredValue[]>;
+  list(): Promise<SinkValue[]>;
 
   /** Durable when it resolves. @throws Failure when this run already wrote another value */
   writePending(desired: DesiredResource, fence: number, value: string): Promise<PendingValue>;
@@ -58,19 +58,19 @@ export interface Sink {
    * @param over the present value that may be replaced; null when there must be none
    * @throws Failure when another value was written meanwhile
    */
-  publish(desired: DesiredResource, from: StoredValue, over: Secret | null): Promise<void>;
+  publish(desired: DesiredResource, from: SinkValue, over: Secret | null): Promise<void>;
 
   /** Keeps the value in the place of a key under another name, and returns that name. */
   keepAside(desired: DesiredResource, fence: number): Promise<string>;
 
   /** Returns whether a place still contains the value that was read. */
-  holds(stored: StoredValue): Promise<boolean>;
+  holds(stored: SinkValue): Promise<boolean>;
 
   /** Removes a value if it is still present. */
-  discard(stored: StoredValue): Promise<void>;
+  discard(stored: SinkValue): Promise<void>;
 
   /** Marks a value whose key is about to be deleted. */
-  markLeaving(stored: StoredValue, fence: number): Promise<LeavingValue>;
+  markLeaving(stored: SinkValue, fence: number): Promise<LeavingValue>;
 
   /** Lists marks of runs that did not finish. */
   listLeaving(): Promise<LeavingValue[]>;

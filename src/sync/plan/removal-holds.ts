@@ -1,10 +1,10 @@
 /** Holds back deletions until the source has settled or a person releases them. */
 import type { KindName } from '../../model/kinds/kinds.ts';
 import { identityKey, type LiveResource } from '../resources/resource-set.ts';
-import type { Draft } from './planned.ts';
+import type { PlanDraft } from './plan-model.ts';
 
 /** How an unattended loop may prune resources. */
-export interface Unattended {
+export interface UnattendedTerms {
   /** Digest that has stayed the same for the settling time; null when none has. */
   readonly settledDigest: string | null;
   /** How long a source must stay the same before anything is pruned, ms. */
@@ -13,7 +13,7 @@ export interface Unattended {
   readonly pruneKeys: boolean;
 }
 
-export interface Held {
+export interface RemovalHold {
   readonly reason:
     | 'settling'
     | 'unattended'
@@ -24,18 +24,18 @@ export interface Held {
   readonly message: string;
 }
 
-const keptKinds: readonly KindName[] = ['ApiKey', 'Workspace'];
+const protectedKinds: readonly KindName[] = ['ApiKey', 'Workspace'];
 
 /**
  * Returns why a resource that left the source with this digest stays for now; null if it may be
  * deleted.
  */
-export function heldBack(
+export function holdUnattended(
   live: LiveResource,
   digest: string,
-  { settledDigest, settleMs, pruneKeys }: Unattended,
-): Held | null {
-  if (keptKinds.includes(live.identity.kind) && !pruneKeys) {
+  { settledDigest, settleMs, pruneKeys }: UnattendedTerms,
+): RemovalHold | null {
+  if (protectedKinds.includes(live.identity.kind) && !pruneKeys) {
     const message =
       'it left the source, and an unattended sync does not delete it; to delete it, declare it with state: absent';
     return { reason: 'unattended', message };
@@ -50,7 +50,10 @@ ${settleMs / 1000} s from now`;
 export type IsReleased = (id: string) => boolean;
 
 /** Returns why the removal of a workspace waits until it is named; null for other kinds. */
-export function guarded({ identity }: LiveResource, isReleased: IsReleased): Held | null {
+export function holdGuarded(
+  { identity }: LiveResource,
+  isReleased: IsReleased,
+): RemovalHold | null {
   const id = identityKey(identity);
   if (isReleased(id) || identity.kind !== 'Workspace') return null;
   const message = `it left the source; deleting a workspace deletes its content and usage counters, so \
@@ -64,7 +67,7 @@ it is deleted when it is named: --delete ${id}`;
  * @param isReleased absent guards nothing
  */
 export function blockKeysInUse(
-  draft: Draft,
+  draft: PlanDraft,
   isReleased: IsReleased | undefined,
   keysInUse: ReadonlyMap<string, string | null>,
 ): void {
@@ -87,7 +90,7 @@ export function blockKeysInUse(
  * Holds back deletions of resources that another credential recorded: anybody could have set that
  * mark.
  */
-export function recordedElsewhere({ isRecordedHere }: LiveResource): Held | null {
+export function holdRecordedElsewhere({ isRecordedHere }: LiveResource): RemovalHold | null {
   if (isRecordedHere) return null;
   const message = `it would be deleted, but another credential than this one recorded it for this \
 owner; delete it by hand, or take it over with --take-ownership`;

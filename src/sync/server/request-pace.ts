@@ -6,7 +6,7 @@
  * Additive increase, multiplicative decrease; waiting callers are served in order. Queue libraries
  * have a fixed limit.
  */
-export class Pace {
+export class RequestPace {
   readonly #max: number;
   readonly #waiting: (() => void)[] = [];
   #limit: number;

@@ -1,20 +1,20 @@
 /** Defines the rules that decide whether the change of one value loosens access. */
 import { effectiveSettings } from '../../model/workspaces/security-settings.ts';
-import type { Json } from '../resources/resource-set.ts';
+import type { SpecJson } from '../resources/resource-set.ts';
 import { valueAt } from '../resources/spec-paths.ts';
 
-export type Maybe = Json | undefined;
+export type JudgedValue = SpecJson | undefined;
 
 /** The path of a value, and the previous entry of the list that contains it. */
-export interface Spot {
+export interface JudgedPath {
   readonly segments: readonly string[];
   readonly entry: unknown;
 }
 
 /** Returns whether the change loosens access; undefined means not set. */
-export type Judge = (from: Maybe, to: Maybe, spot: Spot) => boolean;
+export type Judge = (from: JudgedValue, to: JudgedValue, spot: JudgedPath) => boolean;
 
-export const isUnset = (value: Maybe): boolean => value === undefined || value === null;
+export const isUnset = (value: JudgedValue): boolean => value === undefined || value === null;
 /** Raised or removed. */
 export const ceiling: Judge = (from, to) =>
   !isUnset(from) && (isUnset(to) || !(Number(to) <= Number(from)));
@@ -30,7 +30,7 @@ export const guards: Judge = (from) => !isUnset(from);
 /** A change that cannot be judged counts as loosening. */
 export const unknown: Judge = () => true;
 
-export function noLonger(value: Json): Judge {
+export function noLonger(value: SpecJson): Judge {
   return (from) => from === value;
 }
 
@@ -48,7 +48,7 @@ export const turnsOn: Judge = (from, to) => to === true && from !== true;
 /** What members of a workspace may see and change; an absent setting means the default. */
 export const shows: Judge = (from, to, { segments }) => {
   const name = segments.at(-1) as keyof ReturnType<typeof effectiveSettings>;
-  const holds = (value: Maybe): boolean =>
+  const holds = (value: JudgedValue): boolean =>
     typeof value === 'boolean' ? value : effectiveSettings(null)[name];
   return holds(to) && !holds(from);
 };
@@ -59,11 +59,11 @@ export const cheaperFactor: Judge = (from, to) => !(Number(to ?? 1) >= Number(fr
 /** Any price that is not higher; the default price is unknown here. */
 export const cheaperPrice: Judge = (from, to) => !(Number(to) >= Number(from));
 
-export function becomes(value: Json): Judge {
+export function becomes(value: SpecJson): Judge {
   return (_, to) => to === value;
 }
 
-export function momentOf(value: Maybe): number {
+export function momentOf(value: JudgedValue): number {
   return Date.parse(String(value));
 }
 
@@ -79,7 +79,7 @@ const parameterRules: Readonly<Record<string, Judge>> = {
   metadataKeys: guards,
 };
 
-const noSpot: Spot = { segments: [], entry: null };
+const noSpot: JudgedPath = { segments: [], entry: null };
 
 export const checkParameter: Judge = (from, to, spot) => {
   const { entry, segments } = spot;

@@ -20,7 +20,7 @@ export function isCoding(name: string): name is CodedBody['coding'] {
 }
 
 /** Rejects for damaged bodies and for texts longer than {@link answerBytesMax}. */
-export async function decoded({ coding, bytes }: CodedBody): Promise<string> {
+export async function decodeBody({ coding, bytes }: CodedBody): Promise<string> {
   const text = await decoders[coding](bytes, { maxOutputLength: answerBytesMax });
   return text.toString();
 }

@@ -4,27 +4,27 @@ import type { DesiredResource, LiveResource } from '../resources/resource-set.ts
 import { isSecret, mapSpec, pointerOf, valueAt } from '../resources/spec-paths.ts';
 
 /** Returns the JSON pointers of secrets without a value, with the origins of these. */
-function keptIn({ identity, spec, secrets }: DesiredResource): Map<string, string> {
-  const kept = new Map<string, string>();
-  if (kinds[identity.kind].secrets.length === 0) return kept;
+function unsetSecrets({ identity, spec, secrets }: DesiredResource): Map<string, string> {
+  const unset = new Map<string, string>();
+  if (kinds[identity.kind].secrets.length === 0) return unset;
   mapSpec(spec, (value, segments) => {
     if (!isSecret(value)) return undefined;
     const pointer = pointerOf(segments);
-    if (!secrets.has(pointer)) kept.set(pointer, value.$secret);
+    if (!secrets.has(pointer)) unset.set(pointer, value.$secret);
     return value;
   });
-  return kept;
+  return unset;
 }
 
 /**
  * Treats unset optional secrets as equal to the live ones, so that they differ only if the server
  * has none.
  */
-export function withKeptSecrets(desired: DesiredResource, live: LiveResource): DesiredResource {
-  const kept = keptIn(desired);
-  if (kept.size === 0) return desired;
+export function withUnsetSecrets(desired: DesiredResource, live: LiveResource): DesiredResource {
+  const unset = unsetSecrets(desired);
+  if (unset.size === 0) return desired;
   const spec = mapSpec(desired.spec, (value, segments) => {
-    if (!isSecret(value) || !kept.has(pointerOf(segments))) return undefined;
+    if (!isSecret(value) || !unset.has(pointerOf(segments))) return undefined;
     const there = valueAt(live.spec, segments);
     const { fingerprint } = isSecret(there as never) ? (there as typeof value) : value;
     return { $secret: value.$secret, fingerprint };
@@ -37,11 +37,11 @@ export function withKeptSecrets(desired: DesiredResource, live: LiveResource): D
  *
  * @param fields the top-level fields that are sent; null for all
  */
-export function keptFault(
+export function unsetSecretFault(
   desired: DesiredResource,
   fields: readonly string[] | null,
 ): string | undefined {
-  const origins = [...new Set(keptIn(desired).values())];
+  const origins = [...new Set(unsetSecrets(desired).values())];
   const needs = fieldsWithSecrets(kinds[desired.identity.kind]);
   const isSent = fields === null || fields.some((field) => needs.has(field));
   if (origins.length === 0 || !isSent) return undefined;

@@ -1,7 +1,7 @@
 /** Defines the error for a resource that was changed since the plan. */
 
 /** Somebody else changed the resource since the plan; nothing was written. */
-export class Stale extends Error {
+export class StaleResourceError extends Error {
   override name = 'Stale';
 }
 

@@ -3,10 +3,12 @@ import { createHash } from 'node:crypto';
 import { Failure } from '../../failure.ts';
 import type { DesiredResource } from '../resources/resource-set.ts';
 import type { SecretTarget } from '../resources/secret-target.ts';
-import type { LeavingValue, Sink, StoredValue, ValueSet } from './sink.ts';
+import type { LeavingValue, SinkValue, ValueSet, ValueSink } from './value-sink.ts';
 
 /** A sink for each form of `secretOutput` that the settings permit. */
-export type SinkTable = { readonly file: Sink } & Partial<Record<SecretTarget['sink'], Sink>>;
+export type SinkTable = { readonly file: ValueSink } & Partial<
+  Record<SecretTarget['sink'], ValueSink>
+>;
 
 /** The owner of the values in a sink. */
 export interface SinkOwner {
@@ -31,9 +33,9 @@ export interface Listing<T> {
   readonly failures: readonly Failure[];
 }
 
-export class Sinks {
+export class SinkSet {
   readonly #table: SinkTable;
-  readonly #all: readonly Sink[];
+  readonly #all: readonly ValueSink[];
 
   constructor(table: SinkTable) {
     this.#table = table;
@@ -41,7 +43,7 @@ export class Sinks {
   }
 
   /** @throws Failure when the settings permit no such sink */
-  of(desired: DesiredResource): Sink {
+  of(desired: DesiredResource): ValueSink {
     const { sink } = desired.secretOutput!;
     const found = this.#table[sink];
     if (found !== undefined) return found;
@@ -53,7 +55,7 @@ export class Sinks {
   /** Reads the values of each key, in order; a Failure for a place that cannot be read. */
   async read(keys: readonly DesiredResource[]): Promise<readonly (ValueSet | Failure)[]> {
     const looked = new Map<DesiredResource, ValueSet | Failure>();
-    const bySink = new Map<Sink, DesiredResource[]>();
+    const bySink = new Map<ValueSink, DesiredResource[]>();
     for (const key of keys) {
       try {
         const sink = this.of(key);
@@ -73,7 +75,7 @@ export class Sinks {
   }
 
   /** Lists every value that may belong to a key. */
-  list(): Promise<Listing<StoredValue>> {
+  list(): Promise<Listing<SinkValue>> {
     return this.#gather((sink) => sink.list());
   }
 
@@ -81,7 +83,7 @@ export class Sinks {
     return this.#gather((sink) => sink.listLeaving());
   }
 
-  async #gather<T>(ask: (sink: Sink) => Promise<readonly T[]>): Promise<Listing<T>> {
+  async #gather<T>(ask: (sink: ValueSink) => Promise<readonly T[]>): Promise<Listing<T>> {
     const found: T[] = [];
     const failures: Failure[] = [];
     for (const sink of this.#all) {

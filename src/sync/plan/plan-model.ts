@@ -11,7 +11,7 @@ import type {
   Position,
   SourceInfo,
 } from '../resources/resource-set.ts';
-import type { Orderable, Ordered } from './order.ts';
+import type { Orderable, OrderedChange } from './order.ts';
 import type { BlockReason } from './ownership.ts';
 import type { PlannedRotation, RotationState } from './rotation.ts';
 
@@ -45,7 +45,7 @@ export interface DraftChange extends Orderable {
   readonly restores: boolean;
 }
 
-export interface PlannedChange extends DraftChange, Omit<Ordered<DraftChange>, 'change'> {}
+export interface PlannedChange extends DraftChange, Omit<OrderedChange<DraftChange>, 'change'> {}
 
 export interface BlockedItem {
   readonly id: string;
@@ -94,7 +94,7 @@ export interface Plan {
 }
 
 /** A plan under construction; a blocked item has no change. */
-export class Draft {
+export class PlanDraft {
   readonly changes = new Map<string, DraftChange>();
   readonly blocked = new Map<string, BlockedItem>();
   readonly ignored: IgnoredField[] = [];
@@ -104,8 +104,8 @@ export class Draft {
   nextRotationAt: number | null = null;
 
   /** Returns a draft with the same items, whose changes may be blocked independently. */
-  copy(): Draft {
-    const copy = new Draft();
+  copy(): PlanDraft {
+    const copy = new PlanDraft();
     for (const [id, change] of this.changes) copy.changes.set(id, change);
     for (const [id, item] of this.blocked) copy.blocked.set(id, item);
     for (const field of this.ignored) copy.ignored.push(field);

@@ -1,7 +1,7 @@
 /** Repeats a write that may conflict with others or whose response may be lost. */
 import { Failure } from '../../failure.ts';
 
-export interface RepeatOptions {
+export interface RepeatWriteOptions {
   /** What is written, for messages. */
   readonly what: string;
   readonly attemptsMax: number;
@@ -13,8 +13,8 @@ export interface RepeatOptions {
  * Calls `attempt` until the target is in the wanted state. After a lost response or a conflict the
  * next attempt reads again.
  */
-export async function repeated(
-  { what, attemptsMax, isLost }: RepeatOptions,
+export async function repeatWrite(
+  { what, attemptsMax, isLost }: RepeatWriteOptions,
   attempt: () => Promise<boolean>,
 ): Promise<void> {
   let lost: unknown = null;

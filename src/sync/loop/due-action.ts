@@ -46,18 +46,18 @@ export interface DueFacts {
   readonly settledAt: number | null;
 }
 
-export interface DueWork {
+export interface DueAction {
   readonly what: 'cycle' | 'rotations' | 'telling';
   /** Whether the version may contain something that was not applied. */
   readonly isFresh: boolean;
 }
 
 /** Returns null when nothing is due. */
-export function findDueWork(
+export function findDueAction(
   state: Readonly<LoopState>,
   { now, isNew, settledAt }: DueFacts,
   { mode, passMs }: DriftPolicy,
-): DueWork | null {
+): DueAction | null {
   const { isApplied, isRefused, isUnsure, isPaused, cycleAt, retryAt, rotatesAt } = state;
   const isOver = (moment: number | null): boolean => moment !== null && now >= moment;
   const isRetry = isOver(retryAt);

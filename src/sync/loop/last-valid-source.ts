@@ -1,7 +1,7 @@
 /** Remembers the last valid version of a source, for use while the source is invalid. */
 import { Failure, type FailureKind } from '../../failure.ts';
 import type { DesiredSet } from '../resources/resource-set.ts';
-import { fillFromLastValid } from './last-sound.ts';
+import { fillFromLastValid } from './fill-from-last-valid.ts';
 
 /** Failures that need an edit of the source: faults, and missing signatures. */
 const editOnlyFailures: readonly FailureKind[] = ['invalidInput', 'refusedByGuard'];

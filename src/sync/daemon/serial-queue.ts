@@ -1,6 +1,6 @@
 /** Runs concurrent requests for work one after the other, in the order of the calls. */
 
-export class Turns {
+export class SerialQueue {
   #last: Promise<unknown> = Promise.resolve();
   #isUnderWay = false;
 
@@ -9,7 +9,7 @@ export class Turns {
   }
 
   /** Runs `work` after all earlier work, whether that succeeded or failed. */
-  take<T>(work: () => Promise<T>): Promise<T> {
+  run<T>(work: () => Promise<T>): Promise<T> {
     const one = async (): Promise<T> => {
       this.#isUnderWay = true;
       try {
@@ -24,7 +24,7 @@ export class Turns {
   }
 
   /** Resolves when all work so far has ended. */
-  async over(): Promise<void> {
+  async drain(): Promise<void> {
     await this.#last.catch(() => undefined);
   }
 }

@@ -2,7 +2,7 @@
 import type { Generated } from 'kysely';
 
 /** `version` is incremented by every write; times are milliseconds since the epoch. */
-export interface Versioned {
+export interface VersionColumns {
   version: Generated<number>;
   created_at: number;
   last_updated_at: number;

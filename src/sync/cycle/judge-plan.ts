@@ -8,17 +8,17 @@ import {
   type SurveyedKey,
   surveyKeys,
 } from '../apply/key-survey.ts';
-import { existingKeys, lostValues } from '../apply/plan-keys.ts';
+import { existingKeys, lostValues } from '../apply/keys-of-plan.ts';
 import { findAtomicRefusal } from '../plan/atomic.ts';
 import { compareSets } from '../plan/comparison.ts';
-import { findRefusal, type Refusal } from '../plan/guards.ts';
+import { findPruneRefusal, type Refusal } from '../plan/guards.ts';
 import { planFrom } from '../plan/plan.ts';
-import type { BlockedItem, Plan } from '../plan/planned.ts';
-import { releases } from '../plan/releases.ts';
+import type { BlockedItem, Plan } from '../plan/plan-model.ts';
+import { releaseAdvice } from '../plan/releases.ts';
 import type { LiveResource } from '../resources/resource-set.ts';
 import type { SnapshotRead } from '../server/live.ts';
 import { FolderSink } from '../sinks/folder-sink.ts';
-import { ownerTag, Sinks } from '../sinks/sinks.ts';
+import { ownerTag, SinkSet } from '../sinks/sink-set.ts';
 import { endingOfPlan, withDeliveries, writes } from './cycle-ending.ts';
 import type { CycleOptions, CycleResult } from './cycle-options.ts';
 import type { CycleFacts } from './facts.ts';
@@ -48,7 +48,7 @@ export function makeGuardedPlan(options: CycleOptions, facts: CycleFacts): Guard
 }
 
 function refusalOf(plan: Plan, { snapshot }: SnapshotRead, options: CycleOptions): Refusal | null {
-  const guard = findRefusal(plan, options) ?? null;
+  const guard = findPruneRefusal(plan, options) ?? null;
   const isAtomicWrite = options.isAtomic === true && writes(plan) > 0;
   return guard ?? (isAtomicWrite ? findAtomicRefusal(plan, snapshot.changes_max) : null);
 }
@@ -75,7 +75,7 @@ export async function judgePlan(
   const advice = [
     ...plan.warnings,
     ...lostValues(plan),
-    ...releases(plan, takenOver, options.command),
+    ...releaseAdvice(plan, takenOver, options.command),
     ...(options.act || historyRefusal === null ? [] : [historyRefusal.message]),
   ];
   return {
@@ -118,9 +118,9 @@ export function survey(
 export function openCycleSinks(
   { secretsFolder, openSinks, client }: CycleOptions,
   read: SnapshotRead,
-): Sinks {
+): SinkSet {
   const owner = { organisationId: read.snapshot.organisation_id, owner: client.owner };
-  return new Sinks({
+  return new SinkSet({
     file: new FolderSink(secretsFolder, ownerTag(owner)),
     ...openSinks?.(owner),
   });

@@ -1,5 +1,5 @@
 /** Selects the keys of a plan that are deleted, stay, are created, or lose their value. */
-import type { DraftChange, Plan } from '../plan/planned.ts';
+import type { DraftChange, Plan } from '../plan/plan-model.ts';
 import { identityKey } from '../resources/resource-set.ts';
 import type { ApplyReport } from './apply.ts';
 import type { ExistingKey } from './key-survey.ts';

@@ -30,9 +30,9 @@ export function fillFromLastValid(now: DesiredSet, before: DesiredSet | null): D
   ];
   const there = [...sound.filter(({ absent }) => !absent), ...externals];
   const wanted = before.resources.filter((resource) => isHeld(resource) && !resource.absent);
-  const kept = withoutLost(wanted, there.map(keyOf));
+  const filled = withoutLost(wanted, there.map(keyOf));
   const lastSound = new Set(wanted.map(({ identity }) => owningWorkspace(identity)));
-  return { ...now, resources: [...sound, ...kept], externals, lastValid: lastSound };
+  return { ...now, resources: [...sound, ...filled], externals, lastValid: lastSound };
 }
 
 function keyOf({ identity }: { readonly identity: Identity }): string {
