@@ -11,7 +11,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { readSecret } from '../../../src/vault/key-value.ts';
 import type { VaultLogin } from '../../../src/vault/vault-access.ts';
 import { VaultClient } from '../../../src/vault/vault-client.ts';
-import { readRecording, storyTold, tellStory } from '../../support/upstream/vault-scenario.ts';
+import { readRecording, expectedTranscript, tellStory } from '../../support/upstream/vault-scenario.ts';
 
 interface Heard {
   readonly method: string;
@@ -102,7 +102,7 @@ describe('the story of a value', () => {
       if (!isDeepStrictEqual([method, path, body], expected)) unlike.push([method, path, body]);
       return answer;
     };
-    expect(await tellStory(open(byToken()))).toEqual(storyTold);
+    expect(await tellStory(open(byToken()))).toEqual(expectedTranscript);
     expect({ unlike, left }).toEqual({ unlike: [], left: [] });
     expect(new Set(heard.map(({ token }) => token))).toEqual(new Set(['token-canary']));
   });
@@ -227,8 +227,8 @@ describe('what Vault answers', () => {
       { status: 503, body: { errors: ['Vault is sealed'] } },
       'is out of reach: it is sealed',
     ],
-    ['another address', { status: 307 }, 'it sends elsewhere (307), which is not followed'],
-    ['no JSON', { status: 502 }, 'is out of reach: it answers 502'],
+    ['another address', { status: 307 }, 'it redirects (307), and redirects are not followed'],
+    ['no JSON', { status: 502 }, 'is out of reach: it responds with 502'],
   ])('is told where it is %s, without a credential', async (_, answer, words) => {
     answerer = ({ path }) => (path.startsWith('auth/') ? endless : answer);
     const failure = await readSecret(open(byToken()), place).catch((error: Error) => error);
@@ -239,9 +239,9 @@ describe('what Vault answers', () => {
   it('is asked for three times where it is none, and for five seconds not at all by others', async () => {
     answerer = ({ path }) => (path.startsWith('auth/') ? endless : { status: 500 });
     const client = open(byToken());
-    await expect(readSecret(client, place)).rejects.toThrow('it answers 500');
+    await expect(readSecret(client, place)).rejects.toThrow('it responds with 500');
     expect(heard).toHaveLength(4);
-    await expect(readSecret(client, place)).rejects.toThrow('it answers 500');
+    await expect(readSecret(client, place)).rejects.toThrow('it responds with 500');
     expect(heard).toHaveLength(4);
     now += 5_000;
     answerer = () => stored;
