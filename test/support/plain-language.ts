@@ -141,7 +141,7 @@ function nodeFaults(
       if (path.startsWith('test/')) report(known, titleFault(known));
     }
     for (const [member, child] of Object.entries(known)) {
-      if (member !== 'parent') visit(child);
+      if (member !== 'parent' && !(member === 'key' && isDataProperty(known))) visit(child);
     }
   };
   visit(program);
@@ -168,6 +168,11 @@ function nameFault(node: SyntaxNode): string | null {
 /** SQL columns and JSON fields are in snake_case; they belong to the interface and are not renamed. */
 function isWireName(name: string): boolean {
   return name.includes('_');
+}
+
+/** A property with a literal value, such as `{ told: 'link' }`, is data: its name belongs to the interface. */
+function isDataProperty(node: SyntaxNode): boolean {
+  return node.type === 'Property' && (node['value'] as SyntaxNode).type === 'Literal';
 }
 
 function typeNameFault(name: string): string | null {

@@ -15,7 +15,7 @@ import { signedInSettings } from '../../support/server/sessions.ts';
 type Headers = Readonly<Record<string, string>>;
 
 const routes = everyRoute().map((one, at) => ({ ...one, ...filledPath(one), at }));
-type Tried = (typeof routes)[number];
+type TestedRoute = (typeof routes)[number];
 
 /** Credentials offered to every route in every run. The seed selects a share of the others. */
 const always = [
@@ -44,7 +44,7 @@ afterAll(async () => {
 
 /** Returns the expected outcome of a credential, derived from the declaration of the route. */
 function verdictOf(
-  { route, accepts, params }: Tried,
+  { route, accepts, params }: TestedRoute,
   { name, kind, grants }: OfferedCredential,
 ): 'is nobody' | 'is exhausted' | 'lacks the scope' | 'comes in' {
   if (name.startsWith('key that is exhausted') && accepts.includes(kind)) return 'is exhausted';
@@ -55,20 +55,20 @@ function verdictOf(
   return isHeld ? 'comes in' : 'lacks the scope';
 }
 
-const isTried = (one: Tried, { name, kind }: OfferedCredential, which: number): boolean => {
+const isTried = (one: TestedRoute, { name, kind }: OfferedCredential, which: number): boolean => {
   const isSignOut = one.route.method === 'DELETE' && one.pattern === '/v1/session';
   if (isSignOut && kind === 'session') return false;
   return isLong || always.includes(name) || (one.at + which + seed) % share === 0;
 };
 
-function ask({ route, path }: Tried, headers: Headers): Promise<RawAnswer> {
+function ask({ route, path }: TestedRoute, headers: Headers): Promise<RawAnswer> {
   const type = { 'content-type': 'application/json', ...headers };
   const body = route.body === undefined || route.bodyType === 'form' ? undefined : '{}';
   return client.send({ method: route.method, target: path, headers: type, body });
 }
 
 /** Returns how the response contradicts the expected outcome, or null. */
-function faultOf(one: Tried, of: OfferedCredential, answer: RawAnswer, nobody: string) {
+function faultOf(one: TestedRoute, of: OfferedCredential, answer: RawAnswer, nobody: string) {
   const { status, body } = answer;
   const verdict = verdictOf(one, of);
   const isLetAnywhere = of.grants?.workspaceId === null && !of.grants.isOfMember;

@@ -14,7 +14,7 @@ import { chatAnswer, sendJson } from '../../support/upstream/upstream.ts';
 let inference: Inference;
 
 /** How a provider handles a call. */
-const deeds = {
+const behaviours = {
   answers: (response: ServerResponse) => sendJson(response, chatAnswer),
   /** Responds with text that a guardrail rejects. */
   offends: (response: ServerResponse) => {
@@ -29,11 +29,11 @@ const deeds = {
   saysNothing: (response: ServerResponse) => void response.destroy(),
 };
 
-type Deed = keyof typeof deeds | 'isNowhere';
+type ProviderBehaviour = keyof typeof behaviours | 'isNowhere';
 
 interface Target {
   readonly provider: 'mock-upstream' | 'openai';
-  readonly deed: Deed;
+  readonly behaviour: ProviderBehaviour;
 }
 
 /** Micro-dollars per input token and per output token. */
@@ -43,21 +43,21 @@ const maxTokens = 20;
 beforeAll(async () => {
   inference = await startInference();
   inference.upstream.script = ({ url }, response) => {
-    const [, deed] = url.split('/');
-    deeds[deed as keyof typeof deeds](response);
+    const [, behaviour] = url.split('/');
+    behaviours[behaviour as keyof typeof behaviours](response);
   };
 });
 
 afterAll(() => inference[Symbol.asyncDispose]());
 
 /** A target of the config that calls this provider, with known prices. */
-function leaf({ provider, deed }: Target): object {
+function leaf({ provider, behaviour }: Target): object {
   const { nowhere, upstream } = inference;
-  const place = deed === 'isNowhere' ? nowhere : `http://${upstream.host}`;
+  const place = behaviour === 'isNowhere' ? nowhere : `http://${upstream.host}`;
   return {
     provider,
     api_key: 'sk',
-    custom_host: `${place}/${deed}`,
+    custom_host: `${place}/${behaviour}`,
     override_params: { model: 'gpt-4o' },
   };
 }
@@ -66,11 +66,11 @@ function leaf({ provider, deed }: Target): object {
  * Returns the micro-dollars that a call of a target costs; `bytes` is the length of the request
  * body.
  */
-function costOf({ provider, deed }: Target, bytes: number): number {
+function costOf({ provider, behaviour }: Target, bytes: number): number {
   const [input, output] = prices[provider];
   const cost = (inputTokens: number, outputTokens: number): number =>
     Math.ceil(input * inputTokens + output * outputTokens);
-  switch (deed) {
+  switch (behaviour) {
     case 'answers':
     case 'offends':
       return cost(5, 2);
@@ -99,7 +99,7 @@ async function rowsOf(keyId: string, count: number): Promise<RequestLogRecord[]>
 const Targets = fc.array(
   fc.record<Target>({
     provider: fc.constantFrom('mock-upstream', 'openai'),
-    deed: fc.constantFrom(...(Object.keys(deeds) as Deed[]), 'isNowhere'),
+    behaviour: fc.constantFrom(...(Object.keys(behaviours) as ProviderBehaviour[]), 'isNowhere'),
   }),
   { minLength: 1, maxLength: 3 },
 );
@@ -120,10 +120,10 @@ it('charges each called target of a fallback at its own price, and logs and tota
     const headers = { 'x-gateway-trace-id': `plan-${at}` };
     await inference.chat(key, { config, headers, params: { max_tokens: maxTokens } });
     const reached = inference.upstream.reached.slice(first);
-    const requested = targets.slice(0, 1 + targets.findIndex(({ deed }) => deed === 'answers'));
+    const requested = targets.slice(0, 1 + targets.findIndex(({ behaviour }) => behaviour === 'answers'));
     const all = requested.length === 0 ? targets : requested;
     const costs = all.map((target) =>
-      costOf(target, target.deed === 'isNowhere' ? 0 : reached.shift()!.body.length),
+      costOf(target, target.behaviour === 'isNowhere' ? 0 : reached.shift()!.body.length),
     );
     expect(reached).toEqual([]);
     expected.set(`plan-${at}`, costs);
@@ -164,7 +164,7 @@ it('charges both calls of a target that is retried after a lost response, and ne
   });
   const first = inference.upstream.reached.length;
   const config = {
-    ...(leaf({ provider: 'mock-upstream', deed: 'saysNothing' }) as { custom_host: string }),
+    ...(leaf({ provider: 'mock-upstream', behaviour: 'saysNothing' }) as { custom_host: string }),
     retry: { attempts: 1, on_status_codes: [502] },
   };
   const answer = await inference.chat(key, { config, params: { max_tokens: maxTokens } });

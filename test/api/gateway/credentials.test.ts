@@ -301,7 +301,7 @@ it('returns the same response for objects of other tenants as for unknown ones, 
   expect(compared.filter(([, foreign, of]) => foreign !== of)).toEqual([]);
 });
 
-interface Asking {
+interface NamedRequest {
   readonly target: string;
   /** Headers. */
   readonly more?: Headers;
@@ -309,7 +309,7 @@ interface Asking {
 }
 
 /** Every place in which a request can name an object of a workspace. */
-function askingFor(name: string): Asking[] {
+function askingFor(name: string): NamedRequest[] {
   const target = '/v1/chat/completions';
   const leaf = { provider: 'mock-upstream', custom_host: upstream.url };
   const configs = [

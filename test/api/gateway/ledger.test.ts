@@ -217,14 +217,14 @@ describe('units that are idle in another process', () => {
     const database = { db: test.database.db, transaction };
     const ledger = createLedger({ database, clock, waitMs: 1, lateMs });
     replicas.push(ledger);
-    return { ledger, told: expected };
+    return { ledger, counts: expected };
   }
 
   it('is awaited until the other process has said that it holds none, however long that takes', async () => {
     const one = await limit();
     const slow = slowReplica();
     await holdAllWith(slow, one);
-    const { ledger, told: reported } = asker(hangMs);
+    const { ledger, counts: reported } = asker(hangMs);
     const requested = ledger.open().admit([one], bound(500));
     await eventually(() => expect(reported.exchanges).toBeGreaterThan(3));
     slow.go();
@@ -272,7 +272,7 @@ it('is shared under several limits without rejecting anyone, although some limit
 
 describe('a token limit', () => {
   const Requests = fc.array(
-    fc.record({ asked: fc.nat(40), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
+    fc.record({ requested: fc.nat(40), share: fc.double({ min: 0, max: 1, noNaN: true }) }),
     { minLength: 50, maxLength: 150 },
   );
 
@@ -281,7 +281,7 @@ describe('a token limit', () => {
       fc.asyncProperty(Requests, async (requests) => {
         const one = await limit();
         const ledgers = startReplicas(3);
-        const uses = requests.map(async ({ asked: requested, share }, at) => {
+        const uses = requests.map(async ({ requested, share }, at) => {
           const account = ledgers[at % 3]!.open();
           const grant = await Promise.resolve(account.admit([one], bound(requested))).catch(
             refused,
@@ -428,7 +428,7 @@ describe('a token limit', () => {
   const Terms = fc.array(
     fc.record({
       limitUnits: fc.integer({ min: 1, max: 90 }),
-      asked: fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 6 }),
+      requested: fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 6 }),
     }),
     { minLength: 2, maxLength: 8 },
   );
@@ -439,7 +439,7 @@ describe('a token limit', () => {
         const one = await limit();
         const [ledger] = startReplicas(1);
         let total = 0;
-        for (const { limitUnits, asked: requested } of terms) {
+        for (const { limitUnits, requested } of terms) {
           const now = { ...one, limitUnits };
           for (const tokens of requested) {
             const account = ledger!.open();

@@ -42,7 +42,7 @@ const size = length.toString(16);
 const chunks = `${size}\r\n${json}\r\n0\r\n\r\n`;
 const chunked = 'Transfer-Encoding: chunked\r\n';
 
-interface Sent {
+interface SentRequest {
   readonly line?: string;
   readonly host?: string;
   /** Headers beside credential and config, which also describe the body. */
@@ -51,7 +51,7 @@ interface Sent {
 }
 
 const path = '/v1/chat/completions';
-const bytesOf = ({ line = `POST ${path} HTTP/1.1`, host = 'Host: a\r\n', more, body }: Sent) =>
+const bytesOf = ({ line = `POST ${path} HTTP/1.1`, host = 'Host: a\r\n', more, body }: SentRequest) =>
   `${line}\r\n${host}${headers}${more}\r\n${body ?? json}`;
 const ofLength = `Content-Length: ${length}\r\n`;
 const plain = (line?: string) => bytesOf({ more: ofLength, ...(line && { line }) });
@@ -83,7 +83,7 @@ const lastErrorOf = (reported: string) =>
   JSON.parse(reported.slice(reported.lastIndexOf('\r\n\r\n'))).error;
 
 /** Requests that two parsers could interpret differently, by the ambiguity. */
-const doubtful: Readonly<Record<string, Sent>> = {
+const doubtful: Readonly<Record<string, SentRequest>> = {
   'a length and chunks': { more: ofLength + chunked, body: chunks },
   'chunks and a length': { more: `${chunked}Content-Length: 4\r\n`, body: chunks },
   'its length twice': { more: ofLength + ofLength },

@@ -19,7 +19,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database/da
 import { apiKeyRow, insertApiKeys } from '../../support/rows/api-key-row.ts';
 import { jobContext } from '../../support/server/job-context.ts';
 
-interface Received {
+interface ReceivedMail {
   readonly to: readonly string[];
   readonly text: string;
   readonly isSecure: boolean;
@@ -39,7 +39,7 @@ let test: TestDatabase;
 let secure: SMTPServer;
 let smtp: SMTPServer;
 let mail: MailSettings;
-let received: Received[] = [];
+let received: ReceivedMail[] = [];
 /** The response of the server to the next mails. */
 let refusal: Error | null = null;
 const organisationId = randomUUID();

@@ -34,7 +34,7 @@ interface Span {
   readonly startTimeUnixNano: string;
   readonly endTimeUnixNano: string;
   readonly status?: { readonly code: number };
-  readonly attributesList: Record<string, unknown>;
+  readonly values: Record<string, unknown>;
 }
 
 interface Collector extends AsyncDisposable {
@@ -78,7 +78,7 @@ function spansIn(body: string): Span[] {
   const { resourceSpans } = JSON.parse(body) as {
     resourceSpans: {
       resource: { attributes: Attribute[] };
-      scopeSpans: { spans: (Omit<Span, 'said'> & { attributes: Attribute[] })[] }[];
+      scopeSpans: { spans: (Omit<Span, 'values'> & { attributes: Attribute[] })[] }[];
     }[];
   };
   const [{ resource, scopeSpans }] = resourceSpans as [(typeof resourceSpans)[0]];
@@ -86,7 +86,7 @@ function spansIn(body: string): Span[] {
     'service.name': 'gateways-of-tests',
   });
   return scopeSpans.flatMap(({ spans }) =>
-    spans.map(({ attributes, ...span }) => ({ ...span, said: attributeValues(attributes) })),
+    spans.map(({ attributes, ...span }) => ({ ...span, values: attributeValues(attributes) })),
   );
 }
 
@@ -194,7 +194,7 @@ describe('the spans of a request', () => {
     expect(request).toMatchObject({
       parentSpanId: callerSpan,
       name: 'POST /v1/chat/completions',
-      said: {
+      values: {
         'http.request.method': 'POST',
         'http.route': '/v1/chat/completions',
         'http.response.status_code': '200',
@@ -208,7 +208,7 @@ describe('the spans of a request', () => {
     expect(call).toMatchObject({
       parentSpanId: request.spanId,
       name: 'chat gpt-test',
-      said: {
+      values: {
         'http.response.status_code': '200',
         'server.address': '127.0.0.1',
         'server.port': new URL(upstream.url).port,
@@ -220,7 +220,7 @@ describe('the spans of a request', () => {
         'gen_ai.response.model': chatAnswer.model,
       },
     });
-    expect(call.attributesList).not.toHaveProperty('gen_ai.response.time_to_first_chunk');
+    expect(call.values).not.toHaveProperty('gen_ai.response.time_to_first_chunk');
     const [reached] = upstream.reached;
     expect(reached!.headers.traceparent).toBe(`00-${traceId}-${call.spanId}-01`);
     expect(reached!.headers.tracestate).toBe('vendor=1');
@@ -269,11 +269,11 @@ describe('the spans of a request', () => {
     const config = { override_params: query };
     await send({ traceparent: `00-${trace}-${callerSpan}-01` }, { config });
     const call = (await spansOf(trace, 2)).find(({ kind }) => kind === 3)!;
-    const { 'gen_ai.response.time_to_first_chunk': seconds, ...attributesList } =
-      call.attributesList;
+    const { 'gen_ai.response.time_to_first_chunk': seconds, ...values } =
+      call.values;
     expect(seconds).toBeGreaterThan(0);
     expect(
-      Object.entries(attributesList).filter(([key]) => /gen_ai\.(request|output|resp)/.test(key)),
+      Object.entries(values).filter(([key]) => /gen_ai\.(request|output|resp)/.test(key)),
     ).toEqual([
       ['gen_ai.request.model', 'gpt-test'],
       ['gen_ai.request.max_tokens', '30'],
@@ -317,18 +317,18 @@ describe('the spans of a request', () => {
     const request = spans.find(({ kind }) => kind === 2)!;
     const calls = spans.filter(({ kind }) => kind === 3);
     expect(request.status).toBeUndefined();
-    expect(calls.map(({ attributesList }) => attributesList['http.response.status_code'])).toEqual([
+    expect(calls.map(({ values }) => values['http.response.status_code'])).toEqual([
       '503',
       '503',
       '200',
     ]);
     expect(calls.map(({ status }) => status?.code)).toEqual([2, 2, undefined]);
-    expect(calls.map(({ attributesList }) => attributesList['error.type'])).toEqual([
+    expect(calls.map(({ values }) => values['error.type'])).toEqual([
       '503',
       '503',
       undefined,
     ]);
-    expect(calls.map(({ attributesList }) => attributesList['gen_ai.usage.input_tokens'])).toEqual([
+    expect(calls.map(({ values }) => values['gen_ai.usage.input_tokens'])).toEqual([
       undefined,
       undefined,
       '5',
@@ -348,15 +348,15 @@ describe('the spans of a request', () => {
     const [request, call] = await spansOf(gone, 2);
     expect(request).toMatchObject({
       status: { code: 2 },
-      said: { 'http.response.status_code': '502', 'error.type': 'upstream_unreachable' },
+      values: { 'http.response.status_code': '502', 'error.type': 'upstream_unreachable' },
     });
     expect(call).toMatchObject({
       status: { code: 2 },
-      said: { 'error.type': 'upstream_unreachable' },
+      values: { 'error.type': 'upstream_unreachable' },
     });
-    expect(call!.attributesList).not.toHaveProperty('http.response.status_code');
+    expect(call!.values).not.toHaveProperty('http.response.status_code');
     const [refused] = await spansOf(stranger, 1);
-    expect(refused).toMatchObject({ said: { 'http.response.status_code': '401' } });
+    expect(refused).toMatchObject({ values: { 'http.response.status_code': '401' } });
     expect(refused!.status).toBeUndefined();
   });
 

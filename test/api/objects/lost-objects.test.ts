@@ -12,7 +12,7 @@ import { jobContext } from '../../support/server/job-context.ts';
 import { exchange } from '../../support/server/server.ts';
 import { sendJson, type TestUpstream } from '../../support/upstream/upstream.ts';
 
-type Reached = Parameters<TestUpstream['script']>[0];
+type ReachedRequest = Parameters<TestUpstream['script']>[0];
 type StoredObject = { id: string; created_at: number; metadata?: Record<string, unknown> };
 
 let inference: Inference;
@@ -39,7 +39,7 @@ const create = (body: Buffer): StoredObject => {
   };
 };
 
-const script: TestUpstream['script'] = ({ method, url, body }: Reached, response) => {
+const script: TestUpstream['script'] = ({ method, url, body }: ReachedRequest, response) => {
   const { pathname, searchParams } = new URL(url, 'http://any');
   const [, , , id] = pathname.split('/');
   if (method === 'GET' && id === undefined) {

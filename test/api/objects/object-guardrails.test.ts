@@ -160,7 +160,7 @@ describe('provider objects under guardrails', () => {
           ...[...cell.matchAll(/`([^`]+)`/g)].map(([, code]) => code!),
           ...(cell.includes('events') ? ['events'] : []),
         ]);
-      return requests!.map((request) => ({ request, asked: requested!, answered: answered! }));
+      return requests!.map((request) => ({ request, requested: requested!, answered: answered! }));
     });
 
   /** A document with the word at a path like `a.b[].c`. */
@@ -203,7 +203,7 @@ describe('provider objects under guardrails', () => {
 
   it.each(rows)(
     'is judged as documented: $request',
-    async ({ request, asked: requested, answered }) => {
+    async ({ request, requested, answered }) => {
       expect(requested.length + answered.length).toBeGreaterThan(0);
       for (const path of requested) {
         upstream.reached.length = 0;

@@ -413,7 +413,7 @@ describe('a run', () => {
 });
 
 /** The state of a run that the test expects. */
-interface Expected {
+interface ExpectedRun {
   status: RunStatus;
   tokens: number;
   ageMs: number;
@@ -440,7 +440,7 @@ describe('runs under random events', () => {
         await startAnew();
         let at = replica();
         const run = await newRun(at);
-        const expected: Expected = { status: 'in_progress', tokens: 0, ageMs: 0 };
+        const expected: ExpectedRun = { status: 'in_progress', tokens: 0, ageMs: 0 };
         await question(0);
         for (const happening of happenings) {
           at = await happen(happening, at, run, expected);
@@ -458,7 +458,7 @@ async function happen(
   happening: (typeof commands)[number],
   at: Replica,
   run: RunRecord,
-  expected: Expected,
+  expected: ExpectedRun,
 ): Promise<Replica> {
   const isAsking = expected.status === 'in_progress';
   const path = pathOf(run);

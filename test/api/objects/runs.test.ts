@@ -513,15 +513,15 @@ describe('a run', () => {
       };
       const thread = await threads.create({ messages: [{ role: 'user', content: 'hi' }] });
       const run = await threads.runs.stream(thread.id, { assistant_id }).finalRun();
-      return { run, said: (await threads.messages.list(thread.id)).data[0]!.content };
+      return { run, text: (await threads.messages.list(thread.id)).data[0]!.content };
     };
     const text = [{ text: { value: 'half' } }];
     const reported = await runOf(half, { error: { message: 'overloaded' } });
-    expect(reported).toMatchObject({ run: { last_error: { message: 'overloaded' } }, said: text });
+    expect(reported).toMatchObject({ run: { last_error: { message: 'overloaded' } }, text });
     const cut = await runOf(half);
     expect(cut).toMatchObject({
       run: { last_error: { message: expect.stringContaining('broke off') } },
-      said: text,
+      text,
     });
     for (const { run } of [reported, cut]) expect(run.status).toBe('failed');
     const ended = { choices: [{ index: 0, delta: {}, finish_reason: 'stop' }] };

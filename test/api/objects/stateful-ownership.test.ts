@@ -354,7 +354,7 @@ describe('two workspaces with one account', () => {
           );
           const [foreign, unknown] = answers.map(({ status, body: responseBody }) => ({
             status,
-            said: responseBody,
+            responseBody,
           }));
           expect([kind, path, method, foreign]).toEqual([kind, path, method, unknown]);
           expect(foreign).toMatchObject({ status: 404 });

@@ -14,7 +14,7 @@ import { createLeases } from '../../support/sync/lease.ts';
 /** One character that takes four bytes in the database. */
 const wide = '𝔤';
 
-interface Bound {
+interface FieldBound {
   /** A field of the body, or a header with the prefix `header:`. */
   readonly field: string;
   readonly charactersMax: number;
@@ -29,7 +29,7 @@ interface Resource {
   readonly method?: 'PUT';
   /** A valid body; different on each call when something in it must be unique. */
   readonly body: () => Record<string, unknown>;
-  readonly bounds: readonly Bound[];
+  readonly bounds: readonly FieldBound[];
 }
 
 let server: TestServer;
@@ -63,7 +63,7 @@ const managedBy = (): Record<string, unknown> => ({
   last_applied: {},
   source: { repo: 'git', revision: null },
 });
-const claimed = (field: string): Bound => ({
+const claimed = (field: string): FieldBound => ({
   field: `managed_by.${field}`,
   charactersMax: 253,
   character: 'a',
@@ -181,13 +181,13 @@ const resources: Readonly<Record<string, Resource>> = {
   },
 };
 
-function textFor({ charactersMax, character = wide, around = ['', ''] }: Bound, beyond: number) {
+function textFor({ charactersMax, character = wide, around = ['', ''] }: FieldBound, beyond: number) {
   const [before, after] = around.map((text) => text.replace('{tsg}', server.tsgId));
   const fill = charactersMax - [...before!, ...after!].length + beyond;
   return `${before}${character.repeat(fill)}${after}`;
 }
 
-async function send(resource: Resource, bound: Bound, beyond: number): Promise<TestResponse> {
+async function send(resource: Resource, bound: FieldBound, beyond: number): Promise<TestResponse> {
   const value = textFor(bound, beyond);
   const body = structuredClone(resource.body());
   const [kind, header] = bound.field.split(':');

@@ -28,7 +28,7 @@ const place = { organisation_id: organisation, mcp_server_id: server.id };
 const count = 950;
 const limit = 100;
 
-interface Listed {
+interface TestedList {
   readonly table:
     | 'api_keys'
     | 'log_exports'
@@ -117,7 +117,7 @@ async function addUsers(some: number): Promise<string[]> {
 
 let userIds: string[] = [];
 
-const lists: readonly Listed[] = [
+const lists: readonly TestedList[] = [
   {
     table: 'api_keys',
     row: () => apiKeyRow({ organisation_id: organisation, id: newId() }),

@@ -80,7 +80,7 @@ const variants: readonly object[] = [
   {},
 ];
 
-interface Sent {
+interface SentChange {
   readonly name: string;
   readonly requestId: string;
   readonly answer: TestResponse;
@@ -124,7 +124,7 @@ function setOf(draw: Draw): unknown {
   return { mode: 'atomic', changes: draw([true, false]) ? turned : turned.toReversed() };
 }
 
-async function write(one: Operation, url: string, draw: Draw): Promise<Sent> {
+async function write(one: Operation, url: string, draw: Draw): Promise<SentChange> {
   const body = bodyOf(one, draw);
   const place = filled(one.path, (resource) => requests.ids[resource] ?? randomUUID());
   const { query = '', headers } = requests.right(one);
@@ -155,7 +155,7 @@ function keep(one: Operation, place: string, answer: TestResponse): void {
 }
 
 it('completes or rejects every concurrent change at two servers', async () => {
-  const sent: Sent[] = [];
+  const sent: SentChange[] = [];
   const numbers = fc.sample(fc.nat(), { numRuns: 10_000, seed });
   let at = 0;
   const draw: Draw = (values) => values[numbers[at++ % numbers.length]! % values.length]!;
@@ -176,7 +176,7 @@ it('completes or rejects every concurrent change at two servers', async () => {
 });
 
 /** Applied changes are in the audit log and consistent; rejected ones left nothing. */
-async function expectWhole(sent: readonly Sent[]): Promise<void> {
+async function expectWhole(sent: readonly SentChange[]): Promise<void> {
   const failed = sent.filter(({ answer }) => answer.status >= 500);
   expect(failed.map(({ name, answer }) => `${name} ${JSON.stringify(answer.body)}`)).toEqual([]);
   const { db } = server.database;

@@ -52,13 +52,13 @@ afterAll(async () => {
   await server[Symbol.asyncDispose]();
 });
 
-interface Sent {
+interface SentRequest {
   readonly target: string;
   readonly body?: string | Buffer | undefined;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-function send({ method }: Operation, { target, body, headers = {} }: Sent): Promise<RawAnswer> {
+function send({ method }: Operation, { target, body, headers = {} }: SentRequest): Promise<RawAnswer> {
   const usual = { ...asBearer(token), 'content-type': 'application/json' };
   return client.send({ method, target, headers: { ...usual, ...headers }, body });
 }

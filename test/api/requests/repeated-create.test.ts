@@ -111,7 +111,7 @@ it('executes a POST once when it is sent twenty times concurrently, with one res
     const traces = (await authors()).difference(before);
     const counts = {
       fresh: fresh.length,
-      told: reported.size,
+      distinct: reported.size,
       tags: tags.size,
       traces: traces.size,
     };
@@ -120,7 +120,7 @@ it('executes a POST once when it is sent twenty times concurrently, with one res
       .toEqual([
         nameOf(one),
         one.statuses.includes('201') ? 201 : 200,
-        { fresh: 1, told: 1, tags: 1, traces: expect.toBeOneOf([0, 1]) },
+        { fresh: 1, distinct: 1, tags: 1, traces: expect.toBeOneOf([0, 1]) },
       ]);
   }
 });

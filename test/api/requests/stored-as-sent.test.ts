@@ -217,7 +217,7 @@ const isReference = (name: string, reported: unknown): boolean =>
 const abbreviate = (value: unknown) => JSON.stringify(value)?.slice(0, 160);
 
 /** The stored value of a field, and where it is found. */
-interface Stored {
+interface StoredField {
   readonly field: string;
   readonly name: string;
   readonly value: unknown;
@@ -229,7 +229,7 @@ async function tryOne(
   one: Operation,
   reading: Operation,
   [name, value]: readonly [string, unknown],
-): Promise<{ fault?: string; stored?: Stored }> {
+): Promise<{ fault?: string; stored?: StoredField }> {
   const field = `${bare(one)} ${name}`;
   const place = await requests.place(one);
   const right = requests.right(one);
@@ -257,7 +257,7 @@ async function tryOne(
 
 it('returns every field as it was sent', async () => {
   const faults: (string | undefined)[] = [];
-  const stored: Stored[] = [];
+  const stored: StoredField[] = [];
   let count = 0;
   for (const one of operations) {
     const reading = ['POST', 'PUT'].includes(one.method) ? readingOf(one) : undefined;

@@ -15,13 +15,13 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-interface Made {
+interface CreatedResource {
   id: string;
   slug: string;
   version_id: string;
 }
 
-async function make(body: Record<string, unknown> = {}): Promise<Made> {
+async function make(body: Record<string, unknown> = {}): Promise<CreatedResource> {
   const made = await server.request('POST', path, { body: { name: 'Routing', config, ...body } });
   expect(made).toMatchObject({ status: 200 });
   return made.body;

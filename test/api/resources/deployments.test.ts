@@ -9,7 +9,7 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
 
 const path = '/admin/v2/deployments';
-interface Made {
+interface CreatedResource {
   id: string;
   slug: string;
   client_auth: string;
@@ -37,7 +37,7 @@ async function post(to: string, body: Record<string, unknown>) {
   expect(made).toMatchObject({ status: 200 });
   return made.body;
 }
-const make = (more: Record<string, unknown> = {}): Promise<Made> =>
+const make = (more: Record<string, unknown> = {}): Promise<CreatedResource> =>
   post(path, { name: 'Frankfurt', ...more });
 const read = async (id: string) => (await server.request('GET', `${path}/${id}`)).body;
 async function put(id: string, body: Record<string, unknown>) {
@@ -48,7 +48,7 @@ async function put(id: string, body: Record<string, unknown>) {
 async function list(query: Record<string, string>): Promise<string[]> {
   const answer = await server.request('GET', `${path}?${new URLSearchParams(query)}`);
   expect(answer).toMatchObject({ status: 200, body: { object: 'list' } });
-  return answer.body.data.map(({ id }: Made) => id);
+  return answer.body.data.map(({ id }: CreatedResource) => id);
 }
 
 describe('a deployment', () => {
@@ -101,7 +101,7 @@ describe('a deployment', () => {
     const { id } = await make({ auth_settings: { workspaces_allowed: [workspace.slug] } });
     const served = async () => {
       const { auth_settings: settings, workspaces } = await read(id);
-      return [settings.allow_all_workspaces, workspaces.map(({ id: one }: Made) => one).toSorted()];
+      return [settings.allow_all_workspaces, workspaces.map(({ id: one }: CreatedResource) => one).toSorted()];
     };
     expect(await served()).toEqual([0, [workspace.id]]);
     await put(id, { auth_settings: { workspaces_allowed: [other.id] } });

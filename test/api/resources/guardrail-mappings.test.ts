@@ -7,16 +7,16 @@ import { startTestServer, type TestServer } from '../../support/server/server.ts
 import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
 import { leaseHeaders } from '../../support/sync/lease.ts';
 
-interface Made {
+interface CreatedResource {
   id: string;
   slug: string;
 }
 let server: TestServer;
-let workspace: Made;
-let integration: Made;
-let servers: Made[];
+let workspace: CreatedResource;
+let integration: CreatedResource;
+let servers: CreatedResource[];
 let capabilityIds: string[];
-let guardrail: Made;
+let guardrail: CreatedResource;
 let path: string;
 
 beforeAll(async () => {
@@ -31,13 +31,13 @@ beforeEach(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-async function create(to: string, body: Record<string, unknown>): Promise<Made> {
+async function create(to: string, body: Record<string, unknown>): Promise<CreatedResource> {
   const made = await server.request('POST', to, { body });
   expect(made).toMatchObject({ status: 200 });
   return made.body;
 }
 
-async function makeIntegration(): Promise<{ integration: Made; capabilityIds: string[] }> {
+async function makeIntegration(): Promise<{ integration: CreatedResource; capabilityIds: string[] }> {
   const url = 'https://crm.example.com/mcp';
   const body = { name: 'CRM', url, auth_type: 'none', transport: 'http' };
   const made = await create('/v2/mcp-integrations', body);
@@ -45,15 +45,15 @@ async function makeIntegration(): Promise<{ integration: Made; capabilityIds: st
   const capabilities = ['find', 'drop'].map((name) => ({ name, type: 'tool', enabled: true }));
   await server.request('PUT', at, { body: { capabilities } });
   const { data } = (await server.request('GET', at)).body;
-  return { integration: made, capabilityIds: data.map((row: Made) => row.id) };
+  return { integration: made, capabilityIds: data.map((row: CreatedResource) => row.id) };
 }
 
-function makeServer(name: string, body: Record<string, unknown> = {}): Promise<Made> {
+function makeServer(name: string, body: Record<string, unknown> = {}): Promise<CreatedResource> {
   const ends = { mcp_integration_id: integration.id, workspace_id: workspace.id };
   return create('/v2/mcp-servers', { name, ...ends, ...body });
 }
 
-function makeGuardrail(body: Record<string, unknown> = {}): Promise<Made> {
+function makeGuardrail(body: Record<string, unknown> = {}): Promise<CreatedResource> {
   const checks = [{ id: 'default.contains', parameters: { words: ['x'] } }];
   return create('/v2/guardrails', { name: 'g', target: 'mcp_tools', checks, ...body });
 }

@@ -17,13 +17,13 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-interface Made {
+interface CreatedResource {
   id: string;
   slug: string;
   version_id: string;
 }
 
-async function make(body: Record<string, unknown> = {}): Promise<Made> {
+async function make(body: Record<string, unknown> = {}): Promise<CreatedResource> {
   const made = await server.request('POST', path, {
     body: { name: 'No digits', checks: [check], actions, ...body },
   });

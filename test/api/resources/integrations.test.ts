@@ -17,23 +17,23 @@ import { leaseHeaders } from '../../support/sync/lease.ts';
 const path = '/v1/integrations';
 const canary = 'sk-canary-0123456789';
 
-interface Made {
+interface CreatedResource {
   id: string;
   slug: string;
 }
 let server: TestServer;
-let workspace: Made;
+let workspace: CreatedResource;
 beforeAll(async () => {
   server = await startTestServer();
   workspace = await makeWorkspace('Support');
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-async function makeWorkspace(name: string): Promise<Made> {
+async function makeWorkspace(name: string): Promise<CreatedResource> {
   return (await server.request('POST', '/v2/workspaces', { body: { name } })).body;
 }
 
-async function make(body: Record<string, unknown> = {}): Promise<Made> {
+async function make(body: Record<string, unknown> = {}): Promise<CreatedResource> {
   const made = await server.request('POST', path, {
     body: { name: 'OpenAI', ai_provider_id: 'openai', key: canary, ...body },
   });
@@ -45,7 +45,7 @@ const get = async (at: string) => (await server.request('GET', `${path}/${at}`))
 const put = (at: string, body: unknown) => server.request('PUT', `${path}/${at}`, { body });
 
 /** Returns the providers of a workspace. */
-async function providersIn(place: Made): Promise<Record<string, unknown>[]> {
+async function providersIn(place: CreatedResource): Promise<Record<string, unknown>[]> {
   return (await server.request('GET', `/v1/providers?workspace_id=${place.id}`)).body.data;
 }
 
@@ -364,7 +364,7 @@ describe('the workspaces of an integration', () => {
     await put(`${id}/workspaces`, { workspaces, create_default_provider: false });
     expect(await providersIn(place)).toEqual([]);
     await put(`${id}/workspaces`, { global_workspace_access: { enabled: false } });
-    const use = (at: Made) =>
+    const use = (at: CreatedResource) =>
       server.request('POST', '/v1/providers', {
         body: { name: 'p', integration_id: id, workspace_id: at.id },
       });

@@ -48,13 +48,13 @@ async function record(id: string) {
   return (await server.request('GET', `/v1/api-keys/${id}`)).body;
 }
 
-interface Held {
+interface HeldLease {
   readonly headers: Record<string, string>;
   readonly managed_by: object;
 }
 
 /** Acquires a lease of a new owner; returns the headers for its writes. */
-async function hold(): Promise<Held> {
+async function hold(): Promise<HeldLease> {
   const owner = `owner-${randomUUID()}`;
   const body = { run_id: randomUUID(), holder: 'test', ttl_seconds: 60 };
   const lease = await server.request('PUT', `/admin/v2/gatewright/leases/${owner}`, { body });
@@ -222,7 +222,7 @@ describe('a rotation', () => {
 });
 
 describe('a rotation with a value from the caller', () => {
-  async function own(): Promise<Held & { id: string; key: string }> {
+  async function own(): Promise<HeldLease & { id: string; key: string }> {
     const held = await hold();
     const body = { name: 'bot', scopes: ['workspaces.list'], managed_by: held.managed_by };
     const options = { body, headers: held.headers };
@@ -232,7 +232,7 @@ describe('a rotation with a value from the caller', () => {
   }
 
   function turn(
-    { id, managed_by, headers }: Held & { id: string },
+    { id, managed_by, headers }: HeldLease & { id: string },
     key: string,
     fields: object = {},
   ): Promise<TestResponse> {

@@ -7,13 +7,13 @@ import { addSession, signedInSettings } from '../../support/server/sessions.ts';
 import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.ts';
 
 const path = '/v2/mcp-servers';
-interface Made {
+interface CreatedResource {
   id: string;
   slug: string;
 }
 let server: TestServer;
-let workspace: Made;
-let integration: Made;
+let workspace: CreatedResource;
+let integration: CreatedResource;
 beforeAll(async () => {
   server = await startTestServer({ settings: { signIn: signedInSettings } });
   workspace = await makeWorkspace('Support');
@@ -21,11 +21,11 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-async function makeWorkspace(name: string): Promise<Made> {
+async function makeWorkspace(name: string): Promise<CreatedResource> {
   return (await server.request('POST', '/v2/workspaces', { body: { name } })).body;
 }
 
-async function makeIntegration(body: Record<string, unknown> = {}): Promise<Made> {
+async function makeIntegration(body: Record<string, unknown> = {}): Promise<CreatedResource> {
   const url = 'https://crm.example.com/mcp';
   const made = await server.request('POST', '/v2/mcp-integrations', {
     body: { name: 'CRM', url, auth_type: 'none', transport: 'http', ...body },
@@ -34,7 +34,7 @@ async function makeIntegration(body: Record<string, unknown> = {}): Promise<Made
   return made.body;
 }
 
-async function make(body: Record<string, unknown> = {}): Promise<Made> {
+async function make(body: Record<string, unknown> = {}): Promise<CreatedResource> {
   const made = await server.request('POST', path, {
     body: {
       name: 'CRM tools',
@@ -422,7 +422,7 @@ describe('the MCP registry', () => {
   it('lists each server that the caller may use once, by cursor (1.25.0)', async () => {
     const other = await makeWorkspace('Registry');
     const shared = { workspace_id: other.id, description: 'd'.repeat(200) };
-    const made: Made[] = [];
+    const made: CreatedResource[] = [];
     for (const name of ['r1', 'r2', 'r3']) made.push(await make({ ...shared, name }));
     const closed = await makeIntegration();
     await make({ ...shared, mcp_integration_id: closed.id });

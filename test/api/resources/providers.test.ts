@@ -6,13 +6,13 @@ import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.
 
 const path = '/v1/providers';
 
-interface Made {
+interface CreatedResource {
   id: string;
   slug: string;
 }
 let server: TestServer;
-let workspace: Made;
-let integration: Made;
+let workspace: CreatedResource;
+let integration: CreatedResource;
 beforeAll(async () => {
   server = await startTestServer();
   workspace = await post('/v2/workspaces', { name: 'Support' });
@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-async function post(at: string, body: Record<string, unknown>): Promise<Made> {
+async function post(at: string, body: Record<string, unknown>): Promise<CreatedResource> {
   const made = await server.request('POST', at, { body });
   expect(made).toMatchObject({ status: 200 });
   return made.body;

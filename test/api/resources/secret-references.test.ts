@@ -8,13 +8,13 @@ import { addKeyCaller, addTenant, listAudit } from '../../support/server/tenant.
 
 const path = '/admin/v2/secret-references';
 const token = 'hvs.canary-91c4e0';
-interface Made {
+interface CreatedResource {
   id: string;
   slug: string;
 }
 let server: TestServer;
-let workspace: Made;
-let other: Made;
+let workspace: CreatedResource;
+let other: CreatedResource;
 beforeAll(async () => {
   server = await startTestServer();
   workspace = await post('/v2/workspaces', { name: 'Support' });
@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-async function post(to: string, body: Record<string, unknown>): Promise<Made> {
+async function post(to: string, body: Record<string, unknown>): Promise<CreatedResource> {
   const made = await server.request('POST', to, { body });
   expect(made).toMatchObject({ status: 200 });
   return made.body;
@@ -175,7 +175,7 @@ describe('a secret reference', () => {
     });
     const list = async (query: Record<string, string>) =>
       (await server.request('GET', `${path}?${new URLSearchParams(query)}`)).body;
-    expect((await list({ manager_type: 'aws_sm' })).data.map(({ id }: Made) => id)).toContain(
+    expect((await list({ manager_type: 'aws_sm' })).data.map(({ id }: CreatedResource) => id)).toContain(
       aws.id,
     );
     const found = await list({ tags: '{"env":"test","a.b\\"c":"x y"}' });
@@ -221,7 +221,7 @@ describe('a secret reference', () => {
     expect((await send('GET', at(mine.id))).status).toBe(200);
     expect((await send('GET', at(theirs.id))).status).toBe(404);
     const listed = (await send('GET', '/v1/secret-references?page_size=100')).body.data;
-    const ids = listed.map(({ id }: Made) => id);
+    const ids = listed.map(({ id }: CreatedResource) => id);
     expect([ids.includes(mine.id), ids.includes(theirs.id)]).toEqual([true, false]);
     expect((await send('PUT', at(mine.id), { body: { name: 'x' } })).status).toBe(404);
     expect((await send('DELETE', at(mine.id))).status).toBe(404);

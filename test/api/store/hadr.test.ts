@@ -10,12 +10,12 @@ import { exchange, startTestServer, type TestServer } from '../../support/server
 
 const probe = async (server: TestServer, path = '/readyz') => {
   const { status, body } = await exchange('GET', server.url + path, undefined, {});
-  return { status, said: body.status, reasons: body.reasons };
+  return { status, state: body.status, reasons: body.reasons };
 };
 
 /** Resolves when the server has noticed the state of its writer. */
 const noticed = (server: TestServer, content: 'ok' | 'degraded' | 'unavailable') =>
-  expect.poll(async () => (await probe(server)).said).toBe(content);
+  expect.poll(async () => (await probe(server)).state).toBe(content);
 
 const scrape = async (server: TestServer): Promise<string> =>
   (await exchange('GET', `${server.metricsUrl}/metrics`, undefined, {})).body;
@@ -61,7 +61,7 @@ describe('a writer that is down', () => {
         ['the database does not answer; reads are served by its reader, writes are refused'],
       ]);
       expect(await scrape(server)).toContain('gatewright_database_degraded 1');
-      expect(await probe(server, '/livez')).toMatchObject({ status: 200, said: 'ok' });
+      expect(await probe(server, '/livez')).toMatchObject({ status: 200, state: 'ok' });
       for (const auth of ['token', 'key'] as const) {
         for (const path of lists) {
           const answer = await server.request('GET', path, { auth });
@@ -140,7 +140,7 @@ describe('a writer that works', () => {
       }),
     );
     const waiting = server.request('GET', '/v1/configs', { auth: 'key' });
-    expect((await probe(server)).said).toBe('unavailable');
+    expect((await probe(server)).state).toBe('unavailable');
     release.resolve();
     await Promise.all(busy);
     // The address of the reader is closed, so a read from it would return 503.

@@ -46,13 +46,13 @@ const jobs = [
 ];
 const yearMs = 366 * 86_400_000;
 
-interface Sent {
+interface SentStatement {
   readonly text: string;
   readonly values: readonly unknown[];
   readonly connection: unknown;
 }
 
-const sent: Sent[] = [];
+const sent: SentStatement[] = [];
 const organisationIds = new Set<unknown>();
 
 /** Writes, reads and deletes everything in every way, for two tenants at once. */
@@ -466,7 +466,7 @@ beforeAll(async () => {
 });
 afterAll(() => inference[Symbol.asyncDispose]());
 
-const tablesOf = ({ text }: Sent): string[] =>
+const tablesOf = ({ text }: SentStatement): string[] =>
   [...text.matchAll(/\b(?:from|join|into|update)\s+(\w+)/gi)]
     .map(([, table]) => table!)
     .filter((table) => tenantTables.includes(table));
@@ -495,19 +495,19 @@ const snapshotTables = [
   'prompts',
   'managed_resources',
 ];
-const reportedChanges = ({ text }: Sent): boolean =>
+const reportedChanges = ({ text }: SentStatement): boolean =>
   snapshotTables.includes(/^\s*(?:insert into|update|delete from) (\w+)/i.exec(text)?.[1] ?? '') &&
   !/\bset\s+(?:last_used_at|status = 'expired'|last_reset_at|window_start)/i.test(text);
-const marks = ({ text }: Sent): boolean => text.startsWith('insert into snapshot_marks');
+const marks = ({ text }: SentStatement): boolean => text.startsWith('insert into snapshot_marks');
 
 /** Tables behind lists of people. */
 const peopleTables = ['users', 'user_invites', 'workspace_members', 'scim_groups', 'scim_mappings'];
-const changesPeople = ({ text }: Sent): boolean =>
+const changesPeople = ({ text }: SentStatement): boolean =>
   peopleTables.includes(/^\s*(?:insert into|update|delete from) (\w+)/i.exec(text)?.[1] ?? '') &&
   !/\bset pending_key = /i.test(text);
-const marksPeople = ({ text }: Sent): boolean => text.startsWith('insert into people_marks');
+const marksPeople = ({ text }: SentStatement): boolean => text.startsWith('insert into people_marks');
 
-const namesTenant = ({ text }: Sent): boolean =>
+const namesTenant = ({ text }: SentStatement): boolean =>
   /\borganisation_id = \?/i.test(text) ||
   /^\s*insert[^(]*\([^)]*\borganisation_id\b[^)]*\)\s*values/i.test(text);
 
@@ -566,8 +566,8 @@ describe('the statements sent to the database', () => {
   });
 
   it('marks changes of the snapshot and of lists in the same transaction, as its last statement', () => {
-    const open = new Map<unknown, Sent[]>();
-    const committed: Sent[][] = [];
+    const open = new Map<unknown, SentStatement[]>();
+    const committed: SentStatement[][] = [];
     for (const one of sent) {
       const { text, connection } = one;
       if (text === 'begin') open.set(connection, []);

@@ -8,7 +8,7 @@ import type { DatabaseSettings, DatabaseTlsMode } from '../../../src/settings.ts
 import { type Database, openDatabase } from '../../../src/store/connection/db.ts';
 import { isRdsName, tlsOptions } from '../../../src/store/connection/tls.ts';
 import { isUnavailable } from '../../../src/store/connection/unavailable.ts';
-import { type Authority, createPki, type Issued } from '../../support/callers/pki.ts';
+import { type Authority, createPki, type IssuedCertificate } from '../../support/callers/pki.ts';
 import {
   startTestDatabaseServer,
   type TestDatabaseServer,
@@ -46,7 +46,7 @@ const expected: Record<Certificate | 'none', Outcome[]> = {
 const pki = createPki();
 let authority: Authority;
 let stranger: Authority;
-let issued: Record<Certificate, Issued>;
+let issued: Record<Certificate, IssuedCertificate>;
 let secure: Awaited<ReturnType<typeof startTestDatabaseServer>>;
 let plain: Awaited<ReturnType<typeof startTestDatabaseServer>>;
 const serverCert = join(pki.directory, 'server-cert.pem');
@@ -198,8 +198,8 @@ describe('a TLS error', () => {
 });
 
 describe('a user that requires TLS', () => {
-  let client: Issued;
-  let strange: Issued;
+  let client: IssuedCertificate;
+  let strange: IssuedCertificate;
 
   beforeAll(async () => {
     await serve('good');
@@ -216,7 +216,7 @@ describe('a user that requires TLS', () => {
     }
   });
 
-  const as = (user: string, mode: DatabaseTlsMode, pair?: Issued): DatabaseSettings => ({
+  const as = (user: string, mode: DatabaseTlsMode, pair?: IssuedCertificate): DatabaseSettings => ({
     ...settingsFor(secure.server, mode, {
       cert: pair?.cert ?? null,
       key: pair === undefined ? null : new Secret(pair.key, 'test'),

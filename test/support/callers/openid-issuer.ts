@@ -122,7 +122,7 @@ function createProvider(
       accountId: sub,
       claims: async () => ({ sub, ...of.accounts.get(sub) }),
     }),
-    loadExistingGrant: async ({ oidc }: { oidc: Asking }) => {
+    loadExistingGrant: async ({ oidc }: { oidc: PendingSignIn }) => {
       const grant = new provider.Grant({
         clientId: oidc.client.clientId,
         accountId: oidc.session.accountId,
@@ -135,7 +135,7 @@ function createProvider(
   return provider;
 }
 
-interface Asking {
+interface PendingSignIn {
   readonly client: { readonly clientId: string };
   readonly session: { readonly accountId: string };
 }

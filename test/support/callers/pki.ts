@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-export interface Issued {
+export interface IssuedCertificate {
   readonly certPath: string;
   readonly keyPath: string;
   readonly cert: string;
@@ -23,7 +23,7 @@ interface IssueOptions {
 export interface Authority {
   readonly certPath: string;
   readonly cert: string;
-  issue(options: IssueOptions): Issued;
+  issue(options: IssueOptions): IssuedCertificate;
 }
 
 export interface Pki extends Disposable {

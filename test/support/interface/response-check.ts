@@ -19,7 +19,7 @@ export interface Operation {
 
 type Schema = Readonly<Record<string, unknown>>;
 
-interface Described {
+interface DescribedResponse {
   readonly parameters: readonly {
     readonly name: string;
     readonly in: string;
@@ -33,7 +33,7 @@ interface Described {
 
 interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>>;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedResponse>>>>;
 }
 
 export class Description {
@@ -48,7 +48,7 @@ export class Description {
     inlineRefs: false,
     code: { optimize: false },
   });
-  readonly #responses = new Map<string, Described['responses']>();
+  readonly #responses = new Map<string, DescribedResponse['responses']>();
 
   constructor(document: Document) {
     formats.default(this.#ajv);

@@ -119,7 +119,7 @@ export function costlyDocuments(): CostlyDocument[] {
   }));
 }
 
-interface Made {
+interface GeneratedBody {
   readonly name: string;
   readonly path: string;
   readonly body: unknown;
@@ -142,7 +142,7 @@ const costlyPatterns: readonly string[] = [
   'x{0,1000}',
 ];
 
-function costlyConfigs(): Made[] {
+function costlyConfigs(): GeneratedBody[] {
   const post = { path: '/v1/configs' };
   const pattern = (at: number) => `${costlyPatterns[at % costlyPatterns.length]}${at}`;
   const hosted = (at: number) => ({ custom_host: `https://h${at}.example.com/v1`, weight: 0.5 });
@@ -197,7 +197,7 @@ function costlyConfigs(): Made[] {
   }));
 }
 
-function costlyGuardrails(): Made[] {
+function costlyGuardrails(): GeneratedBody[] {
   const check = (id: string, parameters: (at: number) => unknown) =>
     times(100, (at) => ({ id, parameters: parameters(at) }));
   const lists: Record<string, unknown> = {
@@ -252,7 +252,7 @@ function costlyGuardrails(): Made[] {
   }));
 }
 
-function costlyOthers(): Made[] {
+function costlyOthers(): GeneratedBody[] {
   const key = { name: 'k', scopes: ['configs.read'] };
   return [
     {

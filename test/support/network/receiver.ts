@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-interface Received {
+interface ReceivedPost {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: ReturnType<typeof JSON.parse>;
@@ -24,13 +24,13 @@ type Reply =
 export interface Receiver extends AsyncDisposable {
   /** `http://127.0.0.1:port` */
   readonly url: string;
-  readonly received: readonly Received[];
+  readonly received: readonly ReceivedPost[];
   /** Answers of the next requests, one each; 200 once there are none. */
   readonly replies: Reply[];
 }
 
 export async function startReceiver(...replies: Reply[]): Promise<Receiver> {
-  const received: Received[] = [];
+  const received: ReceivedPost[] = [];
   const server: Server = createServer((request, response) => {
     void text(request).then((raw) => {
       const body = raw === '' ? null : JSON.parse(raw);

@@ -14,7 +14,7 @@ export interface CommandResult {
 
 /** Settings come from the process and from the `.env` of `cwd`. */
 export async function runWords(words: readonly string[], cwd: string): Promise<CommandResult> {
-  const [stdout, stderr] = [new Written(), new Written()];
+  const [stdout, stderr] = [new CollectedOutput(), new CollectedOutput()];
   const ending = await runCommandLine(words, {
     stdin: Readable.from([]),
     stdout,
@@ -26,7 +26,7 @@ export async function runWords(words: readonly string[], cwd: string): Promise<C
   return { exitCode: exitCodes[ending], stdout: stdout.text, stderr: stderr.text };
 }
 
-class Written extends Writable {
+class CollectedOutput extends Writable {
   text = '';
 
   override _write(chunk: Buffer, _: BufferEncoding, done: () => void): void {

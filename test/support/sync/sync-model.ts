@@ -35,7 +35,7 @@ const bodies = new Map(
 );
 const fingerprintKey = Buffer.alloc(32, 1);
 
-export interface Wanted extends Partial<Omit<DesiredResource, 'identity' | 'spec' | 'secrets'>> {
+export interface DeclaredResource extends Partial<Omit<DesiredResource, 'identity' | 'spec' | 'secrets'>> {
   readonly secrets?: Record<string, string>;
 }
 
@@ -44,7 +44,7 @@ export function want(
   kind: KindName,
   path: string,
   fields: Spec = {},
-  { secrets = {}, ...options }: Wanted = {},
+  { secrets = {}, ...options }: DeclaredResource = {},
 ): DesiredResource {
   const [first = '', second] = path.split('/');
   const identity: Identity = {
@@ -103,11 +103,11 @@ export function setOf(
   return { resources, externals, source: { repo: '/src', revision: null, digest: 'd' }, leftAlone };
 }
 
-type Stored = Snapshot['resources'][number];
+type StoredResource = Snapshot['resources'][number];
 
 /** Keeps what requests say, wire form, and answers snapshots; no rules of its own but references. */
 export class ModelServer {
-  resources: Stored[] = [];
+  resources: StoredResource[] = [];
   writes = 0;
   #ids = 0;
 
@@ -172,11 +172,11 @@ export class ModelServer {
   }
 
   /** Puts a resource there that nobody declared. */
-  seed(kind: KindName, name: string, spec: Spec, workspaceId: string | null = null): Stored {
+  seed(kind: KindName, name: string, spec: Spec, workspaceId: string | null = null): StoredResource {
     return this.#store(kind, name, { ...spec, name }, workspaceId, null);
   }
 
-  find(key: string): Stored {
+  find(key: string): StoredResource {
     const { kind, workspace, name } = identityOf(key);
     const found = this.resources.find(
       ({ kind: other, managed_by: managed }) =>
@@ -208,7 +208,7 @@ export class ModelServer {
     });
   }
 
-  #insert(change: PlannedChange, sent: Record<string, unknown>, context: ChangeContext): Stored {
+  #insert(change: PlannedChange, sent: Record<string, unknown>, context: ChangeContext): StoredResource {
     const { managed_by: managed, ...body } = structuredClone(sent) as Record<string, SpecJson>;
     const { kind, spec } = { kind: change.identity.kind, spec: change.desired!.spec };
     for (const field of kinds[kind].pathFields) {
@@ -228,7 +228,7 @@ export class ModelServer {
       name,
       rest,
       workspaceId as string | null,
-      managed as unknown as Stored['managed_by'],
+      managed as unknown as StoredResource['managed_by'],
     );
   }
 
@@ -237,12 +237,12 @@ export class ModelServer {
     name: string | null,
     spec: Spec,
     workspaceId: string | null,
-    managed: Stored['managed_by'],
-  ): Stored {
+    managed: StoredResource['managed_by'],
+  ): StoredResource {
     this.#ids += 1;
     const id = `id-${this.#ids}`;
     const slug = typeof spec.slug === 'string' ? spec.slug : `slug-${this.#ids}`;
-    const stored: Stored = {
+    const stored: StoredResource = {
       kind,
       id,
       slug,
@@ -272,7 +272,7 @@ export class ModelServer {
     stored.spec = spec;
     stored.name = typeof spec.name === 'string' ? spec.name : stored.name;
     stored.version += 1;
-    stored.managed_by = managed as unknown as Stored['managed_by'];
+    stored.managed_by = managed as unknown as StoredResource['managed_by'];
   }
 }
 

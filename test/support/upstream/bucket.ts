@@ -11,18 +11,18 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import S3rver from '@20minutes/s3rver';
-import type { S3Place } from '../../../src/blobs/s3.ts';
+import type { S3Location } from '../../../src/blobs/s3.ts';
 import type { S3Key } from '../../../src/blobs/s3-credentials.ts';
 import { Secret } from '../../../src/secret.ts';
 
 export interface Bucket extends AsyncDisposable {
-  readonly place: S3Place;
+  readonly place: S3Location;
   /** The one that it knows. */
   readonly key: { readonly kind: 'key' } & S3Key;
   /** `METHOD /path` of what was asked. */
   readonly requests: string[];
   /** Answers in place of the server where it yields a status, or what a request is refused for (403). */
-  interfere: (requests: string, headers: IncomingHttpHeaders) => number | string | null;
+  interfere: (request: string, headers: IncomingHttpHeaders) => number | string | null;
   /** Names of the objects that are there. */
   objects(): string[];
 }
@@ -39,13 +39,13 @@ export async function startBucket(): Promise<Bucket> {
   });
   const { port } = await server.run();
   const bucket = {
-    asked: [] as string[],
+    requests: [] as string[],
     interfere: (_: string, __: IncomingHttpHeaders): number | string | null => null,
   };
   const relay = createServer((from, to) => {
-    const requests = `${from.method} ${from.url}`;
-    bucket.asked.push(requests);
-    const refused = bucket.interfere(requests, from.headers);
+    const request = `${from.method} ${from.url}`;
+    bucket.requests.push(request);
+    const refused = bucket.interfere(request, from.headers);
     if (refused === null) return pass(port, from, to);
     const [status, code] = typeof refused === 'string' ? [403, refused] : [refused, 'Busy'];
     from.resume().on('end', () => to.writeHead(status).end(`<Error><Code>${code}</Code></Error>`));

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-interface Reached {
+interface ReachedRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: IncomingMessage['headers'];
@@ -13,7 +13,7 @@ interface Reached {
   readonly closed: Promise<void>;
 }
 
-type Script = (request: Reached, response: ServerResponse) => void | Promise<void>;
+type Script = (request: ReachedRequest, response: ServerResponse) => void | Promise<void>;
 
 export interface TestUpstream extends AsyncDisposable {
   /** `http://127.0.0.1:port/v1` */
@@ -21,11 +21,11 @@ export interface TestUpstream extends AsyncDisposable {
   /** `127.0.0.1:port`, as TRUSTED_CUSTOM_HOSTS takes it. */
   readonly host: string;
   /** Every request that came, in order. */
-  readonly reached: Reached[];
+  readonly reached: ReachedRequest[];
   /** What becomes of the requests from now on. */
   script: Script;
   /** The next request that comes. */
-  next(): Promise<Reached>;
+  next(): Promise<ReachedRequest>;
 }
 
 /** Answers with this JSON. */
@@ -47,12 +47,12 @@ export const chatAnswer = {
 export async function startUpstream(
   script: Script = (_, response) => sendJson(response, chatAnswer),
 ): Promise<TestUpstream> {
-  const reached: Reached[] = [];
-  let waiting: ((request: Reached) => void)[] = [];
+  const reached: ReachedRequest[] = [];
+  let waiting: ((request: ReachedRequest) => void)[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request as AsyncIterable<Buffer>) chunks.push(chunk);
-    const one: Reached = {
+    const one: ReachedRequest = {
       method: request.method ?? '',
       url: request.url ?? '',
       headers: request.headers,

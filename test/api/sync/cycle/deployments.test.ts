@@ -213,7 +213,7 @@ it('rejects a second default, and serving all and some workspaces, with the posi
   const config = 'config: {retry: {attempts: 1}}\n  isDefault: 1';
   await expect(
     desiredFrom(workspaces + two('Config', 'a', config) + two('Config', 'b', config)),
-  ).rejects.toThrow(/"line":21,.*the place of the default is used twice, first at all.yaml:14:/);
+  ).rejects.toThrow(/"line":21,.*the default is used twice, first at all.yaml:14:/);
   const other = `---\napiVersion: gatewright.dev/v1\nkind: Config\nmetadata: {name: b, workspace: support}\nspec:\n  ${config}\n`;
   await desiredFrom(workspaces + two('Config', 'a', config) + other);
   const open = 'allowAllWorkspaces: true\n    workspacesAllowed: [{workspaceRef: support}]';

@@ -52,21 +52,21 @@ spec: {description: ${text}}
   };
   const source = { ...set.source, repo, revision };
   const result = await sync.cycle({ ...set, source }, { descent, ...rest });
-  return { ...result, requested: requested };
+  return { ...result, requested };
 }
 
 describe('a commit', () => {
   it('is applied after an earlier one and after none, and is not checked when it is unchanged', async () => {
-    expect(await run(first, 'one')).toMatchObject({ ending: 'success', asked: [] });
+    expect(await run(first, 'one')).toMatchObject({ ending: 'success', requested: [] });
     expect(await run(second, 'two')).toMatchObject({ ending: 'success', refusal: null });
     const again = await run(second, 'three');
-    expect(again).toMatchObject({ ending: 'success', asked: [] });
+    expect(again).toMatchObject({ ending: 'success', requested: [] });
   });
 
   it('is not checked when it changes nothing', async () => {
     await run(first, 'one');
     const same = await run(second, 'one', { stands: 'unrelated' });
-    expect(same).toMatchObject({ ending: 'success', refusal: null, asked: [] });
+    expect(same).toMatchObject({ ending: 'success', refusal: null, requested: [] });
   });
 
   it.each(['unrelated', 'unproven'] as const)(
@@ -80,7 +80,7 @@ describe('a commit', () => {
       expect(refused.refusal?.message).toContain(`${repository} at ${second}`);
       expect(refused.refusal?.message).toContain('gatewright apply . --accept-history');
       const released = await run(second, 'two', { stands, acceptHistory: true });
-      expect(released).toMatchObject({ ending: 'success', asked: [] });
+      expect(released).toMatchObject({ ending: 'success', requested: [] });
       const next = await run(third, 'three');
       expect(next.requested).toContain('b c');
       expect(next.ending).toBe('success');

@@ -86,13 +86,13 @@ spec: {config: {targets: [{provider: openai, weight: ${weight}}]}}
   const names = ['a', 'b', 'c'];
   const every = workspaces.flatMap((workspace) => names.map((name) => ({ workspace, name })));
   const step = fc.record({
-    kept: fc.subarray(every),
+    stored: fc.subarray(every),
     weight: fc.integer({ min: 1, max: 3 }),
     scope: fc.constantFrom(null, new Set(['sales']), new Set(['support'])),
   });
   let expected = new Set<string>();
   await fc.assert(
-    fc.asyncProperty(step, async ({ kept: stored, weight, scope }) => {
+    fc.asyncProperty(step, async ({ stored, weight, scope }) => {
       const text =
         own.join('') + stored.map((one) => config(one.name, one.workspace, weight)).join('');
       const { ending } = await sync.cycle(text, { scope });

@@ -361,7 +361,7 @@ describe('a rejected saved plan with exit code 5', () => {
   const altered: Record<string, { alter: (text: string) => string; reported: RegExp }> = {
     'it is cut off': {
       alter: (text) => text.slice(0, text.length / 2),
-      reported: /gw\.plan is no whole plan: it is cut off or damaged/,
+      reported: /gw\.plan is not a complete plan: it is cut off or damaged/,
     },
     'a value in it was changed': {
       alter: (text) => text.replace('"weight":1', '"weight":2'),
@@ -438,7 +438,7 @@ describe('a saved plan under random changes', () => {
     return workspace() + there.map(([name, weight]) => config(name, weight)).join('');
   }
 
-  interface Reported {
+  interface ReportedPlan {
     readonly kind: string;
     readonly id: string;
     readonly version: number;
@@ -449,10 +449,10 @@ describe('a saved plan under random changes', () => {
 
   async function resources(): Promise<{
     within: string | undefined;
-    configs: Map<string, Reported>;
+    configs: Map<string, ReportedPlan>;
   }> {
     const { body } = await server.request('GET', `/admin/v2/gatewright/snapshot?owner=${owner}`);
-    const all = body.resources as Reported[];
+    const all = body.resources as ReportedPlan[];
     const within = all.find(({ kind, name }) => kind === 'Workspace' && name === `w${count}`)?.id;
     const configs = all.filter((one) => one.kind === 'Config' && one.workspace_id === within);
     return { within, configs: new Map(configs.map((one) => [one.name, one])) };
