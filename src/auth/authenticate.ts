@@ -22,7 +22,7 @@ import {
 import { bySession, type SessionCookies, type SessionDeps } from './sessions.ts';
 
 /** Credentials of a request as the HTTP layer extracts them. */
-export interface Credentials {
+export interface AdminCredentials {
   readonly authorization: string | null;
   readonly gatewayKey: string | null;
   /** Null without cookies. Any other credential takes precedence, because browsers send cookies unasked. */
@@ -65,9 +65,9 @@ export function createAuthCaches(): Pick<AuthDeps, 'standings' | 'organisations'
 const secretHmacBytes = 32;
 
 /** Counts refused credentials. A request without a credential is not counted. */
-export async function authenticate(
+export async function authenticateAdmin(
   deps: AuthDeps,
-  offered: Credentials,
+  offered: AdminCredentials,
   accepts: readonly AcceptedCredential[],
   now: number,
 ): Promise<Principal> {
@@ -88,7 +88,7 @@ export async function authenticate(
  */
 async function callerOf(
   deps: AuthDeps,
-  offered: Credentials,
+  offered: AdminCredentials,
   accepts: readonly AcceptedCredential[],
   now: number,
 ): Promise<Principal> {

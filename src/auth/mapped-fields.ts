@@ -4,8 +4,8 @@ import type { AuthConfig } from '../model/secrets/secret-manager.ts';
 import { readMappings } from '../model/secrets/secret-mapping.ts';
 import { readDocument } from '../model/wire/json-record.ts';
 import { Secret } from '../secret.ts';
-import { SecretUnreadable } from '../secret-managers/kept-secret.ts';
-import type { SecretPlace } from '../secret-managers/secret-managers.ts';
+import { SecretUnreadable } from '../secret-managers/managed-secret.ts';
+import type { SecretLocation } from '../secret-managers/secret-managers.ts';
 import type { SecretReferenceWithWorkspaces } from '../store/resources/secret-references.ts';
 import type { Unsealer } from './keyring.ts';
 import { authSecretLocations } from './reference-secrets.ts';
@@ -18,7 +18,7 @@ export interface MappedField {
   /** Field of the secret; null for the whole secret. */
   readonly secretKey: string | null;
   readonly isJson: boolean;
-  readonly place: SecretPlace;
+  readonly place: SecretLocation;
   readonly slug: string;
   readonly isAllowed: boolean;
 }
@@ -55,7 +55,7 @@ export function resolveMappedFields(
   );
 }
 
-function placeOf(row: SecretReferenceWithWorkspaces, unsealer: Unsealer): SecretPlace {
+function placeOf(row: SecretReferenceWithWorkspaces, unsealer: Unsealer): SecretLocation {
   const { id, manager_type: managerType, secret_path: path } = row;
   const mark = createHash('sha256').update(`${row.auth_config} ${path}`).digest('base64url');
   const opened = openSecrets(

@@ -86,6 +86,7 @@ const mayImport: Record<string, readonly string[]> = {
   embedded: ['log', 'clock'],
   admin: ['admin/*', 'auth', 'http', 'store', 'model', 'settings', 'clock'],
   'admin/request': ['auth', 'http', 'store', 'model', 'settings', 'clock'],
+  'admin/access': ['admin/request', 'auth', 'http', 'store', 'model'],
   ...adminFamilies('api-keys', 'workspaces', 'guardrails', 'configs', 'policies', 'mcp'),
   ...adminFamilies(
     'identity',
@@ -256,7 +257,21 @@ const mayImport: Record<string, readonly string[]> = {
   'store/rows': ['store/connection', 'model'],
   'store/migrations': ['store/connection', 'settings', 'log'],
   'store/connection': ['settings', 'log'],
-  http: ['model', 'settings', 'log'],
+  http: ['http/*'],
+  'http/server': [
+    'http/connections',
+    'http/input',
+    'http/responses',
+    'http/routes',
+    'model',
+    'settings',
+    'log',
+  ],
+  'http/openapi': ['http/input', 'http/responses', 'http/routes', 'model'],
+  'http/input': ['http/routes', 'model'],
+  'http/responses': ['http/connections', 'http/routes', 'model'],
+  'http/routes': ['http/connections', 'model', 'settings'],
+  'http/connections': ['model', 'log'],
   kube: ['remote', 'clock'],
   vault: ['remote', 'clock'],
   blobs: ['remote'],
@@ -304,7 +319,7 @@ const mayImport: Record<string, readonly string[]> = {
 
 /** Families of resources share what lies in `admin/request`, and never import each other. */
 function adminFamilies(...names: readonly string[]): Record<string, readonly string[]> {
-  const row = ['admin/request', 'auth', 'http', 'store', 'model'];
+  const row = ['admin/request', 'admin/access', 'auth', 'http', 'store', 'model'];
   return Object.fromEntries(names.map((name) => [`admin/${name}`, row]));
 }
 

@@ -11,7 +11,7 @@ import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
 
 /** A budget as sent; its schema is already validated. */
-export type BudgetTerms = LimitFields & { readonly credit_limit: number };
+export type BudgetFields = LimitFields & { readonly credit_limit: number };
 
 /** A resource that may have a budget. */
 export interface BudgetOwner extends usageBudgets.BudgetSubject {
@@ -23,7 +23,7 @@ export interface BudgetOwner extends usageBudgets.BudgetSubject {
 export async function openBudget(
   tx: Db,
   owner: BudgetOwner,
-  budget: BudgetTerms,
+  budget: BudgetFields,
   now: number,
 ): Promise<void> {
   await usageBudgets.insert(tx, {
@@ -49,7 +49,7 @@ export async function changeBudget(
   tx: Db,
   trail: AuditContext,
   owner: BudgetOwner,
-  change: { before: BudgetTerms | null; after: BudgetTerms | null },
+  change: { before: BudgetFields | null; after: BudgetFields | null },
 ): Promise<void> {
   const { before, after } = change;
   const { now } = trail.author;
@@ -126,7 +126,7 @@ export async function resetBudget(
 
 /** Limit and threshold of a budget in whole units. */
 export function termColumnsOf(
-  budget: Pick<BudgetTerms, 'type' | 'credit_limit' | 'alert_threshold'>,
+  budget: Pick<BudgetFields, 'type' | 'credit_limit' | 'alert_threshold'>,
 ): Pick<usageBudgets.UsageBudgetRow, 'credit_limit_units' | 'alert_threshold_units'> {
   const { credit_limit: limit, alert_threshold: threshold } = budget;
   const type = typeOf(budget);

@@ -49,7 +49,7 @@ import { requireUnique } from '../request/unique.ts';
 import { kindOfKey } from './api-key-record.ts';
 import { requireOwnRights } from './api-key-rights.ts';
 import { maxDaysOf, plannedRotation, requireAllowedExpiry } from './api-key-rules.ts';
-import { requireRoom, requireUser } from './api-key-user.ts';
+import { requireUser, requireUserKeyCapacity } from './api-key-user.ts';
 
 type CreateBody = ApiKeyCreate & CreateFields & { readonly key?: string | undefined };
 type UpdateBody = ApiKeyUpdate & UpdateFields;
@@ -57,7 +57,7 @@ type UpdateBody = ApiKeyUpdate & UpdateFields;
 export type KeyAction = 'create' | 'read' | 'update' | 'delete' | 'list' | 'rotate';
 
 /** `workspace_service_api_keys.create` (docs/reference/access.md, Scopes). */
-export function scopeOf(type: ApiKeyType, subType: ApiKeySubType, action: KeyAction): string {
+export function apiKeyScope(type: ApiKeyType, subType: ApiKeySubType, action: KeyAction): string {
   return `${type}_${subType}_api_keys.${action}`;
 }
 
@@ -65,12 +65,12 @@ export function scopeOf(type: ApiKeyType, subType: ApiKeySubType, action: KeyAct
  * @throws ApiError `forbidden` unless the caller may do this to keys of this type. For plain members keys
  *   of others do not exist.
  */
-export function authoriseType(
+export function requireKeyScope(
   caller: AdminRequest['caller'],
   row: Pick<apiKeys.StoredApiKey, 'type' | 'user_id'>,
   action: KeyAction,
 ): void {
-  const required = scopeOf(...kindOfKey(row), action);
+  const required = apiKeyScope(...kindOfKey(row), action);
   if (!grantsScope(caller.scopes, required)) throw new ApiError('forbidden');
   const { person } = caller;
   if (person === null || person.actsForOthers || row.user_id === person.userId) return;
@@ -78,7 +78,7 @@ export function authoriseType(
 }
 
 /** Returns the key's value, which is never shown again. */
-export async function create(
+export async function createApiKey(
   deps: AdminDeps,
   request: BodyRequest<CreateBody>,
   type: ApiKeyType,
@@ -87,7 +87,7 @@ export async function create(
   const { body, caller } = request;
   requireOwnOrganisation(caller, body.organisation_id);
   const user_id = userOf(request, subType);
-  authoriseType(caller, { type: `${type}-${subType}`, user_id: user_id ?? null }, 'create');
+  requireKeyScope(caller, { type: `${type}-${subType}`, user_id: user_id ?? null }, 'create');
   if (type === 'organisation' && caller.workspaceId !== null) throw new ApiError('forbidden');
   const workspace_id = body.workspace_id ?? caller.workspaceId ?? undefined;
   rejectFaults(apiKeyFaults({ type, sub_type: subType, workspace_id, user_id }));
@@ -148,7 +148,7 @@ async function insertKey(
   const place = { organisation_id: caller.organisationId, workspace_id: workspace?.id ?? null };
   await requireOwnRights(tx, caller, { type, user_id: userId, ...place }, body.scopes);
   await requireUser(tx, caller.organisationId, workspace, userId);
-  await requireRoom(tx, workspace, type);
+  await requireUserKeyCapacity(tx, workspace, type);
   const expiresAt = typeof body.expires_at === 'string' ? parseTimestamp(body.expires_at) : null;
   await requireAllowedExpiry(tx, caller, maxDaysOf(workspace), expiresAt, now);
   const budget = body.usage_limits ?? null;
@@ -193,7 +193,7 @@ function createWriter(subTypes: readonly ApiKeySubType[]): ResourceWriter<apiKey
     lock: async (tx, organisationId, id) =>
       ofSubType(subTypes, await apiKeys.findByIdForUpdate(tx, organisationId, idOr404(id))),
     write: apiKeys.update,
-    admit: authoriseType,
+    admit: requireKeyScope,
   };
 }
 
@@ -206,7 +206,7 @@ export function ofSubType(
 }
 
 /** Returns `{}`. Absent fields stay, null clears. */
-export async function update(
+export async function updateApiKey(
   deps: AdminDeps,
   request: BodyRequest<UpdateBody>,
   subTypes: readonly ApiKeySubType[],
@@ -309,7 +309,7 @@ async function defaultColumns(
 }
 
 /** Returns `{}`; the key is invalid as soon as this resolves. */
-export async function remove(
+export async function deleteApiKey(
   deps: AdminDeps,
   request: ItemRequest,
   subTypes: readonly ApiKeySubType[],

@@ -8,7 +8,7 @@ import {
   hasPeriod,
   RotationPolicy,
 } from '../../model/people/api-key.ts';
-import { JsonRecord, readDocument, omitNulls } from '../../model/wire/json-record.ts';
+import { JsonRecord, omitNulls, readDocument } from '../../model/wire/json-record.ts';
 import { Flag } from '../../model/wire/resource-fields.ts';
 import {
   formatTimestamp,
@@ -63,7 +63,7 @@ export const ApiKeyRecord = z.object({
 });
 
 /** `budget` is the key's current budget state, if it has a budget. Fields that were not sent stay null. */
-export function toRecord(
+export function apiKeyToRecord(
   row: StoredApiKey,
   budget: BudgetState | undefined,
   now: number,
@@ -114,7 +114,7 @@ export function toRecord(
  * The body that would create this key, without absent fields and with UUIDs as references; `type` and
  * `sub_type` are the two path values. Sync compares it with its manifests.
  */
-export function toSpec(row: StoredApiKey): Record<string, unknown> {
+export function apiKeyToSpec(row: StoredApiKey): Record<string, unknown> {
   const [type, subType] = kindOfKey(row);
   const defaults = omitNulls({
     metadata: readDocument<JsonRecord>(row.metadata),
@@ -139,7 +139,7 @@ export function toSpec(row: StoredApiKey): Record<string, unknown> {
 }
 
 /** Rotation data for the snapshot; empty for a key without past and planned rotations. */
-export function toRotation(row: StoredApiKey): Pick<SnapshotResource, 'rotation'> {
+export function apiKeyToRotation(row: StoredApiKey): Pick<SnapshotResource, 'rotation'> {
   const next = readDocument<RotationPolicy>(row.rotation_policy)?.next_rotation_at ?? null;
   if (next === null && row.rotated_at === null) return {};
   return {

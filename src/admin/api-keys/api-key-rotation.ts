@@ -16,7 +16,7 @@ import { createFields, type WorkspaceQuery } from '../request/frame-fields.ts';
 import { findOr404, idOr404, requireWorkspace } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
 import { requireVersion } from '../request/version.ts';
-import { authoriseType, chooseKey, ofSubType } from './api-key-changes.ts';
+import { chooseKey, ofSubType, requireKeyScope } from './api-key-changes.ts';
 import { requireNoGain } from './api-key-rights.ts';
 import { rotatedPolicy, transitionOf } from './api-key-rules.ts';
 
@@ -53,7 +53,7 @@ export async function rotate(
     const stored = await apiKeys.findByIdForUpdate(tx, organisationId, idOr404(params.id!));
     const row = findOr404(caller, ofSubType(subTypes, stored));
     await requireWorkspace(tx, caller, row, query.workspace_id);
-    authoriseType(caller, row, 'rotate');
+    requireKeyScope(caller, row, 'rotate');
     await requireNoGain(tx, caller, row);
     const values = await apiKeyValues.listForUpdate(tx, row);
     const hash = deps.keyring.hashCredential(key);

@@ -35,7 +35,7 @@ function refuse(message: string): never {
 }
 
 /** @throws ApiError `conflict` when the workspace has reached its limit of user keys */
-export async function requireRoom(
+export async function requireUserKeyCapacity(
   tx: Db,
   workspace: StoredWorkspace | null,
   type: string,

@@ -33,15 +33,15 @@ import { resourceRoutes } from '../request/resource-routes.ts';
 import { findOr404, idOr404, requireWorkspace, resolveWorkspace } from '../request/scoping.ts';
 import { withVersionTag } from '../request/version.ts';
 import {
-  authoriseType,
-  create,
+  apiKeyScope,
+  createApiKey,
+  deleteApiKey,
   type KeyAction,
   ofSubType,
-  remove,
-  scopeOf,
-  update,
+  requireKeyScope,
+  updateApiKey,
 } from './api-key-changes.ts';
-import { ApiKeyRecord, toRecord, toRotation, toSpec } from './api-key-record.ts';
+import { ApiKeyRecord, apiKeyToRecord, apiKeyToRotation, apiKeyToSpec } from './api-key-record.ts';
 import { rotate, rotateFields } from './api-key-rotation.ts';
 
 const idsMax = 100;
@@ -70,7 +70,7 @@ export const apiKeyResource: Resource = {
   kind: 'ApiKey',
   features: ['apiAccess'],
   routes: apiKeyRoutes,
-  snapshot: snapshotOf(apiKeys.listAllForOrganisation, toSpec, toRotation),
+  snapshot: snapshotOf(apiKeys.listAllForOrganisation, apiKeyToSpec, apiKeyToRotation),
   contents: apiKeys.contents,
 };
 
@@ -108,11 +108,11 @@ function itemRoutes(
       body: ApiKeyUpdate.extend(updateFields),
       ignoredFields,
       response: z.object({}),
-      handle: (request) => update(deps, request, subTypes),
+      handle: (request) => updateApiKey(deps, request, subTypes),
     }),
     on.remove({
       summary: 'Delete an API key',
-      handle: (request) => remove(deps, request, subTypes),
+      handle: (request) => deleteApiKey(deps, request, subTypes),
     }),
     route({
       ...forOwners,
@@ -142,13 +142,14 @@ function createRoutes(deps: AdminDeps): Route<Principal>[] {
       returnsCredentialOf: 'ApiKey',
       path: '/api-keys/:type/:subType',
       mounts: everyMount,
-      scope: ({ type, subType }) => scopeOf(type as ApiKeyType, subType as ApiKeySubType, 'create'),
+      scope: ({ type, subType }) =>
+        apiKeyScope(type as ApiKeyType, subType as ApiKeySubType, 'create'),
       summary,
       params: z.object({ type: ApiKeyType, subType: ApiKeySubType }),
       body: CreateBody,
       ignoredFields,
       response: CreateReply,
-      handle: (request) => create(deps, request, request.params.type, request.params.subType),
+      handle: (request) => createApiKey(deps, request, request.params.type, request.params.subType),
     }),
     ...ApiKeySubType.options.map((subType) =>
       route({
@@ -163,7 +164,7 @@ function createRoutes(deps: AdminDeps): Route<Principal>[] {
         ignoredFields,
         response: CreateReply,
         handle: (request: BodyRequest<TypedCreateBody>) =>
-          create(deps, request, typeOf(request), subType),
+          createApiKey(deps, request, typeOf(request), subType),
       }),
     ),
   ];
@@ -213,7 +214,7 @@ type ListRequest = QueryRequest<z.infer<typeof ListQuery>>;
 /** The required scope depends on the key; the handlers check the exact one. */
 function anyScope(action: KeyAction, subTypes: readonly ApiKeySubType[]): string[] {
   return ApiKeyType.options.flatMap((type) =>
-    subTypes.map((subType) => scopeOf(type, subType, action)),
+    subTypes.map((subType) => apiKeyScope(type, subType, action)),
   );
 }
 
@@ -227,7 +228,7 @@ async function list(
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const types = ApiKeyType.options.flatMap((type) =>
     subTypes
-      .filter((subType) => grantsScope(caller.scopes, scopeOf(type, subType, 'list')))
+      .filter((subType) => grantsScope(caller.scopes, apiKeyScope(type, subType, 'list')))
       .map((subType) => `${type}-${subType}` as const),
   );
   const isOwnOnly = caller.person?.actsForOthers === false;
@@ -237,7 +238,7 @@ async function list(
   const { rows, ids, total } = page;
   const budgets = await usageBudgets.listStates(db, caller.organisationId, 'api_key', ids, now);
   return listReply(
-    mapItems(rows, (row) => toRecord(row, budgets.get(row.id), now)),
+    mapItems(rows, (row) => apiKeyToRecord(row, budgets.get(row.id), now)),
     total,
   );
 }
@@ -259,8 +260,8 @@ async function get(deps: AdminDeps, request: ItemRequest, subTypes: readonly Api
   const stored = await apiKeys.findById(db, caller.organisationId, id);
   const row = findOr404(caller, ofSubType(subTypes, stored));
   await requireWorkspace(db, caller, row, request.query.workspace_id);
-  authoriseType(caller, row, 'read');
+  requireKeyScope(caller, row, 'read');
   const subject = { organisationId: caller.organisationId, kind: 'api_key', id } as const;
-  const record = toRecord(row, await usageBudgets.findState(db, subject, now), now);
+  const record = apiKeyToRecord(row, await usageBudgets.findState(db, subject, now), now);
   return withVersionTag(record, row);
 }

@@ -20,7 +20,7 @@ interface ChangedResource {
  * @throws ApiError `invalid` for an incomplete change or an unknown label; `dependency` when a change that
  *   this one depends on was not carried out
  */
-export function requestOf(change: ChangeRequest, outcomes: Outcomes): InnerRequest {
+export function toInnerRequest(change: ChangeRequest, outcomes: Outcomes): InnerRequest {
   for (const label of change.after ?? []) requireDone(outcomes, label, ['after']);
   const { kind, action, id } = change;
   const { create, item, pathFields } = kinds[kind];

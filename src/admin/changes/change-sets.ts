@@ -15,7 +15,7 @@ import { undoable } from '../../store/connection/savepoint.ts';
 import * as organisationLocks from '../../store/rows/organisation-locks.ts';
 import { type AdminDeps, forOwners } from '../request/deps.ts';
 import type { BodyRequest } from '../request/frame-fields.ts';
-import { changedResourceOf, type Outcomes, requestOf } from './change-request.ts';
+import { changedResourceOf, type Outcomes, toInnerRequest } from './change-request.ts';
 
 /** Any scope that allows a change of some resource; each change then checks its own scope. */
 const scopes = allScopes.filter((scope) =>
@@ -125,7 +125,7 @@ class ChangeSetRun {
     if (this.#isStopped) return this.refuse(change, notStarted());
     try {
       const result = await within(async () => {
-        const inner = requestOf(change, this.#outcomes as Outcomes);
+        const inner = toInnerRequest(change, this.#outcomes as Outcomes);
         return this.#request.inner.carryOut(this.#request, inner);
       });
       this.#record(change, changedResourceOf(result) ?? { id: change.id ?? '', slug: null });

@@ -36,7 +36,7 @@ export const ConfigVersionRecord = ConfigRecord.extend({
 });
 
 /** Columns of a list item; without the content, which may be a megabyte. */
-export const listedColumns = [
+export const configListColumns = [
   'id',
   'name',
   'slug',
@@ -50,8 +50,8 @@ export const listedColumns = [
   'last_updated_at',
 ] as const satisfies readonly (keyof StoredConfig)[];
 
-export function toListItem(
-  row: Pick<StoredConfig, (typeof listedColumns)[number]>,
+export function configToListItem(
+  row: Pick<StoredConfig, (typeof configListColumns)[number]>,
 ): z.infer<typeof ConfigListItem> {
   return {
     id: row.id,
@@ -69,9 +69,9 @@ export function toListItem(
   };
 }
 
-export function toRecord(row: StoredConfig): z.infer<typeof ConfigRecord> {
+export function configToRecord(row: StoredConfig): z.infer<typeof ConfigRecord> {
   return {
-    ...toListItem(row),
+    ...configToListItem(row),
     config: row.config,
     format: 'json',
     type: 'ORG_CONFIG',
@@ -80,12 +80,12 @@ export function toRecord(row: StoredConfig): z.infer<typeof ConfigRecord> {
 }
 
 /** One version of the config, with the name and content of that version. */
-export function toVersionRecord(
+export function configToVersionRecord(
   row: StoredConfig,
   version: StoredConfigVersion,
 ): z.infer<typeof ConfigVersionRecord> {
   return {
-    ...toRecord(row),
+    ...configToRecord(row),
     name: version.name,
     config: version.config,
     version_id: version.id,
@@ -95,7 +95,7 @@ export function toVersionRecord(
 }
 
 /** The body that would create this config; sync compares it with its manifests. */
-export function toSpec(row: StoredConfig): Record<string, unknown> {
+export function configToSpec(row: StoredConfig): Record<string, unknown> {
   return {
     name: row.name,
     config: JSON.parse(row.config),

@@ -44,11 +44,11 @@ import {
   ConfigListItem,
   ConfigRecord,
   ConfigVersionRecord,
-  listedColumns,
-  toListItem,
-  toRecord,
-  toSpec,
-  toVersionRecord,
+  configListColumns,
+  configToListItem,
+  configToRecord,
+  configToSpec,
+  configToVersionRecord,
 } from './config-record.ts';
 
 const slugForm = { prefix: 'pc', nameLengthMax: 6 };
@@ -89,7 +89,7 @@ export const configResource: Resource = {
   kind: 'Config',
   features: [],
   routes: configRoutes,
-  snapshot: snapshotOf(configs.listAllForOrganisation, toSpec),
+  snapshot: snapshotOf(configs.listAllForOrganisation, configToSpec),
   contents: configs.contents,
 };
 
@@ -176,13 +176,13 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id };
   const page = toPage(query);
-  const found = await configs.list(db, caller.organisationId, filter, page, listedColumns);
-  return listReply(found.rows.values().map(toListItem), found.total);
+  const found = await configs.list(db, caller.organisationId, filter, page, configListColumns);
+  return listReply(found.rows.values().map(configToListItem), found.total);
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
   const row = await find(deps.database.readable, request);
-  return withVersionTag(toRecord(row), row);
+  return withVersionTag(configToRecord(row), row);
 }
 
 async function listVersions(deps: AdminDeps, request: QueryRequest<z.infer<typeof VersionsQuery>>) {
@@ -197,7 +197,7 @@ async function* versionRecords(
   row: configs.StoredConfig,
   versions: AsyncIterable<configs.StoredConfigVersion>,
 ) {
-  for await (const version of versions) yield toVersionRecord(row, version);
+  for await (const version of versions) yield configToVersionRecord(row, version);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {

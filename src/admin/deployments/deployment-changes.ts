@@ -38,13 +38,13 @@ import {
 } from '../request/resource-change.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
-import { readSettled, shownAuth } from './deployment-record.ts';
+import { authInBothFormats, readDeploymentState } from './deployment-record.ts';
 
-type Stored = gatewayDeployments.StoredGatewayDeployment;
-type Placed = Stored & { readonly workspace_id: null };
+type DeploymentRow = gatewayDeployments.StoredGatewayDeployment;
+type DeploymentResource = DeploymentRow & { readonly workspace_id: null };
 
 /** The credential of the deployment is returned only here. */
-export async function create(
+export async function createDeployment(
   deps: AdminDeps,
   request: BodyRequest<DeploymentCreate & CreateFields>,
 ) {
@@ -101,11 +101,11 @@ export async function create(
   });
   const { id, slug } = row;
   const made = { id, slug, organisation_id: organisationId, object: 'deployment' as const };
-  return { ...made, ...shownAuth(row, auth.value) };
+  return { ...made, ...authInBothFormats(row, auth.value) };
 }
 
 /** Writer for updates. With `isAlone` it locks the organisation, because a new default changes the others. */
-function changingAs({ isAlone = false } = {}): ResourceWriter<Placed> {
+function createWriter({ isAlone = false } = {}): ResourceWriter<DeploymentResource> {
   return {
     kind: 'Deployment',
     param: 'deploymentId',
@@ -120,7 +120,7 @@ function changingAs({ isAlone = false } = {}): ResourceWriter<Placed> {
 }
 
 /** Returns a new credential if one was requested. Absent fields stay, null clears. */
-export async function update(
+export async function updateDeployment(
   deps: AdminDeps,
   request: BodyRequest<DeploymentUpdate & UpdateFields>,
 ) {
@@ -128,7 +128,7 @@ export async function update(
   const { organisationId } = caller;
   const auth = body.rotate_auth === true ? newAuth(deps) : null;
   const isDeclared = body.managed_by !== undefined;
-  const course = changingAs({ isAlone: body.is_default === true });
+  const course = createWriter({ isAlone: body.is_default === true });
   const row = await updateResource(deps, request, course, {
     columns: async (tx, stored) => ({
       name: body.name,
@@ -138,7 +138,7 @@ export async function update(
       is_default: body.is_default === undefined ? undefined : Number(body.is_default),
       ...(body.auth_settings === undefined
         ? {}
-        : await settle(tx, organisationId, readSettled(stored), body.auth_settings, {
+        : await settle(tx, organisationId, readDeploymentState(stored), body.auth_settings, {
             replaces: body.override_existing === true,
             isDeclared,
           })),
@@ -161,25 +161,27 @@ export async function update(
       }
     },
   });
-  return auth === null ? {} : shownAuth(row, auth.value);
+  return auth === null ? {} : authInBothFormats(row, auth.value);
 }
 
 /** Returns `{}`. Archiving an archived deployment changes nothing. */
-export async function archive(
+export async function archiveDeployment(
   deps: AdminDeps,
   request: Parameters<typeof deleteResource>[1],
 ): Promise<Record<string, never>> {
   const { caller, params, now, ifMatch } = request;
   const { readable } = deps.database;
-  const found = await gatewayDeployments.findByIdOrSlug(
-    ...([readable, caller.organisationId, params.deploymentId!] as const),
+  const row = await gatewayDeployments.findByIdOrSlug(
+    readable,
+    caller.organisationId,
+    params.deploymentId!,
   );
-  const isOver = found?.status === 'archived' && caller.workspaceId === null;
-  if (isOver && (ifMatch ?? found.version) === found.version) return {};
-  return deleteResource(deps, request, changingAs(), async (tx, row) => {
+  const isArchived = row?.status === 'archived' && caller.workspaceId === null;
+  if (isArchived && (ifMatch ?? row.version) === row.version) return {};
+  return deleteResource(deps, request, createWriter(), async (tx, locked) => {
     const columns = { status: 'archived' as const, is_default: 0, last_updated_at: now };
-    await gatewayDeployments.update(tx, row.organisation_id, row.id, columns);
-    return { name: row.name };
+    await gatewayDeployments.update(tx, locked.organisation_id, locked.id, columns);
+    return { name: locked.name };
   });
 }
 

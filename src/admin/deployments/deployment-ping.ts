@@ -4,7 +4,7 @@ import { ApiError } from '../../model/wire/errors.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 import type { StoredGatewayDeployment } from '../../store/resources/gateway-deployments.ts';
 import type { AdminDeps } from '../request/deps.ts';
-import { readSettings } from './deployment-record.ts';
+import { readDeploymentSettings } from './deployment-record.ts';
 
 /** Clients of the Admin API wait up to 30 s. */
 const timeoutMs = 10_000;
@@ -41,7 +41,7 @@ export class DeploymentPings {
   }
 
   async ping(row: StoredGatewayDeployment): Promise<z.infer<typeof DeploymentPing>> {
-    const { gateway_base_url: url } = readSettings(row);
+    const { gateway_base_url: url } = readDeploymentSettings(row);
     if (url === undefined) {
       throw validationError({
         path: ['auth_settings', 'gateway_base_url'],

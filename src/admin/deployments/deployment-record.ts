@@ -1,6 +1,6 @@
 /** Converts deployments to API records; the credential is shown once and masked afterwards. */
 import { z } from 'zod';
-import { JsonRecord, readDocument, omitNulls } from '../../model/wire/json-record.ts';
+import { JsonRecord, omitNulls, readDocument } from '../../model/wire/json-record.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import {
   type DeploymentState,
@@ -74,11 +74,11 @@ export const DeploymentUpdated = z.object({
 });
 
 /** The credential in the two formats that clients expect. */
-export function shownAuth({ slug }: Pick<StoredGatewayDeployment, 'slug'>, value: string) {
+export function authInBothFormats({ slug }: Pick<StoredGatewayDeployment, 'slug'>, value: string) {
   return { client_auth: value, credentials: { username: slug, password: value } };
 }
 
-export function toItem(row: StoredGatewayDeployment): z.infer<typeof DeploymentItem> {
+export function deploymentToItem(row: StoredGatewayDeployment): z.infer<typeof DeploymentItem> {
   return {
     id: row.id,
     organisation_id: row.organisation_id,
@@ -101,13 +101,13 @@ export function toItem(row: StoredGatewayDeployment): z.infer<typeof DeploymentI
 }
 
 /** `workspaces` are the row's workspaces that are not archived. */
-export function toRecord(
+export function deploymentToRecord(
   row: StoredGatewayDeployment,
   workspaces: readonly StoredWorkspace[],
 ): z.infer<typeof DeploymentRecord> {
-  const { declared: _, ...settings } = readSettings(row);
+  const { declared: _, ...settings } = readDeploymentSettings(row);
   return {
-    ...toItem(row),
+    ...deploymentToItem(row),
     auth_settings: {
       ...settings,
       workspaces_allowed: workspaces.map(({ slug }) => slug),
@@ -118,11 +118,13 @@ export function toRecord(
     },
     workspaces: workspaces.map(({ id, slug }) => ({ id, slug })),
     deployment_config: readDocument<JsonRecord>(row.deployment_config),
-    ...shownAuth(row, row.client_auth_mask),
+    ...authInBothFormats(row, row.client_auth_mask),
   };
 }
 
-export function readSettings(row: Pick<StoredGatewayDeployment, 'auth_settings'>): StoredSettings {
+export function readDeploymentSettings(
+  row: Pick<StoredGatewayDeployment, 'auth_settings'>,
+): StoredSettings {
   return readDocument<StoredSettings>(row.auth_settings)!;
 }
 
@@ -130,20 +132,20 @@ export function readWorkspaceIds(row: Pick<StoredGatewayDeployment, 'workspace_i
   return readDocument<string[]>(row.workspace_ids)!;
 }
 
-export function readSettled(row: StoredGatewayDeployment): DeploymentState {
+export function readDeploymentState(row: StoredGatewayDeployment): DeploymentState {
   const isOpen = row.allow_all_workspaces !== 0;
   return {
-    settings: readSettings(row),
+    settings: readDeploymentSettings(row),
     served: { isOpen, workspaceIds: readWorkspaceIds(row) },
   };
 }
 
 /** The body that would create it again, without absent fields; `active` are the ids of existing workspaces. */
-export function toSpec(
+export function deploymentToSpec(
   row: StoredGatewayDeployment,
   active: ReadonlySet<string>,
 ): Record<string, unknown> {
-  const settings = mapWorkspaceReferences(declarableSettings(readSettled(row)), (id) =>
+  const settings = mapWorkspaceReferences(declarableSettings(readDeploymentState(row)), (id) =>
     active.has(id) ? id : undefined,
   );
   return omitNulls({

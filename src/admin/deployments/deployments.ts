@@ -25,17 +25,17 @@ import { type Resource, snapshotOf } from '../request/resource.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { TagsQuery } from '../request/tags-query.ts';
 import { withVersionTag } from '../request/version.ts';
-import { archive, create, update } from './deployment-changes.ts';
+import { archiveDeployment, createDeployment, updateDeployment } from './deployment-changes.ts';
 import { DeploymentPing, DeploymentPings } from './deployment-ping.ts';
 import {
   DeploymentCreated,
   DeploymentItem,
   DeploymentRecord,
   DeploymentUpdated,
+  deploymentToItem,
+  deploymentToRecord,
+  deploymentToSpec,
   readWorkspaceIds,
-  toItem,
-  toRecord,
-  toSpec,
 } from './deployment-record.ts';
 
 const { organisation_id, managed_by } = createFields;
@@ -70,7 +70,7 @@ export const deploymentResource: Resource = {
       const active = new Set(all.map(({ id }) => id));
       return rows.map((row) => ({ ...row, active }));
     },
-    ({ active, ...row }) => toSpec(row, active),
+    ({ active, ...row }) => deploymentToSpec(row, active),
   ),
 };
 
@@ -88,7 +88,7 @@ function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Register a deployment; its credential is returned only here',
       body: CreateBody,
       response: DeploymentCreated,
-      handle: (request) => create(deps, request),
+      handle: (request) => createDeployment(deps, request),
     }),
     route({
       ...all,
@@ -128,7 +128,7 @@ function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
       body: UpdateBody,
       ignoredFields: ['id', 'slug', 'organisation_id'],
       response: DeploymentUpdated,
-      handle: (request) => update(deps, request),
+      handle: (request) => updateDeployment(deps, request),
     }),
     route({
       ...item,
@@ -138,7 +138,7 @@ function deploymentRoutes(deps: AdminDeps): Route<Principal>[] {
       versioned: true,
       summary: 'Archive a deployment',
       response: z.object({}),
-      handle: (request) => archive(deps, request),
+      handle: (request) => archiveDeployment(deps, request),
     }),
   ];
 }
@@ -161,7 +161,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
         : [workspace.id],
   };
   const found = await gatewayDeployments.list(db, caller.organisationId, filter, toPage(query));
-  return listReply(found.rows.map(toItem), found.total);
+  return listReply(found.rows.map(deploymentToItem), found.total);
 }
 
 /** Slugs of unknown workspaces match deployments that serve all workspaces. */
@@ -183,7 +183,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const named =
     ids.length === 0 ? [] : await workspaces.listByIds(db, request.caller.organisationId, ids);
-  return withVersionTag(toRecord(row, named), row);
+  return withVersionTag(deploymentToRecord(row, named), row);
 }
 
 /** A caller bound to a workspace finds only deployments that serve it. */

@@ -89,10 +89,12 @@ async function get(deps: AdminDeps, { caller }: AdminRequest) {
   return withVersionTag(record, stored);
 }
 
-type Placed = organisationDefaults.StoredOrganisationDefaults & { readonly workspace_id: null };
+type DefaultsResource = organisationDefaults.StoredOrganisationDefaults & {
+  readonly workspace_id: null;
+};
 
 /** Writer of the one row, whatever the path contains. */
-function changingAt(now: number): ResourceWriter<Placed> {
+function changingAt(now: number): ResourceWriter<DefaultsResource> {
   return {
     kind: 'OrganisationDefaults',
     param: '',
@@ -110,7 +112,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Defau
   requireWholeOrganisation(caller);
   const { id } = await updateResource(deps, request, changingAt(now), {
     columns: async (tx, { organisation_id: organisationId }) => {
-      const columns: Partial<Placed> = {};
+      const columns: Partial<DefaultsResource> = {};
       if (body.export_settings !== undefined) {
         columns.denied_export_fields = JSON.stringify(body.export_settings?.deniedFields ?? []);
       }
@@ -157,7 +159,11 @@ async function idsNamed(
 }
 
 /** Whether a guardrail is among the defaults of the organisation. */
-export async function isDefault(tx: Db, organisationId: string, id: string): Promise<boolean> {
+export async function isDefaultGuardrail(
+  tx: Db,
+  organisationId: string,
+  id: string,
+): Promise<boolean> {
   const stored = await organisationDefaults.find(tx, organisationId);
   return guardrailFields.some((side) => idsOf(stored, side).includes(id));
 }

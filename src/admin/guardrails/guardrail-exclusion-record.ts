@@ -14,7 +14,9 @@ export const GuardrailExclusionRecord = z.object({
   object: z.literal('guardrail-exclusion'),
 });
 
-export function toRecord(row: StoredGuardrailExclusion): z.infer<typeof GuardrailExclusionRecord> {
+export function guardrailExclusionToRecord(
+  row: StoredGuardrailExclusion,
+): z.infer<typeof GuardrailExclusionRecord> {
   return {
     id: row.id,
     organisation_id: row.organisation_id,
@@ -28,7 +30,7 @@ export function toRecord(row: StoredGuardrailExclusion): z.infer<typeof Guardrai
 }
 
 /** The body that would create this exclusion; sync compares it with its manifests. */
-export function toSpec(row: StoredGuardrailExclusion): Record<string, unknown> {
-  const { workspace_id, input_guardrails, output_guardrails } = toRecord(row);
+export function guardrailExclusionToSpec(row: StoredGuardrailExclusion): Record<string, unknown> {
+  const { workspace_id, input_guardrails, output_guardrails } = guardrailExclusionToRecord(row);
   return { workspace_id, input_guardrails, output_guardrails };
 }

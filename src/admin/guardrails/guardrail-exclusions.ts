@@ -39,7 +39,11 @@ import {
 } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
 import { withVersionTag } from '../request/version.ts';
-import { GuardrailExclusionRecord, toRecord, toSpec } from './guardrail-exclusion-record.ts';
+import {
+  GuardrailExclusionRecord,
+  guardrailExclusionToRecord,
+  guardrailExclusionToSpec,
+} from './guardrail-exclusion-record.ts';
 
 const CreateBody = GuardrailExclusionCreate.extend(createFields);
 const UpdateBody = GuardrailExclusionUpdate.extend(updateFields);
@@ -48,10 +52,10 @@ const ListQuery = WorkspaceQuery.extend({
   ...pageQuery(),
 });
 
-type Stored = guardrailExclusions.StoredGuardrailExclusion;
+type ExclusionRow = guardrailExclusions.StoredGuardrailExclusion;
 
 /** Locks the organisation, like the routes that change many exclusions at once. */
-const writer: ResourceWriter<Stored> = {
+const writer: ResourceWriter<ExclusionRow> = {
   kind: 'GuardrailExclusion',
   param: 'guardrailExclusionId',
   lock: async (tx, organisationId, id) => {
@@ -65,9 +69,13 @@ export const guardrailExclusionResource: Resource = {
   kind: 'GuardrailExclusion',
   features: ['guardrails'],
   routes: guardrailExclusionRoutes,
-  snapshot: snapshotOf(guardrailExclusions.listAllForOrganisation, toSpec, () => ({
-    name: singletonName,
-  })),
+  snapshot: snapshotOf(
+    guardrailExclusions.listAllForOrganisation,
+    guardrailExclusionToSpec,
+    () => ({
+      name: singletonName,
+    }),
+  ),
 };
 
 function guardrailExclusionRoutes(deps: AdminDeps): Route<Principal>[] {
@@ -113,7 +121,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   const { caller, body } = request;
   requireWholeOrganisation(caller);
   const make = async (tx: Db, workspace: { readonly id: string }) => {
-    const row: Stored = {
+    const row: ExclusionRow = {
       ...baseColumns(request, workspace),
       input_guardrails: Number(body.input_guardrails === true),
       output_guardrails: Number(body.output_guardrails === true),
@@ -134,7 +142,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
   return { id };
 }
 
-type Sides = Pick<Stored, 'input_guardrails' | 'output_guardrails'>;
+type Sides = Pick<ExclusionRow, 'input_guardrails' | 'output_guardrails'>;
 
 function sidesOf({ input_guardrails, output_guardrails }: Sides): Sides {
   return { input_guardrails, output_guardrails };
@@ -161,7 +169,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id };
   const found = await guardrailExclusions.list(db, caller.organisationId, filter, toPage(query));
-  return listReply(found.rows.values().map(toRecord), found.total);
+  return listReply(found.rows.values().map(guardrailExclusionToRecord), found.total);
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
@@ -170,7 +178,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const id = idOr404(params.guardrailExclusionId!);
   const finding = guardrailExclusions.findById(db, caller.organisationId, id);
   const row = await findIn(db, caller, query.workspace_id, finding);
-  return withVersionTag(toRecord(row), row);
+  return withVersionTag(guardrailExclusionToRecord(row), row);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {

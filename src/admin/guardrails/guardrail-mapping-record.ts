@@ -10,7 +10,9 @@ export const GuardrailMapping = z.object({
   capability_ids: z.array(z.uuid()),
 });
 
-export function toRecord(row: StoredGuardrailMapping): z.infer<typeof GuardrailMapping> {
+export function guardrailMappingToRecord(
+  row: StoredGuardrailMapping,
+): z.infer<typeof GuardrailMapping> {
   return {
     id: row.id,
     guardrail_id: row.guardrail_id,
@@ -20,7 +22,7 @@ export function toRecord(row: StoredGuardrailMapping): z.infer<typeof GuardrailM
 }
 
 /** The body that would create this mapping, including the two path values. */
-export function toSpec(row: StoredGuardrailMapping): Record<string, unknown> {
+export function guardrailMappingToSpec(row: StoredGuardrailMapping): Record<string, unknown> {
   const { run_on, capability_ids } = contentOfRow(row);
   return {
     guardrail_id: row.guardrail_id,

@@ -34,7 +34,11 @@ import {
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { findOr404 } from '../request/scoping.ts';
 import { requireVersion, withVersionTag } from '../request/version.ts';
-import { GuardrailMapping, toRecord, toSpec } from './guardrail-mapping-record.ts';
+import {
+  GuardrailMapping,
+  guardrailMappingToRecord,
+  guardrailMappingToSpec,
+} from './guardrail-mapping-record.ts';
 
 const PutBody = GuardrailMappingPut.extend(updateFields);
 const SyncBody = GuardrailMappingSync.extend({ workspace_id: updateFields.workspace_id });
@@ -54,7 +58,7 @@ export const guardrailMappingResource: Resource = {
   kind: 'GuardrailMcpBinding',
   features: ['guardrails'],
   routes: guardrailMappingRoutes,
-  snapshot: snapshotOf(guardrailMappings.listAllWithWorkspace, toSpec),
+  snapshot: snapshotOf(guardrailMappings.listAllWithWorkspace, guardrailMappingToSpec),
   contents: guardrailMappings.contents,
 };
 
@@ -124,17 +128,17 @@ async function list(deps: AdminDeps, request: ItemRequest) {
   const guardrail = await findGuardrailOfPath(db, request, request.query.workspace_id, 'read');
   const { organisationId } = request.caller;
   const rows = guardrailMappings.readByGuardrail(db, organisationId, guardrail.id);
-  const told = new StreamedList<z.infer<typeof GuardrailMapping>[]>(
+  const list = new StreamedList<z.infer<typeof GuardrailMapping>[]>(
     {},
     null,
-    mapItems(rows, toRecord),
+    mapItems(rows, guardrailMappingToRecord),
   );
-  return withVersionTag(told, { version: guardrail.mappings_version });
+  return withVersionTag(list, { version: guardrail.mappings_version });
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
   const { row } = await findMapping(deps.database.readable, request, 'read');
-  return withVersionTag(toRecord(row), row);
+  return withVersionTag(guardrailMappingToRecord(row), row);
 }
 
 async function put(deps: AdminDeps, request: PutRequest) {
@@ -334,7 +338,7 @@ async function renew(
   content: MappingContent,
   managedBy?: ManagedBy,
 ): Promise<boolean> {
-  const { run_on, capability_ids } = toRecord(row);
+  const { run_on, capability_ids } = guardrailMappingToRecord(row);
   const changed = !isSameMapping({ runOn: run_on, capabilityIds: capability_ids }, content);
   if (changed) {
     await guardrailMappings.update(tx, row.organisation_id, row.id, {

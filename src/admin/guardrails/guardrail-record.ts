@@ -35,7 +35,7 @@ export const GuardrailRecord = GuardrailListItem.extend({
 });
 
 /** Columns of a list item; without the content, which may be a megabyte. */
-export const listedColumns = [
+export const guardrailListColumns = [
   'id',
   'name',
   'slug',
@@ -49,8 +49,8 @@ export const listedColumns = [
   'last_updated_at',
 ] as const satisfies readonly (keyof StoredGuardrail)[];
 
-export function toListItem(
-  row: Pick<StoredGuardrail, (typeof listedColumns)[number]>,
+export function guardrailToListItem(
+  row: Pick<StoredGuardrail, (typeof guardrailListColumns)[number]>,
 ): z.infer<typeof GuardrailListItem> {
   return {
     id: row.id,
@@ -69,7 +69,7 @@ export function toListItem(
 }
 
 /** The record without its mappings. `as sent` adds nothing to checks and actions; `complete` adds all defaults. */
-export function toFrame(
+export function guardrailToFrame(
   row: StoredGuardrail,
   form: 'as sent' | 'complete',
 ): Omit<z.infer<typeof GuardrailRecord>, 'mcp_server_mappings'> {
@@ -77,7 +77,7 @@ export function toFrame(
   const actions = readDocument<GuardrailActions>(row.actions) ?? {};
   const complete = form === 'complete';
   return {
-    ...toListItem(row),
+    ...guardrailToListItem(row),
     version_id: row.version_id,
     checks: complete ? checks.map((check) => ({ ...checkDefaults, ...check })) : checks,
     actions: complete ? completeActions(actions) : actions,
@@ -85,7 +85,7 @@ export function toFrame(
 }
 
 /** The body that would create this guardrail; sync compares it with its manifests. */
-export function toSpec(row: StoredGuardrail): Record<string, unknown> {
+export function guardrailToSpec(row: StoredGuardrail): Record<string, unknown> {
   return {
     name: row.name,
     target: row.target,

@@ -48,15 +48,15 @@ import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { withVersionTag } from '../request/version.ts';
-import { isDefault } from './guardrail-defaults.ts';
-import { toRecord as toMappingRecord } from './guardrail-mapping-record.ts';
+import { isDefaultGuardrail } from './guardrail-defaults.ts';
+import { guardrailMappingToRecord as toMappingRecord } from './guardrail-mapping-record.ts';
 import {
   GuardrailListItem,
   GuardrailRecord,
-  listedColumns,
-  toFrame,
-  toListItem,
-  toSpec,
+  guardrailListColumns,
+  guardrailToFrame,
+  guardrailToListItem,
+  guardrailToSpec,
 } from './guardrail-record.ts';
 
 const slugForm = { prefix: 'pg', nameLengthMax: 6 };
@@ -90,7 +90,7 @@ export const guardrailResource: Resource = {
   kind: 'Guardrail',
   features: ['guardrails'],
   routes: guardrailRoutes,
-  snapshot: snapshotOf(guardrails.listAllForOrganisation, toSpec),
+  snapshot: snapshotOf(guardrails.listAllForOrganisation, guardrailToSpec),
   contents: guardrails.contents,
 };
 
@@ -176,8 +176,14 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const filter = { workspaceId: workspace?.id, type: guardrailScopes.visible(caller, 'all') };
   const page = toPage(query);
-  const found = await guardrails.list(db, caller.organisationId, filter, page, listedColumns);
-  return listReply(found.rows.values().map(toListItem), found.total);
+  const found = await guardrails.list(
+    db,
+    caller.organisationId,
+    filter,
+    page,
+    guardrailListColumns,
+  );
+  return listReply(found.rows.values().map(guardrailToListItem), found.total);
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
@@ -185,7 +191,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const row = await findGuardrailOfPath(db, request, query.workspace_id, 'read');
   // v1 clients compare with what they sent; newer clients need every field (docs/reference/resources.md, Guardrails).
-  const frame = toFrame(row, mount === 'v1' ? 'as sent' : 'complete');
+  const frame = guardrailToFrame(row, mount === 'v1' ? 'as sent' : 'complete');
   const mappings = guardrailMappings.readByGuardrail(db, caller.organisationId, row.id);
   const items = mapItems(mappings, toMappingRecord);
   const record = new StreamedList<z.infer<typeof GuardrailRecord>>(
@@ -286,7 +292,7 @@ async function refuseWhileNamed(tx: Db, row: guardrails.StoredGuardrail): Promis
   if (naming !== undefined) {
     throw new ApiError('conflict', `The config ${naming.slug} refers to this guardrail`);
   }
-  if (await isDefault(tx, row.organisation_id, row.id)) {
+  if (await isDefaultGuardrail(tx, row.organisation_id, row.id)) {
     throw new ApiError('conflict', 'The organisation names this guardrail in its defaults');
   }
   const workspace = (await workspaces.listAllForOrganisation(tx, row.organisation_id)).find(

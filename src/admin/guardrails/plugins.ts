@@ -1,4 +1,4 @@
-/** Knows over HTTP that no account at a partner is kept for guardrails (docs/reference/resources.md, Checks). */
+/** HTTP route for partner accounts of guardrails (docs/reference/resources.md, Checks). */
 import { z } from 'zod';
 import type { Principal } from '../../auth/principal.ts';
 import { type Route, route } from '../../http/routes/route.ts';
@@ -17,7 +17,7 @@ export function pluginRoutes(): Route<Principal>[] {
       method: 'GET',
       path: '/plugins',
       scope: 'organisation_settings.read',
-      summary: 'List accounts at partners that judge for guardrails: there are none',
+      summary: 'List partner accounts of guardrails; always empty',
       response: Plugins,
       handle: async () => ({ object: 'list' as const, total: 0 as const, data: [] }),
     }),

@@ -15,8 +15,8 @@ import { listNumbered } from '../../store/logs/audit-pages.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
-import { stretchOf } from './analytics/time-range.ts';
-import { cursorOf, placeOf } from './cursor.ts';
+import { parseTimeRangeFields } from './analytics/time-range.ts';
+import { cursorOf, parseCursor } from './cursor.ts';
 
 const daysMax = 366;
 const daysUsual = 31;
@@ -67,10 +67,10 @@ async function list(
   requireOwnOrganisation(caller, query.organisation_id);
   const workspace = await resolveWorkspace(db, caller, query.workspace_id);
   const { resource_type, resource_id, request_id, user_id, user_type, page_size } = query;
-  const before = placeOf(query.cursor);
+  const before = parseCursor(query.cursor);
   const { start_time: min, end_time: max } = query;
   const filter = {
-    ...stretchOf({ min, max }, now, { daysMax, daysUsual, path: 'start_time' }),
+    ...parseTimeRangeFields({ min, max }, now, { daysMax, daysUsual, path: 'start_time' }),
     isOpen: max === undefined,
     actions: actionsOf(query),
     equal: {

@@ -3,7 +3,7 @@ import { idFromBytes, idToBytes } from '../../model/wire/ids.ts';
 import { isUuid } from '../../model/wire/slug.ts';
 import { validationError } from '../../model/wire/validation-error.ts';
 
-interface Place {
+interface LogPosition {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly id: Buffer;
@@ -14,7 +14,7 @@ export function cursorOf(at: number, id: Buffer): string {
 }
 
 /** Null for the first page. @throws ApiError `invalid` for a malformed cursor */
-export function placeOf(cursor: string | undefined): Place | null {
+export function parseCursor(cursor: string | undefined): LogPosition | null {
   if (cursor === undefined) return null;
   const [at = '', id = ''] = cursor.split('_');
   if (/^\d{1,15}$/.test(at) && isUuid(id)) return { at: Number(at), id: idToBytes(id) };

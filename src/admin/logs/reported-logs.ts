@@ -78,7 +78,7 @@ async function rowOf(
     endpoint: values.endpoint,
     status: values.status,
     error_code: null,
-    provider: kept.provider,
+    provider: values.provider,
     requested_model: model,
     model,
     answered_model: values.answeredModel,

@@ -15,7 +15,10 @@ import type { EarlierAttempt, RequestLogRow } from '../../store/logs/request-log
 import type { RequestSums } from '../../store/logs/request-sums.ts';
 import { countsByProtocol, errorsByProtocol } from './analytics/sums-figures.ts';
 
-export function toRecord(row: RequestLogRow, feedback: readonly TraceFeedback[]): RequestLogRecord {
+export function requestLogToRecord(
+  row: RequestLogRow,
+  feedback: readonly TraceFeedback[],
+): RequestLogRecord {
   const { organisation_id: _, id, ended_at, cost_units, metadata, ...rest } = row;
   const { earlier_attempts: attempts } = row;
   return {
@@ -39,7 +42,7 @@ function toEarlierAttempt({ cost_units, ...rest }: EarlierAttempt): EarlierAttem
 }
 
 /** All zero without sums. */
-export function toFigures(sums: RequestSums | undefined): RequestFigures {
+export function requestLogToFigures(sums: RequestSums | undefined): RequestFigures {
   if (sums === undefined) return nothing;
   const { requests, duration_ms } = sums;
   const within = latencyBoundsMs.map((bound) => sums[`within_${bound}_ms`]);

@@ -16,10 +16,10 @@ import { requireRight, visibleKeys } from '../access/visibility.ts';
 import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { type ItemRequest, type QueryRequest, WorkspaceQuery } from '../request/frame-fields.ts';
 import { findIn, idOr404, resolveWorkspace } from '../request/scoping.ts';
-import { rangeOf, rangeQuery } from './analytics/time-range.ts';
-import { cursorOf, placeOf } from './cursor.ts';
-import { feedbackOf } from './given-feedback.ts';
-import { toRecord } from './request-log-record.ts';
+import { parseTimeRange, rangeQuery } from './analytics/time-range.ts';
+import { cursorOf, parseCursor } from './cursor.ts';
+import { requestLogToRecord } from './request-log-record.ts';
+import { feedbackOf } from './row-feedback.ts';
 
 const daysMax = 31;
 const pageSizeDefault = 50;
@@ -77,9 +77,9 @@ async function list(
   const apiKeyIds = await visibleKeys(db, caller, workspace);
   const { api_key_id, config_id, provider, model, trace_id, guardrail_verdict, page_size } = query;
   const [statusFrom, statusTo] = statusesOf(query.status);
-  const place = placeOf(query.cursor);
+  const place = parseCursor(query.cursor);
   const filter: requestLogs.RequestLogFilter = {
-    ...rangeOf(query, now, daysMax),
+    ...parseTimeRange(query, now, daysMax),
     statusFrom,
     statusTo,
     apiKeyIds,
@@ -100,7 +100,7 @@ async function list(
   const feedbackOfRow = await feedbackOf(db, page);
   return {
     object: 'list' as const,
-    data: page.map((row) => toRecord(row, feedbackOfRow(row))),
+    data: page.map((row) => requestLogToRecord(row, feedbackOfRow(row))),
     next_cursor: last === undefined ? null : cursorOf(last.ended_at, last.id),
   };
 }
@@ -121,7 +121,7 @@ async function get({ database }: AdminDeps, { caller, params, query }: ItemReque
     throw new ApiError('notFound');
   }
   const feedbackOfRow = await feedbackOf(db, [row]);
-  return toRecord(row, feedbackOfRow(row));
+  return requestLogToRecord(row, feedbackOfRow(row));
 }
 
 function statusesOf(status: string | undefined): [number, number] {

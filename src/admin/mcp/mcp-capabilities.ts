@@ -27,12 +27,12 @@ import {
   CapabilityReceipt,
   capabilityReply,
   identityOf,
+  mcpCapabilityToRecord,
+  mcpCapabilityToServedRecord,
+  mcpCapabilityToUnknownRecord,
   repeatedFaults,
   ServedCapabilityList,
   toCapabilityPage,
-  toRecord,
-  toServedRecord,
-  toUnknownRecord,
 } from './mcp-capability-record.ts';
 
 const PutBody = McpCapabilitiesPut.extend({ workspace_id: updateFields.workspace_id });
@@ -99,7 +99,10 @@ async function list(deps: AdminDeps, request: ListRequest) {
   const { rows, total } = await mcpCapabilities.list(db, organisationId, filter, page);
   const counts = toCounts(await mcpCapabilities.listCounts(db, organisationId, row.id));
   const counted = { length: rows.length, total };
-  return withVersionTag(capabilityReply(rows.values().map(toRecord), counted, page, counts), row);
+  return withVersionTag(
+    capabilityReply(rows.values().map(mcpCapabilityToRecord), counted, page, counts),
+    row,
+  );
 }
 
 async function put(deps: AdminDeps, request: PutRequest) {
@@ -134,8 +137,10 @@ async function listServed(deps: AdminDeps, request: ListRequest) {
     .filter(({ type }) => query.type === undefined || type === query.type)
     .reduce((sum, count) => sum + count.total, 0);
   const data = [
-    ...rows.map((capability) => toServedRecord(capability, settingOf.get(identityOf(capability)))),
-    ...others.map(toUnknownRecord),
+    ...rows.map((capability) =>
+      mcpCapabilityToServedRecord(capability, settingOf.get(identityOf(capability))),
+    ),
+    ...others.map(mcpCapabilityToUnknownRecord),
   ];
   const counted = { length: data.length, total: total + unknownTotal };
   return withVersionTag(

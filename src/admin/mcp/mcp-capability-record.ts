@@ -115,7 +115,9 @@ export function identityOf({
   return `${type} ${name}`;
 }
 
-export function toRecord(row: StoredMcpCapability | ServerCapability): z.infer<typeof Capability> {
+export function mcpCapabilityToRecord(
+  row: StoredMcpCapability | ServerCapability,
+): z.infer<typeof Capability> {
   const stored = 'id' in row ? row : null;
   const facts = readDocument<McpCapabilityFacts>(stored?.facts ?? null);
   return {
@@ -143,17 +145,19 @@ export function toRecord(row: StoredMcpCapability | ServerCapability): z.infer<t
 }
 
 /** `setting` is the server's own setting, undefined for none. */
-export function toServedRecord(
+export function mcpCapabilityToServedRecord(
   row: StoredMcpCapability,
   setting: ServerCapability | undefined,
 ): z.infer<typeof ServedCapability> {
   return {
-    ...toRecord(row),
+    ...mcpCapabilityToRecord(row),
     enabled: setting === undefined || setting.enabled !== 0,
     integration_enabled: row.enabled !== 0,
   };
 }
 
-export function toUnknownRecord(row: ServerCapability): z.infer<typeof ServedCapability> {
-  return { ...toRecord(row), integration_enabled: null };
+export function mcpCapabilityToUnknownRecord(
+  row: ServerCapability,
+): z.infer<typeof ServedCapability> {
+  return { ...mcpCapabilityToRecord(row), integration_enabled: null };
 }

@@ -23,7 +23,7 @@ import {
 import { findOr404 } from '../request/scoping.ts';
 import { requireVersion, withVersionTag } from '../request/version.ts';
 import { findServer } from './mcp-access.ts';
-import { readConfigurations } from './mcp-integration-record.ts';
+import { readMcpConfigurations } from './mcp-integration-record.ts';
 
 const PutBody = McpTokensPut.extend({ workspace_id: updateFields.workspace_id });
 const OfUser = WorkspaceQuery.extend({ user_id: z.uuid().optional() });
@@ -209,7 +209,7 @@ async function clientInfo(
     { ...request.caller, workspaceId: null },
     await mcpIntegrations.findByIdOrSlug(db, organisationId, id),
   );
-  const { oauth_client_id: clientId } = readConfigurations(integration) ?? {};
+  const { oauth_client_id: clientId } = readMcpConfigurations(integration) ?? {};
   const { url, auth_type, transport } = integration;
   return {
     client_name: 'gatewright',

@@ -16,7 +16,7 @@ import * as mcpMetadata from '../../store/mcp/mcp-metadata.ts';
 import type { StoredMcpServer } from '../../store/mcp/mcp-servers.ts';
 import { auditChange } from '../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../request/deps.ts';
-import { storeDiscovered, requireCapacity } from './mcp-capability-changes.ts';
+import { requireCapacity, storeDiscovered } from './mcp-capability-changes.ts';
 
 type DiscoveryRequest = Pick<AdminRequest, 'caller' | 'now' | 'requestId'>;
 

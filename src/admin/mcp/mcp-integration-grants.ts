@@ -5,7 +5,7 @@ import * as grants from '../../store/mcp/mcp-integration-workspaces.ts';
 import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
 
 /** Grant of one workspace. */
-export interface McpWorkspaceGrant {
+export interface ResolvedMcpGrant {
   readonly workspaceId: string;
   readonly enabled: boolean;
 }
@@ -18,10 +18,10 @@ interface Writing {
 }
 
 /** Returns whether anything changed. The row of the integration must be locked. */
-export async function writeGrants(
+export async function writeMcpGrants(
   tx: Db,
   { integration, isWhole, now }: Writing,
-  sent: readonly McpWorkspaceGrant[],
+  sent: readonly ResolvedMcpGrant[],
 ): Promise<boolean> {
   const { organisation_id: organisationId, id } = integration;
   const stored = await grants.listByIntegration(tx, organisationId, id);

@@ -9,14 +9,14 @@ import {
   mappingsForSnapshot,
   SecretMapping,
 } from '../../model/secrets/secret-mapping.ts';
-import { readDocument, omitNulls } from '../../model/wire/json-record.ts';
+import { omitNulls, readDocument } from '../../model/wire/json-record.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredMcpIntegrationWorkspace } from '../../store/mcp/mcp-integration-workspaces.ts';
 import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
 import type { StoredMcpMetadata } from '../../store/mcp/mcp-metadata.ts';
 import type { CapabilityName } from '../../store/mcp/mcp-server-capabilities.ts';
 import type { SpecSecrets } from '../request/resource.ts';
-import { ShortMetadata, toShortMetadata } from './mcp-metadata-record.ts';
+import { mcpMetadataToShortMetadata, ShortMetadata } from './mcp-metadata-record.ts';
 import type { SealedConfigurations } from './mcp-secrets.ts';
 
 /** Response of get; in lists of v2 and admin `configurations` is JSON text. */
@@ -45,7 +45,7 @@ export const McpIntegrationRecord = z.object({
 export const McpIntegrationItem = McpIntegrationRecord.extend({ metadata: ShortMetadata });
 
 /** Contains no header value. */
-export function toRecord(row: StoredMcpIntegration) {
+export function mcpIntegrationToRecord(row: StoredMcpIntegration) {
   return {
     id: row.id,
     name: row.name,
@@ -57,7 +57,7 @@ export function toRecord(row: StoredMcpIntegration) {
     url: row.url,
     auth_type: row.auth_type,
     transport: row.transport,
-    configurations: maskSecrets(headerSecretLocations(row.id), readConfigurations(row) ?? {}),
+    configurations: maskSecrets(headerSecretLocations(row.id), readMcpConfigurations(row) ?? {}),
     secret_mappings: mappingsAsSent(row.secret_mappings),
     global_workspace_access: { enabled: row.workspace_id === null && isOpenToAll(row) },
     status: row.status,
@@ -68,13 +68,13 @@ export function toRecord(row: StoredMcpIntegration) {
   };
 }
 
-/** Like {@link toRecord}; some clients expect `configurations` as JSON text. */
-export function toListItem(
+/** Like {@link mcpIntegrationToRecord}; some clients expect `configurations` as JSON text. */
+export function mcpIntegrationToListItem(
   row: StoredMcpIntegration,
   form: 'object' | 'text',
   metadata: StoredMcpMetadata | undefined,
 ) {
-  const record = { ...toRecord(row), metadata: toShortMetadata(metadata) };
+  const record = { ...mcpIntegrationToRecord(row), metadata: mcpMetadataToShortMetadata(metadata) };
   if (form === 'object') return record;
   return { ...record, configurations: JSON.stringify(record.configurations) };
 }
@@ -86,11 +86,11 @@ export interface GrantedMcpIntegration extends StoredMcpIntegration {
 }
 
 /** The body that would create this integration, without absent fields; header values are replaced by fingerprints. */
-export function toSpec(
+export function mcpIntegrationToSpec(
   row: GrantedMcpIntegration,
   { unsealer, fingerprintKey }: SpecSecrets,
 ): Record<string, unknown> {
-  const stored = readConfigurations(row);
+  const stored = readMcpConfigurations(row);
   const grants = row.grants.map(({ workspace_id: id, enabled }) => ({
     id,
     enabled: enabled !== 0,
@@ -118,6 +118,6 @@ export function specCapabilities(disabled: readonly CapabilityName[]): Capabilit
 }
 
 /** The stored configurations with sealed header values. */
-export function readConfigurations(row: StoredMcpIntegration): SealedConfigurations | null {
+export function readMcpConfigurations(row: StoredMcpIntegration): SealedConfigurations | null {
   return readDocument<SealedConfigurations>(row.configurations);
 }

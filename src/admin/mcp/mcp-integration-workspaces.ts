@@ -25,7 +25,7 @@ import {
 import { updateResource } from '../request/resource-change.ts';
 import { withVersionTag } from '../request/version.ts';
 import { findIntegration, integrationChanging, mcpScopes } from './mcp-access.ts';
-import { type McpWorkspaceGrant, writeGrants } from './mcp-integration-grants.ts';
+import { type ResolvedMcpGrant, writeMcpGrants } from './mcp-integration-grants.ts';
 
 const path = '/mcp-integrations/:mcpIntegrationId/workspaces';
 /** Clients request all of them at once. */
@@ -127,7 +127,7 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string,
       const sent = await resolveWorkspaceGrants(tx, row.organisation_id, body.workspaces ?? []);
       const all = [...(await overriddenGrants(tx, row, body, sent)), ...sent];
       const writing = { integration: row, isWhole: false, now };
-      return (await writeGrants(tx, writing, all)) ? ['workspaces'] : [];
+      return (await writeMcpGrants(tx, writing, all)) ? ['workspaces'] : [];
     },
   });
   return {};
@@ -138,8 +138,8 @@ async function overriddenGrants(
   tx: Db,
   row: mcpIntegrations.StoredMcpIntegration,
   body: PutRequest['body'],
-  sent: readonly McpWorkspaceGrant[],
-): Promise<McpWorkspaceGrant[]> {
+  sent: readonly ResolvedMcpGrant[],
+): Promise<ResolvedMcpGrant[]> {
   const { override_existing_workspace_access: overrides, global_workspace_access: access } = body;
   if (overrides !== true || access === undefined) return [];
   const named = new Set(sent.map(({ workspaceId }) => workspaceId));

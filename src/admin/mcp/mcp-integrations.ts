@@ -50,15 +50,15 @@ import { insertUnderSlug } from '../request/slugs.ts';
 import { withVersionTag } from '../request/version.ts';
 import { findIntegration, integrationChanging, mcpScopes } from './mcp-access.ts';
 import { disableAtIntegration } from './mcp-capability-changes.ts';
-import { writeGrants } from './mcp-integration-grants.ts';
+import { writeMcpGrants } from './mcp-integration-grants.ts';
 import {
   type GrantedMcpIntegration,
   McpIntegrationItem,
   McpIntegrationRecord,
-  readConfigurations,
-  toListItem,
-  toRecord,
-  toSpec,
+  mcpIntegrationToListItem,
+  mcpIntegrationToRecord,
+  mcpIntegrationToSpec,
+  readMcpConfigurations,
 } from './mcp-integration-record.ts';
 import {
   retainedClientSecretFaults,
@@ -90,7 +90,7 @@ export const mcpIntegrationResource: Resource = {
   kind: 'McpIntegration',
   features: ['mcp'],
   routes: mcpIntegrationRoutes,
-  snapshot: snapshotOf(listGranted, toSpec),
+  snapshot: snapshotOf(listGranted, mcpIntegrationToSpec),
   contents: mcpIntegrations.contents,
 };
 
@@ -134,7 +134,8 @@ function mcpIntegrationRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Update an MCP integration; fields that are not sent stay, a masked header keeps its value',
+      summary:
+        'Update an MCP integration; fields that are not sent stay, a masked header keeps its value',
       body: UpdateBody,
       ignoredFields: ['id'],
       response: z.object({}),
@@ -175,7 +176,7 @@ async function create(deps: AdminDeps, request: BodyRequest<z.infer<typeof Creat
       mcpIntegrations.insert(tx, named),
     );
     const grants = await resolveWorkspaceGrants(tx, caller.organisationId, body.workspaces ?? []);
-    await writeGrants(tx, { integration: row, isWhole: true, now }, grants);
+    await writeMcpGrants(tx, { integration: row, isWhole: true, now }, grants);
     await disableAtIntegration(tx, row, body.disabled_capabilities ?? [], now);
     return { row, changes: { name: body.name } };
   });
@@ -197,14 +198,16 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const form = mount === 'v1' ? 'object' : 'text';
   const metadata = await mcpMetadata.listByIntegrations(db, caller.organisationId, stored.ids);
   const metadataOf = new Map(metadata.map((row) => [row.mcp_integration_id, row]));
-  const items = mapItems(stored.rows, (row) => toListItem(row, form, metadataOf.get(row.id)));
+  const items = mapItems(stored.rows, (row) =>
+    mcpIntegrationToListItem(row, form, metadataOf.get(row.id)),
+  );
   return pageReply(items, page, { rows: stored.ids, total: stored.total });
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const row = await findIntegration(db, request, request.query.workspace_id);
-  return withVersionTag(toRecord(row), row);
+  return withVersionTag(mcpIntegrationToRecord(row), row);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
@@ -215,7 +218,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
     columns: async (tx, row) => {
       requireUnchanged('slug', body.slug, row.slug);
       if (row.workspace_id !== null) rejectFaults(workspaceIntegrationFaults(body));
-      const stored = readConfigurations(row);
+      const stored = readMcpConfigurations(row);
       const isOther =
         body.url !== undefined && new URL(body.url).origin !== new URL(row.url).origin;
       rejectFaults(retainedClientSecretFaults(body.configurations, stored, isOther));
@@ -246,7 +249,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
       if (body.workspaces !== undefined) {
         const grants = await resolveWorkspaceGrants(tx, caller.organisationId, body.workspaces);
         const writing = { integration: row, isWhole: true, now };
-        if (await writeGrants(tx, writing, grants)) fields.push('workspaces');
+        if (await writeMcpGrants(tx, writing, grants)) fields.push('workspaces');
       }
       if (body.disabled_capabilities === undefined) return fields;
       const count = await disableAtIntegration(tx, row, body.disabled_capabilities, now);

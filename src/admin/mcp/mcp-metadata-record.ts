@@ -20,7 +20,7 @@ const shape = {
 /** Part of the items in lists of servers. */
 export const ShortMetadata = z.object(shape);
 
-export const Metadata = z.object({
+export const McpMetadata = z.object({
   ...shape,
   website_url: z.string().nullable(),
   /** By name of the capability. */
@@ -30,7 +30,9 @@ export const Metadata = z.object({
   object: z.literal('mcp-metadata'),
 });
 
-export function toShortMetadata(row: StoredMcpMetadata | undefined): z.infer<typeof ShortMetadata> {
+export function mcpMetadataToShortMetadata(
+  row: StoredMcpMetadata | undefined,
+): z.infer<typeof ShortMetadata> {
   const facts = factsOf(row);
   return {
     server_name: facts.server_name ?? '',
@@ -45,13 +47,13 @@ export function toShortMetadata(row: StoredMcpMetadata | undefined): z.infer<typ
 }
 
 /** `counts` give the capabilities when the server has reported none. */
-export function toMetadata(
+export function mcpMetadataToMetadata(
   row: StoredMcpMetadata | undefined,
   counts: CapabilityCounts,
-): z.infer<typeof Metadata> {
+): z.infer<typeof McpMetadata> {
   const facts = factsOf(row);
   return {
-    ...toShortMetadata(row),
+    ...mcpMetadataToShortMetadata(row),
     website_url: facts.website_url ?? null,
     capability_flags: facts.capability_flags ?? {
       tools: counts.tools.total > 0,

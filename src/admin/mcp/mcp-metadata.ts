@@ -10,10 +10,10 @@ import { type AdminDeps, everyMount } from '../request/deps.ts';
 import { WorkspaceQuery } from '../request/frame-fields.ts';
 import { findIntegration, findServer, mcpScopes } from './mcp-access.ts';
 import { toCounts } from './mcp-capability-counts.ts';
-import { Metadata, toMetadata } from './mcp-metadata-record.ts';
+import { McpMetadata, mcpMetadataToMetadata } from './mcp-metadata-record.ts';
 
 export function mcpMetadataRoutes(deps: AdminDeps): Route<Principal>[] {
-  const shared = { mounts: everyMount, method: 'GET', response: Metadata } as const;
+  const shared = { mounts: everyMount, method: 'GET', response: McpMetadata } as const;
   const db = deps.database.readable;
   return [
     route({
@@ -45,8 +45,8 @@ async function describe(
   db: Db,
   organisationId: string,
   integrationId: string,
-): Promise<z.infer<typeof Metadata>> {
+): Promise<z.infer<typeof McpMetadata>> {
   const row = await mcpMetadata.find(db, organisationId, integrationId);
   const counts = toCounts(await mcpCapabilities.listCounts(db, organisationId, integrationId));
-  return toMetadata(row, counts);
+  return mcpMetadataToMetadata(row, counts);
 }

@@ -10,8 +10,11 @@ import type { CapabilityName } from '../../store/mcp/mcp-server-capabilities.ts'
 import type { StoredMcpServerUser } from '../../store/mcp/mcp-server-users.ts';
 import type { StoredMcpServer } from '../../store/mcp/mcp-servers.ts';
 import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
-import { specCapabilities, toRecord as toIntegrationRecord } from './mcp-integration-record.ts';
-import { ShortMetadata, toShortMetadata } from './mcp-metadata-record.ts';
+import {
+  specCapabilities,
+  mcpIntegrationToRecord as toIntegrationRecord,
+} from './mcp-integration-record.ts';
+import { mcpMetadataToShortMetadata, ShortMetadata } from './mcp-metadata-record.ts';
 
 const shape = {
   id: z.uuid(),
@@ -55,7 +58,7 @@ export const McpServerRecord = z.object({
 });
 
 /** `workspace` is undefined when it was archived meanwhile. */
-export function toListItem(
+export function mcpServerToListItem(
   row: StoredMcpServer,
   integration: StoredMcpIntegration,
   workspace: StoredWorkspace | undefined,
@@ -69,11 +72,11 @@ export function toListItem(
     mcp_integration_url: integration.url,
     auth_type: integration.auth_type,
     url: integration.url,
-    metadata: toShortMetadata(metadata),
+    metadata: mcpMetadataToShortMetadata(metadata),
   };
 }
 
-export function toRecord(row: StoredMcpServer, integration: StoredMcpIntegration) {
+export function mcpServerToRecord(row: StoredMcpServer, integration: StoredMcpIntegration) {
   const details = toIntegrationRecord(integration);
   return {
     ...fieldsOf(row),
@@ -96,7 +99,7 @@ export interface OpenedMcpServer extends StoredMcpServer {
 }
 
 /** The body that would create this server; sync compares it with its manifests. */
-export function toSpec(row: OpenedMcpServer): Record<string, unknown> {
+export function mcpServerToSpec(row: OpenedMcpServer): Record<string, unknown> {
   const people = row.people.map(({ user_id, enabled }) => ({ user_id, enabled: enabled !== 0 }));
   return omitNulls({
     name: row.name,

@@ -49,10 +49,10 @@ import { disableAtServer } from './mcp-capability-changes.ts';
 import {
   McpServerListItem,
   McpServerRecord,
+  mcpServerToListItem,
+  mcpServerToRecord,
+  mcpServerToSpec,
   type OpenedMcpServer,
-  toListItem,
-  toRecord,
-  toSpec,
 } from './mcp-server-record.ts';
 import { writeUserAccess } from './mcp-user-changes.ts';
 
@@ -77,7 +77,7 @@ export const mcpServerResource: Resource = {
   kind: 'McpServer',
   features: ['mcp'],
   routes: mcpServerRoutes,
-  snapshot: snapshotOf(listOpened, toSpec),
+  snapshot: snapshotOf(listOpened, mcpServerToSpec),
   contents: mcpServers.contents,
 };
 
@@ -223,7 +223,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
     return integration === undefined
       ? []
       : [
-          toListItem(
+          mcpServerToListItem(
             row,
             integration,
             placeById.get(row.workspace_id),
@@ -244,7 +244,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
     row.mcp_integration_id,
   );
   if (integration === undefined) throw new ApiError('notFound');
-  return withVersionTag(toRecord(row, integration), row);
+  return withVersionTag(mcpServerToRecord(row, integration), row);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {

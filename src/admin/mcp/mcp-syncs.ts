@@ -20,7 +20,7 @@ import { type BodyRequest, updateFields } from '../request/frame-fields.ts';
 import { findIntegration, findServer, mcpScopes, requireGranted } from './mcp-access.ts';
 import { CapabilityCounts, toCounts } from './mcp-capability-counts.ts';
 import { type DiscoveryTarget, discover, storeDiscovery } from './mcp-discovery.ts';
-import { toShortMetadata } from './mcp-metadata-record.ts';
+import { mcpMetadataToShortMetadata } from './mcp-metadata-record.ts';
 
 const place = { workspace_id: updateFields.workspace_id };
 const TestBody = z.object(place);
@@ -98,7 +98,8 @@ export function mcpSyncRoutes(deps: AdminDeps): Route<Principal>[] {
       ...syncing,
       path: `${server}/metadata/sync`,
       scope: 'mcp_servers.update',
-      summary: 'Refresh metadata and capabilities of an MCP server, or take its metadata from the body',
+      summary:
+        'Refresh metadata and capabilities of an MCP server, or take its metadata from the body',
       body: MetadataSyncBody,
       handle: async (request) => {
         const { workspace_id: _, ...facts } = request.body;
@@ -172,7 +173,7 @@ async function sync(
   const row = await mcpMetadata.find(db, organisationId, id);
   return {
     success: fault === null,
-    sync_status: toShortMetadata(row).sync_status,
+    sync_status: mcpMetadataToShortMetadata(row).sync_status,
     sync_error: fault,
     last_synced_at: formatTimestampOrNull(row?.last_synced_at ?? null),
     counts: toCounts(await mcpCapabilities.listCounts(db, organisationId, id)),

@@ -24,7 +24,7 @@ import { requireUnique } from '../request/unique.ts';
 import { requireVersion } from '../request/version.ts';
 
 /** Returns the stored row. */
-export async function create(
+export async function createInvite(
   deps: AdminDeps,
   request: BodyRequest<InviteCreate>,
 ): Promise<userInvites.StoredInvite> {
@@ -69,7 +69,7 @@ export async function create(
 }
 
 /** Opens the invite again for the full lifetime of a new one. */
-export async function resend(
+export async function resendInvite(
   deps: AdminDeps,
   request: BodyRequest<unknown>,
 ): Promise<userInvites.StoredInvite> {
@@ -85,8 +85,8 @@ export async function resend(
   });
 }
 
-/** Returns `{}`. What is cancelled already stays so. */
-export async function cancel(
+/** Returns `{}`. Cancelling a cancelled invite changes nothing. */
+export async function cancelInvite(
   deps: AdminDeps,
   request: AdminRequest,
 ): Promise<Record<string, never>> {

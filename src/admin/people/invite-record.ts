@@ -27,7 +27,7 @@ export const InviteRecord = z.object({
 /** Response of create. */
 export const InviteCreated = InviteRecord.extend({ invite_link: z.string() });
 
-export function toRecord(row: StoredInvite, now: number): z.infer<typeof InviteRecord> {
+export function inviteToRecord(row: StoredInvite, now: number): z.infer<typeof InviteRecord> {
   return {
     id: row.id,
     email: row.email,

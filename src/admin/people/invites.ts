@@ -16,8 +16,8 @@ import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.t
 import type { QueryRequest } from '../request/frame-fields.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { withVersionTag } from '../request/version.ts';
-import { cancel, create, resend } from './invite-changes.ts';
-import { InviteCreated, InviteRecord, linkOf, toRecord } from './invite-record.ts';
+import { cancelInvite, createInvite, resendInvite } from './invite-changes.ts';
+import { InviteCreated, InviteRecord, inviteToRecord, linkOf } from './invite-record.ts';
 
 const ListQuery = z.object({
   ...pageQueryInBothSpellings(),
@@ -39,8 +39,8 @@ export function inviteRoutes(deps: AdminDeps): Route<Principal>[] {
       body: InviteCreate,
       response: InviteCreated,
       handle: async (request) => {
-        const row = await create(deps, request);
-        return { ...toRecord(row, request.now), invite_link: linkOf(row) };
+        const row = await createInvite(deps, request);
+        return { ...inviteToRecord(row, request.now), invite_link: linkOf(row) };
       },
     }),
     route({
@@ -68,7 +68,7 @@ export function inviteRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Cancel an invite',
       refusals: ['conflict'],
       response: z.object({}),
-      handle: (request) => cancel(deps, request),
+      handle: (request) => cancelInvite(deps, request),
     }),
     route({
       mounts: everyMount,
@@ -79,7 +79,7 @@ export function inviteRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Open an invite again for the full lifetime',
       body: z.object({}),
       response: z.object({ inviteLink: z.string() }),
-      handle: async (request) => ({ inviteLink: linkOf(await resend(deps, request)) }),
+      handle: async (request) => ({ inviteLink: linkOf(await resendInvite(deps, request)) }),
     }),
   ];
 }
@@ -95,7 +95,7 @@ async function list(
   const page = toPageFromBothSpellings(query);
   const { rows, total } = await userInvites.list(db, caller.organisationId, filter, page, now);
   return listReply(
-    rows.values().map((row) => toRecord(row, now)),
+    rows.values().map((row) => inviteToRecord(row, now)),
     total,
   );
 }
@@ -105,5 +105,5 @@ async function get(deps: AdminDeps, { caller, params, now }: AdminRequest) {
   const db = deps.database.readable;
   const row = await userInvites.findById(db, caller.organisationId, idOr404(params.id!));
   if (row === undefined) throw new ApiError('notFound');
-  return withVersionTag(toRecord(row, now), row);
+  return withVersionTag(inviteToRecord(row, now), row);
 }

@@ -13,7 +13,7 @@ import type { AdminDeps, AdminRequest } from '../request/deps.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
 import { requireVersion } from '../request/version.ts';
-import { settle } from './scim-membership.ts';
+import { settleMembership } from './scim-membership.ts';
 
 type Request = Pick<AdminRequest, 'params' | 'ifMatch'> & Author;
 
@@ -23,7 +23,7 @@ export interface GroupWithMembers {
   readonly members: readonly string[];
 }
 
-export async function create(
+export async function createScimGroup(
   deps: AdminDeps,
   request: Request,
   state: ScimGroupState,
@@ -48,7 +48,7 @@ export async function create(
 }
 
 /** Returns the group after the change; `next` computes its new state from the current one. */
-export async function change(
+export async function changeScimGroup(
   deps: AdminDeps,
   request: Request,
   next: (before: GroupWithMembers) => ScimGroupState,
@@ -76,7 +76,7 @@ export async function change(
 }
 
 /** Also deletes its mappings. */
-export async function remove(deps: AdminDeps, request: Request): Promise<void> {
+export async function deleteScimGroup(deps: AdminDeps, request: Request): Promise<void> {
   await deps.database.transaction(async (tx) => {
     const { row, members } = await lockGroup(tx, request);
     const { organisation_id, id } = row;
@@ -121,7 +121,8 @@ async function regroup(
   await scimGroups.addMembers(tx, group, [...come]);
   const mappings = await scimMappings.listByGroup(tx, organisationId, group.id);
   for (const userId of [...come, ...gone].toSorted()) {
-    for (const { workspace_id } of mappings) await settle(tx, deps, author, userId, workspace_id);
+    for (const { workspace_id } of mappings)
+      await settleMembership(tx, deps, author, userId, workspace_id);
   }
 }
 

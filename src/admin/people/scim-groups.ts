@@ -15,7 +15,12 @@ import type { AdminDeps } from '../request/deps.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { withVersionTag } from '../request/version.ts';
-import { change, create, type GroupWithMembers, remove } from './scim-group-changes.ts';
+import {
+  changeScimGroup,
+  createScimGroup,
+  deleteScimGroup,
+  type GroupWithMembers,
+} from './scim-group-changes.ts';
 import { ScimGroup, toGroupState, toScimGroup } from './scim-record.ts';
 import {
   pageOfScim,
@@ -40,7 +45,8 @@ export function scimGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       successStatus: 201,
       body: ScimGroupBody,
       response: ScimGroup,
-      handle: async (request) => toRecord(await create(deps, request, groupStateOf(request.body))),
+      handle: async (request) =>
+        toRecord(await createScimGroup(deps, request, groupStateOf(request.body))),
     }),
     route({
       ...all,
@@ -67,7 +73,7 @@ export function scimGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       body: ScimGroupBody,
       response: ScimGroup,
       handle: async (request) =>
-        toRecord(await change(deps, request, () => groupStateOf(request.body))),
+        toRecord(await changeScimGroup(deps, request, () => groupStateOf(request.body))),
     }),
     route({
       ...item,
@@ -78,7 +84,7 @@ export function scimGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       response: ScimGroup,
       handle: async (request) =>
         toRecord(
-          await change(deps, request, ({ row, members }) =>
+          await changeScimGroup(deps, request, ({ row, members }) =>
             patchedGroup(toGroupState(row, members), request.body),
           ),
         ),
@@ -87,7 +93,7 @@ export function scimGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       ...item,
       ...scimDeletion,
       summary: 'Delete a group over SCIM',
-      handle: (request) => scimDeleted(remove(deps, request)),
+      handle: (request) => scimDeleted(deleteScimGroup(deps, request)),
     }),
   ];
 }

@@ -20,10 +20,10 @@ import {
 } from '../request/resource-change.ts';
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
-import { settle } from './scim-membership.ts';
+import { settleMembership } from './scim-membership.ts';
 
 /** Returns the row with the name of its group. */
-export async function create(
+export async function createScimMapping(
   deps: AdminDeps,
   request: BodyRequest<ScimMappingCreate & CreateFields>,
 ): Promise<scimMappings.NamedScimMapping> {
@@ -82,7 +82,7 @@ const writer: ResourceWriter<scimMappings.StoredScimMapping> = {
 };
 
 /** Returns `{}`; members by this mapping get the new role. */
-export async function update(
+export async function updateScimMapping(
   deps: AdminDeps,
   request: BodyRequest<ScimMappingUpdate & UpdateFields>,
 ): Promise<Record<string, never>> {
@@ -145,7 +145,7 @@ async function lockGroup(
 }
 
 /** Returns `{ success: true }`. */
-export async function remove(
+export async function deleteScimMapping(
   deps: AdminDeps,
   request: Parameters<typeof deleteResource>[1],
 ): Promise<{ success: true }> {
@@ -165,5 +165,6 @@ async function settleAll(
   { organisation_id, group_id, workspace_id }: scimMappings.StoredScimMapping,
 ): Promise<void> {
   const members = await scimGroups.listMembers(tx, organisation_id, { groupIds: [group_id] });
-  for (const { user_id } of members) await settle(tx, deps, request, user_id, workspace_id);
+  for (const { user_id } of members)
+    await settleMembership(tx, deps, request, user_id, workspace_id);
 }

@@ -30,7 +30,7 @@ import {
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { idOr404, requireWholeOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { withVersionTag } from '../request/version.ts';
-import { create, remove, update } from './scim-mapping-changes.ts';
+import { createScimMapping, deleteScimMapping, updateScimMapping } from './scim-mapping-changes.ts';
 
 const ScimMapping = z.object({
   id: z.uuid(),
@@ -102,7 +102,7 @@ function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Map a group to a workspace: its people become members',
       body: CreateBody,
       response: ScimMapping,
-      handle: async (request) => present(await create(deps, request)),
+      handle: async (request) => present(await createScimMapping(deps, request)),
     }),
     route({
       ...all,
@@ -127,7 +127,7 @@ function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Change the role of a mapping',
       body: UpdateBody,
       response: z.object({}),
-      handle: (request) => update(deps, request),
+      handle: (request) => updateScimMapping(deps, request),
     }),
     route({
       ...item,
@@ -136,7 +136,7 @@ function scimMappingRoutes(deps: AdminDeps): Route<Principal>[] {
       versioned: true,
       summary: 'Delete a mapping of a group to a workspace',
       response: z.object({ success: z.literal(true) }),
-      handle: (request) => remove(deps, request),
+      handle: (request) => deleteScimMapping(deps, request),
     }),
     route({
       ...all,

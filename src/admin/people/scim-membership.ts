@@ -13,7 +13,7 @@ import type { AdminDeps } from '../request/deps.ts';
  * Adjusts a membership to the groups that the user is in now. Manually created memberships stay. Call it
  * for every affected user after a change of groups or mappings.
  */
-export async function settle(
+export async function settleMembership(
   tx: Db,
   deps: AdminDeps,
   author: Author,

@@ -17,13 +17,13 @@ import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
 import { requireVersion } from '../request/version.ts';
 import { acceptInvite } from './invite-acceptance.ts';
-import { settle } from './scim-membership.ts';
+import { settleMembership } from './scim-membership.ts';
 import { deleteUser, lockUser, refuseOwner } from './user-changes.ts';
 
 type Request = Pick<AdminRequest, 'params' | 'ifMatch'> & Author;
 
 /** An invited user gets the role and the workspaces of the invite. */
-export async function create(
+export async function createScimUser(
   deps: AdminDeps,
   request: Request,
   state: ScimUserState,
@@ -58,7 +58,7 @@ export async function create(
 }
 
 /** Returns the user after the change; `change` computes the new state from the current one. */
-export async function change(
+export async function changeScimUser(
   deps: AdminDeps,
   request: Request,
   next: (before: users.StoredUser) => ScimUserState,
@@ -88,7 +88,7 @@ export async function change(
   });
 }
 
-export async function remove(deps: AdminDeps, request: Request): Promise<void> {
+export async function deleteScimUser(deps: AdminDeps, request: Request): Promise<void> {
   await deps.database.transaction(async (tx) => {
     await deleteUser(tx, deps, request, await lockUser(tx, request));
   });
@@ -110,7 +110,8 @@ async function settleUser(
   const groups = await scimGroups.listMembers(tx, organisationId, { userId });
   for (const { group_id } of groups) {
     const mappings = await scimMappings.listByGroup(tx, organisationId, group_id);
-    for (const { workspace_id } of mappings) await settle(tx, deps, author, userId, workspace_id);
+    for (const { workspace_id } of mappings)
+      await settleMembership(tx, deps, author, userId, workspace_id);
   }
 }
 

@@ -25,7 +25,7 @@ import {
   scimListOf,
   scimRoute,
 } from './scim-routes.ts';
-import { change, create, remove } from './scim-user-changes.ts';
+import { changeScimUser, createScimUser, deleteScimUser } from './scim-user-changes.ts';
 
 export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
   const all = { ...scimRoute, path: '/scim/v2/Users' } as const;
@@ -38,7 +38,8 @@ export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
       successStatus: 201,
       body: ScimUserBody,
       response: ScimUser,
-      handle: async (request) => toScimUser(await create(deps, request, userStateOf(request.body))),
+      handle: async (request) =>
+        toScimUser(await createScimUser(deps, request, userStateOf(request.body))),
     }),
     route({
       ...all,
@@ -64,7 +65,7 @@ export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
       body: ScimUserBody,
       response: ScimUser,
       handle: async (request) =>
-        toScimUser(await change(deps, request, () => userStateOf(request.body))),
+        toScimUser(await changeScimUser(deps, request, () => userStateOf(request.body))),
     }),
     route({
       ...item,
@@ -75,7 +76,7 @@ export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
       response: ScimUser,
       handle: async (request) =>
         toScimUser(
-          await change(deps, request, (row) => patchedUser(toUserState(row), request.body)),
+          await changeScimUser(deps, request, (row) => patchedUser(toUserState(row), request.body)),
         ),
     }),
     route({
@@ -83,7 +84,7 @@ export function scimUserRoutes(deps: AdminDeps): Route<Principal>[] {
       ...scimDeletion,
       summary: 'Delete a user over SCIM',
       refusals: ['conflict'],
-      handle: (request) => scimDeleted(remove(deps, request)),
+      handle: (request) => scimDeleted(deleteScimUser(deps, request)),
     }),
   ];
 }

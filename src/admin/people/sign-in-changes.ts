@@ -16,7 +16,7 @@ import { isDuplicateEntry } from '../../store/rows/duplicate.ts';
 import { type Author, auditChange } from '../request/change.ts';
 import type { AdminDeps, SignIn } from '../request/deps.ts';
 import { acceptInvite } from './invite-acceptance.ts';
-import { followGroups } from './sign-in-groups.ts';
+import { applyGroups } from './sign-in-groups.ts';
 
 type Settings = SignIn['settings'];
 
@@ -27,7 +27,7 @@ interface Coming {
 }
 
 /** Returns the session cookie. @throws ApiError `forbidden` for an unknown user, or one who may not sign in */
-export async function openSession(
+export async function openUserSession(
   deps: AdminDeps,
   settings: Settings,
   coming: Coming,
@@ -62,7 +62,7 @@ async function enter(tx: Db, deps: AdminDeps, settings: Settings, coming: Coming
   }
   if (settings.groupsClaim !== null) {
     const names = claimTexts(identity.claims, settings.groupsClaim);
-    await followGroups(tx, deps, author, user.id, names);
+    await applyGroups(tx, deps, author, user.id, names);
   }
   const place = { organisationId: organisation.id, id: newId() };
   const { tokenHmac, cookie } = makeSession(deps.keyring, place, settings.sessionMs);

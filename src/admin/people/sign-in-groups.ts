@@ -4,12 +4,12 @@ import * as scimGroups from '../../store/people/scim-groups.ts';
 import * as scimMappings from '../../store/people/scim-mappings.ts';
 import type { Author } from '../request/change.ts';
 import type { AdminDeps } from '../request/deps.ts';
-import { settle } from './scim-membership.ts';
+import { settleMembership } from './scim-membership.ts';
 
 const namesMax = 1000;
 
 /** The user becomes a member of exactly the existing groups named; workspace memberships follow. */
-export async function followGroups(
+export async function applyGroups(
   tx: Db,
   deps: AdminDeps,
   author: Author,
@@ -28,7 +28,7 @@ export async function followGroups(
     if (come.has(id)) await scimGroups.addMembers(tx, group, [userId]);
     else await scimGroups.removeMembers(tx, group, [userId]);
     for (const { workspace_id } of await scimMappings.listByGroup(tx, organisationId, id)) {
-      await settle(tx, deps, author, userId, workspace_id);
+      await settleMembership(tx, deps, author, userId, workspace_id);
     }
   }
 }

@@ -15,7 +15,7 @@ import { validationError } from '../../model/wire/validation-error.ts';
 import * as userSessions from '../../store/people/user-sessions.ts';
 import * as organisations from '../../store/resources/organisations.ts';
 import type { AdminDeps, SignIn } from '../request/deps.ts';
-import { openSession } from './sign-in-changes.ts';
+import { openUserSession } from './sign-in-changes.ts';
 
 /** A path of this host only, to prevent open redirects. */
 const ownPathPattern = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,2047}$/;
@@ -86,8 +86,8 @@ async function begin(deps: AdminDeps, { query, now }: SignInRequest<z.infer<type
     throw validationError({ path: ['sso_client_id'], message });
   }
   const { address, attempt } = await callProvider(signIn, () => signIn.provider.begin(now));
-  const kept = { ...attempt, tsgId, returnTo: query.return_to ?? defaultReturnPath };
-  return redirect(address.href, [await createAttemptCookie(deps.keyring, kept, now)]);
+  const stored = { ...attempt, tsgId, returnTo: query.return_to ?? defaultReturnPath };
+  return redirect(address.href, [await createAttemptCookie(deps.keyring, stored, now)]);
 }
 
 async function finish(deps: AdminDeps, request: SignInRequest<z.infer<typeof FinishQuery>>) {
@@ -113,7 +113,7 @@ async function finish(deps: AdminDeps, request: SignInRequest<z.infer<typeof Fin
   const organisation = await organisations.findByTsgId(deps.database.readable, tsgId);
   if (organisation === undefined) throw new ApiError('forbidden', 'There is no such organisation');
   const coming = { organisation, identity, request };
-  const cookie = await openSession(deps, signIn.settings, coming).catch((error: unknown) => {
+  const cookie = await openUserSession(deps, signIn.settings, coming).catch((error: unknown) => {
     if (error instanceof ApiError && error.kind === 'forbidden') {
       refuse(deps, request, tsgId, 'not_accepted');
     }

@@ -18,7 +18,7 @@ export const UserRecord = z.object({
   object: z.literal('user'),
 });
 
-export function toRecord(
+export function userToRecord(
   row: StoredUser,
   workspaceIds: readonly string[],
 ): z.infer<typeof UserRecord> {

@@ -25,7 +25,7 @@ import {
 import { idOr404, requireWholeOrganisation } from '../request/scoping.ts';
 import { withVersionTag } from '../request/version.ts';
 import { deleteUser, lockUser } from './user-changes.ts';
-import { toRecord, UserRecord } from './user-record.ts';
+import { UserRecord, userToRecord } from './user-record.ts';
 
 const NamePart = z.string().min(1).max(255).optional();
 const ListQuery = z.object({
@@ -104,7 +104,7 @@ async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typ
   const ids = rows.map(({ id }) => id);
   const workspaceIds = await workspaceMembers.listWorkspaceIds(db, organisationId, ids);
   return listReply(
-    rows.values().map((row) => toRecord(row, workspaceIds.get(row.id) ?? [])),
+    rows.values().map((row) => userToRecord(row, workspaceIds.get(row.id) ?? [])),
     total,
   );
 }
@@ -116,7 +116,7 @@ async function get(deps: AdminDeps, { caller, params }: AdminRequest) {
   const row = await users.findById(db, caller.organisationId, id);
   if (row === undefined) throw new ApiError('notFound');
   const workspaceIds = await workspaceMembers.listWorkspaceIds(db, caller.organisationId, [id]);
-  return withVersionTag(toRecord(row, workspaceIds.get(id) ?? []), row);
+  return withVersionTag(userToRecord(row, workspaceIds.get(id) ?? []), row);
 }
 
 /** Returns `{}`. Refuses the current role, as clients of this API expect. */

@@ -1,10 +1,10 @@
 /** Converts the fields common to all policies to API records and bodies. */
 import { z } from 'zod';
 import {
-  type PolicyCondition,
   conditionsSchema,
   type GroupBy,
   groupBySchema,
+  type PolicyCondition,
 } from '../../model/limits/policy.ts';
 import { rateKeys } from '../../model/limits/rate-limit-policy.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';

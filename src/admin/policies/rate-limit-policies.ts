@@ -38,14 +38,18 @@ import { resourceRoutes } from '../request/resource-routes.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
 import { withVersionTag } from '../request/version.ts';
 import {
+  RateLimitPolicyRecord,
+  rateLimitPolicyToRecord,
+  rateLimitPolicyToSpec,
+} from './rate-limit-policy-record.ts';
+import {
   activeOnly,
   changedPolicy,
   findPolicy,
   newPolicy,
   PolicyListQuery,
   PolicyQuery,
-} from './policy-course.ts';
-import { RateLimitPolicyRecord, toRecord, toSpec } from './rate-limit-policy-record.ts';
+} from './shared-policy.ts';
 
 const CreateBody = RateLimitPolicyCreate.extend(createFields).superRefine(checkTargetRules);
 /** `target` is immutable; repeating the current value is no change. */
@@ -63,7 +67,7 @@ export const rateLimitPolicyResource: Resource = {
   kind: 'RateLimitPolicy',
   features: ['policy'],
   routes: rateLimitPolicyRoutes,
-  snapshot: snapshotOf(policies.listAllForOrganisation, toSpec),
+  snapshot: snapshotOf(policies.listAllForOrganisation, rateLimitPolicyToSpec),
   contents: policies.contents,
 };
 
@@ -129,13 +133,13 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
     filter,
     page,
   );
-  return listReply(mapItems(rows, toRecord), total);
+  return listReply(mapItems(rows, rateLimitPolicyToRecord), total);
 }
 
 async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof PolicyQuery>>) {
   const row = await findPolicy(deps, request, policies.findById);
   if (row.status !== request.query.status) throw new ApiError('notFound');
-  return withVersionTag(toRecord(row), row);
+  return withVersionTag(rateLimitPolicyToRecord(row), row);
 }
 
 const writer: ResourceWriter<policies.StoredRateLimitPolicy> = {

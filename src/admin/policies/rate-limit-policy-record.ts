@@ -16,12 +16,14 @@ export const RateLimitPolicyRecord = z.object({
   object: z.literal('rate-limits-policy'),
 });
 
-export function toRecord(row: StoredRateLimitPolicy): z.infer<typeof RateLimitPolicyRecord> {
+export function rateLimitPolicyToRecord(
+  row: StoredRateLimitPolicy,
+): z.infer<typeof RateLimitPolicyRecord> {
   return { ...toPolicyRecord(row), ...termsOf(row), object: 'rate-limits-policy' };
 }
 
 /** The body that would create this policy, without absent fields; sync compares it with its manifests. */
-export function toSpec(row: StoredRateLimitPolicy): Record<string, unknown> {
+export function rateLimitPolicyToSpec(row: StoredRateLimitPolicy): Record<string, unknown> {
   return omitNulls({ ...toPolicySpec(row), ...termsOf(row) });
 }
 

@@ -27,15 +27,21 @@ import { type Resource, snapshotOf } from '../request/resource.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { resolveWorkspace } from '../request/scoping.ts';
 import { withVersionTag } from '../request/version.ts';
-import { findPolicy, PolicyListQuery, PolicyQuery } from './policy-course.ts';
-import { create, remove, resetEntity, update, windowOf } from './usage-limit-policy-changes.ts';
+import { findPolicy, PolicyListQuery, PolicyQuery } from './shared-policy.ts';
 import {
-  toEntity,
-  toRecord,
-  toSpec,
-  toUsageMap,
+  createUsageLimitPolicy,
+  deleteUsageLimitPolicy,
+  resetEntity,
+  updateUsageLimitPolicy,
+  windowOf,
+} from './usage-limit-policy-changes.ts';
+import {
   UsageEntity,
   UsageLimitPolicyRecord,
+  usageLimitPolicyToEntity,
+  usageLimitPolicyToRecord,
+  usageLimitPolicyToSpec,
+  usageLimitPolicyToUsageMap,
 } from './usage-limit-policy-record.ts';
 
 /** Counters in one response with `include_usage`; the entities list returns all, by page. */
@@ -57,7 +63,7 @@ export const usageLimitPolicyResource: Resource = {
   kind: 'UsageLimitPolicy',
   features: ['policy', 'usageLimits'],
   routes: usageLimitPolicyRoutes,
-  snapshot: snapshotOf(policies.listAllForOrganisation, toSpec),
+  snapshot: snapshotOf(policies.listAllForOrganisation, usageLimitPolicyToSpec),
   contents: policies.contents,
 };
 
@@ -69,7 +75,7 @@ function usageLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
       body: UsageLimitPolicyCreate.extend(createFields).superRefine(checkLimitRules),
       bodyLimits: documentBodyLimits,
       response: z.object({ id: z.uuid(), object: z.literal('usage-limits-policy') }),
-      handle: (request) => create(deps, request),
+      handle: (request) => createUsageLimitPolicy(deps, request),
     }),
     on.list({
       summary: 'List usage-limit policies',
@@ -88,11 +94,11 @@ function usageLimitPolicyRoutes(deps: AdminDeps): Route<Principal>[] {
       body: UsageLimitPolicyUpdate.extend(updateFields),
       bodyLimits: documentBodyLimits,
       response: z.object({}),
-      handle: (request) => update(deps, request),
+      handle: (request) => updateUsageLimitPolicy(deps, request),
     }),
     on.remove({
       summary: 'Archive a usage-limit policy',
-      handle: (request) => remove(deps, request),
+      handle: (request) => deleteUsageLimitPolicy(deps, request),
     }),
     ...entityRoutes(deps),
   ];
@@ -140,7 +146,7 @@ async function list(
     page,
   );
   return listReply(
-    mapItems(rows, (row) => toRecord(row, now)),
+    mapItems(rows, (row) => usageLimitPolicyToRecord(row, now)),
     total,
   );
 }
@@ -150,11 +156,14 @@ async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof GetQuer
   const db = deps.database.readable;
   const row = await findPolicy(deps, request, policies.findById);
   if (row.status !== query.status) throw new ApiError('notFound');
-  const record = toRecord(row, now);
+  const record = usageLimitPolicyToRecord(row, now);
   if (query.include_usage !== 'true') return withVersionTag(record, row);
   const all = { limit: usageMapMax, offset: 0 };
   const { rows: counters } = await usageCounters.list(db, windowOf(row, now), {}, all);
-  return withVersionTag({ ...record, value_key_usage_map: toUsageMap(row, counters) }, row);
+  return withVersionTag(
+    { ...record, value_key_usage_map: usageLimitPolicyToUsageMap(row, counters) },
+    row,
+  );
 }
 
 async function listEntities(deps: AdminDeps, request: QueryRequest<z.infer<typeof EntitiesQuery>>) {
@@ -170,7 +179,7 @@ async function listEntities(deps: AdminDeps, request: QueryRequest<z.infer<typeo
   const window = windowOf(row, now);
   const { rows, total } = await usageCounters.list(db, window, filter, toPage(query));
   return listReply(
-    rows.values().map((counter) => toEntity(row, counter)),
+    rows.values().map((counter) => usageLimitPolicyToEntity(row, counter)),
     total,
   );
 }

@@ -13,7 +13,7 @@ import { windowAt } from '../../store/usage/usage-budgets.ts';
 import * as usageCounters from '../../store/usage/usage-counters.ts';
 import * as usageWindows from '../../store/usage/usage-windows.ts';
 import {
-  type BudgetTerms,
+  type BudgetFields,
   moveToCurrentWindow,
   requireFutureReset,
   scheduleOf,
@@ -36,10 +36,10 @@ import {
 } from '../request/resource-change.ts';
 import { findOr404, idOr404 } from '../request/scoping.ts';
 import { requireVersion } from '../request/version.ts';
-import { activeOnly, changedPolicy, newPolicy } from './policy-course.ts';
+import { activeOnly, changedPolicy, newPolicy } from './shared-policy.ts';
 
 /** Returns the id of the new policy. */
-export async function create(
+export async function createUsageLimitPolicy(
   deps: AdminDeps,
   request: BodyRequest<UsageLimitPolicyCreate & CreateFields>,
 ): Promise<{ id: string; object: 'usage-limits-policy' }> {
@@ -71,7 +71,7 @@ const writer: ResourceWriter<policies.StoredUsageLimitPolicy> = {
 };
 
 /** Returns `{}`. Absent fields stay, null clears; counters are compared with the new limit at once. */
-export async function update(
+export async function updateUsageLimitPolicy(
   deps: AdminDeps,
   request: BodyRequest<UsageLimitPolicyUpdate & UpdateFields>,
 ): Promise<Record<string, never>> {
@@ -100,7 +100,7 @@ export async function update(
 }
 
 /** Archives the policy and returns `{}`. Its window ends; its counters are deleted after the usual time. */
-export async function remove(
+export async function deleteUsageLimitPolicy(
   deps: AdminDeps,
   request: ItemRequest,
 ): Promise<Record<string, never>> {
@@ -177,7 +177,7 @@ function columnsOf(
 function mergedBudget(
   body: UsageLimitPolicyUpdate,
   row: policies.StoredUsageLimitPolicy,
-): BudgetTerms {
+): BudgetFields {
   const sent = definedFields({
     type: body.type,
     credit_limit: body.credit_limit,
@@ -189,7 +189,7 @@ function mergedBudget(
   const stored = storedBudget(row);
   if (typeof sent.periodic_reset === 'string') stored.periodic_reset_days = null;
   if (typeof sent.periodic_reset_days === 'number') stored.periodic_reset = null;
-  const merged: BudgetTerms = { ...stored, ...sent };
+  const merged: BudgetFields = { ...stored, ...sent };
   const endless = (merged.periodic_reset ?? merged.periodic_reset_days ?? null) === null;
   const budget =
     endless && body.next_usage_reset_at === undefined
@@ -213,7 +213,7 @@ function storedBudget(row: policies.StoredUsageLimitPolicy) {
 }
 
 /** Repeating the current schedule must not postpone the next reset. */
-function changesSchedule(budget: BudgetTerms, row: policies.StoredUsageLimitPolicy): boolean {
+function changesSchedule(budget: BudgetFields, row: policies.StoredUsageLimitPolicy): boolean {
   const stored = storedBudget(row);
   return (
     (budget.periodic_reset ?? null) !== stored.periodic_reset ||

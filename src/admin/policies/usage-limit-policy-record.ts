@@ -48,7 +48,7 @@ export const UsageEntity = z.object({
 });
 
 /** As of `now`: a window that has ended counts as reset even if the job has not run yet. */
-export function toRecord(
+export function usageLimitPolicyToRecord(
   row: StoredUsageLimitPolicy,
   now: number,
 ): z.infer<typeof UsageLimitPolicyRecord> {
@@ -67,7 +67,7 @@ export function toRecord(
 }
 
 /** Usage by value key, for `include_usage`. */
-export function toUsageMap(
+export function usageLimitPolicyToUsageMap(
   row: StoredUsageLimitPolicy,
   counters: readonly UsageCounter[],
 ): NonNullable<z.infer<typeof UsageLimitPolicyRecord>['value_key_usage_map']> {
@@ -86,7 +86,7 @@ export function toUsageMap(
 }
 
 /** One counter: the usage of one group of a policy. */
-export function toEntity(
+export function usageLimitPolicyToEntity(
   row: StoredUsageLimitPolicy,
   counter: UsageCounter,
 ): z.infer<typeof UsageEntity> {
@@ -101,7 +101,7 @@ export function toEntity(
  * The body that would create this policy, without absent fields; sync compares it with its manifests. The
  * first reset is returned as it was sent, because the next one moves on.
  */
-export function toSpec(row: StoredUsageLimitPolicy): Record<string, unknown> {
+export function usageLimitPolicyToSpec(row: StoredUsageLimitPolicy): Record<string, unknown> {
   return omitNulls({
     ...toPolicySpec(row),
     type: row.type,

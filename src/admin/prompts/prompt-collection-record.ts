@@ -45,14 +45,14 @@ export const PromptCollectionRecord = z.object({
   ),
 });
 
-export function toListItem(
+export function promptCollectionToListItem(
   row: StoredPromptCollection,
   details: CollectionDetails,
 ): z.infer<typeof PromptCollectionListItem> {
   return { ...fieldsOf(row), collection_details: toDetails(details) };
 }
 
-export function toRecord(
+export function promptCollectionToRecord(
   row: StoredPromptCollection,
   children: readonly StoredPromptCollection[],
   details: ReadonlyMap<string, CollectionDetails>,
@@ -70,7 +70,7 @@ export function toRecord(
 }
 
 /** The body that would create this collection; sync compares it with its manifests. */
-export function toSpec({
+export function promptCollectionToSpec({
   name,
   slug,
   workspace_id,

@@ -37,9 +37,9 @@ import { findVisible, placeOfList, requireWriter } from './prompt-access.ts';
 import {
   PromptCollectionListItem,
   PromptCollectionRecord,
-  toListItem,
-  toRecord,
-  toSpec,
+  promptCollectionToListItem,
+  promptCollectionToRecord,
+  promptCollectionToSpec,
 } from './prompt-collection-record.ts';
 
 const CreateBody = PromptCollectionCreate.extend(createFields);
@@ -49,9 +49,9 @@ const ListQuery = WorkspaceQuery.extend({
   ...pageQuery(),
 });
 
-type Stored = promptCollections.StoredPromptCollection;
+type CollectionRow = promptCollections.StoredPromptCollection;
 
-const writer: ResourceWriter<Stored> = {
+const writer: ResourceWriter<CollectionRow> = {
   kind: 'PromptCollection',
   param: 'collectionId',
   lock: promptCollections.findByIdOrSlugForUpdate,
@@ -63,7 +63,7 @@ const writer: ResourceWriter<Stored> = {
 };
 
 /** Locks the organisation, so that concurrent moves cannot create a cycle. */
-const exclusiveWriter: ResourceWriter<Stored> = {
+const exclusiveWriter: ResourceWriter<CollectionRow> = {
   ...writer,
   lock: async (tx, organisationId, reference) => {
     await organisationLocks.lock(tx, organisationId);
@@ -75,7 +75,7 @@ export const promptCollectionResource: Resource = {
   kind: 'PromptCollection',
   features: [],
   routes: promptCollectionRoutes,
-  snapshot: snapshotOf(promptCollections.listCreated, toSpec),
+  snapshot: snapshotOf(promptCollections.listCreated, promptCollectionToSpec),
   contents: promptCollections.contents,
 };
 
@@ -143,7 +143,7 @@ async function findParent(
   organisationId: string,
   workspaceId: string,
   { parent_collection_id: reference }: z.infer<typeof UpdateBody>,
-): Promise<Stored | null> {
+): Promise<CollectionRow | null> {
   if (reference === undefined || reference === null) return null;
   const row = await promptCollections.findByIdOrSlugForShare(tx, organisationId, reference);
   if (row?.workspace_id !== workspaceId) {
@@ -161,7 +161,9 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const page = await promptCollections.list(db, organisationId, filter, toPage(query));
   const ids = page.rows.map(({ id }) => id);
   const details = await promptCollections.detailsOf(db, organisationId, ids);
-  const items = page.rows.values().map((row) => toListItem(row, details.get(row.id)!));
+  const items = page.rows
+    .values()
+    .map((row) => promptCollectionToListItem(row, details.get(row.id)!));
   return listReply(items, page.total);
 }
 
@@ -174,7 +176,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const children = await promptCollections.listChildren(db, organisationId, row.id);
   const ids = children.map(({ id }) => id);
   const details = await promptCollections.detailsOf(db, organisationId, ids);
-  return withVersionTag(toRecord(row, children, details), row);
+  return withVersionTag(promptCollectionToRecord(row, children, details), row);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {
@@ -192,7 +194,7 @@ async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof Updat
 /** Undefined when the parent does not change. */
 async function parentAfter(
   tx: Db,
-  { organisation_id: organisationId, workspace_id, id, is_default }: Stored,
+  { organisation_id: organisationId, workspace_id, id, is_default }: CollectionRow,
   body: z.infer<typeof UpdateBody>,
 ): Promise<string | null | undefined> {
   if (body.parent_collection_id === undefined) return undefined;

@@ -28,7 +28,11 @@ import { idOr404, requireOwnOrganisation } from '../request/scoping.ts';
 import { requireUnique } from '../request/unique.ts';
 import { withVersionTag } from '../request/version.ts';
 import { findVisible, placeOfList, requireWriter } from './prompt-access.ts';
-import { PromptLabelRecord, toRecord, toSpec } from './prompt-label-record.ts';
+import {
+  PromptLabelRecord,
+  promptLabelToRecord,
+  promptLabelToSpec,
+} from './prompt-label-record.ts';
 
 const CreateBody = PromptLabelCreate.extend(createFields);
 const UpdateBody = PromptLabelUpdate.extend(updateFields);
@@ -50,7 +54,7 @@ export const promptLabelResource: Resource = {
   kind: 'PromptLabel',
   features: [],
   routes: promptLabelRoutes,
-  snapshot: snapshotOf(promptLabels.listAllForOrganisation, toSpec),
+  snapshot: snapshotOf(promptLabels.listAllForOrganisation, promptLabelToSpec),
   contents: promptLabels.contents,
 };
 
@@ -115,7 +119,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
     ...(query.search === undefined ? {} : { search: query.search }),
   };
   const page = await promptLabels.list(db, caller.organisationId, filter, toPage(query));
-  return listReply(page.rows.values().map(toRecord), page.total);
+  return listReply(page.rows.values().map(promptLabelToRecord), page.total);
 }
 
 async function get(deps: AdminDeps, request: ItemRequest) {
@@ -123,7 +127,7 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const finding = promptLabels.findById(db, caller.organisationId, idOr404(params.labelId!));
   const row = await findVisible(db, request, finding);
-  return withVersionTag(toRecord(row), row);
+  return withVersionTag(promptLabelToRecord(row), row);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {

@@ -41,7 +41,7 @@ export const PromptPartialVersionItem = z.object({
   object: z.literal('partial'),
 });
 
-export function toListItem(
+export function promptPartialToListItem(
   row: Pick<StoredPromptPartial, Exclude<keyof z.infer<typeof PromptPartialListItem>, 'object'>>,
 ): z.infer<typeof PromptPartialListItem> {
   return {
@@ -56,13 +56,13 @@ export function toListItem(
   };
 }
 
-export function toRecord(
+export function promptPartialToRecord(
   row: StoredPromptPartial,
   version: StoredPromptVersion,
 ): z.infer<typeof PromptPartialRecord> {
   const { string, version_description } = JSON.parse(version.content) as PartialContent;
   return {
-    ...toListItem(row),
+    ...promptPartialToListItem(row),
     organisation_id: row.organisation_id,
     string,
     version: version.number,
@@ -72,7 +72,7 @@ export function toRecord(
   };
 }
 
-export function toVersionItem(
+export function promptPartialToVersionItem(
   row: Pick<StoredPromptPartial, 'id' | 'slug'>,
   version: StoredPromptVersion,
 ): z.infer<typeof PromptPartialVersionItem> {
@@ -91,7 +91,7 @@ export function toVersionItem(
 }
 
 /** The body that would create this partial; sync compares it with its manifests. */
-export function toSpec(row: StoredPromptPartial): Record<string, unknown> {
+export function promptPartialToSpec(row: StoredPromptPartial): Record<string, unknown> {
   const { name, slug, workspace_id } = row;
   const content = JSON.parse(row.content) as PartialContent;
   return omitNulls({ name, slug, workspace_id, ...content });

@@ -40,10 +40,10 @@ import {
   PromptPartialListItem,
   PromptPartialRecord,
   PromptPartialVersionItem,
-  toListItem,
-  toRecord,
-  toSpec,
-  toVersionItem,
+  promptPartialToListItem,
+  promptPartialToRecord,
+  promptPartialToSpec,
+  promptPartialToVersionItem,
 } from './prompt-partial-record.ts';
 import { VersionQuery, versionReferenceOf } from './prompt-versions.ts';
 import { planVersions, type VersionPlan } from './version-plan.ts';
@@ -78,7 +78,7 @@ export const promptPartialResource: Resource = {
   kind: 'PromptPartial',
   features: [],
   routes: promptPartialRoutes,
-  snapshot: snapshotOf(promptPartials.listAllForOrganisation, toSpec),
+  snapshot: snapshotOf(promptPartials.listAllForOrganisation, promptPartialToSpec),
   contents: promptPartials.contents,
 };
 
@@ -181,7 +181,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const page = toPage(query);
   const { listedColumns } = promptPartials;
   const stored = await promptPartials.list(db, caller.organisationId, filter, page, listedColumns);
-  return listReply(stored.rows.values().map(toListItem), stored.total);
+  return listReply(stored.rows.values().map(promptPartialToListItem), stored.total);
 }
 
 async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof VersionQuery>>) {
@@ -190,14 +190,14 @@ async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof Version
   const row = await find(deps, request, name);
   const version = await promptVersions.find(db, row, reference);
   if (version === undefined) throw new ApiError('notFound', undefined, 'version');
-  return withVersionTag(toRecord(row, version), row);
+  return withVersionTag(promptPartialToRecord(row, version), row);
 }
 
 async function listVersions(deps: AdminDeps, request: QueryRequest<z.infer<typeof PageQuery>>) {
   const row = await find(deps, request, request.params.partialId!);
   const page = await promptVersions.list(deps.database.readable, row, toPage(request.query));
   const items = async function* () {
-    for await (const version of page.rows) yield toVersionItem(row, version);
+    for await (const version of page.rows) yield promptPartialToVersionItem(row, version);
   };
   return listReply(items(), page.total);
 }

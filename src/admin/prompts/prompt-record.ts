@@ -64,7 +64,9 @@ export const PromptVersionItem = z.object({
   object: z.literal('prompt'),
 });
 
-export function toListItem(row: Omit<StoredPrompt, 'content'>): z.infer<typeof PromptListItem> {
+export function promptToListItem(
+  row: Omit<StoredPrompt, 'content'>,
+): z.infer<typeof PromptListItem> {
   return {
     id: row.id,
     collection_id: row.collection_id,
@@ -80,7 +82,7 @@ export function toListItem(row: Omit<StoredPrompt, 'content'>): z.infer<typeof P
 }
 
 /** `label` is the version's label; undefined for none. */
-export function toRecord(
+export function promptToRecord(
   row: StoredPrompt,
   version: StoredPromptVersion,
   label: StoredPromptLabel | undefined,
@@ -88,7 +90,7 @@ export function toRecord(
   const content = JSON.parse(version.content) as PromptContent;
   const { functions, tools, tool_choice, template_metadata, virtual_key } = content;
   return {
-    ...toListItem({ ...row, model: promptModel(content) }),
+    ...promptToListItem({ ...row, model: promptModel(content) }),
     organisation_id: row.organisation_id,
     prompt_version: version.number,
     prompt_version_id: version.id,
@@ -108,7 +110,7 @@ export function toRecord(
   };
 }
 
-export function toVersionItem(
+export function promptToVersionItem(
   row: Pick<StoredPrompt, 'id'>,
   version: StoredPromptVersion,
 ): z.infer<typeof PromptVersionItem> {
@@ -134,7 +136,7 @@ export interface DeclaredPrompt extends StoredPrompt {
 }
 
 /** The body that would create this prompt; sync compares it with its manifests. */
-export function toSpec(row: DeclaredPrompt): Record<string, unknown> {
+export function promptToSpec(row: DeclaredPrompt): Record<string, unknown> {
   const { name, slug, workspace_id, collection_id, isInDefault } = row;
   return {
     name,

@@ -22,7 +22,12 @@ import {
 import { type ResourceWriter, updateResource } from '../request/resource-change.ts';
 import { withVersionTag } from '../request/version.ts';
 import { findVisible, requireWriter } from './prompt-access.ts';
-import { PromptRecord, PromptVersionItem, toRecord, toVersionItem } from './prompt-record.ts';
+import {
+  PromptRecord,
+  PromptVersionItem,
+  promptToRecord,
+  promptToVersionItem,
+} from './prompt-record.ts';
 
 const item = { mounts: everyMount, path: '/prompts/:promptId' };
 const { workspace_id } = updateFields;
@@ -92,7 +97,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof PageQu
   const row = await find(db, request, request.params.promptId!);
   const page = await promptVersions.list(db, row, toPage(request.query));
   const items = async function* () {
-    for await (const version of page.rows) yield toVersionItem(row, version);
+    for await (const version of page.rows) yield promptToVersionItem(row, version);
   };
   return listReply(items(), page.total);
 }
@@ -132,7 +137,7 @@ export async function getVersion(
   const { label_id: labelId } = version;
   const bears =
     labelId === null ? undefined : await promptLabels.findById(db, row.organisation_id, labelId);
-  return withVersionTag(toRecord(row, version, bears), row);
+  return withVersionTag(promptToRecord(row, version, bears), row);
 }
 
 function find(db: Db, request: QueryRequest<z.infer<typeof WorkspaceQuery>>, name: string) {

@@ -40,7 +40,7 @@ import { resourceRoutes } from '../request/resource-routes.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { placeOfList, requireWriter } from './prompt-access.ts';
 import { collectionFor, findWithin, providerSlug } from './prompt-places.ts';
-import { PromptListItem, PromptRecord, toListItem, toSpec } from './prompt-record.ts';
+import { PromptListItem, PromptRecord, promptToListItem, promptToSpec } from './prompt-record.ts';
 import { promptRenderRoutes } from './prompt-render.ts';
 import {
   getVersion,
@@ -93,7 +93,7 @@ export const promptResource: Resource = {
     const rows = await prompts.listAllForOrganisation(tx, organisationId, which);
     const defaults = await promptCollections.listDefaultIds(tx, organisationId);
     return rows.map((row) => ({ ...row, isInDefault: defaults.has(row.collection_id) }));
-  }, toSpec),
+  }, promptToSpec),
   contents: prompts.contents,
 };
 
@@ -190,7 +190,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
     search: search || undefined,
   };
   const page = await prompts.list(db, organisationId, filter, toPage(query));
-  return listReply(page.rows.values().map(toListItem), page.total);
+  return listReply(page.rows.values().map(promptToListItem), page.total);
 }
 
 async function update(deps: AdminDeps, request: BodyRequest<z.infer<typeof UpdateBody>>) {

@@ -42,9 +42,9 @@ import {
   changeAccessBudget,
   closeAccessBudget,
   removeGrant,
-  writeGrants,
+  writeIntegrationGrants,
 } from './integration-grants.ts';
-import { readConfigurations, readModels } from './integration-record.ts';
+import { readIntegrationConfigurations, readModels } from './integration-record.ts';
 import { keyColumns, sealedConfigurations, sealedModels } from './integration-values.ts';
 
 type CreateRequest = BodyRequest<IntegrationCreate & DefaultProvider & CreateFields>;
@@ -61,7 +61,7 @@ export const integrationWriter: ResourceWriter<integrations.StoredIntegration> =
 };
 
 /** Returns the ids of the new integration. */
-export async function create(
+export async function createIntegration(
   deps: AdminDeps,
   request: CreateRequest,
 ): Promise<{ id: string; slug: string }> {
@@ -84,10 +84,10 @@ export async function create(
     if (workspaces !== undefined) {
       const grants = await resolveWorkspaceGrants(tx, caller.organisationId, workspaces);
       const writing = { deps, author: request, integration: placed, isWhole: true };
-      await writeGrants(tx, writing, grants);
+      await writeIntegrationGrants(tx, writing, grants);
     }
     if (workspace !== null && wantsProvider(body)) {
-      const making = { deps, author: unowned(request), integration: placed };
+      const making = { deps, author: withoutOwner(request), integration: placed };
       await ensureProvider(tx, making, workspace.id, body.default_provider_slug);
     }
     return { row: placed, changes };
@@ -101,7 +101,7 @@ function wantsProvider(body: DefaultProvider & Pick<CreateFields, 'managed_by'>)
 }
 
 /** Author of side effects, which no owner declares. */
-export function unowned({ caller, requestId, now }: Author): Author {
+export function withoutOwner({ caller, requestId, now }: Author): Author {
   return { caller, requestId, now, owner: null, fence: null };
 }
 
@@ -141,7 +141,7 @@ export function newRow(
 }
 
 /** Returns `{}`. Absent fields stay, null clears. */
-export async function update(
+export async function updateIntegration(
   deps: AdminDeps,
   request: UpdateRequest,
 ): Promise<Record<string, never>> {
@@ -160,15 +160,15 @@ export async function update(
       if (body.workspaces === undefined) return [];
       const grants = await resolveWorkspaceGrants(tx, caller.organisationId, body.workspaces);
       const writing = { deps, author: request, integration: row, isWhole: true };
-      return (await writeGrants(tx, writing, grants)) ? ['workspaces'] : [];
+      return (await writeIntegrationGrants(tx, writing, grants)) ? ['workspaces'] : [];
     },
-    follow: (tx, row, changed) => followAccess(tx, { deps, author: request }, row, changed),
+    follow: (tx, row, changed) => updateAccessBudget(tx, { deps, author: request }, row, changed),
   });
   return {};
 }
 
 /** Updates the budget of all workspaces to match the stored access settings. */
-export async function followAccess(
+export async function updateAccessBudget(
   tx: Db,
   by: { readonly deps: AdminDeps; readonly author: Author },
   row: integrations.StoredIntegration,
@@ -185,7 +185,7 @@ function columnsOf(
   row: integrations.StoredIntegration,
 ): Partial<integrations.StoredIntegration> {
   const { id } = row;
-  const stored = readConfigurations(row);
+  const stored = readIntegrationConfigurations(row);
   const configurations = sealedConfigurations(sealer, id, body.configurations, stored);
   const models = body.models && sealedModels(sealer, id, body.models, readModels(row));
   return {
@@ -207,7 +207,7 @@ function columnsOf(
 }
 
 /** Returns `{}`. Automatically created providers are deleted too; any other provider blocks the delete. */
-export async function remove(
+export async function deleteIntegration(
   deps: AdminDeps,
   request: ItemRequest,
 ): Promise<Record<string, never>> {
@@ -218,7 +218,7 @@ export async function remove(
     if (blocking !== undefined) {
       throw new ApiError('conflict', `The provider ${blocking.slug} uses this integration`);
     }
-    for (const provider of using) await removeProvider(tx, deps, unowned(request), provider);
+    for (const provider of using) await removeProvider(tx, deps, withoutOwner(request), provider);
     for (const grant of await integrationWorkspaces.listByIntegration(tx, organisationId, id)) {
       await removeGrant(tx, grant);
     }

@@ -8,8 +8,8 @@ import type { Db } from '../../store/connection/db.ts';
 import * as integrationWorkspaces from '../../store/resources/integration-workspaces.ts';
 import type { StoredIntegration } from '../../store/resources/integrations.ts';
 import {
+  type BudgetFields,
   type BudgetOwner,
-  type BudgetTerms,
   changeBudget,
   closeBudget,
   openBudget,
@@ -62,7 +62,7 @@ function accessOwner({ id, organisation_id: organisationId }: IntegrationBudget)
 }
 
 /** Returns whether anything changed. The row of the integration must be locked. */
-export async function writeGrants(
+export async function writeIntegrationGrants(
   tx: Db,
   writing: GrantWrite,
   grants: readonly IntegrationGrant[],
@@ -156,7 +156,7 @@ async function changeGrant(
   return true;
 }
 
-function budgetOf(limits: WorkspaceGrant['usage_limits']): BudgetTerms | null {
+function budgetOf(limits: WorkspaceGrant['usage_limits']): BudgetFields | null {
   return limits?.[0] ?? null;
 }
 

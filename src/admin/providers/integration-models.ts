@@ -183,7 +183,9 @@ async function updateModels(
   columns: (row: integrations.StoredIntegration) => Partial<integrations.StoredIntegration>,
 ): Promise<void> {
   const updateRequest = { ...request, query: undefined, body: about };
-  await updateResource(deps, updateRequest, integrationWriter, { columns: (_, row) => columns(row) });
+  await updateResource(deps, updateRequest, integrationWriter, {
+    columns: (_, row) => columns(row),
+  });
 }
 
 /** Clients may also send headers outside the configurations. */

@@ -22,7 +22,7 @@ import {
 } from '../../model/secrets/secret-mapping.ts';
 import { aiProviders } from '../../model/services/ai-providers.ts';
 import { Capabilities } from '../../model/services/capabilities.ts';
-import { JsonRecord, readDocument, omitNulls } from '../../model/wire/json-record.ts';
+import { JsonRecord, omitNulls, readDocument } from '../../model/wire/json-record.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredIntegrationWorkspace } from '../../store/resources/integration-workspaces.ts';
 import type { StoredIntegration } from '../../store/resources/integrations.ts';
@@ -72,7 +72,7 @@ export const IntegrationRecord = IntegrationItem.extend({
 export type ServiceForm = 'slug' | 'id';
 
 /** `workspacesCount` is the number of enabled grants. */
-export function toItem(
+export function integrationToItem(
   row: StoredIntegration,
   workspacesCount: number,
   form: ServiceForm,
@@ -98,18 +98,18 @@ export function toItem(
 }
 
 /** Contains no secret. */
-export function toRecord(
+export function integrationToRecord(
   row: StoredIntegration,
   workspacesCount: number,
   form: ServiceForm,
 ): z.infer<typeof IntegrationRecord> {
-  const item = toItem(row, workspacesCount, form);
+  const item = integrationToItem(row, workspacesCount, form);
   return {
     ...item,
     masked_key: row.key_mask,
     configurations: maskSecrets(
       configurationSecretLocations(row.id),
-      readConfigurations(row) ?? {},
+      readIntegrationConfigurations(row) ?? {},
     ),
     global_workspace_access_settings: globalAccessOf(row),
     allow_all_models: row.allow_all_models !== 0,
@@ -136,10 +136,13 @@ export interface GrantedIntegration extends StoredIntegration {
 }
 
 /** The body that would create this integration, without absent fields; secrets are replaced by fingerprints. */
-export function toSpec(row: GrantedIntegration, secrets: SpecSecrets): Record<string, unknown> {
+export function integrationToSpec(
+  row: GrantedIntegration,
+  secrets: SpecSecrets,
+): Record<string, unknown> {
   const { unsealer, fingerprintKey } = secrets;
   const { id, sealed_key: key } = row;
-  const configurations = readConfigurations(row);
+  const configurations = readIntegrationConfigurations(row);
   const models = readModels(row).map((model) => modelSpec(id, model, secrets));
   const grants = row.grants.map(grantSpec);
   return omitNulls({
@@ -203,7 +206,9 @@ function grantSpec(row: StoredIntegrationWorkspace): Record<string, unknown> {
 }
 
 /** The stored configurations with sealed secrets. */
-export function readConfigurations(row: StoredIntegration): IntegrationConfigurations | null {
+export function readIntegrationConfigurations(
+  row: StoredIntegration,
+): IntegrationConfigurations | null {
   return readDocument<IntegrationConfigurations>(row.configurations);
 }
 

@@ -41,8 +41,8 @@ import { updateResource } from '../request/resource-change.ts';
 import { withVersionTag } from '../request/version.ts';
 import { ensureProvider } from './default-provider.ts';
 import { findReadable, integrationScopes } from './integration-access.ts';
-import { integrationWriter, followAccess } from './integration-changes.ts';
-import { type IntegrationGrant, writeGrants } from './integration-grants.ts';
+import { integrationWriter, updateAccessBudget } from './integration-changes.ts';
+import { type IntegrationGrant, writeIntegrationGrants } from './integration-grants.ts';
 import { GlobalAccess, globalAccessOf } from './integration-record.ts';
 
 const path = '/integrations/:integrationId/workspaces';
@@ -205,9 +205,12 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string,
     writeElsewhere: async (tx, row) => {
       const { organisation_id: organisationId } = row;
       const sent = await resolveWorkspaceGrants(tx, organisationId, body.workspaces ?? []);
-      const grants = [...(await overriddenGrants(tx, row, body, sent)), ...sent.map(toIntegrationGrant)];
+      const grants = [
+        ...(await overriddenGrants(tx, row, body, sent)),
+        ...sent.map(toIntegrationGrant),
+      ];
       const writing = { deps, author: request, integration: row, isWhole: false };
-      const isChanged = await writeGrants(tx, writing, grants);
+      const isChanged = await writeIntegrationGrants(tx, writing, grants);
       for (const grant of sent) {
         const slug = defaultProviderSlug(body, grant);
         if (slug === null) continue;
@@ -216,12 +219,14 @@ async function put(deps: AdminDeps, request: PutRequest): Promise<Record<string,
       }
       return isChanged ? ['workspaces'] : [];
     },
-    follow: (tx, row, changed) => followAccess(tx, { deps, author: request }, row, changed),
+    follow: (tx, row, changed) => updateAccessBudget(tx, { deps, author: request }, row, changed),
   });
   return {};
 }
 
-function toIntegrationGrant(sent: Omit<SentGrant, 'id'> & { workspaceId: string }): IntegrationGrant {
+function toIntegrationGrant(
+  sent: Omit<SentGrant, 'id'> & { workspaceId: string },
+): IntegrationGrant {
   const { workspaceId, enabled, usage_limits, rate_limits, reset_usage: resets } = sent;
   return {
     workspaceId,

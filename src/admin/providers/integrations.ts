@@ -27,15 +27,15 @@ import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { withVersionTag } from '../request/version.ts';
 import { findReadable, integrationScopes } from './integration-access.ts';
-import { create, remove, update } from './integration-changes.ts';
+import { createIntegration, deleteIntegration, updateIntegration } from './integration-changes.ts';
 import {
   type GrantedIntegration,
   IntegrationItem,
   IntegrationRecord,
+  integrationToItem,
+  integrationToRecord,
+  integrationToSpec,
   type ServiceForm,
-  toItem,
-  toRecord,
-  toSpec,
 } from './integration-record.ts';
 
 const CreateBody = IntegrationCreate.extend({ ...createFields, ...DefaultProvider.shape });
@@ -53,7 +53,7 @@ export const integrationResource: Resource = {
   kind: 'Integration',
   features: [],
   routes: integrationRoutes,
-  snapshot: snapshotOf(listGranted, toSpec),
+  snapshot: snapshotOf(listGranted, integrationToSpec),
   contents: integrations.contents,
 };
 
@@ -77,7 +77,7 @@ function integrationRoutes(deps: AdminDeps): Route<Principal>[] {
       body: CreateBody,
       bodyLimits: documentBodyLimits,
       response: z.object({ id: z.uuid(), slug: z.string() }),
-      handle: (request) => create(deps, request),
+      handle: (request) => createIntegration(deps, request),
     }),
     on.list({
       summary: 'List integrations',
@@ -92,16 +92,17 @@ function integrationRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Update an integration; fields that are not sent stay, a masked secret keeps its value',
+      summary:
+        'Update an integration; fields that are not sent stay, a masked secret keeps its value',
       body: UpdateBody,
       bodyLimits: documentBodyLimits,
       ignoredFields: ['id', 'ai_provider_id', 'organisation_id'],
       response: z.object({}),
-      handle: (request) => update(deps, request),
+      handle: (request) => updateIntegration(deps, request),
     }),
     on.remove({
       summary: 'Delete an integration that no provider uses, except automatically created ones',
-      handle: (request) => remove(deps, request),
+      handle: (request) => deleteIntegration(deps, request),
     }),
   ];
 }
@@ -118,7 +119,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
   const counts = await integrationWorkspaces.countEnabled(db, organisationId, found.ids);
   const form = serviceForm(request);
   return listReply(
-    mapItems(found.rows, (row) => toItem(row, counts.get(row.id) ?? 0, form)),
+    mapItems(found.rows, (row) => integrationToItem(row, counts.get(row.id) ?? 0, form)),
     found.total,
   );
 }
@@ -128,7 +129,10 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const db = deps.database.readable;
   const row = await findReadable(db, request);
   const counts = await integrationWorkspaces.countEnabled(db, caller.organisationId, [row.id]);
-  return withVersionTag(toRecord(row, counts.get(row.id) ?? 0, serviceForm(request)), row);
+  return withVersionTag(
+    integrationToRecord(row, counts.get(row.id) ?? 0, serviceForm(request)),
+    row,
+  );
 }
 
 /** v1 clients identify services by slug, clients of the other mounts by id. */

@@ -80,7 +80,7 @@ export function changing(
 type CreateRequest = BodyRequest<ProviderCreate & CreateFields>;
 
 /** Returns the new row. */
-export async function create(
+export async function createProvider(
   deps: AdminDeps,
   request: CreateRequest,
 ): Promise<{ id: string; slug: string }> {
@@ -177,7 +177,7 @@ async function findUsable(
 type UpdateRequest = BodyRequest<ProviderUpdate & UpdateFields>;
 
 /** Returns the updated row. Absent fields stay, null clears; `writeElsewhere` changes other tables. */
-export async function update(
+export async function updateProvider(
   deps: AdminDeps,
   request: UpdateRequest,
   writeElsewhere: ResourceUpdate<providers.StoredProvider>['writeElsewhere'] = async () => [],
@@ -228,19 +228,19 @@ function requireFutureExpiry(expiresAt: number | null, now: number): void {
 }
 
 /** Returns `{}`. */
-export async function remove(
+export async function deleteProvider(
   deps: AdminDeps,
   request: ItemRequest,
 ): Promise<Record<string, never>> {
   const { caller, query } = request;
   return deleteResource(deps, request, changing(caller, query.workspace_id), async (tx, row) => {
-    await deleteProvider(tx, row);
+    await deleteProviderRow(tx, row);
     return { name: row.name };
   });
 }
 
 /** Also deletes its budget. */
-export async function deleteProvider(tx: Db, row: providers.StoredProvider): Promise<void> {
+export async function deleteProviderRow(tx: Db, row: providers.StoredProvider): Promise<void> {
   await providers.deleteById(tx, row.organisation_id, row.id);
   await closeBudget(tx, ownerOf(row));
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { RateLimits, UsageLimits } from '../../model/limits/key-limits.ts';
 import { mappingsAsSent, SecretMapping } from '../../model/secrets/secret-mapping.ts';
-import { JsonRecord, readDocument, omitNulls } from '../../model/wire/json-record.ts';
+import { JsonRecord, omitNulls, readDocument } from '../../model/wire/json-record.ts';
 import {
   formatTimestamp,
   formatTimestampOrNull,
@@ -46,13 +46,13 @@ export const ProviderRecord = z.object({ ...shape, object: z.literal('provider')
 /** Items of the list: clients expect null for no limits there, and some do not accept an empty list. */
 export const ProviderItem = ProviderRecord.extend({ rate_limits: RateLimits.nullable() });
 
-export function toItem<P extends { readonly rate_limits: RateLimits }>(record: P) {
+export function providerToItem<P extends { readonly rate_limits: RateLimits }>(record: P) {
   const { rate_limits: limits } = record;
   return { ...record, rate_limits: limits.length === 0 ? null : limits };
 }
 
 /** `budget` is the provider's current budget state, if it has a budget. Fields that were not sent stay null. */
-export function toFields(
+export function providerToFields(
   row: StoredProvider,
   integration: StoredIntegration,
   budget: BudgetState | undefined,
@@ -85,7 +85,7 @@ export function toFields(
 }
 
 /** The body that would create this provider, without absent fields; sync compares it with its manifests. */
-export function toSpec(row: StoredProvider): Record<string, unknown> {
+export function providerToSpec(row: StoredProvider): Record<string, unknown> {
   const usageLimits = readDocument<UsageLimits>(row.usage_limits);
   return omitNulls({
     name: row.name,

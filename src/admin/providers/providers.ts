@@ -20,8 +20,19 @@ import { type Resource, snapshotOf } from '../request/resource.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
 import { findOr404, resolveWorkspace } from '../request/scoping.ts';
 import { withVersionTag } from '../request/version.ts';
-import { create, findProvider, remove, update } from './provider-changes.ts';
-import { ProviderItem, ProviderRecord, toFields, toItem, toSpec } from './provider-record.ts';
+import {
+  createProvider,
+  deleteProvider,
+  findProvider,
+  updateProvider,
+} from './provider-changes.ts';
+import {
+  ProviderItem,
+  ProviderRecord,
+  providerToFields,
+  providerToItem,
+  providerToSpec,
+} from './provider-record.ts';
 
 const rate_limits = RateLimitsInput.nullable().optional();
 const CreateBody = ProviderCreate.extend({ ...createFields, rate_limits });
@@ -33,7 +44,7 @@ export const providerResource: Resource = {
   kind: 'Provider',
   features: [],
   routes: providerRoutes,
-  snapshot: snapshotOf(providers.listAllForOrganisation, toSpec),
+  snapshot: snapshotOf(providers.listAllForOrganisation, providerToSpec),
   contents: providers.contents,
 };
 
@@ -45,13 +56,14 @@ function providerRoutes(deps: AdminDeps): Route<Principal>[] {
       body: CreateBody,
       ignoredFields: ['ai_provider_id', 'model_config'],
       response: Receipt,
-      handle: async (request) => receipt(await create(deps, request)),
+      handle: async (request) => receipt(await createProvider(deps, request)),
     }),
     on.list({
       summary: 'List providers',
       query: ProviderListQuery,
       response: listSchema(ProviderItem),
-      handle: (request) => listProviders(deps, request, (fields) => toItem(toRecord(fields))),
+      handle: (request) =>
+        listProviderItems(deps, request, (fields) => providerToItem(toRecord(fields))),
     }),
     on.get({
       summary: 'Get a provider',
@@ -64,11 +76,11 @@ function providerRoutes(deps: AdminDeps): Route<Principal>[] {
       body: UpdateBody,
       ignoredFields: ['id', 'slug', 'integration_id', 'model_config'],
       response: Receipt,
-      handle: async (request) => receipt(await update(deps, request)),
+      handle: async (request) => receipt(await updateProvider(deps, request)),
     }),
     on.remove({
       summary: 'Delete a provider',
-      handle: (request) => remove(deps, request),
+      handle: (request) => deleteProvider(deps, request),
     }),
   ];
 }
@@ -77,14 +89,14 @@ function receipt({ id, slug }: { readonly id: string; readonly slug: string }) {
   return { id, slug, object: 'provider' as const };
 }
 
-type Fields = ReturnType<typeof toFields>;
+type Fields = ReturnType<typeof providerToFields>;
 
 function toRecord(fields: Fields) {
   return { ...fields, object: 'provider' as const };
 }
 
 /** A page of providers, each converted by `toItem`. */
-export async function listProviders<Item>(
+export async function listProviderItems<Item>(
   deps: AdminDeps,
   request: QueryRequest<z.infer<typeof ProviderListQuery>>,
   toItem: (fields: Fields) => Item,
@@ -104,7 +116,7 @@ export async function listProviders<Item>(
   const data = rows.values().flatMap((row) => {
     const integration = integrationById.get(row.integration_id);
     if (integration === undefined) return [];
-    return [toItem(toFields(row, integration, budgets.get(row.id), now))];
+    return [toItem(providerToFields(row, integration, budgets.get(row.id), now))];
   });
   return listReply(data, total);
 }
@@ -124,5 +136,5 @@ export async function getProvider<Item extends object>(
   if (integration === undefined) throw new ApiError('notFound');
   const subject = { organisationId, kind: 'provider', id: row.id } as const;
   const budget = await usageBudgets.findState(db, subject, now);
-  return withVersionTag(toItem(toFields(row, integration, budget, now)), row);
+  return withVersionTag(toItem(providerToFields(row, integration, budget, now)), row);
 }

@@ -26,20 +26,20 @@ import {
 import { createResource, deleteResource } from '../request/resource-change.ts';
 import { insertUnderSlug } from '../request/slugs.ts';
 import { providerSlugForm } from './default-provider.ts';
-import { newRow, unowned } from './integration-changes.ts';
-import { readConfigurations } from './integration-record.ts';
+import { newRow, withoutOwner } from './integration-changes.ts';
+import { readIntegrationConfigurations } from './integration-record.ts';
 import { keyColumns, sealedConfigurations } from './integration-values.ts';
 import {
   changing,
-  deleteProvider,
+  deleteProviderRow,
   insertProvider,
   newTerms,
   requirePlace,
-  update as updateProvider,
+  updateProvider,
 } from './provider-changes.ts';
 
 /** Returns the new provider. */
-export async function create(
+export async function createVirtualKey(
   deps: AdminDeps,
   request: BodyRequest<VirtualKeyCreate & CreateFields>,
 ): Promise<{ id: string; slug: string }> {
@@ -70,7 +70,7 @@ export async function create(
 const ofKey = { creation_mode: 'auto' as const };
 
 /** Absent fields stay, null clears. Account fields are written to the key's own integration. */
-export async function update(
+export async function updateVirtualKey(
   deps: AdminDeps,
   request: BodyRequest<VirtualKeyUpdate & UpdateFields>,
 ): Promise<providers.StoredProvider> {
@@ -100,7 +100,7 @@ async function changeAccount(
 ): Promise<readonly string[]> {
   const { body, now } = request;
   const { sealer, integration } = on;
-  const stored = readConfigurations(integration);
+  const stored = readIntegrationConfigurations(integration);
   const sent = accountConfigurations(body);
   const merged = sent === undefined ? undefined : { ...stored, ...sent };
   const configurations = sealedConfigurations(sealer, integration.id, merged, stored);
@@ -123,7 +123,7 @@ async function changeAccount(
 }
 
 /** Returns `{}`. Deletes the integration created with the key, unless another provider uses it. */
-export async function remove(
+export async function deleteVirtualKey(
   deps: AdminDeps,
   request: ItemRequest,
 ): Promise<Record<string, never>> {
@@ -131,7 +131,7 @@ export async function remove(
   return deleteResource(deps, request, changing(caller, query.workspace_id), async (tx, row) => {
     const { organisation_id: organisationId } = row;
     const integration = await ownIntegration(tx, row);
-    await deleteProvider(tx, row);
+    await deleteProviderRow(tx, row);
     if (integration === undefined) return { name: row.name };
     const { id } = integration;
     const others = await providers.listByIntegrationForUpdate(tx, organisationId, id);
@@ -165,7 +165,7 @@ async function recordIntegration(
 ): Promise<void> {
   const { action, integration, changes } = change;
   const { id: resourceId, workspace_id: workspaceId } = integration;
-  await recordChange(tx, deps, unowned(request), {
+  await recordChange(tx, deps, withoutOwner(request), {
     action,
     kind: 'Integration',
     resourceId,

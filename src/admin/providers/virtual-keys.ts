@@ -8,9 +8,9 @@ import { listSchema } from '../../model/wire/paging.ts';
 import type { AdminDeps } from '../request/deps.ts';
 import { createFields, updateFields, WorkspaceQuery } from '../request/frame-fields.ts';
 import { resourceRoutes } from '../request/resource-routes.ts';
-import { ProviderItem, ProviderRecord, toItem } from './provider-record.ts';
-import { getProvider, listProviders, ProviderListQuery } from './providers.ts';
-import { create, remove, update } from './virtual-key-changes.ts';
+import { ProviderItem, ProviderRecord, providerToItem } from './provider-record.ts';
+import { getProvider, listProviderItems, ProviderListQuery } from './providers.ts';
+import { createVirtualKey, deleteVirtualKey, updateVirtualKey } from './virtual-key-changes.ts';
 
 const object = z.literal('virtual-key');
 const VirtualKeyRecord = ProviderRecord.extend({ object });
@@ -30,13 +30,14 @@ export function virtualKeyRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Create a provider together with its integration',
       body: CreateBody,
       response: Receipt,
-      handle: async (request) => receipt(await create(deps, request)),
+      handle: async (request) => receipt(await createVirtualKey(deps, request)),
     }),
     on.list({
       summary: 'List providers as virtual keys',
       query: ProviderListQuery,
       response: listSchema(VirtualKeyItem),
-      handle: (request) => listProviders(deps, request, (fields) => toItem(toRecord(fields))),
+      handle: (request) =>
+        listProviderItems(deps, request, (fields) => providerToItem(toRecord(fields))),
     }),
     on.get({
       summary: 'Get a provider as a virtual key',
@@ -49,11 +50,11 @@ export function virtualKeyRoutes(deps: AdminDeps): Route<Principal>[] {
       body: UpdateBody,
       ignoredFields: ['id', 'slug', 'provider'],
       response: Receipt,
-      handle: async (request) => receipt(await update(deps, request)),
+      handle: async (request) => receipt(await updateVirtualKey(deps, request)),
     }),
     on.remove({
       summary: 'Delete a virtual key and the integration created with it',
-      handle: (request) => remove(deps, request),
+      handle: (request) => deleteVirtualKey(deps, request),
     }),
   ];
 }

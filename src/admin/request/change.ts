@@ -57,6 +57,9 @@ type CredentialKind = 'McpConnection';
 /** Kinds without a manifest, because they are one-off tasks. */
 type WorkKind = 'LogExport';
 
+/** Audit field that names the secret an operation returned; part of the audit log's format. */
+export const returnedSecretField = 'told';
+
 /** Content of an audit row. */
 interface AuditedChange extends Pick<ResourceChange, 'resourceId' | 'workspaceId' | 'changes'> {
   readonly action: ResourceChange['action'] | 'read' | 'release' | 'bind' | 'suspend' | 'resume';

@@ -10,9 +10,9 @@ import type { McpDiscovery } from '../../model/mcp/mcp-discovery.ts';
 import type { SignInSettings } from '../../settings/groups/sign-in.ts';
 import type { Feature } from '../../settings.ts';
 import type { Database } from '../../store/connection/db.ts';
-import type { StoredBlobs } from '../../store/stored-blobs.ts';
 import type { AuditTrail } from '../../store/logs/audit-log.ts';
 import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
+import type { StoredBlobs } from '../../store/stored-blobs.ts';
 import type { TrustedHosts } from '../../trusted-hosts.ts';
 
 /** Sign-in through the identity provider. */

@@ -9,7 +9,7 @@ import { ApiError } from '../../model/wire/errors.ts';
 import { idempotentResponseTtlMs } from '../../model/wire/idempotency.ts';
 import type { Db } from '../../store/connection/db.ts';
 import * as idempotencyKeys from '../../store/resources/idempotency-keys.ts';
-import { auditChange } from './change.ts';
+import { auditChange, returnedSecretField } from './change.ts';
 import type { AdminDeps } from './deps.ts';
 import { joinTransactions } from './join-transactions.ts';
 
@@ -113,7 +113,7 @@ async function recordRead(
   if (kind === undefined) return;
   const { id: resourceId } = JSON.parse(text) as { readonly id: string };
   const { workspaceId } = request.caller;
-  const changes = { told: 'credential' };
+  const changes = { [returnedSecretField]: 'credential' };
   await auditChange(tx, deps, request, { action: 'read', kind, resourceId, workspaceId, changes });
 }
 

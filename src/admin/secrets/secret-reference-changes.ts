@@ -41,9 +41,11 @@ import { readAuth } from './secret-reference-record.ts';
 
 const slugForm = { prefix: '', nameLengthMax: 40 };
 
-type Placed = secretReferences.SecretReferenceWithWorkspaces & { readonly workspace_id: null };
+type SecretReferenceResource = secretReferences.SecretReferenceWithWorkspaces & {
+  readonly workspace_id: null;
+};
 
-const writer: ResourceWriter<Placed> = {
+const writer: ResourceWriter<SecretReferenceResource> = {
   kind: 'SecretReference',
   param: 'secretReferenceId',
   lock: async (tx, organisationId, reference) => {
@@ -58,7 +60,7 @@ const writer: ResourceWriter<Placed> = {
 };
 
 /** Returns the ids of the new reference. */
-export async function create(
+export async function createSecretReference(
   deps: AdminDeps,
   request: BodyRequest<SecretReferenceCreate & CreateFields>,
 ) {
@@ -99,7 +101,7 @@ export async function create(
 }
 
 /** Returns `{}`. Absent fields stay, null clears. */
-export async function update(
+export async function updateSecretReference(
   deps: AdminDeps,
   request: BodyRequest<SecretReferenceUpdate & Pick<UpdateFields, 'managed_by'>>,
 ): Promise<Record<string, never>> {
@@ -131,7 +133,7 @@ export async function update(
 }
 
 /** Returns `{}`. */
-export async function remove(
+export async function deleteSecretReference(
   deps: AdminDeps,
   request: ItemRequest,
 ): Promise<Record<string, never>> {
@@ -150,7 +152,7 @@ export async function remove(
 /** The stored document after an update; undefined leaves it unchanged. */
 function authAfter(
   sealer: Sealer,
-  row: Placed,
+  row: SecretReferenceResource,
   sent: AuthConfig | undefined,
 ): AuthConfig | undefined {
   if (sent === undefined) return undefined;
@@ -184,7 +186,7 @@ interface Access {
 
 const open: Access = { isOpen: true, named: [] };
 
-function accessOf({ allow_all_workspaces, workspaceIds }: Placed): Access {
+function accessOf({ allow_all_workspaces, workspaceIds }: SecretReferenceResource): Access {
   return { isOpen: allow_all_workspaces !== 0, named: workspaceIds };
 }
 

@@ -5,7 +5,7 @@ import { fingerprintSecrets } from '../../auth/secret-values.ts';
 import { secretMask } from '../../model/mcp/mcp-integration.ts';
 import { authSecrets, maskedPrefix } from '../../model/secrets/secret-fields.ts';
 import { type AuthConfig, ManagerType } from '../../model/secrets/secret-manager.ts';
-import { JsonRecord, readDocument, omitNulls } from '../../model/wire/json-record.ts';
+import { JsonRecord, omitNulls, readDocument } from '../../model/wire/json-record.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type {
   ListedSecretReference,
@@ -39,7 +39,9 @@ export const SecretReferenceRecord = SecretReferenceItem.extend({
   auth_config: z.record(z.string(), z.string()),
 });
 
-export function toItem(row: ListedSecretReference): z.infer<typeof SecretReferenceItem> {
+export function secretReferenceToItem(
+  row: ListedSecretReference,
+): z.infer<typeof SecretReferenceItem> {
   return {
     id: row.id,
     organisation_id: row.organisation_id,
@@ -59,14 +61,14 @@ export function toItem(row: ListedSecretReference): z.infer<typeof SecretReferen
 }
 
 /** Contains no secret. */
-export function toRecord(
+export function secretReferenceToRecord(
   row: SecretReferenceWithWorkspaces,
 ): z.infer<typeof SecretReferenceRecord> {
   const fields = Object.entries(readAuth(row)).map(([name, value]) =>
     authSecrets.includes(name) ? [`${maskedPrefix}${name}`, secretMask] : [name, String(value)],
   );
   return {
-    ...toItem(row),
+    ...secretReferenceToItem(row),
     secret_path: row.secret_path,
     ...(row.allow_all_workspaces === 0 && { allowed_workspaces: [...row.workspaceIds] }),
     auth_config: Object.fromEntries(fields),
@@ -74,7 +76,7 @@ export function toRecord(
 }
 
 /** The body that would create this reference, without absent fields; secrets are replaced by fingerprints. */
-export function toSpec(
+export function secretReferenceToSpec(
   row: SecretReferenceWithWorkspaces,
   { unsealer, fingerprintKey }: SpecSecrets,
 ): Record<string, unknown> {

@@ -23,13 +23,17 @@ import { resourceRoutes } from '../request/resource-routes.ts';
 import { requireOwnOrganisation, resolveWorkspace } from '../request/scoping.ts';
 import { TagsQuery } from '../request/tags-query.ts';
 import { withVersionTag } from '../request/version.ts';
-import { create, remove, update } from './secret-reference-changes.ts';
+import {
+  createSecretReference,
+  deleteSecretReference,
+  updateSecretReference,
+} from './secret-reference-changes.ts';
 import {
   SecretReferenceItem,
   SecretReferenceRecord,
-  toItem,
-  toRecord,
-  toSpec,
+  secretReferenceToItem,
+  secretReferenceToRecord,
+  secretReferenceToSpec,
 } from './secret-reference-record.ts';
 
 const CreateBody = SecretReferenceCreate.extend(createFields);
@@ -49,7 +53,7 @@ export const secretReferenceResource: Resource = {
   kind: 'SecretReference',
   features: [],
   routes: secretReferenceRoutes,
-  snapshot: snapshotOf(secretReferences.listAllForOrganisation, toSpec),
+  snapshot: snapshotOf(secretReferences.listAllForOrganisation, secretReferenceToSpec),
   contents: secretReferences.contents,
 };
 
@@ -67,7 +71,7 @@ function secretReferenceRoutes(deps: AdminDeps): Route<Principal>[] {
         slug: z.string(),
         object: z.literal('secret-reference'),
       }),
-      handle: (request) => create(deps, request),
+      handle: (request) => createSecretReference(deps, request),
     }),
     on.list({
       summary: 'List secret references',
@@ -82,15 +86,16 @@ function secretReferenceRoutes(deps: AdminDeps): Route<Principal>[] {
       handle: (request) => get(deps, request),
     }),
     on.update({
-      summary: 'Update a secret reference; fields that are not sent stay, auth_config is merged by field',
+      summary:
+        'Update a secret reference; fields that are not sent stay, auth_config is merged by field',
       body: UpdateBody,
       ignoredFields: ['id', 'slug', 'manager_type', 'organisation_id'],
       response: z.object({}),
-      handle: (request) => update(deps, request),
+      handle: (request) => updateSecretReference(deps, request),
     }),
     on.remove({
       summary: 'Delete a secret reference that no integration uses',
-      handle: (request) => remove(deps, request),
+      handle: (request) => deleteSecretReference(deps, request),
     }),
   ];
 }
@@ -107,7 +112,7 @@ async function list(deps: AdminDeps, request: QueryRequest<z.infer<typeof ListQu
     usableIn: workspace?.id,
   };
   const found = await secretReferences.list(db, caller.organisationId, filter, toPage(query));
-  return listReply(found.rows.map(toItem), found.total);
+  return listReply(found.rows.map(secretReferenceToItem), found.total);
 }
 
 /** A caller that is bound to a workspace or names one finds only references that it may use. */
@@ -122,5 +127,5 @@ async function get(deps: AdminDeps, request: ItemRequest) {
   const isUsable =
     workspace === null || row.allow_all_workspaces !== 0 || row.workspaceIds.includes(workspace.id);
   if (!isUsable) throw new ApiError('notFound');
-  return withVersionTag(toRecord(row), row);
+  return withVersionTag(secretReferenceToRecord(row), row);
 }

@@ -77,12 +77,12 @@ async function prove(deps: AdminDeps, request: ProofRequest) {
     const matches = holder !== null && holder === id?.toLowerCase();
     return { id, matches, holder, current: match?.is_current === 1 };
   });
-  refuseGuessing(deps, request, proofs);
+  limitWrongValues(deps, request, proofs);
   return { object: 'list' as const, total: proofs.length, data: proofs };
 }
 
 /** Values cannot be guessed; the limit protects against callers that send wrong values continuously. */
-function refuseGuessing(
+function limitWrongValues(
   { throttle }: AdminDeps,
   { caller, now }: ProofRequest,
   proofs: readonly z.infer<typeof Proof>[],

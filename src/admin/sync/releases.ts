@@ -18,7 +18,7 @@ type ManagedResource = z.infer<typeof ManagedResource>;
 
 const ReleaseBody = z.object({ resources: z.array(ManagedResource).min(1).max(resourcesMax) });
 
-const Released = z.object({
+const ReleaseResult = z.object({
   object: z.literal('list'),
   /** In the order of the request. */
   data: z.array(
@@ -29,7 +29,7 @@ const Released = z.object({
     }),
   ),
 });
-type Released = z.infer<typeof Released>;
+type ReleaseResult = z.infer<typeof ReleaseResult>;
 
 type ReleaseRequest = AdminRequest<Record<string, string>, undefined, z.infer<typeof ReleaseBody>>;
 
@@ -43,13 +43,13 @@ export function syncReleaseRoutes(deps: AdminDeps): Route<Principal>[] {
       method: 'POST',
       summary: 'Release resources from their owner, all or none; they stay, unmanaged',
       body: ReleaseBody,
-      response: Released,
+      response: ReleaseResult,
       handle: (request) => release(deps, request),
     }),
   ];
 }
 
-async function release(deps: AdminDeps, request: ReleaseRequest): Promise<Released> {
+async function release(deps: AdminDeps, request: ReleaseRequest): Promise<ReleaseResult> {
   const { caller, body } = request;
   requireWholeOrganisation(caller);
   const owner = ownerOfLease(request);

@@ -22,7 +22,7 @@ import { type AdminDeps, type AdminRequest, forOwners } from '../request/deps.ts
 import { claimScope, ownerOfLease, requireLease, requireLeaseAlone } from '../request/fencing.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
-import { presentRevision } from './present.ts';
+import { presentRevision } from './sync-records.ts';
 
 const RevisionParams = z.object({
   number: z
@@ -130,10 +130,10 @@ async function appendChanges(
   const key = keyOf(caller, owner, params);
   return deps.database.transaction(async (tx) => {
     await requireLease(tx, request, owner);
-    const isKept = await syncRevisions.append(tx, key, partOf(body.start, body.changes));
+    const isRecorded = await syncRevisions.append(tx, key, partOf(body.start, body.changes));
     const row = await syncRevisions.find(tx, key);
     if (row === undefined) throw new ApiError('notFound');
-    if (isKept) return presentRevision(row);
+    if (isRecorded) return presentRevision(row);
     const { recorded_count, change_count } = row;
     const message = `${recorded_count} of ${change_count} changes are recorded; send the ones after them`;
     throw new ApiError('conflict', message, 'start');

@@ -15,7 +15,7 @@ import { type AdminDeps, type AdminRequest, forOwners } from '../request/deps.ts
 import { claimScope, ownerOfLease, requireLease } from '../request/fencing.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
-import { presentRevision, presentSuspension } from './present.ts';
+import { presentRevision, presentSuspension } from './sync-records.ts';
 
 /** Enough for a thousand workspaces, each with a message and its announcements. */
 const reportBody: BodyLimits = { bytesMax: 384 * 1024, valuesMax: 10_000 };

@@ -17,7 +17,7 @@ import { claimScope } from '../request/fencing.ts';
 import type { QueryRequest } from '../request/frame-fields.ts';
 import { requireWholeOrganisation } from '../request/scoping.ts';
 import { auditOwner } from './owner-audit.ts';
-import { presentSuspension } from './present.ts';
+import { presentSuspension } from './sync-records.ts';
 
 /** The suspension to end; that of the whole owner when no workspace is named. */
 const EndQuery = z.object({ owner: ManagedName, workspace: ManagedName.optional() });

@@ -53,8 +53,12 @@ import {
   versionBesideGuardrails,
   versionColumns,
 } from './workspace-defaults.ts';
-import { addMembers } from './workspace-member-changes.ts';
-import { noSettings, requireGrantableSettings, settingColumns } from './workspace-settings.ts';
+import { addListedMembers } from './workspace-member-changes.ts';
+import {
+  emptySettingColumns,
+  requireGrantableSettings,
+  settingColumns,
+} from './workspace-settings.ts';
 
 type OwnershipFields = Pick<CreateFields, 'managed_by'>;
 
@@ -64,7 +68,7 @@ interface MemberFields {
 }
 
 /** Returns the stored row. */
-export async function create(
+export async function createWorkspace(
   deps: AdminDeps,
   request: BodyRequest<WorkspaceCreate & OwnershipFields & MemberFields>,
 ): Promise<workspaces.StoredWorkspace> {
@@ -83,7 +87,7 @@ export async function create(
     rate_limits: writeDocument(body.rate_limits),
     status: 'active',
     is_default: 0,
-    ...settingColumns(noSettings, body),
+    ...settingColumns(emptySettingColumns, body),
     created_by: caller.id,
     version: 1,
     guardrails_version: 1,
@@ -99,7 +103,7 @@ export async function create(
     );
     if (budget !== null) await openBudget(tx, ownerOf(row), budget, now);
     await addDefaultCollection(tx, row);
-    await addMembers(tx, deps, request, row, body.users ?? []);
+    await addListedMembers(tx, deps, request, row, body.users ?? []);
     return { row: withOwnId(row), changes: { fields: namesOfSentFields(body) } };
   });
 }
@@ -153,7 +157,7 @@ export function createWorkspaceWriter(
 }
 
 /** Returns `{}`. Absent fields stay, null clears; `defaults` are merged key by key. */
-export async function update(
+export async function updateWorkspace(
   deps: AdminDeps,
   request: BodyRequest<WorkspaceUpdate & OwnershipFields & MemberFields>,
 ): Promise<Record<string, never>> {
@@ -182,7 +186,7 @@ export async function update(
  * Archives a workspace and returns `{}`. Contents block this unless `force_delete` deletes them too;
  * contents created automatically never block. A name in the body is a confirmation and must match.
  */
-export async function remove(
+export async function deleteWorkspace(
   deps: AdminDeps,
   contents: readonly workspaceContents.WorkspaceContents[],
   request: BodyRequest<WorkspaceDelete>,
@@ -194,8 +198,8 @@ export async function remove(
     const { organisation_id: organisationId } = row;
     const place = { organisationId, workspaceId: row.id };
     const items = await workspaceContents.list(tx, contents, place);
-    const asked = items.filter(({ isAutomatic }) => !isAutomatic);
-    if (asked.length > 0 && body.force_delete !== true) refuseWith(asked);
+    const declared = items.filter(({ isAutomatic }) => !isAutomatic);
+    if (declared.length > 0 && body.force_delete !== true) refuseWith(declared);
     await refuseWhilePinned(tx, row);
     await workspaceContents.removeAll(tx, contents, place, now);
     await workspaceMembers.deleteByWorkspace(tx, organisationId, row.id);

@@ -34,7 +34,7 @@ export async function findWorkspace(
 }
 
 /** Returns `{}`. An existing member only gets the new role. */
-export async function add(
+export async function addWorkspaceMembers(
   deps: AdminDeps,
   request: BodyRequest<MembersAdd>,
 ): Promise<Record<string, never>> {
@@ -46,13 +46,13 @@ export async function add(
       params.id!,
       workspaces.findByIdOrSlugForShare,
     );
-    await addMembers(tx, deps, request, workspace, body.users);
+    await addListedMembers(tx, deps, request, workspace, body.users);
   });
   return {};
 }
 
 /** @throws ApiError `invalid` for somebody who is no user of the organisation or is named twice */
-export async function addMembers(
+export async function addListedMembers(
   tx: Db,
   deps: AdminDeps,
   author: Author,
@@ -95,7 +95,7 @@ function repeated(members: readonly Membership[]): Fault[] {
 }
 
 /** Returns `{}`. */
-export async function update(
+export async function updateWorkspaceMember(
   deps: AdminDeps,
   request: BodyRequest<MemberUpdate>,
 ): Promise<Record<string, never>> {
@@ -118,7 +118,7 @@ export async function update(
 }
 
 /** Returns `{}`. Also deletes the user's keys in the workspace. */
-export async function remove(
+export async function deleteWorkspaceMember(
   deps: AdminDeps,
   request: QueryRequest<undefined>,
 ): Promise<Record<string, never>> {

@@ -16,7 +16,12 @@ import { type AdminDeps, type AdminRequest, everyMount } from '../request/deps.t
 import type { QueryRequest } from '../request/frame-fields.ts';
 import { idOr404 } from '../request/scoping.ts';
 import { withVersionTag } from '../request/version.ts';
-import { add, findWorkspace, remove, update } from './workspace-member-changes.ts';
+import {
+  addWorkspaceMembers,
+  deleteWorkspaceMember,
+  findWorkspace,
+  updateWorkspaceMember,
+} from './workspace-member-changes.ts';
 import { toMember, WorkspaceMember } from './workspace-member-record.ts';
 
 const ListQuery = z.object({
@@ -37,7 +42,7 @@ export function workspaceMemberRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Add members to a workspace',
       body: MembersAdd,
       response: z.object({}),
-      handle: (request) => add(deps, request),
+      handle: (request) => addWorkspaceMembers(deps, request),
     }),
     route({
       ...all,
@@ -64,7 +69,7 @@ export function workspaceMemberRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Change the role of a workspace member',
       body: MemberUpdate,
       response: z.object({}),
-      handle: (request) => update(deps, request),
+      handle: (request) => updateWorkspaceMember(deps, request),
     }),
     route({
       ...item,
@@ -73,7 +78,7 @@ export function workspaceMemberRoutes(deps: AdminDeps): Route<Principal>[] {
       versioned: true,
       summary: 'Remove a member from a workspace',
       response: z.object({}),
-      handle: (request) => remove(deps, request),
+      handle: (request) => deleteWorkspaceMember(deps, request),
     }),
   ];
 }

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import type { RateLimits } from '../../model/limits/key-limits.ts';
 import { WorkspaceRateLimits, WorkspaceUsageLimits } from '../../model/limits/workspace-limits.ts';
-import { JsonRecord, readDocument, omitNulls } from '../../model/wire/json-record.ts';
+import { JsonRecord, omitNulls, readDocument } from '../../model/wire/json-record.ts';
 import { Flag } from '../../model/wire/resource-fields.ts';
 import {
   formatTimestamp,
@@ -23,7 +23,7 @@ import type { MemberWithUser } from '../../store/people/workspace-members.ts';
 import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 import type { BudgetState } from '../../store/usage/usage-budgets.ts';
 import { toWorkspaceUser, WorkspaceUser } from './workspace-member-record.ts';
-import { toldSettings } from './workspace-settings.ts';
+import { settingsOf } from './workspace-settings.ts';
 
 /** Omits names that a user does not have, because clients accept only strings in the response of create. */
 const FirstMember = WorkspaceUser.extend({
@@ -50,7 +50,7 @@ export const WorkspaceCreated = z.object({
 });
 
 /** Items of the list. */
-export const WorkspaceItem = WorkspaceCreated.omit({ users: true }).extend({
+export const WorkspaceListItem = WorkspaceCreated.omit({ users: true }).extend({
   is_default: Flag,
   status: z.enum(['active', 'archived']),
   security_settings: SecurityRecord,
@@ -58,7 +58,7 @@ export const WorkspaceItem = WorkspaceCreated.omit({ users: true }).extend({
 });
 
 /** Response of get. */
-export const WorkspaceRecord = WorkspaceItem.extend({
+export const WorkspaceRecord = WorkspaceListItem.extend({
   organisation_id: z.uuid(),
   created_by: z.string(),
   creation_source: z.null(),
@@ -69,7 +69,7 @@ export const WorkspaceRecord = WorkspaceItem.extend({
 
 export type NameFormat = 'display' | 'plain';
 
-export function toCreated(
+export function workspaceToCreated(
   row: StoredWorkspace,
   members: readonly MemberWithUser[],
 ): z.infer<typeof WorkspaceCreated> {
@@ -89,7 +89,10 @@ function toFirstMember(member: MemberWithUser): z.infer<typeof FirstMember> {
   };
 }
 
-export function toItem(row: StoredWorkspace, names: NameFormat): z.infer<typeof WorkspaceItem> {
+export function workspaceToItem(
+  row: StoredWorkspace,
+  names: NameFormat,
+): z.infer<typeof WorkspaceListItem> {
   return {
     ...commonFields(row, names),
     is_default: row.is_default === 0 ? 0 : 1,
@@ -101,25 +104,25 @@ export function toItem(row: StoredWorkspace, names: NameFormat): z.infer<typeof 
 }
 
 /** `budget` is the workspace's current budget state, if it has a budget. */
-export function toRecord(
+export function workspaceToRecord(
   row: StoredWorkspace,
   budget: BudgetState | undefined,
   members: readonly MemberWithUser[],
   names: NameFormat,
 ): z.infer<typeof WorkspaceRecord> {
   return {
-    ...toItem(row, names),
+    ...workspaceToItem(row, names),
     organisation_id: row.organisation_id,
     created_by: row.created_by,
     creation_source: null,
     last_reset_at: formatTimestampOrNull(budget?.lastResetAt ?? null),
-    settings: toldSettings(row),
+    settings: settingsOf(row),
     users: members.map(toWorkspaceUser),
   };
 }
 
 /** The body that would create this workspace, without absent fields; sync compares it with its manifests. */
-export function toSpec(row: StoredWorkspace): Record<string, unknown> {
+export function workspaceToSpec(row: StoredWorkspace): Record<string, unknown> {
   const defaults = readDocument<WorkspaceDefaults>(row.defaults) ?? {};
   const { metadata = null, allow_config_override = null } = defaults;
   const usageLimits = readDocument<WorkspaceUsageLimits>(row.usage_limits);
@@ -131,7 +134,7 @@ export function toSpec(row: StoredWorkspace): Record<string, unknown> {
     defaults: orNull(omitNulls({ metadata, allow_config_override })),
     usage_limits: usageLimits === null ? null : usageLimits.map((limits) => omitNulls(limits)),
     rate_limits: readDocument<RateLimits>(row.rate_limits),
-    settings: orNull(toldSettings(row)),
+    settings: orNull(settingsOf(row)),
     security_settings: readDocument<SecuritySettings>(row.security_settings),
   });
 }

@@ -1,6 +1,6 @@
 /** Merges the settings of a workspace and converts them for the API. */
 import type { Principal } from '../../auth/principal.ts';
-import { readDocument, rewriteDocument, omitNulls } from '../../model/wire/json-record.ts';
+import { omitNulls, readDocument, rewriteDocument } from '../../model/wire/json-record.ts';
 import type { WorkspaceSettings, WorkspaceUpdate } from '../../model/workspaces/workspace.ts';
 import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
 import { requireGrantable } from '../access/grantable.ts';
@@ -10,7 +10,7 @@ type Columns = Pick<StoredWorkspace, 'settings' | 'api_key_max_ttl_days' | 'secu
 type SettingsUpdate = Pick<WorkspaceUpdate, 'settings' | 'security_settings'>;
 
 /** Columns of a workspace without settings. */
-export const noSettings: Columns = {
+export const emptySettingColumns: Columns = {
   settings: null,
   api_key_max_ttl_days: null,
   security_settings: null,
@@ -35,7 +35,7 @@ function merged(stored: string | null, sent: object | null | undefined): string 
 }
 
 /** Only settings that are set. */
-export function toldSettings(row: Omit<Columns, 'security_settings'>): WorkspaceSettings {
+export function settingsOf(row: Omit<Columns, 'security_settings'>): WorkspaceSettings {
   const days = row.api_key_max_ttl_days;
   return { ...workspaceSettingsOf(row), ...(days === null ? {} : { api_key_max_ttl_days: days }) };
 }

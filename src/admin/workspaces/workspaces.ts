@@ -21,15 +21,15 @@ import { type AdminDeps, everyMount, forOwners } from '../request/deps.ts';
 import { createFields, type QueryRequest, updateBodyMeta } from '../request/frame-fields.ts';
 import { type Resource, snapshotOf } from '../request/resource.ts';
 import { withVersionTag } from '../request/version.ts';
-import { create, remove, update } from './workspace-changes.ts';
+import { createWorkspace, deleteWorkspace, updateWorkspace } from './workspace-changes.ts';
 import {
-  toCreated,
-  toItem,
-  toRecord,
-  toSpec,
   WorkspaceCreated,
-  WorkspaceItem,
+  WorkspaceListItem,
   WorkspaceRecord,
+  workspaceToCreated,
+  workspaceToItem,
+  workspaceToRecord,
+  workspaceToSpec,
 } from './workspace-record.ts';
 
 const shared = { managed_by: createFields.managed_by };
@@ -63,7 +63,7 @@ export const workspaceResource: Resource = {
   kind: 'Workspace',
   features: [],
   routes: workspaceRoutes,
-  snapshot: snapshotOf(workspaces.listAllForOrganisation, toSpec),
+  snapshot: snapshotOf(workspaces.listAllForOrganisation, workspaceToSpec),
 };
 
 function workspaceRoutes(
@@ -82,8 +82,8 @@ function workspaceRoutes(
       ignoredFields,
       response: WorkspaceCreated,
       handle: async (request) => {
-        const row = await create(deps, request);
-        return toCreated(row, await membersOf(deps, row));
+        const row = await createWorkspace(deps, request);
+        return workspaceToCreated(row, await membersOf(deps, row));
       },
     }),
     route({
@@ -93,7 +93,7 @@ function workspaceRoutes(
       scope: 'workspaces.list',
       summary: 'List workspaces',
       query: ListQuery,
-      response: listSchema(WorkspaceItem),
+      response: listSchema(WorkspaceListItem),
       handle: (request) => list(deps, request),
     }),
     ...itemRoutes(deps, contents, `${path}/:id`),
@@ -127,7 +127,7 @@ function itemRoutes(
       body: WorkspaceUpdate.extend(shared).meta(updateBodyMeta),
       ignoredFields: ignoredOfUpdate,
       response: z.object({}),
-      handle: (request) => update(deps, request),
+      handle: (request) => updateWorkspace(deps, request),
     }),
     route({
       ...forOwners,
@@ -139,7 +139,7 @@ function itemRoutes(
       versioned: true,
       body: WorkspaceDelete,
       response: z.object({}),
-      handle: (request) => remove(deps, contents, request),
+      handle: (request) => deleteWorkspace(deps, contents, request),
     }),
   ];
 }
@@ -154,7 +154,7 @@ async function list(deps: AdminDeps, { caller, query }: QueryRequest<z.infer<typ
   const db = deps.database.readable;
   const { rows, total } = await workspaces.list(db, caller.organisationId, filter, toPage(query));
   return listReply(
-    mapItems(rows, (row) => toItem(row, query.name_format)),
+    mapItems(rows, (row) => workspaceToItem(row, query.name_format)),
     total,
   );
 }
@@ -178,5 +178,5 @@ async function get(deps: AdminDeps, request: QueryRequest<z.infer<typeof GetQuer
   const subject = { organisationId, kind: 'workspace', id } as const;
   const budget = await usageBudgets.findState(db, subject, now);
   const members = await membersOf(deps, row);
-  return withVersionTag(toRecord(row, budget, members, query.name_format), row);
+  return withVersionTag(workspaceToRecord(row, budget, members, query.name_format), row);
 }

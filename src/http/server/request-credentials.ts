@@ -24,7 +24,7 @@ interface BrowserCredentials {
 }
 
 /** @throws ApiError `invalid` for two different API keys */
-export function credentialsOf(request: IncomingMessage): RequestCredentials {
+export function requestCredentialsOf(request: IncomingMessage): RequestCredentials {
   const key = header(request, 'x-gateway-api-key');
   const olderKey = header(request, 'x-portkey-api-key');
   if (key !== null && olderKey !== null && key !== olderKey) {

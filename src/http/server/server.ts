@@ -20,7 +20,7 @@ import {
 } from './endpoint.ts';
 import type { HttpServerOptions } from './http-server-options.ts';
 import { createNodeServer } from './node-server.ts';
-import { credentialsOf } from './request-credentials.ts';
+import { requestCredentialsOf } from './request-credentials.ts';
 
 export interface HttpServer {
   /** Starts to listen; port 0 selects a free port. Resolves to `http://host:port`. */
@@ -94,7 +94,7 @@ function guardedAccess<Caller>(
   const { accepts } = mounted;
   const { scope } = mounted.route;
   return {
-    authenticate: (request, now) => authenticate(credentialsOf(request), accepts, now),
+    authenticate: (request, now) => authenticate(requestCredentialsOf(request), accepts, now),
     callerId,
     permit: (caller, params) => {
       const required = typeof scope === 'function' ? scope(params()) : scope;

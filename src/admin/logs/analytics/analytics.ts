@@ -7,7 +7,7 @@ import { wholeNumberParameter } from '../../../model/wire/paging.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../../model/wire/timestamp.ts';
 import { type AdminDeps, everyMount } from '../../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../../request/frame-fields.ts';
-import { toFigures } from '../request-log-record.ts';
+import { requestLogToFigures } from '../request-log-record.ts';
 import {
   ClientGroups,
   clientGroupQuery,
@@ -17,13 +17,13 @@ import {
   orderOf,
 } from './client-groups.ts';
 import { filterQuery } from './request-filter.ts';
-import { openQuestions, pieces, type RequestQueries } from './request-question.ts';
-import { dayMs, rangeOf } from './time-range.ts';
+import { openRequestQueries, type RequestQueries, timeSteps } from './request-queries.ts';
+import { parseTimeRange, rangeDayMs } from './time-range.ts';
 
 const AnalyticsQuery = WorkspaceQuery.extend(filterQuery);
 type AnalyticsQuery = z.infer<typeof AnalyticsQuery>;
 
-const intervals = { hour: totalsStepMs, day: dayMs } as const;
+const intervals = { hour: totalsStepMs, day: rangeDayMs } as const;
 const GraphQuery = AnalyticsQuery.extend({ interval: z.enum(['hour', 'day']).default('hour') });
 
 const dimensions = {
@@ -64,7 +64,7 @@ export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
       }),
       handle: async (request) => {
         const questions = await open(deps, request);
-        const figures = toFigures(await questions.whole());
+        const figures = requestLogToFigures(await questions.whole());
         return { object: 'analytics-summary' as const, ...stretchOf(questions), ...figures };
       },
     }),
@@ -93,8 +93,11 @@ export function analyticsRoutes(deps: AdminDeps): Route<Principal>[] {
         const limit = request.query.page_size;
         const questions = await open(deps, request);
         const order = orderOf(request.query, 'value') ?? 'cost';
-        const sums = await questions.ask({ by: [by], order, limit });
-        const data = sums.map((one) => ({ value: one.shared[0] ?? null, ...toFigures(one) }));
+        const sums = await questions.sum({ by: [by], order, limit });
+        const data = sums.map((one) => ({
+          value: one.shared[0] ?? null,
+          ...requestLogToFigures(one),
+        }));
         return { object: 'list' as const, ...stretchOf(questions), data };
       },
     }),
@@ -106,14 +109,14 @@ async function graph(deps: AdminDeps, request: QueryRequest<z.infer<typeof Graph
   const { caller, query, now } = request;
   const stepMs = intervals[query.interval];
   const days = query.interval === 'hour' ? hourlyDaysMax : daysMax;
-  rangeOf(query, now, days);
+  parseTimeRange(query, now, days);
   const questions = await open(deps, { caller, query, now });
-  const limit = Math.ceil((days * dayMs) / stepMs) + 2;
-  const sums = await questions.ask({ by: [{ stepMs }], limit });
+  const limit = Math.ceil((days * rangeDayMs) / stepMs) + 2;
+  const sums = await questions.sum({ by: [{ stepMs }], limit });
   const sumsByTime = new Map(sums.map((one) => [Number(one.shared[0]), one]));
-  const data = pieces({ ...questions, stepMs }, sumsByTime).map(({ at, sums: stepSums }) => ({
+  const data = timeSteps({ ...questions, stepMs }, sumsByTime).map(({ at, sums: stepSums }) => ({
     timestamp: formatTimestamp(at),
-    ...toFigures(stepSums),
+    ...requestLogToFigures(stepSums),
   }));
   return { object: 'analytics-graph' as const, ...stretchOf(questions), data };
 }
@@ -123,9 +126,9 @@ function open(
   deps: AdminDeps,
   request: Pick<QueryRequest<AnalyticsQuery>, 'caller' | 'query' | 'now'>,
 ): Promise<RequestQueries> {
-  return openQuestions(deps, request, request.query, 'may be left out');
+  return openRequestQueries(deps, request, request.query, 'may be left out');
 }
 
-function stretchOf({ stretch: { from, to } }: RequestQueries) {
+function stretchOf({ timeRange: { from, to } }: RequestQueries) {
   return { from: formatTimestamp(from), to: formatTimestamp(to) };
 }

@@ -13,7 +13,7 @@ import {
 import type { AdminDeps } from '../../request/deps.ts';
 import { type QueryRequest, WorkspaceQuery } from '../../request/frame-fields.ts';
 import { filterQuery } from './request-filter.ts';
-import { openQuestions, type RequestQueries, shortPage } from './request-question.ts';
+import { openRequestQueries, pageByNumber, type RequestQueries } from './request-queries.ts';
 import { averageOf, centsOf, percentileOf, shareOf, tokensOf } from './sums-figures.ts';
 
 const pageSizeMax = 100;
@@ -123,7 +123,7 @@ export async function listClientGroup(
   request: QueryRequest<z.infer<typeof PlacedGroupQuery>>,
   group: ClientGroup,
 ): Promise<z.infer<typeof ClientGroups>> {
-  const questions = await openQuestions(deps, request, request.query, 'may be left out');
+  const questions = await openRequestQueries(deps, request, request.query, 'may be left out');
   return listGroups(questions, groupings[group], request.query);
 }
 
@@ -152,9 +152,9 @@ export async function pageOfGroups(
   cut: Pick<Cut, 'page_size' | 'current_page'>,
   order?: FigureOrder,
 ) {
-  const page = shortPage(cut, 'current_page');
+  const page = pageByNumber(cut, 'current_page');
   const sought = { by: [key], order: order ?? ('requests' as const), ...page };
-  const rows = await questions.ask(sought);
+  const rows = await questions.sum(sought);
   const isLast = rows.length < page.limit && (rows.length > 0 || page.offset === 0);
   const total = isLast ? sought.offset + rows.length : await questions.count(sought);
   return { rows, total };

@@ -1,7 +1,7 @@
 /** Feedback figures of graphs and charts (docs/reference/analytics.md, Graphs and groups). */
 import { formatTimestamp } from '../../../model/wire/timestamp.ts';
 import type { FeedbackSums } from '../../../store/logs/feedback-sums.ts';
-import { pieces, type RequestQueries } from './request-question.ts';
+import { type RequestQueries, timeSteps } from './request-queries.ts';
 
 /** Average weighted by the feedback's weights; null without feedback or weight. */
 function averageOf({ weighted_units, weight_units }: FeedbackSums): number | null {
@@ -12,10 +12,10 @@ const nothing: FeedbackSums = { given: 0, weighted_units: 0, weight_units: 0, sh
 
 /** Totals of the time range and of each step. */
 async function along(questions: RequestQueries) {
-  const [whole = nothing] = await questions.askFeedback([]);
-  const sums = await questions.askFeedback([{ stepMs: questions.stepMs }]);
+  const [whole = nothing] = await questions.sumFeedback([]);
+  const sums = await questions.sumFeedback([{ stepMs: questions.stepMs }]);
   const sumsByTime = new Map(sums.map((one) => [Number(one.shared[0]), one]));
-  const points = pieces(questions, sumsByTime).map(({ at, sums: stepSums = nothing }) => {
+  const points = timeSteps(questions, sumsByTime).map(({ at, sums: stepSums = nothing }) => {
     return {
       at: formatTimestamp(at),
       given: stepSums.given,
@@ -26,12 +26,12 @@ async function along(questions: RequestQueries) {
 }
 
 async function scores(questions: RequestQueries): Promise<{ score: number; given: number }[]> {
-  const sums = await questions.askFeedback([], true);
+  const sums = await questions.sumFeedback([], true);
   return sums.map(({ shared, given }) => ({ score: Number(shared[0]), given }));
 }
 
 async function models(questions: RequestQueries) {
-  const sums = await questions.askFeedback(['model']);
+  const sums = await questions.sumFeedback(['model']);
   return sums.map((one) => {
     return { model: String(one.shared[0] ?? ''), given: one.given, average: averageOf(one) };
   });
@@ -40,19 +40,21 @@ async function models(questions: RequestQueries) {
 const totalOf = (some: readonly { readonly given: number }[]): number =>
   some.reduce((sum, { given }) => sum + given, 0);
 
-type Drawn = Promise<{
+type FeedbackGraph = Promise<{
   readonly summary: Record<string, number | null>;
   readonly data_points: Record<string, unknown>[];
 }>;
 
-const scoreGraph = async (questions: RequestQueries): Drawn => {
+const scoreGraph = async (questions: RequestQueries): FeedbackGraph => {
   const counts = await scores(questions);
   const data_points = counts.map(({ score, given }) => ({ score, total: given }));
   return { summary: { total: totalOf(counts) }, data_points };
 };
 
 /** Graphs of v1 by name. */
-export const feedbackGraphs: Readonly<Record<string, (questions: RequestQueries) => Drawn>> = {
+export const feedbackGraphs: Readonly<
+  Record<string, (questions: RequestQueries) => FeedbackGraph>
+> = {
   feedbacks: async (questions) => {
     const { given, points } = await along(questions);
     const data_points = points.map(({ at, given: total }) => ({ timestamp: at, total }));
@@ -74,10 +76,12 @@ export const feedbackGraphs: Readonly<Record<string, (questions: RequestQueries)
   'feedbacks-scores': scoreGraph,
 };
 
-type Told = Promise<Record<string, unknown>>;
+type FeedbackChart = Promise<Record<string, unknown>>;
 
 /** Charts of v2 by name. */
-export const feedbackCharts: Readonly<Record<string, (questions: RequestQueries) => Told>> = {
+export const feedbackCharts: Readonly<
+  Record<string, (questions: RequestQueries) => FeedbackChart>
+> = {
   'feedback-trend': async (questions) => {
     const { given, points } = await along(questions);
     return { records: points.map(({ at, given: y }) => ({ x: at, y })), total: given };

@@ -12,12 +12,12 @@ import { filterQuery } from './request-filter.ts';
 import {
   byStatusOf,
   errorsAlong,
-  nothingLike,
-  openQuestions,
-  pieces,
+  openRequestQueries,
   type RequestQueries,
   summarizeCache,
-} from './request-question.ts';
+  timeSteps,
+  zeroSums,
+} from './request-queries.ts';
 import {
   averageOf,
   centsOf,
@@ -185,7 +185,7 @@ function summaryRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Get the cache hits and the time they saved',
       response: CacheSummary,
       handle: async (request) => {
-        const questions = await openQuestions(deps, request, request.query, 'may be left out');
+        const questions = await openRequestQueries(deps, request, request.query, 'may be left out');
         const { hits, latency, total, speedup } = await summarizeCache(questions);
         const cache = { hits, avg_latency: latency, total_requests: total };
         return {
@@ -200,7 +200,7 @@ function summaryRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Get the verdicts of guardrails',
       response: GuardrailSummary,
       handle: async (request) => {
-        const questions = await openQuestions(deps, request, request.query, 'may be left out');
+        const questions = await openRequestQueries(deps, request, request.query, 'may be left out');
         const whole = await questions.whole();
         return {
           object: 'analytics-summary' as const,
@@ -226,7 +226,7 @@ async function draw(
   }
   const query =
     drawing?.isOfHits === true ? { ...request.query, cache_status: ['HIT'] } : request.query;
-  const questions = await openQuestions(deps, request, query, 'may be left out');
+  const questions = await openRequestQueries(deps, request, query, 'may be left out');
   const drawn = () =>
     drawing === undefined ? drawStatuses(questions, name) : drawAlong(questions, drawing);
   const graph = await (ofFeedback?.(questions) ?? drawn());
@@ -238,14 +238,14 @@ async function drawAlong(
   { figuresOf, summaryFiguresOf, usesLog = false }: GraphDefinition,
 ) {
   const { stepMs } = questions;
-  const sums = await questions.ask({ usesLog, by: [{ stepMs }] });
+  const sums = await questions.sum({ usesLog, by: [{ stepMs }] });
   const sumsByTime = new Map(sums.map((one) => [Number(one.shared[0]), one]));
   const whole = await questions.whole({ usesLog });
   return {
     summary: { ...figuresOf(whole), ...summaryFiguresOf?.(whole) },
-    data_points: pieces(questions, sumsByTime).map(({ at, sums: stepSums }) => ({
+    data_points: timeSteps(questions, sumsByTime).map(({ at, sums: stepSums }) => ({
       timestamp: formatTimestamp(at),
-      ...figuresOf(stepSums ?? nothingLike(whole)),
+      ...figuresOf(stepSums ?? zeroSums(whole)),
     })),
   };
 }
@@ -258,7 +258,7 @@ async function drawStatuses(questions: RequestQueries, name: string) {
     const data_points = all.map(({ status, count }) => ({ status_code: status, count }));
     return { summary, data_points };
   }
-  const data_points = pieces(questions, along).map(({ at, sums }) => ({
+  const data_points = timeSteps(questions, along).map(({ at, sums }) => ({
     timestamp: formatTimestamp(at),
     stats: (sums ?? []).map(({ status, count }) => ({ response_status_code: status, count })),
   }));

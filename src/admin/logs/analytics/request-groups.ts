@@ -15,7 +15,7 @@ import {
   pageOfGroups,
 } from './client-groups.ts';
 import { MetadataKey } from './request-filter.ts';
-import { openQuestions } from './request-question.ts';
+import { openRequestQueries } from './request-queries.ts';
 import { centsOf } from './sums-figures.ts';
 
 const Users = z.object({
@@ -40,7 +40,7 @@ export function requestGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       response: ClientGroups,
       handle: async (request) => {
         const { params, query } = request;
-        const questions = await openQuestions(deps, request, query, 'may be left out');
+        const questions = await openRequestQueries(deps, request, query, 'may be left out');
         return listGroups(questions, [{ metadata: params.key }, 'metadata_value'], query);
       },
     }),
@@ -55,7 +55,7 @@ export function requestGroupRoutes(deps: AdminDeps): Route<Principal>[] {
       refusals: ['unplaced'],
       handle: async (request) => {
         const query = plainQuery(request.query);
-        const questions = await openQuestions(deps, request, query, 'must be named');
+        const questions = await openRequestQueries(deps, request, query, 'must be named');
         const { rows, total } = await pageOfGroups(questions, { metadata: '_user' }, query);
         const records = rows.map((sums) => ({
           _user: String(sums.shared[0] ?? ''),
@@ -85,7 +85,7 @@ export function requestGroupRoutes(deps: AdminDeps): Route<Principal>[] {
           const message = `must be one of ${clientGroups.join(', ')}`;
           throw validationError({ path: ['dimension'], message });
         }
-        const questions = await openQuestions(deps, request, query, 'must be named');
+        const questions = await openRequestQueries(deps, request, query, 'must be named');
         const columns = query.columns ?? '';
         return listGroups(questions, groupings[dimension], { ...query, columns });
       },

@@ -16,7 +16,7 @@ export interface Range {
   readonly to: number;
 }
 
-export const dayMs = 86_400_000;
+export const rangeDayMs = 86_400_000;
 /** The clock of another process may be slightly ahead, and its rows are to be included. */
 const aheadMs = 60_000;
 
@@ -25,23 +25,31 @@ const aheadMs = 60_000;
  *
  * @throws ApiError `invalid` for a range that is too long or ends before it starts
  */
-export function rangeOf(query: z.infer<typeof RangeQuery>, now: number, daysMax: number): Range {
+export function parseTimeRange(
+  query: z.infer<typeof RangeQuery>,
+  now: number,
+  daysMax: number,
+): Range {
   const { time_of_generation_min: min, time_of_generation_max: max } = query;
-  return stretchOf({ min, max }, now, { daysMax, daysUsual: 1, path: 'time_of_generation_min' });
+  return parseTimeRangeFields({ min, max }, now, {
+    daysMax,
+    daysUsual: 1,
+    path: 'time_of_generation_min',
+  });
 }
 
-/** Like {@link rangeOf}, for fields with other names; `path` is that of the start. */
-export function stretchOf(
+/** Like {@link parseTimeRange}, for fields with other names; `path` is that of the start. */
+export function parseTimeRangeFields(
   { min, max }: { readonly min: string | undefined; readonly max: string | undefined },
   now: number,
   { daysMax, daysUsual, path: name }: { daysMax: number; daysUsual: number; path: string },
 ): Range {
   const to = max === undefined ? now + aheadMs : Date.parse(max);
-  const usualMs = daysUsual * dayMs;
+  const usualMs = daysUsual * rangeDayMs;
   const from = min === undefined ? Math.max(0, Math.min(now, to) - usualMs) : Date.parse(min);
   const path = [name];
   if (from > to) throw validationError({ path, message: 'must not be after the end' });
-  if (to - from > daysMax * dayMs + aheadMs) {
+  if (to - from > daysMax * rangeDayMs + aheadMs) {
     throw validationError({ path, message: `must be at most ${daysMax} days before the end` });
   }
   return { from, to };

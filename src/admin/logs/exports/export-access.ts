@@ -23,7 +23,7 @@ export async function exportableKeys(
 }
 
 /** @throws ApiError `notFound`, also for an export of requests that the caller may not see; as {@link exportableKeys} */
-export async function requireFound(
+export async function requireVisibleExport(
   db: Db,
   caller: Principal,
   exported: StoredLogExport | undefined,

@@ -10,7 +10,7 @@ import * as workspaces from '../../../store/resources/workspaces.ts';
 import { exportableKeys } from './export-access.ts';
 
 /** @throws ApiError `invalid` for an unknown reference or an invalid range, `forbidden` when the caller may not see the log */
-export async function selectionOf(
+export async function selectRequests(
   db: Db,
   caller: Principal,
   workspace: StoredWorkspace | null,
@@ -25,7 +25,7 @@ export async function selectionOf(
   const requested = filters.api_key_ids?.map((id) => id.toLowerCase()) ?? null;
   return {
     workspaceIds: common(
-      ...[workspace === null ? null : [workspace.id]],
+      workspace === null ? null : [workspace.id],
       await workspacesOf(db, caller, filters.workspace_slug),
       await servedBy(db, caller, filters.deployment_slug),
     ),

@@ -21,12 +21,12 @@ import type { AdminDeps, AdminRequest } from '../../request/deps.ts';
 import { type BodyRequest, namesOfSentFields, requireUpdate } from '../../request/frame-fields.ts';
 import { idOr404, requireWorkspace, resolveWorkspace } from '../../request/scoping.ts';
 import { requireVersion } from '../../request/version.ts';
-import { requireFound } from './export-access.ts';
+import { requireVisibleExport } from './export-access.ts';
 import { deniedFields, fieldsOf } from './export-restrictions.ts';
-import { selectionOf } from './export-selection.ts';
+import { selectRequests } from './export-selection.ts';
 
-type Stored = logExports.StoredLogExport;
-type Placed = { readonly workspace_id?: string | null | undefined };
+type ExportRow = logExports.StoredLogExport;
+type ExportFields = { readonly workspace_id?: string | null | undefined };
 
 /** Counting stops here, because counting more rows would delay the response. */
 const countedMax = 10_000;
@@ -35,14 +35,17 @@ const countedMax = 10_000;
 const readMax = 1_000;
 const readAtOnce = 200;
 
-export async function create(deps: AdminDeps, request: BodyRequest<LogExportCreate & Placed>) {
+export async function createLogExport(
+  deps: AdminDeps,
+  request: BodyRequest<LogExportCreate & ExportFields>,
+) {
   const { body, caller, now } = request;
   const { organisationId } = caller;
   return deps.database.transaction(async (tx) => {
     const workspace = await resolveWorkspace(tx, caller, body.workspace_id);
-    const selection = await selectionOf(tx, caller, workspace, body.filters);
+    const selection = await selectRequests(tx, caller, workspace, body.filters);
     const denied = await deniedFields(tx, caller, selection.workspaceIds);
-    const row: Stored = {
+    const row: ExportRow = {
       organisation_id: organisationId,
       id: newId(),
       workspace_id: workspace?.id ?? null,
@@ -71,7 +74,10 @@ export async function create(deps: AdminDeps, request: BodyRequest<LogExportCrea
 }
 
 /** For drafts only, because a started export keeps its settings. */
-export async function update(deps: AdminDeps, request: BodyRequest<LogExportUpdate & Placed>) {
+export async function updateLogExport(
+  deps: AdminDeps,
+  request: BodyRequest<LogExportUpdate & ExportFields>,
+) {
   const { body, caller, now } = request;
   requireUpdate(body);
   return deps.database.transaction(async (tx) => {
@@ -80,16 +86,16 @@ export async function update(deps: AdminDeps, request: BodyRequest<LogExportUpda
     requireStatus(row, ['draft'], 'was started already: create another one');
     const filters = mergeFilters(JSON.parse(row.filters), body.filters ?? {});
     const workspace = await workspaceOf(tx, row);
-    const selection = await selectionOf(tx, caller, workspace, filters);
+    const selection = await selectRequests(tx, caller, workspace, filters);
     const denied = await deniedFields(tx, caller, selection.workspaceIds);
     const stored = JSON.parse(row.requested_data) as LogExportUpdate['requested_data'];
-    const columns: Partial<Stored> = {
+    const columns: Partial<ExportRow> = {
       filters: rewriteDocument(row.filters, filters),
       selection: JSON.stringify(selection),
       requested_data: JSON.stringify(fieldsOf(body.requested_data ?? stored, denied)),
       description: body.description ?? row.description,
     };
-    const names = Object.keys(columns) as (keyof Stored)[];
+    const names = Object.keys(columns) as (keyof ExportRow)[];
     const fields = names.filter((name) => columns[name] !== row[name]);
     if (fields.length > 0) {
       await logExports.update(tx, row, { ...columns, last_updated_at: now });
@@ -100,7 +106,7 @@ export async function update(deps: AdminDeps, request: BodyRequest<LogExportUpda
 }
 
 /** Exports requests up to now. A cancelled or failed export continues where it stopped. */
-export async function start(deps: AdminDeps, request: AdminRequest) {
+export async function startLogExport(deps: AdminDeps, request: AdminRequest) {
   const { caller, now } = request;
   await deps.database.transaction(async (tx) => {
     const row = await lockRow(tx, request);
@@ -116,7 +122,7 @@ export async function start(deps: AdminDeps, request: AdminRequest) {
   return { message: 'The export was started', object: 'export' as const };
 }
 
-export async function cancel(deps: AdminDeps, request: AdminRequest) {
+export async function cancelLogExport(deps: AdminDeps, request: AdminRequest) {
   const { now } = request;
   await deps.database.transaction(async (tx) => {
     const row = await lockRow(tx, request);
@@ -129,7 +135,7 @@ export async function cancel(deps: AdminDeps, request: AdminRequest) {
 }
 
 /** Deletes its file permanently. Returns `{}`. */
-export async function archive(
+export async function archiveLogExport(
   deps: AdminDeps,
   request: AdminRequest,
 ): Promise<Record<string, never>> {
@@ -157,30 +163,30 @@ const erasedAtOnceMax = 10;
 async function lockRow(
   tx: Db,
   request: Pick<AdminRequest, 'caller' | 'params' | 'ifMatch'>,
-): Promise<Stored> {
+): Promise<ExportRow> {
   const { caller, params } = request;
   const id = idOr404(params.exportId!);
-    const stored = await logExports.findForUpdate(tx, caller.organisationId, id);
-    const row = await requireFound(tx, caller, stored);
+  const stored = await logExports.findForUpdate(tx, caller.organisationId, id);
+  const row = await requireVisibleExport(tx, caller, stored);
   requireVersion(request, row.version);
   return row;
 }
 
-async function workspaceOf(tx: Db, { organisation_id, workspace_id }: Stored) {
+async function workspaceOf(tx: Db, { organisation_id, workspace_id }: ExportRow) {
   if (workspace_id === null) return null;
   const [workspace] = await workspaces.listByIds(tx, organisation_id, [workspace_id]);
   if (workspace !== undefined) return workspace;
   throw new ApiError('conflict', 'The workspace of this export no longer exists');
 }
 
-function requireStatus(row: Stored, allowed: readonly ExportStatus[], otherwise: string): void {
+function requireStatus(row: ExportRow, allowed: readonly ExportStatus[], otherwise: string): void {
   if (!allowed.includes(row.status)) throw new ApiError('conflict', `This export ${otherwise}`);
 }
 
 /** Includes the number of requests if they are few enough to count. */
 async function receipt(
   tx: Db,
-  { organisation_id, id }: Stored,
+  { organisation_id, id }: ExportRow,
   filters: ExportFilters,
   selection: ExportSelection,
 ) {
@@ -219,7 +225,7 @@ function audit(
   deps: AdminDeps,
   request: Pick<AdminRequest, 'caller' | 'now' | 'requestId'>,
   action: 'create' | 'update' | 'delete',
-  { id: resourceId, workspace_id: workspaceId }: Stored,
+  { id: resourceId, workspace_id: workspaceId }: ExportRow,
   changes: Record<string, unknown>,
 ): Promise<void> {
   const change = { action, kind: 'LogExport' as const, resourceId, workspaceId, changes };

@@ -6,8 +6,9 @@ import { RawReply, type Route, type RouteRequest, route } from '../../../http/ro
 import { ApiError } from '../../../model/wire/errors.ts';
 import { isUuid } from '../../../model/wire/slug.ts';
 import * as logExports from '../../../store/logs/log-exports.ts';
+import { returnedSecretField } from '../../request/change.ts';
 import type { AdminDeps } from '../../request/deps.ts';
-import { isOurs } from './log-export-link.ts';
+import { isValidSignature } from './log-export-link.ts';
 
 type Deps = Pick<AdminDeps, 'database' | 'blobs' | 'keyring' | 'refusals' | 'audit'>;
 
@@ -40,7 +41,7 @@ async function read(
   const id = params.exportId!;
   const { organisationId } = query;
   const expires = Number(query.expires);
-  const isGenuine = isUuid(id) && isOurs(keyring, { ...query, id, expires });
+  const isGenuine = isUuid(id) && isValidSignature(keyring, { ...query, id, expires });
   if (!isGenuine || now > expires) {
     const whose = isGenuine ? { organisationId, subjectId: id } : {};
     const reason = isGenuine ? 'expired' : 'unknown';
@@ -63,7 +64,7 @@ async function read(
         action: 'read',
         resourceKind: 'LogExport',
         resourceId: id,
-        changes: { told: 'file', source: remoteAddress },
+        changes: { [returnedSecretField]: 'file', source: remoteAddress },
       },
     ]),
   );

@@ -2,10 +2,10 @@
 import { timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../../../model/wire/errors.ts';
 import * as logExports from '../../../store/logs/log-exports.ts';
-import { auditChange } from '../../request/change.ts';
+import { auditChange, returnedSecretField } from '../../request/change.ts';
 import type { AdminDeps, AdminRequest } from '../../request/deps.ts';
 import { idOr404 } from '../../request/scoping.ts';
-import { requireFound } from './export-access.ts';
+import { requireVisibleExport } from './export-access.ts';
 
 const linkMs = 15 * 60_000;
 
@@ -19,7 +19,7 @@ export async function download(
   const { organisationId } = caller;
   const id = idOr404(params.exportId!);
   const stored = await logExports.find(database.readable, organisationId, id);
-  const { status, workspace_id: workspaceId } = await requireFound(
+  const { status, workspace_id: workspaceId } = await requireVisibleExport(
     database.readable,
     caller,
     stored,
@@ -34,7 +34,7 @@ export async function download(
     kind: 'LogExport',
     resourceId: id,
     workspaceId,
-    changes: { told: 'link' },
+    changes: { [returnedSecretField]: 'link' },
   } as const;
   await database.transaction((tx) => auditChange(tx, deps, request, { action: 'read', ...entry }));
   return { signed_url: `${origin}/v1/logs/exports/${id}/file?${query}` };
@@ -45,7 +45,7 @@ function linkOf(organisationId: string, id: string, expires: number): string {
 }
 
 /** Whether this deployment has signed the link. */
-export function isOurs(
+export function isValidSignature(
   keyring: AdminDeps['keyring'],
   link: {
     readonly organisationId: string;

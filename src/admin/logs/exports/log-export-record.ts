@@ -34,7 +34,7 @@ export const LogExportRecord = LogExportItem.extend({
   finished_at: ResponseTimestamp.nullable(),
 });
 
-export function toItem(row: StoredLogExport): z.infer<typeof LogExportItem> {
+export function logExportToItem(row: StoredLogExport): z.infer<typeof LogExportItem> {
   return {
     id: row.id,
     organisation_id: row.organisation_id,
@@ -50,9 +50,9 @@ export function toItem(row: StoredLogExport): z.infer<typeof LogExportItem> {
   };
 }
 
-export function toRecord(row: StoredLogExport): z.infer<typeof LogExportRecord> {
+export function logExportToRecord(row: StoredLogExport): z.infer<typeof LogExportRecord> {
   return {
-    ...toItem(row),
+    ...logExportToItem(row),
     exported_records: row.records,
     exported_bytes: row.bytes,
     started_at: formatTimestampOrNull(row.started_at),

@@ -20,11 +20,22 @@ import {
 } from '../../request/frame-fields.ts';
 import { idOr404, resolveWorkspace } from '../../request/scoping.ts';
 import { withVersionTag } from '../../request/version.ts';
-import { exportableKeys, requireFound } from './export-access.ts';
+import { exportableKeys, requireVisibleExport } from './export-access.ts';
 import { deniedFields } from './export-restrictions.ts';
-import { archive, cancel, create, start, update } from './log-export-changes.ts';
+import {
+  archiveLogExport,
+  cancelLogExport,
+  createLogExport,
+  startLogExport,
+  updateLogExport,
+} from './log-export-changes.ts';
 import { download } from './log-export-link.ts';
-import { LogExportItem, LogExportRecord, toItem, toRecord } from './log-export-record.ts';
+import {
+  LogExportItem,
+  LogExportRecord,
+  logExportToItem,
+  logExportToRecord,
+} from './log-export-record.ts';
 
 const { workspace_id } = updateFields;
 const ListQuery = WorkspaceQuery.extend({
@@ -65,7 +76,7 @@ export function logExportRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Create an export of the request log; start it with a separate request',
       body: LogExportCreate.extend({ workspace_id }),
       response: Receipt,
-      handle: (request) => create(deps, request),
+      handle: (request) => createLogExport(deps, request),
     }),
     route({
       ...all,
@@ -97,7 +108,7 @@ function itemRoutes(deps: AdminDeps): Route<Principal>[] {
       body: LogExportUpdate.extend({ workspace_id }).meta(updateBodyMeta),
       response: Receipt,
       refusals: ['conflict'],
-      handle: (request) => update(deps, request),
+      handle: (request) => updateLogExport(deps, request),
     }),
     route({
       ...one,
@@ -106,7 +117,7 @@ function itemRoutes(deps: AdminDeps): Route<Principal>[] {
       summary: 'Archive an export that is not in progress, and delete its file',
       response: z.object({}),
       refusals: ['conflict'],
-      handle: (request) => archive(deps, request),
+      handle: (request) => archiveLogExport(deps, request),
     }),
   ];
 }
@@ -119,7 +130,7 @@ function orderRoutes(deps: AdminDeps): Route<Principal>[] {
       path: '/logs/exports/:exportId/start',
       summary: 'Start an export, or resume one that ended early',
       response: Done,
-      handle: (request) => start(deps, request),
+      handle: (request) => startLogExport(deps, request),
     }),
     route({
       ...shared,
@@ -127,7 +138,7 @@ function orderRoutes(deps: AdminDeps): Route<Principal>[] {
       path: '/logs/exports/:exportId/cancel',
       summary: 'Cancel an export',
       response: Done,
-      handle: (request) => cancel(deps, request),
+      handle: (request) => cancelLogExport(deps, request),
     }),
     route({
       ...shared,
@@ -166,12 +177,12 @@ async function list(
   const filter = { workspaceId: workspace?.id, status: query.status, ofKeys };
   const page = toPage(query);
   const { rows, total } = await logExports.list(db, caller.organisationId, filter, page);
-  return listReply(rows.map(toItem), total);
+  return listReply(rows.map(logExportToItem), total);
 }
 
 async function get({ database }: AdminDeps, { caller, params }: AdminRequest) {
   const id = idOr404(params.exportId!);
   const stored = await logExports.find(database.readable, caller.organisationId, id);
-  const row = await requireFound(database.readable, caller, stored);
-  return withVersionTag(toRecord(row), row);
+  const row = await requireVisibleExport(database.readable, caller, stored);
+  return withVersionTag(logExportToRecord(row), row);
 }

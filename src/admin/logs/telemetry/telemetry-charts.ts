@@ -10,12 +10,12 @@ import { feedbackCharts } from '../analytics/feedback-figures.ts';
 import {
   byStatusOf,
   errorsAlong,
-  nothingLike,
-  openQuestions,
-  pieces,
+  openRequestQueries,
   type RequestQueries,
   summarizeCache,
-} from '../analytics/request-question.ts';
+  timeSteps,
+  zeroSums,
+} from '../analytics/request-queries.ts';
 import {
   averageOf,
   centsOf,
@@ -34,8 +34,8 @@ const Chart = z.object({
   data: z.object({ isQuotaExceeded: z.literal(false) }).catchall(z.unknown()),
 });
 
-type Told = Record<string, unknown>;
-type Draw = (questions: RequestQueries) => Promise<Told>;
+type ChartData = Record<string, unknown>;
+type Draw = (questions: RequestQueries) => Promise<ChartData>;
 
 export function telemetryChartRoutes(deps: AdminDeps): Route<Principal>[] {
   return [
@@ -57,7 +57,7 @@ export function telemetryChartRoutes(deps: AdminDeps): Route<Principal>[] {
           throw validationError({ path: ['chart'], message });
         }
         const query = plainQuery(request.query);
-        const questions = await openQuestions(deps, request, query, 'must be named');
+        const questions = await openRequestQueries(deps, request, query, 'must be named');
         const data = { ...(await draw(questions)), isQuotaExceeded: false as const };
         return { success: true as const, data };
       },
@@ -73,11 +73,11 @@ interface Point {
 /** Sums of the whole time range and of each step. */
 async function along(questions: RequestQueries, usesLog = false) {
   const { stepMs } = questions;
-  const sums = await questions.ask({ usesLog, by: [{ stepMs }] });
+  const sums = await questions.sum({ usesLog, by: [{ stepMs }] });
   const sumsByTime = new Map(sums.map((one) => [Number(one.shared[0]), one]));
   const whole = await questions.whole({ usesLog });
-  const points = pieces(questions, sumsByTime).map(({ at, sums: stepSums }): Point => {
-    return { x: formatTimestamp(at), sums: stepSums ?? nothingLike(whole) };
+  const points = timeSteps(questions, sumsByTime).map(({ at, sums: stepSums }): Point => {
+    return { x: formatTimestamp(at), sums: stepSums ?? zeroSums(whole) };
   });
   return { whole, points };
 }
@@ -88,7 +88,7 @@ const cost: Draw = async (questions) => {
   return {
     records: points.map(({ x, sums }) => ({ x, y: centsOf(sums), ...averages(sums) })),
     total: centsOf(whole),
-    ...told(whole),
+    ...averages(whole),
   };
 };
 
@@ -144,7 +144,7 @@ const tokens: Draw = async (questions) => {
       return { x, y: tokensOf(sums), ...averages(sums), ...unitsByProtocol(sums) };
     }),
     total: tokensOf(whole),
-    ...told(whole),
+    ...averages(whole),
     ...totals(unitsByProtocol(whole)),
   };
 };
@@ -183,7 +183,7 @@ const errorCategoryTrends: Draw = async (questions) => {
 const groupedErrors: Draw = async (questions) => {
   const errorsByTime = await errorsAlong(questions);
   const total = byStatusOf(errorsByTime).reduce((sum, { count }) => sum + count, 0);
-  const trend = pieces(questions, errorsByTime).map(({ at, sums = [] }) => ({
+  const trend = timeSteps(questions, errorsByTime).map(({ at, sums = [] }) => ({
     x: formatTimestamp(at),
     y: sums.map(({ status, count }) => ({ response_status_code: status, count })),
   }));

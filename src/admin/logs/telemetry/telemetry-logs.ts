@@ -8,8 +8,12 @@ import type { RequestLogRow } from '../../../store/logs/request-logs.ts';
 import type { SumsKey } from '../../../store/logs/request-sums.ts';
 import type { AdminDeps } from '../../request/deps.ts';
 import { centUnits } from '../analytics/request-filter.ts';
-import { openQuestions, type RequestQueries, shortPage } from '../analytics/request-question.ts';
-import { feedbackOf } from '../given-feedback.ts';
+import {
+  openRequestQueries,
+  pageByNumber,
+  type RequestQueries,
+} from '../analytics/request-queries.ts';
+import { feedbackOf } from '../row-feedback.ts';
 import { plainQuery, TelemetryQuery } from './telemetry-query.ts';
 
 const valuesMax = 1000;
@@ -87,8 +91,14 @@ export function telemetryLogRoutes(deps: AdminDeps): Route<Principal>[] {
       refusals: ['unplaced'],
       handle: async (request) => {
         const query = plainQuery(request.query);
-        const page = shortPage(query, 'currentPage');
-        const questions = await openQuestions(deps, request, query, 'must be named', 'ViewLogs');
+        const page = pageByNumber(query, 'currentPage');
+        const questions = await openRequestQueries(
+          deps,
+          request,
+          query,
+          'must be named',
+          'ViewLogs',
+        );
         const rows = await questions.rows(page);
         const { requests: total } = await questions.whole({ usesLog: true });
         const slug = questions.workspace!.slug;
@@ -113,21 +123,22 @@ export function telemetryLogRoutes(deps: AdminDeps): Route<Principal>[] {
       refusals: ['unplaced'],
       handle: async (request) => {
         const query = plainQuery(request.query);
-        const questions = await openQuestions(deps, request, query, 'must be named');
+        const questions = await openRequestQueries(deps, request, query, 'must be named');
         return { success: true as const, data: await boundariesOf(questions) };
       },
     }),
   ];
 }
 
-async function boundariesOf(questions: RequestQueries): Promise<z.infer<typeof Boundaries>['data']> {
+async function boundariesOf(
+  questions: RequestQueries,
+): Promise<z.infer<typeof Boundaries>['data']> {
   const whole = await questions.whole({ usesLog: true });
   const sharedBy = async (...by: SumsKey[]) => {
-    const sums = await questions.ask({ usesLog: true, by, limit: valuesMax });
+    const sums = await questions.sum({ usesLog: true, by, limit: valuesMax });
     return sums.map(({ shared }) => shared.map((value) => String(value ?? '')));
   };
-  const valuesOf = async (key: SumsKey) =>
-    (await sharedBy(key)).flat().filter((one) => one !== '');
+  const valuesOf = async (key: SumsKey) => (await sharedBy(key)).flat().filter((one) => one !== '');
   const models = await sharedBy('provider', 'model');
   const cents = (units: number | null) => (units === null ? null : units / centUnits);
   return {

@@ -13,39 +13,39 @@ import type { AdminDeps, AdminRequest } from '../../request/deps.ts';
 import { resolveWorkspace } from '../../request/scoping.ts';
 import { anyOfLog, bothOf, type FilterQuery, filterOf } from './request-filter.ts';
 import { averageOf } from './sums-figures.ts';
-import { dayMs, type Range, rangeOf } from './time-range.ts';
+import { parseTimeRange, type Range, rangeDayMs } from './time-range.ts';
 
 /** Limits for queries of hourly totals, and of rows of the log. */
 const totalsDaysMax = 366;
 const logDaysMax = 31;
 /** Longer ranges use daily steps. */
-const hourlyMs = 2 * dayMs;
+const hourlyMs = 2 * rangeDayMs;
 const stepsMax = 400;
 const keySetsMax = 1000;
 const feedbackSumsMax = 10_000;
 /** Later pages would have to be read from the first row on; clients request shorter ranges instead. */
 const pagedRowsMax = 10_000;
 
-type Asked = Pick<AdminRequest, 'caller' | 'now'>;
-type Sought = Pick<requestSums.SumsQuery, 'by'> & Partial<requestSums.SumsQuery>;
+type QueryRequestParts = Pick<AdminRequest, 'caller' | 'now'>;
+type SumsRequest = Pick<requestSums.SumsQuery, 'by'> & Partial<requestSums.SumsQuery>;
 
 /** Queries about the requests of one time range that the caller may see. */
 export interface RequestQueries {
   readonly workspace: StoredWorkspace | null;
   readonly range: Range;
   /** Time range of the results: whole hours when totals are used. */
-  readonly stretch: Range;
+  readonly timeRange: Range;
   /** Length of the time steps. */
   readonly stepMs: number;
   readonly filter: requestSums.SumsFilter;
   /** Sums of all requests; zeros without requests. */
-  readonly whole: (more?: Partial<Sought>) => Promise<requestSums.RequestSums>;
+  readonly whole: (more?: Partial<SumsRequest>) => Promise<requestSums.RequestSums>;
   /** Sums of the requests answered from the cache. */
   readonly wholeOfHits: () => Promise<requestSums.RequestSums>;
-  readonly ask: (sought: Sought) => Promise<requestSums.RequestSums[]>;
-  readonly count: (sought: Sought) => Promise<number>;
+  readonly sum: (sought: SumsRequest) => Promise<requestSums.RequestSums[]>;
+  readonly count: (sought: SumsRequest) => Promise<number>;
   /** Feedback on the responses. */
-  readonly askFeedback: (
+  readonly sumFeedback: (
     by: readonly requestSums.SumsKey[],
     byValue?: boolean,
   ) => Promise<FeedbackSums[]>;
@@ -62,9 +62,9 @@ export type WorkspaceRequirement = 'may be left out' | 'must be named';
  * @throws ApiError `invalid`; `unplaced` when a required workspace is missing; the errors of
  *   {@link resolveWorkspace}
  */
-export async function openQuestions(
+export async function openRequestQueries(
   { database }: Pick<AdminDeps, 'database'>,
-  { caller, now }: Asked,
+  { caller, now }: QueryRequestParts,
   query: FilterQuery & { readonly workspace_id?: string | undefined },
   place: WorkspaceRequirement,
   right: 'ViewAnalytics' | 'ViewLogs' = 'ViewAnalytics',
@@ -76,7 +76,7 @@ export async function openQuestions(
   }
   await requireRight(db, caller, workspace, right);
   const visible = await visibleKeys(db, caller, workspace);
-  const range = rangeOf(query, now, totalsDaysMax);
+  const range = parseTimeRange(query, now, totalsDaysMax);
   const narrowed = await filterOf(db, caller, query);
   const filter = {
     ...narrowed,
@@ -86,7 +86,7 @@ export async function openQuestions(
   };
   // Totals exist for whole hours only.
   const hours = { from: startOfTotalsStep(range.from), to: startOfTotalsStep(range.to) };
-  const questionOf = (sought: Partial<Sought>): requestSums.SumsQuery => {
+  const questionOf = (sought: Partial<SumsRequest>): requestSums.SumsQuery => {
     const question = {
       filter,
       by: [],
@@ -99,27 +99,27 @@ export async function openQuestions(
     if (!requestSums.needsLog(question)) {
       return { ...question, filter: { ...filter, ...hours } };
     }
-    rangeOf(query, now, logDaysMax);
+    parseTimeRange(query, now, logDaysMax);
     return question;
   };
-  const ask = (sought: Partial<Sought>) =>
+  const ask = (sought: Partial<SumsRequest>) =>
     requestSums.sum(db, caller.organisationId, questionOf(sought));
-  const whole = async (more: Partial<Sought> = {}) =>
+  const whole = async (more: Partial<SumsRequest> = {}) =>
     (await ask({ ...more, by: [], limit: 1 }))[0]!;
   return {
     workspace,
     range,
     filter,
-    ask,
-    stretch: filter.log ? range : { ...hours, to: hours.to + totalsStepMs },
-    stepMs: range.to - range.from <= hourlyMs ? totalsStepMs : dayMs,
+    sum: ask,
+    timeRange: filter.log ? range : { ...hours, to: hours.to + totalsStepMs },
+    stepMs: range.to - range.from <= hourlyMs ? totalsStepMs : rangeDayMs,
     whole,
     wholeOfHits: () => {
       const log = { ...(filter.log ?? anyOfLog), cacheStatuses: ['HIT'] };
       return whole({ filter: { ...filter, log } });
     },
     count: (sought) => requestSums.count(db, caller.organisationId, questionOf(sought)),
-    askFeedback: (by, byValue = false) => {
+    sumFeedback: (by, byValue = false) => {
       const question = questionOf({ by, usesLog: true, limit: feedbackSumsMax });
       return sumFeedback(db, caller.organisationId, { ...question, byValue });
     },
@@ -140,7 +140,7 @@ export async function openQuestions(
  * @param name the query field with the number
  * @throws ApiError `invalid` for a page too far from the first
  */
-export function shortPage(
+export function pageByNumber(
   { page_size: limit, current_page }: { readonly page_size: number; readonly current_page: number },
   name: string,
 ): Page {
@@ -151,7 +151,7 @@ export function shortPage(
 }
 
 /** Sums of each time step in order; undefined for steps without requests. */
-export function pieces<T>(
+export function timeSteps<T>(
   { range, stepMs }: Pick<RequestQueries, 'range' | 'stepMs'>,
   sumsByTime: ReadonlyMap<number, T>,
 ): { readonly at: number; readonly sums: T | undefined }[] {
@@ -163,7 +163,7 @@ export function pieces<T>(
 }
 
 /** Sums of the same shape with all values zero. */
-export function nothingLike(sums: requestSums.RequestSums): requestSums.RequestSums {
+export function zeroSums(sums: requestSums.RequestSums): requestSums.RequestSums {
   const noughts = Object.entries(sums).map(([name, value]) => [
     name,
     typeof value === 'number' ? 0 : value,
@@ -171,16 +171,18 @@ export function nothingLike(sums: requestSums.RequestSums): requestSums.RequestS
   return Object.fromEntries(noughts);
 }
 
-export interface StatusCount {
+export interface RequestStatusCount {
   readonly status: number;
   readonly count: number;
 }
 
 /** Errors by time step and status, lowest status first. */
-export async function errorsAlong(questions: RequestQueries): Promise<Map<number, StatusCount[]>> {
+export async function errorsAlong(
+  questions: RequestQueries,
+): Promise<Map<number, RequestStatusCount[]>> {
   const { stepMs } = questions;
-  const sums = await questions.ask({ by: [{ stepMs }, 'status'], limit: 10_000 });
-  const errorsByTime = new Map<number, StatusCount[]>();
+  const sums = await questions.sum({ by: [{ stepMs }, 'status'], limit: 10_000 });
+  const errorsByTime = new Map<number, RequestStatusCount[]>();
   for (const { shared, errors } of sums) {
     if (errors === 0) continue;
     const at = Number(shared[0]);
@@ -191,7 +193,9 @@ export async function errorsAlong(questions: RequestQueries): Promise<Map<number
   return errorsByTime;
 }
 
-export function byStatusOf(along: ReadonlyMap<number, readonly StatusCount[]>): StatusCount[] {
+export function byStatusOf(
+  along: ReadonlyMap<number, readonly RequestStatusCount[]>,
+): RequestStatusCount[] {
   const counts = new Map<number, number>();
   for (const { status, count } of [...along.values()].flat()) {
     counts.set(status, (counts.get(status) ?? 0) + count);

@@ -1,6 +1,6 @@
 /** Shared code of both kinds of policies: workspace, columns and look-up. */
 import { z } from 'zod';
-import type { PolicyCondition, GroupBy } from '../../model/limits/policy.ts';
+import type { GroupBy, PolicyCondition } from '../../model/limits/policy.ts';
 import { rewriteDocument } from '../../model/wire/json-record.ts';
 import { pageQuery } from '../../model/wire/paging.ts';
 import { validationError } from '../../model/wire/validation-error.ts';

@@ -18,8 +18,8 @@ export async function feedbackOf(
   const [first] = rows;
   if (first === undefined) return () => [];
   const traceIds = [...new Set(rows.map(({ trace_id }) => trace_id))];
-  const rows = await feedback.listByTraces(db, first.organisation_id, traceIds, feedbackMax);
-  const byTrace = Map.groupBy(rows, ({ trace_id }) => trace_id);
+  const entries = await feedback.listByTraces(db, first.organisation_id, traceIds, feedbackMax);
+  const byTrace = Map.groupBy(entries, ({ trace_id }) => trace_id);
   return ({ trace_id, workspace_id }) =>
     (byTrace.get(trace_id) ?? [])
       // Feedback given in one workspace does not apply to the rows of another.
