@@ -1,69 +1,76 @@
-/** Knows what a place for large bytes is asked for, wherever it is, and what it says when it fails. */
+/** Defines the interface of blob stores and their errors. */
 
-/** Names bytes: letters, digits, `_` and `-` in either part. */
+/** Key of a blob; both parts consist of letters, digits, `_` and `-`. */
 export interface BlobKey {
   readonly organisationId: string;
   readonly id: string;
 }
 
-/** Dispose closes what is open. Every method rejects with {@link BlobUnavailable} where the place does not do its part. */
+/** Every method rejects with {@link BlobUnavailable} when the storage fails. Dispose closes connections. */
 export interface BlobStore extends AsyncDisposable {
-  /** Resolves when all of it would outlive the machine. Nothing is there under the key before; when it rejects, some may be. */
+  /** Resolves when the blob is durable. The key must be unused; after a rejection, parts may be stored under it. */
   write(key: BlobKey, pieces: AsyncIterable<Buffer>): Promise<void>;
-  /** Yields all of the `bytes` that were written, or throws; a piece is taken when it is asked for. */
+  /** Yields all `bytes` that were written, or throws. Pieces are read on demand. */
   read(key: BlobKey, bytes: number): AsyncIterable<Buffer>;
-  /** Leaves nothing of it, nor of a writing that was cut off; also where nothing is. */
+  /** Deletes the blob and the parts of an interrupted write; succeeds when there is nothing. */
   delete(key: BlobKey): Promise<void>;
 }
 
-/** The message is for people, and holds nothing secret. */
+/** The message is for users and contains no secret. */
 export class BlobUnavailable extends Error {
   override name = 'BlobUnavailable';
 }
 
-/** Something else is there than was written. */
+/** The stored bytes differ from those that were written. */
 export class BlobDamaged extends BlobUnavailable {
   override name = 'BlobDamaged';
 
   constructor() {
-    super('What is kept there is not what was written');
+    super('The stored bytes differ from those that were written');
   }
 }
 
 const namePattern = /^[\w-]{1,64}$/;
 
-/** The names of a key, which are names of files and objects, too. */
+/** Returns both parts of a key, which are safe as names of files and objects. @throws RangeError */
 export function namesOf({ organisationId, id }: BlobKey): readonly [string, string] {
   if (namePattern.test(organisationId) && namePattern.test(id)) return [organisationId, id];
-  throw new RangeError('The key of a blob has other letters than it may have');
+  throw new RangeError('The key of a blob contains a character that is not allowed');
 }
 
-/** The same bytes in pieces of `bytesMax`, the last one shorter; each is a copy that nobody else writes to. */
-export async function* cut(
+/** Repacks the bytes into pieces of `bytesMax`, the last one shorter. Each piece is a new buffer. */
+export async function* repack(
   pieces: AsyncIterable<Buffer>,
   bytesMax: number,
 ): AsyncGenerator<Buffer, void> {
-  let held = Buffer.allocUnsafeSlow(0);
+  let buffer = Buffer.allocUnsafeSlow(0);
   let used = 0;
   for await (const piece of pieces) {
     let at = 0;
     while (at < piece.length) {
-      if (used === held.length) held = grown(held, used, bytesMax, piece.length - at);
-      const taken = piece.copy(held, used, at);
-      at += taken;
-      used += taken;
+      if (used === buffer.length) buffer = enlarged(buffer, used, bytesMax, piece.length - at);
+      const copied = piece.copy(buffer, used, at);
+      at += copied;
+      used += copied;
       if (used < bytesMax) continue;
-      yield held;
-      held = Buffer.allocUnsafeSlow(0);
+      yield buffer;
+      buffer = Buffer.allocUnsafeSlow(0);
       used = 0;
     }
   }
-  if (used > 0) yield held.subarray(0, used);
+  if (used > 0) yield buffer.subarray(0, used);
 }
 
-/** Twice as large, so that what is small takes little room. */
-function grown(held: Buffer, used: number, bytesMax: number, wanted: number): Buffer<ArrayBuffer> {
-  const larger = Buffer.allocUnsafeSlow(Math.min(bytesMax, Math.max(used * 2, wanted, 16_384)));
-  held.copy(larger, 0, 0, used);
+/** Doubles the buffer, so that small blobs need little memory. */
+function enlarged(
+  buffer: Buffer,
+  used: number,
+  bytesMax: number,
+  bytesNeeded: number,
+): Buffer<ArrayBuffer> {
+  const larger = Buffer.allocUnsafeSlow(
+    Math.min(bytesMax, Math.max(used * 2, bytesNeeded, 16_384)),
+  );
+  buffer.copy(larger, 0, 0, used);
   return larger;
 }

@@ -1,11 +1,11 @@
-/** Knows how bytes lie in a folder: a file each, whole or not there, in a folder an organisation. */
+/** Stores blobs in a folder: one subfolder for each organisation, one file for each blob, complete or absent. */
 import { mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { type BlobKey, type BlobStore, BlobUnavailable, namesOf } from './blob-store.ts';
 
 const readBytes = 256 * 1024;
 
-/** The folder is there already: one that is missing is a volume that is missing. */
+/** The folder must exist: a missing folder means a missing volume. */
 export class Directory implements BlobStore {
   readonly #path: string;
 
@@ -14,26 +14,27 @@ export class Directory implements BlobStore {
   }
 
   async write(key: BlobKey, pieces: AsyncIterable<Buffer>): Promise<void> {
-    const { whole, begun } = this.#placesOf(key);
-    await this.#told(makeFolder(dirname(whole)));
-    const file = await this.#told(open(begun, 'wx', 0o600));
+    const { complete, partial } = this.#pathsOf(key);
+    await this.#explained(makeFolder(dirname(complete)));
+    const file = await this.#explained(open(partial, 'wx', 0o600));
     try {
-      for await (const piece of pieces) await this.#told(writeAll(file, piece));
-      await this.#told(file.sync());
+      for await (const piece of pieces) await this.#explained(writeAll(file, piece));
+      await this.#explained(file.sync());
     } finally {
       await file.close();
     }
-    await this.#told(rename(begun, whole));
-    await this.#told(syncFolder(dirname(whole)));
+    await this.#explained(rename(partial, complete));
+    await this.#explained(syncFolder(dirname(complete)));
   }
 
   async *read(key: BlobKey, bytes: number): AsyncGenerator<Buffer, void> {
-    const file = await this.#told(open(this.#placesOf(key).whole, 'r'));
+    const file = await this.#explained(open(this.#pathsOf(key).complete, 'r'));
     try {
       for (let at = 0; at < bytes; ) {
         const piece = Buffer.allocUnsafe(Math.min(readBytes, bytes - at));
-        const { bytesRead } = await this.#told(file.read(piece, 0, piece.length, at));
-        if (bytesRead === 0) throw new BlobUnavailable('A file in the folder for blobs is cut off');
+        const { bytesRead } = await this.#explained(file.read(piece, 0, piece.length, at));
+        if (bytesRead === 0)
+          throw new BlobUnavailable('A file in the folder for blobs is truncated');
         yield piece.subarray(0, bytesRead);
         at += bytesRead;
       }
@@ -43,26 +44,26 @@ export class Directory implements BlobStore {
   }
 
   async delete(key: BlobKey): Promise<void> {
-    const { whole, begun } = this.#placesOf(key);
-    await this.#told(rm(begun, { force: true }));
-    await this.#told(rm(whole, { force: true }));
+    const { complete, partial } = this.#pathsOf(key);
+    await this.#explained(rm(partial, { force: true }));
+    await this.#explained(rm(complete, { force: true }));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}
 
-  /** Who writes has the key to itself, so that what is begun has one name. */
-  #placesOf(key: BlobKey) {
+  /** Keys are used by one writer only, so the partial file has a fixed name. */
+  #pathsOf(key: BlobKey) {
     const [organisationId, id] = namesOf(key);
-    const whole = join(this.#path, organisationId, id);
-    return { whole, begun: `${whole}.part` };
+    const complete = join(this.#path, organisationId, id);
+    return { complete, partial: `${complete}.part` };
   }
 
-  async #told<T>(work: Promise<T>): Promise<T> {
+  async #explained<T>(work: Promise<T>): Promise<T> {
     try {
       return await work;
     } catch (cause) {
       const { code } = cause as NodeJS.ErrnoException;
-      const reason = reasons[String(code)] ?? `it answers ${code ?? 'an error'}`;
+      const reason = reasons[String(code)] ?? `the error is ${code ?? 'unknown'}`;
       throw new BlobUnavailable(`The folder for blobs (GATEWRIGHT_BLOB_DIR): ${reason}`, { cause });
     }
   }
@@ -74,10 +75,10 @@ const reasons: Readonly<Record<string, string>> = {
   EROFS: 'it is read-only',
   EACCES: 'this user may not use it',
   EPERM: 'this user may not use it',
-  ENOENT: 'what is looked for is not there',
+  ENOENT: 'the file does not exist',
 };
 
-/** A write may take less than it is given. */
+/** A single write may be partial. */
 async function writeAll(file: Awaited<ReturnType<typeof open>>, piece: Buffer): Promise<void> {
   for (let at = 0; at < piece.length; ) {
     at += (await file.write(piece, at, piece.length - at)).bytesWritten;
@@ -91,7 +92,7 @@ async function makeFolder(path: string): Promise<void> {
   await syncFolder(dirname(path));
 }
 
-/** So that names in it outlive the machine, too. */
+/** Makes the names in the folder durable. */
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r');
   await folder.sync().finally(() => folder.close());

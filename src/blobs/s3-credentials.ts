@@ -1,4 +1,8 @@
-/** Knows what requests to a bucket are signed with: a key, or what a pod is given for a while in place of one, asked for again before it ends. */
+/** Provides the credentials of a bucket: a fixed key, or temporary ones of a pod that are renewed before they expire. */
+/*
+ * The credential chain of the AWS SDK is not used: it takes 18 MB of memory when bundled, ignores our proxies, and also
+ * reads environment keys, profiles and programs that the settings do not name.
+ */
 import { readFile } from 'node:fs/promises';
 import type { Pools } from '../remote/pools.ts';
 import type { Proxies } from '../remote/proxies.ts';
@@ -8,81 +12,82 @@ import { BlobUnavailable } from './blob-store.ts';
 export interface S3Key {
   readonly accessKeyId: string;
   readonly secretAccessKey: Secret;
-  /** Null for a key that does not end. */
+  /** Null for a key that does not expire. */
   readonly sessionToken: Secret | null;
 }
 
-/** Where they come from. */
+/** Origin of the credentials. */
 export type S3CredentialsSource =
   | ({ readonly kind: 'key' } & S3Key)
-  /** A token of the pod, for which STS gives those of a role. */
+  /** A token of the pod, which STS exchanges for credentials of a role. */
   | {
       readonly kind: 'webIdentity';
       readonly sts: URL;
       readonly roleArn: string;
-      /** Its content is renewed by others. */
+      /** Kubernetes renews its content. */
       readonly tokenFile: string;
     }
-  /** An agent beside the pod. */
+  /** An agent on the node of the pod. */
   | { readonly kind: 'container'; readonly address: URL; readonly tokenFile: string | null };
 
-export interface S3CredentialsMeans {
+export interface S3CredentialsContext {
   readonly proxies: Proxies | null;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-interface Given {
+interface TemporaryKey {
   readonly key: S3Key;
-  /** Others are asked for from then on. */
+  /** Time of the renewal. */
   readonly renewAt: number;
-  readonly endsAt: number;
+  readonly expiresAt: number;
 }
 
-/** Before they end, or a quarter of their time. */
+/** Renewal before the expiry; at most a quarter of the lifetime. */
 const marginMsMax = 5 * 60_000;
 const limits = {
   connectionsMax: 1,
-  ...{ connectTimeoutMs: 5_000, responseTimeoutMs: 10_000 },
+  connectTimeoutMs: 5_000,
+  responseTimeoutMs: 10_000,
   responseBytesMax: 64 * 1024,
 };
 
-/** Dispose closes what is open. */
+/** Dispose closes connections. */
 export class S3Credentials implements AsyncDisposable {
   readonly #source: S3CredentialsSource;
-  readonly #means: S3CredentialsMeans;
-  #given: Given | null = null;
-  /** By all who need them meanwhile. */
-  #asking: Promise<Given> | null = null;
+  readonly #context: S3CredentialsContext;
+  #current: TemporaryKey | null = null;
+  /** Shared by concurrent callers. */
+  #pending: Promise<TemporaryKey> | null = null;
   #opening: Promise<Pools> | null = null;
 
-  constructor(source: S3CredentialsSource, means: S3CredentialsMeans) {
+  constructor(source: S3CredentialsSource, context: S3CredentialsContext) {
     this.#source = source;
-    this.#means = means;
+    this.#context = context;
   }
 
   /** @throws BlobUnavailable */
   async key(): Promise<S3Key> {
     if (this.#source.kind === 'key') return this.#source;
-    const given = this.#given;
-    const now = this.#means.now();
-    if (given !== null && now < given.renewAt) return given.key;
-    this.#asking ??= this.#ask(this.#source).finally(() => {
-      this.#asking = null;
+    const current = this.#current;
+    const now = this.#context.now();
+    if (current !== null && now < current.renewAt) return current.key;
+    this.#pending ??= this.#fetch(this.#source).finally(() => {
+      this.#pending = null;
     });
     try {
-      this.#given = await this.#asking;
-      return this.#given.key;
+      this.#current = await this.#pending;
+      return this.#current.key;
     } catch (error) {
-      // Those that are there go on as long as they are good.
-      if (given !== null && now < given.endsAt) return given.key;
+      // The previous credentials are used until they expire.
+      if (current !== null && now < current.expiresAt) return current.key;
       throw error;
     }
   }
 
-  /** The bucket says that they have ended; whether there may be others. */
+  /** Discards credentials that the bucket rejects; returns whether new ones can be requested. */
   renew(): boolean {
-    this.#given = null;
+    this.#current = null;
     return this.#source.kind !== 'key';
   }
 
@@ -90,81 +95,90 @@ export class S3Credentials implements AsyncDisposable {
     await (await this.#opening)?.destroy();
   }
 
-  /** An agent beside the pod is behind no proxy. */
+  /** The agent on the node is reached without a proxy. */
   #pools(): Promise<Pools> {
-    const proxies = this.#source.kind === 'container' ? null : this.#means.proxies;
+    const proxies = this.#source.kind === 'container' ? null : this.#context.proxies;
     this.#opening ??= import('../remote/pools.ts').then(({ Pools }) => new Pools(limits, proxies));
     return this.#opening;
   }
 
-  #ask(source: Exclude<S3CredentialsSource, { kind: 'key' }>): Promise<Given> {
+  #fetch(source: Exclude<S3CredentialsSource, { kind: 'key' }>): Promise<TemporaryKey> {
     return source.kind === 'webIdentity'
       ? this.#assumeRole(source)
-      : this.#askContainer(source.address, source.tokenFile);
+      : this.#fetchFromContainer(source.address, source.tokenFile);
   }
 
   async #assumeRole({
     sts,
     roleArn,
     tokenFile,
-  }: Extract<S3CredentialsSource, { kind: 'webIdentity' }>): Promise<Given> {
+  }: Extract<S3CredentialsSource, { kind: 'webIdentity' }>): Promise<TemporaryKey> {
     const token = await tokenIn('AWS_WEB_IDENTITY_TOKEN_FILE', tokenFile);
     const text = await this.#text(sts, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({
-        ...{ Action: 'AssumeRoleWithWebIdentity', Version: '2011-06-15', RoleArn: roleArn },
-        ...{ RoleSessionName: 'gatewright', WebIdentityToken: token },
+        Action: 'AssumeRoleWithWebIdentity',
+        Version: '2011-06-15',
+        RoleArn: roleArn,
+        RoleSessionName: 'gatewright',
+        WebIdentityToken: token,
       }).toString(),
     });
-    // XML from every service of the kind; JSON from that of AWS alone.
-    const said = (name: string) => new RegExp(`<${name}>([^<]+)</${name}>`).exec(text)?.[1];
+    // All compatible services respond with XML, only AWS with JSON too.
+    const textOf = (name: string) => new RegExp(`<${name}>([^<]+)</${name}>`).exec(text)?.[1];
     const names = ['AccessKeyId', 'SecretAccessKey', 'SessionToken', 'Expiration'];
-    return this.#givenBy(sts, names.map(said));
+    return this.#currentBy(sts, names.map(textOf));
   }
 
-  async #askContainer(address: URL, tokenFile: string | null): Promise<Given> {
+  async #fetchFromContainer(address: URL, tokenFile: string | null): Promise<TemporaryKey> {
     const token =
       tokenFile === null
         ? null
         : await tokenIn('AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE', tokenFile);
     const headers: Record<string, string> = token === null ? {} : { authorization: token };
     const text = await this.#text(address, { method: 'GET', headers, body: null });
-    let said: Readonly<Record<string, unknown>>;
+    let fields: Readonly<Record<string, unknown>>;
     try {
-      said = Object(JSON.parse(text));
+      fields = Object(JSON.parse(text));
     } catch {
-      throw new BlobUnavailable(`${address.origin} gives no credentials: it answers no JSON`);
+      throw new BlobUnavailable(
+        `${address.origin} returns no credentials: the response is not JSON`,
+      );
     }
     const names = ['AccessKeyId', 'SecretAccessKey', 'Token', 'Expiration'];
-    return this.#givenBy(
+    return this.#currentBy(
       address,
-      names.map((name) => said[name]),
+      names.map((name) => fields[name]),
     );
   }
 
-  #givenBy({ origin }: URL, said: readonly unknown[]): Given {
-    const [accessKeyId, secretAccessKey, sessionToken, expiration] = said.map(String) as [
-      ...[string, string, string, string],
+  #currentBy({ origin }: URL, values: readonly unknown[]): TemporaryKey {
+    const [accessKeyId, secretAccessKey, sessionToken, expiration] = values.map(String) as [
+      string,
+      string,
+      string,
+      string,
     ];
-    const endsAt = Date.parse(expiration);
-    if (said.includes(undefined) || Number.isNaN(endsAt)) {
-      throw new BlobUnavailable(`${origin} gives no credentials: a part of them is missing`);
+    const expiresAt = Date.parse(expiration);
+    if (values.includes(undefined) || Number.isNaN(expiresAt)) {
+      throw new BlobUnavailable(`${origin} returns no credentials: a field is missing`);
     }
-    const now = this.#means.now();
+    const now = this.#context.now();
     return {
       key: {
         accessKeyId,
         secretAccessKey: new Secret(secretAccessKey, origin),
         sessionToken: new Secret(sessionToken, origin),
       },
-      ...{ endsAt, renewAt: endsAt - Math.min(marginMsMax, (endsAt - now) / 4) },
+      expiresAt,
+      renewAt: expiresAt - Math.min(marginMsMax, (expiresAt - now) / 4),
     };
   }
 
   async #text(
     url: URL,
-    asked: {
+    request: {
       readonly method: 'GET' | 'POST';
       readonly headers: Record<string, string>;
       readonly body: string | null;
@@ -172,25 +186,27 @@ export class S3Credentials implements AsyncDisposable {
   ): Promise<string> {
     const { origin, pathname, search } = url;
     const pools = await this.#pools();
-    const told = { origin, path: pathname + search, ...asked };
-    const answer = await pools
+    const response = await pools
       .poolFor(origin)
-      .request(told)
+      .request({ origin, path: pathname + search, ...request })
       .then(async ({ statusCode, body }) => ({ statusCode, text: await body.text() }))
       .catch((cause: NodeJS.ErrnoException) => {
-        const reason = `is out of reach${pools.describeRoute(origin)} (${cause.code ?? 'no answer'})`;
-        throw new BlobUnavailable(`What gives credentials for the bucket, ${origin}, ${reason}`, {
-          cause,
-        });
+        const reason = `is out of reach${pools.describeRoute(origin)} (${cause.code ?? 'no response'})`;
+        throw new BlobUnavailable(
+          `The service for the bucket's credentials, ${origin}, ${reason}`,
+          {
+            cause,
+          },
+        );
       });
-    if (answer.statusCode === 200) return answer.text;
-    const [, code] = /<Code>(\w{1,64})<\/Code>/.exec(answer.text) ?? [];
-    const reason = code === undefined ? answer.statusCode : `${answer.statusCode}, ${code}`;
-    throw new BlobUnavailable(`${origin} gives no credentials for the bucket (${reason})`);
+    if (response.statusCode === 200) return response.text;
+    const [, code] = /<Code>(\w{1,64})<\/Code>/.exec(response.text) ?? [];
+    const reason = code === undefined ? response.statusCode : `${response.statusCode}, ${code}`;
+    throw new BlobUnavailable(`${origin} returns no credentials for the bucket (${reason})`);
   }
 }
 
-/** Read each time: whoever has put it there puts another before it ends. */
+/** Read for each use, because Kubernetes replaces the token before it expires. */
 async function tokenIn(setting: string, path: string): Promise<string> {
   try {
     return (await readFile(path, 'utf8')).trim();

@@ -29,8 +29,10 @@ GATEWRIGHT_KUBERNETES_CONFIG, or unset GATEWRIGHT_KUBERNETES_NAMESPACES, _STATUS
   }
   const config = new KubeConfig();
   config.loadFromCluster(root.replace(/\/$/, ''));
-  // The library requires a variable that Kubernetes can be told not to set.
-  if (process.env.KUBERNETES_SERVICE_HOST === undefined) {
+  // The library takes the address from KUBERNETES_SERVICE_HOST without a check that it is set.
+  if (
+    new URL(config.getCurrentCluster()!.server.replace(/:undefined$/, '')).hostname === 'undefined'
+  ) {
     config.clusters = config.clusters.map((cluster) => ({ ...cluster, server: serviceAddress }));
   }
   return config;

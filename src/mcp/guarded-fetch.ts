@@ -40,7 +40,7 @@ export class GuardedFetch implements Disposable {
     );
   }
 
-  /** Of the last response; null before the first. */
+  /** Status of the last response; null before the first. */
   get status(): number | null {
     return this.#status;
   }

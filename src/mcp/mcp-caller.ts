@@ -9,7 +9,7 @@ import type { McpConfigurations } from '../model/mcp/mcp-integration.ts';
 import { secretHeaderMaps } from '../model/mcp/mcp-secret-fields.ts';
 import { readMappings } from '../model/secrets/secret-mapping.ts';
 import { readDocument } from '../model/wire/json-record.ts';
-import { SecretUnreadable, textOf } from '../secret-managers/kept-secret.ts';
+import { SecretUnreadable, textOf } from '../secret-managers/managed-secret.ts';
 import { SecretManagers, type SecretManagersOptions } from '../secret-managers/secret-managers.ts';
 import type { Database } from '../store/connection/db.ts';
 import type { StoredMcpIntegration } from '../store/mcp/mcp-integrations.ts';
@@ -31,7 +31,7 @@ export interface McpCallerOptions {
   readonly clock: Clock;
   readonly trusted: TrustedHosts;
   /** Whether secret managers may be accessed with the identity of the gateway. */
-  readonly mayBeItself: boolean;
+  readonly allowsOwnIdentity: boolean;
   /** Called for each value that is read from a secret manager. */
   readonly onSecretRead: SecretManagersOptions['onRead'];
   /** Version of this program. */
@@ -56,10 +56,10 @@ export class McpCaller implements AsyncDisposable {
   #running = 0;
 
   constructor(options: McpCallerOptions) {
-    const { trusted, clock, mayBeItself, onSecretRead: onRead } = options;
+    const { trusted, clock, allowsOwnIdentity, onSecretRead: onRead } = options;
     this.#options = options;
     this.#origins = new Origins(trusted);
-    this.#managers = new SecretManagers({ trusted, clock, mayBeItself, onRead });
+    this.#managers = new SecretManagers({ trusted, clock, allowsOwnIdentity, onRead });
   }
 
   /** @throws McpUnreachableError */
@@ -147,7 +147,7 @@ export class McpCaller implements AsyncDisposable {
     try {
       return [name.toLowerCase(), headerText(textOf(await this.#managers.read(place), secretKey))];
     } catch (error) {
-      const isUnavailable = error instanceof SecretUnreadable && error.isSilence;
+      const isUnavailable = error instanceof SecretUnreadable && error.isUnavailable;
       const reason = isUnavailable
         ? 'its secret manager is unreachable'
         : 'its secret manager has no such value';

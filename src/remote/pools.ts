@@ -1,20 +1,20 @@
-/** Knows how connections to servers are opened and bounded, straight or through a proxy. */
+/** Opens bounded connection pools, directly or through a proxy. */
 import type { ConnectionOptions } from 'node:tls';
 import { type buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { type Proxies, proxyOf } from './proxies.ts';
 
 export interface PoolLimits {
-  /** To one origin. */
+  /** For each origin. */
   readonly connectionsMax: number;
   readonly connectTimeoutMs: number;
-  /** Of the first byte of an answer, and between any two. */
+  /** Until the first byte of a response, and between any two. */
   readonly responseTimeoutMs: number;
   readonly responseBytesMax: number;
-  /** How long an idle connection is kept; as long as is usual when absent. */
+  /** Lifetime of idle connections; default of undici. */
   readonly idleMs?: number | undefined;
-  /** Authorities and certificate, where they are not the usual ones. */
+  /** Certificate authorities and client certificate, where the defaults do not apply. */
   readonly tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'servername'> | undefined;
-  /** How a socket is opened where no proxy is between, in place of the usual way. */
+  /** Replaces the connector of direct connections. */
   readonly createConnector?: ((origin: URL) => buildConnector.connector) | undefined;
 }
 
@@ -29,38 +29,33 @@ export class Pools {
     this.#proxies = proxies;
   }
 
-  /** Requests have to name the origin, too. */
+  /** Requests must name the origin as well. */
   poolFor(origin: string): Dispatcher {
-    const known = this.#open.get(origin);
-    if (known !== undefined) return known;
+    const existing = this.#open.get(origin);
+    if (existing !== undefined) return existing;
     const pool = this.#openTo(new URL(origin));
     this.#open.set(origin, pool);
     return pool;
   }
 
-  /** Ends of what failed, where a proxy is between: ` through the proxy http://proxy:3128`; else ''. */
+  /** Suffix of error messages: ` through the proxy http://proxy:3128`, or '' without a proxy. */
   describeRoute(origin: string): string {
     const proxy = this.#proxies && proxyOf(this.#proxies, new URL(origin));
     return proxy === null ? '' : ` through the proxy ${proxy.reveal().origin}`;
   }
 
-  /** Waits for what is under way. */
+  /** Waits for requests in flight. */
   async close(): Promise<void> {
     await Promise.all([...this.#open.values()].map((pool) => pool.close()));
   }
 
-  /** Cuts off what is under way. */
+  /** Aborts requests in flight. */
   async destroy(): Promise<void> {
     await Promise.all([...this.#open.values()].map((pool) => pool.destroy()));
   }
 
   #openTo(origin: URL): Dispatcher {
-    const {
-      connectTimeoutMs: timeout,
-      tls = {},
-      idleMs,
-      createConnector: connectorTo,
-    } = this.#limits;
+    const { connectTimeoutMs: timeout, tls = {}, idleMs, createConnector } = this.#limits;
     const options = {
       connections: this.#limits.connectionsMax,
       pipelining: 1,
@@ -71,15 +66,17 @@ export class Pools {
     };
     const proxy = this.#proxies && proxyOf(this.#proxies, origin);
     if (proxy === null) {
-      const connect = connectorTo?.(origin) ?? { timeout, ...tls };
+      const connect = createConnector?.(origin) ?? { timeout, ...tls };
       return new Pool(origin, { ...options, connect });
     }
     return new ProxyAgent({
-      ...{ ...options, uri: proxy.reveal().href, connectTimeout: timeout },
+      ...options,
+      uri: proxy.reveal().href,
+      connectTimeout: timeout,
       requestTls: { servername: origin.hostname, ...tls },
-      // Or what is asked for in the clear, and the tunnel itself, would have no bounds.
-      factory: (to, given) => new Pool(to, { ...options, ...given }),
-      clientFactory: (to, given) => new Pool(to, { ...options, ...given }),
+      // Without these, plain HTTP requests and the tunnel itself would have no limits.
+      factory: (address, own) => new Pool(address, { ...options, ...own }),
+      clientFactory: (address, own) => new Pool(address, { ...options, ...own }),
     });
   }
 }

@@ -5,7 +5,7 @@ import type { AuthConfig } from '../model/secrets/secret-manager.ts';
 import type { JsonExchange } from '../remote/json-exchange.ts';
 import type { Secret } from '../secret.ts';
 import { cloudService, refusal, wrapErrors } from './cloud-service.ts';
-import { type ManagedSecret, SecretUnreadable } from './kept-secret.ts';
+import { type ManagedSecret, SecretUnreadable } from './managed-secret.ts';
 import { type ManagerContext, requireOwnIdentity, type SecretManager } from './manager.ts';
 
 interface Credentials {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { AuthConfig } from '../model/secrets/secret-manager.ts';
 import type { Secret } from '../secret.ts';
 import { cloudService, refusal, wrapErrors } from './cloud-service.ts';
-import { type ManagedSecret, SecretUnreadable } from './kept-secret.ts';
+import { type ManagedSecret, SecretUnreadable } from './managed-secret.ts';
 import {
   type ManagerContext,
   requireOwnIdentity,

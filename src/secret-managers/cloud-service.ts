@@ -6,7 +6,7 @@
  */
 import { Failure } from '../failure.ts';
 import { JsonExchange, type JsonResponse } from '../remote/json-exchange.ts';
-import { SecretUnreadable } from './kept-secret.ts';
+import { SecretUnreadable } from './managed-secret.ts';
 import { type ManagerContext, managerCallLimits } from './manager.ts';
 
 const responseBytesMax = 1024 * 1024;

@@ -1,7 +1,7 @@
 /** Reads the identity of the machine from the metadata service of its cloud. */
 /* Two requests each; the reason against the SDKs of the clouds is in cloud-service.ts. */
 import { request } from 'undici';
-import { SecretUnreadable } from './kept-secret.ts';
+import { SecretUnreadable } from './managed-secret.ts';
 
 const timeoutMs = 3_000;
 

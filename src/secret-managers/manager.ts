@@ -3,8 +3,8 @@ import type { Clock } from '../clock.ts';
 import type { CallLimits } from '../remote/json-exchange.ts';
 import type { PoolLimits } from '../remote/pools.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
-import { type ManagedSecret, SecretUnreadable } from './kept-secret.ts';
 import type { MachineIdentity } from './machine-identity.ts';
+import { type ManagedSecret, SecretUnreadable } from './managed-secret.ts';
 
 /** A manager with one login; dispose closes its sockets. */
 export interface SecretManager extends AsyncDisposable {

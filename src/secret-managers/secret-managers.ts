@@ -7,13 +7,13 @@ import type { TrustedHosts } from '../trusted-hosts.ts';
 import { createGuardedConnect, type Resolve } from '../upstream/guarded-connect.ts';
 import { awsManager } from './aws-manager.ts';
 import { azureManager } from './azure-manager.ts';
-import type { ManagedSecret } from './kept-secret.ts';
 import { MachineIdentity } from './machine-identity.ts';
+import type { ManagedSecret } from './managed-secret.ts';
 import { connectTimeoutMs, type ManagerContext, type SecretManager } from './manager.ts';
 import { vaultManager } from './vault-manager.ts';
 
 /** Location of a value. */
-export interface SecretPlace {
+export interface SecretLocation {
   /** Id of the secret reference. */
   readonly id: string;
   readonly organisationId: string;
@@ -28,9 +28,9 @@ export interface SecretManagersOptions {
   readonly trusted: TrustedHosts;
   readonly clock: Clock;
   /** Whether managers may be accessed with the identity of the gateway: its pod or its machine. */
-  readonly mayBeItself: boolean;
+  readonly allowsOwnIdentity: boolean;
   /** Called after each read. */
-  readonly onRead: (place: Pick<SecretPlace, 'id' | 'organisationId'>) => void;
+  readonly onRead: (place: Pick<SecretLocation, 'id' | 'organisationId'>) => void;
   /** Address of the metadata service. */
   readonly metadata?: URL | undefined;
   /** Default: the resolver of the system. */
@@ -48,11 +48,11 @@ export class SecretManagers implements AsyncDisposable {
   readonly #open = new Map<string, SecretManager>();
 
   constructor(options: SecretManagersOptions) {
-    const { trusted, clock, mayBeItself, resolve, metadata = metadataDefault } = options;
+    const { trusted, clock, allowsOwnIdentity, resolve, metadata = metadataDefault } = options;
     this.#onRead = options.onRead;
     this.#context = {
       clock,
-      allowsOwnIdentity: mayBeItself,
+      allowsOwnIdentity,
       trusted,
       machine: new MachineIdentity(metadata),
       pause: async (ms) => setTimeout(ms),
@@ -62,7 +62,7 @@ export class SecretManagers implements AsyncDisposable {
   }
 
   /** @throws SecretUnreadable */
-  async read(place: SecretPlace): Promise<ManagedSecret> {
+  async read(place: SecretLocation): Promise<ManagedSecret> {
     const secret = await this.#managerOf(place).read(place.path);
     this.#onRead(place);
     return secret;
@@ -72,7 +72,7 @@ export class SecretManagers implements AsyncDisposable {
     await Promise.all([...this.#open.values()].map((manager) => manager[Symbol.asyncDispose]()));
   }
 
-  #managerOf({ id, mark, managerType, auth }: SecretPlace): SecretManager {
+  #managerOf({ id, mark, managerType, auth }: SecretLocation): SecretManager {
     const key = `${id} ${mark}`;
     const existing = this.#open.get(key);
     if (existing !== undefined) return existing;

@@ -4,7 +4,7 @@ import { Secret } from '../secret.ts';
 import { readFields } from '../vault/any-key-value.ts';
 import type { VaultLogin } from '../vault/vault-access.ts';
 import { VaultClient, VaultUnreachable } from '../vault/vault-client.ts';
-import { SecretUnreadable } from './kept-secret.ts';
+import { SecretUnreadable } from './managed-secret.ts';
 import {
   type ManagerContext,
   managerCallLimits,
@@ -32,8 +32,8 @@ export function vaultManager(auth: Secret<AuthConfig>, context: ManagerContext):
       try {
         return await readFields(client, path);
       } catch (error) {
-        const isSilence = error instanceof VaultUnreachable;
-        throw new SecretUnreadable((error as Error).message, isSilence, { cause: error });
+        const isUnavailable = error instanceof VaultUnreachable;
+        throw new SecretUnreadable((error as Error).message, isUnavailable, { cause: error });
       }
     },
     [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),

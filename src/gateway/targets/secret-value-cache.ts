@@ -1,7 +1,7 @@
 /** Caches values of secret managers: refreshes them in the background, and keeps them longer during outages. */
 import type { Clock } from '../../clock.ts';
-import type { SecretManagers, SecretPlace } from '../../secret-managers/secret-managers.ts';
-import { type ManagedSecret, SecretUnreadable } from '../../secret-managers/secret-secret.ts';
+import { type ManagedSecret, SecretUnreadable } from '../../secret-managers/managed-secret.ts';
+import type { SecretLocation, SecretManagers } from '../../secret-managers/secret-managers.ts';
 
 /** Age up to which a value is used without a refresh. */
 const freshMs = 5 * 60_000;
@@ -23,7 +23,7 @@ export interface SecretValueCacheOptions {
   readonly managers: Pick<SecretManagers, 'read'>;
   readonly clock: Clock;
   /** Reports every failed read, even if a cached value replaces it. */
-  readonly onFailure: (error: SecretUnreadable, place: SecretPlace) => void;
+  readonly onFailure: (error: SecretUnreadable, place: SecretLocation) => void;
 }
 
 export class SecretValueCache {
@@ -35,7 +35,7 @@ export class SecretValueCache {
   }
 
   /** Returns a usable value; undefined when it must be read first. */
-  peek(place: SecretPlace): ManagedSecret | undefined {
+  peek(place: SecretLocation): ManagedSecret | undefined {
     const entry = this.#entries.get(keyOf(place));
     if (entry?.value === null || entry === undefined) return undefined;
     const ageMs = this.#options.clock.now() - entry.value.readAt;
@@ -52,7 +52,7 @@ export class SecretValueCache {
    *
    * @throws SecretUnreadable when no cached value replaces it
    */
-  async get(place: SecretPlace): Promise<ManagedSecret> {
+  async get(place: SecretLocation): Promise<ManagedSecret> {
     const entry = this.#entryOf(place);
     if (!this.#isPaused(entry)) await this.#read(place, entry);
     const { value, failure } = entry;
@@ -65,7 +65,7 @@ export class SecretValueCache {
     return failure !== null && this.#options.clock.now() < failure.until;
   }
 
-  #entryOf(place: SecretPlace): Entry {
+  #entryOf(place: SecretLocation): Entry {
     const key = keyOf(place);
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
@@ -76,14 +76,14 @@ export class SecretValueCache {
   }
 
   /** Never rejects; stores the result in the entry. */
-  #read(place: SecretPlace, entry: Entry): Promise<void> {
+  #read(place: SecretLocation, entry: Entry): Promise<void> {
     entry.reading ??= this.#readInto(place, entry).finally(() => {
       entry.reading = null;
     });
     return entry.reading;
   }
 
-  async #readInto(place: SecretPlace, entry: Entry): Promise<void> {
+  async #readInto(place: SecretLocation, entry: Entry): Promise<void> {
     const { managers, clock, onFailure } = this.#options;
     try {
       const secret = await managers.read(place);
@@ -96,12 +96,12 @@ export class SecretValueCache {
           : new SecretUnreadable('it failed', true, { cause: thrown });
       entry.failure = { error, until: clock.now() + pauseMs };
       // An explicit refusal revokes the cached value.
-      if (!error.isSilence) entry.value = null;
+      if (!error.isUnavailable) entry.value = null;
       onFailure(error, place);
     }
   }
 }
 
-function keyOf({ id, mark }: SecretPlace): string {
+function keyOf({ id, mark }: SecretLocation): string {
   return `${id} ${mark}`;
 }

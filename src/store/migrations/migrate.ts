@@ -1,10 +1,10 @@
 /** Brings a database to the schema of this build: one runner at a time, resumable at each statement. */
 import { Failure } from '../../failure.ts';
-import type { Log } from '../../log.ts';
 import type { DatabaseSettings } from '../../settings.ts';
 import { isDenied } from '../connection/denied.ts';
 import { isUnavailable } from '../connection/unavailable.ts';
 import * as leases from './leases.ts';
+import type { MigrateOptions } from './migrate-options.ts';
 import { type Migration, readMigrations } from './migration-files.ts';
 import {
   close,
@@ -17,21 +17,6 @@ import {
 import { assertRunnable, compareSchema, type SchemaStatus } from './migration-state.ts';
 import { runPending } from './migrator.ts';
 import * as schemaMigrations from './schema-migrations.ts';
-
-export interface MigrateOptions {
-  readonly log: Log;
-  readonly signal?: AbortSignal;
-  /** Folder of the `.sql` files; default: the folder of the package. */
-  readonly directory?: string;
-  /** A runner that stops extending its lease is replaced after this long; default 30 s. */
-  readonly leaseTtlMs?: number;
-  /** Interval at which the lease is extended; default: a sixth of its duration. */
-  readonly heartbeatMs?: number;
-  /** How long a statement waits for a table lock before it is retried; 5 to 30, default 10. */
-  readonly lockWaitSeconds?: number;
-  /** Called before each statement. */
-  readonly onStep?: (step: { migration: string; number: number; total: number }) => void;
-}
 
 export interface MigrationReport {
   /** Names of the migrations that this call ran; empty when another runner or an earlier run did. */

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Umzug } from 'umzug';
 import { Failure } from '../../failure.ts';
 import * as leases from './leases.ts';
-import type { MigrateOptions } from './migrate.ts';
+import type { MigrateOptions } from './migrate-options.ts';
 import type { MigrationSession } from './migration-session.ts';
 
 const leaseName = 'schema-migrations';

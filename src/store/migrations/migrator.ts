@@ -2,7 +2,7 @@
 import type { LogFn, UmzugStorage } from 'umzug';
 import { Failure } from '../../failure.ts';
 import type { Log } from '../../log.ts';
-import type { MigrateOptions } from './migrate.ts';
+import type { MigrateOptions } from './migrate-options.ts';
 import type { Migration } from './migration-files.ts';
 import { MigrationLock } from './migration-lock.ts';
 import { leaseLost, runStatements } from './migration-run.ts';

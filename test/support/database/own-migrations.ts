@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect } from 'vitest';
 import type { FailureKind } from '../../../src/failure.ts';
 import { createLog } from '../../../src/log.ts';
-import { type MigrateOptions, migrate } from '../../../src/store/migrations/migrate.ts';
+import { migrate } from '../../../src/store/migrations/migrate.ts';
+import type { MigrateOptions } from '../../../src/store/migrations/migrate-options.ts';
 import { createEmptyDatabase } from './database.ts';
 
 export interface OwnMigrations {

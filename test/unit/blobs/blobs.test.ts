@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BlobStore, BlobUnavailable, cut } from '../../../src/blobs/blob-store.ts';
+import { type BlobStore, BlobUnavailable, repack } from '../../../src/blobs/blob-store.ts';
 import { Directory } from '../../../src/blobs/directory.ts';
 import { S3 } from '../../../src/blobs/s3.ts';
 import { Secret } from '../../../src/secret.ts';
@@ -90,7 +90,7 @@ describe.each(['a folder', 'a bucket'])('%s', (name) => {
     const store = stores[name]!;
     await expect(wholeOf(store.read(key, 5))).rejects.toThrow(BlobUnavailable);
     await store.write(key, inPieces(Buffer.from('hello'), 5));
-    await expect(wholeOf(store.read(key, 6))).rejects.toThrow(/cut off/);
+    await expect(wholeOf(store.read(key, 6))).rejects.toThrow(/truncated/);
     await store.delete(key);
   });
 });
@@ -123,7 +123,7 @@ describe('a folder', () => {
     const store = stores['a folder']!;
     await store.write(key, inPieces(content, mebibyte));
     truncateSync(join(folder, key.organisationId, key.id), 100);
-    await expect(wholeOf(store.read(key, content.length))).rejects.toThrow(/cut off/);
+    await expect(wholeOf(store.read(key, content.length))).rejects.toThrow(/truncated/);
     writeFileSync(join(folder, key.organisationId, `${key.id}.part`), 'left');
     await store.delete(key);
     expect(readdirSync(join(folder, key.organisationId))).toEqual([]);
@@ -138,7 +138,7 @@ describe('a bucket', () => {
     bucket.interfere = (asked) => (asked.startsWith('GET') ? 503 : null);
     const reading = wholeOf(stores['a bucket']!.read(key, content.length));
     await expect(reading).rejects.toThrow(
-      'The bucket files does not give what it keeps (503, Busy)',
+      'The bucket files does not return an object (503, Busy)',
     );
     bucket.interfere = () => null;
     await stores['a bucket']!.delete(key);
@@ -150,7 +150,7 @@ describe('a bucket', () => {
     const credentials = { ...bucket.key, secretAccessKey };
     await using wrong = new S3({ ...bucket.place, credentials }, null, Date.now);
     await expect(wrong.write(key, inPieces(content, mebibyte))).rejects.toThrow(
-      'The bucket files is not given what it is to keep (403, SignatureDoesNotMatch)',
+      'The bucket files does not accept an object (403, SignatureDoesNotMatch)',
     );
     const endpoint = new URL('http://127.0.0.1:9');
     await using away = new S3({ ...bucket.place, endpoint }, null, Date.now);
@@ -163,7 +163,7 @@ describe('a bucket', () => {
 describe('bytes that are cut anew', () => {
   it('are the same bytes, in pieces of one size that nobody writes to again', async () => {
     for (const size of [1, 999, 1_000, 1_001, 5_000]) {
-      const pieces = await Array.fromAsync(cut(inPieces(content.subarray(0, 3_500), size), 1_000));
+      const pieces = await Array.fromAsync(repack(inPieces(content.subarray(0, 3_500), size), 1_000));
       expect(pieces.map(({ length }) => length)).toEqual([1_000, 1_000, 1_000, 500]);
       expect(Buffer.concat(pieces).equals(content.subarray(0, 3_500))).toBe(true);
     }

@@ -142,7 +142,7 @@ it('what is there goes on as long as it is good, and what was refused is told wi
   now += 4 * minuteMs;
   const failed = await store.write(key, pieces()).catch((error: Error) => error);
   expect(String(failed)).toBe(
-    `BlobUnavailable: ${giverUrl} gives no credentials for the bucket (403, AccessDenied)`,
+    `BlobUnavailable: ${giverUrl} returns no credentials for the bucket (403, AccessDenied)`,
   );
   refusal = null;
   await works(store);

@@ -2,11 +2,11 @@
 import { describe, expect, it } from 'vitest';
 import { SecretValueCache } from '../../../src/gateway/targets/secret-value-cache.ts';
 import { Secret } from '../../../src/secret.ts';
-import { SecretUnreadable } from '../../../src/secret-managers/kept-secret.ts';
-import type { SecretPlace } from '../../../src/secret-managers/secret-managers.ts';
+import { SecretUnreadable } from '../../../src/secret-managers/managed-secret.ts';
+import type { SecretLocation } from '../../../src/secret-managers/secret-managers.ts';
 
 const minute = 60_000;
-const place: SecretPlace = {
+const place: SecretLocation = {
   ...{ id: 'r', organisationId: 'o', mark: 'm', managerType: 'hashicorp_vault', path: 'p' },
   auth: new Secret({}, 'test'),
 };

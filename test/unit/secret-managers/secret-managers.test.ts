@@ -2,11 +2,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { AuthConfig, ManagerType } from '../../../src/model/secrets/secret-manager.ts';
 import { Secret } from '../../../src/secret.ts';
-import { type ManagedSecret, textOf } from '../../../src/secret-managers/kept-secret.ts';
+import { type ManagedSecret, textOf } from '../../../src/secret-managers/managed-secret.ts';
 import { SecretManagers } from '../../../src/secret-managers/secret-managers.ts';
 import { readTrustedHosts } from '../../../src/trusted-hosts.ts';
 import {
-  type Heard,
+  type ReceivedRequest,
   type ManagerServer,
   signerOf,
   startManager,
@@ -36,7 +36,7 @@ let now = 1_700_000_000_000;
 function managersWith({ trusted = '127.0.0.1', mayBeItself = false, metadata }: Means = {}) {
   const read = readTrustedHosts(trusted);
   const managers = new SecretManagers({
-    ...{ trusted: 'hosts' in read ? read.hosts : [], mayBeItself, clock: { now: () => now } },
+    ...{ trusted: 'hosts' in read ? read.hosts : [], allowsOwnIdentity: mayBeItself, clock: { now: () => now } },
     onRead: () => undefined,
     ...(metadata === undefined ? {} : { metadata: new URL(metadata) }),
   });
@@ -87,10 +87,10 @@ describe('Vault', () => {
       ...{ vault_role_id: 'role', vault_secret_id: 'secret-id' },
     };
     await Promise.all([1, 2, 3].map(() => read('hashicorp_vault', 'kv/openai', auth)));
-    const signIns = vault.heard.filter(({ path }) => path.endsWith('/login'));
+    const signIns = vault.received.filter(({ path }) => path.endsWith('/login'));
     expect(signIns).toHaveLength(1);
-    expect(vault.heard.map(({ headers }) => headers['x-vault-namespace'])).toEqual(
-      vault.heard.map(() => 'team'),
+    expect(vault.received.map(({ headers }) => headers['x-vault-namespace'])).toEqual(
+      vault.received.map(() => 'team'),
     );
   });
 
@@ -98,17 +98,17 @@ describe('Vault', () => {
     const one = content();
     const vault = await listen(startVaultServer(one));
     const read = managersWith();
-    const reject = (path: string, auth: AuthConfig, isSilence: boolean) =>
-      expect(read('hashicorp_vault', path, auth)).rejects.toMatchObject({ isSilence });
+    const reject = (path: string, auth: AuthConfig, isUnavailable: boolean) =>
+      expect(read('hashicorp_vault', path, auth)).rejects.toMatchObject({ isUnavailable });
     await reject('kv/nothing', byToken(vault.url), false);
     const other = managersWith();
     await expect(
       other('hashicorp_vault', 'kv/openai', { ...byToken(vault.url), vault_token: 'canary' }),
-    ).rejects.toMatchObject({ isSilence: false, message: expect.not.stringContaining('canary') });
+    ).rejects.toMatchObject({ isUnavailable: false, message: expect.not.stringContaining('canary') });
     one.outage = 503;
     await expect(
       managersWith()('hashicorp_vault', 'kv/openai', byToken(vault.url)),
-    ).rejects.toMatchObject({ isSilence: true });
+    ).rejects.toMatchObject({ isUnavailable: true });
   });
 
   it('is not called at a private address that nobody trusts', async () => {
@@ -117,7 +117,7 @@ describe('Vault', () => {
     await expect(read('hashicorp_vault', 'kv/openai', byToken(vault.url))).rejects.toThrow(
       /TRUSTED_CUSTOM_HOSTS/,
     );
-    expect(vault.heard).toEqual([]);
+    expect(vault.received).toEqual([]);
   });
 
   it('is shown the account of the pod only where the operator says so, and at a trusted address', async () => {
@@ -131,7 +131,7 @@ describe('Vault', () => {
 
 describe('AWS Secrets Manager', () => {
   const keys = { AKIAOWN: 'own secret/+', ASIAROLE: 'role secret', ASIAMACHINE: 'machine secret' };
-  const answer = (heard: Heard) => {
+  const answer = (heard: ReceivedRequest) => {
     const by = signerOf(heard, keys);
     if (by === null) return { status: 403, body: { __type: 'InvalidSignatureException' } };
     if (heard.query.get('Action') === 'AssumeRole') {
@@ -164,14 +164,14 @@ describe('AWS Secrets Manager', () => {
     const kept = await read('aws_sm', 'prod/openai', byKey(aws.url));
     expect(textOf(kept, 'api_key')).toBe('by AKIAOWN');
     expect(await read('aws_sm', 'binary', byKey(aws.url))).toBe('bytes');
-    expect(aws.heard[0]!.headers['x-amz-target']).toBe('secretsmanager.GetSecretValue');
+    expect(aws.received[0]!.headers['x-amz-target']).toBe('secretsmanager.GetSecretValue');
     await expect(read('aws_sm', 'nothing', byKey(aws.url))).rejects.toMatchObject({
-      isSilence: false,
+      isUnavailable: false,
       message: expect.stringContaining('ResourceNotFoundException'),
     });
     const wrong = { ...byKey(aws.url), aws_secret_access_key: 'canary' };
     await expect(managersWith()('aws_sm', 'prod/openai', wrong)).rejects.toMatchObject({
-      isSilence: false,
+      isUnavailable: false,
       message: expect.not.stringContaining('canary'),
     });
   });
@@ -196,20 +196,20 @@ describe('AWS Secrets Manager', () => {
     const endpoints = { aws_endpoint_url: aws.url, aws_sts_endpoint_url: aws.url };
     const own = { aws_auth_type: 'serviceRole', aws_region: 'eu-central-1', ...endpoints };
     expect(textOf(await read('aws_sm', 'prod/openai', own), 'api_key')).toBe('by ASIAMACHINE');
-    expect(aws.heard[0]!.headers['x-amz-security-token']).toBe('own');
+    expect(aws.received[0]!.headers['x-amz-security-token']).toBe('own');
     const role = { ...own, aws_auth_type: 'assumedRole', aws_role_arn: 'arn:aws:iam::1:role/a b' };
     const assume = managersWith({ mayBeItself: true, metadata: machine.url });
     const assumed = { ...role, aws_external_id: 'ext' };
     const readAs = async () => textOf(await assume('aws_sm', 'prod/openai', assumed), 'api_key');
     expect([await readAs(), await readAs()]).toEqual(['by ASIAROLE', 'by ASIAROLE']);
-    const asked = () => aws.heard.filter(({ query }) => query.has('Action')).length;
+    const asked = () => aws.received.filter(({ query }) => query.has('Action')).length;
     expect(asked()).toBe(1);
     now += 601_000;
     await readAs();
     expect(asked()).toBe(2);
     const denied = managersWith({ mayBeItself: true, metadata: machine.url });
     await expect(denied('aws_sm', 'prod/openai', role)).rejects.toMatchObject({
-      isSilence: false,
+      isUnavailable: false,
       message: expect.stringContaining('AccessDenied'),
     });
     await expect(managersWith()('aws_sm', 'prod/openai', own)).rejects.toThrow(
@@ -219,7 +219,7 @@ describe('AWS Secrets Manager', () => {
 });
 
 describe('Azure Key Vault', () => {
-  const answer = ({ method, path, query, headers, body }: Heard) => {
+  const answer = ({ method, path, query, headers, body }: ReceivedRequest) => {
     if (method === 'POST') {
       const form = new URLSearchParams(body);
       const isRight =
@@ -250,18 +250,18 @@ describe('Azure Key Vault', () => {
     };
     expect(await read('azure_kv', 'openai', auth)).toBe('sk-azure');
     expect(await read('azure_kv', 'openai', auth)).toBe('sk-azure');
-    const signIns = () => azure.heard.filter(({ method }) => method === 'POST').length;
+    const signIns = () => azure.received.filter(({ method }) => method === 'POST').length;
     expect(signIns()).toBe(1);
     now += 3_400_000;
     await read('azure_kv', 'openai', auth);
     expect(signIns()).toBe(2);
     await expect(read('azure_kv', 'nothing', auth)).rejects.toMatchObject({
-      isSilence: false,
+      isUnavailable: false,
       message: expect.stringContaining('SecretNotFound'),
     });
     const wrong = { ...auth, azure_entra_client_secret: 'canary' };
     await expect(managersWith()('azure_kv', 'openai', wrong)).rejects.toMatchObject({
-      isSilence: false,
+      isUnavailable: false,
       message: expect.not.stringContaining('canary'),
     });
   });

@@ -7,11 +7,11 @@ export type ManagedSecret = string | Readonly<Record<string, unknown>>;
 export class SecretUnreadable extends Error {
   override name = 'SecretUnreadable';
   /** Whether the manager was unavailable, so that a cached value may still be valid. */
-  readonly isSilence: boolean;
+  readonly isUnavailable: boolean;
 
-  constructor(message: string, isSilence: boolean, options?: ErrorOptions) {
+  constructor(message: string, isUnavailable: boolean, options?: ErrorOptions) {
     super(message, options);
-    this.isSilence = isSilence;
+    this.isUnavailable = isUnavailable;
   }
 }
 
