@@ -165,7 +165,7 @@ export function createGateway(options: GatewayOptions): Gateway {
   };
 }
 
-/** What look-ups of keys, configs, providers and guardrails share. */
+/** Shared parts of the look-ups of keys, configs, providers and guardrails. */
 interface LookupParts {
   readonly generations: Generations;
   readonly origins: Origins;

@@ -1,4 +1,4 @@
-/** Knows what one request has been admitted for, and charges what it used: each reservation once. */
+/** Keeps the reservations of one request, and charges each of them once. */
 import type { UnitsNeed } from '../store/usage/usage-slices.ts';
 import {
   boundUnits,
@@ -11,28 +11,28 @@ import {
 } from './limit.ts';
 import type { Reservation, Slice } from './slice.ts';
 
-/** What a request may have: as much output as was asked for, or what its limits leave. */
+/** The granted output: as requested, or what the limits leave. */
 export interface Grant {
   readonly outputTokens: number;
 }
 
-/** A limit that a request is to be admitted under, and the slice it is charged to. */
+/** A limit of a request and the slice that is charged. */
 export interface Charge {
   readonly limit: Limit;
   readonly slice: Slice;
 }
 
-/** What is left of a limit, as far as this process knows. */
+/** Remaining units of a limit, as far as this process knows. */
 export interface LimitLeft {
   readonly limit: Limit;
   readonly leftUnits: number;
 }
 
-/** Why a request is not admitted at once. */
+/** The reason why a request is not admitted at once. */
 export class Shortage {
-  /** The first whose slice does not suffice, and the least that would. */
+  /** The first insufficient slice, and the least units that would suffice. */
   readonly lacking: Charge & { readonly unitsMin: number };
-  /** What it needs of every slice: of one that suffices now, too, so that this is not given back meanwhile. */
+  /** Needs for all slices, including sufficient ones, so that those are not returned meanwhile. */
   readonly needs: ReadonlyMap<Slice, UnitsNeed>;
 
   constructor(lacking: Shortage['lacking'], needs: Shortage['needs']) {
@@ -41,31 +41,30 @@ export class Shortage {
   }
 }
 
-/** How long what is known of others' use is relied on. */
+/** How long the known usage of other processes is trusted. */
 const knownForMs = 300;
 
-/** Shared by all requests for which nothing is reserved, or counted. */
+/** Shared by all requests without reservations. */
 const none: readonly never[] = [];
 
-/** A request that has been counted, and the holding of the slice that it was counted in. */
-interface Counted {
+/** A counted request, and the holding of the slice in which it was counted. */
+interface CountedRequest {
   readonly slice: Slice;
   readonly holding: number;
 }
 
-/** The reservations of one request, and the requests it has been counted as. */
 export class Reservations {
   #open: readonly (Charge & Reservation)[] = none;
-  #counted: readonly Counted[] = none;
-  /** Of the target that was asked for last. */
+  #counted: readonly CountedRequest[] = none;
+  /** Charges of the last target. */
   #charges: readonly Charge[] = none;
 
   /**
-   * Reserves under all limits or under none. Yields what is lacking otherwise; `takesLess` says
-   * that less output will do, where the caller can use it.
+   * Reserves under all limits or under none; returns the shortage otherwise. With `takesLess`, less output than
+   * requested is accepted.
    *
-   * @throws LimitReached where what others have used leaves too little
-   * @throws PriceUnknown where a hard limit of cost meets a model without a price
+   * @throws LimitReached when the usage of others leaves too little
+   * @throws PriceUnknown when a hard cost limit applies to a model without a price
    */
   reserve(
     charges: readonly Charge[],
@@ -108,12 +107,12 @@ export class Reservations {
     this.#open = open;
   }
 
-  /** Those that the request has not been counted under before. */
+  /** Charges under which the request has not been counted before. */
   #uncounted(charges: readonly Charge[]): readonly Charge[] {
     return charges.filter(({ slice }) => !this.#counted.some((one) => one.slice === slice));
   }
 
-  /** Of the limits of the target that was asked for last, those that somebody has looked at. */
+  /** Remaining units of the limits of the last target, as far as known. */
   left(): LimitLeft[] {
     const left: LimitLeft[] = [];
     for (const { limit, slice } of this.#charges) {
@@ -125,31 +124,31 @@ export class Reservations {
     return left;
   }
 
-  /** Those by whose tokens or cost the target that was asked for last is charged. */
+  /** Limits that reserve tokens or cost for the last target. */
   charged(): readonly Limit[] {
     return this.#open.map(({ limit }) => limit);
   }
 
-  /** Charges what the target has used; further ones may be tried. */
+  /** Charges the usage of the target; further targets may follow. */
   settle(usage: Usage): void {
     for (const one of this.#open) one.slice.settle(one, usedUnits(one.limit, usage));
     this.#open = none;
   }
 
-  /** Charges nothing of what was reserved. */
+  /** Releases the reservations without a charge. */
   release(): void {
     for (const one of this.#open) one.slice.settle(one, 0);
     this.#open = none;
   }
 
-  /** The request was never sent to anybody: it is not counted, either. */
+  /** Uncounts a request that was never sent. */
   uncount(): void {
     for (const { slice, holding } of this.#counted) slice.refund(1, holding);
     this.#counted = none;
   }
 }
 
-/** All that is reserved before, with as much output as is asked for. */
+/** Needs of all hard limits with the requested output. */
 function needsOf(charges: readonly Charge[], bound: UsageBound): ReadonlyMap<Slice, UnitsNeed> {
   const needs = new Map<Slice, UnitsNeed>();
   for (const { limit, slice } of charges) {
@@ -161,7 +160,7 @@ function needsOf(charges: readonly Charge[], bound: UsageBound): ReadonlyMap<Sli
   return needs;
 }
 
-/** Output that every limit covers, and no less than is of use. */
+/** Output that every limit covers, but not less than is useful. */
 function affordable(charges: readonly Charge[], bound: UsageBound, nowMs: number): number {
   let output = bound.outputTokens;
   for (const { limit, slice } of charges) {
@@ -171,12 +170,12 @@ function affordable(charges: readonly Charge[], bound: UsageBound, nowMs: number
   return Math.max(output, bound.outputTokensMin);
 }
 
-/** Whether nothing that anybody may give back could let the request through. */
+/** Whether the request would be rejected even if others returned all idle units. */
 function isOver({ limit, slice }: Charge, unitsMin: number, nowMs: number): boolean {
   if (limit.limitUnits < unitsMin) return true;
   const { known } = slice;
   if (known === null || nowMs - known.atMs > knownForMs) return false;
-  // A slice that has enough is within the limit, whatever was known before.
+  // Units in the slice are within the limit, whatever older values say.
   if (slice.freeAt(nowMs) >= unitsMin) return false;
   return known.usedUnits + unitsMin > limit.limitUnits;
 }

@@ -1,39 +1,39 @@
-/** Knows who waits for a limit, and when the books are settled with the database. */
+/** Queues requests that wait for a limit, and schedules the exchanges of slices with the database. */
 import { monotonicMs } from '../monotonic.ts';
 import type { Database } from '../store/connection/db.ts';
 import { type Charge, type Grant, type Reservations, Shortage } from './account.ts';
 import { type Limit, LimitReached, LimitsUnknown, type UsageBound } from './limit.ts';
 import { OrganisationSlices } from './organisation-slices.ts';
 
-/** How often waiting requests look again. */
+/** Interval at which waiting requests are retried. */
 const tickMs = 50;
-/** How often what was used is told. */
+/** Interval of usage reports. */
 const reportEveryMs = 500;
-/** Of what is to be told at once. */
+/** Marks a report that is due at once. */
 const reportNow = Number.NEGATIVE_INFINITY;
-/** How often a process looks what others lack. */
+/** Interval of reading what other processes lack. */
 const recallMs = 200;
-/** So long after that a request waits for an answer of the database. */
+/** Additional time that a request waits for the database. */
 const hangMs = 10_000;
-/** Exchanges of different organisations at a time. */
+/** Concurrent exchanges, each for one organisation. */
 const exchangesMax = 4;
 
-/** How long a request waits for what others hold. */
+/** How long a request waits for units that other processes hold. */
 interface WaitLimits {
-  /** While all of them say in time that nothing lies idle with them. */
+  /** Wait when all others report in time that they have no idle units. */
   readonly waitMs: number;
-  /** Beyond that for those who have not said it. */
+  /** Additional wait for processes that have not reported. */
   readonly lateMs: number;
 }
 
 const noWait: WaitLimits = { waitMs: 0, lateMs: 0 };
 
-/** A request that is not admitted yet. */
+/** A request that waits for admission. */
 class Waiter {
   readonly promise: Promise<Grant>;
   readonly #beganMs = monotonicMs();
   readonly #patience: WaitLimits;
-  /** Counted from the first answer to what it asks; a slow database is no reason to refuse. */
+  /** Starts with the first exchange that included the request, so that a slow database does not cause a rejection. */
   #deadlineMs = Number.POSITIVE_INFINITY;
   readonly #reservations: Reservations;
   readonly #charges: readonly Charge[];
@@ -41,8 +41,8 @@ class Waiter {
   readonly #settle: PromiseWithResolvers<Grant>;
   #shortage: Shortage;
   #tries = 0;
-  /** Since when others can know that it lacks something, by the database's clock; null while they cannot. */
-  #askedAtMs: number | null = null;
+  /** Database time since which other processes can see the shortage; null before. */
+  #publishedAtMs: number | null = null;
 
   constructor(
     reservations: Reservations,
@@ -55,38 +55,38 @@ class Waiter {
     this.#charges = charges;
     this.#bound = bound;
     this.#shortage = shortage;
-    this.#patience = this.isInVain ? noWait : patience;
+    this.#patience = this.isHopeless ? noWait : patience;
     this.#settle = Promise.withResolvers();
     this.promise = this.#settle.promise;
-    this.#ask();
+    this.#addNeeds();
   }
 
   /**
-   * Tries again after an exchange; true when it need not wait any more. Only where the exchange has
-   * asked for it does it say anything that it did not suffice.
+   * Retries after an exchange; true when the request no longer waits. A shortage counts only if the exchange included
+   * this request (`wasIncluded`).
    */
-  retry(nowMs: number, wasAsked: boolean): boolean {
-    this.#withdraw();
+  retry(nowMs: number, wasIncluded: boolean): boolean {
+    this.#removeNeeds();
     try {
-      const isLate = wasAsked && nowMs >= this.#deadlineMs && this.#hasHeardAll(nowMs);
-      if (wasAsked) {
+      const isLate = wasIncluded && nowMs >= this.#deadlineMs && this.#haveAllResponded(nowMs);
+      if (wasIncluded) {
         this.#tries += 1;
         this.#deadlineMs = Math.min(this.#deadlineMs, nowMs + this.#patience.waitMs);
-        this.#askedAtMs ??= this.#shortage.lacking.slice.shortage?.atMs ?? null;
+        this.#publishedAtMs ??= this.#shortage.lacking.slice.shortage?.atMs ?? null;
       }
       const takesLess = isLate || this.#tries > 1;
-      const got = this.#reservations.reserve(this.#charges, this.#bound, nowMs, takesLess);
-      if (!(got instanceof Shortage)) {
-        this.#settle.resolve(got);
+      const result = this.#reservations.reserve(this.#charges, this.#bound, nowMs, takesLess);
+      if (!(result instanceof Shortage)) {
+        this.#settle.resolve(result);
         return true;
       }
-      const { limit, slice, unitsMin } = got.lacking;
+      const { limit, slice, unitsMin } = result.lacking;
       if (isLate) {
         slice.failedWait.note(unitsMin, nowMs);
         throw new LimitReached(limit);
       }
-      this.#shortage = got;
-      this.#ask();
+      this.#shortage = result;
+      this.#addNeeds();
       return false;
     } catch (error) {
       this.#settle.reject(error);
@@ -94,18 +94,18 @@ class Waiter {
     }
   }
 
-  /** Somebody else waited for no more a moment ago, and got nothing: it need not be waited for as long again. */
-  get isInVain(): boolean {
+  /** Whether another request has just waited for as many units without success, so that waiting is pointless. */
+  get isHopeless(): boolean {
     const { slice, unitsMin } = this.#shortage.lacking;
     return slice.failedWait.wasRecent(unitsMin, this.#beganMs);
   }
 
-  /** Whether all who hold something of what it lacks have given back what lies idle, or have had long enough for it. */
-  #hasHeardAll(nowMs: number): boolean {
+  /** Whether all holders of the slice have returned idle units, or have had enough time for it. */
+  #haveAllResponded(nowMs: number): boolean {
     const { shortage } = this.#shortage.lacking.slice;
-    if (this.#askedAtMs === null || shortage === null || shortage.answeredAtMs === null)
+    if (this.#publishedAtMs === null || shortage === null || shortage.answeredAtMs === null)
       return true;
-    if (shortage.answeredAtMs >= this.#askedAtMs) return true;
+    if (shortage.answeredAtMs >= this.#publishedAtMs) return true;
     return nowMs >= this.#deadlineMs + this.#patience.lateMs;
   }
 
@@ -115,27 +115,27 @@ class Waiter {
   }
 
   giveUp(cause: unknown): void {
-    this.#withdraw();
+    this.#removeNeeds();
     this.#settle.reject(new LimitsUnknown(cause));
   }
 
-  #ask(): void {
+  #addNeeds(): void {
     for (const [slice, need] of this.#shortage.needs) slice.needs.add(need);
   }
 
-  #withdraw(): void {
+  #removeNeeds(): void {
     for (const [slice, need] of this.#shortage.needs) slice.needs.delete(need);
   }
 }
 
-/** The book of one organisation, with who waits for it. */
+/** The slices and waiting requests of one organisation. */
 interface OrganisationQueue {
   readonly slices: OrganisationSlices;
   readonly waiters: Set<Waiter>;
   running: Promise<void> | null;
   reportedMs: number;
   recalledMs: number;
-  /** Why the last exchange failed; null when it did not. */
+  /** Error of the last exchange; null when it succeeded. */
   fault: unknown;
 }
 
@@ -156,7 +156,7 @@ export class AdmissionQueue {
     this.#options = options;
   }
 
-  /** At once where slices suffice. All limits are of one organisation. */
+  /** Synchronous when the slices suffice. All limits belong to one organisation. */
   admit(
     reservations: Reservations,
     limits: readonly Limit[],
@@ -164,34 +164,34 @@ export class AdmissionQueue {
   ): Grant | Promise<Grant> {
     const queue = this.#queueOf(limits[0]!.organisationId);
     const charges = limits.map((limit) => ({ limit, slice: queue.slices.slice(limit) }));
-    const got = reservations.reserve(charges, bound, monotonicMs(), false);
-    if (!(got instanceof Shortage)) return got;
-    const waiter = new Waiter(reservations, charges, bound, got, this.#options);
+    const result = reservations.reserve(charges, bound, monotonicMs(), false);
+    if (!(result instanceof Shortage)) return result;
+    const waiter = new Waiter(reservations, charges, bound, result, this.#options);
     queue.waiters.add(waiter);
-    if (queue.running === null && !waiter.isInVain) setImmediate(() => this.#settle(queue));
+    if (queue.running === null && !waiter.isHopeless) setImmediate(() => this.#settle(queue));
     return waiter.promise;
   }
 
-  /** Resolves when what was used by now has been told, or could not be. */
+  /** Resolves when the usage up to now has been reported, or reporting failed. */
   async report(organisationId: string): Promise<void> {
     const queue = this.#queues.get(organisationId);
     if (queue === undefined) return;
     queue.reportedMs = reportNow;
-    // One that has begun may have begun without it.
+    // A running exchange may not include the latest usage.
     while (queue.running !== null) await queue.running;
     if (queue.reportedMs !== reportNow) return;
     this.#begin(queue);
     await queue.running;
   }
 
-  /** Tells all that was used and gives all back. */
+  /** Reports all usage and returns all units. */
   async close(): Promise<void> {
     if (this.#timer !== null) clearInterval(this.#timer);
     this.#timer = null;
     for (const queue of this.#queues.values()) {
       await queue.running;
       for (const waiter of queue.waiters) waiter.giveUp(new Error('the process is stopping'));
-      // What cannot be told now is charged when the lease is over.
+      // Unreported usage is charged when the lease expires.
       await queue.slices.close().catch(() => undefined);
     }
     this.#queues.clear();
@@ -233,7 +233,7 @@ export class AdmissionQueue {
     this.#timer = null;
   }
 
-  /** One exchange, then everybody who waits tries again. */
+  /** Runs one exchange and then retries all waiting requests. */
   #settle(queue: OrganisationQueue): void {
     if (queue.running === null && this.#running < exchangesMax) this.#begin(queue);
   }
@@ -249,14 +249,14 @@ export class AdmissionQueue {
   async #exchange(queue: OrganisationQueue): Promise<void> {
     const nowMs = monotonicMs();
     const isDue = nowMs - queue.reportedMs > reportEveryMs;
-    let asked: ReadonlySet<Waiter>;
+    let included: ReadonlySet<Waiter>;
     try {
       if (nowMs - queue.recalledMs > recallMs) {
         queue.recalledMs = nowMs;
         await queue.slices.recallWanted();
       }
       if (isDue) queue.reportedMs = nowMs;
-      asked = new Set(queue.waiters);
+      included = new Set(queue.waiters);
       await queue.slices.exchange(nowMs, isDue);
       queue.fault = null;
     } catch (error) {
@@ -265,7 +265,7 @@ export class AdmissionQueue {
     }
     const triedMs = monotonicMs();
     for (const waiter of queue.waiters) {
-      if (waiter.retry(triedMs, asked.has(waiter))) queue.waiters.delete(waiter);
+      if (waiter.retry(triedMs, included.has(waiter))) queue.waiters.delete(waiter);
     }
   }
 }

@@ -1,39 +1,38 @@
-/** Knows how requests are admitted under limits that all replicas share, and how what they used is counted. */
+/** Admits requests under limits that all replicas share, and counts what they use. */
 import type { Clock } from '../clock.ts';
 import type { Database } from '../store/connection/db.ts';
 import { type Grant, type LimitLeft, Reservations } from './account.ts';
 import { AdmissionQueue } from './admission-queue.ts';
 import type { Limit, Usage, UsageBound } from './limit.ts';
 
-/** One request, from its first target to its last byte. */
+/** The account of one request, from its first target to its last byte. */
 export interface Account {
   /**
-   * Asked before each target that is tried. Yields at once where slices suffice.
+   * Called before each target. Synchronous when the slices suffice.
    *
    * @throws LimitReached, PriceUnknown, LimitsUnknown
    */
   admit(limits: readonly Limit[], bound: UsageBound): Grant | Promise<Grant>;
-  /** Those by whose tokens or cost the target is charged, until it is. */
+  /** Limits that reserve tokens or cost for the current target. */
   charged(): readonly Limit[];
-  /** What the target has used, at once or after its last byte. */
+  /** Charges the usage of the current target. */
   settle(usage: Usage): void;
-  /** Nothing was used of what was admitted last. */
+  /** Releases the reservation of the current target without a charge. */
   release(): void;
-  /** Nothing was sent to any target: the request does not count. */
+  /** Uncounts the request because nothing was sent to any target. */
   uncount(): void;
-  /** What is left of the limits of the target that was asked for last; of some it may not be known yet. */
+  /** Remaining units of the limits of the last target, as far as known. */
   left(): readonly LimitLeft[];
 }
 
 /**
  * Admits within slices that this process holds, without a statement for each request (docs/explanation/limits.md,
- * Slices). A request that lacks something waits while its process asks the database and others give back
- * what lies idle with them, for a second, or longer where they are late; then it takes less, where it can, or
- * is refused.
+ * Slices). A request that lacks units waits up to a second, or longer for late processes, while others return idle
+ * units. Then it takes less output, if possible, or is rejected.
  */
 export interface Ledger extends AsyncDisposable {
   open(): Account;
-  /** Resolves when the counters of an organisation know what was charged by now, as far as they can be told. */
+  /** Resolves when the charges so far have reached the counters of an organisation, or reporting failed. */
   report(organisationId: string): Promise<void>;
 }
 
@@ -43,9 +42,9 @@ const lateMsDefault = 4_000;
 export function createLedger(deps: {
   readonly database: Pick<Database, 'db' | 'transaction'>;
   readonly clock: Clock;
-  /** How long a request waits for what others hold; a second when absent. */
+  /** How long a request waits for units of other processes; default one second. */
   readonly waitMs?: number;
-  /** How much longer for those who do not say that nothing lies idle with them; 4 seconds when absent. */
+  /** Additional wait for processes that have not reported; default 4 seconds. */
   readonly lateMs?: number;
 }): Ledger {
   const { database, clock, waitMs = waitMsDefault, lateMs = lateMsDefault } = deps;

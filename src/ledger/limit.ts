@@ -1,4 +1,4 @@
-/** Knows what a limit is to the ledger: one counter, how far it may go, and how a request is measured by it. */
+/** Defines a limit as the ledger sees it: a counter, its bound, and how requests are measured. */
 
 import type { UsageType } from '../model/limits/limits.ts';
 import {
@@ -20,16 +20,16 @@ export interface Limit {
   readonly windowStart: number;
   /** First millisecond after it; null when it never ends. */
   readonly endsAt: number | null;
-  /** Tells the counter from others of its subject: the value of a group, the unit of a rate limit. */
+  /** Distinguishes the counters of a subject: by group value, or by the unit of a rate limit. */
   readonly valueKey: string;
   readonly type: UsageType;
   readonly limitUnits: number;
   readonly alertThresholdUnits: number | null;
-  /** A rate limit, which is about requests or tokens in a fixed window; else a budget. */
+  /** True for rate limits, which count requests or tokens in fixed windows; false for budgets. */
   readonly isRate: boolean;
-  /** False: usage is counted, also beyond the limit, and nothing is reserved or refused. */
+  /** False: usage is counted even beyond the limit, and nothing is reserved or rejected. */
   readonly isHard: boolean;
-  /** What people call it: `API key ci`, `usage-limit policy teams`. */
+  /** Name in messages: `API key ci`, `usage-limit policy teams`. */
   readonly label: string;
 }
 
@@ -52,30 +52,30 @@ export function placeOf(
   };
 }
 
-/** Most that a request can use. */
+/** Upper bound of the usage of a request. */
 export interface UsageBound {
-  /** Not fewer than the provider will count. */
+  /** Upper bound of what the provider counts. */
   readonly inputTokens: number;
-  /** What the input is likely to be, by which rate limits judge. */
+  /** Likely input, which rate limits use. */
   readonly likelyInputTokens: number;
   readonly outputTokens: number;
-  /** Fewer than these would be of no use to the caller; as many as {@link outputTokens} where nothing can be cut. */
+  /** Least useful output; equals {@link outputTokens} when nothing can be cut. */
   readonly outputTokensMin: number;
-  /** Null where nobody knows what the model costs. */
+  /** Null when the price is unknown. */
   readonly price: Price | null;
 }
 
-/** What a request has used. */
+/** Usage of a request. */
 export interface Usage extends TokenUsage {
   readonly costUnits: number;
 }
 
-/** What was used, with what it costs: nothing where there is no price. */
+/** Adds the cost to the usage; 0 without a price. */
 export function usageAtPrice(price: Price | null, usage: TokenUsage): Usage {
   return { ...usage, costUnits: price === null ? 0 : costUnits(price, usage) };
 }
 
-/** A limit does not let the request through. */
+/** A limit rejects the request. */
 export class LimitReached extends Error {
   override name = 'LimitReached';
   readonly limit: Limit;
@@ -86,7 +86,7 @@ export class LimitReached extends Error {
   }
 }
 
-/** A cost limit applies to a model that nobody has told the price of. */
+/** A cost limit applies to a model without a known price. */
 export class PriceUnknown extends Error {
   override name = 'PriceUnknown';
   readonly limit: Limit;
@@ -97,7 +97,7 @@ export class PriceUnknown extends Error {
   }
 }
 
-/** The database does not answer, and what is held does not suffice: nobody can say whether the limit is reached. */
+/** The database does not respond and the slices do not suffice, so it is unknown whether the limit is reached. */
 export class LimitsUnknown extends Error {
   override name = 'LimitsUnknown';
 
@@ -106,7 +106,7 @@ export class LimitsUnknown extends Error {
   }
 }
 
-/** Whole units of the limit that a request with so much output can use at most. */
+/** Most units of the limit that a request with this output can use. */
 export function boundUnits(limit: Limit, bound: UsageBound, outputTokens: number): number {
   if (limit.type === 'requests') return 1;
   if (limit.isRate) return bound.likelyInputTokens;
@@ -115,7 +115,7 @@ export function boundUnits(limit: Limit, bound: UsageBound, outputTokens: number
   return costUnitsMax(bound.price, bound.inputTokens, outputTokens);
 }
 
-/** How many tokens of output so many units of the limit are good for; negative where not even the input is covered. */
+/** Output tokens that the units of the limit cover; negative when they do not even cover the input. */
 export function outputWithin(limit: Limit, bound: UsageBound, units: number): number {
   if (limit.type === 'requests') return units < 1 ? -1 : bound.outputTokens;
   if (limit.isRate) return units < bound.likelyInputTokens ? -1 : bound.outputTokens;
@@ -124,7 +124,7 @@ export function outputWithin(limit: Limit, bound: UsageBound, units: number): nu
   return affordableOutput(bound.price, units, bound.inputTokens);
 }
 
-/** Whole units of the limit that were used. */
+/** Used units of the limit. */
 export function usedUnits(limit: Pick<Limit, 'type'>, usage: Usage): number {
   if (limit.type === 'requests') return 1;
   return limit.type === 'cost' ? usage.costUnits : usage.inputTokens + usage.outputTokens;

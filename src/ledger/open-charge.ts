@@ -1,4 +1,4 @@
-/** Knows how a request that was charged all that it was granted comes to be charged what it used, once that is told. */
+/** Keeps estimated charges open until the provider reports the usage, and corrects them then. */
 import type { Price, TokenUsage } from '../model/pricing/pricing.ts';
 import type { Db } from '../store/connection/db.ts';
 import { recordSettlement, type SettledUsage } from '../store/logs/logged-requests.ts';
@@ -6,15 +6,15 @@ import * as openCharges from '../store/logs/open-charges.ts';
 import { correct, type UsageCorrection } from '../store/usage/usage-corrections.ts';
 import { type Limit, placeOf, type Usage, usageAtPrice, usedUnits } from './limit.ts';
 
-/** What was charged in place of what nobody had said. */
+/** An estimated charge. */
 export interface AssumedCharge {
-  /** By which the request is charged, whenever its use is told; null where there was none. */
+  /** Price that applies whenever the usage is reported; null for none. */
   readonly price: Price | null;
   readonly limits: readonly Limit[];
   readonly usage: Usage;
 }
 
-/** One counter, as the row keeps it. */
+/** One charged counter, as stored in the row. */
 interface ChargedCounter extends Omit<Limit, 'organisationId' | 'isHard'> {
   readonly chargedUnits: number;
 }
@@ -22,18 +22,17 @@ interface ChargedCounter extends Omit<Limit, 'organisationId' | 'isHard'> {
 interface Terms {
   readonly price: Price | null;
   readonly counters: readonly ChargedCounter[];
-  /** What the log says until more is known. */
+  /** The estimate in the log. */
   readonly usage: Usage;
-  /** Where the object is asked for; null where the provider itself says it. */
+  /** Address of the server; null for a provider of a workspace, which determines it. */
   readonly address: string | null;
 }
 
-/** Of which object, and where. */
 export interface OpenedCharge extends Omit<openCharges.NewCharge, 'terms'> {
   readonly address: string | null;
 }
 
-/** Keeps what a request was charged until its use is told. */
+/** Stores an estimated charge until the usage is reported. */
 export async function openCharge(
   db: Db,
   { address, ...row }: OpenedCharge,
@@ -51,21 +50,21 @@ export function addressOf({ terms }: openCharges.OpenCharge): string | null {
   return (JSON.parse(terms) as Terms).address;
 }
 
-/** How long a provider that keeps an object can be asked what it has used. */
+/** How long a provider can be asked for the usage of an object. */
 export const openForMs = 31 * 86_400_000;
-/** By when what a process has charged is told, whatever becomes of it. */
+/** Time within which the charges of a process reach the counters, even if it crashes. */
 const reportedWithinMs = 600_000;
-/** How long a process may take to log a request; what was settled before is kept for it. */
+/** Time within which a process logs a request; earlier settled usage is stored for it. */
 const loggedWithinMs = 7 * 86_400_000;
 
-/** A counter does not know yet of what is to be taken back. */
+/** The charge to correct has not reached its counter yet. */
 class TooEarly extends Error {
   override name = 'TooEarly';
 }
 
 /**
- * Ends an open charge: what was charged becomes what was used, in the windows in which it was charged and in the log;
- * null leaves it as it is. Whoever comes second changes nothing. False where it is too early for it.
+ * Ends an open charge: replaces the estimate by `usage` in the charged windows and in the log; null keeps the
+ * estimate. Idempotent. False when the charge has not reached its counter yet.
  */
 export async function settleCharge(
   transaction: <T>(work: (tx: Db) => Promise<T>) => Promise<T>,
@@ -96,7 +95,7 @@ export async function settleCharge(
   }
 }
 
-/** Whoever of this and the log comes second sees what the other has left: the row's place, or what was used. */
+/** Settling and logging may happen in any order; the first one stores in the row what the second one needs. */
 async function endOpen(
   tx: Db,
   open: openCharges.OpenCharge,

@@ -1,4 +1,4 @@
-/** Knows the slices that this process holds of one organisation's counters, and settles them with the database. */
+/** Holds the slices that this process has of one organisation's counters, and settles them with the database. */
 import { randomBytes } from 'node:crypto';
 import { monotonicMs } from '../monotonic.ts';
 import type { Database, Db } from '../store/connection/db.ts';
@@ -11,13 +11,13 @@ import * as wantedSlices from '../store/usage/wanted-slices.ts';
 import type { Limit } from './limit.ts';
 import { type Lease, Slice } from './slice.ts';
 
-/** How long a process may be away before what it holds is charged. */
+/** Lease of a process, after which everything it holds is charged. */
 const leaseMs = 30_000;
-/** So much earlier a holder stops using what it holds. */
+/** A holder stops using its slices this much before the lease ends. */
 const leaseMarginMs = 5_000;
 const renewMs = 8_000;
 const movesMax = 200;
-/** Who lacks something looks again before this is over. */
+/** Age up to which a recorded shortage counts; waiting processes renew it more often. */
 const wantedWithinMs = 2_000;
 
 interface SliceExchange {
@@ -25,18 +25,17 @@ interface SliceExchange {
   readonly startedMs: number;
 }
 
-/** What the exchange would have yielded. */
+/** An exchange with unknown result, and the outcomes it would have had. */
 interface DoubtfulExchange extends SliceExchange {
   readonly outcomes: readonly MoveOutcome[];
 }
 
 /**
- * Settles in exchanges, one at a time: each is a transaction that renews the lease of the holder, tells
- * what was used, gives back what lies idle and takes what is needed.
+ * Runs one exchange at a time. Each exchange is a transaction that renews the lease of the holder, reports usage,
+ * returns idle units and takes needed ones.
  *
- * An exchange whose answer was lost is looked up before the next one, by the sequence that it would have
- * written. A holder that could not renew its lease in time uses nothing of what it held any more: all of
- * it was charged, or will be, by the job charge-lost-slices.
+ * The result of an exchange whose commit was lost is looked up before the next one, by its sequence number. A holder
+ * that did not renew its lease in time no longer uses its units, because the job charge-lost-slices charges them.
  */
 export class OrganisationSlices {
   readonly #database: Pick<Database, 'db' | 'transaction'>;
@@ -44,13 +43,13 @@ export class OrganisationSlices {
   readonly #organisationId: string;
   #holder: holders.Holder;
   readonly #slices = new Map<string, Slice>();
-  /** The same by the limit that each was asked for last, which most requests of a window share. */
+  /** Slices by the limit object that was used last, which most requests of a window share. */
   readonly #byLimit = new Map<Limit, Slice>();
-  /** Of the last exchange; 0 before the first and after a lease that was over. */
+  /** Sequence number of the last exchange; 0 before the first and after a lost lease. */
   #sequence = 0;
   readonly #lease: Lease = { endsMs: 0 };
   #renewedMs = 0;
-  /** An exchange of which nobody knows whether it was carried out. */
+  /** An exchange whose result is unknown. */
   #inDoubt: DoubtfulExchange | null = null;
 
   constructor(
@@ -65,8 +64,8 @@ export class OrganisationSlices {
   }
 
   slice(limit: Limit): Slice {
-    const known = this.#byLimit.get(limit);
-    if (known !== undefined) return known;
+    const cached = this.#byLimit.get(limit);
+    if (cached !== undefined) return cached;
     const key = `${limit.subjectKind} ${limit.subjectId} ${limit.isRate} ${limit.windowStart} ${limit.valueKey}`;
     let slice = this.#slices.get(key);
     if (slice === undefined) {
@@ -79,14 +78,14 @@ export class OrganisationSlices {
     return slice;
   }
 
-  /** Whether nothing is held, and nothing is left to tell. */
+  /** Whether nothing is held, and nothing is left to report. */
   get isIdle(): boolean {
     return this.#slices.size === 0 && this.#inDoubt === null;
   }
 
   /**
-   * One exchange, where there is anything to exchange; `isDue` tells what was used, too. `nowMs` by
-   * the monotonic clock. Rejects when the database does not answer; everything is tried again then.
+   * Runs an exchange if there is anything to exchange; with `isDue` it also reports usage. `nowMs` by the monotonic
+   * clock. Rejects when the database does not respond; the next exchange then repeats everything.
    */
   async exchange(nowMs: number, isDue: boolean): Promise<void> {
     if (this.#inDoubt !== null) await this.#resolve(this.#inDoubt);
@@ -100,15 +99,15 @@ export class OrganisationSlices {
       const move = slice.beginMove(nowMs, isDue);
       if (move !== null) moves.set(move, slice);
       if (moves.size < movesMax) continue;
-      await this.#carryOut({ moves, startedMs: monotonicMs() });
+      await this.#run({ moves, startedMs: monotonicMs() });
       moves = new Map();
     }
     const isHeld = this.#sequence > 0 && this.#slices.size > 0;
     if (moves.size === 0 && !(isHeld && nowMs - this.#renewedMs > renewMs)) return;
-    await this.#carryOut({ moves, startedMs: monotonicMs() });
+    await this.#run({ moves, startedMs: monotonicMs() });
   }
 
-  /** Learns which of the slices somebody else lacks, to give back what lies idle of them, or to say that nothing does. */
+  /** Reads which slices other processes lack, so that the next exchange returns idle units or reports that there are none. */
   async recallWanted(): Promise<void> {
     if (!this.#slices.values().some((slice) => slice.isHeld)) return;
     const wanted = await wantedSlices.listWanted(this.#database.db, this.#holder, wantedWithinMs);
@@ -119,7 +118,7 @@ export class OrganisationSlices {
     }
   }
 
-  /** Ends the holding: what is left is given back, and running requests are charged as reserved. */
+  /** Returns unused units, and charges running requests with their reservations. */
   async close(): Promise<void> {
     for (const slice of this.#slices.values()) slice.recall();
     await this.exchange(monotonicMs(), true);
@@ -131,7 +130,7 @@ export class OrganisationSlices {
     });
   }
 
-  async #carryOut(exchange: SliceExchange): Promise<void> {
+  async #run(exchange: SliceExchange): Promise<void> {
     const attempt: { outcomes: readonly MoveOutcome[] | null } = { outcomes: null };
     try {
       await this.#database.transaction(async (tx) => {
@@ -156,7 +155,7 @@ export class OrganisationSlices {
     return true;
   }
 
-  /** Asks what became of an exchange, and waits where it is still under way. */
+  /** Looks up the result of an exchange; the row lock waits for one that is still running. */
   async #resolve(doubtful: DoubtfulExchange): Promise<void> {
     const sequence = await this.#database.transaction((tx) =>
       holders.findSequence(tx, this.#holder),

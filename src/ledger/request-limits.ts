@@ -1,23 +1,23 @@
-/** Knows which limits a request is under: of its key, workspace and provider, and of the policies whose conditions it meets. */
+/** Computes the limits of a request: of its key, workspace and provider, and of matching policies. */
 import { createHash } from 'node:crypto';
 import type { RateLimit, UsageType } from '../model/limits/limits.ts';
-import type { PolicyCondition, GroupBy } from '../model/limits/policy.ts';
+import type { GroupBy, PolicyCondition } from '../model/limits/policy.ts';
 import { type WindowColumns, windowAt } from '../store/usage/usage-budgets.ts';
 import type { CountedKind } from '../store/usage/usage-counters.ts';
 import type { Limit } from './limit.ts';
 
-/** Whose a budget or rate limit is. */
+/** The subject of a budget or rate limit. */
 export interface LimitSubject {
   readonly organisationId: string;
   readonly subjectKind: CountedKind;
   readonly subjectId: string;
-  /** `API key ci`. */
+  /** For example `API key ci`. */
   readonly label: string;
-  /** Whose of those that have the limit alike, each with a counter of its own; '' where it is one's alone. */
+  /** Distinguishes subjects that share a limit but have their own counters; '' for a single subject. */
   readonly valueKey?: string;
 }
 
-/** A budget as its row says it. */
+/** A budget as stored. */
 export interface BudgetTerms extends LimitSubject {
   readonly type: UsageType;
   readonly limitUnits: number;
@@ -38,17 +38,17 @@ export interface PolicyTerms {
   readonly terms: BudgetTerms | RateTerms;
 }
 
-/** What policies may ask of a request: `api_key`, `model`, `metadata.team` …; each by all the names it goes by. */
+/** Values that policy conditions can match, by key (`api_key`, `model`, `metadata.team`); each with all its names. */
 export type RequestFacts = ReadonlyMap<string, readonly string[]>;
 
-/** By their terms, for the many requests of a window; those of groups differ from request to request. */
-const ungrouped = new WeakMap<BudgetTerms | RateTerms, readonly Limit[]>();
+/** Cached limits of ungrouped terms, which all requests of a window share. */
+const ungroupedLimits = new WeakMap<BudgetTerms | RateTerms, readonly Limit[]>();
 
-function isOfNow({ windowStart, endsAt }: Limit, now: number): boolean {
+function isCurrent({ windowStart, endsAt }: Limit, now: number): boolean {
   return windowStart <= now && (endsAt === null || now < endsAt);
 }
 
-/** `value` of the groups of a policy, or of the subject itself. */
+/** Returns the limits for one group value of a policy, or for the subject itself. */
 function limitsAt<T extends BudgetTerms | RateTerms>(
   make: (terms: T, value: string, now: number, isHard: boolean) => readonly Limit[],
   terms: T,
@@ -57,14 +57,14 @@ function limitsAt<T extends BudgetTerms | RateTerms>(
   isHard: boolean,
 ): readonly Limit[] {
   if (value !== (terms.valueKey ?? '')) return make(terms, value, now, isHard);
-  const known = ungrouped.get(terms);
-  if (known?.every((limit) => limit.isHard === isHard && isOfNow(limit, now))) return known;
-  const made = make(terms, value, now, isHard);
-  ungrouped.set(terms, made);
-  return made;
+  const cached = ungroupedLimits.get(terms);
+  if (cached?.every((limit) => limit.isHard === isHard && isCurrent(limit, now))) return cached;
+  const limits = make(terms, value, now, isHard);
+  ungroupedLimits.set(terms, limits);
+  return limits;
 }
 
-/** The limit of a budget in the window that `now` lies in. */
+/** Returns the limit of a budget in the current window. */
 export function limitOfBudget(
   terms: BudgetTerms,
   valueKey: string,
@@ -110,7 +110,7 @@ const unitMs = {
 /** The epoch was a Thursday; weeks begin on Mondays. */
 const mondayMs = 4 * 86_400_000;
 
-/** The limits of one subject in the windows that `now` lies in. */
+/** Returns the rate limits of one subject in the current windows. */
 export function limitsOfRates(
   terms: RateTerms,
   value: string,
@@ -149,7 +149,7 @@ function rateLimits(
   });
 }
 
-/** The limits of a policy that a request meets: none, or those of the value that its groups have. */
+/** Returns the limits of a policy for the group value of the request; none when its conditions do not match. */
 export function limitsOfPolicy(
   policy: PolicyTerms,
   facts: RequestFacts,
@@ -164,11 +164,11 @@ export function limitsOfPolicy(
     : [limitOfBudget(terms, value, now, isHard)];
 }
 
-/** `metadata._user:bob`, with a comma between groups; a request without a value counts under an empty one. */
+/** For example `metadata._user:bob`, comma-separated; a missing value counts as empty. */
 function groupValue(groups: PolicyTerms['groupBy'], facts: RequestFacts): string {
   const text = groups.map(({ key }) => `${key}:${facts.get(key)?.[0] ?? ''}`).join(',');
   if (text.length <= valueLengthMax) return text;
-  // What two long values differ in may lie beyond what the column holds.
+  // Long values may differ only beyond the length of the column, so a hash is added.
   const hash = createHash('sha256').update(text).digest('base64url');
   return `${text.slice(0, valueLengthMax - hash.length - 1)}#${hash}`;
 }
@@ -182,7 +182,7 @@ function isMet({ key, value, excludes }: PolicyCondition, facts: RequestFacts): 
   return ![excludes].flat().some((pattern) => names.some((name) => matches(pattern, name)));
 }
 
-/** A `*` at the end of a pattern stands for anything: `@openai/*`. */
+/** A trailing `*` matches anything: `@openai/*`. */
 function matches(pattern: string, name: string): boolean {
   if (!pattern.endsWith('*')) return pattern === name;
   return name.startsWith(pattern.slice(0, -1));

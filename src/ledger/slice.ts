@@ -1,27 +1,27 @@
-/** Knows the part of one counter that this process holds: what of it is free, reserved by running requests, or used. */
+/** Accounts for the part of one counter that this process holds: free, reserved and used units. */
 import type { CounterRef } from '../store/usage/counter-place.ts';
-import type { MoveOutcome, UnitsNeed, SliceMove } from '../store/usage/usage-slices.ts';
+import type { MoveOutcome, SliceMove, UnitsNeed } from '../store/usage/usage-slices.ts';
 import type { SliceShortage } from '../store/usage/wanted-slices.ts';
 import { type Limit, placeOf } from './limit.ts';
 import { UsageRate } from './usage-rate.ts';
 
-/** Part of a limit that a process takes at a time, so that others find enough. */
+/** Largest share of a limit that a process takes in advance, so that others find enough. */
 const shareMax = 0.01;
-/** How long what is free may lie idle, before it is given back. */
+/** Idle time after which free units are returned. */
 const idleMs = 2_000;
-/** Others may have reserved it for long. */
-const vainMs = 500;
-/** What is free lasts for so long at the pace of late. */
+/** How long a failed wait prevents further ones; other processes may hold their reservations for long. */
+const failedWaitMs = 500;
+/** Time for which the free units should last at the current rate. */
 const aheadMs = 1_000;
 
-/** What one request has reserved of a slice, which says of which holding that is. */
+/** Units of a slice that one request has reserved. */
 export interface Reservation {
-  /** Which holding of the slice it is of: one that was lost is charged already. */
+  /** Holding of the slice; reservations of a lost holding are already charged. */
   readonly holding: number;
   readonly units: number;
 }
 
-/** The least that nobody had to give although it was waited for, which nobody waits for again at once. */
+/** Remembers the smallest amount for which a request recently waited in vain. */
 class FailedWait {
   #units = Number.POSITIVE_INFINITY;
   #atMs = 0;
@@ -32,7 +32,7 @@ class FailedWait {
   }
 
   wasRecent(units: number, nowMs: number): boolean {
-    return units >= this.#units && nowMs - this.#atMs < vainMs;
+    return units >= this.#units && nowMs - this.#atMs < failedWaitMs;
   }
 
   forget(): void {
@@ -40,17 +40,17 @@ class FailedWait {
   }
 }
 
-/** What is known of the use of a counter. */
+/** Known usage of a counter. */
 interface KnownUsage {
-  /** By everybody. */
+  /** Usage of all processes. */
   readonly usedUnits: number;
-  /** By requests of this process that are under way. */
+  /** Reservations of running requests of this process. */
   readonly reservedUnits: number;
-  /** When that was true, by the monotonic clock. */
+  /** Time of the values, monotonic clock. */
   readonly atMs: number;
 }
 
-/** Until when what is held may be used, by the monotonic clock. */
+/** Time until which held units may be used, monotonic clock. */
 export interface Lease {
   endsMs: number;
 }
@@ -59,23 +59,23 @@ export class Slice {
   readonly place: CounterRef;
   limit: Limit;
   readonly #lease: Lease;
-  /** Requests that wait for more, first come first served. */
+  /** Needs of waiting requests, first come first served. */
   readonly needs = new Set<UnitsNeed>();
   #holding = 0;
-  /** What the database says is held here, less what is being given into a move. */
+  /** Units held according to the database, minus those in a running move. */
   #units = 0;
   #reserved = 0;
-  /** Used since the last move. */
+  /** Units used since the last move. */
   #spent = 0;
-  /** Under way to the database. */
+  /** The move that is being carried out. */
   #move: SliceMove | null = null;
   #isNew = true;
   #isRecalled = false;
-  readonly #pace = new UsageRate(idleMs);
+  readonly #rate = new UsageRate(idleMs);
   readonly failedWait = new FailedWait();
-  /** Of everybody, as the last move found it. */
+  /** Usage of all processes, as of the last move. */
   #known: { readonly usedUnits: number; readonly atMs: number } | null = null;
-  /** As the last move found it; null where that got all that was waited for. */
+  /** Shortage as of the last move; null when it granted all needs. */
   shortage: SliceShortage | null = null;
 
   constructor(limit: Limit, lease: Lease) {
@@ -84,7 +84,7 @@ export class Slice {
     this.place = placeOf(limit);
   }
 
-  /** The latest terms; what was held by higher ones is not used any more. */
+  /** Sets the current terms; units held under a higher limit are recalled. */
   setLimit(limit: Limit): void {
     if (limit === this.limit) return;
     if (limit.limitUnits < this.limit.limitUnits) this.#isRecalled = true;
@@ -101,21 +101,21 @@ export class Slice {
     return this.#units > 0;
   }
 
-  /** Null while nobody has looked. */
+  /** Null before the first move. */
   get known(): KnownUsage | null {
-    const known = this.#known;
-    if (known === null) return null;
-    const usedUnits = known.usedUnits + this.#spent + (this.#move?.spent ?? 0);
-    return { usedUnits, reservedUnits: this.#reserved, atMs: known.atMs };
+    const lastKnown = this.#known;
+    if (lastKnown === null) return null;
+    const usedUnits = lastKnown.usedUnits + this.#spent + (this.#move?.spent ?? 0);
+    return { usedUnits, reservedUnits: this.#reserved, atMs: lastKnown.atMs };
   }
 
   reserve(units: number, nowMs: number): number {
     this.#reserved += units;
-    this.#pace.note(units, nowMs);
+    this.#rate.note(units, nowMs);
     return this.#holding;
   }
 
-  /** Ends a reservation. What it used beyond what was reserved is charged in any case. */
+  /** Ends a reservation. Usage beyond the reservation is always charged. */
   settle({ holding, units }: Reservation, used: number): void {
     if (holding !== this.#holding) {
       this.#spent += Math.max(0, used - units);
@@ -125,41 +125,41 @@ export class Slice {
     this.#spent += used;
   }
 
-  /** What was counted at once, and turns out not to be. */
+  /** Takes back a charge that does not apply. */
   refund(units: number, holding: number): void {
     if (holding === this.#holding) this.#spent -= units;
   }
 
-  /** Charges at once, without having reserved. */
+  /** Charges without a reservation. */
   charge(units: number, nowMs: number): number {
     this.#spent += units;
-    this.#pace.note(units, nowMs);
+    this.#rate.note(units, nowMs);
     return this.#holding;
   }
 
-  /** Somebody else lacks what may lie idle here. */
+  /** Called when another process lacks units that may be idle here. */
   recall(): void {
     this.#isRecalled = true;
   }
 
-  /** Whether nothing is left to know or to do here. */
+  /** Whether the slice can be dropped. */
   isUnused(nowMs: number): boolean {
     const isQuiet = this.#units === 0 && this.#reserved === 0 && this.#spent === 0;
-    return isQuiet && this.#move === null && this.needs.size === 0 && this.#pace.isIdle(nowMs);
+    return isQuiet && this.#move === null && this.needs.size === 0 && this.#rate.isIdle(nowMs);
   }
 
-  /** What this slice has to tell the database now, or null: `isDue` when whatever is used shall be told. */
+  /** Starts a move with what must be reported now; null for nothing. With `isDue` any usage is reported. */
   beginMove(nowMs: number, isDue: boolean): SliceMove | null {
     if (this.#move !== null) return null;
     const spent = this.#spent;
     const free = this.#units - this.#reserved - spent;
     const isAnswer = this.#isRecalled && this.#units > 0;
-    const want = this.#isRecalled ? 0 : targetUnits(this.limit, this.#pace, nowMs);
-    const isIdle = this.#pace.isIdle(nowMs) || this.#isRecalled;
-    const wish = moveContents({ free, spent }, this.needs, { isDue, isAnswer, want, isIdle });
-    if (wish === null) return null;
-    const held = { counter: this.place, isNew: this.#isNew, units: this.#units, spent, isAnswer };
-    const move = { ...held, ...wish, ...termsOf(this.limit) };
+    const want = this.#isRecalled ? 0 : targetUnits(this.limit, this.#rate, nowMs);
+    const isIdle = this.#rate.isIdle(nowMs) || this.#isRecalled;
+    const contents = moveContents({ free, spent }, this.needs, { isDue, isAnswer, want, isIdle });
+    if (contents === null) return null;
+    const state = { counter: this.place, isNew: this.#isNew, units: this.#units, spent, isAnswer };
+    const move = { ...state, ...contents, ...termsOf(this.limit) };
     this.#units -= move.spent + move.offered;
     this.#spent -= move.spent;
     this.#move = move;
@@ -167,11 +167,11 @@ export class Slice {
     return move;
   }
 
-  /** The move was carried out, with this outcome. */
+  /** Applies the outcome of a move that was carried out. */
   endMove(outcome: MoveOutcome, nowMs: number): void {
     this.#move = null;
     if (outcome === null) {
-      // The counter is gone, and with it all that was ever used of it.
+      // The counter was deleted together with its usage.
       this.#spent = 0;
       this.#begin();
       return;
@@ -183,14 +183,14 @@ export class Slice {
     this.shortage = outcome.shortage;
   }
 
-  /** The move was not carried out. */
+  /** Reverts a move that was not carried out. */
   undoMove(move: SliceMove): void {
     this.#move = null;
     this.#units += move.spent + move.offered;
     this.#spent += move.spent;
   }
 
-  /** All that was held is charged already; what was used beyond it is not. */
+  /** Handles a lost lease: held units are already charged, usage beyond them is not. */
   lose(): void {
     if (this.#move !== null) this.undoMove(this.#move);
     this.#spent = Math.max(0, this.#spent + this.#reserved - this.#units);
@@ -210,12 +210,12 @@ function termsOf({ limitUnits, alertThresholdUnits, type, label }: Limit) {
   return { limitUnits, alertThresholdUnits, type, label };
 }
 
-/** Enough for a while at the pace of late, but no more than a small part of the limit. */
-function targetUnits({ isHard, limitUnits }: Limit, pace: UsageRate, nowMs: number): number {
-  return isHard ? Math.min(pace.unitsIn(aheadMs, nowMs), Math.floor(limitUnits * shareMax)) : 0;
+/** Units to hold: enough for a while at the current rate, but only a small share of the limit. */
+function targetUnits({ isHard, limitUnits }: Limit, rate: UsageRate, nowMs: number): number {
+  return isHard ? Math.min(rate.unitsIn(aheadMs, nowMs), Math.floor(limitUnits * shareMax)) : 0;
 }
 
-/** What is given into a move, and asked for; null where nothing is to be told. */
+/** Determines what a move offers and requests; null when there is nothing to report. */
 function moveContents(
   { free, spent }: Readonly<Record<'free' | 'spent', number>>,
   needs: ReadonlySet<UnitsNeed>,
@@ -227,11 +227,11 @@ function moveContents(
   }: Readonly<Record<'isIdle' | 'isDue' | 'isAnswer', boolean>> & { readonly want: number },
 ): Pick<SliceMove, 'offered' | 'needs' | 'want'> | null {
   if (needs.size > 0) return { offered: free, needs: [...needs], want };
-  // What lies idle, what is too much, and what is owed.
+  // Offers idle and surplus units, and settles a negative balance.
   const surplus = free > 2 * want ? free - want : 0;
   const offered = isIdle || free < 0 ? free : surplus;
-  const isAsking = want > 0 && free < want / 2;
-  const isTelling = isDue ? spent !== 0 || offered !== 0 : offered > 0;
-  if (!isAsking && !isTelling && !isAnswer) return null;
+  const isRequesting = want > 0 && free < want / 2;
+  const isReporting = isDue ? spent !== 0 || offered !== 0 : offered > 0;
+  if (!isRequesting && !isReporting && !isAnswer) return null;
   return { offered, needs: [], want: Math.max(0, want - (free - offered)) };
 }

@@ -1,10 +1,10 @@
-/** Knows how fast something has gone of late. */
+/** Measures the recent rate of usage. */
 
-/** Paces of less than this are the chance of a moment. */
+/** Shorter intervals are too random for a rate. */
 const stretchMs = 100;
 
 export class UsageRate {
-  /** What is older than this says nothing of now. */
+  /** Older usage is ignored. */
   readonly #forgetMs: number;
   #units = 0;
   #sinceMs = 0;
@@ -29,7 +29,7 @@ export class UsageRate {
     return nowMs - this.#latestMs > this.#forgetMs;
   }
 
-  /** Whole units in so many milliseconds, rounded up; 0 when it has been idle. */
+  /** Expected units in the given time, rounded up; 0 when idle. */
   unitsIn(ms: number, nowMs: number): number {
     return this.isIdle(nowMs) ? 0 : Math.ceil(this.#perMs * ms);
   }

@@ -1,14 +1,14 @@
-/** Knows one request to a provider: when its answer begins, who takes its bytes, and how it is cut off. */
+/** Sends one request to a provider: signals the start of the response, hands over its body, and cuts it off. */
 import type { Dispatcher } from 'undici';
 import { deduplicateHeaders } from './deduplicate-headers.ts';
 
-/** A body that is sent as it comes. */
+/** A body that is streamed to the provider. */
 export interface StreamedRequestBody extends AsyncIterable<Buffer> {
-  /** Of all of it; null where nobody says. */
+  /** Total length; null when unknown. */
   readonly bytes: number | null;
-  /** Whether any of it was sent, which cannot be sent again. */
+  /** Whether sending has started, so that the body cannot be sent again. */
   readonly isStarted: boolean;
-  /** Whether all of it was. */
+  /** Whether all of it was sent. */
   readonly isWhole: boolean;
 }
 
@@ -19,18 +19,18 @@ export interface CallRequest {
   readonly method: Dispatcher.HttpMethod;
   readonly headers: Record<string, string>;
   readonly body: Buffer | null;
-  /** In place of the body. */
+  /** Replaces `body`. */
   readonly streamed?: StreamedRequestBody | undefined;
   /**
-   * Longest wait for the first header of the answer, and between two pieces of its body: were they
-   * two figures, each answer would take another timer, which stays in the heap long after it is cleared.
+   * Longest wait for the response head, and between two chunks of its body. Two different values would need a
+   * second timer for each response, which stays in the heap long after it is cleared.
    */
   readonly silenceTimeoutMs: number;
 }
 
-/** Takes the body of an answer, a piece after the other; exactly one of `end` and `fail` comes last. */
+/** Receives the body of a response in chunks; the last call is either `end` or `fail`. */
 export interface Sink {
-  /** False asks to wait until {@link Call.resume}. */
+  /** False pauses the response until {@link Call.resume}. */
   data(chunk: Buffer): boolean;
   end(): void;
   fail(error: Error): void;
@@ -38,27 +38,27 @@ export interface Sink {
 
 export type ProviderHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Is told once when a call is over: its status, 0 where no answer began, and why it did not come whole. */
+/** Called once at the end of a call with the status, 0 if no response began, and the error of an incomplete response. */
 export type CallWatch = (status: number, error: Error | null) => void;
 
-/** Why a call was cut off by us; told apart from what the network does. */
+/** The gateway cut the call off, as opposed to a network error. */
 export class CallCut extends Error {
   override name = 'CallCut';
 }
 
-/** A request under way. What of the body comes before somebody takes it is kept, and then handed over. */
+/** A request in flight. Buffers the body until a sink is attached. */
 export class Call implements Dispatcher.DispatchHandler {
-  /** Resolves when the answer begins; rejects when none comes. */
+  /** Resolves when the response begins; rejects when none comes. */
   readonly begun: Promise<void>;
-  /** Whether anything of it may have come to the provider. */
+  /** Whether the provider may have received any of it. */
   isSent = false;
   status = 0;
   headers: ProviderHeaders = {};
   #controller: Dispatcher.DispatchController | null = null;
   #cut: Error | null = null;
   #sink: Sink | null = null;
-  #kept: Buffer[] = [];
-  /** How the body ended; null while it has not. */
+  #buffered: Buffer[] = [];
+  /** Result of the body; null before its end. */
   #ending: { readonly error: Error | null } | null = null;
   readonly #begin: () => void;
   readonly #refuse: (error: Error) => void;
@@ -73,7 +73,7 @@ export class Call implements Dispatcher.DispatchHandler {
     const { origin, path, method, headers } = request;
     const body = request.streamed ?? request.body;
     const { silenceTimeoutMs: timeoutMs } = request;
-    const asked: Dispatcher.DispatchOptions = {
+    const options: Dispatcher.DispatchOptions = {
       origin,
       path,
       method,
@@ -82,15 +82,15 @@ export class Call implements Dispatcher.DispatchHandler {
       headersTimeout: timeoutMs,
       bodyTimeout: timeoutMs,
     };
-    dispatcher.dispatch(asked, this);
+    dispatcher.dispatch(options, this);
   }
 
-  /** Hands over what there is and what will come. To be called once, after `begun`. */
+  /** Attaches the sink for buffered and coming chunks; called once, after `begun`. */
   pipe(sink: Sink): void {
-    const kept = this.#kept;
-    this.#kept = [];
+    const buffered = this.#buffered;
+    this.#buffered = [];
     this.#sink = sink;
-    for (const chunk of kept) this.#pass(chunk);
+    for (const chunk of buffered) this.#pass(chunk);
     if (this.#ending !== null) this.#finish(this.#ending.error);
   }
 
@@ -98,7 +98,7 @@ export class Call implements Dispatcher.DispatchHandler {
     this.#controller?.resume();
   }
 
-  /** Ends it now, wherever it stands; what had not ended fails with this error. */
+  /** Aborts the call; `begun` and the sink fail with this error unless they are done. */
   cut(error: Error): void {
     this.#cut ??= error;
     if (this.#ending === null) this.#controller?.abort(error);
@@ -111,7 +111,7 @@ export class Call implements Dispatcher.DispatchHandler {
   }
 
   onResponseStart(_: unknown, status: number, headers: ProviderHeaders): void {
-    // Something that goes before the answer, such as 103.
+    // An interim response, such as 103.
     if (status < 200) return;
     try {
       this.headers = deduplicateHeaders(headers);
@@ -124,7 +124,7 @@ export class Call implements Dispatcher.DispatchHandler {
   }
 
   onResponseData(_: unknown, chunk: Buffer): void {
-    if (this.#sink === null) this.#kept.push(chunk);
+    if (this.#sink === null) this.#buffered.push(chunk);
     else this.#pass(chunk);
   }
 

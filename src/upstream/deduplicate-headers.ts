@@ -1,8 +1,8 @@
-/** Knows which headers of an answer stand in it once, so that nobody reads another than we do. */
+/** Reduces repeated response headers to one, so that no reader interprets another one than the gateway. */
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Two that differ, and nobody knows what the bytes are, or where they lead. */
+/** Headers whose repetition with different values makes the response ambiguous. */
 const decisive = new Set([
   'content-type',
   'content-length',
@@ -10,7 +10,7 @@ const decisive = new Set([
   'content-range',
   'location',
 ]);
-/** The first counts, as most readers have it. */
+/** Headers of which the first one is used, as most readers do. */
 const informative = new Set([
   'age',
   'content-disposition',
@@ -23,22 +23,22 @@ const informative = new Set([
   'server',
 ]);
 
-/** An answer that can be read in two ways; its text names the header. */
+/** The response is ambiguous; the message names the header. */
 class AmbiguousResponse extends Error {
   override name = 'AmbiguousAnswer';
   readonly code = 'AMBIGUOUS_ANSWER';
 }
 
 /**
- * The headers, each once that may not be there more often.
+ * Returns the headers with one value for each that must not repeat.
  *
- * @throws AmbiguousAnswer where two of them say different things
+ * @throws AmbiguousResponse when two values of a decisive header differ
  */
 export function deduplicateHeaders(headers: Headers): Headers {
   let single: Record<string, string | string[] | undefined> | null = null;
   for (const name in headers) {
     const value = headers[name];
-    // Most answers have none of these twice, and nothing is made for them.
+    // Most responses repeat none of these, so nothing is copied for them.
     if (!Array.isArray(value) || !(decisive.has(name) || informative.has(name))) continue;
     if (decisive.has(name) && !isSame(name, value)) {
       throw new AmbiguousResponse(`the answer has several headers ${name}`);
@@ -49,7 +49,7 @@ export function deduplicateHeaders(headers: Headers): Headers {
   return single ?? headers;
 }
 
-/** Two codings of one name are one within the other. */
+/** A repeated content encoding means that the body is encoded twice. */
 function isSame(name: string, values: readonly string[]): boolean {
   return name !== 'content-encoding' && values.every((value) => value === values[0]);
 }

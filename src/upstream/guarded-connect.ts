@@ -1,16 +1,16 @@
-/** Knows how a socket to a provider is opened: each address that its name has is judged, and no other is dialled. */
+/** Connects sockets to providers: checks every resolved address and dials no other. */
 import { type LookupAddress, type LookupOptions, lookup as lookUp } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import { resolvedAddressFault } from '../model/services/outbound-url.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 
-/** A host leads where the gateway must not call. The message names the host, which a config named. */
+/** The host resolves to a forbidden address. The message names the host, which comes from a config. */
 export class AddressRefused extends Error {
   override name = 'AddressRefused';
 }
 
-/** As `node:dns` has it, for all addresses of a name. */
+/** The signature of `node:dns` lookup for all addresses of a name. */
 export type Resolve = (
   host: string,
   options: LookupOptions & { readonly all: true },
@@ -20,14 +20,14 @@ export type Resolve = (
 export interface GuardOptions {
   readonly trusted: TrustedHosts;
   readonly connectTimeoutMs: number;
-  /** That of the system when absent. */
+  /** Default: the resolver of the system. */
   readonly resolve?: Resolve | undefined;
 }
 
 /**
- * Connects to one origin. Its name is resolved once for each socket, and refused when any of its
- * addresses is; the socket goes to those that were judged. Where it ended up is judged once more,
- * which also covers addresses that are written out, for which nothing is resolved.
+ * Connects to one origin. The name is resolved once for each socket and rejected when any of its addresses is
+ * forbidden; the socket connects only to checked addresses. The remote address is checked again afterwards, which
+ * also covers literal addresses, for which nothing is resolved.
  */
 export function createGuardedConnect(origin: URL, options: GuardOptions): buildConnector.connector {
   const { trusted, connectTimeoutMs: timeout, resolve = lookUp as Resolve } = options;
@@ -37,19 +37,20 @@ export function createGuardedConnect(origin: URL, options: GuardOptions): buildC
     const fault = resolvedAddressFault({ host, port }, address, trusted);
     return fault === null ? null : new AddressRefused(`${origin.host} ${fault}`);
   };
-  const lookup: LookupFunction = (name, asked, done) => {
-    resolve(name, { ...asked, all: true }, (error, found) => {
-      const refusal = error ?? firstRefusal(found, refusalOf);
+  const lookup: LookupFunction = (name, lookupOptions, done) => {
+    resolve(name, { ...lookupOptions, all: true }, (error, addresses) => {
+      const refusal = error ?? firstRefusal(addresses, refusalOf);
       if (refusal !== null) return done(refusal, '');
-      if (asked.all) return done(null, found);
-      done(null, found[0]!.address, found[0]!.family);
+      if (lookupOptions.all) return done(null, addresses);
+      done(null, addresses[0]!.address, addresses[0]!.family);
     });
   };
   const connect = buildConnector({ timeout, allowH2: false, lookup });
   return (target, done) => {
     const literal = isIP(host) === 0 ? null : refusalOf(host);
     if (literal !== null) return done(literal, null);
-    connect(target, (...[error, socket]) => {
+    connect(target, (...result) => {
+      const [error, socket] = result;
       if (error !== null) return done(error, null);
       const refusal = refusalOf(socket.remoteAddress ?? '');
       if (refusal === null) {
@@ -62,16 +63,16 @@ export function createGuardedConnect(origin: URL, options: GuardOptions): buildC
   };
 }
 
-/** What undici takes for the end of an answer that has no length, and passes on as if it were whole. */
+/** undici treats ECONNRESET as the end of a response without a length, which would look complete. */
 function renameReset(error: NodeJS.ErrnoException): void {
   if (error.code === 'ECONNRESET') error.code = 'CONNECTION_RESET';
 }
 
 function firstRefusal(
-  found: readonly LookupAddress[],
+  addresses: readonly LookupAddress[],
   refusalOf: (address: string) => AddressRefused | null,
 ): Error | null {
-  for (const { address } of found) {
+  for (const { address } of addresses) {
     const refusal = refusalOf(address);
     if (refusal !== null) return refusal;
   }

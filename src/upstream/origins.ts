@@ -1,17 +1,17 @@
-/** Knows the connections to providers: as many as requests are under way, kept for the next ones. */
+/** Pools the connections to providers: as many as there are requests in flight, reused by later ones. */
 import { type Dispatcher, Pool } from 'undici';
 import type { TrustedHosts } from '../trusted-hosts.ts';
 import { createGuardedConnect, type Resolve } from './guarded-connect.ts';
 
 const connectTimeoutMs = 5_000;
-/** Shorter than what servers and balancers are used to, so that none closes as we send. */
+/** Shorter than the usual keep-alive of servers and load balancers, so that none closes while we send. */
 const idleMs = 10_000;
-/** Origins beyond these lose the connections that were opened first. */
+/** Bound of pools; beyond it the oldest one is closed. */
 const originsMax = 1_000;
 
 /**
- * A pool of sockets for each origin, without a bound of its own: streams hold theirs for minutes, and
- * who waited for one would not know why. The gateway bounds the requests themselves.
+ * One unbounded pool of sockets for each origin. Streams hold a socket for minutes, so a bound would delay requests
+ * without a visible reason. The gateway limits the requests instead.
  */
 export class Origins implements AsyncDisposable {
   readonly #trusted: TrustedHosts;
@@ -23,7 +23,7 @@ export class Origins implements AsyncDisposable {
     this.#resolve = resolve;
   }
 
-  /** Of an origin as the URL parser writes it: `https://api.example.com`. */
+  /** `origin` as the URL parser formats it: `https://api.example.com`. */
   at(origin: string): Dispatcher {
     const known = this.#pools.get(origin);
     if (known !== undefined) return known;
@@ -44,7 +44,7 @@ export class Origins implements AsyncDisposable {
     return pool;
   }
 
-  /** What is under way goes on to its end. */
+  /** Running requests of the pool finish. */
   #closeFirst(): void {
     const [first] = this.#pools;
     this.#pools.delete(first![0]);

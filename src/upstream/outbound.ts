@@ -1,4 +1,4 @@
-/** Knows short requests to addresses that users name: guarded like those to providers, bounded, and read whole. */
+/** Sends short requests to addresses that users configure: guarded, bounded, and read completely. */
 import type { Dispatcher } from 'undici';
 import { outboundUrlFault } from '../model/services/outbound-url.ts';
 import type { TrustedHosts } from '../trusted-hosts.ts';
@@ -10,7 +10,7 @@ export interface OutboundRequest {
   readonly method: Dispatcher.HttpMethod;
   readonly headers: Record<string, string>;
   readonly body: Buffer | null;
-  /** For all of it, from the connection to the last byte. */
+  /** Bound from the connection to the last byte. */
   readonly timeoutMs: number;
 }
 
@@ -22,7 +22,7 @@ export interface OutboundResponse {
 
 const answerBytesMax = 1024 * 1024;
 
-/** An address that was refused, or did not answer in time; its text holds nothing of what was sent. */
+/** The address is forbidden, or did not respond in time. The message contains nothing of what was sent. */
 class OutboundFailure extends Error {
   override name = 'OutboundFailure';
 }
@@ -36,7 +36,7 @@ export class Outbound {
     this.#trusted = trusted;
   }
 
-  /** @throws OutboundFailure where there is no whole answer */
+  /** @throws OutboundFailure when there is no complete response */
   async request({
     url,
     method,

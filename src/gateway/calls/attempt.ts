@@ -19,7 +19,7 @@ import {
 import type { CacheStatus } from './response-cache.ts';
 import { retryAfterMs } from './retry-after.ts';
 
-/** What a call of a provider can lead to. */
+/** Result of calling a provider. */
 export type CallOutcome = LiveOutcome | FailedOutcome;
 
 export interface AttemptOptions {

@@ -49,7 +49,7 @@ export class CallAccount {
     return this.#open?.isCounted === true;
   }
 
-  /** What is left of the limits of the last call. */
+  /** Remaining units of the limits of the last call. */
   left(): readonly LimitLeft[] {
     return this.#account.left();
   }

@@ -38,7 +38,7 @@ export class ChargedCalls {
     this.#lost = null;
   }
 
-  /** What the last call was charged when its response was lost; null otherwise. */
+  /** Charge of the last call if its response was lost; null otherwise. */
   get lost(): MeteredUsage | null {
     return this.#lost?.metered ?? null;
   }

@@ -160,7 +160,7 @@ export class ProviderCalls {
     return this.#account.isSent;
   }
 
-  /** What is left of the limits of the last call. */
+  /** Remaining units of the limits of the last call. */
   left(): readonly LimitLeft[] {
     return this.#account.left();
   }

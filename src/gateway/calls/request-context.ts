@@ -20,7 +20,7 @@ import type { ProviderCalls } from './provider-calls.ts';
 import type { RecordDraft } from './record-draft.ts';
 import type { ResponseCache } from './response-cache.ts';
 
-/** What the gateway shares among all requests. */
+/** Services that all requests share. */
 export interface GatewayServices extends CallerSources {
   readonly configs: Configs;
   readonly policies: Policies;
@@ -50,7 +50,7 @@ export interface GatewayServices extends CallerSources {
   readonly onFault: (error: unknown, id: string) => void;
 }
 
-/** What is known of a request when its headers have arrived. */
+/** A request whose headers have arrived. */
 export interface Arrival {
   readonly id: string;
   readonly request: IncomingMessage;
@@ -73,7 +73,7 @@ export class CallContext {
   readonly config: GatewayConfig;
   readonly caller: Caller;
   readonly calls: ProviderCalls;
-  /** What guardrails made of the request; set when the first guardrail judges it. */
+  /** Judgements of the request by guardrails; set when the first guardrail judges it. */
   guardedRequests: GuardedRequests | null = null;
 
   constructor(

@@ -31,7 +31,7 @@ import { isFailure, type ReadResponse, readWholeResponse } from './whole-respons
 /** Obtains the outcome for a request that guardrails allow; they may have changed its body. */
 type GetOutcome = (exchange: Exchange) => Promise<TargetOutcome>;
 
-/** What judges the response, and the judgement of its request. */
+/** Guardrails for the response, and the judgement of its request. */
 interface ResponseGuards {
   readonly output: readonly Guardrail[];
   readonly input: Judgement;

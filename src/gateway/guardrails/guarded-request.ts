@@ -14,7 +14,7 @@ import { textChanges } from './guarded-response.ts';
 import type { TextForms } from './text-forms.ts';
 import { requireUnambiguousBody } from './unambiguous-body.ts';
 
-/** What a check learns about a target. */
+/** Properties of a target that checks receive. */
 type CheckedTarget = Pick<ResolvedTarget, 'provider' | 'model'>;
 
 interface GuardedRequest {
@@ -108,7 +108,7 @@ export class GuardedRequests {
   }
 }
 
-/** What checks learn about a call, for its request and for its response. */
+/** Builds the description of a call that checks receive for its request and for its response. */
 export function subjectOf(
   exchange: Exchange,
   endpoint: string,

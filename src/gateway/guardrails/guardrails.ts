@@ -55,12 +55,14 @@ export class Guardrails {
     const { input, output } = key.guardrails;
     const hasDefaults = input.length > 0 || output.length > 0;
     if (!this.#options.isEnabled || (settings === null && !hasDefaults)) return null;
-    const named = (...fields: (keyof GuardrailSettings)[]): Named[] =>
+    const named = (...fields: (keyof GuardrailSettings)[]): GuardrailReference[] =>
       settings === null
         ? []
         : fields.flatMap((field) => settings[field].map((entry, at) => ({ field, entry, at })));
-    const listed = (entries: readonly string[], field: keyof GuardrailSettings): Named[] =>
-      entries.map((entry, at) => ({ field, entry, at }));
+    const listed = (
+      entries: readonly string[],
+      field: keyof GuardrailSettings,
+    ): GuardrailReference[] => entries.map((entry, at) => ({ field, entry, at }));
     return both(
       this.#all(key, [
         ...named('before_request_hooks', 'input_guardrails'),
@@ -73,7 +75,10 @@ export class Guardrails {
     );
   }
 
-  #all(key: GatewayKey, named: readonly Named[]): readonly Guardrail[] | Promise<Guardrail[]> {
+  #all(
+    key: GatewayKey,
+    named: readonly GuardrailReference[],
+  ): readonly Guardrail[] | Promise<Guardrail[]> {
     const guardrails = named.map(({ field, entry, at }) =>
       typeof entry === 'string' ? this.#find(key, entry) : this.#prepare(entry, field, at),
     );
@@ -121,7 +126,7 @@ export class Guardrails {
   }
 }
 
-interface Named {
+interface GuardrailReference {
   readonly field: keyof GuardrailSettings;
   readonly entry: string | Readonly<Record<string, unknown>>;
   readonly at: number;

@@ -42,8 +42,12 @@ export async function judgeResponse(
   const judgements: Judgement[] = [];
   for (let at = 0; at < judged.length; at += batchMax) {
     const batch = judged.slice(at, at + batchMax).map(({ json: one, passages }) => {
-      const told = { ...subject, passages, lastCount: passages.length };
-      return judgeCall(guardrails, { ...told, side: 'output', answer: { status, json: one } }, now);
+      const texts = { ...subject, passages, lastCount: passages.length };
+      return judgeCall(
+        guardrails,
+        { ...texts, side: 'output', answer: { status, json: one } },
+        now,
+      );
     });
     judgements.push(...(await Promise.all(batch)));
     if (judgements.some(({ isDenied }) => isDenied)) break;

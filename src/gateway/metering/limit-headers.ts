@@ -14,7 +14,7 @@ export function addLimitHeaders(
   let usage = '';
   let policy = '';
   let rates = '';
-  for (const { limit, told: texts, leftUnits } of tightestOf(left)) {
+  for (const { limit, texts, leftUnits } of tightestOf(left)) {
     if (limit.isRate) {
       policy = listed(policy, texts.policy);
       rates = listed(rates, rateItem(texts.name, limit, leftUnits, now));
@@ -31,17 +31,17 @@ function listed(before: string, item: string): string {
 }
 
 interface TightestLimit extends LimitLeft {
-  readonly told: HeaderTexts;
+  readonly texts: HeaderTexts;
 }
 
 /** Selects for each name the limit with the least left, because that one rejects first. */
 function tightestOf(left: readonly LimitLeft[]): readonly TightestLimit[] {
   const found: TightestLimit[] = [];
   for (const { limit, leftUnits } of left) {
-    const told = headerTextsOf(limit);
-    const at = found.findIndex((one) => one.told.name === told.name);
-    if (at < 0) found.push({ limit, leftUnits, told });
-    else if (leftUnits < found[at]!.leftUnits) found[at] = { limit, leftUnits, told };
+    const texts = headerTextsOf(limit);
+    const at = found.findIndex((one) => one.texts.name === texts.name);
+    if (at < 0) found.push({ limit, leftUnits, texts });
+    else if (leftUnits < found[at]!.leftUnits) found[at] = { limit, leftUnits, texts };
   }
   return found;
 }

@@ -70,7 +70,7 @@ export class Meter {
     return this.#admission.bound.price === null ? null : fromUnits(costUnits, 'cost');
   }
 
-  /** What was charged; null before. */
+  /** The charge; null before it was made. */
   get metered(): MeteredUsage | null {
     return this.#metered;
   }

@@ -40,10 +40,10 @@ export async function deliverRecorded(
   const isStream = isEventStream(read.headers);
   const body = isStream ? await recordEvents(recorder, read.body) : await recorder.whole(read.body);
   if (caller.isGone) return;
-  const shown = record === null ? { headers: read.headers, body } : wholeRecord(record());
+  const delivered = record === null ? { headers: read.headers, body } : wholeRecord(record());
   const { status } = outcome;
-  const { headers } = shown;
-  sendComplete(context, outcome, { status, headers, body: shown.body, metered, cost });
+  const { headers } = delivered;
+  sendComplete(context, outcome, { status, headers, body: delivered.body, metered, cost });
 }
 
 /** Records a stream that was held back until guardrails judged it. */

@@ -164,10 +164,10 @@ const emptyRecorder: ObjectRecorder = {
 function watchedRecorder(recorder: ObjectRecorder, watch: UsageWatch): ObjectRecorder {
   return {
     whole: async (body) => {
-      const shown = await recorder.whole(body);
+      const delivered = await recorder.whole(body);
       await watch.record(findReportedUsage(parsedJson(body.toString('utf8'))));
       await watch.end();
-      return shown;
+      return delivered;
     },
     ofStream: () => {
       const stream = recorder.ofStream();

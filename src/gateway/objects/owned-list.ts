@@ -60,9 +60,9 @@ export async function listOwned(
     after = rows.at(-1) ?? null;
     if (rows.length < limit) break;
   }
-  const shown = found.slice(0, page.limit);
-  await recordItems(context, owned, options, shown);
-  const list = objectList(shown, found.length > page.limit);
+  const pageItems = found.slice(0, page.limit);
+  await recordItems(context, owned, options, pageItems);
+  const list = objectList(pageItems, found.length > page.limit);
   return isAnthropic ? { ...list, next_page: list.has_more ? list.last_id : null } : list;
 }
 

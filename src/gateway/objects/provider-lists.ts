@@ -1,4 +1,4 @@
-/** Knows how a provider of a workspace is asked for all that it keeps of a kind, whoever has had it made. */
+/** Lists all objects of a kind that a provider stores for a workspace, whoever created them. */
 import type { Keyring } from '../../auth/keyring.ts';
 import type { Clock } from '../../clock.ts';
 import { defaultTargetSettings } from '../../model/configs/config-tree.ts';
@@ -39,7 +39,7 @@ const pageMax = 100;
 
 type ProviderJson = Readonly<Record<string, unknown>>;
 
-/** Apart from the gateway, as lists are asked for where jobs run. */
+/** Independent of the gateway because jobs, which may run elsewhere, list objects. */
 export function openProviderLists(options: ProviderListsOptions): ProviderLists & AsyncDisposable {
   const { database, unsealerOf, trustedHosts, clock } = options;
   const { managers, secrets } = managedSecrets(options);
@@ -69,23 +69,23 @@ async function* pagesOf(
   of: ProviderListKey,
   signal: AbortSignal,
 ): AsyncGenerator<readonly ListedObject[], void> {
-  const shown = new Set<string>();
+  const cursors = new Set<string>();
   let after: string | null = null;
   for (;;) {
     const query = new URLSearchParams({ limit: String(pageMax), order: 'desc' });
     if (after !== null) query.set('after', after);
-    const asked = { path: listPathOf(of.kind), query: `?${query}` };
-    const target = await targetOf(means, of, asked);
+    const request = { path: listPathOf(of.kind), query: `?${query}` };
+    const target = await targetOf(means, of, request);
     const { data, hasMore } = pageIn(wholeOf(await answerOf(means, target, signal)));
     yield data;
     after = data.at(-1)?.id ?? null;
-    // Where the cursor leads nowhere, the same page comes for ever.
-    if (!hasMore || after === null || shown.has(after)) return;
-    shown.add(after);
+    // A provider that ignores the cursor would return the same page forever.
+    if (!hasMore || after === null || cursors.has(after)) return;
+    cursors.add(after);
   }
 }
 
-/** Null where the provider has it no more, or is none any more. */
+/** Null when the object or the provider no longer exists. */
 async function objectAt(
   means: ListServices,
   { id, below = [], ...of }: ProviderObjectKey,
@@ -106,14 +106,14 @@ async function objectAt(
 function targetOf(
   { targets, clock }: ListServices,
   { organisationId, provider }: ProviderListKey,
-  asked: { readonly path: string; readonly query: string },
+  path: { readonly path: string; readonly query: string },
 ): ResolvedTarget | Promise<ResolvedTarget> {
   const settings = { ...defaultTargetSettings, provider };
   const leaf = { kind: 'leaf', path: 'config', weight: 1, breaker: null, settings } as const;
-  // Without this word OpenAI shows no assistants.
+  // OpenAI lists assistants only with this header.
   const headers = { 'openai-beta': 'assistants=v2', accept: 'application/json' };
   const asking = {
-    ...asked,
+    ...path,
     request: { method: 'GET', headers },
     now: clock.now(),
     body: null,
@@ -128,7 +128,7 @@ function targetOf(
 
 interface ListResponse {
   readonly status: number;
-  /** Null for one that broke off. */
+  /** Null when the response broke off. */
   readonly body: Buffer | null;
 }
 
@@ -148,26 +148,26 @@ async function answerOf(
   return { status: call.status, body: isWhole ? (decodeBody(call.headers, body) ?? body) : null };
 }
 
-/** @throws GatewayError for another answer than what was asked for */
+/** @throws GatewayError for any response but a complete 200 */
 function wholeOf({ status, body }: ListResponse): Buffer {
   if (status === 200 && body !== null) return body;
   const message = `The provider answered with ${status} when it was asked for what it keeps`;
   throw new GatewayError('upstream_unreachable', message);
 }
 
-/** @throws GatewayError for what is no list */
+/** @throws GatewayError when the body is not a list */
 function pageIn(body: Buffer): { data: ListedObject[]; hasMore: boolean } {
-  const told = parsed(body);
-  if (!Array.isArray(told?.data)) {
+  const list = parsed(body);
+  if (!Array.isArray(list?.data)) {
     throw new GatewayError('answer_unreadable', 'The provider has no list of what it keeps');
   }
-  const data = (told.data as unknown[]).flatMap((one) => {
+  const data = (list.data as unknown[]).flatMap((one) => {
     const { id, created_at: seconds } = (one ?? {}) as ProviderJson;
     if (typeof id !== 'string') return [];
     const createdAt = typeof seconds === 'number' ? seconds * 1000 : null;
     return [{ id, mark: markOf(one as ProviderJson), createdAt }];
   });
-  return { data, hasMore: told.has_more === true };
+  return { data, hasMore: list.has_more === true };
 }
 
 function parsed(body: Buffer): ProviderJson | null {

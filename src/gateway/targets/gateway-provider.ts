@@ -44,7 +44,7 @@ export interface GatewayProvider extends ProviderAccount {
   /** Model settings by slug. */
   readonly models: ReadonlyMap<string, GatewayModel>;
   readonly adjustments: PricingAdjustments | null;
-  /** Who stores the objects of callers. */
+  /** Determines whether the provider or the gateway stores objects of callers. */
   readonly capabilities: Capabilities | null;
   /** Budgets and rate limits of the provider, and of its workspace in the integration. */
   readonly terms: LimitTerms;

@@ -27,7 +27,7 @@ export function managedSecrets({
   onSecretRead: onRead,
   onSecretFailure,
 }: ManagedSecretsOptions) {
-  const managers = new SecretManagers({ trusted, clock, mayBeItself, onRead });
+  const managers = new SecretManagers({ trusted, clock, allowsOwnIdentity: mayBeItself, onRead });
   const onFailure = (error: unknown, { id }: { readonly id: string }) => onSecretFailure(error, id);
   const secrets = new MappedSecrets(new SecretValueCache({ managers, clock, onFailure }));
   return { managers, secrets };

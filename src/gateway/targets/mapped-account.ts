@@ -9,7 +9,11 @@ import {
   readAzureDeployments,
 } from '../../model/services/azure-deployments.ts';
 import { Secret } from '../../secret.ts';
-import { type ManagedSecret, SecretUnreadable, textOf } from '../../secret-managers/kept-secret.ts';
+import {
+  type ManagedSecret,
+  SecretUnreadable,
+  textOf,
+} from '../../secret-managers/managed-secret.ts';
 
 type Headers = Readonly<Record<string, string>>;
 

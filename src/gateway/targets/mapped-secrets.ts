@@ -1,7 +1,7 @@
 /** Fills the values of secret managers into provider accounts, from the cache if possible. */
 import type { MappedField } from '../../auth/mapped-fields.ts';
-import type { ManagedSecret } from '../../secret-managers/kept-secret.ts';
-import { SecretUnreadable } from '../../secret-managers/kept-secret.ts';
+import type { ManagedSecret } from '../../secret-managers/managed-secret.ts';
+import { SecretUnreadable } from '../../secret-managers/managed-secret.ts';
 import { GatewayError } from '../transfer/gateway-error.ts';
 import type { GatewayProvider } from './gateway-provider.ts';
 import { buildAccount, withMappedValues } from './mapped-account.ts';
@@ -74,7 +74,7 @@ function notAllowed({ slug }: GatewayProvider): GatewayError {
 
 /** Address and message of the secret manager appear only in logs. */
 function unavailable({ slug }: GatewayProvider, reference: string, cause: unknown): GatewayError {
-  const isSilence = cause instanceof SecretUnreadable && cause.isSilence;
+  const isSilence = cause instanceof SecretUnreadable && cause.isUnavailable;
   const why = isSilence
     ? 'its secret manager does not answer'
     : 'its secret manager has none that fits';

@@ -1,4 +1,4 @@
-/** Knows where a leaf of a config leads: the provider, its address and format, and what the request to it says. */
+/** Resolves a leaf of a config to a call: provider, address, format, headers and body. */
 import type { Dispatcher } from 'undici';
 import type { ConfigLeaf, TargetSettings } from '../../model/configs/config-tree.ts';
 import { paramChanges } from '../../model/configs/params.ts';
@@ -32,22 +32,21 @@ import { type Providers, unknownProvider } from './providers.ts';
 import type { GatewayConfig } from './resolve-config.ts';
 import { type RequestBody, type Translator, translateRequest } from './translator.ts';
 
-/** A call that can be made, as often as need be. */
+/** A call that is ready to be made, also repeatedly. */
 export interface ResolvedTarget {
-  /** As the answer names it: `openai`, `@team-openai`. */
+  /** Name in response headers: `openai`, `@team-openai`. */
   readonly provider: string;
-  /** The one of a workspace; null for a service that was named by itself. */
+  /** Null for a service that was named directly. */
   readonly workspaceProvider: GatewayProvider | null;
-  /** That the provider is asked for; null where the request names none. */
+  /** Model name sent to the provider; null when the request names none. */
   readonly model: string | null;
-  /** What its price is looked up by. */
   readonly pricing: TargetPricing;
   readonly call: CallRequest;
-  /** What the provider is asked for, by the name of its endpoint. */
+  /** Name of the endpoint at the provider. */
   readonly endpoint: string;
-  /** What the body says as it goes out; empty where it is no JSON. */
+  /** Members of the body as sent; empty when it is not JSON. */
   readonly params: Params;
-  /** Puts the answer in the format of the caller; null where the provider speaks it. */
+  /** Translates the response to the format of the caller; null when the formats are the same. */
   readonly translator: Translator | null;
   readonly path: string;
 }
@@ -55,34 +54,33 @@ export interface ResolvedTarget {
 type CalledTarget = Pick<ResolvedTarget, 'call' | 'endpoint' | 'params' | 'translator'>;
 
 interface TargetPricing extends PriceTerms {
-  /** `openai`. */
+  /** For example `openai`. */
   readonly service: string;
-  /** The model, or the one that it was made of. */
+  /** The priced model: the model itself, or its base model. */
   readonly model: string | null;
 }
 
-/** Where a call goes and what it shows there. */
+/** Address, account and credential of a call. */
 interface Destination {
   readonly service: string;
-  /** In place of the usual address of the service. */
+  /** Replaces the usual address of the service. */
   readonly customHost: string | null;
   readonly account: TargetSettings['account'];
   readonly credential: string | null;
-  /** What is said of who keeps what. */
   readonly capabilities: Capabilities | null;
-  /** Names in lower case; they count before all others. */
+  /** Names in lower case; take precedence over all other headers. */
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** An address as it is dialled. */
+/** A parsed base address. */
 interface Base {
   readonly origin: string;
-  /** Without a slash at the end. */
+  /** Path without a trailing slash. */
   readonly prefix: string;
   readonly search: string;
 }
 
-/** Answers may take their time; clients end sooner where they want to. */
+/** Long, because slow models are legitimate and clients can set a shorter timeout. */
 const silenceTimeoutMs = 600_000;
 const basesMax = 10_000;
 
@@ -97,9 +95,9 @@ export class Targets {
   }
 
   /**
-   * At once where nothing has to be asked of the database.
+   * Synchronous when nothing must be read from the database.
    *
-   * @throws GatewayError where the leaf, the headers and the body name no provider that can be called
+   * @throws GatewayError when leaf, headers and body name no provider that can be called
    */
   resolve(
     leaf: ConfigLeaf,
@@ -119,8 +117,8 @@ export class Targets {
   #toService(leaf: ConfigLeaf, exchange: TargetRequest, named: NamedProvider): ResolvedTarget {
     const { settings, path } = leaf;
     const { provider: service } = named;
-    const said = requestBodyOf(settings, exchange, named.model);
-    const { model } = said;
+    const body = requestBodyOf(settings, exchange, named.model);
+    const { model } = body;
     const { customHost, account } = settings;
     if (customHost === null && !Object.hasOwn(providerAddresses, service)) {
       throw unknownProvider(service);
@@ -134,13 +132,13 @@ export class Targets {
       capabilities: null,
       headers: {},
     };
-    const called = this.#callTo(destination, settings, exchange, said);
+    const called = this.#callTo(destination, settings, exchange, body);
     const pricedAs = pricedModel(service, account, model);
     const pricing = { service, config: null, adjustments: null, model: pricedAs };
     return targetOf({ provider: service, workspaceProvider: null, model, path, pricing }, called);
   }
 
-  /** Everything that goes with the credential comes from the integration: who asks chooses the model only. */
+  /** Everything sent with the credential comes from the integration; the caller chooses only the model. */
   #toProvider(
     leaf: ConfigLeaf,
     exchange: TargetRequest,
@@ -156,17 +154,17 @@ export class Targets {
     }
     const sent = requestBodyOf(settings, exchange, named.model);
     const { model } = sent;
-    const said = requireModel(provider, model, isRead(exchange));
+    const setting = requireModel(provider, model, isRead(exchange));
     const deployment = azureDeploymentOf(provider.deployments, model);
     const account = deployedAccount(provider.account, deployment);
     const answering = deployment?.azure_model_slug ?? pricedModel(service, account, model);
-    const destination = destinationOf(provider, said, account, exchange);
+    const destination = destinationOf(provider, setting, account, exchange);
     const called = this.#callTo(destination, settings, exchange, sent);
     const pricing = {
       service,
-      adjustments: (said ?? provider).adjustments,
-      config: said?.pricing ?? null,
-      model: said?.baseModel ?? answering,
+      adjustments: (setting ?? provider).adjustments,
+      config: setting?.pricing ?? null,
+      model: setting?.baseModel ?? answering,
     };
     const name = `@${provider.slug}`;
     return targetOf({ provider: name, workspaceProvider: provider, model, path, pricing }, called);
@@ -176,7 +174,7 @@ export class Targets {
     destination: Destination,
     settings: TargetSettings,
     exchange: TargetRequest,
-    said: RequestBody,
+    sent: RequestBody,
   ): CalledTarget {
     const { service, account, capabilities } = destination;
     const address = addressOf(service);
@@ -184,13 +182,13 @@ export class Targets {
     const base = this.#baseOf(destination, address);
     const { dialect: name } = address;
     const hasResponses = usesResponsesApi(exchange, service, capabilities);
-    const asked = translateRequest(exchange, { service, dialect: name, hasResponses }, said);
-    const path = dialect.pathOf(asked.path, account, said.model);
+    const translated = translateRequest(exchange, { service, dialect: name, hasResponses }, sent);
+    const path = dialect.pathOf(translated.path, account, sent.model);
     const headers = headersFor(dialect, destination, settings, exchange);
-    const { endpoint, params, translator } = asked;
+    const { endpoint, params, translator } = translated;
     const mark = exchange.making?.mark ?? null;
-    const isMarked = mark !== null && exchange.isJson && asked.body !== null;
-    const body = isMarked ? markedBody(asked.body, mark) : asked.body;
+    const isMarked = mark !== null && exchange.isJson && translated.body !== null;
+    const body = isMarked ? markedBody(translated.body, mark) : translated.body;
     const call: CallRequest = {
       origin: base.origin,
       path: base.prefix + path + base.search,
@@ -228,12 +226,12 @@ export class Targets {
   }
 }
 
-/** As the ledger of objects knows it, however it is called. */
+/** Name of the provider in the table of owned objects, which does not change with its slug. */
 export function providerOf({ provider, workspaceProvider }: ResolvedTarget): string {
   return workspaceProvider === null ? provider : `@${workspaceProvider.id}`;
 }
 
-/** Whose ids are one another's: those of one integration; of a service that is named by itself nobody knows the account. */
+/** Scope in which object ids are unique: the integration, or the workspace when the account is unknown. */
 export function accountOf(
   { workspaceProvider }: Pick<ResolvedTarget, 'workspaceProvider'>,
   { workspaceId }: Pick<Owner, 'workspaceId'>,
@@ -241,23 +239,25 @@ export function accountOf(
   return workspaceProvider?.integrationId ?? workspaceId;
 }
 
-/** Services that are not known by an address are called in the format of OpenAI. */
+/** Services without a known address use OpenAI's format. */
 function addressOf(service: string): ProviderAddress {
   const known = Object.hasOwn(providerAddresses, service) ? providerAddresses[service] : undefined;
   return known ?? { dialect: 'openai', baseUrl: null };
 }
 
-/** Else what it is to say is asked for in a chat. */
+/** Whether the provider receives a responses request; otherwise it receives a chat request. */
 function usesResponsesApi(
   { path, begun }: TargetRequest,
   service: string,
-  said: Capabilities | null,
+  capabilities: Capabilities | null,
 ): boolean {
   if (path !== '/responses') return true;
-  return begun?.isContinued !== true && resolveStorage('responses', service, said) !== 'native';
+  return (
+    begun?.isContinued !== true && resolveStorage('responses', service, capabilities) !== 'native'
+  );
 }
 
-/** Everything but the account is as the provider's integration says, or its model. */
+/** Everything but the account comes from the integration or its model. */
 function destinationOf(
   provider: GatewayProvider,
   model: GatewayModel | undefined,
@@ -275,7 +275,7 @@ function destinationOf(
   };
 }
 
-/** Written out: put together of its parts it costs several times as much. */
+/** Lists the properties because a spread costs several times as much. */
 function targetOf(
   about: Omit<ResolvedTarget, keyof CalledTarget>,
   called: CalledTarget,
@@ -293,12 +293,12 @@ function targetOf(
   };
 }
 
-/** What changes nothing at the provider and asks no model. */
+/** Whether the request changes nothing and calls no model. */
 function isRead({ request }: TargetRequest): boolean {
   return request.method === 'GET' || request.method === 'HEAD';
 }
 
-/** The bytes as they came, unless the config says otherwise. */
+/** Returns the received bytes unless the config changes parameters. */
 function requestBodyOf(
   settings: TargetSettings,
   { body, params, isJson }: TargetRequest,
@@ -317,7 +317,7 @@ function requestBodyOf(
   };
 }
 
-/** Of the caller, to whichever provider. */
+/** Request headers that are forwarded to every provider. */
 const passedHeaders = ['content-type', 'accept', 'idempotency-key', 'traceparent', 'tracestate'];
 
 function headersFor(
@@ -347,11 +347,11 @@ function forwardedNames(
   { params }: TargetRequest,
 ): readonly string[] {
   const names = forwardHeaders?.map((name) => name.toLowerCase()) ?? [];
-  // Of a stream in a coding nobody could count, judge or note the events.
+  // Events of a compressed stream could not be metered, judged or recorded.
   return params.stream === true ? names.filter((name) => name !== 'accept-encoding') : names;
 }
 
-/** The account with what a deployment of it says in place of its own. */
+/** Applies the settings of an Azure deployment to the account. */
 function deployedAccount(
   account: TargetSettings['account'],
   deployment: AzureDeployment | undefined,
@@ -365,7 +365,7 @@ function deployedAccount(
   };
 }
 
-/** Who asks must not choose by what price: a deployment answers for every model that it is asked for. */
+/** An Azure deployment ignores the model in the request, so the price depends on the deployment. */
 function pricedModel(
   service: string,
   account: TargetSettings['account'],

@@ -1,4 +1,4 @@
-/** Knows how a request is put in the format of its provider, and the answer to it in that of its caller. */
+/** Translates a request to the provider's format, and its response to the caller's format. */
 
 import { endpointOf } from '../../model/services/endpoint.ts';
 import type { DialectName } from '../../model/services/provider-addresses.ts';
@@ -21,17 +21,17 @@ import { GatewayError } from '../transfer/gateway-error.ts';
 import type { Params } from '../transfer/read-body.ts';
 import type { EventFilter } from '../transfer/relay.ts';
 
-/** A body with what the config has changed in it, in the format of the caller. */
+/** A body in the format of the caller, with the changes of the config. */
 export interface RequestBody {
   readonly body: Buffer | null;
-  /** Empty where the body is no JSON. */
+  /** Empty when the body is not JSON. */
   readonly params: Params;
   readonly model: string | null;
 }
 
-/** What a provider is asked, in its own format. */
+/** A request in the format of the provider. */
 interface ProviderRequest {
-  /** Behind the base address, with the query. */
+  /** Path below the base address, with the query. */
   readonly path: string;
   readonly endpoint: string;
   readonly body: Buffer | null;
@@ -39,15 +39,14 @@ interface ProviderRequest {
   readonly translator: Translator | null;
 }
 
-/** How a provider is spoken to. */
 interface ProviderFormat {
   readonly service: string;
   readonly dialect: DialectName;
-  /** Whether it is asked for responses; else they are made of chats. */
+  /** Whether the provider receives responses requests; otherwise chat requests. */
   readonly hasResponses: boolean;
 }
 
-/** @throws GatewayError where the provider has no word for what the request says */
+/** @throws GatewayError when the request cannot be expressed in the format of the provider */
 export function translateRequest(
   exchange: TargetRequest,
   { service, dialect, hasResponses }: ProviderFormat,
@@ -80,7 +79,7 @@ export function translateRequest(
   };
 }
 
-/** What was said before is kept by providers of Anthropic's format only; clients that hear so say it again. */
+/** Only providers of Anthropic's format store threads; on this error, clients send all messages again. */
 function requireNoThread(endpoint: string, { thread }: Params): void {
   if (endpoint !== 'messages' || (thread ?? null) === null) return;
   if ((thread as { readonly type?: unknown }).type === 'create') return;
@@ -88,13 +87,13 @@ function requireNoThread(endpoint: string, { thread }: Params): void {
   throw new GatewayError('not_found', message, 'previous_message_id');
 }
 
-function responseContext({ now, begun }: TargetRequest, asked: Params): ResponseContext {
-  return { id: begun?.id ?? newObjectId('resp'), createdAt: now, request: asked };
+function responseContext({ now, begun }: TargetRequest, request: Params): ResponseContext {
+  return { id: begun?.id ?? newObjectId('resp'), createdAt: now, request };
 }
 
-function requestOf(translation: Translation, said: Buffer, service: string) {
+function requestOf(translation: Translation, body: Buffer, service: string) {
   try {
-    const params = translation.request(parseExactly(said.toString('utf8')) as Params, service);
+    const params = translation.request(parseExactly(body.toString('utf8')) as Params, service);
     return { params, body: Buffer.from(JSON.stringify(params)) };
   } catch (thrown) {
     if (thrown instanceof RangeError) {
@@ -111,10 +110,10 @@ function hasUsage(options: unknown): boolean {
   return (options as { readonly include_usage?: unknown } | undefined)?.include_usage === true;
 }
 
-/** Longest text of a provider that is shown where it is no error in its format. */
+/** Bound of an unstructured provider error in a message. */
 const faultCharsMax = 1000;
 
-/** Of one request. */
+/** Translates the response to one request. */
 export class Translator {
   readonly #translation: Translation;
   readonly #about: TranslationContext;
@@ -124,14 +123,14 @@ export class Translator {
     this.#about = about;
   }
 
-  /** Headers of a request whose body is no longer that of the caller, and whose answer has to be read. */
+  /** Replaces the headers that describe the body, and requests an uncompressed response. */
   headersOf(headers: Record<string, string>): Record<string, string> {
     return { ...headers, 'accept-encoding': 'identity', 'content-type': 'application/json' };
   }
 
-  /** @throws GatewayError where an answer of 2xx cannot be told in the format of the caller */
-  whole({ status, headers }: Call, came: Buffer): Buffer {
-    const body = decodeBody(headers, came) ?? came;
+  /** @throws GatewayError when a 2xx response cannot be translated */
+  whole({ status, headers }: Call, received: Buffer): Buffer {
+    const body = decodeBody(headers, received) ?? received;
     const value = parsed(body);
     if (status < 200 || status > 299) {
       const fault = faultOf(value, status) ?? unformedFault(status, headers, body);
@@ -145,18 +144,18 @@ export class Translator {
     }
   }
 
-  /** What goes through `seen` as it came, which takes nothing out; null for an answer that is no stream. */
-  events(seen: EventFilter | null): EventFilter | null {
-    if (seen === null) return null;
+  /** Passes the events through `meter` before they are translated; null when the response is not a stream. */
+  events(meter: EventFilter | null): EventFilter | null {
+    if (meter === null) return null;
     const events = new TranslatedEvents(this.#translation.events(this.#about));
     return {
-      pass: (chunk) => events.pass(seen.pass(chunk)),
-      rest: () => Buffer.concat([events.pass(seen.rest()), events.rest()]),
+      pass: (chunk) => events.pass(meter.pass(chunk)),
+      rest: () => Buffer.concat([events.pass(meter.rest()), events.rest()]),
     };
   }
 }
 
-/** Undefined for what is no JSON. */
+/** Undefined when the body is not JSON. */
 function parsed(body: Buffer): unknown {
   try {
     return parseExactly(body.toString('utf8'));
@@ -165,7 +164,7 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** Of something on the way to the provider, as a rule. */
+/** Describes an error that is not in the format of the provider; usually a proxy sent it. */
 function unformedFault(status: number, headers: ProviderHeaders, body: Buffer): ProviderFault {
   const isText = String(headers['content-type']).startsWith('text/plain');
   const text = isText ? body.toString('utf8').trim().slice(0, faultCharsMax) : '';

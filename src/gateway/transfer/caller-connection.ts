@@ -1,41 +1,41 @@
-/** Knows what one connection of a caller has under way, and that it ends behind the answers it is owed. */
+/** Tracks the requests of one caller connection, and closes it after the responses it is owed. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Requests that one connection may have under way; clients that wait for answers have one. */
+/** Bound of pipelined requests; clients that do not pipeline have one. */
 const pipelinedMax = 4;
 
-/** Where the answers go; ended, it closes when what was written is out. */
-interface Line {
+/** The socket of the connection. */
+interface ResponseSocket {
   readonly destroyed: boolean;
   write(text: string): unknown;
   destroySoon(): void;
 }
 
-/** An answer in the making, and by its `req` the request. */
-type Pending = Pick<ServerResponse, 'on' | 'headersSent' | 'shouldKeepAlive'> & {
+/** A response that has not been sent completely. */
+type PendingResponse = Pick<ServerResponse, 'on' | 'headersSent' | 'shouldKeepAlive'> & {
   readonly req: Pick<IncomingMessage, 'complete'>;
 };
 
 export class CallerConnection {
-  /** Over the bound: its requests are refused. */
+  /** Whether the connection exceeds the bound; its requests are rejected. */
   readonly isExcess: boolean;
-  readonly #line: Line;
-  readonly #pending = new Set<Pending>();
-  /** Behind the one that ends the connection nothing is served. */
-  #latest: Pending | null = null;
-  /** What is said when all that is owed is out; null while the connection goes on. */
+  readonly #socket: ResponseSocket;
+  readonly #pending = new Set<PendingResponse>();
+  /** The last admitted request; if it ends the connection, no further one is served. */
+  #latest: PendingResponse | null = null;
+  /** Response that is written before closing; null while the connection stays open. */
   #farewell: string | null = null;
 
-  constructor(line: Line, isExcess: boolean) {
-    this.#line = line;
+  constructor(socket: ResponseSocket, isExcess: boolean) {
+    this.#socket = socket;
     this.isExcess = isExcess;
   }
 
   /**
-   * Counts a request in, until `onClose` is called; false for one that nobody may serve, as it comes behind
-   * the last or is one too many.
+   * Admits a request and calls `onClose` when its response is closed. False when the connection is ending, or has too
+   * many requests.
    */
-  admit(response: Pending, onClose: () => void): boolean {
+  admit(response: PendingResponse, onClose: () => void): boolean {
     if (this.#farewell !== null || this.#latest?.shouldKeepAlive === false) return false;
     if (this.#pending.size >= pipelinedMax) {
       this.end('');
@@ -51,7 +51,7 @@ export class CallerConnection {
     return true;
   }
 
-  /** Serves nothing more; says this in the place of an answer once those that are owed are out, and closes. */
+  /** Stops serving; writes `farewell` after the pending responses and closes the connection. */
   end(farewell: string): void {
     if (this.#farewell !== null) return;
     this.#farewell = farewell;
@@ -59,13 +59,13 @@ export class CallerConnection {
   }
 
   #finish(): void {
-    if (this.#farewell === null || this.#line.destroyed) return;
+    if (this.#farewell === null || this.#socket.destroyed) return;
     const left = [...this.#pending];
     if (left.some(({ req }) => req.complete)) return;
-    // What is left is a request that never comes whole: it gets this answer, unless it has begun to get another.
-    const isAnswered = left.some(({ headersSent }) => headersSent);
-    const isLastOut = left.length === 0 && this.#latest?.shouldKeepAlive === false;
-    if (!isAnswered && !isLastOut) this.#line.write(this.#farewell);
-    this.#line.destroySoon();
+    // Only an incomplete request remains. It receives the farewell, unless its response has begun.
+    const hasBegun = left.some(({ headersSent }) => headersSent);
+    const hasSentLast = left.length === 0 && this.#latest?.shouldKeepAlive === false;
+    if (!hasBegun && !hasSentLast) this.#socket.write(this.#farewell);
+    this.#socket.destroySoon();
   }
 }

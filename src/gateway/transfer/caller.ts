@@ -1,12 +1,12 @@
-/** Knows whether the caller of a request is still there, and what has to be done when it goes. */
-/** What an answer is sent to. */
+/** Tracks whether the caller of a request is still connected, and runs a callback when it leaves. */
+
 interface Receiver {
   on(event: 'close', listener: () => void): unknown;
   readonly destroyed: boolean;
   readonly writableFinished: boolean;
 }
 
-/** An AbortSignal would cost as much as the rest of a stage, and one at a time wants to know. */
+/** One callback at a time; an AbortSignal would cost as much as the rest of a stage. */
 export class Caller {
   readonly #response: Receiver;
   #leave: (() => void) | null = null;
@@ -21,7 +21,7 @@ export class Caller {
     return this.#response.destroyed && !this.#response.writableFinished;
   }
 
-  /** What is to be done when it goes, in place of what was said before; null for nothing. */
+  /** Sets the callback for when the caller leaves, which replaces the previous one; null for none. */
   onLeave(leave: (() => void) | null): void {
     this.#leave = leave;
     if (leave === null) return;
@@ -29,7 +29,7 @@ export class Caller {
     if (this.isGone) this.#left();
   }
 
-  /** From when somebody wants to know: by then the call is on its way, which is waited for anyhow. */
+  /** Starts watching on first use, when the call is already under way. */
   #watch(): void {
     this.#isWatched = true;
     this.#response.on('close', () => this.#left());
@@ -41,7 +41,7 @@ export class Caller {
     if (!this.#response.writableFinished) leave?.();
   }
 
-  /** Waits that long, or until it goes. */
+  /** Waits for the given time, or until the caller leaves. */
   async wait(ms: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, ms);

@@ -1,11 +1,11 @@
-/** Knows how members of a JSON body are changed before it goes out. */
+/** Changes members of a JSON body before it is sent. */
 import { locateMembers, withMembers } from '../../model/json/json-object.ts';
 import { GatewayError } from './gateway-error.ts';
 
 /**
- * The bytes of an object with these members; undefined stands for one that goes.
+ * Returns the body with `changes`; undefined removes a member.
  *
- * @throws GatewayError for a body that two could read in two ways, or that is nested too deeply
+ * @throws GatewayError for a body with duplicate members, or that is nested too deeply
  */
 export function changedBody(body: Buffer, changes: ReadonlyMap<string, unknown>): Buffer {
   const members = locateMembers(body);
@@ -15,7 +15,7 @@ export function changedBody(body: Buffer, changes: ReadonlyMap<string, unknown>)
   try {
     return withMembers(body, members, changes);
   } catch (thrown) {
-    // What is read without a bound cannot be written without one.
+    // JSON.stringify has a depth limit, JSON.parse has none.
     if (!(thrown instanceof RangeError)) throw thrown;
     const message = 'The JSON body is nested too deeply';
     throw new GatewayError('invalid_json', message, null, { cause: thrown });

@@ -1,4 +1,4 @@
-/** Knows how an answer is read that came compressed, which a provider may do although nobody asks for it. */
+/** Decompresses responses, which providers may compress although the gateway does not request it. */
 import {
   brotliDecompressSync,
   gunzipSync,
@@ -18,10 +18,10 @@ const decoders: Readonly<Record<string, Decode>> = {
   zstd: zstdDecompressSync,
 };
 
-/** What is larger is not read. */
+/** Bound of a decompressed body. */
 const decodedBytesMax = 8 * 1024 * 1024;
 
-/** The body as it is meant; null where it cannot be had. Nothing is done for one that came as it is. */
+/** Returns the decompressed body; the same buffer when it is not compressed, null when it cannot be decompressed. */
 export function decodeBody(headers: ProviderHeaders, body: Buffer): Buffer | null {
   const encoding = headers['content-encoding'];
   if (encoding === undefined || encoding === 'identity') return body;
@@ -34,7 +34,7 @@ export function decodeBody(headers: ProviderHeaders, body: Buffer): Buffer | nul
   }
 }
 
-/** The answer as it is meant, or as it came where that cannot be had; then it still says its encoding. */
+/** Decompresses a response; returns it unchanged, with its encoding header, when that fails. */
 export function decodeResponse(
   headers: ProviderHeaders,
   body: Buffer,

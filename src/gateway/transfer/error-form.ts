@@ -1,9 +1,9 @@
-/** Knows whose form the errors of an inference request have. */
+/** Selects the error format of an inference request. */
 import type { GatewayErrorForm } from './gateway-error.ts';
 
 /**
- * Clients of Anthropic read errors in a form of their own, and whoever deletes a response gets them without
- * anything around; `path` is behind `/v1`.
+ * Anthropic SDKs expect their own format, and clients that delete a response expect a bare error object. `path` is
+ * below `/v1`.
  */
 export function errorFormOf(method: string | undefined, path: string): GatewayErrorForm {
   if (path === '/messages' || path.startsWith('/messages/')) return 'anthropic';

@@ -1,27 +1,27 @@
-/** Knows how events of a stream that goes on to a caller are read beside it. */
+/** Reads the data of stream events while the stream is passed on to a caller. */
 
 import { NotTranslatable } from '../../upstream/dialects/document-node.ts';
 import { EventReader } from '../../upstream/dialects/event-reader.ts';
 
-/** Yields what each event says that ends with these bytes; nothing more behind one that is too large to be read. */
+/** Returns a function that returns the data of the events that end in the given bytes; stops after an oversized event. */
 export function eventDataReader(): (bytes: Buffer) => readonly string[] {
   const reader = new EventReader();
   let isOver = false;
   return (bytes) => {
-    const told: string[] = [];
-    if (isOver) return told;
+    const events: string[] = [];
+    if (isOver) return events;
     try {
-      reader.push(bytes, (data) => told.push(data));
+      reader.push(bytes, (data) => events.push(data));
     } catch (thrown) {
-      // It is passed on all the same.
+      // The stream is still passed on.
       if (!(thrown instanceof NotTranslatable)) throw thrown;
       isOver = true;
     }
-    return told;
+    return events;
   };
 }
 
-/** Undefined for what is no JSON. */
+/** Undefined when the text is not JSON. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text);

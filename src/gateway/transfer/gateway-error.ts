@@ -1,4 +1,4 @@
-/** Knows every error that the gateway itself answers, and its forms for clients of OpenAI and of Anthropic (docs/reference/inference.md, Errors). */
+/** Defines the errors of the gateway itself and their formats for OpenAI and Anthropic SDKs (docs/reference/inference.md, Errors). */
 
 import type { RefusedCredential } from '../../auth/refused-credentials.ts';
 
@@ -52,11 +52,11 @@ export type GatewayErrorCode = keyof typeof gatewayErrors;
 export class GatewayError extends Error {
   override name = 'GatewayError';
   readonly code: GatewayErrorCode;
-  /** Header, parameter or JSON path to blame; null where there is none. */
+  /** Header, parameter or JSON path that caused the error; null for none. */
   readonly param: string | null;
-  /** When another try may be let through; null where nobody knows. */
+  /** Milliseconds after which a retry may succeed; null when unknown. */
   readonly retryAfterMs: number | null;
-  /** What was shown and is not good; null for any other error. */
+  /** The rejected credential; null for any other error. */
   readonly refused: RefusedCredential | null;
 
   constructor(
@@ -82,7 +82,7 @@ export class GatewayError extends Error {
 
 export type GatewayErrorForm = 'openai' | 'anthropic' | 'flat';
 
-/** The body of the answer, as clients of that format read it. */
+/** Returns the response body in the given format. */
 export function gatewayErrorBody(error: GatewayError, form: GatewayErrorForm): string {
   const { code, message, param } = error;
   const { type } = gatewayErrors[code];
@@ -91,7 +91,7 @@ export function gatewayErrorBody(error: GatewayError, form: GatewayErrorForm): s
   }
   if (form === 'flat') return JSON.stringify({ message, type, param, code });
   const isThread = code === 'not_found' && param === 'previous_message_id';
-  // By this clients know that they have to begin anew, with all that was said.
+  // With this code, clients send the whole conversation again.
   const details = isThread ? { details: { error_code: 'thread_not_found' } } : {};
   return form === 'anthropic'
     ? JSON.stringify({ type: 'error', error: { type, message, code, param, ...details } })

@@ -1,4 +1,4 @@
-/** Knows how the answer of a provider is read whole, before anything of it goes to the caller. */
+/** Reads the response of a provider completely before any of it is sent. */
 import type { Call } from '../../upstream/call.ts';
 import type { Caller } from './caller.ts';
 import { GatewayError } from './gateway-error.ts';
@@ -6,25 +6,25 @@ import { linger } from './linger.ts';
 import type { EventFilter, RelayEnd } from './relay.ts';
 import { hasTinyChunks } from './tiny-chunks.ts';
 
-/** An answer that is larger is not judged. */
+/** Bound of a response that is read completely. */
 const gatheredBytesMax = 8 * 1024 * 1024;
 
 export interface WholeBody {
-  /** What there was when it ended. */
+  /** Everything that arrived. */
   readonly body: Buffer;
   readonly end: RelayEnd;
 }
 
 export interface GatherOptions {
   readonly caller: Caller;
-  /** As of a relay. */
+  /** See the option of a relay. */
   readonly lingerMs: number;
   readonly events: EventFilter | null;
-  /** Sees what is kept, as it comes. */
+  /** Receives the bytes as they arrive. */
   readonly onBytes?: ((bytes: Buffer) => void) | null;
 }
 
-/** Never rejects; an answer that is too large breaks off. */
+/** Never rejects; a response that is too large ends as broken. */
 export function readWhole(
   call: Call,
   { caller, lingerMs, events, onBytes }: GatherOptions,
@@ -38,7 +38,7 @@ export function readWhole(
     hasLeft = true;
     lingering = linger(call, lingerMs);
   });
-  const keep = (chunk: Buffer): void => {
+  const add = (chunk: Buffer): void => {
     bytes += chunk.length;
     chunks.push(chunk);
     onBytes?.(chunk);
@@ -51,11 +51,11 @@ export function readWhole(
   };
   call.pipe({
     data: (chunk) => {
-      keep(events === null ? chunk : events.pass(chunk));
+      add(events === null ? chunk : events.pass(chunk));
       return true;
     },
     end: () => {
-      if (events !== null) keep(events.rest());
+      if (events !== null) add(events.rest());
       finish(hasLeft ? { kind: 'left', isRead: true } : { kind: 'whole' });
     },
     fail: (error) =>

@@ -1,11 +1,11 @@
-/** Knows how long an answer is read on whose caller has gone. */
+/** Limits how long a response is read after its caller has gone. */
 import { type Call, CallCut } from '../../upstream/call.ts';
 
-/** Cuts the call off after so long, at once for 0; to be cleared when its answer has ended. */
+/** Cuts the call after `lingerMs`, or at once for 0. The caller clears the timer when the response has ended. */
 export function linger(call: Call, lingerMs: number): NodeJS.Timeout | null {
   const cut = (): void => call.cut(new CallCut('the caller has gone'));
   if (lingerMs > 0) {
-    // What has come is read first: in a busy process a timer would go before it.
+    // Reads pending data first, because in a busy process the timer would run before it.
     return setTimeout(() => setImmediate(cut), lingerMs);
   }
   cut();

@@ -1,13 +1,13 @@
-/** Knows what is said to bytes that are no request for inference: those that are no HTTP, come too slowly, or ask for a tunnel. */
+/** Builds responses to bytes that are not an inference request: malformed HTTP, slow requests and tunnels. */
 import { STATUS_CODES } from 'node:http';
 import { renderRawResponse } from '../../http/connections/refusals.ts';
 import { GatewayError, gatewayErrorBody } from './gateway-error.ts';
 
-/** Methods that are passed on. Others a provider could answer by telling what it was sent, its credential too. */
+/** Forwarded methods. Others, such as TRACE, could make a provider echo its credential. */
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 export const allowedMethods = methods.join(', ');
 
-/** Null for a method that is passed on. */
+/** Null for a forwarded method. */
 export function methodFault(method: string): GatewayError | null {
   if (methods.includes(method)) return null;
   return new GatewayError('method_not_allowed', `The method must be one of ${allowedMethods}`);
@@ -17,7 +17,7 @@ export function tunnelFault(): GatewayError {
   return methodFault('CONNECT')!;
 }
 
-/** `code` and `reason` are those of the parser, which quotes nothing of what came. */
+/** `code` and `reason` come from the parser, which quotes no input. */
 export function malformedFault({
   code,
   reason,
@@ -36,7 +36,7 @@ export function malformedFault({
   return new GatewayError('invalid_request', `The bytes are no HTTP request${why}`);
 }
 
-/** As it goes over the wire, the last of its connection. */
+/** Returns the raw response, which is the last of its connection. */
 export function errorResponseText(error: GatewayError): string {
   const { status } = error;
   const headers = error.code === 'method_not_allowed' ? [`Allow: ${allowedMethods}`] : [];

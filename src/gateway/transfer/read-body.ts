@@ -1,4 +1,4 @@
-/** Knows how the body of a request is taken in: whole, bounded, and read as JSON where it is that. */
+/** Reads the body of a request completely, within a bound, and parses it as JSON. */
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { countMembers, parseWithExactKeys } from '../../model/json/json-object.ts';
@@ -7,10 +7,10 @@ import { GatewayError } from './gateway-error.ts';
 import { hasTinyChunks } from './tiny-chunks.ts';
 
 /**
- * The bytes; null for a request without any. Yields at once where all of them have come, as those of most
- * requests have when the piece that the headers came with is read.
+ * Null for a request without a body. Synchronous when the whole body has arrived, which is usual because it comes in
+ * the same packet as the headers.
  *
- * @throws GatewayError beyond the bound
+ * @throws GatewayError when the body exceeds the bound
  */
 export function readBody(
   request: IncomingMessage,
@@ -20,33 +20,33 @@ export function readBody(
   if (coding === undefined && (length === undefined || length === '0')) return null;
   if (length !== undefined && Number(length) > bytesMax) throw tooLarge(bytesMax);
   if (request.destroyed) throw callerGone();
-  // The last byte is there before the end is told.
-  const isThere = request.complete || request.readableLength === Number(length);
-  return isThere ? takenOf(request, bytesMax) : comingOf(request, bytesMax);
+  // The last byte may be buffered before `complete` is set.
+  const hasArrived = request.complete || request.readableLength === Number(length);
+  return hasArrived ? readBuffered(request, bytesMax) : readStream(request, bytesMax);
 }
 
-/** To take what lies there costs a fraction of waiting for the events of a stream. */
-function takenOf(request: IncomingMessage, bytesMax: number): Buffer {
+/** Reading the buffered bytes is much cheaper than listening to stream events. */
+function readBuffered(request: IncomingMessage, bytesMax: number): Buffer {
   const body: Buffer = request.read() ?? Buffer.alloc(0);
   if (body.length > bytesMax) throw tooLarge(bytesMax);
-  // Else its end would be waited for, with the next request of the connection behind it; nothing of this one is.
-  void inAMoment.then(() => request.resume());
+  // Consumes the end event, without which the connection would not parse its next request.
+  void resolved.then(() => request.resume());
   return body;
 }
 
-const inAMoment = Promise.resolve();
+const resolved = Promise.resolve();
 
-function comingOf(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
+function readStream(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   let first: Buffer | null = null;
   let more: Buffer[] | null = null;
   let bytes = 0;
   request.on('data', (chunk: Buffer) => {
     bytes += chunk.length;
-    const isCrumbled = more !== null && hasTinyChunks(more.length, bytes);
-    if (bytes > bytesMax || isCrumbled) {
+    const isFragmented = more !== null && hasTinyChunks(more.length, bytes);
+    if (bytes > bytesMax || isFragmented) {
       request.pause();
-      reject(isCrumbled ? crumbled() : tooLarge(bytesMax));
+      reject(isFragmented ? fragmented() : tooLarge(bytesMax));
     } else if (first === null) first = chunk;
     else {
       more ??= [first];
@@ -71,33 +71,35 @@ function tooLarge(bytesMax: number): GatewayError {
   return new GatewayError('body_too_large', `The body has more than ${bytesMax} bytes`);
 }
 
-function crumbled(): GatewayError {
+function fragmented(): GatewayError {
   return new GatewayError('invalid_request', 'The body comes in pieces that are too small');
 }
 
 export type Params = Readonly<Record<string, unknown>>;
 
-/** Whether a body says that it is JSON, or says nothing and so is taken for it. */
+/** Whether the content type is JSON or missing. */
 export function isJsonType(type: string | undefined): boolean {
   return type === undefined || /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i.test(type);
 }
 
-/** At the top. Requests have some dozens; each costs as much as hundreds of letters do, and is looked at again and again. */
+/** Bound of top-level members. Requests have a few dozen; each is expensive and inspected repeatedly. */
 const membersMax = 1_000;
 
-/** Smaller ones cost less to read as a whole. */
+/** Smaller bodies are cheaper to parse completely. */
 const outlinedBytesMin = 8 * 1024;
 
 /**
- * What an object in JSON says. A body is refused that a provider could read otherwise: with a member
- * twice at the top, where the model and the bounds of an answer stand.
+ * Parses a JSON object. Rejects duplicate top-level members, because a provider could read another model or limit
+ * than the gateway.
+ *
+ * @throws GatewayError for a body that is not an unambiguous JSON object
  */
 export function parseParams(body: Buffer): Params {
   if (!isUtf8(body)) throw new GatewayError('invalid_json', 'The body is no valid UTF-8');
   const isOutlined = body.length > outlinedBytesMin && !isAscii(body);
   const outlined = isOutlined ? parseLazily(body, membersMax) : null;
   const params = outlined ?? wholeObject(body.toString('utf8'));
-  for (const name of memberNames(params)) if (!usual.has(name)) refuseTwin(name);
+  for (const name of memberNames(params)) if (!commonNames.has(name)) refuseCaseVariant(name);
   return params;
 }
 
@@ -117,8 +119,8 @@ function wholeObject(text: string): Params {
   return value as Params;
 }
 
-/** What the gateway judges by. */
-const judged = new Set([
+/** Members that the gateway evaluates. */
+const evaluated = new Set([
   'model',
   'stream',
   'stream_options',
@@ -131,9 +133,9 @@ const judged = new Set([
   'user',
 ]);
 
-/** Which most requests have, so that they cost no more than a look. */
-const usual = new Set([
-  ...judged,
+/** Common names, which need no further check. */
+const commonNames = new Set([
+  ...evaluated,
   'messages',
   'temperature',
   'top_p',
@@ -149,11 +151,11 @@ const usual = new Set([
   'reasoning_effort',
 ]);
 
-/** Some providers heed no case, and would read `MODEL` where `model` was judged. */
-function refuseTwin(name: string): void {
+/** Rejects names such as `MODEL`, which a case-insensitive provider would read as `model`. */
+function refuseCaseVariant(name: string): void {
   if (/^[a-z\d_]*$/.test(name)) return;
   const folded = name.toUpperCase().toLowerCase();
-  if (!judged.has(folded)) return;
+  if (!evaluated.has(folded)) return;
   throw new GatewayError('invalid_json', `${folded} must be written in small letters`, folded);
 }
 

@@ -1,4 +1,4 @@
-/** Knows how the answer of a provider goes to the caller: its bytes as they are, no faster than the caller takes them. */
+/** Relays the response of a provider to the caller, with backpressure. */
 import { isAscii } from 'node:buffer';
 import type { ServerResponse } from 'node:http';
 import type { Call, ProviderHeaders, Sink } from '../../upstream/call.ts';
@@ -7,68 +7,65 @@ import { GatewayError } from './gateway-error.ts';
 import { linger } from './linger.ts';
 import { hasTinyChunks } from './tiny-chunks.ts';
 
-/** What the bytes of a stream go through on their way. */
+/** Transforms the bytes of a stream. */
 export interface EventFilter {
-  /** What of it goes to the caller. */
+  /** Returns the bytes for the caller. */
   pass(chunk: Buffer): Buffer;
-  /** What goes to the caller when no more comes. */
+  /** Returns the last bytes for the caller at the end of the stream. */
   rest(): Buffer;
 }
 
 export interface RelayOptions {
   readonly response: ServerResponse;
   readonly caller: Caller;
-  /** Beside those of the provider, where an answer does not come whole: what is true of them then. */
+  /** Builds the gateway's headers for a response that is not sent as a whole. */
   readonly headers: () => Record<string, string>;
-  /** In place of the status of the provider; null where that stays. */
+  /** Replaces the status of a streamed response; null keeps it. */
   readonly status: number | null;
-  /** What follows the last event of a stream; null for nothing. */
+  /** Bytes after the last event of a stream; null for none. */
   readonly trailer: Buffer | null;
-  /** What the events of a stream go through; null where nobody looks at them. */
+  /** Filter for the events of a stream; null for none. */
   readonly events: EventFilter | null;
-  /** What headers of the gateway's own begin with; a provider's are held back. */
+  /** Prefix of the gateway's headers; headers of the provider with this prefix are dropped. */
   readonly headerPrefix: string;
-  /** A caller who takes nothing of its answer for so long is cut off. */
+  /** A caller that reads nothing for this time is disconnected. */
   readonly stalledMs: number;
-  /** How long the rest of an answer is read whose caller has gone, to see what it used; 0 for not at all. */
+  /** How long the response is read after the caller has gone, to meter it; 0 cuts it at once. */
   readonly lingerMs: number;
-  /** Called when the first piece of a stream, or all of another answer, is there. */
+  /** Called with the first chunk of a stream, or when another response is complete. */
   readonly onFirst: () => void;
-  /** Other bytes are sent than come: of an answer that is no stream they can be made of all of it only. */
+  /** Whether the body is rewritten, which needs the complete body unless it is a stream. */
   readonly isRewritten: boolean;
   /**
-   * Looks at an answer that came whole, before it is sent, with its text where that has been made; yields
-   * what is sent of it and with it.
+   * Called with a complete response before it is sent, and with its text if already decoded. Returns what is sent.
    *
-   * @throws GatewayError where it cannot be sent
+   * @throws GatewayError when it cannot be sent
    */
   readonly onWhole: (body: Buffer, text: string | null) => WholeRelayResponse;
 }
 
-/** What is sent of an answer that came whole, and with it. */
 interface WholeRelayResponse {
   readonly headers: Record<string, string>;
   readonly body: Buffer;
 }
 
-/** How a relay ended. */
 export type RelayEnd =
   | { readonly kind: 'whole' }
-  /** The caller went before the end; `isRead` says that the answer was read to its end all the same. */
+  /** The caller left before the end; `isRead` if the response was still read completely. */
   | { readonly kind: 'left'; readonly isRead: boolean }
-  /** The provider did not go on; what was sent by then cannot be taken back. */
+  /** The provider broke off; bytes that were already sent cannot be taken back. */
   | { readonly kind: 'broken'; readonly error: Error; readonly isStarted: boolean };
 
-/** Longer than a provider may be silent, so that nobody is cut off for what another does. */
+/** Longer than the silence timeout of providers, so that a slow provider does not disconnect the caller. */
 export const stalledMs = 630_000;
-/** Answers up to here are sent in one piece, which costs the least. */
+/** Responses up to this size are sent as a whole, which is cheapest. */
 const gatheredBytesMax = 4 * 1024 * 1024;
-/** Longer ones cost more to copy than a second write does. */
+/** Above this size, copying costs more than a second write. */
 const joinedBytesMax = 16 * 1024;
 const nothing = Buffer.alloc(0);
 
-/** Of the connection to the provider, or of no use behind us; what a browser keeps would be of the gateway's own site. */
-const heldBack = new Set([
+/** Headers that concern the connection to the provider, or that a browser would apply to the gateway's own site. */
+const droppedHeaders = new Set([
   'connection',
   'keep-alive',
   'proxy-authenticate',
@@ -85,15 +82,15 @@ const heldBack = new Set([
   'proxy-authentication-info',
 ]);
 
-/** They say something of the bytes that came. */
-const ofBytes = ['content-encoding', 'content-length', 'content-md5', 'content-digest', 'etag'];
+/** Headers that describe the received bytes. */
+const bodyHeaders = ['content-encoding', 'content-length', 'content-md5', 'content-digest', 'etag'];
 
-/** Sends the answer that has begun; resolves when the last byte is on its way, or none will follow. */
+/** Resolves when the last byte has been written, or when no more will follow. */
 export function relay(call: Call, options: RelayOptions): Promise<RelayEnd> {
   const { promise, resolve } = Promise.withResolvers<RelayEnd>();
-  const one = new Relay(call, options, resolve);
-  options.caller.onLeave(() => one.leave());
-  one.begin();
+  const instance = new Relay(call, options, resolve);
+  options.caller.onLeave(() => instance.leave());
+  instance.begin();
   return promise;
 }
 
@@ -102,7 +99,7 @@ class Relay implements Sink {
   readonly #options: RelayOptions;
   readonly #end: (end: RelayEnd) => void;
   readonly #isStream: boolean;
-  /** Null once pieces are sent as they come. */
+  /** Null once chunks are sent as they arrive. */
   #gathered: Buffer[] | null;
   #gatheredBytes = 0;
   #isFirst = true;
@@ -120,13 +117,13 @@ class Relay implements Sink {
   begin(): void {
     if (this.#isStream && !this.#hasLeft) {
       this.#writeHead();
-      // A stream is worth its headers before its first event. Flushed, they would go out in UTF-8.
+      // Sends the head of a stream before its first event; flushHeaders would encode it in UTF-8.
       this.#options.response.write(nothing);
     }
     this.#call.pipe(this);
   }
 
-  /** The caller has gone. */
+  /** Called when the caller has gone. */
   leave(): void {
     this.#hasLeft = true;
     this.#lingering = linger(this.#call, this.#options.lingerMs);
@@ -147,7 +144,7 @@ class Relay implements Sink {
     if (this.#gathered !== null) {
       if (!this.#sendWhole(this.#gathered)) return;
     } else {
-      // It is looked at where nobody takes it, too.
+      // The rest is metered even if nobody receives it.
       const rest = events?.rest() ?? nothing;
       if (!this.#hasLeft) {
         if (rest.length > 0) response.write(rest);
@@ -160,7 +157,7 @@ class Relay implements Sink {
   fail(error: Error): void {
     const { response } = this.#options;
     const isStarted = response.headersSent;
-    // An answer that ends as if it were whole would be taken for one.
+    // A regular end would make the response look complete.
     if (isStarted && !this.#hasLeft) response.destroy();
     this.#finish(
       this.#hasLeft ? { kind: 'left', isRead: false } : { kind: 'broken', error, isStarted },
@@ -175,14 +172,14 @@ class Relay implements Sink {
     this.#end(end);
   }
 
-  /** Until there is too much of it to be kept. */
+  /** Collects chunks until there are too many to send as a whole. */
   #gather(chunk: Buffer): boolean {
     const gathered = this.#gathered!;
     gathered.push(chunk);
     this.#gatheredBytes += chunk.length;
-    const isTooMuch =
+    const isTooLarge =
       this.#gatheredBytes > gatheredBytesMax || hasTinyChunks(gathered.length, this.#gatheredBytes);
-    if (!isTooMuch) return true;
+    if (!isTooLarge) return true;
     if (this.#options.isRewritten) {
       const message = `The answer of the provider has more than ${gatheredBytesMax} bytes, or comes in crumbs`;
       this.#call.cut(new GatewayError('answer_not_translatable', message));
@@ -198,61 +195,61 @@ class Relay implements Sink {
   #writeHead(): void {
     const { response, headers, events, status } = this.#options;
     const all = this.#headers(headers());
-    // What goes through something may come out longer or shorter.
+    // A filter may change the length.
     if (events !== null) delete all['content-length'];
     response.writeHead(status ?? this.#call.status, all);
     response.on('drain', () => this.#call.resume());
     this.#watchCaller();
   }
 
-  /** It ends when the answer does, with the time that the connection is kept. */
+  /** Node resets this timeout to the keep-alive time when the response ends. */
   #watchCaller(): void {
     const { response, stalledMs } = this.#options;
     response.socket?.setTimeout(stalledMs);
   }
 
-  /** Whether there is something to send. */
+  /** False when sending failed. */
   #sendWhole(gathered: readonly Buffer[]): boolean {
     const { response, onWhole } = this.#options;
     const { status } = this.#call;
-    const came = gathered.length === 1 ? gathered[0]! : Buffer.concat(gathered);
-    const text = came.length <= joinedBytesMax ? asciiOf(came) : null;
-    let told: WholeRelayResponse;
+    const received = gathered.length === 1 ? gathered[0]! : Buffer.concat(gathered);
+    const text = received.length <= joinedBytesMax ? asciiOf(received) : null;
+    let whole: WholeRelayResponse;
     try {
-      told = onWhole(came, text);
+      whole = onWhole(received, text);
     } catch (thrown) {
       this.fail(thrown as Error);
       return false;
     }
     if (this.#hasLeft) return true;
-    const all = this.#headers(told.headers);
-    // One that asks for the head only is told of a length that it does not get.
+    const all = this.#headers(whole.headers);
+    // The length header of a HEAD response must stay that of the provider.
     if (response.req.method !== 'HEAD' && status !== 204 && status !== 304) {
-      all['content-length'] = String(told.body.length);
+      all['content-length'] = String(whole.body.length);
     }
     response.writeHead(status, all);
-    endWith(response, told.body, told.body === came ? text : null);
-    // Most callers have taken all of it by now.
+    endWith(response, whole.body, whole.body === received ? text : null);
+    // The socket usually has taken everything by now.
     if (response.writableLength > 0) this.#watchCaller();
     return true;
   }
 
-  #headers(ours: Record<string, string>): ReturnType<typeof passedHeaders> {
-    const headers = passedHeaders(this.#call.headers, ours, this.#options.headerPrefix);
-    if (this.#options.isRewritten) for (const name of ofBytes) delete headers[name];
-    // Who reads on for what such an answer cannot have takes the next one for it.
+  #headers(own: Record<string, string>): ReturnType<typeof passedHeaders> {
+    const headers = passedHeaders(this.#call.headers, own, this.#options.headerPrefix);
+    if (this.#options.isRewritten) for (const name of bodyHeaders) delete headers[name];
+    // A body length on 204 would make clients take the next response for the body.
     if (this.#call.status === 204) delete headers['content-length'];
     return headers;
   }
 }
 
-/** As a text it goes out with the head, in one write of the system; each byte is a letter of Latin-1. */
+/** A string is sent together with the head in one system call; Latin-1 preserves every byte. */
 function endWith(response: ServerResponse, body: Buffer, text: string | null): void {
   if (body.length > joinedBytesMax) response.end(body);
   else response.end(text ?? body.toString('latin1'), 'latin1');
 }
 
-/** One text for who reads it and for sending it, as it is the same in all codings; null for any other. */
+/** Decodes ASCII once, for reading and for sending, because it is the same in all encodings; null otherwise. */
 function asciiOf(bytes: Buffer): string | null {
   return isAscii(bytes) ? bytes.toString('latin1') : null;
 }
@@ -263,26 +260,26 @@ export function isEventStream(headers: ProviderHeaders): boolean {
 }
 
 /**
- * Puts those of the provider that mean something to the caller beside `ours`, which count before them;
- * such as begin with `prefix` are ours only.
+ * Adds the headers of the provider that concern the caller to `own`, which take precedence. Headers with `prefix`
+ * are dropped because only the gateway may send them.
  */
 export function passedHeaders(
-  given: ProviderHeaders,
-  ours: Record<string, string>,
+  received: ProviderHeaders,
+  own: Record<string, string>,
   prefix: string,
 ): Record<string, string | string[]> {
-  const headers: Record<string, string | string[]> = ours;
-  const ofConnection = namesIn(given.connection);
-  for (const name in given) {
-    const value = given[name];
-    if (value === undefined || heldBack.has(name) || Object.hasOwn(headers, name)) continue;
-    if (ofConnection?.has(name)) continue;
+  const headers: Record<string, string | string[]> = own;
+  const connectionNames = namesIn(received.connection);
+  for (const name in received) {
+    const value = received[name];
+    if (value === undefined || droppedHeaders.has(name) || Object.hasOwn(headers, name)) continue;
+    if (connectionNames?.has(name)) continue;
     if (!name.startsWith(prefix) && !name.startsWith('x-gateway-')) headers[name] = value;
   }
   return headers;
 }
 
-/** Headers that are of the connection since its header says so, save those that tell of the content. */
+/** Names that the `connection` header lists, except content headers. */
 function namesIn(connection: string | string[] | undefined): ReadonlySet<string> | null {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close')
     return null;

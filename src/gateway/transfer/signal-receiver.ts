@@ -1,12 +1,11 @@
-/** Knows what stands for the connection of a caller where the gateway asks for itself. */
+/** Stands in for the connection of a caller in internal calls; an AbortSignal closes it. */
 import { EventEmitter } from 'node:events';
 
-/** Gone when nobody wants the answer any more. */
 export class SignalReceiver extends EventEmitter<{ close: [] }> {
   readonly writableFinished = false;
   readonly #signal: AbortSignal | undefined;
 
-  /** Without a signal it is wanted to its end. */
+  /** Without a signal the receiver is never closed. */
   constructor(signal: AbortSignal | undefined) {
     super();
     this.#signal = signal;

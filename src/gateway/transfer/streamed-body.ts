@@ -1,19 +1,19 @@
-/** Knows a body that goes to a provider while it comes: once, bounded, and no faster than the provider takes it. */
+/** Streams a request body to a provider while it arrives: once, bounded, and with backpressure. */
 import type { IncomingMessage } from 'node:http';
 import type { StreamedRequestBody } from '../../upstream/call.ts';
 import { GatewayError } from './gateway-error.ts';
 
-/** What is shorter is read whole, and so can be sent again. */
+/** Shorter bodies are read completely, so that they can be sent again. */
 const wholeBytesMax = 1024 * 1024;
 
 export class StreamedBody implements StreamedRequestBody {
   readonly bytes: number | null;
   readonly #request: IncomingMessage;
   readonly #bytesMax: number;
-  #isTaken = false;
+  #isStarted = false;
   #isWhole = false;
 
-  /** @throws GatewayError where it says that it is larger */
+  /** @throws GatewayError when the declared length exceeds the bound */
   constructor(request: IncomingMessage, bytesMax: number) {
     this.bytes = lengthOf(request);
     this.#request = request;
@@ -22,7 +22,7 @@ export class StreamedBody implements StreamedRequestBody {
   }
 
   get isStarted(): boolean {
-    return this.#isTaken;
+    return this.#isStarted;
   }
 
   get isWhole(): boolean {
@@ -30,10 +30,10 @@ export class StreamedBody implements StreamedRequestBody {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void> {
-    this.#isTaken = true;
+    this.#isStarted = true;
     let bytes = 0;
-    const coming = this.#request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
-    for await (const piece of coming) {
+    const chunks = this.#request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
+    for await (const piece of chunks) {
       bytes += piece.length;
       if (bytes > this.#bytesMax) throw tooLarge(this.#bytesMax);
       yield piece;

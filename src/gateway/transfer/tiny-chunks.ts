@@ -1,10 +1,10 @@
-/** Knows when bytes come in pieces so small that keeping the pieces would cost a hundred times what they hold. */
+/** Detects bodies in chunks so small that buffering them would cost a hundred times their size. */
 
-/** As many as there may be of any size. */
+/** Number of chunks that may have any size. */
 const piecesMax = 4096;
 const pieceBytesMin = 64;
 
-/** Of `bytes` that came in so many pieces; nobody sends like that but to do harm. */
+/** Whether `bytes` arrived in so many `pieces` that only an attack explains it. */
 export function hasTinyChunks(pieces: number, bytes: number): boolean {
   return pieces > piecesMax && bytes < pieces * pieceBytesMin;
 }

@@ -1,4 +1,4 @@
-/** Knows every wire format by its name. */
+/** Lists the wire formats by name. */
 import type { DialectName } from '../../model/services/provider-addresses.ts';
 import { anthropic } from './anthropic.ts';
 import { azureOpenAi } from './azure-openai.ts';

@@ -1,18 +1,18 @@
-/** Knows between which formats what is said is translated, and what of it is asked for where. */
+/** Selects the translation between the format of a caller and that of a provider. */
 import { type DialectName, openAiModelServices } from '../../model/services/provider-addresses.ts';
 import { OpenAiEvents } from './anthropic-events-to-openai.ts';
 import { openAiRequest } from './anthropic-request-to-openai.ts';
-import { openAiResponse, openAiError } from './anthropic-response-to-openai.ts';
+import { openAiError, openAiResponse } from './anthropic-response-to-openai.ts';
 import { ChainedEvents } from './chained-events.ts';
 import { ResponseEvents } from './chat-events-to-responses.ts';
 import { responseError, responseFromChat } from './chat-response-to-responses.ts';
 import { AnthropicEvents } from './openai-events-to-anthropic.ts';
 import { anthropicRequest } from './openai-request-to-anthropic.ts';
-import { anthropicResponse, anthropicError } from './openai-response-to-anthropic.ts';
+import { anthropicError, anthropicResponse } from './openai-response-to-anthropic.ts';
 import { chatRequest } from './responses-request-to-chat.ts';
 import type { Translation } from './translation.ts';
 
-/** A caller that speaks OpenAI's format of chats, and a provider that speaks Anthropic's. */
+/** From OpenAI chat to Anthropic messages. */
 const chatToAnthropic: Translation = {
   path: '/messages',
   request: anthropicRequest,
@@ -21,7 +21,7 @@ const chatToAnthropic: Translation = {
   events: (about) => new OpenAiEvents(about),
 };
 
-/** A caller that speaks Anthropic's format, and a provider that speaks OpenAI's. */
+/** From Anthropic messages to OpenAI chat. */
 const messagesToOpenAi: Translation = {
   path: '/chat/completions',
   request: (body, service) =>
@@ -31,7 +31,7 @@ const messagesToOpenAi: Translation = {
   events: () => new AnthropicEvents(),
 };
 
-/** A caller that asks for responses, and a provider that knows chats only. */
+/** From OpenAI responses to OpenAI chat. */
 const responsesToChat: Translation = {
   path: '/chat/completions',
   request: (body, service) =>
@@ -41,7 +41,7 @@ const responsesToChat: Translation = {
   events: ({ response }) => new ResponseEvents(response!),
 };
 
-/** By way of a chat. */
+/** From OpenAI responses to Anthropic messages, through a chat. */
 const responsesToAnthropic: Translation = {
   path: chatToAnthropic.path,
   request: (body, service) =>
@@ -56,8 +56,8 @@ const responsesToAnthropic: Translation = {
 };
 
 /**
- * Null where a provider of this format is asked as the caller asks; `path` is behind `/v1`. Without
- * `hasResponses` they are made of chats.
+ * Null when the provider has the format of the caller; `path` is below `/v1`. Without `hasResponses`, responses are
+ * made of chats.
  */
 export function translationFor(
   path: string,

@@ -1,22 +1,27 @@
-/** Knows how the events of a message in the format of Anthropic are told in that of OpenAI. */
+/** Translates the events of an Anthropic message to OpenAI chat chunks. */
 import { finishReason, openAiError, openAiUsage } from './anthropic-response-to-openai.ts';
-import { type Json, DocumentNode } from './document-node.ts';
-import { type TranslationContext, brokenOff, type EventTranslation, faultOf } from './translation.ts';
+import { DocumentNode, type Json } from './document-node.ts';
+import {
+  brokenOff,
+  type EventTranslation,
+  faultOf,
+  type TranslationContext,
+} from './translation.ts';
 
-/** A call of a tool whose block has not ended. */
+/** A tool call whose block has not ended. */
 interface OpenCall {
-  /** Among the calls of the answer. */
+  /** Index among the tool calls of the response. */
   readonly index: number;
   hasArguments: boolean;
 }
 
 export class OpenAiEvents implements EventTranslation {
   readonly #about: TranslationContext;
-  /** What every chunk begins with; null before the message has. */
+  /** Members of every chunk; null before the message has begun. */
   #head: Json | null = null;
-  /** Said in parts. */
+  /** Usage, which arrives in several events. */
   #usage: Json = {};
-  /** By the index of its block. */
+  /** Open calls by the index of their block. */
   readonly #openCalls = new Map<unknown, OpenCall>();
   #callCount = 0;
   #isOver = false;
@@ -43,7 +48,7 @@ export class OpenAiEvents implements EventTranslation {
         return this.#stop();
       case 'error':
         return this.fail(faultOf(event, 200)?.message ?? brokenOff);
-      // A comment, which keeps the connection busy as it does at Anthropic.
+      // A comment keeps the connection alive, as the ping does at Anthropic.
       case 'ping':
         return ': ping\n\n';
       default:
@@ -108,7 +113,7 @@ export class OpenAiEvents implements EventTranslation {
     return this.#callDelta(call, { function: { arguments: part } });
   }
 
-  /** Arguments of nothing are an object all the same. */
+  /** Sends an empty object when a call has no arguments. */
   #stopBlock(index: unknown): string {
     const call = this.#openCalls.get(index);
     this.#openCalls.delete(index);
@@ -119,8 +124,8 @@ export class OpenAiEvents implements EventTranslation {
   #finish(event: DocumentNode): string {
     const usage = event.at('usage');
     if (!usage.isAbsent) {
-      const said = Object.entries(usage.json()).filter(([, count]) => count !== null);
-      this.#usage = { ...this.#usage, ...Object.fromEntries(said) };
+      const counts = Object.entries(usage.json()).filter(([, count]) => count !== null);
+      this.#usage = { ...this.#usage, ...Object.fromEntries(counts) };
     }
     const reason = event.at('delta').at('stop_reason');
     return reason.isAbsent ? '' : this.#delta({}, finishReason(reason.value));

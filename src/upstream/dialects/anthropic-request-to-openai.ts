@@ -1,13 +1,13 @@
-/** Knows how a request for a message in the format of Anthropic is made in that of OpenAI. */
+/** Translates a request from Anthropic's format to OpenAI's. */
 import { chatMessagesOf } from './anthropic-turns-to-openai.ts';
-import { type Json, DocumentNode } from './document-node.ts';
+import { DocumentNode, type Json } from './document-node.ts';
 
-/** OpenAI's own models know the first name only, many who speak its format the second. */
+/** OpenAI's own models accept only the first name; many compatible services accept only the second. */
 export type OutputLimitName = 'max_completion_tokens' | 'max_tokens';
 
-/** @throws NotTranslatable where it says what OpenAI has no word for */
+/** @throws NotTranslatable when the request has a member without a counterpart in OpenAI's format */
 export function openAiRequest(message: Json, outputLimit: OutputLimitName): Json {
-  const request = new DocumentNode(message).only(...carriedWords, ...wordsWithoutEffect);
+  const request = new DocumentNode(message).only(...translatedMembers, ...ignoredMembers);
   request.at('model').text();
   const speed = request.at('speed');
   if (!speed.isAbsent && speed.value !== 'standard') speed.refuseUnsupported();
@@ -22,7 +22,7 @@ export function openAiRequest(message: Json, outputLimit: OutputLimitName): Json
     ...copyMember(request, 'top_p'),
     ...copyMember(request, 'stop_sequences', 'stop'),
     ...copyMember(request, 'stream'),
-    // Events of Anthropic always end with what was used.
+    // Streams of Anthropic always report usage.
     ...(isStream ? { stream_options: { include_usage: true } } : {}),
     ...tooling(request),
     ...output(request),
@@ -30,8 +30,8 @@ export function openAiRequest(message: Json, outputLimit: OutputLimitName): Json
   };
 }
 
-/** Read above and below. */
-const carriedWords = [
+/** Members that are translated. */
+const translatedMembers = [
   'model',
   'messages',
   'system',
@@ -49,12 +49,12 @@ const carriedWords = [
   'speed',
 ];
 
-/** What a cache is to keep is the choice of OpenAI alone; a thread that begins is all there in the request. */
-const wordsWithoutEffect = ['cache_control', 'thread'];
+/** Ignored members: OpenAI decides what it caches, and a new thread is entirely in the request. */
+const ignoredMembers = ['cache_control', 'thread'];
 
-function copyMember(request: DocumentNode, name: string, likeName = name): Json {
+function copyMember(request: DocumentNode, name: string, targetName = name): Json {
   const word = request.at(name);
-  return word.isAbsent ? {} : { [likeName]: word.value };
+  return word.isAbsent ? {} : { [targetName]: word.value };
 }
 
 function tooling(request: DocumentNode): Json {
@@ -65,15 +65,15 @@ function tooling(request: DocumentNode): Json {
   const choice = request.at('tool_choice');
   if (choice.isAbsent) return { tools: list };
   choice.only('type', 'name', 'disable_parallel_tool_use');
-  const isOneAtATime = choice.at('disable_parallel_tool_use').value === true;
+  const isSequential = choice.at('disable_parallel_tool_use').value === true;
   return {
     tools: list,
     tool_choice: choiceOf(choice),
-    ...(isOneAtATime ? { parallel_tool_calls: false } : {}),
+    ...(isSequential ? { parallel_tool_calls: false } : {}),
   };
 }
 
-/** Tools that Anthropic itself runs, or whose form its models know, have no like. */
+/** Tools that Anthropic runs or defines have no counterpart. */
 function toolOf(tool: DocumentNode): Json {
   const type = tool.at('type');
   if (!type.isAbsent && type.value !== 'custom') type.refuseUnsupported();
@@ -133,7 +133,7 @@ function account(request: DocumentNode): Json {
   const metadata = request.at('metadata');
   const tier = request.at('service_tier');
   const isStandard = tier.value === 'standard_only';
-  // Without it both choose themselves.
+  // Without a tier, both providers choose one.
   if (!tier.isAbsent && !isStandard && tier.value !== 'auto') tier.refuseUnsupported();
   return {
     ...(metadata.isAbsent ? {} : copyMember(metadata.only('user_id'), 'user_id', 'user')),

@@ -1,5 +1,5 @@
-/** Knows how an answer in the format of Anthropic is told in that of OpenAI. */
-import { type Json, DocumentNode } from './document-node.ts';
+/** Translates a response from Anthropic's format to OpenAI's. */
+import { DocumentNode, type Json } from './document-node.ts';
 import type { ProviderFault } from './translation.ts';
 
 /** @throws NotTranslatable */
@@ -46,7 +46,7 @@ function toolCall(block: DocumentNode): Json {
   };
 }
 
-/** As OpenAI calls the end of an answer. */
+/** Maps a stop reason to a finish reason. */
 export function finishReason(reason: unknown): string {
   return (typeof reason === 'string' ? finishReasons.get(reason) : undefined) ?? 'stop';
 }
@@ -58,20 +58,20 @@ const finishReasons = new Map([
   ['refusal', 'content_filter'],
 ]);
 
-/** Anthropic counts apart what is in a cache, OpenAI with the rest. */
+/** Anthropic counts cached tokens separately; OpenAI includes them in the prompt tokens. */
 export function openAiUsage(usage: Json): Json {
   const cached = countOf(usage.cache_read_input_tokens);
   const written = countOf(usage.cache_creation_input_tokens);
   const input = countOf(usage.input_tokens) + cached + written;
   const output = countOf(usage.output_tokens);
-  const thought = (usage.output_tokens_details as Json | null | undefined)?.thinking_tokens;
+  const reasoningTokens = (usage.output_tokens_details as Json | null | undefined)?.thinking_tokens;
   return {
     prompt_tokens: input,
     completion_tokens: output,
     total_tokens: input + output,
     prompt_tokens_details: { cached_tokens: cached, cache_write_tokens: written },
-    ...(typeof thought === 'number'
-      ? { completion_tokens_details: { reasoning_tokens: thought } }
+    ...(typeof reasoningTokens === 'number'
+      ? { completion_tokens_details: { reasoning_tokens: reasoningTokens } }
       : {}),
   };
 }

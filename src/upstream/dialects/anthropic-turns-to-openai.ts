@@ -1,5 +1,5 @@
-/** Knows how the turns of a conversation in the format of Anthropic are said in that of OpenAI. */
-import type { Json, DocumentNode } from './document-node.ts';
+/** Translates the turns of a conversation from Anthropic's format to OpenAI's. */
+import type { DocumentNode, Json } from './document-node.ts';
 
 /** @throws NotTranslatable */
 export function chatMessagesOf(system: DocumentNode, turns: DocumentNode): Json[] {
@@ -22,15 +22,15 @@ export function chatMessagesOf(system: DocumentNode, turns: DocumentNode): Json[
   return messages;
 }
 
-/** What a cache is to keep is the choice of OpenAI alone, so `cache_control` says nothing there. */
-const withoutEffect = 'cache_control';
+/** OpenAI decides what it caches, so `cache_control` is ignored. */
+const ignoredMember = 'cache_control';
 
-/** A text, or blocks of text, as a text or as several. */
+/** Converts a text, or blocks of text, to a text or to parts. */
 function plainText(content: DocumentNode): unknown {
   return content.isText ? content.value : simplify(content.items().map(textPart));
 }
 
-/** Who speaks this format but is not OpenAI often knows one text only. */
+/** Many compatible services accept only a plain text. */
 function simplify(parts: readonly Json[]): unknown {
   return parts.length === 1 && parts[0]!.type === 'text' ? parts[0]!.text : parts;
 }
@@ -41,12 +41,12 @@ function textPart(block: DocumentNode): Json {
 }
 
 function textOf(block: DocumentNode): Json {
-  const citations = block.only('type', 'text', 'citations', withoutEffect).at('citations');
+  const citations = block.only('type', 'text', 'citations', ignoredMember).at('citations');
   if (!citations.isAbsent && citations.items().length > 0) citations.refuseUnsupported();
   return { type: 'text', text: block.at('text').text() };
 }
 
-/** Results of tools are messages of their own, and come first. */
+/** Tool results become separate messages, which come first. */
 function userMessages(content: DocumentNode): Json[] {
   if (content.isText) return [{ role: 'user', content: content.value }];
   const results: Json[] = [];
@@ -75,7 +75,7 @@ function userPart(block: DocumentNode): Json {
 }
 
 function imagePart(block: DocumentNode): Json {
-  const source = block.only('type', 'source', withoutEffect).at('source');
+  const source = block.only('type', 'source', ignoredMember).at('source');
   const type = source.at('type');
   switch (type.value) {
     case 'base64':
@@ -92,9 +92,9 @@ function dataUrl(source: DocumentNode): string {
   return `data:${source.at('media_type').text()};base64,${source.at('data').text()}`;
 }
 
-/** The pages of a PDF; what is to be cited of it has no like. */
+/** Converts a PDF; citations have no counterpart. */
 function filePart(block: DocumentNode): Json {
-  block.only('type', 'source', 'title', 'citations', withoutEffect);
+  block.only('type', 'source', 'title', 'citations', ignoredMember);
   const source = block.at('source');
   if (source.at('type').value !== 'base64') source.at('type').refuseUnsupported();
   const citations = block.at('citations');
@@ -107,9 +107,9 @@ function filePart(block: DocumentNode): Json {
 }
 
 function toolMessage(block: DocumentNode): Json {
-  block.only('type', 'tool_use_id', 'content', 'is_error', withoutEffect);
-  const given = block.at('content');
-  const content = given.isAbsent ? '' : plainText(given);
+  block.only('type', 'tool_use_id', 'content', 'is_error', ignoredMember);
+  const result = block.at('content');
+  const content = result.isAbsent ? '' : plainText(result);
   return {
     role: 'tool',
     tool_call_id: block.at('tool_use_id').text(),
@@ -117,11 +117,11 @@ function toolMessage(block: DocumentNode): Json {
   };
 }
 
-/** That a tool has failed can be said in words only. */
+/** OpenAI has no error flag for tool results, so the text states the error. */
 function withErrorPrefix(content: unknown): unknown {
-  const word = 'Error: ';
-  if (typeof content === 'string') return word + content;
-  return [{ type: 'text', text: word }, ...(content as readonly Json[])];
+  const prefix = 'Error: ';
+  if (typeof content === 'string') return prefix + content;
+  return [{ type: 'text', text: prefix }, ...(content as readonly Json[])];
 }
 
 function assistantMessage(content: DocumentNode): Json {
@@ -137,7 +137,7 @@ function assistantMessage(content: DocumentNode): Json {
       case 'tool_use':
         calls.push(toolCall(block));
         break;
-      // What a model thought before an earlier answer is no part of what it is told.
+      // Earlier reasoning is not sent back to the model.
       case 'thinking':
       case 'redacted_thinking':
         break;
@@ -152,7 +152,7 @@ function assistantMessage(content: DocumentNode): Json {
 }
 
 function toolCall(block: DocumentNode): Json {
-  block.only('type', 'id', 'name', 'input', 'caller', withoutEffect);
+  block.only('type', 'id', 'name', 'input', 'caller', ignoredMember);
   return {
     id: block.at('id').text(),
     type: 'function',

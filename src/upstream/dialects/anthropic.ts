@@ -1,4 +1,4 @@
-/** Knows how Anthropic is asked. */
+/** Defines Anthropic's wire format: credential and version headers. */
 import type { Dialect } from './dialect.ts';
 
 export const anthropic: Dialect = {

@@ -1,5 +1,5 @@
-/** Knows how Azure OpenAI is asked: a deployment in the path, a version in the query, a key in a header of its own. */
-import type { DialectAccount, Dialect } from './dialect.ts';
+/** Defines the wire format of Azure OpenAI: deployment in the path, version in the query, key in its own header. */
+import type { Dialect, DialectAccount } from './dialect.ts';
 
 const apiVersionUsual = '2024-10-21';
 
@@ -16,15 +16,15 @@ export const azureOpenAi: Dialect = {
   },
 };
 
-/** Which answers, whatever model the body names; undefined where that decides. */
+/** The deployment that responds, whatever model the body names; undefined when the model selects it. */
 export function azureDeployment(account: DialectAccount): string | undefined {
   return first(account, 'azure_deployment_id', 'deployment_id');
 }
 
-/** Where a resource of Azure answers; null for no name of one. */
+/** Base URL of an Azure resource; null without a valid resource name. */
 export function azureBaseUrl(account: DialectAccount): string | null {
   const name = first(account, 'azure_resource_name', 'resource_name');
-  // One label of a host, so that no name leads to another host.
+  // Exactly one host label, so that the name cannot lead to another host.
   if (name === undefined || !/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i.test(name)) return null;
   return `https://${name}.openai.azure.com/openai`;
 }

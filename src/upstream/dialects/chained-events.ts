@@ -1,4 +1,4 @@
-/** Knows how events are told in a third format by way of a second. */
+/** Chains two event translations. */
 
 import type { Json } from './document-node.ts';
 import { EventReader } from './event-reader.ts';
@@ -16,27 +16,27 @@ export class ChainedEvents implements EventTranslation {
   }
 
   pass(event: Json): string {
-    return this.#told(this.#first.pass(event));
+    return this.#translate(this.#first.pass(event));
   }
 
   done(): string {
-    return this.#told(this.#first.done());
+    return this.#translate(this.#first.done());
   }
 
   end(): string {
-    return this.#told(this.#first.end()) + this.#second.end();
+    return this.#translate(this.#first.end()) + this.#second.end();
   }
 
   fail(message: string): string {
     return this.#second.fail(message);
   }
 
-  #told(events: string): string {
-    let told = '';
+  #translate(events: string): string {
+    let translated = '';
     this.#reader.push(Buffer.from(events), (data) => {
-      told +=
+      translated +=
         data === '[DONE]' ? this.#second.done() : this.#second.pass(parseExactly(data) as Json);
     });
-    return told;
+    return translated;
   }
 }

@@ -1,4 +1,4 @@
-/** Knows how what a chat says piece by piece becomes the items of a response, each told as it begins, grows and ends. */
+/** Translates chat deltas to the items of a response, with events for their begin, growth and end. */
 import { type StreamedCall, StreamedCalls } from '../../model/objects/streamed-calls.ts';
 import {
   argumentsOf,
@@ -8,47 +8,47 @@ import {
   refusalPart,
   textPart,
 } from './chat-response-to-responses.ts';
-import type { Json, DocumentNode } from './document-node.ts';
+import type { DocumentNode, Json } from './document-node.ts';
 import type { ResponseContext } from './translation.ts';
 
-/** The message that has not ended. */
+/** The open message. */
 interface OpenText {
   readonly kind: 'text' | 'refusal';
-  /** Its place in the output. */
+  /** Index in the output. */
   readonly at: number;
   text: string;
 }
 
-/** A call, and the item that it becomes. */
+/** A tool call and its output item. */
 interface CallItem {
   readonly at: number;
   readonly callId: string;
   readonly call: StreamedCall;
 }
 
-/** An event in the bytes of a stream. */
+/** Formats an event of the stream. */
 type EmitEvent = (type: string, data: Json) => string;
 
 export class ResponseItems {
   readonly #about: ResponseContext;
-  readonly #tell: EmitEvent;
-  /** Those that have ended, each in its place. */
+  readonly #emit: EmitEvent;
+  /** Completed items by output index. */
   readonly #ended: Json[] = [];
-  #begun = 0;
+  #count = 0;
   #text: OpenText | null = null;
   readonly #calls = new StreamedCalls();
   readonly #callItems = new Map<StreamedCall, CallItem>();
-  /** Those that have not ended: a model may say something of one, then of another, then of the first again. */
+  /** Open calls; a model may interleave their deltas. */
   readonly #openCalls = new Set<CallItem>();
-  /** Of which something was said last. */
+  /** The call of the last delta. */
   #latest: CallItem | null = null;
 
-  constructor(about: ResponseContext, tell: EmitEvent) {
+  constructor(about: ResponseContext, emit: EmitEvent) {
     this.#about = about;
-    this.#tell = tell;
+    this.#emit = emit;
   }
 
-  /** Those that have ended, in their order. */
+  /** Completed items in order. */
   get output(): Json[] {
     return this.#ended.filter((item) => item !== undefined);
   }
@@ -74,12 +74,12 @@ export class ResponseItems {
     let events = '';
     if (this.#text?.kind !== kind) {
       events += this.#endText() + this.#endWhole();
-      this.#text = { kind, at: this.#begun++, text: '' };
+      this.#text = { kind, at: this.#count++, text: '' };
       const item = messageItem(this.#about, this.#text.at, [], 'in_progress');
       const output_index = this.#text.at;
-      events += this.#tell('response.output_item.added', { output_index, item });
+      events += this.#emit('response.output_item.added', { output_index, item });
       const part = kind === 'text' ? textPart('') : refusalPart('');
-      events += this.#tell('response.content_part.added', {
+      events += this.#emit('response.content_part.added', {
         ...partOf(this.#about, this.#text),
         part,
       });
@@ -89,15 +89,15 @@ export class ResponseItems {
     const more = kind === 'text' ? { delta: text, logprobs: [] } : { delta: text };
     return (
       events +
-      this.#tell(`response.${eventNameOf(kind)}.delta`, { ...partOf(this.#about, open), ...more })
+      this.#emit(`response.${eventNameOf(kind)}.delta`, { ...partOf(this.#about, open), ...more })
     );
   }
 
-  #call(said: DocumentNode, at: number): string {
-    const called = said.at('function');
-    const [id, name] = [said.at('id'), called.isAbsent ? called : called.at('name')];
+  #call(delta: DocumentNode, at: number): string {
+    const called = delta.at('function');
+    const [id, name] = [delta.at('id'), called.isAbsent ? called : called.at('name')];
     const call = this.#calls.take({
-      index: said.at('index').value,
+      index: delta.at('index').value,
       at,
       id: id.isAbsent ? null : id.text(),
       name: name.isAbsent ? null : name.text(),
@@ -106,30 +106,33 @@ export class ResponseItems {
     const begun = known === undefined ? this.#begin(call, called) : '';
     const item = known ?? this.#callItems.get(call)!;
     this.#latest = item;
-    const delta = called.isAbsent ? '' : argumentsOf(called.at('arguments'));
-    if (delta === '') return begun;
+    const argumentsDelta = called.isAbsent ? '' : argumentsOf(called.at('arguments'));
+    if (argumentsDelta === '') return begun;
     if (!this.#openCalls.has(item)) {
-      if (delta.trim() === '') return begun;
+      if (argumentsDelta.trim() === '') return begun;
       called.at('arguments').refuse('goes back to a call that has ended');
     }
-    call.arguments += delta;
+    call.arguments += argumentsDelta;
     const place = { item_id: this.#itemOf(item).id, output_index: item.at };
-    return begun + this.#tell('response.function_call_arguments.delta', { ...place, delta });
+    return (
+      begun +
+      this.#emit('response.function_call_arguments.delta', { ...place, delta: argumentsDelta })
+    );
   }
 
   #begin(call: StreamedCall, called: DocumentNode): string {
-    // Without a name it is none.
+    // A call must have a name.
     called.at('name').text();
     const ended = this.#endText() + this.#endWhole();
-    const at = this.#begun++;
+    const at = this.#count++;
     const item = { at, call, callId: call.id ?? callIdOf(this.#about, at) };
     this.#callItems.set(call, item);
     this.#openCalls.add(item);
-    const told = { output_index: at, item: this.#itemOf(item, 'in_progress') };
-    return ended + this.#tell('response.output_item.added', told);
+    const added = { output_index: at, item: this.#itemOf(item, 'in_progress') };
+    return ended + this.#emit('response.output_item.added', added);
   }
 
-  /** All that are open, in their order. */
+  /** Ends all open items in order. */
   close(): string {
     const openCalls = [...this.#openCalls];
     const isBefore = ({ at }: CallItem): boolean => this.#text === null || at < this.#text.at;
@@ -138,7 +141,7 @@ export class ResponseItems {
     return [...before, text, ...openCalls.map((item) => this.#endCall(item))].join('');
   }
 
-  /** The call of which something was said last, where no more can be: usually models take no turns. */
+  /** Ends the last call once its arguments are complete JSON, because models rarely interleave calls. */
   #endWhole(): string {
     const latest = this.#latest;
     return latest !== null && this.#calls.isWhole(latest.call) ? this.#endCall(latest) : '';
@@ -146,14 +149,14 @@ export class ResponseItems {
 
   #endCall(open: CallItem): string {
     if (!this.#openCalls.delete(open)) return '';
-    const { name, arguments: said } = open.call;
+    const { name, arguments: text } = open.call;
     const item = this.#itemOf(open);
     this.#ended[open.at] = item;
     const place = { output_index: open.at };
-    const done = { item_id: item.id, ...place, name, arguments: said };
+    const done = { item_id: item.id, ...place, name, arguments: text };
     return (
-      this.#tell('response.function_call_arguments.done', done) +
-      this.#tell('response.output_item.done', { ...place, item })
+      this.#emit('response.function_call_arguments.done', done) +
+      this.#emit('response.output_item.done', { ...place, item })
     );
   }
 
@@ -166,18 +169,18 @@ export class ResponseItems {
     const item = messageItem(this.#about, at, [part]);
     this.#ended[at] = item;
     const of = partOf(this.#about, open);
-    const said = kind === 'text' ? { text, logprobs: [] } : { refusal: text };
+    const content = kind === 'text' ? { text, logprobs: [] } : { refusal: text };
     return (
-      this.#tell(`response.${eventNameOf(kind)}.done`, { ...of, ...said }) +
-      this.#tell('response.content_part.done', { ...of, part }) +
-      this.#tell('response.output_item.done', { output_index: at, item })
+      this.#emit(`response.${eventNameOf(kind)}.done`, { ...of, ...content }) +
+      this.#emit('response.content_part.done', { ...of, part }) +
+      this.#emit('response.output_item.done', { output_index: at, item })
     );
   }
 
-  /** As it is by now; one that begins has no arguments. */
+  /** Builds the item in its current state. */
   #itemOf({ at, call, callId }: CallItem, status?: string): Json {
-    const { name, arguments: said } = call;
-    return callItem(this.#about, at, { call_id: callId, name, arguments: said }, status);
+    const { name, arguments: text } = call;
+    return callItem(this.#about, at, { call_id: callId, name, arguments: text }, status);
   }
 }
 

@@ -1,8 +1,8 @@
-/** Knows how the chunks of a chat completion are told as the events of a response, each with its number. */
+/** Translates the chunks of a chat completion to numbered response events. */
 
 import { ResponseItems } from './chat-deltas-to-items.ts';
 import { endedResponse, failedResponse, responseHead } from './chat-response-to-responses.ts';
-import { type Json, DocumentNode } from './document-node.ts';
+import { DocumentNode, type Json } from './document-node.ts';
 import { brokenOff, type EventTranslation, faultOf, type ResponseContext } from './translation.ts';
 
 export class ResponseEvents implements EventTranslation {
@@ -30,10 +30,10 @@ export class ResponseEvents implements EventTranslation {
     const [choice] = choices.isAbsent ? [] : choices.items();
     const begun = this.#begin();
     if (choice === undefined) return begun;
-    const told = this.#items.deltas(choice.at('delta'));
+    const events = this.#items.deltas(choice.at('delta'));
     const reason = choice.at('finish_reason');
     if (!reason.isAbsent) this.#reason = reason.value;
-    return begun + told;
+    return begun + events;
   }
 
   done(): string {
@@ -49,7 +49,7 @@ export class ResponseEvents implements EventTranslation {
     return closed + this.#event(`response.${String(status)}`, { response: { ...rest, status } });
   }
 
-  /** Some who speak the format of OpenAI leave out what ends its streams. */
+  /** Some compatible services omit `[DONE]`. */
   end(): string {
     if (this.#isOver) return '';
     return this.#reason === null ? this.fail(brokenOff) : this.done();

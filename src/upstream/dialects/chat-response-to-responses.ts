@@ -1,39 +1,39 @@
-/** Knows how a chat completion is told as a response. */
-import { type Json, DocumentNode } from './document-node.ts';
+/** Translates a chat completion to a response. */
+import { DocumentNode, type Json } from './document-node.ts';
 import type { ProviderFault, ResponseContext } from './translation.ts';
 
-/** As it stands when nothing has been said yet. */
-export function responseHead({ id, request: asked, createdAt }: ResponseContext): Json {
-  const said = (name: string, usual: unknown = null): unknown => asked[name] ?? usual;
-  const format = (asked.text as Json | undefined)?.format ?? { type: 'text' };
+/** Builds the response before it has any output. */
+export function responseHead({ id, request, createdAt }: ResponseContext): Json {
+  const setting = (name: string, usual: unknown = null): unknown => request[name] ?? usual;
+  const format = (request.text as Json | undefined)?.format ?? { type: 'text' };
   return {
     id,
     object: 'response',
     created_at: Math.floor(createdAt / 1000),
     status: 'in_progress',
-    background: said('background', false),
+    background: setting('background', false),
     error: null,
     incomplete_details: null,
-    instructions: said('instructions'),
-    max_output_tokens: said('max_output_tokens'),
-    max_tool_calls: said('max_tool_calls'),
-    model: asked.model,
+    instructions: setting('instructions'),
+    max_output_tokens: setting('max_output_tokens'),
+    max_tool_calls: setting('max_tool_calls'),
+    model: request.model,
     output: [],
-    parallel_tool_calls: said('parallel_tool_calls', true),
-    previous_response_id: said('previous_response_id'),
-    reasoning: { effort: (asked.reasoning as Json | undefined)?.effort ?? null, summary: null },
-    service_tier: said('service_tier', 'auto'),
-    store: said('store', true),
-    temperature: said('temperature', 1),
-    text: { ...(asked.text as Json), format },
-    tool_choice: said('tool_choice', 'auto'),
-    tools: said('tools', []),
+    parallel_tool_calls: setting('parallel_tool_calls', true),
+    previous_response_id: setting('previous_response_id'),
+    reasoning: { effort: (request.reasoning as Json | undefined)?.effort ?? null, summary: null },
+    service_tier: setting('service_tier', 'auto'),
+    store: setting('store', true),
+    temperature: setting('temperature', 1),
+    text: { ...(request.text as Json), format },
+    tool_choice: setting('tool_choice', 'auto'),
+    tools: setting('tools', []),
     top_logprobs: 0,
-    top_p: said('top_p', 1),
+    top_p: setting('top_p', 1),
     truncation: 'disabled',
     usage: null,
-    user: said('user'),
-    metadata: said('metadata', {}),
+    user: setting('user'),
+    metadata: setting('metadata', {}),
   };
 }
 
@@ -49,21 +49,24 @@ export function responseFromChat(body: unknown, about: ResponseContext): Json {
   const calls = message.at('tool_calls');
   for (const call of calls.isAbsent ? [] : calls.items()) {
     const called = call.at('function');
-    const said = { name: called.at('name').text(), arguments: argumentsOf(called.at('arguments')) };
+    const details = {
+      name: called.at('name').text(),
+      arguments: argumentsOf(called.at('arguments')),
+    };
     const id = call.at('id');
     const call_id = id.isAbsent ? callIdOf(about, output.length) : id.text();
-    output.push(callItem(about, output.length, { call_id, ...said }));
+    output.push(callItem(about, output.length, { call_id, ...details }));
   }
   const { usage } = answer.json();
   return endedResponse(about, { output, reason: choice!.at('finish_reason').value, usage });
 }
 
-/** Of a call that the provider has given none. */
+/** Id of a call for which the provider sent none. */
 export function callIdOf({ id }: ResponseContext, at: number): string {
   return `call_${id}_${at}`;
 }
 
-/** As a text; some models give an object in place of it. */
+/** Returns the arguments as text; some models send an object. */
 export function argumentsOf(place: DocumentNode): string {
   if (place.isAbsent) return '';
   return place.isText ? place.text() : JSON.stringify(place.json());
@@ -107,8 +110,8 @@ function itemId(prefix: string, { id }: ResponseContext, at: number): string {
   return `${prefix}_${id.slice(id.indexOf('_') + 1)}${at.toString(16).padStart(4, '0')}`;
 }
 
-/** What a chat ended with that was cut short. */
-const cutShort = new Map<unknown, string>([
+/** Finish reasons of incomplete chats. */
+const incompleteReasons = new Map<unknown, string>([
   ['length', 'max_output_tokens'],
   ['content_filter', 'content_filter'],
 ]);
@@ -117,12 +120,12 @@ interface ChatEnd {
   readonly output: readonly Json[];
   /** `finish_reason` of the chat. */
   readonly reason: unknown;
-  /** As the chat says it; absent where it does not. */
+  /** Usage of the chat; absent when not reported. */
   readonly usage: unknown;
 }
 
 export function endedResponse(about: ResponseContext, { output, reason, usage }: ChatEnd): Json {
-  const cut = cutShort.get(reason);
+  const cut = incompleteReasons.get(reason);
   const status = cut === undefined ? 'completed' : 'incomplete';
   return {
     ...responseHead(about),
@@ -139,9 +142,9 @@ export function failedResponse(about: ResponseContext, output: readonly Json[], 
   return { ...responseHead(about), status: 'failed', output, error };
 }
 
-function usageOf(said: unknown): Json | null {
-  if (typeof said !== 'object' || said === null) return null;
-  const usage = said as Json;
+function usageOf(value: unknown): Json | null {
+  if (typeof value !== 'object' || value === null) return null;
+  const usage = value as Json;
   const detail = (place: string, name: string): unknown =>
     (usage[place] as Json | undefined | null)?.[name] ?? 0;
   const input = Number(usage.prompt_tokens ?? 0);
@@ -157,7 +160,7 @@ function usageOf(said: unknown): Json | null {
   };
 }
 
-/** In the form in which OpenAI tells errors. */
+/** Builds an error in OpenAI's format. */
 export function responseError({ message, type }: ProviderFault): Json {
   return { error: { message, type: type ?? 'api_error', param: null, code: null } };
 }

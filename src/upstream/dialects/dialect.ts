@@ -1,15 +1,15 @@
-/** Knows what a wire format is to the gateway: how a credential is shown, and what goes along with a request. */
+/** Defines what a wire format determines: credential headers, account headers and paths. */
 
-/** What a target says of the account at the provider, by the names of a config. */
+/** Account fields of a target by their names in a config. */
 export type DialectAccount = Readonly<Record<string, string>>;
 
 export interface Dialect {
   credentialHeaders(credential: string): Record<string, string>;
   accountHeaders(account: DialectAccount): Record<string, string>;
-  /** Of the caller, beside those of every request. */
+  /** Further request headers that are forwarded. */
   readonly passedHeaders: readonly string[];
-  /** Where neither caller nor target says otherwise. */
+  /** Default headers, which caller and target can override. */
   readonly usualHeaders: Readonly<Record<string, string>>;
-  /** Behind the base address; `path` is that of the caller behind `/v1`, with its query. */
+  /** Path below the base address; `path` is the requested path below `/v1`, with its query. */
   pathOf(path: string, account: DialectAccount, model: string | null): string;
 }

@@ -1,11 +1,11 @@
-/** Knows how a JSON document of one format is read for another: by member, so that none is left out unnoticed. */
+/** Reads a JSON document member by member, so that nothing untranslated is overlooked. */
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** A document is not of its format, or says what the other format has no word for. */
+/** A document is invalid, or has a member without a counterpart in the other format. */
 export class NotTranslatable extends Error {
   override name = 'NotTranslatable';
-  /** `messages[2].content[0].type`; '' for the whole. */
+  /** For example `messages[2].content[0].type`; '' for the whole document. */
   readonly path: string;
 
   constructor(path: string, reason: string) {
@@ -14,11 +14,11 @@ export class NotTranslatable extends Error {
   }
 }
 
-/** A value and where it stands. */
+/** A value and its path in the document. */
 export class DocumentNode {
   readonly value: unknown;
   readonly #outer: DocumentNode | null;
-  /** As it stands in a path: `.role`, `[2]`. */
+  /** Last step of the path: `.role`, `[2]`. */
   readonly #step: string;
 
   constructor(value: unknown, outer: DocumentNode | null = null, step = '') {
@@ -32,7 +32,7 @@ export class DocumentNode {
     return outer === '' ? this.#step.slice(1) : outer + this.#step;
   }
 
-  /** Null says as little as a member that is missing. */
+  /** Null counts as missing. */
   get isAbsent(): boolean {
     return this.value === undefined || this.value === null;
   }
@@ -41,7 +41,7 @@ export class DocumentNode {
     return typeof this.value === 'string';
   }
 
-  /** @throws NotTranslatable where the value is no object */
+  /** @throws NotTranslatable when the value is not an object */
   at(name: string): DocumentNode {
     return new DocumentNode(this.json()[name], this, `.${name}`);
   }
@@ -70,7 +70,7 @@ export class DocumentNode {
     return (value as unknown[]).map((item, at) => new DocumentNode(item, this, `[${at}]`));
   }
 
-  /** The members but null, to be read by name; one of any other name has no counterpart. */
+  /** Rejects members with any other name, unless they are null. */
   only(...names: readonly string[]): this {
     for (const name of Object.keys(this.json())) {
       const member = this.at(name);
@@ -83,7 +83,7 @@ export class DocumentNode {
     throw new NotTranslatable(this.path, reason);
   }
 
-  /** What it says cannot be said in the other format. */
+  /** Rejects the value because the other format has no counterpart. */
   refuseUnsupported(): never {
     this.refuse(
       'has no counterpart in the format of the provider: leave it out, or list it in drop_params of the target',

@@ -1,26 +1,26 @@
-/** Knows how the bytes of a stream of events are cut into what each of them says, wherever their pieces end. */
+/** Parses server-sent events from chunks of bytes. Written by hand because it bounds event sizes and runs for every chunk. */
 import { StringDecoder } from 'node:string_decoder';
 import { NotTranslatable } from './document-node.ts';
 
-/** Of one event; more than any model says at once. */
+/** Bound of one event. */
 const charsMax = 4 * 1024 * 1024;
 const lineEnd = /\r\n|\r|\n/;
 
 export class EventReader {
   readonly #decoder = new StringDecoder('utf8');
-  /** What came of a line that has not ended. */
+  /** Incomplete line. */
   #line = '';
-  /** Of the event that has not ended. */
+  /** Data lines of the incomplete event. */
   #data: string[] = [];
   #dataChars = 0;
-  /** A line feed that follows belongs to the end of the line before. */
+  /** Whether a line feed at the start of the next chunk belongs to the previous line end. */
   #isAfterReturn = false;
   #isFirst = true;
 
   /**
-   * Hands over the data of each event that ends within these bytes.
+   * Passes the data of each event that ends within these bytes to `onEvent`.
    *
-   * @throws NotTranslatable where an event is larger than any has to be
+   * @throws NotTranslatable for an oversized event
    */
   push(bytes: Buffer, onEvent: (data: string) => void): void {
     let text = this.#decoder.write(bytes);
@@ -39,14 +39,14 @@ export class EventReader {
     this.#requireRoom(this.#line);
   }
 
-  /** The event that nothing ended but the stream itself; null for none. */
+  /** Returns the event that only the end of the stream completes; null for none. */
   rest(): string | null {
     const last = this.#take(this.#line + this.#decoder.end());
     this.#line = '';
     return last ?? this.#take('');
   }
 
-  /** A line; yields the data of the event that it ends. */
+  /** Reads a line; returns the data of the event that it completes. */
   #take(line: string): string | null {
     if (line === '') {
       const data = this.#data.length === 0 ? null : this.#data.join('\n');

@@ -1,17 +1,17 @@
-/** Knows how JSON is read so that its whole numbers are written again as they were, however long they are. */
+/** Parses JSON so that large integers are written back digit by digit. */
 
 declare global {
   interface JSON {
-    /** A value that is written as this text. */
+    /** A value that is serialised as this text. */
     rawJSON(text: string): object;
   }
 }
 
-/** No whole number of fewer digits is beyond what a number holds. */
+/** Integers with fewer digits are exact. */
 const longNumber = /\d{16}/;
 const wholeNumber = /^-?\d+$/;
 
-/** Arguments of tools name things by numbers of 64 bits, of which the last digits would be lost. */
+/** Preserves 64-bit ids in tool arguments, whose last digits JSON.parse would lose. */
 export function parseExactly(text: string): unknown {
   if (!longNumber.test(text)) return JSON.parse(text);
   return JSON.parse(text, (_, value: unknown, context?: { readonly source?: string }) => {

@@ -1,6 +1,6 @@
-/** Knows how the chunks of a completion in the format of OpenAI are told as events in that of Anthropic. */
+/** Translates OpenAI chat chunks to the events of an Anthropic message. */
 
-import { type Json, DocumentNode } from './document-node.ts';
+import { DocumentNode, type Json } from './document-node.ts';
 import {
   anthropicError,
   anthropicUsage,
@@ -11,17 +11,17 @@ import {
 } from './openai-response-to-anthropic.ts';
 import { brokenOff, type EventTranslation, faultOf } from './translation.ts';
 
-/** What the block that has not ended is made of; a call by what tells it from others. */
+/** The open block; a call is identified by index and id. */
 type OpenBlock =
   | { readonly kind: 'text' }
   | { readonly kind: 'call'; readonly index: unknown; readonly id: unknown };
 
 export class AnthropicEvents implements EventTranslation {
-  /** Of the message; null before it has begun. */
+  /** Id of the message; null before it has begun. */
   #id: string | null = null;
   #open: OpenBlock | null = null;
   #blockCount = 0;
-  /** Indices of calls that have begun. */
+  /** Indices of started calls. */
   readonly #calls = new Set<unknown>();
   #hasRefused = false;
   #reason: unknown = null;
@@ -59,7 +59,7 @@ export class AnthropicEvents implements EventTranslation {
     );
   }
 
-  /** Some who speak the format of OpenAI leave out what ends its streams. */
+  /** Some compatible services omit `[DONE]`. */
   end(): string {
     if (this.#isOver) return '';
     return this.#reason === null ? this.fail(brokenOff) : this.done();
@@ -75,8 +75,8 @@ export class AnthropicEvents implements EventTranslation {
     if (this.#id !== null) return '';
     this.#id = chunk.at('id').text();
     const head = messageHead(this.#id, chunk.at('model').text());
-    const untold = { stop_reason: null, stop_sequence: null, stop_details: null };
-    const message = { ...head, content: [], ...untold, usage: anthropicUsage({}) };
+    const pending = { stop_reason: null, stop_sequence: null, stop_details: null };
+    const message = { ...head, content: [], ...pending, usage: anthropicUsage({}) };
     return eventOf('message_start', { message });
   }
 
@@ -124,7 +124,7 @@ export class AnthropicEvents implements EventTranslation {
     return begun + this.#delta({ type: 'input_json_delta', partial_json: part.text() });
   }
 
-  /** Some give every call the same index, and an id of its own. */
+  /** Some services send the same index for every call, with different ids. */
   #isNew(index: unknown, id: DocumentNode): boolean {
     const open = this.#open;
     if (open?.kind !== 'call' || open.index !== index) return true;
@@ -148,7 +148,7 @@ export class AnthropicEvents implements EventTranslation {
     return eventOf('content_block_stop', { index: this.#at });
   }
 
-  /** The block that was begun last. */
+  /** Index of the last block. */
   get #at(): number {
     return this.#blockCount - 1;
   }

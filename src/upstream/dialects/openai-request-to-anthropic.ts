@@ -1,19 +1,23 @@
-/** Knows how a request for a chat in the format of OpenAI is made in that of Anthropic. */
+/** Translates a chat request from OpenAI's format to Anthropic's. */
 
-import { type Json, DocumentNode } from './document-node.ts';
+import { DocumentNode, type Json } from './document-node.ts';
 import { conversationOf } from './openai-turns-to-anthropic.ts';
 
-/** Anthropic has to be told how much a model may answer; every model of theirs can answer this much. */
+/** Anthropic requires an output limit; all of its models support this one. */
 const outputTokensUsual = 4096;
-/** Beyond this, what OpenAI calls temperature has no like. */
+/** Largest temperature that Anthropic accepts. */
 const temperatureMax = 1;
 
-/** @throws NotTranslatable where it says what Anthropic has no word for */
+/** @throws NotTranslatable when the request has a member without a counterpart in Anthropic's format */
 export function anthropicRequest(chat: Json): Json {
-  const request = new DocumentNode(chat).only(...carriedWords, ...wordsWithoutEffect, ...usualOnly.keys());
-  for (const [name, isUsual] of usualOnly) {
+  const request = new DocumentNode(chat).only(
+    ...translatedMembers,
+    ...ignoredMembers,
+    ...defaultOnly.keys(),
+  );
+  for (const [name, isDefault] of defaultOnly) {
     const word = request.at(name);
-    if (!word.isAbsent && !isUsual(word.value)) word.refuseUnsupported();
+    if (!word.isAbsent && !isDefault(word.value)) word.refuseUnsupported();
   }
   request.at('model').text();
   const options = request.at('stream_options');
@@ -32,8 +36,8 @@ export function anthropicRequest(chat: Json): Json {
   };
 }
 
-/** Read below. `top_k` and `thinking` are words of Anthropic that its users say in this format, too. */
-const carriedWords = [
+/** Members that are translated. `top_k` and `thinking` are extensions that users of Anthropic send in this format. */
+const translatedMembers = [
   'model',
   'messages',
   'max_completion_tokens',
@@ -55,11 +59,11 @@ const carriedWords = [
   'thinking',
 ];
 
-/** What they ask for is no other answer: hints to caches and to speed, and labels of what is not stored. */
-const wordsWithoutEffect = ['metadata', 'prediction', 'prompt_cache_key', 'prompt_cache_retention'];
+/** Ignored members, which do not change the response: hints for caches and speed, and labels. */
+const ignoredMembers = ['metadata', 'prediction', 'prompt_cache_key', 'prompt_cache_retention'];
 
-/** They may say what goes without saying. */
-const usualOnly = new Map<string, (value: unknown) => boolean>([
+/** Members that may only have their default value. */
+const defaultOnly = new Map<string, (value: unknown) => boolean>([
   ['n', (value) => value === 1],
   ['store', (value) => value === false],
   ['logprobs', (value) => value === false],
@@ -71,8 +75,8 @@ const usualOnly = new Map<string, (value: unknown) => boolean>([
 ]);
 
 function copyMembers(request: DocumentNode, ...names: readonly string[]): Json {
-  const said = names.filter((name) => !request.at(name).isAbsent);
-  return Object.fromEntries(said.map((name) => [name, request.at(name).value]));
+  const present = names.filter((name) => !request.at(name).isAbsent);
+  return Object.fromEntries(present.map((name) => [name, request.at(name).value]));
 }
 
 function sampling(request: DocumentNode): Json {
@@ -93,8 +97,8 @@ function tooling(request: DocumentNode): Json {
   const list = tools.items().map(toolOf);
   if (list.length === 0) return {};
   const choice = choiceOf(request.at('tool_choice'));
-  const isOneAtATime = request.at('parallel_tool_calls').value === false;
-  if (!isOneAtATime || choice?.type === 'none') {
+  const isSequential = request.at('parallel_tool_calls').value === false;
+  if (!isSequential || choice?.type === 'none') {
     return { tools: list, ...(choice === null ? {} : { tool_choice: choice }) };
   }
   const single = { ...(choice ?? { type: 'auto' }), disable_parallel_tool_use: true };
@@ -104,17 +108,17 @@ function tooling(request: DocumentNode): Json {
 function toolOf(tool: DocumentNode): Json {
   if (tool.at('type').value !== 'function') tool.at('type').refuseUnsupported();
   tool.only('type', 'function', 'cache_control');
-  const made = tool.at('function').only('name', 'description', 'parameters', 'strict');
-  const parameters = made.at('parameters');
+  const definition = tool.at('function').only('name', 'description', 'parameters', 'strict');
+  const parameters = definition.at('parameters');
   return {
-    name: made.at('name').text(),
-    ...copyMembers(made, 'description', 'strict'),
+    name: definition.at('name').text(),
+    ...copyMembers(definition, 'description', 'strict'),
     input_schema: parameters.isAbsent ? { type: 'object', properties: {} } : parameters.json(),
     ...copyMembers(tool, 'cache_control'),
   };
 }
 
-/** Null where nothing is said. */
+/** Null when absent. */
 function choiceOf(choice: DocumentNode): Json | null {
   if (choice.isAbsent) return null;
   if (choice.isText) {
@@ -132,16 +136,16 @@ const choiceWords = new Map([
   ['required', 'any'],
 ]);
 
-/** What form the answer is to have, and how much thought goes before it. */
+/** Translates the response format and the reasoning effort. */
 function output(request: DocumentNode): Json {
   const format = request.at('response_format');
   const effort = request.at('reasoning_effort');
   const config: Record<string, unknown> = {};
   if (!format.isAbsent && format.at('type').value !== 'text') {
-    // That an answer is JSON of any shape cannot be asked for.
+    // Anthropic cannot be asked for JSON without a schema.
     if (format.at('type').value !== 'json_schema') format.at('type').refuseUnsupported();
     const schema = format.only('type', 'json_schema').at('json_schema');
-    // Neither its name nor that it is strict is a choice there.
+    // Name and strictness cannot be chosen at Anthropic.
     schema.only('name', 'description', 'schema', 'strict');
     config.format = { type: 'json_schema', schema: schema.at('schema').json() };
   }

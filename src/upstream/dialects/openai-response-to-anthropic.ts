@@ -1,6 +1,6 @@
-/** Knows how an answer in the format of OpenAI is told in that of Anthropic. */
+/** Translates a response from OpenAI's format to Anthropic's. */
 import { countOf } from './anthropic-response-to-openai.ts';
-import { type Json, DocumentNode } from './document-node.ts';
+import { DocumentNode, type Json } from './document-node.ts';
 import { argumentsOf } from './openai-turns-to-anthropic.ts';
 import type { ProviderFault } from './translation.ts';
 
@@ -28,12 +28,12 @@ export function anthropicResponse(body: unknown): Json {
   };
 }
 
-/** What every message of Anthropic says before its content. */
+/** Members that every message of Anthropic has. */
 export function messageHead(id: string, model: string): Json {
   return { id, type: 'message', role: 'assistant', model, container: null };
 }
 
-/** Without `citations`: there are none, and not every client takes null for that. */
+/** Without `citations`, because not every client accepts null. */
 export function textBlock(text: string): Json {
   return { type: 'text', text };
 }
@@ -51,11 +51,11 @@ function toolUse(call: DocumentNode): Json {
   );
 }
 
-/** How an answer ended. Some who speak the format of OpenAI tell of calls as of any other end. */
+/** Determines the stop reason. Some compatible services report tool calls with another finish reason. */
 export function stopOf(reason: unknown, hasCalls: boolean, hasRefused: boolean): Json {
-  const told = typeof reason === 'string' ? stopReasons.get(reason) : undefined;
+  const mapped = typeof reason === 'string' ? stopReasons.get(reason) : undefined;
   const ended = hasCalls ? 'tool_use' : hasRefused ? 'refusal' : 'end_turn';
-  return { stop_reason: told ?? ended, stop_sequence: null, stop_details: null };
+  return { stop_reason: mapped ?? ended, stop_sequence: null, stop_details: null };
 }
 
 const stopReasons = new Map([
@@ -63,7 +63,7 @@ const stopReasons = new Map([
   ['content_filter', 'refusal'],
 ]);
 
-/** OpenAI counts what is in a cache with the rest, Anthropic apart. */
+/** OpenAI includes cached tokens in the prompt tokens; Anthropic counts them separately. */
 export function anthropicUsage(usage: Json): Json {
   const details = (usage.prompt_tokens_details ?? {}) as Json;
   const cached = countOf(details.cached_tokens);
@@ -76,7 +76,7 @@ export function anthropicUsage(usage: Json): Json {
   };
 }
 
-/** Clients of Anthropic tell errors apart by types of its own. */
+/** Anthropic SDKs distinguish errors by type. */
 export function anthropicError({ message, status }: ProviderFault): Json {
   const type = errorTypes.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
   return { type: 'error', error: { type, message } };

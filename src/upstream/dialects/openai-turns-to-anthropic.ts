@@ -1,16 +1,16 @@
-/** Knows how the messages of a chat in the format of OpenAI are said in that of Anthropic. */
+/** Translates the messages of a chat from OpenAI's format to Anthropic's. */
 
-import type { Json, DocumentNode } from './document-node.ts';
+import type { DocumentNode, Json } from './document-node.ts';
 import { parseExactly } from './exact-json.ts';
 
-/** A turn of a conversation, as Anthropic has it. */
+/** A turn in Anthropic's format. */
 interface Turn {
   readonly role: 'user' | 'assistant';
   readonly content: Json[];
 }
 
 export interface Conversation {
-  /** What all messages of `system` and `developer` say; empty for none. */
+  /** Content of all `system` and `developer` messages. */
   readonly system: readonly Json[];
   readonly messages: readonly Turn[];
 }
@@ -19,7 +19,7 @@ export interface Conversation {
 export function conversationOf(messages: DocumentNode): Conversation {
   const system: Json[] = [];
   const turns: Turn[] = [];
-  // Of one role in a row they are one turn; results of tools have to be in the one after their calls.
+  // Consecutive messages of one role form one turn, because tool results must be in the turn after their calls.
   const add = (role: Turn['role'], content: readonly Json[]): void => {
     const last = turns.at(-1);
     if (last?.role === role) last.content.push(...content);
@@ -41,7 +41,7 @@ export function conversationOf(messages: DocumentNode): Conversation {
         add('assistant', assistantBlocks(message));
         break;
       case 'tool':
-        // The call says which tool it was.
+        // `name` is redundant with the call.
         message.only('role', 'content', 'tool_call_id', 'name', ...extensions);
         add('user', [toolResult(message)]);
         break;
@@ -53,7 +53,7 @@ export function conversationOf(messages: DocumentNode): Conversation {
   return { system, messages: turns };
 }
 
-/** Words of Anthropic that its users say in the format of OpenAI, too. */
+/** Members of Anthropic that its users send in OpenAI's format. */
 const extensions = ['cache_control'];
 
 function cacheControlOf(place: DocumentNode): Json {
@@ -65,7 +65,7 @@ function contentOf(message: DocumentNode, partOf: (part: DocumentNode) => Json):
   const content = message.at('content');
   if (!content.isText) return content.items().map((part) => partOf(part));
   const text = content.text();
-  // An empty text is refused; a message without any says as much.
+  // Anthropic rejects empty texts, so they are omitted.
   return text === '' ? [] : [{ type: 'text', text, ...cacheControlOf(message) }];
 }
 
@@ -93,7 +93,7 @@ function userPart(part: DocumentNode): Json {
   }
 }
 
-/** How large a picture is seen is no choice of the caller at Anthropic: `detail` says nothing there. */
+/** `detail` is ignored because Anthropic has no counterpart. */
 function imageOf(part: DocumentNode): Json {
   part.only('type', 'image_url', ...extensions);
   const url = part.at('image_url').only('url', 'detail').at('url');
@@ -121,14 +121,14 @@ function documentOf(part: DocumentNode): Json {
   };
 }
 
-/** Null for an address of another kind. */
+/** Null for other URLs. */
 function dataUrl(url: string): { readonly mediaType: string; readonly base64: string } | null {
   const head = /^data:([\w.+-]+\/[\w.+-]+)(?:;[\w=.+-]+)*;base64,/i.exec(url.slice(0, 256));
   if (head === null) return null;
   return { mediaType: head[1]!.toLowerCase(), base64: url.slice(head[0].length) };
 }
 
-/** What the model said before: text, a refusal, calls of tools. */
+/** Converts an earlier response of the model: text, refusal and tool calls. */
 function assistantBlocks(message: DocumentNode): Json[] {
   message.only('role', 'content', 'refusal', 'tool_calls', ...extensions, ...ignoredBesideText);
   const blocks = message.at('content').isAbsent ? [] : contentOf(message, assistantPart);
@@ -139,7 +139,7 @@ function assistantBlocks(message: DocumentNode): Json[] {
   return blocks;
 }
 
-/** What answers tell beside their texts, and clients send back: nothing that a model is asked. */
+/** Output-only members that clients send back. */
 const ignoredBesideText = [
   'annotations',
   'reasoning',
@@ -147,7 +147,7 @@ const ignoredBesideText = [
   'reasoning_details',
   'logprobs',
 ];
-/** Some clients repeat with a text the message that it was in, of which all is said elsewhere. */
+/** Some clients repeat members of the message in its parts. */
 const ignoredInParts = [...ignoredBesideText, 'role', 'refusal', 'tool_calls'];
 
 function assistantPart(part: DocumentNode): Json {
@@ -169,18 +169,18 @@ function toolUse(call: DocumentNode): Json {
   };
 }
 
-/** OpenAI has them as a text, Anthropic as an object. */
-export function argumentsOf(given: DocumentNode): Json {
-  const text = given.text();
+/** Parses the arguments, which are text at OpenAI and an object at Anthropic. */
+export function argumentsOf(node: DocumentNode): Json {
+  const text = node.text();
   if (text.trim() === '') return {};
   let value: unknown;
   try {
     value = parseExactly(text);
   } catch {
-    given.refuse('must be JSON for a provider of this format');
+    node.refuse('must be JSON for a provider of this format');
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    given.refuse('must be a JSON object for a provider of this format');
+    node.refuse('must be a JSON object for a provider of this format');
   }
   return value as Json;
 }

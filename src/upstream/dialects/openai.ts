@@ -1,4 +1,4 @@
-/** Knows how OpenAI, and whoever speaks its format, is asked. */
+/** Defines OpenAI's wire format: credential and account headers. */
 import type { Dialect } from './dialect.ts';
 
 export const openAi: Dialect = {

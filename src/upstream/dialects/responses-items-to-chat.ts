@@ -1,5 +1,5 @@
-/** Knows how the items of a response are told as the messages of a chat. */
-import type { Json, DocumentNode } from './document-node.ts';
+/** Translates the items of a response to chat messages. */
+import type { DocumentNode, Json } from './document-node.ts';
 
 interface Message {
   readonly role: string;
@@ -34,14 +34,14 @@ function add(messages: Message[], item: DocumentNode): void {
       });
       break;
     case 'reasoning':
-      // What a model has thought before is told to no other.
+      // Reasoning is not sent to another model.
       break;
     default:
       type.refuseUnsupported();
   }
 }
 
-/** Calls of one turn stand in one message. */
+/** The calls of one turn belong to one message. */
 function addCall(messages: Message[], item: DocumentNode): void {
   const call = {
     id: item.at('call_id').text(),
@@ -70,7 +70,7 @@ function messageOf(item: DocumentNode): Message {
   }
 }
 
-/** Texts that follow one another. */
+/** Concatenates the text parts. */
 function joinedText(content: DocumentNode): string {
   return content.items().map(textOf).join('');
 }
@@ -113,7 +113,7 @@ function pictureOf(part: DocumentNode): Json {
   return { type: 'image_url', image_url: { url, ...more } };
 }
 
-/** What a tool answered. */
+/** Converts the output of a tool. */
 function toolOutputOf(output: DocumentNode): unknown {
   return output.isText ? output.text() : joinedText(output);
 }

@@ -1,39 +1,46 @@
-/** Knows how a request for a response in the format of OpenAI is made a request for a chat. */
-import { type Json, DocumentNode } from './document-node.ts';
+/** Translates a responses request to a chat request. */
+import { DocumentNode, type Json } from './document-node.ts';
 import { chatMessagesOf } from './responses-items-to-chat.ts';
 
 /**
- * `maxName` is the word of the provider for how much a model may answer.
+ * `maxName` is the name of the output limit at the provider.
  *
- * @throws NotTranslatable where it says what a chat has no word for
+ * @throws NotTranslatable when the request has a member without a counterpart in a chat
  */
-export function chatRequest(asked: Json, maxName: 'max_tokens' | 'max_completion_tokens'): Json {
-  const request = new DocumentNode(asked).only(
-    ...carriedWords,
-    ...wordsOfTheGateway,
-    ...wordsWithoutEffect,
+export function chatRequest(params: Json, maxName: 'max_tokens' | 'max_completion_tokens'): Json {
+  const request = new DocumentNode(params).only(
+    ...translatedMembers,
+    ...gatewayMembers,
+    ...ignoredMembers,
   );
-  requireUsual(request);
+  requireDefaults(request);
   request.at('model').text();
-  // Of one in the background is to be known how far it has come.
+  // Background responses are streamed, so that their progress is known.
   const isStream = request.at('stream').value === true || request.at('background').value === true;
   const most = request.at('max_output_tokens');
   return {
-    model: asked.model,
+    model: params.model,
     messages: chatMessagesOf(request.at('instructions'), request.at('input')),
     ...(most.isAbsent ? {} : { [maxName]: most.number() }),
-    ...copyMembers(request, 'temperature', 'top_p', 'parallel_tool_calls', 'user', 'safety_identifier'),
+    ...copyMembers(
+      request,
+      'temperature',
+      'top_p',
+      'parallel_tool_calls',
+      'user',
+      'safety_identifier',
+    ),
     ...copyMembers(request, 'service_tier'),
     ...tooling(request),
     ...textFormatOf(request.at('text')),
     ...reasoningEffort(request.at('reasoning')),
-    // What was used stands in the last event.
+    // The last event contains the usage.
     ...(isStream ? { stream: true, stream_options: { include_usage: true } } : {}),
   };
 }
 
-/** Read here. */
-const carriedWords = [
+/** Members that are translated. */
+const translatedMembers = [
   'model',
   'input',
   'instructions',
@@ -55,13 +62,13 @@ const carriedWords = [
   'stream_options',
 ];
 
-/** What the gateway does itself. */
-const wordsOfTheGateway = ['store', 'background', 'previous_response_id', 'metadata'];
+/** Members that the gateway handles itself. */
+const gatewayMembers = ['store', 'background', 'previous_response_id', 'metadata'];
 
-/** What they ask for is no other answer: bounds on what only a provider calls, and hints to caches. */
-const wordsWithoutEffect = ['max_tool_calls', 'prompt_cache_key', 'prompt_cache_retention'];
+/** Ignored members: bounds of provider tools, and hints for caches. */
+const ignoredMembers = ['max_tool_calls', 'prompt_cache_key', 'prompt_cache_retention'];
 
-/** Of tools that a provider runs, of which there are none here. */
+/** Values of `include` for provider tools, which a chat does not have. */
 const includedWithoutEffect = new Set<unknown>([
   'reasoning.encrypted_content',
   'file_search_call.results',
@@ -72,8 +79,8 @@ const includedWithoutEffect = new Set<unknown>([
   'message.input_image.image_url',
 ]);
 
-/** They may say what goes without saying. */
-function requireUsual(request: DocumentNode): void {
+/** Requires members without a counterpart to have their default value. */
+function requireDefaults(request: DocumentNode): void {
   const truncation = request.at('truncation');
   if (!truncation.isAbsent && truncation.value !== 'disabled') truncation.refuseUnsupported();
   const logprobs = request.at('top_logprobs');
@@ -85,8 +92,8 @@ function requireUsual(request: DocumentNode): void {
 }
 
 function copyMembers(request: DocumentNode, ...names: readonly string[]): Json {
-  const said = names.filter((name) => !request.at(name).isAbsent);
-  return Object.fromEntries(said.map((name) => [name, request.at(name).value]));
+  const present = names.filter((name) => !request.at(name).isAbsent);
+  return Object.fromEntries(present.map((name) => [name, request.at(name).value]));
 }
 
 function tooling(request: DocumentNode): Json {
@@ -114,21 +121,21 @@ function choiceOf(choice: DocumentNode): unknown {
   return { type: 'function', function: { name } };
 }
 
-/** What form the answer is to have. */
+/** Translates the response format. */
 function textFormatOf(text: DocumentNode): Json {
   if (text.isAbsent) return {};
   const format = text.only('format', 'verbosity').at('format');
-  const said = copyMembers(text, 'verbosity');
+  const verbosity = copyMembers(text, 'verbosity');
   const type = format.isAbsent ? 'text' : format.at('type').text();
-  if (type === 'text') return said;
-  if (type === 'json_object') return { ...said, response_format: { type } };
+  if (type === 'text') return verbosity;
+  if (type === 'json_object') return { ...verbosity, response_format: { type } };
   if (type !== 'json_schema') format.at('type').refuseUnsupported();
   format.only('type', 'name', 'description', 'schema', 'strict');
   const schema = copyMembers(format, 'name', 'description', 'schema', 'strict');
-  return { ...said, response_format: { type, json_schema: schema } };
+  return { ...verbosity, response_format: { type, json_schema: schema } };
 }
 
-/** Summaries of it are shown where there are any, and a chat has none. */
+/** A chat has no reasoning summaries, so their settings are ignored. */
 function reasoningEffort(reasoning: DocumentNode): Json {
   if (reasoning.isAbsent) return {};
   const effort = reasoning.only('effort', 'summary', 'generate_summary').at('effort');

@@ -1,4 +1,4 @@
-/** Knows how the bytes of one stream become those of another, and that a fault in it is told as an error of the stream. */
+/** Translates the bytes of one event stream to another; a fault becomes an error event. */
 
 import { type Json, NotTranslatable } from './document-node.ts';
 import { EventReader } from './event-reader.ts';
@@ -14,17 +14,17 @@ export class TranslatedEvents {
     this.#translation = translation;
   }
 
-  /** What the caller is told for these bytes of the provider; never throws. */
+  /** Returns the translated bytes for the caller; never throws. */
   pass(bytes: Buffer): Buffer {
-    return this.#told((tell) => this.#reader.push(bytes, (data) => tell(this.#event(data))));
+    return this.#translate((emit) => this.#reader.push(bytes, (data) => emit(this.#event(data))));
   }
 
-  /** What the caller is told when the provider says no more. */
+  /** Returns the last bytes for the caller at the end of the stream. */
   rest(): Buffer {
-    return this.#told((tell) => {
+    return this.#translate((emit) => {
       const last = this.#reader.rest();
-      if (last !== null) tell(this.#event(last));
-      tell(this.#translation.end());
+      if (last !== null) emit(this.#event(last));
+      emit(this.#translation.end());
     });
   }
 
@@ -39,20 +39,22 @@ export class TranslatedEvents {
     return this.#translation.pass(event as Json);
   }
 
-  #told(read: (tell: (events: string) => void) => void): Buffer {
+  #translate(read: (emit: (events: string) => void) => void): Buffer {
     if (this.#isBroken) return nothing;
-    let told = '';
+    let translated = '';
     try {
       read((events) => {
-        told += events;
+        translated += events;
       });
     } catch (thrown) {
-      // One that is nested too deeply is no better than one that makes no sense.
+      // A RangeError means that the event is nested too deeply.
       if (!(thrown instanceof NotTranslatable || thrown instanceof RangeError)) throw thrown;
       this.#isBroken = true;
-      told += this.#translation.fail(`The provider has sent what it must not: ${thrown.message}`);
+      translated += this.#translation.fail(
+        `The provider has sent what it must not: ${thrown.message}`,
+      );
     }
-    return Buffer.from(told);
+    return Buffer.from(translated);
   }
 }
 

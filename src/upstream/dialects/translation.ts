@@ -1,69 +1,69 @@
-/** Knows what it takes to speak with a provider in another format than its caller does. */
+/** Defines a translation between the format of a caller and that of a provider. */
 import type { Json } from './document-node.ts';
 
 export interface Translation {
-  /** Where the provider is asked, behind its base address. */
+  /** Path at the provider, below its base address. */
   readonly path: string;
   /**
-   * What the provider is asked; `service` as a config names it.
+   * Translates a request; `service` as a config names it.
    *
    * @throws NotTranslatable
    */
   request(body: Json, service: string): Json;
   /**
-   * An answer of 2xx.
+   * Translates a 2xx response.
    *
    * @throws NotTranslatable
    */
   response(body: unknown, about: TranslationContext): Json;
-  /** An error of the provider in the form of the caller. */
+  /** Builds an error response in the format of the caller. */
   error(fault: ProviderFault): Json;
-  /** Of one stream. */
+  /** Creates the translation of one stream. */
   events(about: TranslationContext): EventTranslation;
 }
 
-/** What an answer goes by beside what the provider says. */
+/** Context of a translation besides the response of the provider. */
 export interface TranslationContext {
-  /** When it came; milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly now: number;
-  /** Whether the caller has asked for the usage of its stream. */
+  /** Whether the caller requested the usage event of its stream. */
   readonly wantsUsage: boolean;
-  /** Of an answer that is a response. */
+  /** Set for responses requests. */
   readonly response?: ResponseContext | null;
 }
 
-/** What a response says of itself beside what a model says. */
+/** Members of a response that do not come from the model. */
 export interface ResponseContext {
   readonly id: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
-  /** The request for it. */
+  /** The members of the request. */
   readonly request: Json;
 }
 
-/** What a provider that refuses has said. */
+/** An error of a provider. */
 export interface ProviderFault {
   readonly message: string;
-  /** As the provider calls it; null where it calls it nothing. */
+  /** Error type of the provider; null for none. */
   readonly type: string | null;
   readonly status: number;
 }
 
-/** Takes the events of a provider one by one; what it yields are events in the bytes of a stream, or ''. */
+/** Translates events one by one; returns the text of the translated events, or ''. */
 export interface EventTranslation {
   /** @throws NotTranslatable */
   pass(event: Json): string;
-  /** What ends a stream of OpenAI: `[DONE]`. */
+  /** Handles `[DONE]`, the end of an OpenAI stream. */
   done(): string;
-  /** The provider says no more. */
+  /** Handles the end of the bytes. */
   end(): string;
-  /** An error in the stream, after which nothing comes. */
+  /** Returns an error event, after which nothing follows. */
   fail(message: string): string;
 }
 
 export const brokenOff = 'The provider broke off its answer';
 
-/** The text of an error of either format, or null. */
+/** Parses an error of either format; null when there is none. */
 export function faultOf(body: unknown, status: number): ProviderFault | null {
   const error = (body as { readonly error?: unknown } | null)?.error;
   if (typeof error === 'string') return { message: error, type: null, status };
