@@ -1,5 +1,5 @@
 /** Stores blobs in the database, in parts of one mebibyte. */
-import { type BlobKey, type BlobStore, BlobUnavailable, cut } from '../blobs/blob-store.ts';
+import { type BlobKey, type BlobStore, BlobUnavailable, repack } from '../blobs/blob-store.ts';
 import type { Database } from './connection/db.ts';
 import * as blobParts from './objects/blob-parts.ts';
 
@@ -16,7 +16,7 @@ export class DatabaseBlobs implements BlobStore {
 
   async write({ organisationId, id }: BlobKey, pieces: AsyncIterable<Buffer>): Promise<void> {
     let number = 0;
-    for await (const content of cut(pieces, partBytes)) {
+    for await (const content of repack(pieces, partBytes)) {
       const row = { organisation_id: organisationId, blob_id: id, number, content };
       await blobParts.insert(this.#database.db, row);
       number += 1;

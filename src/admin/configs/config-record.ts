@@ -1,26 +1,29 @@
 /** Converts configs to API records, list items and the body that would create them again. */
 import { z } from 'zod';
 import { ConfigStatus } from '../../model/configs/config.ts';
-import { Flag } from '../../model/wire/resource-fields.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredConfig, StoredConfigVersion } from '../../store/resources/configs.ts';
+import { constant, numericFlag, record, timestamp } from '../request/record.ts';
 
-/** Items of the list. */
-export const ConfigListItem = z.object({
+/** List items have no content, which may be a megabyte. */
+const item = record<Omit<StoredConfig, 'config' | 'version' | 'version_id'>>()({
   id: z.uuid(),
   name: z.string(),
   slug: z.string(),
   organisation_id: z.uuid(),
   workspace_id: z.uuid().nullable(),
-  /** An integer, because clients of this API cannot parse a boolean here. */
-  is_default: Flag,
+  is_default: numericFlag,
   status: ConfigStatus,
   owner_id: z.uuid(),
   updated_by: z.uuid(),
-  created_at: ResponseTimestamp,
-  last_updated_at: ResponseTimestamp,
-  object: z.literal('config'),
+  created_at: timestamp,
+  last_updated_at: timestamp,
+  object: constant('config'),
 });
+
+export const ConfigListItem = item.schema;
+export const configListColumns = item.columns;
+export const configToListItem = item.toRecord;
 
 /** Response of get. `config` is JSON text. */
 export const ConfigRecord = ConfigListItem.extend({
@@ -34,40 +37,6 @@ export const ConfigVersionRecord = ConfigRecord.extend({
   version_created_at: ResponseTimestamp,
   version_owner_id: z.uuid(),
 });
-
-/** Columns of a list item; without the content, which may be a megabyte. */
-export const configListColumns = [
-  'id',
-  'name',
-  'slug',
-  'organisation_id',
-  'workspace_id',
-  'is_default',
-  'status',
-  'owner_id',
-  'updated_by',
-  'created_at',
-  'last_updated_at',
-] as const satisfies readonly (keyof StoredConfig)[];
-
-export function configToListItem(
-  row: Pick<StoredConfig, (typeof configListColumns)[number]>,
-): z.infer<typeof ConfigListItem> {
-  return {
-    id: row.id,
-    name: row.name,
-    slug: row.slug,
-    organisation_id: row.organisation_id,
-    workspace_id: row.workspace_id,
-    is_default: row.is_default === 0 ? 0 : 1,
-    status: row.status,
-    owner_id: row.owner_id,
-    updated_by: row.updated_by,
-    created_at: formatTimestamp(row.created_at),
-    last_updated_at: formatTimestamp(row.last_updated_at),
-    object: 'config',
-  };
-}
 
 export function configToRecord(row: StoredConfig): z.infer<typeof ConfigRecord> {
   return {

@@ -100,8 +100,8 @@ export async function createDeployment(
     return { row: { ...placed, workspace_id: null }, changes: { fields: namesOfSentFields(body) } };
   });
   const { id, slug } = row;
-  const made = { id, slug, organisation_id: organisationId, object: 'deployment' as const };
-  return { ...made, ...authInBothFormats(row, auth.value) };
+  const ids = { id, slug, organisation_id: organisationId, object: 'deployment' as const };
+  return { ...ids, ...authInBothFormats(row, auth.value) };
 }
 
 /** Writer for updates. With `isAlone` it locks the organisation, because a new default changes the others. */
@@ -145,7 +145,7 @@ export async function updateDeployment(
       deployment_config: rewriteDocument(stored.deployment_config, body.deployment_config),
       tags: rewriteDocument(stored.tags, body.tags),
     }),
-    ...(auth === null ? {} : { stamp: auth.columns, elsewhere: async () => ['client_auth'] }),
+    ...(auth === null ? {} : { stamp: auth.columns, writeElsewhere: async () => ['client_auth'] }),
     follow: async (tx, { id }, changed) => {
       if (changed.is_default === 1) {
         await gatewayDeployments.clearDefaults(

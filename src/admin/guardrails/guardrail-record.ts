@@ -6,12 +6,17 @@ import {
   GuardrailTarget,
 } from '../../model/guardrails/guardrail.ts';
 import { readDocument } from '../../model/wire/json-record.ts';
-import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredGuardrail } from '../../store/resources/guardrails.ts';
+import { constant, record, timestamp } from '../request/record.ts';
 import { GuardrailMapping } from './guardrail-mapping-record.ts';
 
-/** Items of the list. */
-export const GuardrailListItem = z.object({
+type ListedGuardrail = Omit<
+  StoredGuardrail,
+  'checks' | 'actions' | 'version' | 'version_id' | 'mappings_version'
+>;
+
+/** List items have no content, which may be a megabyte. */
+const item = record<ListedGuardrail>()({
   id: z.uuid(),
   name: z.string(),
   slug: z.string(),
@@ -21,10 +26,14 @@ export const GuardrailListItem = z.object({
   status: z.enum(['active', 'archived']),
   owner_id: z.uuid(),
   updated_by: z.uuid(),
-  created_at: ResponseTimestamp,
-  last_updated_at: ResponseTimestamp,
-  object: z.literal('guardrail'),
+  created_at: timestamp,
+  last_updated_at: timestamp,
+  object: constant('guardrail'),
 });
+
+export const GuardrailListItem = item.schema;
+export const guardrailListColumns = item.columns;
+export const guardrailToListItem = item.toRecord;
 
 /** Response of get. */
 export const GuardrailRecord = GuardrailListItem.extend({
@@ -33,40 +42,6 @@ export const GuardrailRecord = GuardrailListItem.extend({
   actions: GuardrailActions,
   mcp_server_mappings: z.array(GuardrailMapping),
 });
-
-/** Columns of a list item; without the content, which may be a megabyte. */
-export const guardrailListColumns = [
-  'id',
-  'name',
-  'slug',
-  'organisation_id',
-  'workspace_id',
-  'target',
-  'status',
-  'owner_id',
-  'updated_by',
-  'created_at',
-  'last_updated_at',
-] as const satisfies readonly (keyof StoredGuardrail)[];
-
-export function guardrailToListItem(
-  row: Pick<StoredGuardrail, (typeof guardrailListColumns)[number]>,
-): z.infer<typeof GuardrailListItem> {
-  return {
-    id: row.id,
-    name: row.name,
-    slug: row.slug,
-    target: row.target,
-    organisation_id: row.organisation_id,
-    workspace_id: row.workspace_id,
-    status: row.status,
-    owner_id: row.owner_id,
-    updated_by: row.updated_by,
-    created_at: formatTimestamp(row.created_at),
-    last_updated_at: formatTimestamp(row.last_updated_at),
-    object: 'guardrail',
-  };
-}
 
 /** The record without its mappings. `as sent` adds nothing to checks and actions; `complete` adds all defaults. */
 export function guardrailToFrame(

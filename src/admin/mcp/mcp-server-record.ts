@@ -3,20 +3,20 @@ import { z } from 'zod';
 import { McpConfigurations } from '../../model/mcp/mcp-integration.ts';
 import { DefaultUserAccess } from '../../model/mcp/mcp-server.ts';
 import { omitNulls } from '../../model/wire/json-record.ts';
-import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type { StoredMcpIntegration } from '../../store/mcp/mcp-integrations.ts';
 import type { StoredMcpMetadata } from '../../store/mcp/mcp-metadata.ts';
 import type { CapabilityName } from '../../store/mcp/mcp-server-capabilities.ts';
 import type { StoredMcpServerUser } from '../../store/mcp/mcp-server-users.ts';
 import type { StoredMcpServer } from '../../store/mcp/mcp-servers.ts';
 import type { StoredWorkspace } from '../../store/resources/workspaces.ts';
+import { computed, constant, record, timestamp } from '../request/record.ts';
 import {
   specCapabilities,
   mcpIntegrationToRecord as toIntegrationRecord,
 } from './mcp-integration-record.ts';
 import { mcpMetadataToShortMetadata, ShortMetadata } from './mcp-metadata-record.ts';
 
-const shape = {
+const server = record<StoredMcpServer>()({
   id: z.uuid(),
   slug: z.string(),
   name: z.string(),
@@ -25,15 +25,17 @@ const shape = {
   organisation_id: z.uuid(),
   workspace_id: z.uuid(),
   mcp_integration_id: z.uuid(),
-  default_user_access: DefaultUserAccess,
-  created_at: ResponseTimestamp,
-  last_updated_at: ResponseTimestamp,
-  object: z.literal('mcp-server'),
-};
+  default_user_access: computed(
+    DefaultUserAccess,
+    (row: StoredMcpServer) => row.default_user_access ?? 'allow',
+  ),
+  created_at: timestamp,
+  last_updated_at: timestamp,
+  object: constant('mcp-server'),
+});
 
 /** Items of the list. */
-export const McpServerListItem = z.object({
-  ...shape,
+export const McpServerListItem = server.schema.extend({
   workspace_name: z.string().nullable(),
   workspace_slug: z.string().nullable(),
   mcp_integration_slug: z.string(),
@@ -44,8 +46,7 @@ export const McpServerListItem = z.object({
 });
 
 /** Response of get. */
-export const McpServerRecord = z.object({
-  ...shape,
+export const McpServerRecord = server.schema.extend({
   mcp_integration_details: z.object({
     id: z.uuid(),
     slug: z.string(),
@@ -65,7 +66,7 @@ export function mcpServerToListItem(
   metadata: StoredMcpMetadata | undefined,
 ): z.infer<typeof McpServerListItem> {
   return {
-    ...fieldsOf(row),
+    ...server.toRecord(row),
     workspace_name: workspace?.name ?? null,
     workspace_slug: workspace?.slug ?? null,
     mcp_integration_slug: integration.slug,
@@ -79,7 +80,7 @@ export function mcpServerToListItem(
 export function mcpServerToRecord(row: StoredMcpServer, integration: StoredMcpIntegration) {
   const details = toIntegrationRecord(integration);
   return {
-    ...fieldsOf(row),
+    ...server.toRecord(row),
     mcp_integration_details: {
       id: details.id,
       slug: details.slug,
@@ -111,21 +112,4 @@ export function mcpServerToSpec(row: OpenedMcpServer): Record<string, unknown> {
     user_access: people.length === 0 ? null : people,
     disabled_capabilities: specCapabilities(row.disabled),
   });
-}
-
-function fieldsOf(row: StoredMcpServer) {
-  return {
-    id: row.id,
-    slug: row.slug,
-    name: row.name,
-    description: row.description,
-    status: row.status,
-    organisation_id: row.organisation_id,
-    workspace_id: row.workspace_id,
-    mcp_integration_id: row.mcp_integration_id,
-    default_user_access: row.default_user_access ?? ('allow' as const),
-    created_at: formatTimestamp(row.created_at),
-    last_updated_at: formatTimestamp(row.last_updated_at),
-    object: 'mcp-server' as const,
-  };
 }

@@ -3,20 +3,27 @@ import { z } from 'zod';
 import { type PartialContent, PartialStatus } from '../../model/prompts/prompt-partial.ts';
 import { omitNulls } from '../../model/wire/json-record.ts';
 import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
+import type * as promptPartials from '../../store/prompts/prompt-partials.ts';
 import type { StoredPromptPartial } from '../../store/prompts/prompt-partials.ts';
 import type { StoredPromptVersion } from '../../store/prompts/prompt-versions.ts';
+import { constant, record, timestamp } from '../request/record.ts';
 
-/** Items of the list. */
-export const PromptPartialListItem = z.object({
+type ListedPartial = Pick<StoredPromptPartial, (typeof promptPartials.listedColumns)[number]>;
+
+const item = record<ListedPartial>()({
   id: z.uuid(),
   slug: z.string(),
   name: z.string(),
   workspace_id: z.uuid().nullable(),
   status: PartialStatus,
-  created_at: ResponseTimestamp,
-  last_updated_at: ResponseTimestamp,
-  object: z.literal('partial'),
+  created_at: timestamp,
+  last_updated_at: timestamp,
+  object: constant('partial'),
 });
+
+/** Items of the list. */
+export const PromptPartialListItem = item.schema;
+export const promptPartialToListItem = item.toRecord;
 
 /** Response of get: a partial with one of its versions, by default the published one. */
 export const PromptPartialRecord = PromptPartialListItem.extend({
@@ -40,21 +47,6 @@ export const PromptPartialVersionItem = z.object({
   created_at: ResponseTimestamp,
   object: z.literal('partial'),
 });
-
-export function promptPartialToListItem(
-  row: Pick<StoredPromptPartial, Exclude<keyof z.infer<typeof PromptPartialListItem>, 'object'>>,
-): z.infer<typeof PromptPartialListItem> {
-  return {
-    id: row.id,
-    slug: row.slug,
-    name: row.name,
-    workspace_id: row.workspace_id,
-    status: row.status,
-    created_at: formatTimestamp(row.created_at),
-    last_updated_at: formatTimestamp(row.last_updated_at),
-    object: 'partial',
-  };
-}
 
 export function promptPartialToRecord(
   row: StoredPromptPartial,

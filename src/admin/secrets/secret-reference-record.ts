@@ -6,15 +6,14 @@ import { secretMask } from '../../model/mcp/mcp-integration.ts';
 import { authSecrets, maskedPrefix } from '../../model/secrets/secret-fields.ts';
 import { type AuthConfig, ManagerType } from '../../model/secrets/secret-manager.ts';
 import { JsonRecord, omitNulls, readDocument } from '../../model/wire/json-record.ts';
-import { formatTimestamp, ResponseTimestamp } from '../../model/wire/timestamp.ts';
 import type {
   ListedSecretReference,
   SecretReferenceWithWorkspaces,
 } from '../../store/resources/secret-references.ts';
+import { constant, document, flag, record, timestamp } from '../request/record.ts';
 import type { SpecSecrets } from '../request/resource.ts';
 
-/** Items of the list. */
-export const SecretReferenceItem = z.object({
+const item = record<ListedSecretReference>()({
   id: z.uuid(),
   organisation_id: z.uuid(),
   name: z.string(),
@@ -22,14 +21,18 @@ export const SecretReferenceItem = z.object({
   description: z.string().nullable(),
   manager_type: ManagerType,
   secret_key: z.string().nullable(),
-  allow_all_workspaces: z.boolean(),
-  tags: JsonRecord.nullable(),
-  status: z.literal('ACTIVE'),
+  allow_all_workspaces: flag,
+  tags: document(JsonRecord),
+  status: constant('ACTIVE'),
   created_by: z.string(),
-  created_at: ResponseTimestamp,
-  last_updated_at: ResponseTimestamp,
-  object: z.literal('secret-reference'),
+  created_at: timestamp,
+  last_updated_at: timestamp,
+  object: constant('secret-reference'),
 });
+
+/** Items of the list. */
+export const SecretReferenceItem = item.schema;
+export const secretReferenceToItem = item.toRecord;
 
 /** Response of get. */
 export const SecretReferenceRecord = SecretReferenceItem.extend({
@@ -38,27 +41,6 @@ export const SecretReferenceRecord = SecretReferenceItem.extend({
   allowed_workspaces: z.array(z.uuid()).optional(),
   auth_config: z.record(z.string(), z.string()),
 });
-
-export function secretReferenceToItem(
-  row: ListedSecretReference,
-): z.infer<typeof SecretReferenceItem> {
-  return {
-    id: row.id,
-    organisation_id: row.organisation_id,
-    name: row.name,
-    slug: row.slug,
-    description: row.description,
-    manager_type: row.manager_type,
-    secret_key: row.secret_key,
-    allow_all_workspaces: row.allow_all_workspaces !== 0,
-    tags: readDocument<JsonRecord>(row.tags),
-    status: 'ACTIVE',
-    created_by: row.created_by,
-    created_at: formatTimestamp(row.created_at),
-    last_updated_at: formatTimestamp(row.last_updated_at),
-    object: 'secret-reference',
-  };
-}
 
 /** Contains no secret. */
 export function secretReferenceToRecord(

@@ -44,6 +44,11 @@ export function execute<Row>(db: Builder, query: CompiledQuery<Row>): Promise<Qu
   return send === undefined ? db.executeQuery(query) : send(query);
 }
 
+/** Whether statements reach the connection as they are: for a pool, and for a transaction while its work runs. */
+export function isDirect(db: Builder): boolean {
+  return direct.has(db);
+}
+
 /** Enables direct execution for the duration of a transaction's work. */
 export async function withDirectExecution<T>(tx: Builder, work: () => Promise<T>): Promise<T> {
   const connection = await tx.getExecutor().provideConnection(async (lent) => lent);

@@ -1,7 +1,7 @@
 /** Caches the text of statements that differ only in their values, because building one costs more than sending it. */
 import type { Compilable, CompiledQuery, QueryResult } from 'kysely';
 import type { Db } from './db.ts';
-import { execute } from './dialect.ts';
+import { execute, isDirect } from './dialect.ts';
 
 /** Values of one statement by name; an undefined one belongs to another shape. */
 type Values = Readonly<Record<string, unknown>>;
@@ -92,8 +92,8 @@ export class StatementCache {
 
   /**
    * Runs the statement of `key`. `write` builds it from one slot for each value. The statement is built for
-   * this run only when a value is an SQL expression, which is part of the text, or when plugins of `db`
-   * transform each statement.
+   * this run only when a value is an SQL expression, which is part of the text, or when `db` is a variant
+   * whose plugins may transform each statement.
    */
   run(
     db: Db,
@@ -101,7 +101,7 @@ export class StatementCache {
     values: readonly unknown[],
     write: (slots: readonly unknown[]) => Compilable<unknown>,
   ): Promise<QueryResult<unknown>> {
-    if (values.some(isExpression) || hasPlugins(db)) return execute(db, write(values).compile());
+    if (values.some(isExpression) || !isDirect(db)) return execute(db, write(values).compile());
     let compiled = this.#compiled.get(key);
     if (compiled === undefined) {
       compiled = write(values.map((_, at) => new Slot(at))).compile();
@@ -110,10 +110,6 @@ export class StatementCache {
     }
     return executeWith(db, compiled, values);
   }
-}
-
-function hasPlugins(db: Db): boolean {
-  return db.getExecutor().plugins.length > 0;
 }
 
 function isExpression(value: unknown): boolean {

@@ -45,68 +45,67 @@ export function nullOr<V>({ operator, value }: Comparison<V>): Comparison<V> {
   return new Comparison(operator, value, true);
 }
 
-/** One condition, of which the statement's text depends on `shape` only. */
-export interface Term {
-  readonly column: string;
+type Where = Readonly<Record<string, unknown>>;
+
+interface Term {
   readonly operator: Operator;
-  readonly isNullMatched: boolean;
-  /** Undefined for a comparison with null, which has no parameter. */
   readonly value: unknown;
-  readonly shape: string;
+  readonly isNullMatched: boolean;
 }
 
 /**
- * The terms of a predicate; null when it matches no row because a list is empty.
+ * Appends the values of a predicate to `values` and returns what determines its SQL text. Null when it
+ * matches no row because a list is empty.
  *
- * @throws TypeError for an undefined value, which must not widen a delete.
+ * @throws TypeError for an undefined value, which must not widen a delete
  */
-export function termsOf(where: Readonly<Record<string, unknown>>): Term[] | null {
-  const terms: Term[] = [];
+export function shapeOf(where: Where, values: unknown[]): string | null {
+  let shape = '';
   for (const column in where) {
     const condition = where[column];
-    if (condition === undefined) throw new TypeError(`the condition on ${column} is undefined`);
-    const isComparison = condition instanceof Comparison;
-    const operator = isComparison ? condition.operator : '=';
-    const value: unknown = isComparison ? condition.value : condition;
-    const isNullMatched = isComparison && condition.isNullMatched;
-    if (Array.isArray(value) && value.length === 0) {
-      if (operator === '=') return null;
+    if (typeof condition === 'string' || typeof condition === 'number') {
+      shape += `${column}=,`;
+      values.push(condition);
       continue;
     }
-    const kind = value === null ? 'null' : Array.isArray(value) ? 'list' : '';
-    terms.push({
-      column,
-      operator,
-      isNullMatched,
-      value: value === null ? undefined : value,
-      shape: `${column}${operator}${kind}${isNullMatched ? '|' : ''}`,
-    });
+    const { operator, value, isNullMatched } = termOf(column, condition);
+    if (value === null) {
+      shape += `${column}${operator}null,`;
+    } else if (!Array.isArray(value)) {
+      shape += `${column}${operator}${isNullMatched},`;
+      values.push(value);
+    } else if (value.length > 0) {
+      shape += `${column}${operator}list,`;
+      values.push(value);
+    } else if (operator === '=') {
+      return null;
+    }
   }
-  return terms;
+  return shape;
 }
 
-/** `slot` takes the place of the value. */
-export function conditionOf(
-  { column, operator, isNullMatched, value }: Term,
-  slot: unknown,
-): RawBuilder<boolean> {
-  const name = sql.ref(column);
-  if (value === undefined) {
-    return operator === '=' ? sql<boolean>`${name} is null` : sql<boolean>`${name} is not null`;
-  }
-  const compared = comparisonOf(operator, name, value, slot);
-  return isNullMatched ? sql<boolean>`(${name} is null or ${compared})` : compared;
+function termOf(column: string, condition: unknown): Term {
+  if (condition === undefined) throw new TypeError(`the condition on ${column} is undefined`);
+  if (condition instanceof Comparison) return condition;
+  return { operator: '=', value: condition, isNullMatched: false };
 }
 
-function comparisonOf(
-  operator: Operator,
-  name: RawBuilder<unknown>,
-  value: unknown,
-  slot: unknown,
-): RawBuilder<boolean> {
-  // The driver writes a list as its elements, so that one text serves lists of every length.
-  if (Array.isArray(value)) {
-    return sql<boolean>`${name} ${sql.raw(operator === '=' ? 'in' : 'not in')} (${slot})`;
+/** The SQL conditions of a predicate. `values` takes the place of its values, in the order of {@link shapeOf}. */
+export function conditionsOf(where: Where, values: Iterator<unknown>): RawBuilder<boolean>[] {
+  const conditions: RawBuilder<boolean>[] = [];
+  for (const column in where) {
+    const { operator, value, isNullMatched } = termOf(column, where[column]);
+    const name = sql.ref(column);
+    if (value === null) {
+      conditions.push(sql`${name} ${sql.raw(operator === '=' ? 'is null' : 'is not null')}`);
+    } else if (!Array.isArray(value)) {
+      const compared = sql<boolean>`${name} ${sql.raw(operator)} ${values.next().value}`;
+      conditions.push(isNullMatched ? sql`(${name} is null or ${compared})` : compared);
+    } else if (value.length > 0) {
+      // The driver writes a list as its elements, so that one text serves lists of every length.
+      const within = sql.raw(operator === '=' ? 'in' : 'not in');
+      conditions.push(sql`${name} ${within} (${values.next().value})`);
+    }
   }
-  return sql<boolean>`${name} ${sql.raw(operator)} ${slot}`;
+  return conditions;
 }

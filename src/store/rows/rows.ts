@@ -1,18 +1,8 @@
-/** Typed finds, lists and writes on one table by column values. Each statement is compiled once. */
-import {
-  type Compilable,
-  type Insertable,
-  type Kysely,
-  type RawBuilder,
-  type Selectable,
-  type SelectQueryBuilder,
-  sql,
-  type Updateable,
-} from 'kysely';
+/** Typed finds, lists and writes on one table by column values. */
+import type { Insertable, RawBuilder, Selectable, SelectQueryBuilder, Updateable } from 'kysely';
 import type { Db, Tables } from '../connection/db.ts';
-import { insertion, StatementCache } from '../connection/statement.ts';
-import { lockInShareMode } from './portable-sql.ts';
-import { type Condition, conditionOf, type Term, termsOf } from './predicate.ts';
+import type { Condition } from './predicate.ts';
+import { type ListTerms, TableStatements, type WriteOptions } from './table-statements.ts';
 
 type Row<T extends keyof Tables> = Selectable<Tables[T]>;
 
@@ -38,18 +28,6 @@ export interface ListOptions<R, C extends keyof R & string = keyof R & string> {
   readonly orderBy?: readonly OrderTerm<R>[];
   readonly limit?: number;
   readonly lock?: 'update' | 'share';
-}
-
-/** Notes in the transaction that rows of an organisation change; see marks.ts. */
-interface Marks {
-  replaceOne(tx: Db, organisationId: string): void;
-}
-
-export interface RowsOptions {
-  /** Replaced by every insert, update and delete. */
-  readonly marks?: Marks;
-  /** Whether an update also increments `version`. */
-  readonly isVersioned?: boolean;
 }
 
 /** New values by column; an SQL expression can refer to the current ones. */
@@ -133,229 +111,63 @@ export interface KeyedRows<T extends keyof Tables, Key> {
   delete(db: Db, key: Readonly<Key>): Promise<number>;
 }
 
-/** Stands for any table where statements are built; rows come back as those of the real one. */
-interface AnyTables {
-  t: Record<string, unknown>;
-}
-
 type AnyWhere = Readonly<Record<string, unknown>>;
 
 /** The functions of a table, which its file exports and builds on. */
-export function rows<T extends keyof Tables>(table: T, options: RowsOptions = {}): Rows<T> {
-  return new TableRows(table, options) as unknown as Rows<T>;
+export function rows<T extends keyof Tables>(table: T, options: WriteOptions = {}): Rows<T> {
+  const statements = new TableStatements(table, options);
+  const { list, update } = statements;
+  const remove = statements.delete;
+  const find = async (db: Db, where: AnyWhere) => (await list(db, where))[0];
+  const findForUpdate = async (tx: Db, where: AnyWhere) =>
+    (await list(tx, where, { lock: 'update' }))[0];
+  const findFirst = async (db: Db, where: AnyWhere, terms: ListTerms = {}) =>
+    (await list(db, where, { ...terms, limit: 1 }))[0];
+  const functions = {
+    insert: statements.insert,
+    insertMany: statements.insertMany,
+    list,
+    listAnywhere: list,
+    find,
+    findAnywhere: find,
+    findForUpdate,
+    findForShare: async (tx: Db, where: AnyWhere) => (await list(tx, where, { lock: 'share' }))[0],
+    findFirst,
+    exists: async (db: Db, where: AnyWhere) =>
+      (await findFirst(db, where, { columns: Object.keys(where).slice(0, 1) })) !== undefined,
+    count: statements.count,
+    update,
+    delete: remove,
+    matching: statements.matching,
+    findBy: (...columns: string[]) => byPosition(columns, find),
+    findByForUpdate: (...columns: string[]) => byPosition(columns, findForUpdate),
+    listBy: (columns: string[], terms?: ListTerms) =>
+      byPosition(columns, (db, where) => list(db, where, terms)),
+    deleteBy: (...columns: string[]) => byPosition(columns, (tx, where) => remove(tx, where)),
+    keyedBy: (...columns: string[]) => ({
+      find: (db: Db, key: AnyWhere) => find(db, pick(key, columns)),
+      findForUpdate: (tx: Db, key: AnyWhere) => findForUpdate(tx, pick(key, columns)),
+      update: (db: Db, key: AnyWhere, set: AnyWhere) => update(db, pick(key, columns), set),
+      delete: (db: Db, key: AnyWhere) => remove(db, pick(key, columns)),
+    }),
+  };
+  // The interface has the row type of the table, which the implementation does not depend on.
+  return functions as unknown as Rows<T>;
 }
 
-type AnyListOptions = ListOptions<Record<string, unknown>, string>;
-
-class TableRows {
-  readonly #table: string;
-  readonly #options: RowsOptions;
-  readonly #cache = new StatementCache();
-  readonly #insertion: (db: Db, row: Record<string, unknown>) => Promise<void>;
-
-  constructor(table: string, options: RowsOptions) {
-    this.#table = table;
-    this.#options = options;
-    this.#insertion = insertion((db, row: Record<string, unknown>) =>
-      anyTable(db).insertInto(this.#name).values(row),
-    );
-  }
-
-  get #name(): 't' {
-    return this.#table as 't';
-  }
-
-  #mark(tx: Db, { organisation_id: organisationId }: AnyWhere): void {
-    this.#options.marks?.replaceOne(tx, organisationId as string);
-  }
-
-  readonly insert = async (db: Db, row: Record<string, unknown>): Promise<void> => {
-    this.#mark(db, row);
-    await this.#insertion(db, row);
+function byPosition<R>(
+  columns: readonly string[],
+  run: (db: Db, where: AnyWhere) => Promise<R>,
+): (db: Db, ...values: unknown[]) => Promise<R> {
+  return (db, ...values) => {
+    const where: Record<string, unknown> = {};
+    for (let at = 0; at < columns.length; at += 1) where[columns[at]!] = values[at];
+    return run(db, where);
   };
-
-  readonly insertMany = async (db: Db, many: readonly Record<string, unknown>[]): Promise<void> => {
-    if (many.length === 0) return;
-    this.#mark(db, many[0]!);
-    await anyTable(db).insertInto(this.#name).values(many).execute();
-  };
-
-  readonly list = async (
-    db: Db,
-    where: AnyWhere,
-    options: AnyListOptions = {},
-  ): Promise<unknown[]> => {
-    const terms = termsOf(where);
-    if (terms === null) return [];
-    const { columns, orderBy = [], limit, lock = '' } = options;
-    const key = `${lock} ${columns?.join() ?? '*'} ${orderBy.join()} ${limit !== undefined}`;
-    const values = limit === undefined ? [] : [limit];
-    const { rows: found } = await this.#run(db, key, terms, values, (slots, [limitSlot]) => {
-      const from = anyTable(db).selectFrom(this.#name);
-      const selected = columns === undefined ? from.selectAll() : from.select([...columns]);
-      return selected
-        .where(slots)
-        .$call((query) => ordered(query, orderBy))
-        .$if(limit !== undefined, (query) => query.limit(limitSlot as number))
-        .$if(lock === 'update', (query) => query.forUpdate())
-        .$if(lock === 'share', (query) => query.modifyEnd(lockInShareMode));
-    });
-    return found;
-  };
-
-  readonly listAnywhere = this.list;
-
-  readonly find = async (db: Db, where: AnyWhere): Promise<unknown> =>
-    (await this.list(db, where))[0];
-
-  readonly findAnywhere = this.find;
-
-  readonly findForUpdate = async (tx: Db, where: AnyWhere): Promise<unknown> =>
-    (await this.list(tx, where, { lock: 'update' }))[0];
-
-  readonly findForShare = async (tx: Db, where: AnyWhere): Promise<unknown> =>
-    (await this.list(tx, where, { lock: 'share' }))[0];
-
-  readonly findFirst = async (
-    db: Db,
-    where: AnyWhere,
-    options: AnyListOptions = {},
-  ): Promise<unknown> => (await this.list(db, where, { ...options, limit: 1 }))[0];
-
-  readonly exists = async (db: Db, where: AnyWhere): Promise<boolean> => {
-    const [column] = Object.keys(where);
-    return (await this.list(db, where, { columns: [column!], limit: 1 })).length > 0;
-  };
-
-  readonly count = async (db: Db, where: AnyWhere): Promise<number> => {
-    const terms = termsOf(where);
-    if (terms === null) return 0;
-    const { rows: found } = await this.#run(db, 'count', terms, [], (condition) =>
-      anyTable(db)
-        .selectFrom(this.#name)
-        .select(({ fn }) => fn.countAll().as('total'))
-        .where(condition),
-    );
-    return Number((found[0] as { total: unknown }).total);
-  };
-
-  readonly update = async (db: Db, where: AnyWhere, set: AnyWhere): Promise<number> => {
-    const terms = termsOf(where);
-    const columns = Object.keys(set).filter((column) => set[column] !== undefined);
-    if (terms === null) return 0;
-    if (columns.length === 0 && !this.#options.isVersioned) return 0;
-    this.#mark(db, where);
-    const values = columns.map((column) => set[column]);
-    const counting = this.#options.isVersioned ? { version: sql`version + 1` } : {};
-    const key = `set ${columns.join()}`;
-    const { numAffectedRows } = await this.#run(db, key, terms, values, (condition, slots) =>
-      anyTable(db)
-        .updateTable(this.#name)
-        .set({ ...Object.fromEntries(columns.map((name, at) => [name, slots[at]])), ...counting })
-        .where(condition),
-    );
-    return Number(numAffectedRows ?? 0n);
-  };
-
-  readonly delete = async (
-    db: Db,
-    where: AnyWhere,
-    { orderBy = [], limit }: AnyListOptions = {},
-  ): Promise<number> => {
-    const terms = termsOf(where);
-    if (terms === null) return 0;
-    this.#mark(db, where);
-    const key = `delete ${orderBy.join()} ${limit !== undefined}`;
-    const values = limit === undefined ? [] : [limit];
-    const { numAffectedRows } = await this.#run(db, key, terms, values, (condition, [limitSlot]) =>
-      anyTable(db)
-        .deleteFrom(this.#name)
-        .where(condition)
-        .$call((query) => ordered(query, orderBy))
-        .$if(limit !== undefined, (query) => query.limit(limitSlot as number)),
-    );
-    return Number(numAffectedRows ?? 0n);
-  };
-
-  readonly matching = (db: Db, filter: AnyWhere) => {
-    const given = Object.entries(filter).filter(([, value]) => value !== undefined);
-    const terms = termsOf(Object.fromEntries(given));
-    const query = anyTable(db).selectFrom(this.#name);
-    if (terms === null) return query.where(sql<boolean>`1 = 0`);
-    return terms.reduce((all, term) => all.where(conditionOf(term, term.value)), query);
-  };
-
-  readonly findBy =
-    (...columns: string[]) =>
-    (db: Db, ...values: unknown[]) =>
-      this.find(db, pairs(columns, values));
-
-  readonly findByForUpdate =
-    (...columns: string[]) =>
-    (tx: Db, ...values: unknown[]) =>
-      this.findForUpdate(tx, pairs(columns, values));
-
-  readonly listBy =
-    (columns: string[], options?: AnyListOptions) =>
-    (db: Db, ...values: unknown[]) =>
-      this.list(db, pairs(columns, values), options);
-
-  readonly keyedBy = (...columns: string[]) => {
-    const only = (key: AnyWhere) =>
-      pairs(
-        columns,
-        columns.map((column) => key[column]),
-      );
-    return {
-      find: (db: Db, key: AnyWhere) => this.find(db, only(key)),
-      findForUpdate: (tx: Db, key: AnyWhere) => this.findForUpdate(tx, only(key)),
-      update: (db: Db, key: AnyWhere, set: AnyWhere) => this.update(db, only(key), set),
-      delete: (db: Db, key: AnyWhere) => this.delete(db, only(key)),
-    };
-  };
-
-  readonly deleteBy =
-    (...columns: string[]) =>
-    (tx: Db, ...values: unknown[]) =>
-      this.delete(tx, pairs(columns, values));
-
-  #run(
-    db: Db,
-    key: string,
-    terms: readonly Term[],
-    values: readonly unknown[],
-    write: (condition: RawBuilder<boolean>, slots: readonly unknown[]) => Compilable<unknown>,
-  ) {
-    const shape = terms.reduce((text, { shape: one }) => `${text} ${one}`, key);
-    const sent = [...values, ...terms.flatMap(({ value }) => (value === undefined ? [] : [value]))];
-    return this.#cache.run(db, shape, sent, (slots) => {
-      const rest = slots.slice(values.length).values();
-      const conditions = terms.map((term) =>
-        conditionOf(term, term.value === undefined ? undefined : rest.next().value),
-      );
-      const condition =
-        conditions.length === 0
-          ? sql<boolean>`1 = 1`
-          : sql<boolean>`${sql.join(conditions, sql` and `)}`;
-      return write(condition, slots.slice(0, values.length));
-    });
-  }
 }
 
-function anyTable(db: Db): Kysely<AnyTables> {
-  return db as unknown as Kysely<AnyTables>;
-}
-
-function pairs(columns: readonly string[], values: readonly unknown[]): AnyWhere {
-  return Object.fromEntries(columns.map((column, at) => [column, values[at]]));
-}
-
-function ordered<Q extends { orderBy(column: never, direction?: 'asc' | 'desc'): unknown }>(
-  query: Q,
-  orderBy: readonly string[],
-): Q {
-  return orderBy.reduce((all, term) => {
-    const [column, direction] = term.split(' ');
-    return all.orderBy(sql.ref(column!) as never, direction === 'desc' ? 'desc' : 'asc') as Q;
-  }, query);
+function pick(key: AnyWhere, columns: readonly string[]): AnyWhere {
+  const where: Record<string, unknown> = {};
+  for (const column of columns) where[column] = key[column];
+  return where;
 }
