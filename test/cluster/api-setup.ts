@@ -1,4 +1,4 @@
-/** Knows what the tests with a Kubernetes API are given: its programs, by the usual variable or as those with nodes have them. */
+/** Provides the tests with a Kubernetes API with its programs, from KUBEBUILDER_ASSETS or from the test kit. */
 import { accessSync, constants } from 'node:fs';
 import { resolve } from 'node:path';
 import type { TestProject } from 'vitest/node';
@@ -6,7 +6,7 @@ import { missingKubernetes } from './kit/programs.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Why there is no Kubernetes API here; null where one can be started. */
+    /** Why no Kubernetes API can run here; null when one can be started. */
     noKubernetes: string | null;
   }
 }
@@ -21,7 +21,7 @@ function missingIn(folder: string): string | null {
     try {
       accessSync(resolve(folder, name), constants.X_OK);
     } catch {
-      return `no ${name} that can be run is in ${folder}, which KUBEBUILDER_ASSETS names`;
+      return `${folder} of KUBEBUILDER_ASSETS has no executable ${name}`;
     }
   }
   return null;

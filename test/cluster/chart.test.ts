@@ -1,4 +1,4 @@
-/** Guarantees that a real Kubernetes takes whatever the chart makes of valid values, and sees no difference where there is none. */
+/** Tests that a real Kubernetes accepts the rendered chart for valid values, and that rendering is stable. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -19,7 +19,7 @@ const foreignGroups = /^(monitoring\.coreos\.com|gateway\.networking\.k8s\.io)\/
 const apply = 'application/apply-patch+yaml';
 
 describe.skipIf(unavailable !== null)(
-  `what the chart renders${unavailable === null ? '' : ` (${unavailable})`}`,
+  `the rendered chart${unavailable === null ? '' : ` (${unavailable})`}`,
   () => {
     let api: KubernetesApi;
     let requests: PlainRequests;
@@ -29,7 +29,9 @@ describe.skipIf(unavailable !== null)(
       requests = new PlainRequests(api);
       expect(
         await requests.create('/apis/scheduling.k8s.io/v1/priorityclasses', {
-          ...{ apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', value: 1 },
+          apiVersion: 'scheduling.k8s.io/v1',
+          kind: 'PriorityClass',
+          value: 1,
           metadata: { name: 'high' },
         }),
       ).toEqual([]);
@@ -56,14 +58,14 @@ describe.skipIf(unavailable !== null)(
       for (const definition of all) await requests.create(path, definition);
       for (const { metadata } of all) {
         await eventually(async () => {
-          const { text } = await requests.ask('GET', `${path}/${metadata.name}`);
+          const { text } = await requests.send('GET', `${path}/${metadata.name}`);
           expect(text).toMatch(/"type":"Established","status":"True"/);
         });
       }
     }
 
-    /** What the server has against an object, which is not made. */
-    async function complaints(object: KubernetesObject): Promise<string[]> {
+    /** Validates an object by a dry run; returns warnings and errors. */
+    async function validationFaults(object: KubernetesObject): Promise<string[]> {
       const { kind, metadata } = object;
       const path = `${collectionOf(object, 'gateways')}?dryRun=All&fieldValidation=Strict`;
       return (await requests.create(path, object)).map(
@@ -74,13 +76,13 @@ describe.skipIf(unavailable !== null)(
     const isKnown = ({ apiVersion }: KubernetesObject): boolean =>
       unknown === null || !foreignGroups.test(apiVersion);
 
-    it('is admitted in a namespace of the restricted profile, for values at random', async () => {
+    it('is admitted in a namespace of the restricted profile, for random values', async () => {
       await fc.assert(
         fc.asyncProperty(randomValues, async (values) => {
           const objects = await render(values);
           expect(objects.length).toBeGreaterThan(5);
-          const found = await Promise.all(objects.filter(isKnown).map(complaints));
-          expect(found.flat()).toEqual([]);
+          const faults = await Promise.all(objects.filter(isKnown).map(validationFaults));
+          expect(faults.flat()).toEqual([]);
         }),
         {
           endOnFailure: true,
@@ -91,20 +93,23 @@ describe.skipIf(unavailable !== null)(
     });
 
     it.skipIf(unknown !== null)(
-      `has monitors, rules and routes as their makers define them${unknown === null ? '' : ` (${unknown})`}`,
+      `has monitors, rules and routes that match their definitions${unknown === null ? '' : ` (${unknown})`}`,
       async () => {
         const objects = (await render(stories.everything)).filter(({ apiVersion }) =>
           foreignGroups.test(apiVersion),
         );
         expect(objects.map(({ kind }) => kind).sort()).toEqual([
-          ...['HTTPRoute', 'HTTPRoute', 'PrometheusRule', 'ServiceMonitor'],
+          'HTTPRoute',
+          'HTTPRoute',
+          'PrometheusRule',
+          'ServiceMonitor',
         ]);
-        expect((await Promise.all(objects.map(complaints))).flat()).toEqual([]);
+        expect((await Promise.all(objects.map(validationFaults))).flat()).toEqual([]);
       },
     );
 
     it.skipIf(unknown !== null)(
-      `is asked for by Argo CD and Flux as the README says${unknown === null ? '' : ` (${unknown})`}`,
+      `has valid examples for Argo CD and Flux in its README${unknown === null ? '' : ` (${unknown})`}`,
       async () => {
         const readme = readFileSync(join(chartFolder, 'README.md'), 'utf8');
         const blocks = [...readme.matchAll(/```yaml\n(apiVersion:[^`]+)```/g)];
@@ -112,23 +117,25 @@ describe.skipIf(unavailable !== null)(
           parseAllDocuments(text!).map((document) => document.toJSON() as KubernetesObject),
         );
         expect(objects.map(({ kind }) => kind)).toEqual([
-          ...['Application', 'OCIRepository', 'HelmRelease'],
+          'Application',
+          'OCIRepository',
+          'HelmRelease',
         ]);
-        expect((await Promise.all(objects.map(complaints))).flat()).toEqual([]);
+        expect((await Promise.all(objects.map(validationFaults))).flat()).toEqual([]);
       },
     );
 
-    /** As an operator of GitOps applies it, and looks what that would change. */
-    async function applied(object: KubernetesObject, options = ''): Promise<object> {
+    /** Applies an object like a GitOps operator; returns the result. */
+    async function applyAsOperator(object: KubernetesObject, options = ''): Promise<object> {
       const path = `${collectionOf(object, 'gateways')}/${object.metadata.name}`;
       const words = `?fieldManager=gitops&force=true&fieldValidation=Strict${options}`;
-      const { statusCode, text } = await requests.ask('PATCH', `${path}${words}`, object, apply);
+      const { statusCode, text } = await requests.send('PATCH', `${path}${words}`, object, apply);
       expect(`${statusCode} ${statusCode < 300 ? '' : text}`).toMatch(/^20[01] /);
       const { metadata, ...rest } = JSON.parse(text);
       return { ...rest, metadata: { ...metadata, managedFields: undefined } };
     }
 
-    /** Other places, other versions of Helm, and flags by which Argo CD renders. */
+    /** Renders with the flags of Argo CD, without hooks. */
     const renderedByOperator = async (
       values: object,
       major: (typeof helmMajors)[number],
@@ -141,22 +148,22 @@ describe.skipIf(unavailable !== null)(
     };
 
     it.each(Object.entries(stories))(
-      'shows no difference when %s is looked at again, whatever the cluster and the daemon have written meanwhile',
+      'shows no difference when %s is applied again after the cluster and the daemon have written to it',
       async (_, values) => {
         const before = await renderedByOperator(values, 3);
         const live = new Map<string, object>();
         const nameOf = ({ kind, metadata }: KubernetesObject): string =>
           `${kind} ${metadata.namespace}/${metadata.name}`;
-        for (const object of before) live.set(nameOf(object), await applied(object));
-        await writeAsOthersDo(before, live);
+        for (const object of before) live.set(nameOf(object), await applyAsOperator(object));
+        await writeAsOtherManagers(before, live);
         for (const object of await renderedByOperator(values, 4)) {
-          expect(await applied(object, '&dryRun=All')).toEqual(live.get(nameOf(object)));
+          expect(await applyAsOperator(object, '&dryRun=All')).toEqual(live.get(nameOf(object)));
         }
       },
     );
 
-    /** An autoscaler scales, and the daemon shows its status. */
-    async function writeAsOthersDo(
+    /** Writes like an autoscaler and like the daemon. */
+    async function writeAsOtherManagers(
       objects: readonly KubernetesObject[],
       live: Map<string, object>,
     ): Promise<void> {
@@ -167,14 +174,14 @@ describe.skipIf(unavailable !== null)(
         const isStatus = metadata.name.endsWith('-status');
         if (!isScaled && !isStatus) continue;
         const change = isScaled ? { spec: { replicas: 4 } } : { data: { workspace: 'Synced' } };
-        const place = isScaled ? `${path}/scale` : path;
+        const target = isScaled ? `${path}/scale` : path;
         const type = 'application/merge-patch+json';
-        const { statusCode } = await requests.ask('PATCH', place, change, type);
+        const { statusCode } = await requests.send('PATCH', target, change, type);
         expect(statusCode).toBe(200);
-        const { text } = await requests.ask('GET', path);
+        const { text } = await requests.send('GET', path);
         const { metadata: meta, ...rest } = JSON.parse(text);
-        const found = { ...rest, metadata: { ...meta, managedFields: undefined } };
-        live.set(`${kind} ${metadata.namespace}/${metadata.name}`, found);
+        const current = { ...rest, metadata: { ...meta, managedFields: undefined } };
+        live.set(`${kind} ${metadata.namespace}/${metadata.name}`, current);
       }
     }
   },

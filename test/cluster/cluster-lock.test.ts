@@ -63,15 +63,15 @@ describe.skipIf(unavailable !== null)(
     it('goes to the first lock, which others name, and to the next once it is released', async () => {
       const changes: boolean[] = [];
       const [one, two] = [contend('simple', changes).lock, contend('simple').lock];
-      expect(one.keptBack).toContain('nobody yet');
-      await one.turn();
-      await two.turn();
-      expect(one.keptBack).toBeNull();
-      expect(two.keptBack).toContain((await specOf('simple')).holderIdentity);
+      expect(one.standbyReason).toContain('nobody yet');
+      await one.confirm();
+      await two.confirm();
+      expect(one.standbyReason).toBeNull();
+      expect(two.standbyReason).toContain((await specOf('simple')).holderIdentity);
       await one[Symbol.asyncDispose]();
       expect(await specOf('simple')).toMatchObject({ holderIdentity: '', leaseTransitions: 0 });
-      await two.turn();
-      expect(two.keptBack).toBeNull();
+      await two.confirm();
+      expect(two.standbyReason).toBeNull();
       expect(await specOf('simple')).toMatchObject({ leaseTransitions: 1 });
       expect(changes).toEqual([true]);
     });
@@ -80,17 +80,17 @@ describe.skipIf(unavailable !== null)(
       for (const renewTime of ['1999-01-01T00:00:00.000000Z', '2999-01-01T00:00:00.000000Z']) {
         const name = `died-${renewTime.slice(0, 4)}`;
         const [one, two] = [contend(name), contend(name).lock];
-        await one.lock.turn();
+        await one.lock.confirm();
         await one.kill();
         await patch(name, { renewTime });
-        await two.turn();
+        await two.confirm();
         nowMs += 14_999;
-        await two.turn();
-        expect(two.keptBack).not.toBeNull();
-        expect(one.lock.keptBack).not.toBeNull();
+        await two.confirm();
+        expect(two.standbyReason).not.toBeNull();
+        expect(one.lock.standbyReason).not.toBeNull();
         nowMs += 1;
-        await two.turn();
-        expect(two.keptBack).toBeNull();
+        await two.confirm();
+        expect(two.standbyReason).toBeNull();
       }
     });
 
@@ -98,9 +98,9 @@ describe.skipIf(unavailable !== null)(
       const [one, two] = [contend('renewed').lock, contend('renewed').lock];
       for (let turns = 0; turns < 20; turns += 1) {
         nowMs += 9_000;
-        await one.turn();
-        await two.turn();
-        expect([one.keptBack === null, two.keptBack === null]).toEqual([true, false]);
+        await one.confirm();
+        await two.confirm();
+        expect([one.standbyReason === null, two.standbyReason === null]).toEqual([true, false]);
       }
       expect(await specOf('renewed')).toMatchObject({ leaseTransitions: 0 });
     });
@@ -108,35 +108,35 @@ describe.skipIf(unavailable !== null)(
     it('is lost at once to another writer, and does not return by itself', async () => {
       const changes: boolean[] = [];
       const { lock } = contend('taken', changes);
-      await lock.turn();
+      await lock.confirm();
       await patch('taken', { holderIdentity: 'another' });
-      await lock.turn();
-      expect(lock.keptBack).toContain('another');
+      await lock.confirm();
+      expect(lock.standbyReason).toContain('another');
       expect(changes).toEqual([true, false]);
     });
 
     it('lapses after ten seconds without a response, and is held again after the next one', async () => {
       const { lock } = contend('away');
-      await lock.turn();
+      await lock.confirm();
       await api.stop();
       nowMs += 9_999;
-      await lock.turn();
-      expect(lock.keptBack).toBeNull();
+      await lock.confirm();
+      expect(lock.standbyReason).toBeNull();
       nowMs += 1;
-      expect(lock.keptBack).not.toBeNull();
-      await lock.turn();
-      expect(lock.keptBack).toContain('is out of reach');
+      expect(lock.standbyReason).not.toBeNull();
+      await lock.confirm();
+      expect(lock.standbyReason).toContain('is out of reach');
       await api.start();
-      await lock.turn();
-      expect(lock.keptBack).toBeNull();
+      await lock.confirm();
+      expect(lock.standbyReason).toBeNull();
     });
 
     it('has one holder at most, with ten contenders at once, a hundred times', async () => {
       const crowd = Array.from({ length: 10 }, () => contend('crowd').lock);
       const holders = new Set<ClusterLock>();
       for (let round = 0; round < 100; round += 1) {
-        await Promise.all(crowd.map((one) => one.turn()));
-        const held = crowd.filter(({ keptBack }) => keptBack === null);
+        await Promise.all(crowd.map((one) => one.confirm()));
+        const held = crowd.filter(({ standbyReason: keptBack }) => keptBack === null);
         expect(held).toHaveLength(1);
         holders.add(held[0]!);
         // Like an operator who takes the Lease from its holder.
@@ -157,8 +157,8 @@ describe.skipIf(unavailable !== null)(
         onChange: () => undefined,
       });
       open.push(lock);
-      await lock.turn();
-      expect(lock.keptBack).toContain('cannot get resource "leases"');
+      await lock.confirm();
+      expect(lock.standbyReason).toContain('cannot get resource "leases"');
     });
   },
 );

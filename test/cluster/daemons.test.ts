@@ -19,7 +19,7 @@ import { type KubernetesApi, startKubernetesApi, unavailable } from './kubernete
 const namespace = 'gateways';
 
 describe.skipIf(unavailable !== null)(
-  `daemons in a cluster${unavailable === null ? '' : ` (${unavailable})`}`,
+  `a daemon in a cluster${unavailable === null ? '' : ` (${unavailable})`}`,
   () => {
     let api: KubernetesApi;
     let admin: KubeClient;
@@ -68,7 +68,7 @@ describe.skipIf(unavailable !== null)(
       return body.data.find(({ name }: { name: string }) => name === 'support').description;
     }
 
-    it('lead while they hold the Lease, and take over from one that dies or stops', async () => {
+    it('leads while it holds the Lease, and takes over from a daemon that dies or stops', async () => {
       await using first = start();
       await first.find(leads);
       await eventually(async () => expect((await readStatus()).state).toBe('Synced'));
@@ -93,7 +93,7 @@ describe.skipIf(unavailable !== null)(
       expect(commit).toMatch(/^sha256:/);
     });
 
-    it('stand by while the cluster is unreachable, and continue afterwards', async () => {
+    it('stands by while the cluster is unreachable, and continues afterwards', async () => {
       await using daemon = start();
       await daemon.find(leads);
       const led = daemon.events.length;

@@ -1,10 +1,10 @@
-/** Knows the keys whose values tests have delivered: their manifests, and whether a value is good for anything. */
+/** Builds manifests of API keys with delivery, and checks whether a delivered value works. */
 import type { TestServer } from '../support/server/server.ts';
 
-/** What a delivered key may do. */
+/** Scope of the delivered keys. */
 const scope = 'workspaces.list';
 
-/** @param more of its spec, from a comma on; `metadata` alike */
+/** @param more fields of the spec, starting with a comma; likewise `metadata` */
 export function keyManifest(name: string, output: string, more = '', metadata = ''): string {
   return `---
 apiVersion: gatewright.dev/v1
@@ -14,7 +14,7 @@ spec: {scopes: [${scope}], secretOutput: ${output}${more}}
 `;
 }
 
-/** Whether the API lets in who shows this value. */
+/** Returns whether the API accepts this value as a key. */
 export async function opensApi(server: TestServer, value: string | undefined): Promise<boolean> {
   const headers = { 'x-gateway-api-key': value ?? '' };
   const { status } = await server.request('GET', '/v1/workspaces', { auth: 'none', headers });

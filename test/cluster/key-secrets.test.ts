@@ -11,7 +11,7 @@ import type { CycleOptions, CycleResult } from '../../src/sync/cycle/cycle-optio
 import { resultDocument } from '../../src/sync/report/document.ts';
 import { textReport } from '../../src/sync/report/text.ts';
 import { KubernetesSink } from '../../src/sync/sinks/kubernetes-sink.ts';
-import type { OpenSinks } from '../../src/sync/sinks/sinks.ts';
+import type { OpenSinks } from '../../src/sync/sinks/sink-set.ts';
 import type { TestServer } from '../support/server/server.ts';
 import { endAt, stepping, stepsOfChange } from '../support/sync/kill-points.ts';
 import { endLeases } from '../support/sync/lease.ts';

@@ -1,11 +1,11 @@
-/** Guarantees that values of keys reach a real Vault: never lost, never over another's, wherever a run dies. */
+/** Tests that key values reach a real Vault: never lost, never over foreign values, wherever a run dies. */
 import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeApiKey } from '../../src/model/people/credentials.ts';
 import type { CycleOptions, CycleResult } from '../../src/sync/cycle/cycle-options.ts';
 import { resultDocument } from '../../src/sync/report/document.ts';
 import { textReport } from '../../src/sync/report/text.ts';
-import type { OpenSinks } from '../../src/sync/sinks/sinks.ts';
+import type { OpenSinks } from '../../src/sync/sinks/sink-set.ts';
 import type { VaultGrant } from '../../src/sync/sinks/vault-grant.ts';
 import { VaultSink } from '../../src/sync/sinks/vault-sink.ts';
 import { readVaultValue } from '../../src/sync/sinks/vault-values.ts';
@@ -23,9 +23,9 @@ import {
 } from '../support/sync/sync-setup.ts';
 import {
   type Exchange,
+  expectedTranscript,
   readRecording,
   recordingFile,
-  storyTold,
   tellStory,
 } from '../support/upstream/vault-scenario.ts';
 import { keyManifest, opensApi } from './delivered-keys.ts';
@@ -40,7 +40,7 @@ const vaultOf = (path: string, key = 'api-key'): string =>
 
 const bot = keyManifest('bot', vaultOf('apps/bot'));
 
-/** What docs/reference/manifests.md asks for, and no more. */
+/** Grants exactly the rights that docs/reference/manifests.md asks for. */
 const policy = paths
   .map(({ mount, path }) =>
     [
@@ -106,7 +106,7 @@ describe.skipIf(unavailable !== null)(
       ...(await names('jobs/')),
     ];
 
-    /** By `path#key`; what was put where is no value. */
+    /** Values by `path#key`, without bookkeeping entries. */
     async function values(): Promise<Record<string, string>> {
       const found: Record<string, string> = {};
       for (const path of await everywhere()) {
@@ -122,7 +122,7 @@ describe.skipIf(unavailable !== null)(
 
     const opens = (value: string | undefined): Promise<boolean> => opensApi(server, value);
 
-    /** Nobody's keys, leases and secrets, and a new minute, in which wrong values may be asked about again. */
+    /** Removes all keys, leases and secrets, and starts a new minute, in which wrong keys may be tried again. */
     async function clearAway(): Promise<void> {
       server.clock.advance(60_000);
       await endLeases(server);
@@ -132,7 +132,7 @@ describe.skipIf(unavailable !== null)(
       }
     }
 
-    it('hold a working value, say whose they are, and nobody prints it', async () => {
+    it('holds a working value and the name of its owner, and no output contains the value', async () => {
       const result = await cycle(bot);
       expect(result).toMatchObject({ ending: 'success', deliveries: [{ state: 'delivered' }] });
       const secret = await readSecret(root, { mount: 'secret', path: 'apps/bot' });
@@ -143,12 +143,12 @@ describe.skipIf(unavailable !== null)(
       const value = (await values())['apps/bot#api-key']!;
       expect(Object.keys(await values())).toEqual(['apps/bot#api-key']);
       expect(await opens(value)).toBe(true);
-      const told = [textReport(result), JSON.stringify([resultDocument(result), result])];
-      expect(told.join()).not.toContain(value);
+      const outputs = [textReport(result), JSON.stringify([resultDocument(result), result])];
+      expect(outputs.join()).not.toContain(value);
       await clearAway();
     });
 
-    it('leave no version behind that has a value which went', async () => {
+    it('destroys all versions that contain a replaced value', async () => {
       await cycle(bot + keyManifest('other', vaultOf('apps/bot', 'other')));
       await cycle(keyManifest('other', vaultOf('apps/bot', 'other')));
       const { body } = await root.request({ method: 'GET', path: 'secret/metadata/apps/bot' });
@@ -165,7 +165,7 @@ describe.skipIf(unavailable !== null)(
       await clearAway();
     });
 
-    it('keep what other tools have put beside the values', async () => {
+    it('keeps the values that other tools have added', async () => {
       await cycle(bot);
       const { data, version } = (await readSecret(root, { mount: 'secret', path: 'apps/bot' }))!;
       await post('secret/data/apps/bot', {
@@ -179,7 +179,7 @@ describe.skipIf(unavailable !== null)(
       await clearAway();
     });
 
-    it('that are not this owner’s are never written, and the key is not made', async () => {
+    it('never writes a secret of another owner, and does not create the key', async () => {
       await post('secret/data/apps/bot', { data: { 'api-key': 'theirs' } });
       const result = await cycle(bot + keyManifest('other', vaultOf('apps/other')));
       expect(result).toMatchObject({ ending: 'partialFailure' });
@@ -204,7 +204,7 @@ describe.skipIf(unavailable !== null)(
       await clearAway();
     });
 
-    it('are taken by one of two owners that come at once', async () => {
+    it('gives a secret to one of two owners that claim it at once', async () => {
       const [desired] = (await desiredFrom(bot)).resources;
       for (let round = 0; round < 30; round += 1) {
         const owners = ['a', 'b'].map((owner) => {
@@ -240,7 +240,7 @@ describe.skipIf(unavailable !== null)(
     it.each([
       ['that no setting names', 'closed/bad', 'is not below GATEWRIGHT_VAULT_PATHS'],
       ['that the policy does not permit', 'forbidden/bad', 'permission denied'],
-    ])('at a path %s are told, and the others are synced', async (_, path, words) => {
+    ])('reports a key at a path %s, and syncs the others', async (_, path, words) => {
       const client = vault.client(login);
       const granted = [...paths, { mount: 'secret', path: 'forbidden' }];
       const openSinks: OpenSinks = (owner) => ({
@@ -257,7 +257,7 @@ describe.skipIf(unavailable !== null)(
       await clearAway();
     });
 
-    it('wait while Vault is sealed, with one word, and files are written', async () => {
+    it('waits while Vault is sealed, with one warning, and writes files', async () => {
       const files =
         bot +
         keyManifest('more', vaultOf('apps/more')) +
@@ -285,7 +285,7 @@ describe.skipIf(unavailable !== null)(
     interface Story {
       readonly before: string;
       readonly after: string;
-      /** Where the value lies in the end; null for nowhere. */
+      /** Where the value is stored in the end; null for nowhere. */
       readonly place: string | null;
       readonly keepsValue: boolean;
     }
@@ -338,7 +338,7 @@ describe.skipIf(unavailable !== null)(
       return { value: (await values())['apps/bot#api-key'], made: await keysMade() };
     }
 
-    /** What must hold after the next run, wherever the one before has died. */
+    /** Asserts the end state after the next run, wherever the previous run died. */
     async function finish(story: Story, { value, made }: Stage): Promise<void> {
       server.clock.advance(60_000);
       await endLeases(server);
@@ -353,7 +353,7 @@ describe.skipIf(unavailable !== null)(
       const now = stored[story.place];
       expect(await opens(now)).toBe(true);
       if (story.keepsValue && value !== undefined) expect(now).toBe(value);
-      // A run that dies as it moves a value may leave it in both places; what no key has is kept aside.
+      // A run that dies while it moves a value may leave it in both places; a value without a key is kept aside.
       for (const [name, one] of Object.entries(stored)) {
         const isLeft = one === now || (name.includes('/kept-') && !(await opens(one)));
         expect([name, isLeft]).toEqual([name, true]);
@@ -362,7 +362,7 @@ describe.skipIf(unavailable !== null)(
 
     const cases = Object.entries(stories).map(([name, story]) => [name, story] as const);
 
-    it.each(cases)('%s comes right whatever request the run dies at', async (_, story) => {
+    it.each(cases)('%s completes whatever request the run dies at', async (_, story) => {
       let outcome = 'dead';
       for (let k = 1; outcome === 'dead'; k += 1) {
         const stage = await setUp(story);
@@ -377,7 +377,7 @@ describe.skipIf(unavailable !== null)(
       expect(outcome).toBe('success');
     });
 
-    it.each(cases)('%s comes right whatever answer of Vault is lost', async (_, story) => {
+    it.each(cases)('%s completes whatever response of Vault is lost', async (_, story) => {
       let isLost = true;
       for (let k = 1; isLost; k += 1) {
         const stage = await setUp(story);
@@ -403,7 +403,7 @@ describe.skipIf(unavailable !== null)(
     describe('a value that a manifest reads', () => {
       const place = { mount: 'secret', path: 'apps/crm', key: 'token' };
 
-      it('comes from there, and what is not there is undefined', async () => {
+      it('resolves from Vault, and to undefined when missing', async () => {
         await post('secret/data/apps/crm', { data: { token: 'crm-canary', pin: 7 } });
         const grant = grantOf(vault.client(login));
         const found = await readVaultValue(grant, place);
@@ -425,7 +425,7 @@ describe.skipIf(unavailable !== null)(
       });
     });
 
-    describe('a sign-in', () => {
+    describe('a login', () => {
       const place = { mount: 'secret', path: 'apps/crm', key: 'token' };
       const reads = async (client: VaultClient): Promise<unknown> =>
         await readVaultValue(grantOf(client), place);
@@ -434,7 +434,7 @@ describe.skipIf(unavailable !== null)(
         await post('secret/data/apps/crm', { data: { token: 'crm-canary' } });
       });
 
-      it('by AppRole is made once for many, and again when the token is revoked', async () => {
+      it('happens once for concurrent requests of an AppRole, and again after a revocation', async () => {
         await post('sys/auth/approle', { type: 'approle' });
         await post('auth/approle/role/gatewright', {
           token_policies: 'gatewright',
@@ -458,12 +458,12 @@ describe.skipIf(unavailable !== null)(
           roleId,
           secretIdFile: bad,
         });
-        const told = JSON.stringify(await reads(refused));
-        expect(told).toContain('does not accept the sign-in at auth/approle');
-        expect(told).not.toContain('no-such-secret-id');
+        const result = JSON.stringify(await reads(refused));
+        expect(result).toContain('does not accept the sign-in at auth/approle');
+        expect(result).not.toContain('no-such-secret-id');
       });
 
-      it('by a token is read again when its file changes', async () => {
+      it('reads a token file again when it changes', async () => {
         const made = await post('auth/token/create', { policies: ['gatewright'] });
         const { client_token } = (made.body as { auth: { client_token: string } }).auth;
         const tokenFile = vault.file('agent-token', client_token);
@@ -479,13 +479,13 @@ describe.skipIf(unavailable !== null)(
         expect(String(await reads(client))).toContain('apps/crm#token');
       });
 
-      it('meets no Vault behind a certificate of somebody else', async () => {
+      it('rejects a server with a certificate of another authority', async () => {
         const client = vault.client(login, { caFile: null });
         expect(await reads(client)).toMatchObject({ code: 'secret-unreachable' });
       });
     });
 
-    it('speaks as the recording does that npm test is held against', async () => {
+    it('matches the recording that npm test uses', async () => {
       const client = vault.client();
       const exchanges: Exchange[] = [];
       const send = client.request.bind(client);
@@ -494,14 +494,14 @@ describe.skipIf(unavailable !== null)(
         exchanges.push(JSON.parse(JSON.stringify({ request, answer: steady(answer) })));
         return answer;
       };
-      expect(await tellStory(client)).toEqual(storyTold);
+      expect(await tellStory(client)).toEqual(expectedTranscript);
       if (process.env.GATEWRIGHT_TEST_RECORD === 'ON') {
         writeFileSync(recordingFile, `${JSON.stringify(exchanges, null, 2)}\n`);
       }
       expect(readRecording()).toEqual(exchanges);
     });
 
-    /** Without what is another one each time. */
+    /** Removes fields that differ in each run. */
     function steady({ status, body }: VaultResponse): VaultResponse {
       const text = JSON.stringify(body, (name, value) =>
         name === 'request_id' || name.endsWith('_time') ? '' : value,

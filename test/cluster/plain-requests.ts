@@ -1,10 +1,10 @@
-/** Knows how tests ask a Kubernetes API for objects of any kind, and what it has against them. */
+/** Sends requests for Kubernetes objects of any kind, and collects warnings and errors. */
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
 import type { KubernetesObject } from '../chart/helm.ts';
 import type { KubernetesApi } from './kubernetes-api.ts';
 
-interface Answer {
+interface PlainResponse {
   readonly statusCode: number;
   readonly warnings: readonly string[];
   readonly text: string;
@@ -16,7 +16,7 @@ const plurals: Readonly<Record<string, string>> = {
   OCIRepository: 'ocirepositories',
 };
 
-/** As an administrator. */
+/** Requests of an administrator. */
 export class PlainRequests implements AsyncDisposable {
   readonly #url: string;
   readonly #agent: Agent;
@@ -28,25 +28,26 @@ export class PlainRequests implements AsyncDisposable {
     this.#agent = new Agent({ connect: { ca }, connections: 4 });
   }
 
-  async ask(
+  async send(
     method: 'GET' | 'POST' | 'PATCH',
     path: string,
     body?: object,
     type = 'application/json',
-  ): Promise<Answer> {
-    const answer = await request(`${this.#url}${path}`, {
-      ...{ dispatcher: this.#agent, method },
+  ): Promise<PlainResponse> {
+    const response = await request(`${this.#url}${path}`, {
+      dispatcher: this.#agent,
+      method,
       headers: { authorization: 'Bearer token-of-admin', 'content-type': type },
       body: body === undefined ? null : JSON.stringify(body),
     });
-    const text = await answer.body.text();
-    const warnings = [answer.headers.warning ?? []].flat();
-    return { statusCode: answer.statusCode, warnings, text };
+    const text = await response.body.text();
+    const warnings = [response.headers.warning ?? []].flat();
+    return { statusCode: response.statusCode, warnings, text };
   }
 
-  /** What the server has against a new object, warnings too. */
+  /** Creates an object and returns the warnings and errors of the server. */
   async create(path: string, object: object): Promise<string[]> {
-    const { statusCode, warnings, text } = await this.ask('POST', path, object);
+    const { statusCode, warnings, text } = await this.send('POST', path, object);
     return statusCode === 201 ? [...warnings] : [...warnings, text];
   }
 
@@ -55,7 +56,7 @@ export class PlainRequests implements AsyncDisposable {
   }
 }
 
-/** Where objects of its kind are made; `namespace` is that of those that name none. */
+/** Path of the collection of an object; `namespace` applies to objects without one. */
 export function collectionOf(
   { apiVersion, kind, metadata }: KubernetesObject,
   namespace: string,

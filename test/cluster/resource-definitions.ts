@@ -1,11 +1,11 @@
-/** Knows definitions of kinds that others make, from their modules of Go: of Prometheus' operator, the Gateway API, Argo CD and Flux. */
+/** Downloads custom resource definitions from Go modules: Prometheus operator, Gateway API, Argo CD and Flux. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-/** Files of definitions by the module that they are in. */
+/** Definition files by module. */
 const modules: Readonly<Record<string, readonly string[]>> = {
   'github.com/prometheus-operator/prometheus-operator@v0.85.0': [
     'example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml',
@@ -30,25 +30,27 @@ export interface ResourceDefinition {
   };
 }
 
-/** All of them; or why they cannot be had here. Go keeps what it has downloaded. */
+/** Returns all definitions, or why they are not available. Go caches the downloads. */
 export function resourceDefinitions(): readonly ResourceDefinition[] | string {
   const words = ['mod', 'download', '-json', ...Object.keys(modules)];
-  // Outside of any module, which would have a say in versions.
+  // Run outside of any module, whose requirements would change the versions.
   try {
-    const told = execFileSync('go', words, {
-      ...{ cwd: tmpdir(), encoding: 'utf8', maxBuffer: 2 ** 22 },
+    const output = execFileSync('go', words, {
+      cwd: tmpdir(),
+      encoding: 'utf8',
+      maxBuffer: 2 ** 22,
       stdio: ['ignore', 'pipe', 'ignore'],
     });
-    const found = JSON.parse(`[${told.trim().replaceAll('}\n{', '},{')}]`) as {
+    const downloads = JSON.parse(`[${output.trim().replaceAll('}\n{', '},{')}]`) as {
       readonly Path: string;
       readonly Version: string;
       readonly Dir: string;
     }[];
-    return found.flatMap(({ Path, Version, Dir }) =>
+    return downloads.flatMap(({ Path, Version, Dir }) =>
       modules[`${Path}@${Version}`]!.map((file) => parse(readFileSync(join(Dir, file), 'utf8'))),
     );
   } catch (error) {
     const [line] = (error as Error).message.split('\n', 1);
-    return `Go cannot download the definitions of kinds that others make (${line})`;
+    return `Go cannot download the custom resource definitions (${line})`;
   }
 }

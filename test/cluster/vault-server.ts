@@ -1,4 +1,4 @@
-/** Knows how tests get a real Vault or OpenBao: the program in its development mode, which keeps all in memory. */
+/** Starts a real Vault or OpenBao for tests in development mode, with storage in memory. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,29 +11,29 @@ import { systemClock } from '../../src/clock.ts';
 import type { VaultAccess, VaultLogin } from '../../src/vault/vault-access.ts';
 import { VaultClient } from '../../src/vault/vault-client.ts';
 
-/** Path of a `vault` or `bao` that can be run. */
+/** Path of a `vault` or `bao` program. */
 const program = process.env.GATEWRIGHT_TEST_VAULT;
 
-/** Why no Vault can be had here; null where one can. */
+/** Why no Vault can run here; null when one can. */
 export const unavailable = ((): string | null => {
   if (program === undefined) return 'GATEWRIGHT_TEST_VAULT names no vault or bao program';
   try {
     accessSync(program, constants.X_OK);
     return null;
   } catch {
-    return `${program}, which GATEWRIGHT_TEST_VAULT names, cannot be run`;
+    return `${program} of GATEWRIGHT_TEST_VAULT is not executable`;
   }
 })();
 
 export interface VaultServer extends AsyncDisposable {
   readonly address: URL;
-  /** PEM of the authority that vouches for it. */
+  /** PEM file of the certificate authority of the server. */
   readonly caFile: string;
-  /** Of the token that may everything. */
+  /** File with the root token. */
   readonly rootFile: string;
-  /** Signs in with the root token when `login` is absent; closed with the server. */
+  /** Uses the root token without `login`; closed with the server. */
   client(login?: VaultLogin, more?: Partial<VaultAccess>): VaultClient;
-  /** A file of this server's folder with that text. */
+  /** Writes a file to the folder of this server and returns its path. */
   file(name: string, text: string): string;
   seal(): Promise<void>;
   unseal(): Promise<void>;
@@ -52,8 +52,12 @@ export async function startVault(): Promise<VaultServer> {
   const child = spawn(
     program!,
     [
-      ...['server', '-dev-tls', `-dev-tls-cert-dir=${home}`, '-dev-no-store-token'],
-      ...[`-dev-root-token-id=${rootToken}`, `-dev-listen-address=127.0.0.1:${port}`],
+      'server',
+      '-dev-tls',
+      `-dev-tls-cert-dir=${home}`,
+      '-dev-no-store-token',
+      `-dev-root-token-id=${rootToken}`,
+      `-dev-listen-address=127.0.0.1:${port}`,
     ],
     { cwd: home, env: { HOME: home, PATH: process.env.PATH }, stdio: ['ignore', 'pipe', 'pipe'] },
   );
@@ -70,7 +74,11 @@ export async function startVault(): Promise<VaultServer> {
   };
   const root = open();
   return {
-    ...{ address, caFile, rootFile, client: open, file },
+    address,
+    caFile,
+    rootFile,
+    client: open,
+    file,
     seal: async () => {
       await root.request({ method: 'POST', path: 'sys/seal' });
     },
@@ -79,7 +87,7 @@ export async function startVault(): Promise<VaultServer> {
       await root.request({ method: 'POST', path: 'sys/unseal', body });
     },
     [Symbol.asyncDispose]: async () => {
-      await Promise.all(clients.map((one) => one[Symbol.asyncDispose]()));
+      await Promise.all(clients.map((client) => client[Symbol.asyncDispose]()));
       if (child.exitCode === null) {
         child.kill();
         await once(child, 'exit');
@@ -89,21 +97,21 @@ export async function startVault(): Promise<VaultServer> {
   };
 }
 
-/** Told once the server is ready. */
+/** Resolves when the server is ready. */
 async function unsealKeyOf(child: ChildProcess): Promise<string> {
-  let told = '';
+  let output = '';
   child.stderr!.on('data', (text) => {
-    told += text;
+    output += text;
   });
   for await (const text of child.stdout!) {
-    told += text;
-    const [, key] = /Unseal Key: (\S+)/.exec(told) ?? [];
+    output += text;
+    const [, key] = /Unseal Key: (\S+)/.exec(output) ?? [];
     if (key !== undefined) {
       child.stdout!.resume();
       return key;
     }
   }
-  throw new Error(`the Vault of this test ended: ${told.slice(-2_000)}`);
+  throw new Error(`the Vault of this test ended: ${output.slice(-2_000)}`);
 }
 
 async function freePort(): Promise<number> {

@@ -1,4 +1,4 @@
-/** Knows how tests get a real Kubernetes with real nodes and pods on one machine, and how it goes without a trace. */
+/** Starts a real Kubernetes cluster with nodes and pods on one machine, and removes it without a trace. */
 import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import {
@@ -18,17 +18,17 @@ import { setTimeout } from 'node:timers/promises';
 import { type LeashedProcess, spawnLeashed } from '../../../src/embedded/leash.ts';
 import { programs } from './programs.ts';
 
-/** Of the control plane and of the first node, in the LAN of the cluster. */
+/** Address of the control plane and of the first node in the network of the cluster. */
 export const controlPlaneAddress = '198.19.0.1';
 const dnsAddress = '198.18.128.10';
 const hierarchies = ['cpu', 'cpuacct', 'cpuset', 'memory', 'devices', 'freezer', 'blkio', 'pids'];
 
-/** What keeps this machine from running nodes; null where nothing does. */
+/** Returns why this machine cannot run nodes; null when it can. */
 export function whyNoCluster(): string | null {
-  if (process.platform !== 'linux') return 'this is no Linux';
+  if (process.platform !== 'linux') return 'this is not Linux';
   if (process.getuid!() !== 0) return 'namespaces, control groups and mounts need root';
   const namespaces = ['--net', '--mount', '--pid', '--fork', 'true'];
-  if (spawnSync('unshare', namespaces).status !== 0) return 'no namespaces can be made here';
+  if (spawnSync('unshare', namespaces).status !== 0) return 'namespaces cannot be created here';
   const missing = hierarchies.filter((name) => !existsSync(join('/sys/fs/cgroup', name, 'tasks')));
   return missing.length > 0 ? `no cgroup (version 1) is mounted for ${missing.join(', ')}` : null;
 }
@@ -43,21 +43,21 @@ export interface Cluster extends AsyncDisposable {
   readonly nodes: readonly string[];
   /** Runs a program in the network of the first node, with the rights of an administrator. */
   run(words: readonly string[], input?: string): Promise<Outcome>;
-  /** Words before a command that make it run there, with the environment of this process. */
+  /** Command prefix that runs a program there with the environment of this process. */
   readonly enter: readonly string[];
   /** Runs a program on a node as root. */
   runOn(node: string, words: readonly string[], input?: string): Promise<Outcome>;
-  /** What kubectl prints; throws what it says when it fails. */
+  /** Returns the output of kubectl; throws its error output when it fails. */
   kubectl(words: readonly string[], input?: string): Promise<string>;
-  /** Makes an archive of images known to each node. */
+  /** Imports an archive of images on each node. */
   loadImages(archive: string): Promise<void>;
-  /** Kills the API server and keeps it down. */
+  /** Kills the API server and prevents its restart. */
   holdApiServer(): Promise<void>;
-  /** Resolves when it is back, and each node knows. */
+  /** Restarts the API server; resolves when each node has reconnected. */
   releaseApiServer(): Promise<void>;
   /**
-   * Waits until each node sends connections to Services where the API server has them go by now: what
-   * has lost it asks again after ever longer pauses, up to a minute, and knows only old pods till then.
+   * Waits until each node routes Services according to the current state of the API server. After a lost
+   * connection, a node retries with pauses of up to a minute and routes to old pods meanwhile.
    */
   routesAreCurrent(): Promise<void>;
 }
@@ -74,8 +74,11 @@ export async function startCluster(nodeCount = 2): Promise<Cluster> {
   const script = join(import.meta.dirname, 'control-plane.sh');
   const namespaces = ['--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc'];
   const variables = {
-    ...{ PROGRAMS: programs, STATE: state, KIT: import.meta.dirname },
-    ...{ NODES: String(nodeCount), CGROUP: group },
+    PROGRAMS: programs,
+    STATE: state,
+    KIT: import.meta.dirname,
+    NODES: String(nodeCount),
+    CGROUP: group,
   };
   const settings = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   const first = spawnLeashed(
@@ -85,7 +88,7 @@ export async function startCluster(nodeCount = 2): Promise<Cluster> {
   closeSync(output);
   const cluster = open(state, group, first, nodes);
   try {
-    await isReady(cluster, state, first, nodes);
+    await waitUntilReady(cluster, state, first, nodes);
     return cluster;
   } catch (error) {
     await cluster[Symbol.asyncDispose]();
@@ -95,7 +98,7 @@ export async function startCluster(nodeCount = 2): Promise<Cluster> {
 
 const prefix = 'gatewright-cluster-';
 
-/** Of clusters whose process was killed: nothing runs, but folders and control groups stay. */
+/** Removes folders and control groups of clusters whose process was killed. */
 function removeStale(): void {
   const isStale = (name: string): boolean => {
     const [, pid] = /^gatewright-cluster-(\d+)-/.exec(name) ?? [];
@@ -107,7 +110,7 @@ function removeStale(): void {
   }
 }
 
-/** Tokens of the parts of the cluster, and how each reaches the API server. */
+/** Writes tokens and kubeconfigs for the components of the cluster. */
 function writeIdentities(state: string, nodes: readonly string[]): void {
   const config = (name: string): string => join(state, 'config', name);
   execFileSync('openssl', ['genrsa', '-out', config('account.key'), '2048'], { stdio: 'ignore' });
@@ -142,19 +145,21 @@ function makeGroups(group: string): void {
     existsSync(join('/sys/fs/cgroup', name, 'tasks')),
   );
   for (const name of mounted) mkdirSync(join('/sys/fs/cgroup', name, group), { recursive: true });
-  // Beside a busy machine's other processes, which count one by one, a cluster would count as one of them.
+  // Without more shares, the whole cluster would get as much processor time as one other process.
   writeFileSync(join('/sys/fs/cgroup/cpu', group, 'cpu.shares'), '32768');
-  // A cpuset is empty until it is filled.
+  // A new cpuset is empty.
   for (const file of ['cpuset.cpus', 'cpuset.mems']) {
     const all = readFileSync(join('/sys/fs/cgroup/cpuset', file));
     writeFileSync(join('/sys/fs/cgroup/cpuset', group, file), all);
   }
 }
 
-/** False when some are still in use. */
+/** False when a group is still in use. */
 function removeGroups(group: string): boolean {
   const remove = (folder: string): boolean => {
-    const within = readdirSync(folder, { withFileTypes: true }).filter((one) => one.isDirectory());
+    const within = readdirSync(folder, { withFileTypes: true }).filter((entry) =>
+      entry.isDirectory(),
+    );
     for (const { name } of within) remove(join(folder, name));
     try {
       rmdirSync(folder);
@@ -217,18 +222,23 @@ function open(
     return await run(['nsenter', '-t', pid, '-n', '-m', '--', ...words], input);
   };
   const routesAreCurrent = async (): Promise<void> => {
-    // One that is found by both watches of a node, of Services and of their endpoints.
+    // A Service that appears only after both watches of a node, Services and endpoints, have caught up.
     markers += 1;
     const marker = unroutedService(`marker-${markers}`, markers);
     await kubectl(['apply', '--validate=false', '-f', '-'], JSON.stringify(marker.objects));
     for (const node of nodes) {
-      const isThere = async (): Promise<boolean> =>
+      const hasRoute = async (): Promise<boolean> =>
         (await runOn(node, ['iptables-save', '-t', 'nat'])).stdout.includes(marker.destination);
-      while (!(await isThere())) await setTimeout(100);
+      while (!(await hasRoute())) await setTimeout(100);
     }
   };
   return {
-    ...{ nodes, enter, run, kubectl, runOn, routesAreCurrent },
+    nodes,
+    enter,
+    run,
+    kubectl,
+    runOn,
+    routesAreCurrent,
     loadImages: async (archive) => {
       const words = ['ctr', '-n', 'k8s.io', 'images', 'import', archive];
       for (const outcome of await Promise.all(nodes.map((node) => runOn(node, words)))) {
@@ -255,8 +265,8 @@ function open(
   };
 }
 
-/** Waits for every node and for names; throws the end of the log when the cluster ends instead. */
-async function isReady(
+/** Waits for all nodes and for DNS; throws the end of the log when the cluster exits instead. */
+async function waitUntilReady(
   cluster: Cluster,
   state: string,
   first: LeashedProcess,
@@ -266,10 +276,10 @@ async function isReady(
     const log = readFileSync(join(state, 'log/control-plane.log'), 'utf8').slice(-2_000);
     throw new Error(`the cluster of this test ended (${how}): ${log}`);
   });
-  const until = async (words: readonly string[], holds: (told: string) => boolean) => {
+  const until = async (words: readonly string[], matches: (output: string) => boolean) => {
     for (;;) {
-      const told = await Promise.race([cluster.run(['kubectl', ...words]), ended]);
-      if (told.exitCode === 0 && holds(told.stdout)) return;
+      const outcome = await Promise.race([cluster.run(['kubectl', ...words]), ended]);
+      if (outcome.exitCode === 0 && matches(outcome.stdout)) return;
       await Promise.race([setTimeout(100), ended]);
     }
   };
@@ -277,7 +287,7 @@ async function isReady(
   await cluster.kubectl(['apply', '--validate=false', '-f', '-'], JSON.stringify(dnsService()));
   await until(
     ['get', 'nodes', '--no-headers'],
-    (told) => told.match(/\bReady\b/g)?.length === nodes.length,
+    (output) => output.match(/\bReady\b/g)?.length === nodes.length,
   );
   await until(['get', 'serviceaccount', 'default'], () => true);
   await until(['get', 'endpointslices', '-A'], () =>
@@ -287,7 +297,7 @@ async function isReady(
 
 let markers = 0;
 
-/** A Service without pods, whose one endpoint has a port that no other has. */
+/** A Service without pods whose single endpoint has a unique port. */
 function unroutedService(name: string, index: number): { objects: object; destination: string } {
   const port = 10_000 + index;
   const service = { apiVersion: 'v1', kind: 'Service', metadata: { name } };
@@ -299,18 +309,20 @@ function unroutedService(name: string, index: number): { objects: object; destin
   return { objects, destination: `${controlPlaneAddress}:${port}` };
 }
 
-/** Of a Service whose one endpoint is a process of the first node, not a pod. */
+/** Endpoint of a Service that leads to a process of the first node instead of a pod. */
 export function endpointSlice(service: string, metadata: object, ports: object[]): object {
   const labels = { 'kubernetes.io/service-name': service };
   return {
-    ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    addressType: 'IPv4',
     metadata: { ...metadata, labels },
     endpoints: [{ addresses: [controlPlaneAddress], conditions: { ready: true } }],
     ports,
   };
 }
 
-/** CoreDNS is no pod here, so its Service has no selector and its address is written down. */
+/** CoreDNS is not a pod here, so its Service has a fixed address and no selector. */
 function dnsService(): object {
   const metadata = { name: 'kube-dns', namespace: 'kube-system' };
   const ports = [

@@ -1,4 +1,4 @@
-/** Knows the images that pods of a test cluster run: how they are made, and how they come to its nodes. */
+/** Builds the images for the pods of a test cluster, and archives them for its nodes. */
 import { execFile, execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,19 +9,19 @@ import { programs } from './programs.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
-/** Why the images that pods need cannot be had here; null where they can. */
+/** Returns why the images cannot be built here; null when they can. */
 export async function missingImages(): Promise<string | null> {
   return (await missingImage(productImage)) ?? (await missingImage(mariadbImage));
 }
 
-/** What keeps the network of a pod: an image that sleeps. */
+/** Builds the pause image, which holds the network namespace of a pod. */
 export function preparePause(): void {
   const target = join(programs, 'pause.tar');
   if (existsSync(target)) return;
   const folder = mkdtempSync(join(programs, 'pause-'));
   try {
     const busybox = ['bin', 'usr/bin']
-      .map((place) => join(programs, 'root', place, 'busybox'))
+      .map((folder) => join(programs, 'root', folder, 'busybox'))
       .find((path) => existsSync(path))!;
     const draft = join(folder, 'pause.tar');
     const rootfs = join(folder, 'rootfs');
@@ -37,10 +37,10 @@ export function preparePause(): void {
   }
 }
 
-/** Where the images are expected by the values of examples/3-private-cluster. */
+/** Registry in the values of examples/3-private-cluster. */
 export const registry = 'registry.internal.example';
 
-/** Versions that are not there yet: each is the program as it stands, with migrations of the future. */
+/** Simulated future versions: the current program with additional migrations. */
 const futures = {
   next: { '9001_more.sql': 'CREATE TABLE IF NOT EXISTS future (id INT NOT NULL PRIMARY KEY);\n' },
   broken: { '9002_broken.sql': 'CREATE TABLE future_of (id NO_SUCH_TYPE);\n' },
@@ -49,8 +49,8 @@ const futures = {
 export type Tag = 'now' | keyof typeof futures;
 
 /**
- * Writes the program as it stands here, versions of the future, and a database as one archive, under
- * the names that they have in the registry of the example. `now` is the chart's own tag.
+ * Archives the current program, its simulated future versions and a database, under their names in the
+ * registry of the example. `now` stands for the tag of the chart.
  */
 export async function archiveImages(archive: string): Promise<void> {
   const product = await productImage();

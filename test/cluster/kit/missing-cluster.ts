@@ -1,10 +1,10 @@
-/** Knows whether a cluster can be had on this machine, and makes ready what it is made of. */
+/** Checks whether a cluster can run on this machine, and prepares its programs and images. */
 import { missingSshd } from '../../support/git/ssh-server.ts';
 import { whyNoCluster } from './cluster.ts';
 import { missingImages, preparePause } from './images.ts';
 import { missingKubernetes, missingNodePrograms } from './programs.ts';
 
-/** Why no cluster can be had here; null where everything is ready for one. */
+/** Returns why no cluster can run here; null when everything is ready. */
 export async function missingCluster(): Promise<string | null> {
   const missing =
     whyNoCluster() ??

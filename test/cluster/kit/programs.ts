@@ -1,4 +1,4 @@
-/** Knows where the programs of a test cluster come from: a prebuilt binary or Go for Kubernetes, Debian for the rest. */
+/** Provides the programs of a test cluster: Kubernetes prebuilt or built with Go, the rest from Debian packages. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -17,10 +17,10 @@ import { unpackDebianPackages } from '../../support/git/debian-packages.ts';
 
 const root = resolve(import.meta.dirname, '../../..');
 
-/** What is fetched or built once for a clone: `bin` and, unpacked, the packages of Debian below `root`. */
+/** Cache of the clone: programs in `bin`, unpacked Debian packages in `root`. */
 export const programs = join(root, '.cache/kubernetes');
 
-/** A folder with `hyperkube.zst` and `coredns.zst`, when nobody wants to wait for Go. */
+/** Folder with prebuilt `hyperkube.zst` and `coredns.zst`, to avoid the build with Go. */
 const prebuilt = process.env.GATEWRIGHT_TEST_KUBERNETES ?? resolve(root, '../shared/kubernetes');
 
 const kubernetesVersion = 'v1.34.4';
@@ -28,23 +28,38 @@ const etcdVersion = 'v3.6.4';
 const coreDnsVersion = 'v1.13.1';
 
 const names = [
-  ...['etcd', 'kube-apiserver', 'kube-controller-manager', 'kube-proxy', 'kube-scheduler'],
-  ...['kubectl', 'kubelet'],
+  'etcd',
+  'kube-apiserver',
+  'kube-controller-manager',
+  'kube-proxy',
+  'kube-scheduler',
+  'kubectl',
+  'kubelet',
 ];
 
 const packages = [
-  ...['containerd', 'runc', 'containernetworking-plugins', 'iptables', 'conntrack'],
-  ...['libip4tc2', 'libip6tc2', 'libxtables12', 'libnftnl11', 'libnfnetlink0', 'libmnl0'],
-  ...['libnetfilter-conntrack3', 'busybox-static'],
+  'containerd',
+  'runc',
+  'containernetworking-plugins',
+  'iptables',
+  'conntrack',
+  'libip4tc2',
+  'libip6tc2',
+  'libxtables12',
+  'libnftnl11',
+  'libnfnetlink0',
+  'libmnl0',
+  'libnetfilter-conntrack3',
+  'busybox-static',
 ];
 
 type ProgramName = 'hyperkube' | 'coredns';
 
 const archiveOf = (name: ProgramName): string => join(prebuilt, `${name}.zst`);
 
-/** Makes Kubernetes ready, with its links, once for a clone; why it cannot be had here, or null. */
+/** Prepares Kubernetes once for a clone. Returns why it is not available, or null. */
 export function missingKubernetes(): string | null {
-  if (process.platform !== 'linux' || process.arch !== 'x64') return 'this is no Linux on x86-64';
+  if (process.platform !== 'linux' || process.arch !== 'x64') return 'this is not Linux on x86-64';
   const missing = missingProgram('hyperkube');
   if (missing !== null) return missing;
   for (const name of names) {
@@ -54,7 +69,7 @@ export function missingKubernetes(): string | null {
   return null;
 }
 
-/** The same of what nodes need beside it. */
+/** Prepares the other programs of nodes. Returns why they are not available, or null. */
 export function missingNodePrograms(): string | null {
   const debian = join(programs, 'root');
   try {
@@ -65,7 +80,7 @@ export function missingNodePrograms(): string | null {
   return missingProgram('coredns');
 }
 
-/** Made once, whole or not at all. */
+/** Prepares a program once, atomically. */
 function missingProgram(name: ProgramName): string | null {
   const target = join(programs, 'bin', name);
   if (existsSync(target)) return null;
@@ -89,7 +104,7 @@ function missingProgram(name: ProgramName): string | null {
   return null;
 }
 
-/** Ten minutes on two busy processors when nothing is in Go's own cache. */
+/** Takes ten minutes on two busy processors when the cache of Go is empty. */
 function build(name: ProgramName, target: string): void {
   console.warn(`building ${name} for the test cluster, which takes minutes`);
   const folder = mkdtempSync(join(programs, 'build-'));
@@ -107,7 +122,7 @@ function build(name: ProgramName, target: string): void {
     else go('get', `github.com/coredns/coredns@${coreDnsVersion}`);
     go('mod', 'tidy');
     const stamps = ['k8s.io/component-base/version', 'k8s.io/client-go/pkg/version'].map(
-      (place) => `-X ${place}.gitVersion=${kubernetesVersion}`,
+      (path) => `-X ${path}.gitVersion=${kubernetesVersion}`,
     );
     go('build', '-trimpath', '-ldflags', ['-s', '-w', ...stamps].join(' '), '-o', target, '.');
   } finally {
@@ -116,21 +131,21 @@ function build(name: ProgramName, target: string): void {
 }
 
 /**
- * The parts of Kubernetes are modules that its own go.mod finds beside it in its repository; for
- * others they are published under the minor version.
+ * The go.mod of Kubernetes replaces its staging modules by local folders. Outside of its repository, these
+ * modules are published under the minor version.
  */
 function requireKubernetes(go: (...words: string[]) => string): void {
-  const wanted = `k8s.io/kubernetes@${kubernetesVersion}`;
-  const { GoMod } = JSON.parse(go('mod', 'download', '-json', wanted)) as { GoMod: string };
+  const module = `k8s.io/kubernetes@${kubernetesVersion}`;
+  const { GoMod } = JSON.parse(go('mod', 'download', '-json', module)) as { GoMod: string };
   const parts = readFileSync(GoMod, 'utf8').matchAll(/^\s*(k8s\.io\/\S+) => \.\/staging/gm);
   for (const [, part] of parts) {
     const version = kubernetesVersion.replace('v1.', 'v0.');
     go('mod', 'edit', `-replace=${part}=${part}@${version}`);
   }
-  go('mod', 'edit', `-require=${wanted}`, `-require=go.etcd.io/etcd/server/v3@${etcdVersion}`);
+  go('mod', 'edit', `-require=${module}`, `-require=go.etcd.io/etcd/server/v3@${etcdVersion}`);
 }
 
-/** Debian chooses between two kinds of iptables by links that are made at installation. */
+/** Creates the links that Debian would create at installation to select a variant of iptables. */
 function linkIptables(draft: string): void {
   for (const name of ['iptables', 'ip6tables'].flatMap(variants)) {
     rmSync(join(draft, 'usr/sbin', name), { force: true });

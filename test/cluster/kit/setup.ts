@@ -1,4 +1,4 @@
-/** Knows what the tests with nodes and pods are given: programs, and images of the program as it stands. */
+/** Provides the tests with nodes and pods with programs and with images of the current source. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { missingCluster } from './missing-cluster.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Why there is no cluster here; null where one can be started. */
+    /** Why no cluster can run here; null when one can be started. */
     noCluster: string | null;
     /** Path of an archive with the images that pods need. */
     images: string;

@@ -1,4 +1,4 @@
-/** Guarantees that the README of the chart can be followed word for word, and that its choices run: an embedded database, migrations elsewhere, all in one pod, manifests from a ConfigMap or a volume. */
+/** Tests that the commands in the README of the chart work, and that its options run in a real cluster. */
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import fc from 'fast-check';
@@ -15,7 +15,7 @@ const why = inject('noCluster');
 const root = resolve(import.meta.dirname, '../../..');
 const readme = readFileSync(join(chartFolder, 'README.md'), 'utf8');
 
-/** The block of code of that language behind a heading. */
+/** Returns the first code block of that language after a heading. */
 function blockOf(heading: string, language: string): string {
   const section = readme.slice(readme.indexOf(`\n${heading}\n`));
   const [, text] = new RegExp(`\`\`\`${language}\n([^\`]+)\`\`\``).exec(
@@ -38,8 +38,8 @@ describe.skipIf(why !== null)(`choices of the chart${why === null ? '' : ` (${wh
     await cluster?.[Symbol.asyncDispose]();
   });
 
-  /** Runs lines of the README in the clone, with the names that our cluster has. */
-  async function follow(lines: string, major: HelmMajor): Promise<string> {
+  /** Runs lines of the README in the clone, with the host names of the test cluster. */
+  async function runReadme(lines: string, major: HelmMajor): Promise<string> {
     const text = lines
       .replaceAll('registry.example.com', registry)
       .replaceAll('mysql.example.com', databaseHost);
@@ -69,7 +69,7 @@ describe.skipIf(why !== null)(`choices of the chart${why === null ? '' : ` (${wh
   const chart = ['gw', chartFolder];
   const wait = ['--wait', '--timeout', '10m'];
 
-  /** What is in a namespace that the platform has prepared. */
+  /** Values for a namespace that the platform has prepared. */
   const prepared = (namespace: string): object => ({
     global: { imageRegistry: registry },
     masterKey: { existingSecret: 'gatewright-master-key' },
@@ -80,37 +80,39 @@ describe.skipIf(why !== null)(`choices of the chart${why === null ? '' : ` (${wh
       tls: { mode: 'VERIFY_IDENTITY', existingSecret: 'gatewright-mysql-tls' },
     },
   });
-  const migrated = (strategy: string): object => ({
+  const migrationValues = (strategy: string): object => ({
     migrations: { strategy, existingSecret: 'gatewright-mysql-owner' },
   });
-  const test = async (namespace: string): Promise<void> => {
+  const helmTest = async (namespace: string): Promise<void> => {
     expect(await helm(namespace, ['test', 'gw'])).toMatch(/Phase: +Succeeded/);
   };
 
   /** A manifest of a key that is delivered as a Secret. */
   const keyManifest = (namespace: string, name: string): string => {
-    const place = `{namespace: ${namespace}, name: ${name}, key: api-key}`;
-    const spec = `scopes: [workspaces.list]\nsecretOutput: {kubernetesSecret: ${place}}`;
+    const target = `{namespace: ${namespace}, name: ${name}, key: api-key}`;
+    const spec = `scopes: [workspaces.list]\nsecretOutput: {kubernetesSecret: ${target}}`;
     return manifest('ApiKey', name, spec);
   };
-  const delivered = async (namespace: string, name: string): Promise<void> => {
+  const expectDelivered = async (namespace: string, name: string): Promise<void> => {
     await eventually(async () => {
       const path = 'jsonpath={.data.api-key}';
       expect(await kubectl(namespace, 'get', 'secret', name, '-o', path)).not.toBe('');
     });
   };
 
-  it('is installed by the words of its README, with a database of its own user', async () => {
+  it('installs by the commands of its README, with its own database user', async () => {
     await platform.sql(blockOf('## Before', 'sql'));
-    const told = await follow(blockOf('## Install', 'sh'), 3);
-    expect(told).toMatch(/Phase: +Succeeded/);
+    const output = await runReadme(blockOf('## Install', 'sh'), 3);
+    expect(output).toMatch(/Phase: +Succeeded/);
   });
 
-  it('is tried without a database by the words of its README, and what it tells next works', async () => {
+  it('installs a trial by the commands of its README, and the printed next steps work', async () => {
     const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' };
     await platform.apply('default', {
-      ...{ apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass' },
-      ...{ metadata: { name: 'standard', annotations }, provisioner: 'example.com/none' },
+      apiVersion: 'storage.k8s.io/v1',
+      kind: 'StorageClass',
+      metadata: { name: 'standard', annotations },
+      provisioner: 'example.com/none',
     });
     const volume = { name: 'trial', user: 999, node: 'node1', className: 'standard', size: '5Gi' };
     await platform.makeVolume(volume);
@@ -118,16 +120,16 @@ describe.skipIf(why !== null)(`choices of the chart${why === null ? '' : ` (${wh
     for (const node of cluster.nodes) {
       await cluster.runOn(node, ['ctr', '-n', 'k8s.io', 'images', 'tag', ...names]);
     }
-    const told = await follow(blockOf('### Without a database, for a trial', 'sh'), 4);
-    expect(told).toMatch(/Phase: +Succeeded/);
-    expect(told).toContain('Not for production');
-    const [, next] = /^Next:\n((?: {2}.*\n)+)/m.exec(told)!;
-    expect(await follow(next!, 4)).toContain('"clientSecret"');
+    const output = await runReadme(blockOf('### Without a database, for a trial', 'sh'), 4);
+    expect(output).toMatch(/Phase: +Succeeded/);
+    expect(output).toContain('Not for production');
+    const [, next] = /^Next:\n((?: {2}.*\n)+)/m.exec(output)!;
+    expect(await runReadme(next!, 4)).toContain('"clientSecret"');
   });
 
-  it('migrates in a hook, which stops an upgrade that it cannot make', async () => {
+  it('migrates in a hook, which stops an upgrade when it fails', async () => {
     await platform.prepare('hook');
-    const values = { ...prepared('hook'), ...migrated('hook') };
+    const values = { ...prepared('hook'), ...migrationValues('hook') };
     await helm('hook', ['install', ...chart, ...wait], values);
     await helm('hook', ['upgrade', ...chart, ...wait, '--set', 'image.tag=next'], values);
     const broken = ['--set', 'image.tag=broken', '--timeout', '3m'];
@@ -138,15 +140,15 @@ describe.skipIf(why !== null)(`choices of the chart${why === null ? '' : ` (${wh
     const images = await kubectl('hook', 'get', 'deployments', '-o', path);
     expect(new Set(images.split(' '))).toEqual(new Set([`${registry}/gatewright/gatewright:next`]));
     await helm('hook', ['rollback', 'gw', '2', ...wait]);
-    await test('hook');
+    await helmTest('hook');
     await helm('hook', ['uninstall', 'gw', '--wait']);
   });
 
-  it('waits for migrations that somebody else runs', async () => {
+  it('waits for external migrations', async () => {
     await platform.prepare('external');
     await helm('external', ['install', ...chart], {
       ...prepared('external'),
-      ...migrated('external'),
+      ...migrationValues('external'),
     });
     await eventually(async () => {
       const words = ['logs', 'deployment/gw-gatewright-server', '--container=migrate'];
@@ -158,8 +160,11 @@ describe.skipIf(why !== null)(`choices of the chart${why === null ? '' : ` (${wh
       return Buffer.from(await kubectl('external', ...words), 'base64').toString();
     };
     const variables = {
-      ...{ DB_HOST: databaseHost, DB_NAME: 'external', DB_SSL: 'REQUIRED' },
-      ...{ DB_USER: await secret('username'), DB_PASS: await secret('password') },
+      DB_HOST: databaseHost,
+      DB_NAME: 'external',
+      DB_SSL: 'REQUIRED',
+      DB_USER: await secret('username'),
+      DB_PASS: await secret('password'),
     };
     const settings = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
     const program = [process.execPath, join(root, 'src/main.ts'), 'migrate'];
@@ -171,37 +176,43 @@ describe.skipIf(why !== null)(`choices of the chart${why === null ? '' : ` (${wh
       'deployment/gw-gatewright-server',
       '--timeout=10m',
     );
-    await test('external');
+    await helmTest('external');
     await helm('external', ['uninstall', 'gw', '--wait']);
   });
 
-  it('runs all in one pod, and follows a ConfigMap as it changes', async () => {
+  it('runs all components in one pod, and follows changes of a ConfigMap', async () => {
     await platform.prepare('one');
     const files = (...names: string[]): object => ({
-      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'manifests' } },
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'manifests' },
       data: Object.fromEntries(names.map((name) => [`${name}.yaml`, keyManifest('one', name)])),
     });
     await platform.apply('one', files('first'));
     await helm('one', ['install', ...chart, ...wait], {
-      ...{ ...prepared('one'), ...migrated('initContainer'), mode: 'all-in-one' },
+      ...prepared('one'),
+      ...migrationValues('initContainer'),
+      mode: 'all-in-one',
       sync: {
-        ...{ enabled: true, configMap: 'manifests', intervalSeconds: 5 },
+        enabled: true,
+        configMap: 'manifests',
+        intervalSeconds: 5,
         kubernetes: { enabled: true, status: true, lease: true },
       },
     });
-    await delivered('one', 'first');
+    await expectDelivered('one', 'first');
     await platform.apply('one', files('first', 'second'));
-    await delivered('one', 'second');
-    const shown = await kubectl('one', 'get', 'configmap', 'gw-gatewright-sync-status', '-o=yaml');
-    expect(shown).toContain('Synced');
-    await test('one');
+    await expectDelivered('one', 'second');
+    const status = await kubectl('one', 'get', 'configmap', 'gw-gatewright-sync-status', '-o=yaml');
+    expect(status).toContain('Synced');
+    await helmTest('one');
     await helm('one', ['uninstall', 'gw', '--wait']);
     const left = await kubectl('one', 'get', 'leases,secrets', '-o', 'name');
     expect(left).toContain('lease.coordination.k8s.io/gw-gatewright-sync');
     expect(left).toContain('secret/second');
   });
 
-  it('takes manifests from a volume', async () => {
+  it('reads manifests from a volume', async () => {
     await platform.prepare('volume');
     const path = await platform.makeVolume({ name: 'manifests', user: 65_532 });
     for (const node of cluster.nodes) {
@@ -211,10 +222,11 @@ describe.skipIf(why !== null)(`choices of the chart${why === null ? '' : ` (${wh
     await platform.apply('volume', claim('manifests', 'manifests'));
     const source = { persistentVolumeClaim: { claimName: 'manifests' } };
     await helm('volume', ['install', ...chart, ...wait], {
-      ...{ ...prepared('volume'), ...migrated('initContainer') },
+      ...prepared('volume'),
+      ...migrationValues('initContainer'),
       sync: { enabled: true, sourceVolume: { source }, kubernetes: { enabled: true } },
     });
-    await delivered('volume', 'first');
+    await expectDelivered('volume', 'first');
     await helm('volume', ['uninstall', 'gw', '--wait']);
   });
 
@@ -225,12 +237,14 @@ describe.skipIf(why !== null)(`choices of the chart${why === null ? '' : ` (${wh
     const namespace = `random-${index}`;
     await platform.prepare(namespace);
     await platform.apply(namespace, {
-      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'manifests' } },
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'manifests' },
       data: { 'key.yaml': keyManifest(namespace, 'first') },
     });
     await helm(namespace, ['install', ...chart, ...wait], { ...prepared(namespace), ...values });
-    await test(namespace);
-    await delivered(namespace, 'first');
+    await helmTest(namespace);
+    await expectDelivered(namespace, 'first');
     await helm(namespace, ['uninstall', 'gw', '--wait']);
   });
 });

@@ -1,4 +1,4 @@
-/** Knows how to be many clients at once, as a process in the cluster's network, and what became of each request. */
+/** Simulates many clients in the network of the cluster, and records the outcome of each request. */
 import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -6,10 +6,12 @@ import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
 /**
- * Takes the addresses of an API and of inference, asks them until its standard input ends and `least` requests have been
- * answered, and prints `{answered, refused, lost, made}`: how many were answered as they should be, how
- * many the API asked to send again because the database was busy, what became of all others, and the
- * names of workspaces whose making was acknowledged. A client sends each request once.
+ * Sends requests to an API and to inference until standard input ends and at least `least` requests have
+ * succeeded. Each request is sent once. Prints `{answered, refused, lost, made}`:
+ * - `answered`: the number of expected responses;
+ * - `refused`: the number of requests to be repeated because the database was busy;
+ * - `lost`: one line for each other outcome;
+ * - `made`: the names of workspaces whose creation was acknowledged.
  */
 const { values } = parseArgs({
   options: {
@@ -22,59 +24,66 @@ const { values } = parseArgs({
   },
 });
 const leastAnswered = Number(values.least);
-const patienceMs = 120_000;
+const timeoutMs = 120_000;
 const pauseMs = 20;
 
-let isTold = false;
+let isStopped = false;
 process.stdin.resume().once('end', () => {
-  isTold = true;
+  isStopped = true;
 });
 const result = { answered: 0, refused: 0, lost: [] as string[], made: [] as string[] };
 const lostMax = 1_000;
 const isOver = (): boolean =>
-  isTold && (result.answered >= leastAnswered || result.lost.length > lostMax);
+  isStopped && (result.answered >= leastAnswered || result.lost.length > lostMax);
 
-/** Whether an answer is of the API itself, and of nothing on the way to it. */
-function isBusy(told: string): boolean {
-  return told.startsWith('{"success":false,"status_code":503,"error":{"code":"AB04",');
+/** Whether the response comes from the API itself and not from a proxy. */
+function isBusy(body: string): boolean {
+  return body.startsWith('{"success":false,"status_code":503,"error":{"code":"AB04",');
 }
 
-interface Asked {
+interface LoadRequest {
   readonly method: string;
   readonly url: string;
   readonly body?: object;
   readonly status: number;
 }
 
-const listed: Asked = { method: 'GET', url: `${values.url}/workspaces`, status: 200 };
+const listRequest: LoadRequest = { method: 'GET', url: `${values.url}/workspaces`, status: 200 };
 
-/** Names no provider, which the gateway says to those whom it lets in. */
-const inferred: Asked = {
-  ...{ method: 'POST', url: `${values.inference}/chat/completions`, status: 400 },
+/** Names no provider: the gateway reports this only to authenticated callers. */
+const inferenceRequest: LoadRequest = {
+  method: 'POST',
+  url: `${values.inference}/chat/completions`,
+  status: 400,
   body: { model: 'none', messages: [] },
 };
 
-function isExpected(status: number | undefined, told: string, asked: Asked): boolean {
-  if (status !== asked.status || told === '') return false;
-  return asked !== inferred || told.includes('"provider_missing"');
+function isExpected(
+  status: number | undefined,
+  responseBody: string,
+  expected: LoadRequest,
+): boolean {
+  if (status !== expected.status || responseBody === '') return false;
+  return expected !== inferenceRequest || responseBody.includes('"provider_missing"');
 }
 
-async function ask(agent: Agent, asked: Asked): Promise<boolean> {
-  const { method, url, body } = asked;
+async function send(agent: Agent, loadRequest: LoadRequest): Promise<boolean> {
+  const { method, url, body } = loadRequest;
   const headers = { 'x-gateway-api-key': values.key, 'content-type': 'application/json' };
-  const signal = AbortSignal.timeout(patienceMs);
+  const signal = AbortSignal.timeout(timeoutMs);
   const began = Date.now();
   try {
     const sent = request(url, { method, agent, headers, signal });
     sent.end(body === undefined ? '' : JSON.stringify(body));
-    const [answer] = await once(sent, 'response');
-    const told = await text(answer);
-    if (answer.statusCode === 503 && answer.headers['retry-after'] === '1' && isBusy(told)) {
+    const [response] = await once(sent, 'response');
+    const responseBody = await text(response);
+    const isRetryLater = response.statusCode === 503 && response.headers['retry-after'] === '1';
+    if (isRetryLater && isBusy(responseBody)) {
       result.refused += 1;
       return false;
     }
-    if (!isExpected(answer.statusCode, told, asked)) {
-      throw new Error(`status ${answer.statusCode}: ${told.slice(0, 200)}`);
+    if (!isExpected(response.statusCode, responseBody, loadRequest)) {
+      throw new Error(`status ${response.statusCode}: ${responseBody.slice(0, 200)}`);
     }
     result.answered += 1;
     return true;
@@ -86,18 +95,18 @@ async function ask(agent: Agent, asked: Asked): Promise<boolean> {
 }
 
 /**
- * Every second one opens a connection for each request, as `curl` does; every fourth one writes. Each third
- * request is for a model.
+ * Every second client opens a connection for each request, like `curl`; every fourth client writes. Every
+ * third request is an inference request.
  */
 async function client(index: number): Promise<void> {
   const keepAlive = index % 2 === 0;
   const agent = new Agent({ keepAlive, maxSockets: 1 });
   for (let turn = 0; !isOver(); turn += 1) {
     const name = `${values.name}-${index}-${turn}`;
-    const made: Asked = { ...listed, method: 'POST', body: { name } };
-    if (turn % 3 === 2) await ask(agent, inferred);
-    else if (index % 4 !== 3) await ask(agent, listed);
-    else if (await ask(agent, made)) result.made.push(name);
+    const createRequest: LoadRequest = { ...listRequest, method: 'POST', body: { name } };
+    if (turn % 3 === 2) await send(agent, inferenceRequest);
+    else if (index % 4 !== 3) await send(agent, listRequest);
+    else if (await send(agent, createRequest)) result.made.push(name);
     await setTimeout(pauseMs);
   }
   agent.destroy();

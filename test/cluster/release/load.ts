@@ -1,39 +1,39 @@
-/** Knows how a release is put under load while something is done to it, and what was lost. */
+/** Puts a release under load during an action, and reports lost requests. */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Cluster } from '../kit/cluster.ts';
 
 export interface Target {
-  /** Base of the API, without a name to resolve: `http://198.18.130.1:80/v1`. */
+  /** Base address of the API without a host name: `http://198.18.130.1:80/v1`. */
   readonly url: string;
-  /** Base of inference, likewise. */
+  /** Base address of inference, likewise. */
   readonly inferenceUrl: string;
   readonly key: string;
 }
 
-export interface Toll {
+export interface LoadReport {
   readonly answered: number;
-  /** By the API itself, with a 503 that asks to send it again. */
+  /** Rejected by the API itself with a 503 that permits a retry. */
   readonly refused: number;
-  /** One line for each request without its answer. */
+  /** One line for each request without the expected response. */
   readonly lost: readonly string[];
-  /** Names of workspaces whose making was acknowledged. */
+  /** Names of workspaces whose creation was acknowledged. */
   readonly made: readonly string[];
 }
 
 const script = join(import.meta.dirname, 'load-client.ts');
 let rounds = 0;
 
-/** Asks each target all the while, and until thousands were answered. */
+/** Sends requests to each target during the action, and until at least 1,000 have succeeded. */
 export async function underLoad(
   cluster: Cluster,
   targets: readonly Target[],
   act: () => Promise<unknown>,
-): Promise<Toll[]> {
+): Promise<LoadReport[]> {
   await cluster.routesAreCurrent();
-  // What is left of connections to pods that are gone would swallow packets of new ones. Others stay,
-  // such as those of a server to its database, which would break.
+  // Stale connection tracking entries of deleted pods would swallow packets of new connections. Other entries
+  // stay, because connections of servers to their database would break.
   for (const url of targets.flatMap((target) => [target.url, target.inferenceUrl])) {
     const words = ['conntrack', '-D', '--orig-dst', new URL(url).hostname];
     for (const node of cluster.nodes) await cluster.runOn(node, words);
@@ -45,7 +45,7 @@ export async function underLoad(
   } finally {
     for (const { end } of clients) end();
   }
-  return await Promise.all(clients.map(({ toll }) => toll));
+  return await Promise.all(clients.map(({ report }) => report));
 }
 
 function startClients(cluster: Cluster, { url, inferenceUrl, key }: Target, name: string) {
@@ -54,6 +54,6 @@ function startClients(cluster: Cluster, { url, inferenceUrl, key }: Target, name
   const child = spawn(program, [...enter, process.execPath, script, ...words], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  const toll = text(child.stdout).then((told) => JSON.parse(told) as Toll);
-  return { end: () => child.stdin.end(), toll };
+  const report = text(child.stdout).then((output) => JSON.parse(output) as LoadReport);
+  return { end: () => child.stdin.end(), report };
 }

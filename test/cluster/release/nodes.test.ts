@@ -1,4 +1,4 @@
-/** Guarantees that the cluster of the tests is a real one: nodes, pods, names, profiles; and that it goes without a trace. */
+/** Tests that the test cluster has real nodes, pods, DNS and security profiles, and leaves no trace. */
 import { readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Cluster, startCluster } from '../kit/cluster.ts';
@@ -15,7 +15,7 @@ describe.skipIf(why !== null)(`the cluster of the tests${why === null ? '' : ` (
   });
   afterAll(async () => await cluster?.[Symbol.asyncDispose]());
 
-  it('runs a pod of the image on each node, which finds others by their names', async () => {
+  it('runs a pod of the image on each node, which resolves Services by name', async () => {
     const image = `${registry}/gatewright/gatewright:0.1.0`;
     const lookup = `require('dns').promises.lookup('kubernetes.default.svc.cluster.local').then(console.log)`;
     for (const node of cluster.nodes) {
@@ -31,7 +31,7 @@ describe.skipIf(why !== null)(`the cluster of the tests${why === null ? '' : ` (
     }
   });
 
-  it('refuses a pod that the restricted profile forbids', async () => {
+  it('rejects a pod that the restricted profile forbids', async () => {
     await cluster.kubectl(['create', 'namespace', 'strict']);
     const label = 'pod-security.kubernetes.io/enforce=restricted';
     await cluster.kubectl(['label', 'namespace', 'strict', label]);
@@ -39,14 +39,14 @@ describe.skipIf(why !== null)(`the cluster of the tests${why === null ? '' : ` (
     await expect(cluster.kubectl(words)).rejects.toThrow('violates PodSecurity "restricted');
   });
 
-  it('has an API server that can be taken away and comes back with all that it knew', async () => {
+  it('restarts its API server without loss of objects', async () => {
     await cluster.holdApiServer();
     await expect(cluster.kubectl(['get', 'namespaces'])).rejects.toThrow();
     await cluster.releaseApiServer();
     expect(await cluster.kubectl(['get', 'namespaces'])).toContain('strict');
   });
 
-  it('leaves neither a folder nor a control group', async () => {
+  it('removes all folders and control groups', async () => {
     const own = (name: string): boolean => name.startsWith(`gatewright-cluster-${process.pid}-`);
     const left = (): string[] =>
       ['/tmp', ...readdirSync('/sys/fs/cgroup').map((name) => `/sys/fs/cgroup/${name}`)]

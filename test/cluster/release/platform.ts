@@ -1,4 +1,4 @@
-/** Knows what a release finds in its cluster: a database with TLS, a Git server with a deploy key, volumes, Secrets. */
+/** Prepares what a release needs in its cluster: a database with TLS, a Git server with a deploy key, volumes, Secrets. */
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -11,24 +11,24 @@ import { registry } from '../kit/images.ts';
 export interface Platform extends AsyncDisposable {
   /** Applies objects in a namespace. */
   apply(namespace: string, ...objects: readonly object[]): Promise<void>;
-  /** Runs SQL as the database's root; what it prints, without names of columns. */
+  /** Runs SQL as root of the database; returns the output without column names. */
   sql(statement: string): Promise<string>;
-  /** Makes the namespace of a release with the restricted profile, and all that the example's values name. */
+  /** Creates the namespace of a release with the restricted profile and all objects that the values of the example name. */
   prepare(namespace: string): Promise<void>;
-  /** Commits files on a branch of the repository of a namespace, signed; the commit's id. */
+  /** Commits files to the repository of a namespace, signed; returns the id of the commit. */
   commit(namespace: string, files: Readonly<Record<string, string>>): string;
   /** `ssh://…` */
   repositoryUrl(namespace: string): string;
-  /** Makes a folder of each node, or of one, a volume that claims of a class may take; the folder. */
+  /** Offers a folder of all nodes, or of one, as a volume for claims of a class; returns the folder. */
   makeVolume(volume: Volume): Promise<string>;
 }
 
 interface Volume {
   readonly name: string;
-  /** Whose folder it is. */
+  /** User id of the owner of the folder. */
   readonly user: number;
   readonly node?: string;
-  /** Its own name when not given. */
+  /** Default: the name of the volume. */
   readonly className?: string;
   readonly size?: string;
 }
@@ -38,11 +38,15 @@ const gitHost = 'git.tools.svc.cluster.local';
 const restricted = 'pod-security.kubernetes.io/enforce';
 
 const secret = (name: string, stringData: Readonly<Record<string, string>>): object => ({
-  ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name } },
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name },
   stringData,
 });
 const configMap = (name: string, data: Readonly<Record<string, string>>): object => ({
-  ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name } },
+  apiVersion: 'v1',
+  kind: 'ConfigMap',
+  metadata: { name },
   data,
 });
 
@@ -81,7 +85,9 @@ export async function startPlatform(cluster: Cluster): Promise<Platform> {
     'rollout status statefulset/mysql --namespace=databases --timeout=10m'.split(' '),
   );
   return {
-    ...{ apply, sql, makeVolume: (volume) => makeVolume(cluster, volume) },
+    apply,
+    sql,
+    makeVolume: (volume) => makeVolume(cluster, volume),
     repositoryUrl: (namespace) => urls.get(namespace)!,
     prepare: async (namespace) => {
       await makeNamespace(namespace);
@@ -122,7 +128,7 @@ export async function startPlatform(cluster: Cluster): Promise<Platform> {
   };
 }
 
-/** Commits files and nothing else, signed, on main; the commit's id. */
+/** Commits exactly these files to main, signed; returns the id of the commit. */
 function commit(
   directory: string,
   files: Readonly<Record<string, string>>,
@@ -130,10 +136,14 @@ function commit(
 ): string {
   const identity = ['user.name=test', 'user.email=test@example.com', ...settings];
   const git = (words: readonly string[], input = ''): string =>
-    execFileSync('git', ['-C', directory, ...identity.flatMap((one) => ['-c', one]), ...words], {
-      input,
-      encoding: 'utf8',
-    }).trim();
+    execFileSync(
+      'git',
+      ['-C', directory, ...identity.flatMap((setting) => ['-c', setting]), ...words],
+      {
+        input,
+        encoding: 'utf8',
+      },
+    ).trim();
   const rows = Object.entries(files).map(
     ([path, content]) => `100644 blob ${git(['hash-object', '-w', '--stdin'], content)}\t${path}\n`,
   );
@@ -148,8 +158,8 @@ async function makeVolume(
   { name, user, node, className = name, size = '1Gi' }: Volume,
 ): Promise<string> {
   const path = `/var/lib/volumes/${name}`;
-  for (const one of cluster.nodes) {
-    await cluster.runOn(one, ['install', '-d', '-o', String(user), '-g', String(user), path]);
+  for (const each of cluster.nodes) {
+    await cluster.runOn(each, ['install', '-d', '-o', String(user), '-g', String(user), path]);
   }
   const key = 'kubernetes.io/hostname';
   const nodeAffinity = {
@@ -158,7 +168,9 @@ async function makeVolume(
     },
   };
   const volume = {
-    ...{ apiVersion: 'v1', kind: 'PersistentVolume', metadata: { name } },
+    apiVersion: 'v1',
+    kind: 'PersistentVolume',
+    metadata: { name },
     spec: {
       capacity: { storage: size },
       accessModes: ['ReadWriteOnce', 'ReadWriteMany'],
@@ -173,7 +185,9 @@ async function makeVolume(
 
 export function claim(name: string, storageClassName: string): object {
   return {
-    ...{ apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata: { name } },
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name },
     spec: {
       storageClassName,
       accessModes: ['ReadWriteMany'],
@@ -212,13 +226,19 @@ function database(): object[] {
   return [
     claim('mysql', 'mysql'),
     {
-      ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'mysql' } },
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'mysql' },
       spec: { selector: labels, ports: [{ port: 3306 }] },
     },
     {
-      ...{ apiVersion: 'apps/v1', kind: 'StatefulSet', metadata: { name: 'mysql' } },
+      apiVersion: 'apps/v1',
+      kind: 'StatefulSet',
+      metadata: { name: 'mysql' },
       spec: {
-        ...{ serviceName: 'mysql', replicas: 1, selector: { matchLabels: labels } },
+        serviceName: 'mysql',
+        replicas: 1,
+        selector: { matchLabels: labels },
         template: { metadata: { labels }, spec },
       },
     },
@@ -234,7 +254,7 @@ function gitService(port: number): object[] {
   ];
 }
 
-/** The kinds of the Prometheus operator, as far as an object of them can be kept. */
+/** Minimal definitions of the kinds of the Prometheus operator, so that objects can be stored. */
 function monitoringKinds(): object[] {
   return [
     ['ServiceMonitor', 'servicemonitors'],
@@ -249,7 +269,9 @@ function monitoringKinds(): object[] {
       names: { kind, plural },
       versions: [
         {
-          ...{ name: 'v1', served: true, storage: true },
+          name: 'v1',
+          served: true,
+          storage: true,
           schema: {
             openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
           },

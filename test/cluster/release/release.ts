@@ -1,4 +1,4 @@
-/** Knows a release of the chart with the values of examples/3-private-cluster, through both majors of Helm. */
+/** Installs and operates a release of the chart with the values of examples/3-private-cluster, by Helm 3 or 4. */
 import { resolve } from 'node:path';
 import { expect } from 'vitest';
 import { chartFolder, type HelmMajor, helmProgram } from '../../chart/helm.ts';
@@ -38,7 +38,7 @@ export class Release {
     this.#major = major;
   }
 
-  /** What differs from the example, whose names of hosts are not all ours. */
+  /** Values that differ from the example, because some host names differ. */
   values(tag: Tag, more: { readonly server?: object } = {}): object {
     return {
       ...(tag === 'now' ? {} : { image: { tag } }),
@@ -53,7 +53,7 @@ export class Release {
     };
   }
 
-  /** What helm prints; throws what it says when it fails. */
+  /** Returns the output of helm; throws its error output when it fails. */
   async helm(words: readonly string[], values?: object): Promise<string> {
     const options = ['--namespace', this.namespace];
     const files = values === undefined ? [] : ['--values', exampleValues, '--values', '-'];
@@ -72,7 +72,7 @@ export class Release {
     return await this.helm(['upgrade', 'gw', chartFolder, ...this.#wait()], values);
   }
 
-  /** An upgrade that takes itself back when it is not ready in time. */
+  /** Upgrades with automatic rollback when the release is not ready in time. */
   async tryUpgrade(values: object, timeout: string): Promise<string> {
     const option = this.#major === 3 ? '--atomic' : '--rollback-on-failure';
     const words = ['upgrade', 'gw', chartFolder, option, '--timeout', timeout];
@@ -95,7 +95,7 @@ export class Release {
   async workspaces(target: Target): Promise<string[]> {
     const names: string[] = [];
     for (let page = 0; ; page += 1) {
-      const { body } = await this.ask(target, `/workspaces?page_size=100&current_page=${page}`);
+      const { body } = await this.get(target, `/workspaces?page_size=100&current_page=${page}`);
       const { data } = JSON.parse(body) as { data: readonly { readonly name: string }[] };
       if (data.length === 0) return names;
       names.push(...data.map(({ name }) => name));
@@ -107,10 +107,10 @@ export class Release {
     return JSON.parse(await this.kubectl(['get', 'pods', '-l', label, '-o', 'json'])).items;
   }
 
-  /** Waits until two pods of each component are ready, no others are there, and requests go to these. */
-  async isSettled(): Promise<void> {
+  /** Waits until exactly two ready pods of each component exist and receive the requests. */
+  async waitUntilSettled(): Promise<void> {
     const isReady = ({ status }: Pod): boolean =>
-      status.conditions?.some((one) => one.type === 'Ready' && one.status === 'True') ?? false;
+      status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
     const path = 'jsonpath={.items[*].endpoints[*].addresses[0]}';
     for (const component of ['server', 'gateway', 'sync']) {
       await eventually(async () => {
@@ -120,20 +120,20 @@ export class Release {
     for (const component of ['server', 'gateway']) {
       const label = `kubernetes.io/service-name=gw-gatewright-${component}`;
       await eventually(async () => {
-        const reached = await this.kubectl(['get', 'endpointslices', '-l', label, '-o', path]);
+        const endpoints = await this.kubectl(['get', 'endpointslices', '-l', label, '-o', path]);
         const addresses = (await this.pods(component)).map(({ status }) => status.podIP);
-        expect(reached.split(' ').sort()).toEqual(addresses.sort());
+        expect(endpoints.split(' ').sort()).toEqual(addresses.sort());
       });
     }
   }
 
-  /** Images of what the release is meant to run. */
+  /** Images in the Deployments of the release. */
   async images(): Promise<string> {
     const path = 'jsonpath={.items[*].spec.template.spec.containers[*].image}';
     return await this.kubectl(['get', 'deployments', '-o', path]);
   }
 
-  /** Pods that hold a lease of sync, as `gatewright status` names them. */
+  /** Output of `gatewright status`, which names the pods that hold a sync lease. */
   async leaders(): Promise<string> {
     const words = [
       'exec',
@@ -147,32 +147,44 @@ export class Release {
     return await this.kubectl(words);
   }
 
-  /** Kills every process of a pod at once, as a node that loses its power would. */
+  /** Kills all processes of a pod at once, like a power failure. */
   async killPod({ metadata: { uid }, spec: { nodeName } }: Pod): Promise<void> {
     const script = `grep -l "pod${uid}" /proc/[0-9]*/cgroup | cut -d/ -f3 | xargs -r kill -KILL`;
     await this.cluster.runOn(nodeName, ['sh', '-c', script]);
   }
 
-  /** The API with a key that may list and make workspaces, made as the chart's notes begin. */
+  /** Creates a key that may list and create workspaces, starting as in the notes of the chart. */
   async target(): Promise<Target> {
     const words = ['gatewright', 'bootstrap', '--derived', '--name', 'admin', '--file', '-'];
     const address = await this.#address('server');
-    const told = await this.kubectl([
-      ...['exec', 'deployment/gw-gatewright-server', '--', ...words, '--url', address],
+    const credentials = await this.kubectl([
+      'exec',
+      'deployment/gw-gatewright-server',
+      '--',
+      ...words,
+      '--url',
+      address,
     ]);
-    const { baseUrl, clientId, clientSecret, tsgId } = JSON.parse(told);
+    const { baseUrl, clientId, clientSecret, tsgId } = JSON.parse(credentials);
     const scope = `scope=tsg_id:${tsgId}`;
     const { access_token: token } = await this.#post(`${address}/oauth2/access_token`, [
-      ...['--user', `${clientId}:${clientSecret}`],
-      ...['--data', 'grant_type=client_credentials', '--data', scope],
+      '--user',
+      `${clientId}:${clientSecret}`,
+      '--data',
+      'grant_type=client_credentials',
+      '--data',
+      scope,
     ]);
     const scopes = ['workspaces.list', 'workspaces.create', 'completions.write'];
     const key = { name: 'load', scopes };
-    const made = await this.#post(`${address}/v2/api-keys/organisation/service`, [
-      ...['--header', `authorization: Bearer ${token}`, '--json', JSON.stringify(key)],
+    const created = await this.#post(`${address}/v2/api-keys/organisation/service`, [
+      '--header',
+      `authorization: Bearer ${token}`,
+      '--json',
+      JSON.stringify(key),
     ]);
     const inferenceUrl = `${await this.#address('gateway')}/v1`;
-    return { url: baseUrl!, inferenceUrl, key: made.key! };
+    return { url: baseUrl!, inferenceUrl, key: created.key! };
   }
 
   async #post(url: string, options: readonly string[]): Promise<Record<string, string>> {
@@ -187,8 +199,8 @@ export class Release {
     return await this.kubectl(['get', 'service', `gw-gatewright-${component}`, '-o', path]);
   }
 
-  /** Status and body of one answer of the API. */
-  async ask({ url, key }: Target, path: string): Promise<{ status: number; body: string }> {
+  /** Sends a GET request to the API; returns status and body. */
+  async get({ url, key }: Target, path: string): Promise<{ status: number; body: string }> {
     const header = `x-gateway-api-key: ${key}`;
     const words = ['curl', '-s', '-m', '30', '-w', '\n%{http_code}', '-H', header, `${url}${path}`];
     const { stdout } = await this.cluster.run(words);

@@ -1,10 +1,10 @@
-/** Knows random values with which the chart has to run, in a namespace that the platform of the tests has prepared. */
+/** Generates random values with which the chart must run in a namespace that the test platform has prepared. */
 import fc from 'fast-check';
 
 const flag = fc.boolean();
 const word = fc.stringMatching(/^[a-z]{1,10}$/);
 
-/** What a release in any of them may be asked for; a ConfigMap `manifests` has to be there. */
+/** Requires a ConfigMap `manifests` in the namespace. */
 export const runnableValues = fc.record({
   mode: fc.constantFrom('components', 'all-in-one'),
   fullnameOverride: fc.stringMatching(/^[a-z][a-z0-9-]{0,51}[a-z0-9]$/),
@@ -25,7 +25,7 @@ export const runnableValues = fc.record({
     replicas: fc.integer({ min: 1, max: 2 }),
     lameDuckSeconds: fc.nat(5),
     drainSeconds: fc.nat(5),
-    // Nobody here gives addresses to a LoadBalancer, for which Helm would wait.
+    // LoadBalancer is missing, because no controller assigns addresses and Helm would wait for one.
     service: fc.record({
       type: fc.constantFrom('ClusterIP', 'NodePort'),
       port: fc.integer({ min: 1, max: 65_535 }),
